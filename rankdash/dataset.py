@@ -1,0 +1,166 @@
+"""`Dataset`: labelled queries, documents and the first-stage ranking. Checked once, when made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from rankdash.errors import DataError
+from rankdash.ranking import Ranking, digest
+
+FirstStage = Literal["given", "bm25"]
+
+
+class Dataset:
+    """Queries, documents, labels and candidates. Never changed after it is made.
+
+    queries:    query_id (unique str), text (str or missing), then any segment columns (str).
+    documents:  doc_id (unique str), title (str, may be empty), text (str or missing).
+    qrels:      query_id, doc_id, label (float64, finite; may be fractional or negative), one row
+                per pair.
+    candidates: the first-stage `Ranking`.
+    first_stage: "given" when the order came with the data, "bm25" when rankdash made it over each
+                query's candidates.
+    id:         a hash of the content (not of the name).
+
+    Every id in `qrels` and `candidates` has a row in `queries` and `documents`; text that did not
+    come with the data is missing there. The properties hand out copy-on-write frames, so writing
+    to one changes nothing here.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        queries: pd.DataFrame,
+        documents: pd.DataFrame,
+        qrels: pd.DataFrame,
+        candidates: Ranking,
+        *,
+        first_stage: FirstStage = "given",
+    ) -> None:
+        self._queries = _table(queries, ["query_id", "text"], "queries", extra=True)
+        self._documents = _table(documents, ["doc_id", "title", "text"], "documents")
+        self._qrels = _table(qrels, ["query_id", "doc_id", "label"], "qrels")
+        _unique(self._queries, ["query_id"], "queries")
+        _unique(self._documents, ["doc_id"], "documents")
+        _unique(self._qrels, ["query_id", "doc_id"], "qrels")
+        if not np.isfinite(self._qrels["label"].to_numpy(dtype=np.float64)).all():
+            raise DataError("A label is not a finite number.")
+        queries_known = set(self._queries["query_id"])
+        documents_known = set(self._documents["doc_id"])
+        _closed(self._qrels["query_id"], queries_known, "qrels", "queries")
+        _closed(self._qrels["doc_id"], documents_known, "qrels", "documents")
+        _closed(candidates.query_ids, queries_known, "candidates", "queries")
+        _closed(candidates.doc_ids, documents_known, "candidates", "documents")
+        self.name = name
+        self.candidates = candidates
+        self.first_stage: FirstStage = first_stage
+        self.id = self._content_hash()
+
+    @property
+    def queries(self) -> pd.DataFrame:
+        return self._queries.copy(deep=False)
+
+    @property
+    def documents(self) -> pd.DataFrame:
+        return self._documents.copy(deep=False)
+
+    @property
+    def qrels(self) -> pd.DataFrame:
+        return self._qrels.copy(deep=False)
+
+    @property
+    def segments(self) -> list[str]:
+        """The query columns beyond id and text."""
+        return list(self._queries.columns[2:])
+
+    def document_text(self) -> pd.Series[str]:
+        """doc_id → title and text joined by a space, as a model reads it; "" where missing."""
+        text = (self._documents["title"] + " " + self._documents["text"].fillna("")).str.strip()
+        return pd.Series(text.to_numpy(dtype=object), index=self._documents["doc_id"])
+
+    def query_text(self) -> pd.Series[str]:
+        """query_id → text; "" where missing."""
+        text = self._queries["text"].fillna("").to_numpy(dtype=object)
+        return pd.Series(text, index=self._queries["query_id"])
+
+    def _content_hash(self) -> str:
+        def columns(frame: pd.DataFrame) -> Iterable[bytes]:
+            for column in frame.columns:
+                yield str(column).encode()
+                values = frame[column]
+                if values.dtype == np.float64:
+                    yield values.to_numpy().tobytes()
+                else:
+                    text = ["" if value is None else value for value in _objects(values)]
+                    yield np.array([len(value) for value in text], dtype=np.int64).tobytes()
+                    yield np.array(values.isna()).tobytes()
+                    yield "".join(text).encode("utf-8", "surrogatepass")
+
+        candidates = self.candidates.frame()[["query_id", "doc_id", "score"]]
+        tables = (
+            self._queries.sort_values("query_id"),
+            self._documents.sort_values("doc_id"),
+            self._qrels.sort_values(["query_id", "doc_id"]),
+            candidates.sort_values("query_id", kind="stable"),
+        )
+        return digest(part for table in tables for part in columns(table))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Dataset) and other.id == self.id
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def __repr__(self) -> str:
+        return f"Dataset({self.name!r}, {len(self._queries)} queries, id={self.id})"
+
+
+def _objects(values: pd.Series[str]) -> list[str | None]:
+    return [None if pd.isna(value) else str(value) for value in values]
+
+
+def _table(
+    frame: pd.DataFrame, columns: list[str], name: str, *, extra: bool = False
+) -> pd.DataFrame:
+    missing = [column for column in columns if column not in frame.columns]
+    if missing:
+        raise DataError("The {table} table lacks {missing}.", table=name, missing=missing)
+    rest = [column for column in frame.columns if column not in columns] if extra else []
+    table = frame[columns + rest].reset_index(drop=True)
+    for column in table.columns:
+        if column == "label":
+            table[column] = table[column].astype(np.float64)
+            continue
+        table[column] = table[column].astype("str")
+        if column in ("query_id", "doc_id") and (
+            table[column].isna().any() or (table[column] == "").any()
+        ):
+            raise DataError("The {table} table has an empty {column}.", table=name, column=column)
+    if "title" in table.columns:
+        table["title"] = table["title"].fillna("")
+    return table
+
+
+def _unique(frame: pd.DataFrame, key: list[str], name: str) -> None:
+    repeated = frame[frame.duplicated(key)]
+    if len(repeated):
+        raise DataError(
+            "The {table} table lists {example!r} twice.",
+            table=name,
+            example=tuple(repeated[key].iloc[0]),
+        )
+
+
+def _closed(ids: Iterable[str], known: set[str], name: str, target: str) -> None:
+    unknown = next((value for value in ids if value not in known), None)
+    if unknown is not None:
+        raise DataError(
+            "The {table} mention {example!r}, which is not among the {target}.",
+            table=name,
+            example=unknown,
+            target=target,
+        )

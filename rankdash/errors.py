@@ -1,0 +1,98 @@
+"""Every error that rankdash raises on purpose.
+
+    RankdashError            has a message and, where there is one, a remedy
+    ├── DataError            something in the user's data; names file and line where known
+    │   ├── FormatError      no reader understands the file, or the file is broken
+    │   └── LimitError       the file is larger than what is accepted
+    ├── SpecError            a metric spec or a convention that does not exist
+    ├── RerankerError
+    │   ├── SettingError     a setting that does not exist or is out of range
+    │   ├── UnavailableError a model or a package that cannot be had here
+    │   └── ScoringError     scoring one query failed
+    └── StoreError           the workspace cannot be read or written, or lacks what was asked for
+
+Messages are English templates with named fields, so that a surface with another language can
+translate the template and fill in the same fields.
+"""
+
+from __future__ import annotations
+
+
+class RankdashError(Exception):
+    """Base of the tree.
+
+    `template` and `remedy` are `str.format` templates over `params`. `str(error)` is the English
+    message followed by the remedy.
+    """
+
+    def __init__(self, template: str, *, remedy: str = "", **params: object) -> None:
+        self.template = template
+        self.remedy = remedy
+        self.params = params
+        super().__init__(template)
+
+    @property
+    def message(self) -> str:
+        return self.template.format(**self.params)
+
+    def __str__(self) -> str:
+        remedy = self.remedy.format(**self.params)
+        return f"{self.message} {remedy}".strip()
+
+
+class DataError(RankdashError):
+    """Something in the user's data. `file` and `line` (1-based) say where, when known."""
+
+    def __init__(
+        self,
+        template: str,
+        *,
+        remedy: str = "",
+        file: str = "",
+        line: int | None = None,
+        **params: object,
+    ) -> None:
+        self.file = file
+        self.line = line
+        super().__init__(template, remedy=remedy, **params)
+
+    @property
+    def where(self) -> str:
+        """`file`, `file, line 12`, or the empty string."""
+        return f"{self.file}, line {self.line}" if self.file and self.line else self.file
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        return f"{self.where}: {text}" if self.where else text
+
+
+class FormatError(DataError):
+    pass
+
+
+class LimitError(DataError):
+    pass
+
+
+class SpecError(RankdashError):
+    pass
+
+
+class RerankerError(RankdashError):
+    pass
+
+
+class SettingError(RerankerError):
+    pass
+
+
+class UnavailableError(RerankerError):
+    pass
+
+
+class ScoringError(RerankerError):
+    pass
+
+
+class StoreError(RankdashError):
+    pass
