@@ -1,0 +1,105 @@
+"""Is a paired difference more than chance, and how small a one could have been seen?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+FloatArray = npt.NDArray[np.float64]
+Correction = Literal["holm", "bh", "none"]
+
+LEVEL = 0.95
+POWER = 0.80
+
+
+def paired_t_p(differences: FloatArray) -> float:
+    """Two-sided p of the paired t test on (n,) differences; 1.0 when all are zero."""
+    if not np.any(differences):
+        return 1.0
+    if np.ptp(differences) == 0:
+        return 0.0
+    return float(stats.ttest_1samp(differences, 0.0).pvalue)
+
+
+def wilcoxon_p(differences: FloatArray) -> float:
+    """Two-sided p of the Wilcoxon signed-rank test on (n,) differences; 1.0 when all are zero.
+
+    Zeros are dropped, as Wilcoxon did; ties make SciPy use the normal approximation.
+    """
+    moved = differences[differences != 0]
+    if not len(moved):
+        return 1.0
+    return float(stats.wilcoxon(moved).pvalue)
+
+
+def corrected(p_values: Sequence[float], method: Correction = "holm") -> list[float]:
+    """p values corrected for the number of comparisons, in the order given.
+
+    A NaN (a comparison that could not be made) stays NaN and does not count as a comparison.
+    Sources: Holm (1979); Benjamini & Hochberg (1995).
+    """
+    given = np.asarray(p_values, dtype=np.float64)
+    result = given.copy()
+    known = np.flatnonzero(~np.isnan(given))
+    if not len(known) or method == "none":
+        return [float(p) for p in result]
+    if method == "bh":
+        result[known] = stats.false_discovery_control(given[known], method="bh")
+    else:
+        order = known[np.argsort(given[known], kind="stable")]
+        factors = np.arange(len(order), 0, -1)
+        result[order] = np.minimum(1.0, np.maximum.accumulate(given[order] * factors))
+    return [float(p) for p in result]
+
+
+def effect_size(differences: FloatArray) -> float:
+    """Cohen's d of paired differences (d_z): mean over standard deviation; NaN without spread."""
+    spread = float(np.std(differences, ddof=1)) if len(differences) > 1 else 0.0
+    return float(np.mean(differences)) / spread if spread > 0 else math.nan
+
+
+def smallest_detectable(
+    differences: FloatArray, *, level: float = LEVEL, power: float = POWER
+) -> float:
+    """The mean difference that this many queries would find with that power.
+
+    From the variance of the paired differences, not of two independent proportions.
+    NaN for fewer than two queries. Source: Sakai (2016), topic set size design, t test.
+    """
+    n = len(differences)
+    if n < 2:
+        return math.nan
+    reach = stats.t.ppf((1 + level) / 2, n - 1) + stats.t.ppf(power, n - 1)
+    return float(reach * np.std(differences, ddof=1) / math.sqrt(n))
+
+
+def queries_to_settle(differences: FloatArray, *, level: float = LEVEL) -> int | None:
+    """How many queries in all would make the seen mean difference significant, spread alike.
+
+    None where no number would: no difference at all, or fewer than two queries.
+    """
+    n = len(differences)
+    mean = abs(float(np.mean(differences))) if n else 0.0
+    if n < 2 or mean == 0:
+        return None
+    spread = float(np.std(differences, ddof=1))
+    if spread == 0:
+        return n
+
+    def settles(queries: int) -> bool:
+        reach = float(stats.t.ppf((1 + level) / 2, queries - 1))
+        return reach * spread / math.sqrt(queries) <= mean
+
+    enough = 2
+    while not settles(enough):
+        enough *= 2
+    short = enough // 2
+    while enough - short > 1:
+        middle = (short + enough) // 2
+        short, enough = (short, middle) if settles(middle) else (middle, enough)
+    return enough

@@ -1,0 +1,38 @@
+"""`python -m tests`: every check of this project, one after the other, the quick ones first."""
+
+import platform
+import subprocess
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+BIN = Path(sys.executable).parent
+SHOWN = ("streamlit", "pandas", "numpy", "plotly", "torch", "sentence-transformers", "pytest")
+CHECKS = {
+    "format": [str(BIN / "ruff"), "format", "--check", "."],
+    "lint": [str(BIN / "ruff"), "check", "."],
+    "types": [str(BIN / "mypy")],
+    "imports": [str(BIN / "lint-imports")],
+    "tests": [sys.executable, "-m", "pytest", "-q", "--durations=10", *sys.argv[1:]],
+}
+
+
+def main() -> int:
+    print(f"Python {platform.python_version()} on {platform.platform()}")
+    print(", ".join(f"{name} {version(name)}" for name in SHOWN))
+    failed = []
+    for name, command in CHECKS.items():
+        started = time.monotonic()
+        print(f"\n== {name}", flush=True)
+        if subprocess.run(command, cwd=ROOT, check=False).returncode:
+            failed.append(name)
+        print(f"== {name}: {time.monotonic() - started:.0f} s", flush=True)
+    if failed:
+        print("\nFailed: " + ", ".join(failed))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

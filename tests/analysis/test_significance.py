@@ -1,0 +1,104 @@
+"""Tests and corrections agree with their references; sizes come from paired variances."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from rankdash.analysis.significance import (
+    corrected,
+    effect_size,
+    paired_t_p,
+    queries_to_settle,
+    smallest_detectable,
+    wilcoxon_p,
+)
+
+P_VALUES = st.lists(st.floats(0.0001, 1.0), min_size=1, max_size=8)
+
+
+@pytest.fixture
+def differences() -> np.ndarray:
+    return np.random.default_rng(4).normal(0.03, 0.2, 60)
+
+
+def test_p_values_agree_with_scipy(differences):
+    before = np.random.default_rng(8).random(60)
+    assert paired_t_p(differences) == pytest.approx(
+        stats.ttest_rel(before + differences, before).pvalue
+    )
+    assert wilcoxon_p(differences) == pytest.approx(stats.wilcoxon(differences).pvalue)
+
+
+@pytest.mark.parametrize("test", [paired_t_p, wilcoxon_p])
+def test_no_difference_at_all_is_no_evidence_and_no_warning(test):
+    assert test(np.zeros(30)) == 1.0
+
+
+def test_holm_by_hand():
+    assert corrected([0.01, 0.04, 0.03], "holm") == pytest.approx([0.03, 0.06, 0.06])
+
+
+def test_benjamini_hochberg_by_hand():
+    assert corrected([0.01, 0.04, 0.03], "bh") == pytest.approx([0.03, 0.04, 0.04])
+
+
+def test_trap_13_a_comparison_that_could_not_be_made_does_not_poison_the_others():
+    with_gap = corrected([0.01, math.nan, 0.04, 0.03], "holm")
+    assert math.isnan(with_gap[1])
+    assert [with_gap[0], *with_gap[2:]] == corrected([0.01, 0.04, 0.03], "holm")
+
+
+@given(P_VALUES)
+def test_a_correction_never_helps_and_keeps_the_order(p_values):
+    for method in ("holm", "bh"):
+        result = corrected(p_values, method)
+        assert all(0 <= new <= 1 and new >= old for new, old in zip(result, p_values, strict=True))
+        order = np.argsort(p_values, kind="stable")
+        assert all(np.diff(np.array(result)[order]) >= -1e-15)
+
+
+@given(P_VALUES)
+def test_benjamini_hochberg_is_never_stricter_than_holm(p_values):
+    pairs = zip(corrected(p_values, "bh"), corrected(p_values, "holm"), strict=True)
+    assert all(bh <= holm + 1e-12 for bh, holm in pairs)
+
+
+def test_effect_size_is_the_mean_in_standard_deviations(differences):
+    assert effect_size(differences) == pytest.approx(differences.mean() / differences.std(ddof=1))
+    assert math.isnan(effect_size(np.full(5, 0.2)))
+
+
+def test_trap_18_the_sample_size_comes_from_the_paired_variance():
+    """Two systems that differ by the same little on each query need few queries, however much
+    the queries themselves differ: a binomial variance of the means would ask for thousands."""
+    rng = np.random.default_rng(1)
+    differences = 0.02 + rng.normal(0, 0.01, 50)
+    assert queries_to_settle(differences) <= 5
+    assert smallest_detectable(differences) < 0.005
+
+
+def test_the_smallest_detectable_difference_is_found_at_the_stated_power():
+    rng = np.random.default_rng(2)
+    spread, n = 0.2, 60
+    reach = smallest_detectable(np.array([spread, -spread] * (n // 2)) * math.sqrt((n - 1) / n))
+    found = stats.ttest_1samp(rng.normal(reach, spread, (n, 4000)), 0).pvalue <= 0.05
+    assert found.mean() == pytest.approx(0.80, abs=0.03)
+
+
+def test_the_number_of_queries_to_settle_is_the_first_that_would(differences):
+    enough = queries_to_settle(differences)
+    spread = differences.std(ddof=1)
+
+    def p_at(n: int) -> float:
+        return 2 * stats.t.sf(differences.mean() / (spread / math.sqrt(n)), n - 1)
+
+    assert p_at(enough) <= 0.05 < p_at(enough - 1)
+
+
+def test_no_number_of_queries_settles_no_difference():
+    assert queries_to_settle(np.array([0.1, -0.1, 0.1, -0.1])) is None
+    assert queries_to_settle(np.array([0.1])) is None
