@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -17,8 +18,20 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.errors import DataError
+from rankdash.ordering import (
+    ScorePrecision,
+    Ties,
+    by_run_and_key,
+    descending_ids,
+    group_rows,
+    objects,
+    order_rows,
+    stored_scores,
+    text_array,
+    tied_groups,
+)
+from rankdash.segments import equal_runs, has_repeats, offsets_from, owners, places
 
-Ties = Literal["trec", "stable"]
 QueryState = Literal["done", "failed", "skipped"]
 
 
@@ -41,6 +54,8 @@ class Ranking:
     tied:      (Q,) bool, whether two documents of the query share a score.
     ties:      the rule that ordered equal scores: "trec" = document id descending, as trec_eval
                does; "stable" = the order given.
+    given:     (N,) int32, the row of each document in what the ranking was made from, so that ties
+               can be settled again by another rule.
     """
 
     query_ids: npt.NDArray[np.object_]
@@ -50,6 +65,7 @@ class Ranking:
     scores: npt.NDArray[np.float64]
     tied: npt.NDArray[np.bool_]
     ties: Ties
+    given: npt.NDArray[np.int32]
 
     def __post_init__(self) -> None:
         for array in (
@@ -59,6 +75,7 @@ class Ranking:
             self.docs,
             self.scores,
             self.tied,
+            self.given,
         ):
             frozen(array)
 
@@ -73,29 +90,31 @@ class Ranking:
     ) -> Ranking:
         """Rank by score, descending. All three have shape (N,); rows may come in any order.
 
-        Raises DataError where a score is not finite or a (query, document) pair appears twice.
+        Raises DataError where an id is missing, a score is not finite or a (query, document) pair
+        appears twice.
         """
-        query_codes, queries = pd.factorize(np.asarray(query_ids, dtype=object))
-        doc_codes, docs = pd.factorize(np.asarray(doc_ids, dtype=object))
         values = np.array(scores, dtype=np.float64)
-        _refuse_bad_rows(query_codes, doc_codes, values, queries, docs)
-        if ties == "trec":
-            by_id = np.empty(len(docs), dtype=np.int64)
-            by_id[np.argsort(docs.astype(str), kind="stable")] = np.arange(len(docs))
-            order = np.lexsort((-by_id[doc_codes], -values, query_codes))
-        else:
-            order = np.lexsort((-values, query_codes))
-        counts = np.bincount(query_codes, minlength=len(queries))
-        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        sorted_scores = values[order]
+        if not len(query_ids) == len(doc_ids) == len(values):
+            raise DataError("A ranking needs one query, one document and one score in every row.")
+        query_texts, doc_texts = text_array(query_ids), text_array(doc_ids)
+        if query_texts.null_count or doc_texts.null_count:
+            raise DataError("A row of a ranking lacks its query id or its document id.")
+        _refuse_missing_scores(query_texts, doc_texts, values)
+        groups = group_rows(query_texts)
+        ordered = order_rows(groups, values, doc_texts, ties)
+        documents = doc_texts.dictionary_encode()
+        codes = documents.indices.to_numpy()
+        if has_repeats(groups.arrange(codes), groups.offsets):
+            _refuse_repeats(query_texts, doc_texts)
         return cls(
-            query_ids=np.asarray(queries, dtype=object),
-            doc_ids=np.asarray(docs, dtype=object),
-            offsets=offsets,
-            docs=doc_codes[order].astype(np.int32),
-            scores=sorted_scores,
-            tied=_tied(sorted_scores, offsets),
+            query_ids=objects(groups.ids),
+            doc_ids=objects(documents.dictionary),
+            offsets=groups.offsets,
+            docs=codes[ordered.rows],
+            scores=ordered.scores,
+            tied=ordered.tied,
             ties=ties,
+            given=ordered.rows.astype(np.int32),
         )
 
     @classmethod
@@ -108,20 +127,19 @@ class Ranking:
         triples = list(lists)
         flat = [doc for _, docs, _ in triples for doc in docs]
         codes, vocabulary = pd.factorize(np.array(flat, dtype=object))
-        offsets = np.concatenate([[0], np.cumsum([len(docs) for _, docs, _ in triples])])
-        offsets = offsets.astype(np.int64)
+        offsets = offsets_from(np.array([len(docs) for _, docs, _ in triples], dtype=np.int64))
         scores = np.array([s for _, _, values in triples for s in values], dtype=np.float64)
         if len(scores) != len(codes):
             raise DataError("A ranking needs one score for each document.")
         queries = np.array([query for query, _, _ in triples], dtype=object)
         if len(set(queries)) != len(queries):
             raise DataError("A ranking lists the same query twice.")
-        row_query = np.repeat(np.arange(len(queries)), np.diff(offsets))
-        inside = row_query[1:] == row_query[:-1] if len(row_query) else np.zeros(0, bool)
+        row_query = owners(offsets)
+        inside = row_query[1:] == row_query[:-1]
         rises = ~(scores[1:] <= scores[:-1]) & ~np.isnan(scores[1:])
         if bool(np.any(inside & rises)):
             raise DataError("The scores of a ranking must not rise from one rank to the next.")
-        if len(np.unique(row_query * max(len(vocabulary), 1) + codes)) != len(codes):
+        if has_repeats(codes, offsets):
             raise DataError("A ranking lists the same document twice for one query.")
         return cls(
             query_ids=queries,
@@ -129,9 +147,33 @@ class Ranking:
             offsets=offsets,
             docs=codes.astype(np.int32),
             scores=scores,
-            tied=_tied(scores, offsets),
+            tied=tied_groups(equal_runs(scores, offsets)[0], offsets),
             ties="stable",
+            given=np.arange(len(codes), dtype=np.int32),
         )
+
+    def settled(self, ties: Ties, precision: ScorePrecision = "float64") -> Ranking:
+        """The same ranking with equal scores ordered by `ties`.
+
+        precision: "float32" compares (and keeps) the scores as a program with single precision
+            holds them, as trec_eval does: more of them are equal. Documents without a score keep
+            their place.
+        """
+        if ties == self.ties and precision == "float64":
+            return self
+        scores = stored_scores(self.scores, precision)
+        docs, given = self.docs.copy(), self.given.copy()
+        positions, runs = equal_runs(scores, self.offsets)
+        if len(positions):
+            if ties == "stable":
+                key = self.given[positions].astype(np.int64)
+            else:
+                named, codes = np.unique(docs[positions], return_inverse=True)
+                key = descending_ids(text_array(self.doc_ids[named]))[codes]
+            source = positions[by_run_and_key(runs, key)]
+            docs[positions], given[positions] = self.docs[source], self.given[source]
+        tied = tied_groups(positions, self.offsets)
+        return replace(self, docs=docs, given=given, scores=scores, tied=tied, ties=ties)
 
     def __len__(self) -> int:
         """How many (query, document) rows."""
@@ -139,7 +181,7 @@ class Ranking:
 
     def documents_of(self, query_id: str) -> tuple[list[str], npt.NDArray[np.float64]]:
         """The document ids of a query, best first, and their scores; empty when it has none."""
-        found = self._positions.get(query_id)
+        found = self.positions.get(query_id)
         if found is None:
             return [], np.zeros(0)
         start, stop = self.offsets[found], self.offsets[found + 1]
@@ -152,29 +194,18 @@ class Ranking:
             {
                 "query_id": np.repeat(self.query_ids, counts),
                 "doc_id": self.doc_ids[self.docs],
-                "rank": np.arange(len(self.docs)) - np.repeat(self.offsets[:-1], counts) + 1,
+                "rank": places(self.offsets),
                 "score": self.scores,
             }
         )
 
-    @property
-    def _positions(self) -> dict[str, int]:
-        cached: dict[str, int] | None = self.__dict__.get("_positions_cache")
-        if cached is None:
-            cached = {query: position for position, query in enumerate(self.query_ids)}
-            self.__dict__["_positions_cache"] = cached
-        return cached
+    @cached_property
+    def positions(self) -> dict[str, int]:
+        """query id → its index in `query_ids`."""
+        return {query: position for position, query in enumerate(self.query_ids)}
 
 
-def _refuse_bad_rows(
-    query_codes: npt.NDArray[Any],
-    doc_codes: npt.NDArray[Any],
-    scores: npt.NDArray[np.float64],
-    queries: npt.NDArray[Any],
-    docs: npt.NDArray[Any],
-) -> None:
-    if not len(query_codes) == len(doc_codes) == len(scores):
-        raise DataError("A ranking needs one query, one document and one score in every row.")
+def _refuse_missing_scores(queries: Any, docs: Any, scores: npt.NDArray[np.float64]) -> None:
     missing = np.flatnonzero(~np.isfinite(scores))
     if len(missing):
         row = int(missing[0])
@@ -182,30 +213,21 @@ def _refuse_bad_rows(
             "{count} rows have no finite score; the first is document {doc!r} of query {query!r}.",
             remedy="Give every row a number, or leave the row out.",
             count=len(missing),
-            doc=docs[doc_codes[row]],
-            query=queries[query_codes[row]],
-        )
-    pair = query_codes.astype(np.int64) * max(len(docs), 1) + doc_codes
-    duplicate = pd.Series(pair).duplicated().to_numpy()
-    if duplicate.any():
-        row = int(np.flatnonzero(duplicate)[0])
-        raise DataError(
-            "{count} rows rank a document a second time; the first is {doc!r} of query {query!r}.",
-            remedy="Keep one row for each query and document.",
-            count=int(duplicate.sum()),
-            doc=docs[doc_codes[row]],
-            query=queries[query_codes[row]],
+            doc=docs[row].as_py(),
+            query=queries[row].as_py(),
         )
 
 
-def _tied(scores: npt.NDArray[np.float64], offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """(Q,) whether two neighbours within a query share a score."""
-    tied = np.zeros(len(offsets) - 1, dtype=bool)
-    if len(scores) > 1:
-        row_query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-        equal = (scores[1:] == scores[:-1]) & (row_query[1:] == row_query[:-1])
-        tied[row_query[1:][equal]] = True
-    return tied
+def _refuse_repeats(queries: Any, docs: Any) -> None:
+    pairs = pd.DataFrame({"query": objects(queries), "doc": objects(docs)})
+    repeated = pairs[pairs.duplicated()]
+    raise DataError(
+        "{count} rows rank a document a second time; the first is {doc!r} of query {query!r}.",
+        remedy="Keep one row for each query and document.",
+        count=len(repeated),
+        doc=repeated["doc"].iloc[0],
+        query=repeated["query"].iloc[0],
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,30 @@
+"""Metrics: what a ranking is worth, by reference definitions under stated conventions.
+
+judged = judge(ranking, qrels, conventions)        # once for a ranking
+evaluation = evaluate(judged, parse_measures("ndcg@10, mrr@10"), conventions)
+evaluation.mean("ndcg@10")
+"""
+
+from rankdash.metrics.conventions import CONVENTION_SETTINGS, Conventions, ConventionSetting
+from rankdash.metrics.definition import Measure, MetricDefinition, Parameter
+from rankdash.metrics.evaluation import STATES, Evaluation, evaluate
+from rankdash.metrics.judged import Judged, judge, judge_frame
+from rankdash.metrics.specs import parse_measure, parse_measures, registry
+
+__all__ = [
+    "CONVENTION_SETTINGS",
+    "STATES",
+    "ConventionSetting",
+    "Conventions",
+    "Evaluation",
+    "Judged",
+    "Measure",
+    "MetricDefinition",
+    "Parameter",
+    "evaluate",
+    "judge",
+    "judge_frame",
+    "parse_measure",
+    "parse_measures",
+    "registry",
+]

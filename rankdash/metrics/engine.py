@@ -1,0 +1,121 @@
+"""`Relevance`: the labels of a ranking in rank order, as the metrics read them.
+
+Only positions with a positive label are kept, so every metric is a few weighted counts per query
+over a small part of the rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from rankdash import segments
+from rankdash.metrics.conventions import Conventions
+from rankdash.metrics.judged import Judged
+from rankdash.segments import Flags, Floats, Integers
+
+
+@dataclass(frozen=True, eq=False)
+class Hits:
+    """Ranked positions with a relevant document, by query, then rank. All of shape (H,).
+
+    ordinal:     1 for the first relevant document of the query, 2 for the second …
+    judged_rank: the rank among labelled documents.
+    """
+
+    query: Integers
+    rank: Integers
+    label: Floats
+    ordinal: Integers
+    judged_rank: Integers
+
+
+class Relevance:
+    """A `Judged` under one set of conventions. Q queries, J ranked positions with a label above 0.
+
+    query, rank, label: (J,) the query's index, the rank from 1, the label; by query, then rank.
+        Under `judged_only` ranks count labelled documents alone.
+    lengths: (Q,) how many documents each list has; under `judged_only`, labelled ones.
+    """
+
+    def __init__(self, judged: Judged, conventions: Conventions) -> None:
+        self.judged = judged
+        self.conventions = conventions
+        condensed = conventions.judged_only
+        self.query: Integers = judged.query
+        self.rank: Integers = judged.judged_rank if condensed else judged.rank
+        self.label: Floats = judged.label
+        self.lengths: Integers = judged.judged_within(None) if condensed else judged.lengths
+
+    def __len__(self) -> int:
+        return len(self.judged.query_ids)
+
+    def total(self, query: Integers, weights: npt.NDArray[np.generic] | None = None) -> Floats:
+        """(Q,) the sum of weights, or the count, by query."""
+        return np.bincount(query, weights, minlength=len(self)).astype(np.float64)
+
+    @cached_property
+    def relevant(self) -> Flags:
+        """(J,) whether the label reaches the threshold."""
+        return self.label >= self.conventions.threshold
+
+    @cached_property
+    def hits(self) -> Hits:
+        """The ranked positions whose document is relevant."""
+        chosen = self.relevant
+        query = self.query[chosen]
+        offsets = segments.offsets_from(np.bincount(query, minlength=len(self)))
+        return Hits(
+            query=query,
+            rank=self.rank[chosen],
+            label=self.label[chosen],
+            ordinal=segments.places(offsets),
+            judged_rank=self.judged.judged_rank[chosen],
+        )
+
+    @cached_property
+    def relevant_count(self) -> Floats:
+        """(Q,) R: relevant documents in the labels of the query, ranked or not."""
+        return self.total(self.pool_query[self.judged.pool_label >= self.conventions.threshold])
+
+    @cached_property
+    def positive_count(self) -> Integers:
+        """(Q,) documents with a label above 0, ranked or not."""
+        return np.diff(self.judged.pool_offsets)
+
+    @cached_property
+    def pool_query(self) -> Integers:
+        """(P,) the query of each label above 0."""
+        return segments.owners(self.judged.pool_offsets)
+
+    @cached_property
+    def pool_rank(self) -> Integers:
+        """(P,) the rank of each label above 0 in the ideal order."""
+        return segments.places(self.judged.pool_offsets)
+
+    @cached_property
+    def top_label(self) -> Floats:
+        """(Q,) the highest label of each query; 0 where none is positive."""
+        top = np.zeros(len(self))
+        filled = self.positive_count > 0
+        top[filled] = self.judged.pool_label[self.judged.pool_offsets[:-1][filled]]
+        return top
+
+    def depth(self, k: int | None) -> Floats:
+        """(Q,) the divisor of precision: k, or for the whole list its length."""
+        return self.lengths.astype(np.float64) if k is None else np.full(len(self), float(k))
+
+
+def within(rank: Integers, k: int | None) -> Flags:
+    """Whether each rank is inside the cutoff."""
+    return np.ones(len(rank), dtype=bool) if k is None else rank <= k
+
+
+def ratio(numerator: Floats, denominator: Floats) -> Floats:
+    """numerator / denominator, 0 where the denominator is 0."""
+    result = np.zeros(len(numerator))
+    np.divide(numerator, denominator, out=result, where=denominator > 0)
+    return result

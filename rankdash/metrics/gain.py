@@ -1,0 +1,137 @@
+"""Discounted cumulative gain: NDCG in the three forms that are in use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from rankdash.metrics.definition import MetricDefinition
+from rankdash.metrics.engine import Relevance, ratio, within
+from rankdash.segments import Floats, Integers
+
+
+@dataclass(frozen=True)
+class GainForm:
+    """What a label is worth, and how that fades with the rank.
+
+    gain: (labels, highest label of their query) → worth, up to a factor of the query.
+    scale: highest label of a query → that factor.
+    discount: ranks from 1 → divisor.
+    """
+
+    gain: Callable[[Floats, Floats], Floats]
+    scale: Callable[[Floats], Floats]
+    discount: Callable[[Integers], Floats]
+
+
+def _linear(labels: Floats, top: Floats) -> Floats:
+    return labels
+
+
+def _exponential(labels: Floats, top: Floats) -> Floats:
+    # (2^label - 1) / 2^top: the factor leaves NDCG as it is and keeps labels of 2,000 finite.
+    gain: Floats = np.exp2(labels - top) - np.exp2(-top)
+    return gain
+
+
+def _one(top: Floats) -> Floats:
+    return np.ones(len(top))
+
+
+def _log_discount(rank: Integers) -> Floats:
+    discount: Floats = np.log2(rank + 1.0)
+    return discount
+
+
+def _late_log_discount(rank: Integers) -> Floats:
+    return np.maximum(np.log2(rank), 1.0)
+
+
+LINEAR = GainForm(_linear, _one, _log_discount)
+EXPONENTIAL = GainForm(_exponential, np.exp2, _log_discount)
+JARVELIN_KEKALAINEN = GainForm(_linear, _one, _late_log_discount)
+
+
+def dcg(relevance: Relevance, form: GainForm, k: int | None) -> Floats:
+    """(Q,) the discounted gain of each list as ranked."""
+    return form.scale(relevance.top_label) * _ranked(relevance, form, k)
+
+
+def ideal_dcg(relevance: Relevance, form: GainForm, k: int | None) -> Floats:
+    """(Q,) the highest discounted gain any order of all labelled documents could have within k."""
+    return form.scale(relevance.top_label) * _ideal(relevance, form, k)
+
+
+def _ranked(relevance: Relevance, form: GainForm, k: int | None) -> Floats:
+    return _sum(relevance, form, k, relevance.query, relevance.rank, relevance.label)
+
+
+def _ideal(relevance: Relevance, form: GainForm, k: int | None) -> Floats:
+    labels = relevance.judged.pool_label
+    return _sum(relevance, form, k, relevance.pool_query, relevance.pool_rank, labels)
+
+
+def _sum(
+    relevance: Relevance,
+    form: GainForm,
+    k: int | None,
+    query: Integers,
+    rank: Integers,
+    label: Floats,
+) -> Floats:
+    inside = within(rank, k)
+    query = query[inside]
+    gain = form.gain(label[inside], relevance.top_label[query])
+    return relevance.total(query, gain / form.discount(rank[inside]))
+
+
+def _normalised(form: GainForm) -> Callable[[Relevance, int | None, float], Floats]:
+    def ndcg(relevance: Relevance, k: int | None, parameter: float) -> Floats:
+        return ratio(_ranked(relevance, form, k), _ideal(relevance, form, k))
+
+    return ndcg
+
+
+_IDEAL = "over the same sum for the best order of all labelled documents, cut at k"
+
+DEFINITIONS = (
+    MetricDefinition(
+        name="ndcg",
+        title="NDCG",
+        meaning="How close the order is to the best possible one, where high grades and top ranks "
+        "weigh most.",
+        formula=f"Σ rel_i / log2(i+1), {_IDEAL}",
+        reference="Järvelin and Kekäläinen 2002, with the log2(i+1) discount; as in trec_eval",
+        note="Linear gain: a label of 3 is worth three times a label of 1.",
+        needs_grades=True,
+        binary=False,
+        compute=_normalised(LINEAR),
+        aliases=("ndcg_cut", "ndcg_linear"),
+    ),
+    MetricDefinition(
+        name="ndcg_exp",
+        title="NDCG (exponential gain)",
+        meaning="NDCG in which each grade is worth about twice the one below.",
+        formula=f"Σ (2^rel_i − 1) / log2(i+1), {_IDEAL}",
+        reference="Burges et al. 2005, Learning to Rank using Gradient Descent",
+        note="Not comparable with linear NDCG, except on 0/1 labels, where they are the same.",
+        needs_grades=True,
+        binary=False,
+        compute=_normalised(EXPONENTIAL),
+        aliases=("ndcg_burges", "ndcg_exponential"),
+    ),
+    MetricDefinition(
+        name="ndcg_jk",
+        title="NDCG (2002 form)",
+        meaning="NDCG in which the first two ranks weigh the same.",
+        formula=f"rel_1 + Σ_(i≥2) rel_i / log2 i, {_IDEAL}",
+        reference="Järvelin and Kekäläinen 2002, Cumulated Gain-Based Evaluation, with b = 2",
+        note="As published tutorials compute it; not comparable with the other forms.",
+        needs_grades=True,
+        binary=False,
+        compute=_normalised(JARVELIN_KEKALAINEN),
+        aliases=("ndcg_2002",),
+    ),
+)

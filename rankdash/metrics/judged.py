@@ -1,0 +1,252 @@
+"""`Judged`: a ranking joined with labels. The costly step, done once for all metrics.
+
+What is kept is small: the ranked positions with a label above 0, and how many labelled documents
+stand above each rank. A new cutoff, threshold, gain or metric needs nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow.compute as pc
+
+from rankdash import segments
+from rankdash.errors import DataError
+from rankdash.metrics.conventions import Conventions, Negative, TieRule
+from rankdash.ordering import (
+    ScorePrecision,
+    group_rows,
+    objects,
+    order_rows,
+    stored_scores,
+    text_array,
+)
+from rankdash.ranking import Ranking
+from rankdash.segments import Flags, Floats, Integers
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Q labelled queries and what a ranking did for them.
+
+    query_ids:   (Q,) object array of str, the labelled queries, in the order of the labels.
+    present:     (Q,) bool, whether the ranking has the query.
+    lengths:     (Q,) how many documents were ranked; 0 where not present.
+    starts:      (Q,) where the query's list starts in the N ranked rows.
+    tied:        (Q,) bool, whether two of its documents share a score.
+    query, rank, judged_rank, label: (J,) ranked positions with a label above 0, by query and rank:
+                 index of the query, rank from 1, rank among labelled documents from 1, label.
+    judged_before: (N + 1,) how many labelled documents stand before each ranked row.
+    pool_label:  (P,) all labels above 0, ranked or not, by query, highest first.
+    pool_offsets: (Q + 1,) where each query's labels start in `pool_label`.
+    pool_size:   (Q,) how many documents are labelled, whatever the label.
+    unlabelled:  ranked queries without labels: they are not evaluated.
+    joining:     the conventions that shaped the join.
+    """
+
+    query_ids: npt.NDArray[np.object_]
+    present: Flags
+    lengths: Integers
+    starts: Integers
+    tied: Flags
+    query: Integers
+    rank: Integers
+    judged_rank: Integers
+    label: Floats
+    judged_before: Integers
+    pool_label: Floats
+    pool_offsets: Integers
+    pool_size: Integers
+    unlabelled: tuple[str, ...]
+    joining: tuple[TieRule, ScorePrecision, Negative]
+
+    def judged_within(self, k: int | None) -> Integers:
+        """(Q,) labelled documents among the first k; among all for None."""
+        stop = self.lengths if k is None else np.minimum(self.lengths, k)
+        return self.judged_before[self.starts + stop] - self.judged_before[self.starts]
+
+
+def judge(ranking: Ranking, qrels: pd.DataFrame, conventions: Conventions | None = None) -> Judged:
+    """Join a ranking with labels.
+
+    qrels: query_id, doc_id, label (finite; fractional and negative labels are kept); any order.
+
+    Raises DataError where a label is not finite or a pair is labelled twice.
+    """
+    conventions = conventions or Conventions()
+    rule = conventions.order_rule(ranking.ties)
+    ranking = ranking.settled(rule, conventions.score_precision)
+    labels = np.asarray(qrels["label"], dtype=np.float64)
+    if not np.isfinite(labels).all():
+        raise DataError("A label is not a finite number.")
+    groups = group_rows(text_array(qrels["query_id"]))
+    query_ids = objects(groups.ids)
+    docs = text_array(qrels["doc_id"]).dictionary_encode()
+    label_docs = groups.arrange(docs.indices.to_numpy())
+    labels = groups.arrange(labels)
+    if segments.has_repeats(label_docs, groups.offsets):
+        raise DataError(
+            "A document is labelled twice for the same query.",
+            remedy="Keep one label for each query and document.",
+        )
+    label_query = segments.owners(groups.offsets)
+    if conventions.negative == "unjudged":
+        kept = labels >= 0
+        label_query, label_docs, labels = label_query[kept], label_docs[kept], labels[kept]
+
+    at = np.array([ranking.positions.get(query, -1) for query in query_ids], dtype=np.int64)
+    row = _rows_of(
+        ranking, at[label_query], _codes_in(docs.dictionary, ranking.doc_ids)[label_docs]
+    )
+    row_label = np.full(len(ranking), np.nan)
+    row_label[row[row >= 0]] = labels[row >= 0]
+    known = set(query_ids)
+    return _assemble(
+        query_ids,
+        _Lists(at, ranking.offsets, ranking.tied, row_label),
+        _Pool.of(label_query, labels, len(query_ids)),
+        tuple(query for query in ranking.query_ids if query not in known),
+        conventions,
+    )
+
+
+def judge_frame(frame: pd.DataFrame, conventions: Conventions | None = None) -> Judged:
+    """Join labels that stand beside the scores: the fast path for one table.
+
+    frame: query_id, doc_id, score, label; label is NaN where a document is not labelled. Every
+        labelled document is in the frame, and no (query, document) pair is there twice: checking
+        that is the reader's part. A query of which no document is labelled is not evaluated.
+
+    Equal scores are ordered as `conventions.ties` says; "as_ranked" means in the order given.
+
+    Raises DataError where a score or a label is not finite.
+    """
+    conventions = conventions or Conventions()
+    scores = np.asarray(frame["score"], dtype=np.float64)
+    labels = np.asarray(frame["label"], dtype=np.float64)
+    if not np.isfinite(scores).all():
+        raise DataError("A score is not a finite number.")
+    if np.isinf(labels).any():
+        raise DataError("A label is not a finite number.")
+    groups = group_rows(text_array(frame["query_id"]))
+    ordered = order_rows(
+        groups,
+        stored_scores(scores, conventions.score_precision),
+        text_array(frame["doc_id"]),
+        conventions.order_rule("stable"),
+    )
+    row_label = labels[ordered.rows]
+    ids = objects(groups.ids)
+    labelled = _labelled_groups(row_label, groups.offsets)
+    if conventions.negative == "unjudged":
+        row_label[row_label < 0] = np.nan
+    at = np.flatnonzero(labelled)
+    lists = _Lists(at, groups.offsets, ordered.tied, row_label)
+    judged_rows = np.flatnonzero(~np.isnan(row_label))
+    owner = lists.query_of(judged_rows)
+    pool = _Pool.of(owner, row_label[judged_rows], len(at))
+    return _assemble(ids[at], lists, pool, tuple(ids[~labelled]), conventions)
+
+
+@dataclass(frozen=True, eq=False)
+class _Lists:
+    """G ranked lists, N rows, seen from Q labelled queries.
+
+    at:        (Q,) the list of each labelled query, -1 where it has none.
+    offsets:   (G + 1,); tied: (G,); row_label: (N,) NaN where not labelled.
+    """
+
+    at: Integers
+    offsets: Integers
+    tied: Flags
+    row_label: Floats
+
+    def query_of(self, rows: Integers) -> Integers:
+        """The labelled query of each ranked row; -1 where the list is of no labelled query."""
+        query = np.full(len(self.offsets) - 1, -1, dtype=np.int64)
+        present = self.at >= 0
+        query[self.at[present]] = np.flatnonzero(present)
+        return query[self.list_of(rows)]
+
+    def list_of(self, rows: Integers) -> Integers:
+        return np.searchsorted(self.offsets, rows, side="right") - 1
+
+
+@dataclass(frozen=True, eq=False)
+class _Pool:
+    """All labels: those above 0 by query, highest first, and how many there are of any value."""
+
+    label: Floats
+    offsets: Integers
+    size: Integers
+
+    @classmethod
+    def of(cls, query: Integers, labels: Floats, queries: int) -> _Pool:
+        """From labels in the order of their query."""
+        positive = labels > 0
+        offsets = segments.offsets_from(np.bincount(query[positive], minlength=queries))
+        return cls(
+            label=segments.sort_descending(labels[positive], offsets),
+            offsets=offsets,
+            size=np.bincount(query, minlength=queries),
+        )
+
+
+def _labelled_groups(row_label: Floats, offsets: Integers) -> Flags:
+    """(G,) whether a row of the list has a label."""
+    before = segments.offsets_from(~np.isnan(row_label))
+    return before[offsets[1:]] > before[offsets[:-1]]
+
+
+def _assemble(
+    query_ids: npt.NDArray[np.object_],
+    lists: _Lists,
+    pool: _Pool,
+    unlabelled: tuple[str, ...],
+    conventions: Conventions,
+) -> Judged:
+    # One more list, empty, stands for "not ranked": index -1 finds it.
+    starts = np.append(lists.offsets[:-1], 0)[lists.at]
+    judged_before = segments.offsets_from(~np.isnan(lists.row_label))
+    rows = np.flatnonzero(lists.row_label > 0)
+    query = lists.query_of(rows)
+    if bool((query[1:] < query[:-1]).any()):
+        order = segments.sort_codes(query, len(query_ids))
+        query, rows = query[order], rows[order]
+    return Judged(
+        query_ids=query_ids,
+        present=lists.at >= 0,
+        lengths=np.append(np.diff(lists.offsets), 0)[lists.at],
+        starts=starts,
+        tied=np.append(lists.tied, False)[lists.at],
+        query=query,
+        rank=rows - starts[query] + 1,
+        judged_rank=judged_before[rows + 1] - judged_before[starts[query]],
+        label=lists.row_label[rows],
+        judged_before=judged_before,
+        pool_label=pool.label,
+        pool_offsets=pool.offsets,
+        pool_size=pool.size,
+        unlabelled=unlabelled,
+        joining=conventions.joining,
+    )
+
+
+def _codes_in(texts: Any, vocabulary: npt.NDArray[np.object_]) -> Integers:
+    """(len(texts),) the place of each text in the vocabulary, -1 where it is not there."""
+    found = pc.index_in(texts, value_set=text_array(vocabulary))
+    codes: Integers = found.fill_null(-1).to_numpy().astype(np.int64)
+    return codes
+
+
+def _rows_of(ranking: Ranking, query: Integers, doc: Integers) -> Integers:
+    """(P,) the ranked row of each (query, document) pair of codes; -1 where it is not ranked."""
+    size = len(ranking.doc_ids)
+    ranked = pd.Index(segments.owners(ranking.offsets) * size + ranking.docs)
+    wanted = np.where((query >= 0) & (doc >= 0), query * size + doc, -1)
+    rows: Integers = ranked.get_indexer(wanted).astype(np.int64)
+    return rows
