@@ -1,0 +1,181 @@
+"""Comparisons join by query id, and a query without a value on one side leaves both."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rankdash.analysis import compare
+from rankdash.errors import SpecError
+from rankdash.metrics import Conventions, Evaluation, evaluate, judge
+from rankdash.ranking import Ranking
+
+QRELS = pd.DataFrame(
+    [
+        ("q1", "a", 3.0),
+        ("q1", "b", 1.0),
+        ("q1", "x", 0.0),
+        ("q2", "a", 1.0),
+        ("q3", "c", 2.0),
+        ("q4", "a", 0.0),
+        ("q5", "a", 1.0),
+    ],
+    columns=["query_id", "doc_id", "label"],
+)
+
+
+def ranking(**lists: str) -> Ranking:
+    """q1="ab" ranks a before b for q1."""
+    return Ranking.from_lists(
+        (query, list(docs), [float(-place) for place in range(len(docs))])
+        for query, docs in lists.items()
+    )
+
+
+def evaluated(made: Ranking, *specs: str, left_out=None, **conventions) -> Evaluation:
+    rules = Conventions(**conventions)
+    return evaluate(judge(made, QRELS, rules), specs or ("mrr@10",), rules, left_out or {})
+
+
+BEFORE = ranking(q1="xab", q2="xa", q3="xc", q4="a", q5="a")
+# The same queries in another order: a join by position would pair the wrong ones.
+AFTER = ranking(q5="xa", q3="c", q2="xya", q4="a", q1="axb")
+
+
+def test_queries_are_joined_by_id_and_not_by_position():
+    frame = compare.paired(evaluated(BEFORE), evaluated(AFTER), "mrr@10").set_index("query_id")
+    assert frame.loc["q1", ["before", "after", "delta"]].tolist() == [0.5, 1.0, 0.5]
+    assert frame.loc["q2", "delta"] == pytest.approx(1 / 3 - 1 / 2)
+    assert frame.loc["q5", "delta"] == -0.5
+
+
+def test_the_order_of_the_labels_makes_no_difference_to_a_pair():
+    shuffled = QRELS.sample(frac=1, random_state=3)
+    rules = Conventions()
+    other = evaluate(judge(AFTER, shuffled, rules), ["mrr@10"], rules)
+    frame = compare.paired(evaluated(BEFORE), other, "mrr@10").set_index("query_id")
+    assert frame.loc["q1", "delta"] == 0.5
+    assert frame.loc["q5", "delta"] == -0.5
+
+
+def test_a_failed_query_leaves_both_sides_and_is_counted_by_reason():
+    failed = evaluated(AFTER, left_out={"q1": "failed", "q2": "skipped"})
+    frame = compare.paired(evaluated(BEFORE), failed, "mrr@10")
+    assert np.isnan(frame.set_index("query_id").loc["q1", "delta"])
+    assert compare.left_out(frame) == {"failed": 1, "skipped": 1, "no_relevant": 1}
+    assert compare.counts(frame) == compare.Tally(helped=1, same=0, hurt=1)
+
+
+def test_the_same_reason_is_given_whichever_side_failed():
+    failed = evaluated(BEFORE, left_out={"q4": "failed"})
+    frame = compare.paired(failed, evaluated(AFTER), "mrr@10")
+    assert frame.set_index("query_id").loc["q4", "state"] == "failed"
+
+
+def test_a_query_that_one_side_did_not_evaluate_is_absent_from_the_pairs():
+    rules = Conventions.trec_eval()
+    both = [
+        evaluate(judge(each, QRELS, rules), ["mrr@10"], rules)
+        for each in (BEFORE, ranking(q1="ab", q5="a"))
+    ]
+    frame = compare.paired(*both, "mrr@10")
+    assert compare.left_out(frame) == {"absent": 3}
+    backwards = compare.paired(*reversed(both), "mrr@10")
+    assert compare.left_out(backwards) == {"absent": 3}
+    assert set(backwards["query_id"]) == set(frame["query_id"])
+
+
+def test_a_query_missing_from_a_ranking_is_a_zero_and_stays_paired():
+    short = evaluated(ranking(q1="ab"))
+    frame = compare.paired(evaluated(BEFORE), short, "mrr@10").set_index("query_id")
+    assert frame.loc["q5", ["after", "state"]].tolist() == [0.0, "paired"]
+
+
+def test_evaluations_under_other_conventions_are_not_compared():
+    with pytest.raises(SpecError, match="same settings"):
+        compare.paired(evaluated(BEFORE), evaluated(AFTER, threshold=2.0), "mrr@10")
+
+
+@pytest.mark.parametrize(
+    ("delta", "expected"),
+    [(0.505 - 0.5, "same"), (0.5 - 0.505, "same"), (0.0051, "helped"), (-0.0051, "hurt")],
+)
+def test_a_change_of_exactly_the_tie_band_is_the_same(delta: float, expected: str):
+    tally = compare.counts(pd.DataFrame({"delta": [delta, np.nan]}))
+    assert getattr(tally, expected) == 1
+    assert tally.queries == 1
+
+
+def test_the_table_takes_deltas_over_the_common_queries():
+    table = compare.systems_table(
+        {
+            "reranked": evaluated(AFTER, "mrr@10", "map", left_out={"q5": "failed"}),
+            "first": evaluated(BEFORE, "mrr@10", "map"),
+        },
+        "first",
+    )
+    row = table[(table["system"] == "reranked") & (table["metric"] == "mrr@10")].iloc[0]
+    assert row["n"] == row["paired"] == 3
+    assert row["before"] == pytest.approx((1 / 2 + 1 / 2 + 1 / 2) / 3)
+    assert row["delta"] == pytest.approx((1 + 1 / 3 + 1) / 3 - 1 / 2)
+    assert row["relative_delta"] == pytest.approx(row["delta"] / row["before"])
+    base = table[(table["system"] == "first") & (table["metric"] == "mrr@10")].iloc[0]
+    assert base["mean"] == pytest.approx((1 / 2 * 3 + 1) / 4)
+    assert base[["delta", "n"]].tolist() == [0.0, 4]
+    assert table["system"].tolist() == ["first", "reranked"] * 2
+
+
+def test_a_gain_over_nothing_has_no_percentage():
+    table = compare.systems_table(
+        {"none": evaluated(ranking(q1="x")), "some": evaluated(ranking(q1="a"))}, "none"
+    )
+    some = table[table["system"] == "some"].iloc[0]
+    assert some["delta"] == 0.25
+    assert np.isnan(some["relative_delta"])
+
+
+def test_an_unknown_baseline_is_named():
+    with pytest.raises(SpecError, match="'nobody' is not among"):
+        compare.systems_table({"first": evaluated(BEFORE)}, "nobody")
+
+
+def test_a_curve_is_the_metric_at_each_cutoff_over_the_queries_all_systems_have():
+    rules = Conventions()
+    judged = {"first": judge(BEFORE, QRELS, rules), "reranked": judge(AFTER, QRELS, rules)}
+    curve = compare.by_cutoff(
+        judged, "hit@10", [10, 1, 2], rules, {"reranked": {"q1": "failed"}}
+    ).set_index(["system", "k"])
+    assert curve["n"].unique().tolist() == [3]
+    assert curve.loc[("first", 1), "mean"] == pytest.approx(1 / 3)
+    assert curve.loc[("first", 2), "mean"] == pytest.approx(1.0)
+    assert curve.loc[("reranked", 1), "mean"] == pytest.approx(1 / 3)
+    assert curve.loc["reranked"].index.tolist() == [1, 2, 10]
+
+
+def test_a_curve_without_one_common_query_has_no_values():
+    rules = Conventions()
+    judged = {"first": judge(BEFORE, QRELS, rules)}
+    everything = dict.fromkeys(QRELS["query_id"], "failed")
+    curve = compare.by_cutoff(judged, "ndcg", [1, 10], rules, {"first": everything})
+    assert curve["mean"].isna().all()
+    assert curve["n"].tolist() == [0, 0]
+
+
+def test_a_metric_without_a_cutoff_has_no_curve():
+    rules = Conventions()
+    with pytest.raises(SpecError, match="no cutoff"):
+        compare.by_cutoff({"first": judge(BEFORE, QRELS, rules)}, "r_precision", [1], rules)
+
+
+def test_the_ladder_tells_where_each_document_came_from():
+    frame = compare.ladder(BEFORE, ranking(q1="bzax"), QRELS, "q1", 2).set_index("doc_id")
+    assert frame.index.tolist() == ["b", "z", "a", "x"]
+    assert frame.loc["b", ["rank_before", "rank_after", "label"]].tolist() == [3.0, 1.0, 1.0]
+    assert np.isnan(frame.loc["z", "rank_before"])
+    assert np.isnan(frame.loc["z", "label"])
+    assert frame["relevant"].to_dict() == {"b": True, "z": False, "a": True, "x": False}
+    assert frame["enters"].to_dict() == {"b": True, "z": True, "a": False, "x": False}
+    assert frame["leaves"].to_dict() == {"b": False, "z": False, "a": True, "x": True}
+
+
+def test_the_ladder_of_an_unknown_query_is_empty():
+    assert compare.ladder(BEFORE, AFTER, QRELS, "nobody", 10).empty
