@@ -1,0 +1,174 @@
+"""BM25: lexical matching with statistics from the whole corpus.
+
+Robertson & Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009); the variants
+are those that Kamphuis et al., "Which BM25 Do You Mean?" (2020) compare, computed by bm25s.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rankdash.errors import ScoringError, UnavailableError
+from rankdash.ranking import Ranking
+from rankdash.rerankers.base import (
+    Capabilities,
+    Corpus,
+    Request,
+    RerankerKind,
+    Scored,
+    Scores,
+)
+from rankdash.rerankers.settings import SettingSpec, parse_settings
+from rankdash.rerankers.tokens import Tokenizer
+
+
+class Index:
+    """BM25 statistics over texts; `settings` are complete settings of the kind "bm25"."""
+
+    def __init__(self, texts: Sequence[str], settings: Mapping[str, Any]) -> None:
+        self._size = len(texts)
+        self._tokenize = Tokenizer(settings["language"])
+        words = self._tokenize(texts)
+        self._bm25 = _build_index(words, settings) if any(words) else None
+
+    def scores(self, query: str) -> Scores:
+        """(texts,) float64; all zero when the query shares no word with any text."""
+        words = self._tokenize([query])[0]
+        if self._bm25 is None or not words:
+            return np.zeros(self._size)
+        scores: Scores = self._bm25.get_scores(words).astype(np.float64)
+        return scores
+
+
+def _build_index(words: list[list[str]], settings: Mapping[str, Any]) -> Any:
+    try:
+        import bm25s
+    except ImportError as error:
+        raise UnavailableError(
+            "The package bm25s is not installed.", remedy="Install it: pip install bm25s"
+        ) from error
+    # bm25s sets its own logger to DEBUG when imported.
+    logging.getLogger("bm25s").setLevel(logging.WARNING)
+    bm25 = bm25s.BM25(k1=settings["k1"], b=settings["b"], method=settings["method"])
+    bm25.index(words, show_progress=False)
+    return bm25
+
+
+class Bm25:
+    """Scores candidates with BM25; term statistics come from the corpus given to `prepare`."""
+
+    name = "bm25"
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self.settings = settings
+        self._index: Index | None = None
+        self._places: dict[str, int] = {}
+
+    def prepare(self, corpus: Corpus) -> None:
+        """Index the corpus. Raises UnavailableError where a package is missing."""
+        self._places = {doc: place for place, doc in enumerate(corpus.doc_ids)}
+        self._index = Index(corpus.texts, self.settings)
+
+    def score(self, requests: Sequence[Request]) -> list[Scored]:
+        """BM25 scores; a query with a document outside the corpus fails."""
+        if self._index is None:
+            raise ScoringError("BM25 has no statistics yet: prepare() comes first.")
+        return [self._score(self._index, request) for request in requests]
+
+    def _score(self, index: Index, request: Request) -> Scored:
+        unknown = [doc for doc in request.doc_ids if doc not in self._places]
+        if unknown:
+            error = ScoringError("Document {doc!r} is not in the corpus.", doc=unknown[0])
+            return Scored.failed(len(request.doc_ids), str(error))
+        places = [self._places[doc] for doc in request.doc_ids]
+        return Scored(index.scores(request.query)[np.array(places, dtype=np.int64)])
+
+
+def order_candidates(
+    queries: pd.Series[str], documents: pd.Series[str], candidates: pd.DataFrame
+) -> Ranking:
+    """Order each query's candidates by BM25, for data that came without a first-stage order.
+
+    queries, documents: id → text; statistics come from all documents. A candidate or query
+        without text scores 0.
+    candidates: query_id, doc_id. Equal scores keep the order of the rows.
+    """
+    index = Index([str(text) for text in documents], _DEFAULTS)
+    scores = np.zeros(len(candidates))
+    for query, rows in candidates.groupby("query_id", sort=False).indices.items():
+        of_query = index.scores(str(queries.get(str(query), "")))
+        places = documents.index.get_indexer(pd.Index(candidates["doc_id"].iloc[rows]))
+        scores[rows] = np.where(places >= 0, of_query[places], 0.0)
+    return Ranking.from_columns(candidates["query_id"], candidates["doc_id"], scores)
+
+
+def first_stage(queries: pd.Series[str], documents: pd.Series[str], depth: int) -> Ranking:
+    """Retrieve the best `depth` documents of the whole corpus for each query.
+
+    queries, documents: id → text. A document that shares no word with the query is not retrieved;
+    a query that matches nothing has no rows. Equal scores keep the order of `documents`.
+    """
+    index = Index([str(text) for text in documents], _DEFAULTS)
+    doc_ids = documents.index.to_numpy(dtype=object)
+    lists = []
+    for query, text in queries.items():
+        scores = index.scores(str(text))
+        best = np.argsort(-scores, kind="stable")[:depth]
+        best = best[scores[best] > 0]
+        if len(best):
+            lists.append((str(query), list(doc_ids[best]), list(scores[best])))
+    return Ranking.from_lists(lists)
+
+
+KIND = RerankerKind(
+    name=Bm25.name,
+    title="BM25",
+    meaning="Counts the words that query and document share, rare words for more. The lexical "
+    "baseline; needs no model. English is stemmed, Chinese is cut into words.",
+    settings=(
+        SettingSpec(
+            "k1",
+            float,
+            1.5,
+            "k1",
+            "How soon repeats of a word stop counting; 0 ignores repeats.",
+            minimum=0,
+            maximum=10,
+        ),
+        SettingSpec(
+            "b",
+            float,
+            0.75,
+            "b",
+            "How much long documents are marked down; 0 not at all.",
+            minimum=0,
+            maximum=1,
+        ),
+        SettingSpec(
+            "method",
+            str,
+            "lucene",
+            "Variant",
+            "Which BM25 formula; lucene is that of Elasticsearch and OpenSearch.",
+            choices=("lucene", "robertson", "atire", "bm25l", "bm25+"),
+        ),
+        SettingSpec(
+            "language",
+            str,
+            "auto",
+            "Language",
+            "auto: English words are stemmed and Chinese is cut into words, by script; en or zh: "
+            "only the one; none: neither, for other languages.",
+            choices=("auto", "en", "zh", "none"),
+        ),
+    ),
+    capabilities=Capabilities(),
+    build=Bm25,
+)
+
+_DEFAULTS = parse_settings(KIND.settings, {})

@@ -1,0 +1,139 @@
+"""The settings of a reranker as a typed, described schema: forms and flags are built from it."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rankdash.errors import SettingError
+
+SettingValue = str | int | float | bool
+
+_BOOLEANS = {
+    **dict.fromkeys(("true", "yes", "on", "1"), True),
+    **dict.fromkeys(("false", "no", "off", "0"), False),
+}
+
+
+@dataclass(frozen=True)
+class SettingSpec:
+    """One setting.
+
+    type:     str, int, float or bool.
+    choices:  the only values allowed, where there are any.
+    minimum, maximum: the range of a number, both ends included.
+    required: whether a text must not be empty.
+    """
+
+    name: str
+    type: type[str] | type[int] | type[float] | type[bool]
+    default: SettingValue
+    title: str
+    help: str
+    choices: tuple[str, ...] = ()
+    minimum: float | None = None
+    maximum: float | None = None
+    required: bool = False
+
+    @property
+    def range(self) -> str:
+        """ "1 to 512", "at least 1", "at most 1", or "" where every number will do."""
+        if self.minimum is not None and self.maximum is not None:
+            return f"{self.minimum:g} to {self.maximum:g}"
+        if self.minimum is not None:
+            return f"at least {self.minimum:g}"
+        return "" if self.maximum is None else f"at most {self.maximum:g}"
+
+    def parse(self, value: SettingValue) -> SettingValue:
+        """The value in the type of the setting; texts such as "16" or "yes" are understood.
+
+        Raises SettingError, naming the range or the nearest choice.
+        """
+        if self.type is bool:
+            return self._boolean(value)
+        if self.type is str:
+            return self._text(value)
+        return self._number(value)
+
+    def _boolean(self, value: SettingValue) -> bool:
+        known = _BOOLEANS.get(str(value).strip().lower())
+        if known is None:
+            raise SettingError(
+                "The setting {name!r} is either true or false, not {value!r}.",
+                name=self.name,
+                value=value,
+            )
+        return known
+
+    def _text(self, value: SettingValue) -> str:
+        text = str(value).strip()
+        if self.choices and text not in self.choices:
+            raise SettingError(
+                "The setting {name!r} cannot be {value!r}.",
+                remedy="Did you mean {nearest!r}? Possible: {choices}.",
+                name=self.name,
+                value=value,
+                nearest=nearest(text, self.choices),
+                choices=", ".join(self.choices),
+            )
+        if self.required and not text:
+            raise SettingError("The setting {name!r} must not be empty.", name=self.name)
+        return text
+
+    def _number(self, value: SettingValue) -> int | float:
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        whole = self.type is int
+        if isinstance(value, bool) or not math.isfinite(number) or (whole and number % 1):
+            raise SettingError(
+                "The setting {name!r} must be a whole number, not {value!r}."
+                if whole
+                else "The setting {name!r} must be a number, not {value!r}.",
+                remedy="Possible: {range}." if self.range else "",
+                name=self.name,
+                value=value,
+                range=self.range,
+            )
+        low = -math.inf if self.minimum is None else self.minimum
+        high = math.inf if self.maximum is None else self.maximum
+        if not low <= number <= high:
+            raise SettingError(
+                "The setting {name!r} is out of range: {value!r}.",
+                remedy="Possible: {range}.",
+                name=self.name,
+                value=value,
+                range=self.range,
+            )
+        return int(number) if whole else number
+
+
+def parse_settings(
+    specs: Sequence[SettingSpec], given: Mapping[str, SettingValue]
+) -> dict[str, SettingValue]:
+    """Every setting of the schema with the value given or its default, in the schema's order.
+
+    Raises SettingError where a setting does not exist (naming the nearest) or its value is wrong.
+    """
+    names = [spec.name for spec in specs]
+    for name in given:
+        if name not in names:
+            raise SettingError(
+                "There is no setting {name!r} here.",
+                remedy="Did you mean {nearest!r}? Settings: {names}."
+                if names
+                else "This reranker has no settings.",
+                name=name,
+                nearest=nearest(name, names),
+                names=", ".join(names),
+            )
+    return {spec.name: spec.parse(given.get(spec.name, spec.default)) for spec in specs}
+
+
+def nearest(name: str, known: Sequence[str]) -> str:
+    """The known name most like `name`; "" where none is known."""
+    close = difflib.get_close_matches(name.strip().lower(), known, n=1, cutoff=0.0)
+    return close[0] if close else ""

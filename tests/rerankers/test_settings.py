@@ -1,0 +1,76 @@
+import pytest
+
+from rankdash.errors import SettingError
+from rankdash.rerankers import create, get, kinds
+from rankdash.rerankers.settings import SettingSpec, parse_settings
+
+SPECS = (
+    SettingSpec("batch_size", int, 32, "Batch size", "", minimum=1, maximum=512),
+    SettingSpec("scale", float, 1.0, "Scale", "", minimum=0),
+    SettingSpec("dtype", str, "float32", "Precision", "", choices=("float32", "bfloat16")),
+    SettingSpec("model", str, "small", "Model", "", required=True),
+    SettingSpec("fast", bool, False, "Fast", ""),
+)
+
+
+def test_defaults_fill_what_is_not_given():
+    assert parse_settings(SPECS, {"scale": 2}) == {
+        "batch_size": 32,
+        "scale": 2.0,
+        "dtype": "float32",
+        "model": "small",
+        "fast": False,
+    }
+
+
+def test_texts_of_a_command_line_become_typed_values():
+    given = {"batch_size": "16", "scale": "1e-1", "dtype": " bfloat16 ", "fast": "yes"}
+    parsed = parse_settings(SPECS, given)
+    assert parsed["batch_size"] == 16 and type(parsed["batch_size"]) is int
+    assert parsed["scale"] == 0.1
+    assert parsed["dtype"] == "bfloat16"
+    assert parsed["fast"] is True
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"batchsize": 1}, "Did you mean 'batch_size'?"),
+        ({"batch_size": 0}, "1 to 512"),
+        ({"batch_size": "1.5"}, "whole number"),
+        ({"batch_size": True}, "whole number"),
+        ({"batch_size": "many"}, "1 to 512"),
+        ({"scale": -1}, "at least 0"),
+        ({"scale": "nan"}, "must be a number"),
+        ({"scale": "inf"}, "must be a number"),
+        ({"dtype": "float23"}, "Did you mean 'float32'?"),
+        ({"model": "  "}, "must not be empty"),
+        ({"fast": "perhaps"}, "true or false"),
+    ],
+)
+def test_a_wrong_setting_is_refused_with_what_is_possible(given, said):
+    with pytest.raises(SettingError) as caught:
+        parse_settings(SPECS, given)
+    assert said in str(caught.value)
+    assert next(iter(given)) in str(caught.value)
+
+
+def test_an_unknown_kind_names_the_nearest():
+    with pytest.raises(SettingError, match="Did you mean 'bm25'"):
+        create("bm52")
+
+
+def test_a_setting_of_another_kind_is_refused():
+    with pytest.raises(SettingError, match="Settings: k1, b, method, language"):
+        create("bm25", {"batch_size": 4})
+
+
+@pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.name)
+def test_every_kind_describes_itself_and_accepts_its_own_defaults(kind):
+    assert get(kind.name.upper()) is kind
+    assert kind.title and kind.meaning
+    for spec in kind.settings:
+        assert spec.title and spec.help
+        assert type(spec.default) is spec.type
+        assert spec.parse(spec.default) == spec.default
+        assert spec.parse(str(spec.default)) == spec.default

@@ -1,0 +1,74 @@
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankdash.rerankers.tokens import Tokenizer
+
+
+def words(text, language="auto"):
+    return Tokenizer(language)([text])[0]
+
+
+def test_english_words_share_a_stem():
+    assert words("Returning returned RETURNS") == ["return"] * 3
+
+
+def test_chinese_gives_its_characters_words_and_the_words_within_them():
+    assert words("配送时间") == ["配", "送", "时", "间", "配送", "时间"]
+    found = words("中华人民共和国")
+    assert {"中华", "人民", "共和国", "中华人民共和国"} <= set(found)
+
+
+def test_texts_that_are_cut_differently_still_share_something():
+    assert "退货" not in words("退货运费")
+    assert {"退", "货"} <= set(words("退货运费")) & set(words("退货需要七天"))
+
+
+def test_scripts_mixed_in_one_text_are_each_handled():
+    assert words("iPhone手机的charging问题") == [
+        *("iphon", "手", "机", "的", "手机"),
+        *("charg", "问", "题", "问题"),
+    ]
+
+
+def test_full_width_and_half_width_characters_are_the_same():
+    assert words("ＡＢＣ１２３") == words("abc123")
+
+
+@pytest.mark.parametrize(
+    ("language", "expected"),
+    [
+        ("en", ["refund", "退", "货"]),
+        ("zh", ["refunds", "退", "货", "退货"]),
+        ("none", ["refunds", "退", "货"]),
+    ],
+)
+def test_language_setting(language, expected):
+    assert words("refunds退货", language) == expected
+
+
+@pytest.mark.parametrize("text", ["", "   \n", "?!……《》", "\x00\ufeff", "🎁🎁"])
+def test_text_without_words_has_none(text):
+    assert words(text) == []
+
+
+@given(st.text())
+def test_any_text_is_taken_and_no_word_is_empty(text):
+    assert all(words(text))
+
+
+def test_segmentation_is_silent_and_leaves_no_file(tmp_path):
+    code = "from rankdash.rerankers.tokens import Tokenizer; print(Tokenizer()(['退货']))"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"TMPDIR": str(tmp_path), "PYTHONPATH": ".", "PYTHONIOENCODING": "utf-8"},
+    )
+    assert done.stdout.strip() == "[['退', '货', '退货']]"
+    assert done.stderr == ""
+    assert list(tmp_path.iterdir()) == []
