@@ -1,0 +1,47 @@
+"""Files in, tables out: every format is found from the content, never from the name.
+
+    sources ──unpack──▶ bytes ──decode──▶ text ──reader──▶ Table ──interpret──▶ Part
+    all Parts ──combine──▶ Parsed
+
+Read are: delimited text (CSV, TSV and relatives), JSON and JSON lines (rows, or entries that hold
+lists), Parquet, TREC runs and qrels, BEIR folders; plain, in `.gz` or in `.zip`; several files of
+one data set together.
+
+What happens to a bad file or row, in one place:
+- A file that cannot be trusted as a whole stops everything, with file, line and remedy, and
+  nothing of the call is kept: a damaged archive, JSON that breaks, an unclosed quotation mark,
+  an unknown encoding or format, a file without rows, anything beyond `Limits`, a file of which
+  more than half of the rows are refused.
+- A row that is bad by itself is refused and the others are kept: another number of fields, an
+  empty query or document, an empty or unknown label, a score that is not finite, a document that
+  the query's list already holds. Refused rows are findings (warnings) by file and reason, with
+  the count, the first lines and the first rows.
+- A row without a label is no bad row where it has a first-stage score or rank: it is a candidate
+  that nobody judged.
+- Nothing is changed in silence: words read as numbers, ids made from texts, labels settled by a
+  rule, a split or a first stage that was chosen are findings.
+Lines are physical lines, from 1, also where a quoted field holds line breaks; the line of a row is
+the one on which it begins. In Parquet files they are row numbers.
+
+Nothing here unpickles, evaluates or writes anything: the text of a file is data.
+"""
+
+from __future__ import annotations
+
+from rankdash.readers.columns import FIELDS, MappingNeeded
+from rankdash.readers.files import read
+from rankdash.readers.limits import Limits
+from rankdash.readers.part import Parsed
+from rankdash.readers.settling import Conflict
+from rankdash.readers.source import Source, sources_from_path
+
+__all__ = [
+    "FIELDS",
+    "Conflict",
+    "Limits",
+    "MappingNeeded",
+    "Parsed",
+    "Source",
+    "read",
+    "sources_from_path",
+]

@@ -1,0 +1,257 @@
+"""From parts to one `Parsed`: the union of what the files say, each thing settled once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pandas as pd
+
+from rankdash.errors import DataError
+from rankdash.findings import Finding
+from rankdash.ranking import Ranking
+from rankdash.readers.identity import with_ids
+from rankdash.readers.part import Parsed, Part, Scores, empty
+from rankdash.readers.settling import (
+    Conflict,
+    choose_split,
+    join_labels,
+    ranking_of,
+    scores_by_role,
+)
+from rankdash.readers.source import stem_of
+
+# What people call a first stage, the surest first.
+_FIRST_STAGE_NAMES = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"initial|首轮|初始|初排",
+        r"first.?stage|1st.?stage|^first",
+        r"candidates?",
+        r"baseline",
+        r"retriev|召回",
+        r"bm.?25",
+    )
+)
+_RERANKED = re.compile(r"re.?rank|重排|精排", re.IGNORECASE)
+_EXAMPLES = 5
+
+
+def combine(parts: Sequence[Part], *, conflict: Conflict, first_stage: str | None) -> Parsed:
+    """Join the parts of one call. `first_stage` names the ranking that rerankers start from.
+
+    Raises DataError where `first_stage` names none of the rankings, or labels disagree and
+    `conflict` is "refuse".
+    """
+    findings: list[Finding] = []
+    kept, notes = choose_split(parts)
+    findings += notes
+    kept, notes = with_ids(kept, "query_id")
+    findings += notes
+    kept, notes = with_ids(kept, "doc_id")
+    findings += notes
+    qrels, notes = join_labels(kept, conflict)
+    findings += notes
+    rankings = _rankings(kept)
+    candidates, systems, notes = _choose_first_stage(rankings, first_stage, kept)
+    findings += notes
+    pairs = _joined([part.pairs for part in kept], "query_id", "doc_id").drop_duplicates(
+        ignore_index=True
+    )
+    ranked = [candidates, *systems.values()] if candidates is not None else list(systems.values())
+    queries, notes = _queries(kept, qrels, pairs, ranked)
+    findings += notes
+    documents, notes = _documents(kept, qrels, pairs, ranked)
+    findings += notes
+    for part in kept:
+        findings += [*part.findings, *part.refusals.findings()]
+    return Parsed(
+        name=_name(parts),
+        queries=queries,
+        documents=documents,
+        qrels=qrels,
+        candidates=candidates,
+        pairs=pairs,
+        rankings=systems,
+        findings=tuple(findings),
+        formats={part.file: part.format for part in parts},
+    )
+
+
+def _name(parts: Sequence[Part]) -> str:
+    """The folder or archive all files came with, else the first file's name."""
+    origins = {part.origin for part in parts}
+    origin = origins.pop()
+    return stem_of(origin) if origin and not origins else stem_of(parts[0].file)
+
+
+def _joined(frames: Iterable[pd.DataFrame], *columns: str) -> pd.DataFrame:
+    filled = [frame for frame in frames if len(frame)]
+    return pd.concat(filled, ignore_index=True) if filled else empty(*columns)
+
+
+class _Named:
+    """A ranking with its name, the file it came from and what it stands for."""
+
+    def __init__(self, name: str, part: Part, scores: Scores, ranking: Ranking) -> None:
+        self.name = name
+        self.file = part.file
+        self.origin = part.origin
+        self.role = scores.role
+        self.ranking = ranking
+
+
+def _rankings(parts: Sequence[Part]) -> list[_Named]:
+    """Every ranking of the files. First-stage scores that stand in several files of rows are one
+    ranking."""
+    found: list[_Named] = []
+    among_rows = scores_by_role(parts, "first stage")
+    if among_rows:
+        part, scores = among_rows[0]
+        frame = _joined([scores.frame for _, scores in among_rows])
+        found.append(_Named(scores.name, part, scores, ranking_of(part, frame)))
+    for role in ("run", "system"):
+        for part, scores in scores_by_role(parts, role):
+            ranking = ranking_of(part, scores.frame)
+            taken = {named.name for named in found}
+            name = part.file if scores.name in taken else scores.name
+            found.append(_Named(name, part, scores, ranking))
+    return found
+
+
+def _choose_first_stage(
+    rankings: Sequence[_Named], wanted: str | None, parts: Sequence[Part]
+) -> tuple[Ranking | None, dict[str, Ranking], list[Finding]]:
+    chosen = _first_stage(rankings, wanted, parts)
+    systems = {named.name: named.ranking for named in rankings if named is not chosen}
+    if chosen is None:
+        return None, systems, []
+    if not systems:
+        template = "{name} is taken as the first-stage ranking."
+    else:
+        template = (
+            "{name} is taken as the first-stage ranking; the others are compared with it as "
+            "systems that were run elsewhere: {others}."
+        )
+    note = Finding(
+        "note",
+        "first_stage",
+        template,
+        {"name": chosen.name, "others": ", ".join(systems)},
+        "To start from another ranking, name it as the first stage." if systems else "",
+        chosen.file,
+    )
+    return chosen.ranking, systems, [note]
+
+
+def _first_stage(
+    rankings: Sequence[_Named], wanted: str | None, parts: Sequence[Part]
+) -> _Named | None:
+    """The ranking asked for; else the one beside the rows; else by its name; else the first."""
+    if wanted is not None:
+        asked = [named for named in rankings if wanted in (named.name, named.file)] or [
+            named for named in rankings if stem_of(wanted) == stem_of(named.file)
+        ]
+        if asked:
+            return asked[0]
+        inside = [named for named in rankings if named.origin == wanted]
+        if not inside:
+            raise DataError(
+                "No ranking is called {wanted!r}.",
+                remedy="The rankings are: {names}.",
+                wanted=wanted,
+                names=", ".join(named.name for named in rankings) or "none",
+            )
+        rankings = inside
+    for named in rankings:
+        if named.role == "first stage":
+            return named
+    runs = [named for named in rankings if named.role == "run"]
+    for pattern in _FIRST_STAGE_NAMES:
+        for named in runs:
+            if pattern.search(named.name) and not _RERANKED.search(named.name):
+                return named
+    return runs[0] if runs else None
+
+
+def _queries(
+    parts: Sequence[Part], qrels: pd.DataFrame, pairs: pd.DataFrame, ranked: Sequence[Ranking]
+) -> tuple[pd.DataFrame, list[Finding]]:
+    """Every query with a label or a candidate, with its text and segments where known."""
+    table, findings = _first_rows([part.queries for part in parts], "query_id")
+    mentioned = _mentioned("query_id", qrels, pairs, [ranking.query_ids for ranking in ranked])
+    table = _with_mentioned(table, mentioned, "query_id", "text")
+    idle = ~table["query_id"].isin(mentioned).to_numpy()
+    if idle.any() and not idle.all():
+        names = table.loc[idle, "query_id"]
+        findings.append(
+            Finding(
+                "note",
+                "idle_queries",
+                "Queries with neither labels nor candidates, left aside: {count} of {all}.",
+                {"count": len(names), "all": len(table)},
+                count=len(names),
+                examples=tuple(names.head(_EXAMPLES)),
+            )
+        )
+        table = table[~idle].reset_index(drop=True)
+    return table, findings
+
+
+def _documents(
+    parts: Sequence[Part], qrels: pd.DataFrame, pairs: pd.DataFrame, ranked: Sequence[Ranking]
+) -> tuple[pd.DataFrame, list[Finding]]:
+    table, findings = _first_rows([part.documents for part in parts], "doc_id")
+    mentioned = _mentioned("doc_id", qrels, pairs, [ranking.doc_ids for ranking in ranked])
+    return _with_mentioned(table, mentioned, "doc_id", "title", "text"), findings
+
+
+def _mentioned(
+    key: str, qrels: pd.DataFrame, pairs: pd.DataFrame, ids: Sequence[np.ndarray]
+) -> dict[str, None]:
+    """Ids that are labelled, paired or ranked, in that order; a dict, to keep the order."""
+    columns = (pd.unique(qrels[key]), pd.unique(pairs[key]), *ids)
+    return dict.fromkeys(identity for column in columns for identity in column)
+
+
+def _with_mentioned(
+    table: pd.DataFrame, mentioned: dict[str, None], key: str, *texts: str
+) -> pd.DataFrame:
+    """The table with a row for each id in `mentioned`; those it lacked have no text."""
+    have = set(table[key])
+    lacking = [identity for identity in mentioned if identity not in have]
+    table = table.reindex(
+        columns=[key, *texts, *table.columns.difference([key, *texts], sort=False)]
+    )
+    if not lacking:
+        return table
+    rows = pd.DataFrame({key: lacking}, dtype=object).reindex(columns=table.columns)
+    return pd.concat([table.astype(object), rows.astype(object)], ignore_index=True)
+
+
+def _first_rows(frames: Sequence[pd.DataFrame], key: str) -> tuple[pd.DataFrame, list[Finding]]:
+    """One row an id from several tables: of each column the first value there is."""
+    filled = [frame for frame in frames if len(frame)]
+    if not filled:
+        return empty(key), []
+    if len(filled) == 1:
+        return filled[0].reset_index(drop=True), []
+    rows = pd.concat(filled, ignore_index=True)
+    told = rows.dropna(subset=["text"])
+    texts = told.groupby(key, sort=False)["text"].nunique()
+    differing = list(texts.index[texts > 1])
+    findings = []
+    if differing:
+        findings.append(
+            Finding(
+                "warning",
+                "texts_differ",
+                "Ids with another text in another file: {count}. The first file's text is kept.",
+                {"count": len(differing)},
+                "Check that the files belong to the same data set.",
+                count=len(differing),
+                examples=tuple(differing[:_EXAMPLES]),
+            )
+        )
+    return rows.groupby(key, sort=False).first().reset_index(), findings

@@ -1,0 +1,70 @@
+"""Which reader a file needs, found from its content."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rankdash.errors import FormatError
+from rankdash.findings import Finding
+from rankdash.readers import delimited, json_records, parquet, trec
+from rankdash.readers.encoding import Decoded, decode
+from rankdash.readers.limits import Limits
+from rankdash.readers.source import Source
+from rankdash.readers.table import Table
+
+_KNOWN = (
+    "Known are CSV, TSV, JSON, JSON lines, Parquet, TREC runs and qrels, and BEIR folders; "
+    "a CSV file needs a first line with column names."
+)
+
+
+class UnknownFormError(FormatError):
+    """Text that has no form of a data file; beside other files it is set aside."""
+
+
+def table_of(source: Source, limits: Limits) -> Table:
+    """Read one unpacked file as a table.
+
+    Raises UnknownFormError where no reader knows the form, FormatError where the file is broken,
+    and LimitError.
+    """
+    if source.data.startswith(parquet.MAGIC):
+        return parquet.read(source.data, source.name, limits)
+    decoded = decode(source.data, source.name)
+    if not decoded.text.strip():
+        raise FormatError(
+            "The file is empty.",
+            remedy="Check that the file was written to its end.",
+            file=source.name,
+        )
+    table = _read_text(decoded.text, source.name, limits)
+    return replace(table, findings=(*_encoding(decoded, source.name), *table.findings))
+
+
+def _read_text(text: str, file: str, limits: Limits) -> Table:
+    if text.lstrip()[0] in "[{":
+        return json_records.read(text, file, limits)
+    shape = trec.shape_of(text)
+    if shape:
+        return trec.read(text, shape, file, limits)
+    delimiter = None if text.lstrip().startswith("<") else delimited.sniff(text)
+    if delimiter is None:
+        raise UnknownFormError("The form of the file is not known.", remedy=_KNOWN, file=file)
+    return delimited.read(text, delimiter, file, limits)
+
+
+def _encoding(decoded: Decoded, file: str) -> tuple[Finding, ...]:
+    if not decoded.guessed:
+        return ()
+    wide = next((line for line in decoded.text.splitlines() if not line.isascii()), "")
+    return (
+        Finding(
+            "note",
+            "encoding",
+            "The file is not UTF-8; it is read as {encoding}.",
+            {"encoding": decoded.encoding.upper()},
+            "If the example shows wrong characters, save the file as UTF-8.",
+            file,
+            examples=(wide[:80],) if wide else (),
+        ),
+    )

@@ -1,0 +1,142 @@
+"""Bytes to text: UTF-8, UTF-16 and UTF-32 (with a mark, or UTF-16 without), GB18030."""
+
+from __future__ import annotations
+
+import codecs
+from dataclasses import dataclass
+
+from rankdash.errors import FormatError
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_BINARY = (
+    (b"%PDF-", "a PDF document"),
+    (b"\x89PNG", "a picture"),
+    (b"\xff\xd8\xff", "a picture"),
+    (b"GIF89a", "a picture"),
+    (b"SQLite format 3", "an SQLite database"),
+    (b"\xd0\xcf\x11\xe0", "an old Excel or Word file"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
+    (b"Rar!\x1a\x07", "a RAR archive"),
+    (b"BZh9", "a bzip2 archive"),
+    (b"\xfd7zXZ", "an xz archive"),
+    (b"\x28\xb5\x2f\xfd", "a Zstandard archive"),
+    (b"\x93NUMPY", "a NumPy file"),
+    (b"\x80\x02", "a Python pickle, which rankdash never opens"),
+    (b"\x80\x03", "a Python pickle, which rankdash never opens"),
+    (b"\x80\x04", "a Python pickle, which rankdash never opens"),
+    (b"\x80\x05", "a Python pickle, which rankdash never opens"),
+    (b"ARROW1", "an Arrow file"),
+)
+_SAMPLE = 4096
+# A file of broken UTF-8 has a few bad bytes among many good characters; a file in another
+# encoding has hardly any good ones, since a random pair of high bytes is rarely valid UTF-8.
+_GOOD_PER_BAD = 4
+# In Chinese text the second byte of a GB18030 pair is mostly a high one. In western text read as
+# GB18030 it is a plain letter.
+_HIGH_SECOND_BYTES = 0.5
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """text: without a byte-order mark. encoding: the codec's name. guessed: nothing in the file
+    says that it is this encoding."""
+
+    text: str
+    encoding: str
+    guessed: bool = False
+
+
+def decode(data: bytes, file: str) -> Decoded:
+    """Read `data` as text.
+
+    Raises FormatError where it is a known binary format, or text in an encoding that is not read;
+    then with the line of the first bad byte.
+    """
+    for magic, kind in _BINARY:
+        if data.startswith(magic):
+            raise _binary(file, kind)
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            return Decoded(_strictly(data[len(mark) :], encoding, file), encoding)
+    sixteen = _unmarked_utf16(data[:_SAMPLE])
+    if sixteen:
+        return Decoded(_strictly(data, sixteen, file), sixteen, guessed=True)
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as problem:
+        if _mostly_utf8(data) or not _like_gb18030(data):
+            raise _undecodable(data[: problem.start], "utf-8", file) from problem
+        return Decoded(_strictly(data, "gb18030", file), "gb18030", guessed=True)
+    if _controls(text[:_SAMPLE]):
+        raise _binary(file, "no text")
+    return Decoded(text, "utf-8")
+
+
+def _strictly(data: bytes, encoding: str, file: str) -> str:
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as problem:
+        raise _undecodable(data[: problem.start], encoding, file) from problem
+
+
+def _unmarked_utf16(sample: bytes) -> str | None:
+    """UTF-16 of mostly ASCII has a zero in every second byte."""
+    if len(sample) < 4:
+        return None
+    first, second = sample[::2].count(0), sample[1::2].count(0)
+    if second > len(sample) / 5 and first <= second / 20:
+        return "utf-16-le"
+    if first > len(sample) / 5 and second <= first / 20:
+        return "utf-16-be"
+    return None
+
+
+def _mostly_utf8(data: bytes) -> bool:
+    text = data.decode("utf-8", errors="replace")
+    bad = text.count("�")
+    good = len(text) - len(_ascii_only(text)) - bad
+    return good >= _GOOD_PER_BAD * bad
+
+
+def _ascii_only(text: str) -> str:
+    return text.encode("ascii", errors="ignore").decode("ascii")
+
+
+def _like_gb18030(data: bytes) -> bool:
+    try:
+        text = data.decode("gb18030")
+    except UnicodeDecodeError:
+        return False
+    pairs = sum(1 for byte in data if byte >= 0x80)
+    wide = len(text) - len(_ascii_only(text))
+    # `wide` characters hold `pairs` high bytes: two each where the second byte is high too.
+    return not _controls(text[:_SAMPLE]) and wide > 0 and pairs / wide - 1 >= _HIGH_SECOND_BYTES
+
+
+def _controls(sample: str) -> bool:
+    controls = sum(1 for char in sample if ord(char) < 9 or 14 <= ord(char) < 28)
+    return controls > len(sample) / 20
+
+
+def _binary(file: str, kind: str) -> FormatError:
+    return FormatError(
+        "This is {kind}, not a data file that rankdash reads.",
+        remedy="Load CSV, TSV, JSON, JSONL, Parquet or TREC files, plain or as .gz or .zip.",
+        file=file,
+        kind=kind,
+    )
+
+
+def _undecodable(good: bytes, encoding: str, file: str) -> FormatError:
+    return FormatError(
+        "A character cannot be read: the text is neither UTF-8, UTF-16 nor GB18030.",
+        remedy="Save the file as UTF-8 and load it again.",
+        file=file,
+        line=good.decode(encoding, errors="ignore").count("\n") + 1,
+    )

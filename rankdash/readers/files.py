@@ -1,0 +1,97 @@
+"""`read`: all files of one data set, from bytes to `Parsed`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from rankdash.errors import DataError, FormatError
+from rankdash.findings import Finding
+from rankdash.readers.combine import combine
+from rankdash.readers.detect import UnknownFormError, table_of
+from rankdash.readers.interpret import interpret
+from rankdash.readers.limits import Limits
+from rankdash.readers.part import Parsed
+from rankdash.readers.settling import RULES, Conflict
+from rankdash.readers.source import Source
+from rankdash.readers.table import Table
+from rankdash.readers.unpack import unpack
+
+
+def read(
+    sources: Sequence[Source],
+    *,
+    mapping: Mapping[str, Mapping[str, str]] | None = None,
+    conflict: Conflict = "highest",
+    first_stage: str | None = None,
+    limits: Limits | None = None,
+) -> Parsed:
+    """Read and join the files of one data set.
+
+    mapping:     file → field (of `FIELDS`) → column, for files whose columns are not recognised.
+    conflict:    which label is kept where a pair has several that differ: "highest", "lowest",
+                 "mean"; "refuse" raises.
+    first_stage: the ranking (its file's name or stem) that rerankers start from.
+
+    Raises MappingNeeded where columns are not recognised, FormatError where a file is broken or
+    of no known form, LimitError where it is too large, DataError otherwise; all name the file.
+    """
+    if conflict not in (*RULES, "refuse"):
+        raise DataError(
+            "There is no rule {conflict!r} for labels that disagree.",
+            remedy="The rules are: highest, lowest, mean, refuse.",
+            conflict=conflict,
+        )
+    limits = limits or Limits()
+    if not sources:
+        raise DataError(
+            "No files were given.", remedy="Choose the files of a data set, or a folder of them."
+        )
+    names = [source.name for source in sources]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise DataError(
+            "Two files are called {name!r}.",
+            remedy="Give every file a name of its own.",
+            name=repeated[0],
+        )
+    files, findings = _without_papers(unpack(sources, limits))
+    tables: list[tuple[Table, Source]] = []
+    unknown: UnknownFormError | None = None
+    for source in files:
+        try:
+            tables.append((table_of(source, limits), source))
+        except UnknownFormError as problem:
+            if not source.origin:
+                raise
+            unknown = unknown or problem
+            findings.append(
+                Finding(
+                    "warning",
+                    "not_data",
+                    "Not read: the form of the file is not known.",
+                    remedy="If it holds data, load it alone to see why.",
+                    file=source.name,
+                )
+            )
+    if not tables:
+        raise unknown or FormatError("The archive holds no data files.")
+    parsed = combine(interpret(tables, mapping or {}), conflict=conflict, first_stage=first_stage)
+    formats = [
+        Finding("note", "format", "Read as: {format}.", {"format": name}, file=file)
+        for file, name in parsed.formats.items()
+    ]
+    return replace(parsed, findings=(*formats, *findings, *parsed.findings))
+
+
+def _without_papers(files: Sequence[Source]) -> tuple[list[Source], list[Finding]]:
+    """The data files, and notes on the licences, readmes and hidden files among them."""
+    data = [source for source in files if not source.is_paper]
+    if not data:
+        return list(files), []
+    notes = [
+        Finding("note", "paper", "Not read: a paper that goes with the data.", file=source.name)
+        for source in files
+        if source.is_paper
+    ]
+    return data, notes

@@ -1,0 +1,116 @@
+"""Ids for queries and documents that a file gives by their text only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Literal
+
+import pandas as pd
+
+from rankdash.findings import Finding
+from rankdash.readers.part import Part
+
+Key = Literal["query_id", "doc_id"]
+_PREFIX = {"query_id": "q", "doc_id": "d"}
+_EXAMPLES = 5
+
+
+def with_ids(parts: Sequence[Part], key: Key) -> tuple[list[Part], list[Finding]]:
+    """The parts, all keyed by ids.
+
+    A text that another file lists under an id gets that id; the rest are named q1, q2 … (d1, d2 …
+    for documents) in the order of first appearance, the same text always the same id. Where a
+    column of "texts" holds ids that another file knows, it is read as ids.
+    """
+    named = [part for part in parts if key not in part.keyed_by_text]
+    known = {identity for part in named for identity in _ids(part, key)}
+    id_of = _id_of_text(named, key)
+    findings: list[Finding] = []
+    made: dict[str, str] = {}
+    found: list[Part] = []
+    number = 0
+    for part in parts:
+        if key not in part.keyed_by_text:
+            found.append(part)
+            continue
+        texts = list(dict.fromkeys(_ids(part, key)))
+        if _are_ids(texts, known, id_of):
+            findings.append(_read_as_ids(part, key))
+            found.append(_forget_texts(part, key))
+            continue
+        for text in texts:
+            if text in id_of or text in made:
+                continue
+            number += 1
+            while f"{_PREFIX[key]}{number}" in known:
+                number += 1
+            made[text] = f"{_PREFIX[key]}{number}"
+        found.append(_renamed(part, key, {**made, **id_of}))
+    if made:
+        findings.append(_made(key, made))
+    return found, findings
+
+
+def _ids(part: Part, key: Key) -> Iterable[str]:
+    frames = (part.queries if key == "query_id" else part.documents, part.labels, part.pairs)
+    for frame in (*frames, *(scores.frame for scores in part.scores)):
+        if key in frame.columns:
+            yield from pd.unique(frame[key])
+
+
+def _id_of_text(named: Sequence[Part], key: Key) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for part in named:
+        table = part.queries if key == "query_id" else part.documents
+        for text, identity in zip(table["text"], table[key], strict=True):
+            if text:
+                found.setdefault(text, identity)
+    return found
+
+
+def _are_ids(texts: Sequence[str], known: set[str], id_of: dict[str, str]) -> bool:
+    as_ids = sum(text in known for text in texts)
+    as_texts = sum(text in id_of for text in texts)
+    return as_ids > len(texts) / 2 and as_ids > as_texts
+
+
+def _read_as_ids(part: Part, key: Key) -> Finding:
+    side = "queries" if key == "query_id" else "documents"
+    return Finding(
+        "note",
+        "texts_are_ids",
+        "The column of {side} holds ids of another file, so it is read as ids.",
+        {"side": side},
+        file=part.file,
+    )
+
+
+def _forget_texts(part: Part, key: Key) -> Part:
+    if key == "query_id":
+        return replace(part, queries=part.queries.assign(text=None))
+    return replace(part, documents=part.documents.assign(text=None))
+
+
+def _renamed(part: Part, key: Key, id_of: dict[str, str]) -> Part:
+    def rename(frame: pd.DataFrame) -> pd.DataFrame:
+        return frame.assign(**{key: frame[key].map(id_of).astype(object)})
+
+    scores = tuple(replace(scores, frame=rename(scores.frame)) for scores in part.scores)
+    changed = replace(part, labels=rename(part.labels), pairs=rename(part.pairs), scores=scores)
+    if key == "query_id":
+        return replace(changed, queries=rename(part.queries))
+    return replace(changed, documents=rename(part.documents))
+
+
+def _made(key: Key, made: dict[str, str]) -> Finding:
+    side = "queries" if key == "query_id" else "documents"
+    return Finding(
+        "note",
+        f"made_{key}",
+        "The {side} have no ids; they are named {first} to {last} in the order they first appear. "
+        "The same text is the same id.",
+        {"side": side, "first": next(iter(made.values())), "last": list(made.values())[-1]},
+        count=len(made),
+        examples=tuple(f"{name}: {text}" for text, name in list(made.items())[:_EXAMPLES]),
+    )

@@ -1,0 +1,114 @@
+"""What the tables mean: rows, labels, rankings, queries or documents, by their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rankdash.errors import FormatError
+from rankdash.readers.columns import MappingNeeded, fields_of, id_and_text, mapped
+from rankdash.readers.part import Part
+from rankdash.readers.rows import part_of
+from rankdash.readers.source import Source
+from rankdash.readers.table import Table
+from rankdash.readers.texts import documents_part, queries_part, settle
+from rankdash.readers.values import looks_like_ids, numbers
+
+_VALUES = frozenset({"label", "score", "rank", "reranked"})
+
+
+def interpret(
+    tables: Sequence[tuple[Table, Source]], mapping: Mapping[str, Mapping[str, str]]
+) -> list[Part]:
+    """A part for each table, in their order.
+
+    mapping: file → field → column, from a person; a file in it is read by it alone.
+    Raises MappingNeeded where the columns of a table say too little, FormatError for a table
+    without rows.
+    """
+    unknown = sorted(set(mapping) - {table.file for table, _ in tables})
+    if unknown:
+        raise FormatError(
+            "A mapping is given for {file_name!r}, which is not among the files.",
+            remedy="The files are: {files}.",
+            file_name=unknown[0],
+            files=", ".join(table.file for table, _ in tables),
+        )
+    parts: list[Part] = []
+    unsettled: list[tuple[Table, Source]] = []
+    for table, source in tables:
+        part = _part(table, source, mapping.get(table.file), alone=len(tables) == 1)
+        if part is None:
+            unsettled.append((table, source))
+        else:
+            parts.append(part)
+    parts.extend(settle(unsettled, parts))
+    position = {table.file: index for index, (table, _) in enumerate(tables)}
+    return sorted(parts, key=lambda part: position[part.file])
+
+
+def _part(
+    table: Table, source: Source, mapping: Mapping[str, str] | None, *, alone: bool
+) -> Part | None:
+    """The table's part; None where it holds queries or documents and only other files can tell."""
+    if not len(table.frame):
+        table.refusals.stop_if_most(table.refusals.count)
+        raise FormatError(
+            "The file holds no rows.",
+            remedy="Check that the file was written to its end.",
+            file=table.file,
+        )
+    if mapping is not None:
+        fields = mapped(mapping, table.frame, table.file)
+    elif table.fields is not None:
+        fields = dict(table.fields)
+    elif table.names:
+        fields = fields_of(table.frame)
+    else:
+        fields = _fields_without_names(table)
+    queries = bool({"query", "query_id"} & fields.keys())
+    documents = bool({"document", "doc_id"} & fields.keys())
+    values = bool(_VALUES & fields.keys())
+    if queries and documents and (values or mapping is not None or not alone):
+        return part_of(table, fields, source)
+    if alone and mapping is not None:
+        raise _unusable(table, queries=queries)
+    if queries and not documents and not alone:
+        return queries_part(table, fields, source)
+    if documents and not queries and not alone:
+        return documents_part(table, fields, source)
+    if not queries and not documents and not alone and _id_and_text(table):
+        return None
+    raise MappingNeeded(table.file, table.frame, _missing(queries, documents, alone=alone))
+
+
+def _missing(queries: bool, documents: bool, *, alone: bool) -> str:
+    if queries and documents:
+        return "label"
+    if not queries and (documents or not alone):
+        return "query"
+    return "document" if queries else "query"
+
+
+def _unusable(table: Table, *, queries: bool) -> FormatError:
+    return FormatError(
+        "Mapped like this, the file gives no {missing}.",
+        remedy="Map a column to it, or load the file that holds it together with this one.",
+        file=table.file,
+        missing="documents" if queries else "queries",
+    )
+
+
+def _id_and_text(table: Table) -> bool:
+    return id_and_text(table.frame) is not None or (
+        not table.names and len(table.frame.columns) == 2
+    )
+
+
+def _fields_without_names(table: Table) -> dict[str, str]:
+    """Two ids and a number are labels; anything else a person must name."""
+    columns = list(table.frame.columns)
+    if len(columns) == 3 and all(looks_like_ids(table.frame[name]) for name in columns[:2]):
+        values = numbers(table.frame[columns[2]].to_numpy(dtype=object))
+        if (values == values).any():
+            return dict(zip(("query_id", "doc_id", "label"), columns, strict=True))
+    return {}

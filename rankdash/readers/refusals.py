@@ -1,0 +1,151 @@
+"""Rows that are left out: by reason, with their lines, and when there are too many of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from rankdash.errors import FormatError
+from rankdash.findings import Finding
+
+LINES_NAMED = 20
+_EXAMPLES = 5
+_EXAMPLE_CHARS = 160
+# A file of which more than this share is refused was not understood, or is broken.
+_MOST_REFUSED = 0.5
+
+
+@dataclass(frozen=True)
+class Reason:
+    code: str
+    template: str
+    remedy: str
+
+
+REASONS = {
+    reason.code: reason
+    for reason in (
+        Reason(
+            "field_count",
+            "Rows left out because they have another number of fields than the rest: {count} "
+            "(lines {lines}).",
+            "Look for a missing separator, or for an unquoted one inside a text.",
+        ),
+        Reason(
+            "no_query",
+            "Rows left out because the query is empty: {count} (lines {lines}).",
+            "Fill in the query, or leave the row out.",
+        ),
+        Reason(
+            "no_document",
+            "Rows left out because the document is empty: {count} (lines {lines}).",
+            "Fill in the document, or leave the row out.",
+        ),
+        Reason(
+            "no_label",
+            "Rows left out because the label is empty: {count} (lines {lines}).",
+            "Label the row. A row without a label is kept only where it has a first-stage score "
+            "or rank.",
+        ),
+        Reason(
+            "bad_label",
+            "Rows left out because the label is neither a number nor a known word: {count} "
+            "(lines {lines}).",
+            "Write labels as numbers, higher is better.",
+        ),
+        Reason(
+            "bad_score",
+            "Rows left out because the score is not a finite number: {count} (lines {lines}).",
+            "Give the row a number with a decimal point, or leave it out.",
+        ),
+        Reason(
+            "bad_rank",
+            "Rows left out because the rank is not a whole number: {count} (lines {lines}).",
+            "Count the ranks of a query 1, 2, 3 …",
+        ),
+        Reason(
+            "ranked_twice",
+            "Rows left out because the list of the query holds the document already: {count} "
+            "(lines {lines}).",
+            "Keep one row for each query and document.",
+        ),
+        Reason(
+            "not_paired",
+            "Entries left out because their lists of documents, labels and scores differ in "
+            "length: {count} (lines {lines}).",
+            "Give every document one label and one score.",
+        ),
+        Reason(
+            "repeated_id",
+            "Rows left out because their id came before with another text: {count} "
+            "(lines {lines}).",
+            "Give every query and every document an id of its own.",
+        ),
+    )
+}
+
+
+@dataclass(eq=False)
+class Refusals:
+    """What was refused in one file. `file` is its name."""
+
+    file: str
+    _lines: dict[str, list[int]] = field(default_factory=dict)
+    _examples: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(
+        self, code: str, lines: Sequence[int] | npt.NDArray[np.int64], examples: Sequence[str] = ()
+    ) -> None:
+        """Refuse rows for the reason `code`; `examples` are raw rows, the first few are kept."""
+        if len(lines):
+            self._lines.setdefault(code, []).extend(int(line) for line in lines)
+            kept = self._examples.setdefault(code, [])
+            kept.extend(text[:_EXAMPLE_CHARS] for text in examples[: _EXAMPLES - len(kept)])
+
+    @property
+    def count(self) -> int:
+        return sum(map(len, self._lines.values()))
+
+    def stop_if_most(self, rows: int) -> None:
+        """Raises FormatError where more than half of `rows` are refused, with the first of them."""
+        if not rows or self.count <= _MOST_REFUSED * rows:
+            return
+        code = max(self._lines, key=lambda code: len(self._lines[code]))
+        reason = REASONS[code]
+        raise FormatError(
+            "{refused:,} of {rows:,} rows cannot be used, so nothing was kept. " + reason.template,
+            remedy=reason.remedy,
+            file=self.file,
+            line=min(self._lines[code]),
+            refused=self.count,
+            rows=rows,
+            count=len(self._lines[code]),
+            lines=_first(self._lines[code]),
+        )
+
+    def findings(self) -> list[Finding]:
+        """One warning a reason, with the first lines and rows."""
+        return [
+            Finding(
+                "warning",
+                code,
+                REASONS[code].template,
+                {"count": len(lines), "lines": _first(lines)},
+                REASONS[code].remedy,
+                self.file,
+                min(lines),
+                len(lines),
+                tuple(self._examples[code]),
+            )
+            for code, lines in self._lines.items()
+        ]
+
+
+def _first(lines: list[int]) -> str:
+    """`3, 17, 20 …`"""
+    ordered = sorted(lines)
+    text = ", ".join(str(line) for line in ordered[:LINES_NAMED])
+    return f"{text} …" if len(ordered) > LINES_NAMED else text

@@ -1,0 +1,118 @@
+"""Text to numbers: scores, ranks and labels, also labels written as words."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+Texts = npt.NDArray[np.object_]
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+# Word scales, the first that knows most words of a file wins. Sources: WANDS (Exact, Partial,
+# Irrelevant), Amazon ESCI (Exact, Substitute, Complement, Irrelevant), TREC-style grades.
+WORD_SCALES: tuple[dict[str, float], ...] = (
+    {"exact": 2, "partial": 1, "irrelevant": 0},
+    {"exact": 3, "substitute": 2, "complement": 1, "irrelevant": 0},
+    {"e": 3, "s": 2, "c": 1, "i": 0},
+    {
+        "relevant": 1,
+        "irrelevant": 0,
+        "not relevant": 0,
+        "non relevant": 0,
+        "nonrelevant": 0,
+        "not_relevant": 0,
+        "non-relevant": 0,
+    },
+    {
+        "highly relevant": 2,
+        "very relevant": 2,
+        "relevant": 1,
+        "partially relevant": 1,
+        "somewhat relevant": 1,
+        "not relevant": 0,
+        "irrelevant": 0,
+        "non-relevant": 0,
+    },
+    {"true": 1, "false": 0},
+    {"yes": 1, "no": 0, "y": 1, "n": 0},
+    {"perfect": 4, "excellent": 3, "good": 2, "fair": 1, "bad": 0},
+    {"相关": 1, "不相关": 0, "无关": 0},
+    {
+        "高度相关": 2,
+        "完全相关": 2,
+        "非常相关": 2,
+        "部分相关": 1,
+        "一般相关": 1,
+        "不相关": 0,
+        "无关": 0,
+    },
+    {"是": 1, "否": 0},
+    {"正确": 1, "错误": 0},
+)
+_GRADE_AND_WORD = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*[-–—:：.、_)）=]\s*\D.*", re.DOTALL)
+_ID = re.compile(r"[!-~]*\d[!-~]*")
+_LONGEST_ID = 100
+
+
+def numbers(texts: Texts) -> Floats:
+    """(N,) float64; NaN where the text is no number, is missing, or says "nan"."""
+    parsed = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce")
+    return np.asarray(parsed, dtype=np.float64)
+
+
+def blank(texts: Texts) -> Flags:
+    """(N,) whether a value is missing, empty, or only white space."""
+    return np.fromiter(
+        (text is None or not text or text.isspace() for text in texts), dtype=bool, count=len(texts)
+    )
+
+
+def looks_like_ids(texts: pd.Series[Any]) -> bool:
+    """Whether every value is one short ASCII token with a digit in it, such as `q12` or `007`."""
+    values = [text for text in pd.unique(texts.dropna()) if text and not text.isspace()]
+    return bool(values) and all(
+        len(text) <= _LONGEST_ID and _ID.fullmatch(text) is not None for text in values
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """values: (N,) float64, NaN where a text is no label.
+
+    words: word → value, for the words that were read by a scale or by their leading number.
+    """
+
+    values: Floats
+    words: dict[str, float] = field(default_factory=dict)
+
+
+def labels(texts: Texts) -> Labels:
+    """Read labels: numbers as they are (fractions and negative ones too), words by a scale, and
+    `4-Excellent` by its number."""
+    values = numbers(texts)
+    left = np.flatnonzero(np.isnan(values) & ~blank(texts))
+    if not len(left):
+        return Labels(values)
+    codes, unique = pd.factorize(texts[left])
+    scale = _scale({word.strip().casefold() for word in unique})
+    words: dict[str, float] = {}
+    for word in unique:
+        graded = _GRADE_AND_WORD.fullmatch(word.strip())
+        value = scale.get(word.strip().casefold())
+        if value is None and graded:
+            value = float(graded.group(1))
+        if value is not None:
+            words[word] = value
+    values = values.copy()
+    values[left] = np.array([words.get(word, np.nan) for word in unique], dtype=np.float64)[codes]
+    return Labels(values, words)
+
+
+def _scale(words: set[str]) -> dict[str, float]:
+    return max(WORD_SCALES, key=lambda scale: len(words & scale.keys()))
