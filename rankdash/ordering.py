@@ -104,11 +104,20 @@ class Ordered:
     tied: Flags
 
 
-def order_rows(groups: Groups, scores: Floats, texts: Any, ties: Ties) -> Ordered:
-    """Order grouped rows by (N,) score, descending; `texts` are the rows' (N,) document ids."""
+def order_rows(
+    groups: Groups,
+    scores: Floats,
+    texts: Any,
+    ties: Ties,
+    precision: ScorePrecision = "float64",
+) -> Ordered:
+    """Order grouped rows by (N,) finite score, descending; `texts` are the rows' (N,) document ids.
+
+    precision: how finely scores are told apart when ties are found.
+    """
     arranged = groups.arrange(scores)
     order = segments.argsort_descending(arranged, groups.offsets)
-    ranked = arranged[order]
+    ranked = stored_scores(arranged[order], precision)
     rows = order if groups.rows is None else groups.rows[order]
     positions, runs = segments.equal_runs(ranked, groups.offsets)
     if len(positions):

@@ -67,7 +67,7 @@ DEFINITIONS = (
         "highest label of the query",
         reference="The MedCorpus variant of average precision",
         note="A perfect order does not reach 1 where grades differ: [3,2,1] and [1,2,3] both give "
-        "0.667.",
+        "0.667. Below an irrelevant document, moving a higher grade above a lower one lowers it.",
         needs_grades=True,
         perfect_is_top=False,
         compute=_graded,
@@ -80,7 +80,8 @@ DEFINITIONS = (
         formula="Σ P@i · rel_i/max_rel over the relevant ranks i ≤ k, divided by Σ rel/max_rel "
         "over all relevant documents",
         reference="The MedCorpus variant of average precision, normalised",
-        note="Blind to order among relevant documents: any order that puts them all first is 1.",
+        note="Any order that puts all relevant documents first is 1, whatever their grades. Below "
+        "an irrelevant document, moving a higher grade above a lower one lowers it.",
         needs_grades=True,
         compute=_graded_normalised,
         aliases=("ap_graded_norm",),

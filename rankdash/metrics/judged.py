@@ -7,6 +7,7 @@ stand above each rank. A new cutoff, threshold, gain or metric needs nothing els
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,6 @@ from rankdash.ordering import (
     group_rows,
     objects,
     order_rows,
-    stored_scores,
     text_array,
 )
 from rankdash.ranking import Ranking
@@ -99,16 +99,18 @@ def judge(ranking: Ranking, qrels: pd.DataFrame, conventions: Conventions | None
         label_query, label_docs, labels = label_query[kept], label_docs[kept], labels[kept]
 
     at = np.array([ranking.positions.get(query, -1) for query in query_ids], dtype=np.int64)
-    row = _rows_of(
-        ranking, at[label_query], _codes_in(docs.dictionary, ranking.doc_ids)[label_docs]
-    )
+    ranked_doc = _codes_in(docs.dictionary, ranking.doc_ids)[label_docs]
+    known_pair = (at[label_query] >= 0) & (ranked_doc >= 0)
+    rows, found = _match(ranking, at[label_query][known_pair], ranked_doc[known_pair])
     row_label = np.full(len(ranking), np.nan)
-    row_label[row[row >= 0]] = labels[row >= 0]
+    row_label[rows] = labels[known_pair][found]
+    positive = labels > 0
+    size = np.bincount(label_query, minlength=len(query_ids))
     known = set(query_ids)
     return _assemble(
         query_ids,
         _Lists(at, ranking.offsets, ranking.tied, row_label),
-        _Pool.of(label_query, labels, len(query_ids)),
+        _Pool.of(label_query[positive], labels[positive], size),
         tuple(query for query in ranking.query_ids if query not in known),
         conventions,
     )
@@ -135,20 +137,21 @@ def judge_frame(frame: pd.DataFrame, conventions: Conventions | None = None) -> 
     groups = group_rows(text_array(frame["query_id"]))
     ordered = order_rows(
         groups,
-        stored_scores(scores, conventions.score_precision),
+        scores,
         text_array(frame["doc_id"]),
         conventions.order_rule("stable"),
+        conventions.score_precision,
     )
     row_label = labels[ordered.rows]
     ids = objects(groups.ids)
-    labelled = _labelled_groups(row_label, groups.offsets)
+    labelled = np.diff(_count_before(row_label)[groups.offsets]) > 0
     if conventions.negative == "unjudged":
         row_label[row_label < 0] = np.nan
     at = np.flatnonzero(labelled)
     lists = _Lists(at, groups.offsets, ordered.tied, row_label)
-    judged_rows = np.flatnonzero(~np.isnan(row_label))
-    owner = lists.query_of(judged_rows)
-    pool = _Pool.of(owner, row_label[judged_rows], len(at))
+    query = lists.query_of(lists.positive_rows)
+    size = np.diff(lists.judged_before[groups.offsets])[at]
+    pool = _Pool.of(query, row_label[lists.positive_rows], size)
     return _assemble(ids[at], lists, pool, tuple(ids[~labelled]), conventions)
 
 
@@ -165,15 +168,22 @@ class _Lists:
     tied: Flags
     row_label: Floats
 
+    @cached_property
+    def judged_before(self) -> Integers:
+        """(N + 1,) how many labelled rows stand before each row."""
+        return _count_before(self.row_label)
+
+    @cached_property
+    def positive_rows(self) -> Integers:
+        """The rows with a label above 0."""
+        return np.flatnonzero(self.row_label > 0)
+
     def query_of(self, rows: Integers) -> Integers:
         """The labelled query of each ranked row; -1 where the list is of no labelled query."""
         query = np.full(len(self.offsets) - 1, -1, dtype=np.int64)
         present = self.at >= 0
         query[self.at[present]] = np.flatnonzero(present)
-        return query[self.list_of(rows)]
-
-    def list_of(self, rows: Integers) -> Integers:
-        return np.searchsorted(self.offsets, rows, side="right") - 1
+        return query[np.searchsorted(self.offsets, rows, side="right") - 1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,21 +195,18 @@ class _Pool:
     size: Integers
 
     @classmethod
-    def of(cls, query: Integers, labels: Floats, queries: int) -> _Pool:
-        """From labels in the order of their query."""
-        positive = labels > 0
-        offsets = segments.offsets_from(np.bincount(query[positive], minlength=queries))
-        return cls(
-            label=segments.sort_descending(labels[positive], offsets),
-            offsets=offsets,
-            size=np.bincount(query, minlength=queries),
-        )
+    def of(cls, query: Integers, labels: Floats, size: Integers) -> _Pool:
+        """From labels above 0 in the order of their query, and (Q,) how many there are of any."""
+        offsets = segments.offsets_from(np.bincount(query, minlength=len(size)))
+        return cls(segments.sort_descending(labels, offsets), offsets, size)
 
 
-def _labelled_groups(row_label: Floats, offsets: Integers) -> Flags:
-    """(G,) whether a row of the list has a label."""
-    before = segments.offsets_from(~np.isnan(row_label))
-    return before[offsets[1:]] > before[offsets[:-1]]
+def _count_before(row_label: Floats) -> Integers:
+    """(N + 1,) how many labelled rows stand before each row."""
+    missing = np.isnan(row_label)
+    if not missing.any():
+        return np.arange(len(row_label) + 1)
+    return segments.offsets_from(~missing)
 
 
 def _assemble(
@@ -211,8 +218,7 @@ def _assemble(
 ) -> Judged:
     # One more list, empty, stands for "not ranked": index -1 finds it.
     starts = np.append(lists.offsets[:-1], 0)[lists.at]
-    judged_before = segments.offsets_from(~np.isnan(lists.row_label))
-    rows = np.flatnonzero(lists.row_label > 0)
+    judged_before, rows = lists.judged_before, lists.positive_rows
     query = lists.query_of(rows)
     if bool((query[1:] < query[:-1]).any()):
         order = segments.sort_codes(query, len(query_ids))
@@ -243,10 +249,19 @@ def _codes_in(texts: Any, vocabulary: npt.NDArray[np.object_]) -> Integers:
     return codes
 
 
-def _rows_of(ranking: Ranking, query: Integers, doc: Integers) -> Integers:
-    """(P,) the ranked row of each (query, document) pair of codes; -1 where it is not ranked."""
+def _match(ranking: Ranking, query: Integers, doc: Integers) -> tuple[Integers, Integers]:
+    """Ranked rows and the (query, document) pairs, given as codes, that stand there.
+
+    Both (F,): row in the ranking, index of the pair. Pairs are unique.
+    """
     size = len(ranking.doc_ids)
-    ranked = pd.Index(segments.owners(ranking.offsets) * size + ranking.docs)
-    wanted = np.where((query >= 0) & (doc >= 0), query * size + doc, -1)
-    rows: Integers = ranked.get_indexer(wanted).astype(np.int64)
-    return rows
+    ranked = segments.owners(ranking.offsets) * size + ranking.docs
+    wanted = query * size + doc
+    # The hash table is the costly part, so the smaller side goes into it.
+    if len(wanted) < len(ranked):
+        pair = pd.Index(wanted).get_indexer(ranked)
+        rows = np.flatnonzero(pair >= 0)
+        return rows, pair[rows]
+    row = pd.Index(ranked).get_indexer(wanted)
+    pairs = np.flatnonzero(row >= 0)
+    return row[pairs], pairs

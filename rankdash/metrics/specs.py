@@ -36,7 +36,7 @@ _NAMES: Mapping[str, MetricDefinition] = MappingProxyType(
     }
 )
 _SPEC = re.compile(
-    r"(?P<name>[a-z][a-z0-9_]*)(?:\((?:[a-z]+=)?(?P<parameter>[0-9.]{1,20})\))?(?:@(?P<k>.*))?"
+    r"(?P<name>[a-z][a-z0-9_.]*)(?:\((?:[a-z]+=)?(?P<parameter>[0-9.]{1,20})\))?(?:@(?P<k>.*))?"
 )
 _TREC_CUTOFF = re.compile(r"(?P<name>.+)[._](?P<k>[0-9]+)")
 _CUTOFF = re.compile(r"0*[1-9][0-9]{0,8}")

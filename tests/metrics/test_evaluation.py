@@ -1,0 +1,121 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from rankdash.errors import DataError, SpecError
+from rankdash.metrics import STATES, evaluate, judge, judge_frame, parse_measure
+from rankdash.ranking import Ranking
+
+
+def labels_frame(*rows):
+    return pd.DataFrame(rows, columns=["query_id", "doc_id", "label"])
+
+
+def test_states_add_up_and_every_query_has_one(evaluation_of):
+    evaluation = evaluation_of(
+        {"good": [1], "empty": [0], "tried": [1]},
+        ["ndcg@10", "judged@10"],
+        {"absent": [1], "broken": [1]},
+        left_out={"broken": "failed", "tried": "skipped"},
+    )
+    assert dict(zip(evaluation.query_ids, evaluation.states, strict=True)) == {
+        "good": "scored",
+        "empty": "no_relevant",
+        "tried": "skipped",
+        "absent": "missing",
+        "broken": "failed",
+    }
+    states = [evaluation.counts[state] for state in STATES if state != "undefined"]
+    assert sum(states) == evaluation.counts["queries"] == 5
+    assert evaluation.mean("ndcg@10") == 0.5
+
+
+def test_judged_share_counts_lists_without_relevant_documents_but_not_absent_ones(evaluation_of):
+    evaluation = evaluation_of({"good": [1, None], "empty": [0]}, ["judged@10"], {"absent": [1]})
+    assert evaluation.mean("judged@10") == 0.75
+    assert np.isnan(evaluation.wide().loc["absent", "judged@10"])
+
+
+def test_queries_without_labels_are_ignored_and_counted(evaluation_of):
+    evaluation = evaluation_of({"a": [1], "stray": [None, None]}, ["mrr"])
+    assert list(evaluation.query_ids) == ["a"]
+    assert evaluation.counts["unlabelled"] == 1
+
+
+def test_only_leaves_no_trace_of_the_others(evaluation_of):
+    lists = {"a": [1], "b": [0, 1], "stray": [None]}
+    evaluation = evaluation_of(lists, ["mrr"], {"absent": [1]}, only=["b", "unknown"])
+    assert list(evaluation.query_ids) == ["b"]
+    assert evaluation.counts["queries"] == 1
+    assert evaluation.counts["unlabelled"] == evaluation.counts["missing"] == 0
+
+
+def test_frames(evaluation_of):
+    evaluation = evaluation_of({"007": [1, 0], "7": [0, 1]}, ["mrr", "P@1"])
+    frame = evaluation.frame()
+    assert list(frame.columns) == ["query_id", "metric", "value", "state"]
+    assert frame.to_numpy().tolist() == [
+        ["007", "mrr", 1.0, "scored"],
+        ["007", "precision@1", 1.0, "scored"],
+        ["7", "mrr", 0.5, "scored"],
+        ["7", "precision@1", 0.0, "scored"],
+    ]
+    wide = evaluation.wide()
+    assert list(wide.columns) == ["mrr", "precision@1", "state"]
+    assert wide.index.name == "query_id"
+    assert evaluation.means() == {"mrr": 0.75, "precision@1": 0.5}
+
+
+def test_mean_of_a_measure_that_was_not_evaluated(evaluation_of):
+    evaluation = evaluation_of({"a": [1]}, ["ndcg@10"])
+    assert evaluation.mean("nDCG@10") == evaluation.mean(parse_measure("ndcg@10")) == 1.0
+    with pytest.raises(SpecError, match=r"ndcg@5.*Evaluated: ndcg@10"):
+        evaluation.mean("ndcg@5")
+
+
+def test_nothing_to_evaluate():
+    ranking = Ranking.from_columns(["q"], ["d"], [1.0])
+    evaluation = evaluate(judge(ranking, labels_frame()), ["ndcg@10", "err", "judged@3"])
+    assert evaluation.counts["queries"] == 0
+    assert np.isnan(evaluation.mean("ndcg@10"))
+    empty = Ranking.from_columns([], [], [])
+    evaluation = evaluate(judge(empty, labels_frame(("q", "d", 1))), ["ndcg@10", "err"])
+    assert evaluation.means() == {"ndcg@10": 0.0, "err": 0.0}
+
+
+def test_a_ranking_that_keeps_the_order_given_below_a_depth():
+    ranking = Ranking.from_lists([("q", ["a", "b", "c"], [2.0, np.nan, np.nan])])
+    judged = judge(ranking, labels_frame(("q", "c", 1)))
+    assert evaluate(judged, ["mrr"]).mean("mrr") == 1 / 3
+    assert judged.tied.tolist() == [False]
+
+
+@pytest.mark.parametrize("label", [np.nan, np.inf])
+def test_a_label_that_is_not_a_number_is_refused(label):
+    ranking = Ranking.from_columns(["q"], ["d"], [1.0])
+    with pytest.raises(DataError, match="label"):
+        judge(ranking, labels_frame(("q", "d", label)))
+
+
+def test_a_pair_that_is_labelled_twice_is_refused():
+    ranking = Ranking.from_columns(["q"], ["d"], [1.0])
+    with pytest.raises(DataError, match="labelled twice"):
+        judge(ranking, labels_frame(("q", "x", 1), ("q", "d", 1), ("q", "x", 2)))
+
+
+@pytest.mark.parametrize(("column", "value"), [("score", np.nan), ("label", np.inf)])
+def test_a_table_with_a_number_that_is_not_finite_is_refused(column, value):
+    frame = pd.DataFrame({"query_id": ["q"], "doc_id": ["d"], "score": [1.0], "label": [1.0]})
+    with pytest.raises(DataError):
+        judge_frame(frame.assign(**{column: value}))
+
+
+def test_the_join_is_the_same_for_few_and_for_many_labels(tables):
+    rng = np.random.default_rng(2)
+    lists = {f"q{n}": list(rng.integers(0, 3, 20)) for n in range(30)}
+    run, qrels = tables(lists, {f"q{n}": [0] * 40 for n in range(30)})
+    ranking = Ranking.from_columns(*run.to_numpy().T)
+    many = evaluate(judge(ranking, qrels), ["ndcg", "map"])
+    few = evaluate(judge(ranking, qrels[qrels["label"] > 0]), ["ndcg", "map"])
+    assert len(qrels) > len(run) > (qrels["label"] > 0).sum()
+    pd.testing.assert_frame_equal(many.wide().sort_index(), few.wide().sort_index())

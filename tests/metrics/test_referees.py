@@ -1,0 +1,250 @@
+"""Our numbers against other implementations, on generated sets."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import pytrec_eval
+from sklearn.metrics import average_precision_score, ndcg_score
+
+from rankdash.metrics import Conventions, evaluate, judge, judge_frame, parse_measure, registry
+from rankdash.ranking import Ranking
+
+TREC_NAMES = {
+    "ndcg": "ndcg",
+    "ndcg@1": "ndcg_cut_1",
+    "ndcg@10": "ndcg_cut_10",
+    "map": "map",
+    "map@5": "map_cut_5",
+    "mrr": "recip_rank",
+    "precision@5": "P_5",
+    "precision": "set_P",
+    "recall@10": "recall_10",
+    "recall": "set_recall",
+    "hit@3": "success_3",
+    "r_precision": "Rprec",
+    "bpref": "bpref",
+    "f1": "set_F",
+}
+REQUEST = {
+    *("ndcg", "ndcg_cut.1,10", "map", "map_cut.5", "recip_rank", "P.5", "set_P", "recall.10"),
+    *("set_recall", "success.3", "Rprec", "bpref", "set_F"),
+}
+
+
+def as_dicts(frame, value, kind):
+    result = {}
+    for query, doc, number in zip(frame["query_id"], frame["doc_id"], frame[value], strict=True):
+        result.setdefault(query, {})[doc] = kind(number)
+    return result
+
+
+def ranking_of(run, ties="stable"):
+    return Ranking.from_columns(run["query_id"], run["doc_id"], run["score"], ties=ties)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("threshold", [1, 2])
+@pytest.mark.parametrize("seed", range(4))
+def test_trec_eval_conventions_give_the_numbers_of_pytrec_eval(
+    generated_set, seed, threshold, tied
+):
+    run, qrels = generated_set(seed, tied=tied)
+    referee = pytrec_eval.RelevanceEvaluator(
+        as_dicts(qrels, "label", int), REQUEST, relevance_level=threshold
+    ).evaluate(as_dicts(run, "score", float))
+    conventions = Conventions.trec_eval()
+    conventions = Conventions(**{**conventions.as_dict(), "threshold": threshold})
+    ours = evaluate(judge(ranking_of(run), qrels, conventions), list(TREC_NAMES), conventions)
+    wide = ours.wide()
+    assert set(wide.index) == set(referee)
+    for spec, name in TREC_NAMES.items():
+        expected = [referee[query][name] for query in wide.index]
+        np.testing.assert_allclose(wide[spec], expected, rtol=0, atol=1e-9, err_msg=spec)
+        assert ours.mean(spec) == pytest.approx(np.mean(expected), abs=1e-9)
+
+
+@pytest.mark.parametrize("made_with", ["trec", "stable"])
+def test_trec_eval_conventions_do_not_depend_on_how_the_ranking_was_made(generated_set, made_with):
+    run, qrels = generated_set(9, tied=True)
+    conventions = Conventions.trec_eval()
+    judged = judge(ranking_of(run, made_with), qrels, conventions)
+    referee = pytrec_eval.RelevanceEvaluator(as_dicts(qrels, "label", int), {"ndcg"}).evaluate(
+        as_dicts(run, "score", float)
+    )
+    wide = evaluate(judged, ["ndcg"], conventions).wide()
+    expected = [referee[query]["ndcg"] for query in wide.index]
+    np.testing.assert_allclose(wide["ndcg"], expected, rtol=0, atol=1e-9)
+
+
+def test_negative_labels_under_trec_eval_conventions():
+    run = {"q": {"n": 5.0, "a": 3.0, "z": 2.0, "b": 1.5, "c": 1.0}, "only_negative": {"n": 1.0}}
+    labels = {"q": {"a": 2, "b": 0, "c": 1, "n": -1}, "only_negative": {"n": -1, "m": 0}}
+    rows = [(q, d, s) for q, docs in run.items() for d, s in docs.items()]
+    frame = pd.DataFrame(rows, columns=["query_id", "doc_id", "score"])
+    rows = [(q, d, s) for q, docs in labels.items() for d, s in docs.items()]
+    qrels = pd.DataFrame(rows, columns=["query_id", "doc_id", "label"])
+    referee = pytrec_eval.RelevanceEvaluator(labels, REQUEST).evaluate(run)
+    conventions = Conventions.trec_eval()
+    wide = evaluate(
+        judge(ranking_of(frame), qrels, conventions), list(TREC_NAMES), conventions
+    ).wide()
+    for query in run:
+        for spec, name in TREC_NAMES.items():
+            assert wide.loc[query, spec] == pytest.approx(referee[query][name], abs=1e-9), spec
+
+
+@pytest.mark.parametrize(("gap", "tied"), [(1e-8, True), (1e-6, False)])
+def test_single_precision_decides_what_is_tied_for_trec_eval(gap, tied):
+    run = pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "score": [1.0 + gap, 1.0]})
+    qrels = pd.DataFrame({"query_id": ["q"], "doc_id": ["a"], "label": [1.0]})
+    conventions = Conventions.trec_eval()
+    evaluation = evaluate(judge(ranking_of(run), qrels, conventions), ["mrr"], conventions)
+    referee = pytrec_eval.RelevanceEvaluator({"q": {"a": 1}}, {"recip_rank"}).evaluate(
+        {"q": {"a": 1.0 + gap, "b": 1.0}}
+    )
+    assert evaluation.mean("mrr") == referee["q"]["recip_rank"] == (0.5 if tied else 1.0)
+    assert evaluation.counts["tied"] == int(tied)
+    assert evaluate(judge(ranking_of(run), qrels), ["mrr"]).mean("mrr") == 1.0
+
+
+@pytest.mark.parametrize("fractional", [False, True])
+@pytest.mark.parametrize("k", [1, 3, 10, None])
+def test_ndcg_agrees_with_scikit_learn(fractional, k):
+    rng = np.random.default_rng(3)
+    lists = [
+        rng.integers(0, 4, rng.integers(2, 40)) * (0.5 if fractional else 1) for _ in range(60)
+    ]
+    lists = [labels for labels in lists if labels.any()]
+    scores = [rng.normal(size=len(labels)) for labels in lists]
+    rows = [
+        (f"q{q}", f"d{d}", scores[q][d], label)
+        for q, labels in enumerate(lists)
+        for d, label in enumerate(labels)
+    ]
+    frame = pd.DataFrame(rows, columns=["query_id", "doc_id", "score", "label"])
+    conventions = Conventions(threshold=0.5)
+    judged = judge(ranking_of(frame), frame, conventions)
+    suffix = f"@{k}" if k else ""
+    specs = [f"ndcg{suffix}", f"ndcg_exp{suffix}", "map"]
+    wide = evaluate(judged, specs, conventions).wide()
+    for q, (labels, given) in enumerate(zip(lists, scores, strict=True)):
+        row = wide.loc[f"q{q}"]
+        linear = ndcg_score([labels], [given], k=k, ignore_ties=True)
+        exponential = ndcg_score([2.0**labels - 1], [given], k=k, ignore_ties=True)
+        assert row[specs[0]] == pytest.approx(linear, abs=1e-9)
+        assert row[specs[1]] == pytest.approx(exponential, abs=1e-9)
+        assert row["map"] == pytest.approx(average_precision_score(labels > 0, given), abs=1e-9)
+
+
+def by_formula(name, labels, pool, k, top):
+    """A metric of one list, straight from its formula, one rank at a time.
+
+    labels: in rank order, None where unlabelled. pool: all labels of the query. k: None for all.
+    """
+    cut = labels[:k] if k else labels
+    depth = k or len(labels)
+    ranked = [max(label or 0.0, 0.0) for label in cut]
+    relevant = [label >= 1 for label in ranked]
+    found = sum(relevant)
+    total = sum(label >= 1 for label in pool)
+    ideal = sorted((max(label, 0.0) for label in pool), reverse=True)[: k or len(pool)]
+
+    def precision_at(rank):
+        return sum(relevant[:rank]) / rank
+
+    def dcg(values, gain, discount):
+        return sum(gain(value) / discount(rank) for rank, value in enumerate(values, 1))
+
+    def ndcg(gain, discount):
+        return dcg(ranked, gain, discount) / dcg(ideal, gain, discount)
+
+    def shares():
+        return [label / max(pool) for label in ranked]
+
+    hits = [rank for rank, hit in enumerate(relevant, 1) if hit]
+    if name == "ndcg":
+        return ndcg(lambda x: x, lambda i: math.log2(i + 1))
+    if name == "ndcg_exp":
+        return ndcg(lambda x: 2**x - 1, lambda i: math.log2(i + 1))
+    if name == "ndcg_jk":
+        return ndcg(lambda x: x, lambda i: 1.0 if i == 1 else math.log2(i))
+    if name == "mrr":
+        return 1 / hits[0] if hits else 0.0
+    if name == "map":
+        return sum(precision_at(rank) for rank in hits) / total
+    if name == "map_graded":
+        return sum(precision_at(rank) * shares()[rank - 1] for rank in hits) / total
+    if name == "map_graded_norm":
+        best = sum(label / max(pool) for label in pool if label >= 1)
+        return sum(precision_at(rank) * shares()[rank - 1] for rank in hits) / best
+    if name == "precision":
+        return found / depth
+    if name == "recall":
+        return found / total
+    if name == "hit":
+        return float(found > 0)
+    if name == "r_precision":
+        return sum(label is not None and label >= 1 for label in labels[:total]) / total
+    if name == "f1":
+        return 2 * found / (depth + total)
+    if name == "judged":
+        return sum(label is not None for label in cut) / len(cut)
+    if name == "bpref":
+        others = len(pool) - total
+        value = 0.0
+        for rank in hits:
+            above = sum(label is not None and label < 1 for label in cut[: rank - 1])
+            value += 1 - (min(above, total) / min(others, total) if above else 0)
+        return value / total
+    if name == "rbp":
+        return sum(0.2 * 0.8 ** (rank - 1) for rank in hits)
+    if name == "err":
+        value, reach = 0.0, 1.0
+        for rank, label in enumerate(ranked, 1):
+            stop = (2**label - 1) / 2**top
+            value += reach * stop / rank
+            reach *= 1 - stop
+        return value
+    raise AssertionError(f"no formula for {name} in this test: write one")
+
+
+@pytest.mark.parametrize(
+    ("name", "k"),
+    [
+        (name, k)
+        for name, metric in registry.items()
+        for k in ([None, 1, 3, 10, 100] if metric.has_cutoff else [None])
+    ],
+)
+def test_every_metric_is_its_formula(evaluation_of, name, k):
+    rng = np.random.default_rng(11)
+    choices = np.array([None, -1.0, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0], dtype=object)
+    lists, unranked = {}, {}
+    for number in range(80):
+        lists[f"q{number}"] = list(rng.choice(choices, rng.integers(1, 30)))
+        unranked[f"q{number}"] = list(rng.choice(choices[1:], rng.integers(0, 8)))
+    pools = {q: [x for x in [*lists[q], *unranked[q]] if x is not None] for q in lists}
+    lists = {q: labels for q, labels in lists.items() if any(x >= 1 for x in pools[q])}
+    spec = name if k is None else f"{name}@{k}"
+    pools = {q: pools[q] for q in lists}
+    evaluation = evaluation_of(lists, [spec], {q: unranked[q] for q in lists})
+    top = max(max(pool) for pool in pools.values())
+    expected = [by_formula(name, lists[q], pools[q], k, top) for q in evaluation.query_ids]
+    np.testing.assert_allclose(evaluation.values[:, 0], expected, rtol=0, atol=1e-12)
+    assert parse_measure(spec).spec == spec
+
+
+def test_scores_beyond_single_precision():
+    run = pd.DataFrame({"query_id": ["q", "q", "q", "p"], "doc_id": [*"abc", "a"]})
+    run["score"] = [1e300, -1e300, -2e300, 1.0]
+    qrels = pd.DataFrame({"query_id": ["q", "p"], "doc_id": ["c", "a"], "label": [1, 1]})
+    conventions = Conventions.trec_eval()
+    expected = {"q": 1 / 2, "p": 1.0}
+    judged = judge(ranking_of(run), qrels, conventions)
+    assert evaluate(judged, ["mrr"], conventions).wide()["mrr"].to_dict() == expected
+    judged = judge_frame(run.merge(qrels, how="left"), conventions)
+    assert evaluate(judged, ["mrr"], conventions).wide()["mrr"].to_dict() == expected
+    referee = pytrec_eval.RelevanceEvaluator(as_dicts(qrels, "label", int), {"recip_rank"})
+    assert referee.evaluate(as_dicts(run, "score", float))["q"]["recip_rank"] == 1 / 2

@@ -1,0 +1,47 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from rankdash.ordering import descending_ids, group_rows, stored_scores, text_array
+
+
+def groups_as_dict(groups, size):
+    rows = groups.arrange(np.arange(size))
+    spans = zip(groups.offsets[:-1], groups.offsets[1:], strict=True)
+    return {
+        name: list(rows[a:b]) for name, (a, b) in zip(groups.ids.to_pylist(), spans, strict=True)
+    }
+
+
+@pytest.mark.parametrize("order", ["together", "mixed", "together at first"])
+def test_rows_are_grouped_in_order_of_first_appearance(order):
+    ids = np.repeat([f"q{n}" for n in range(700)], 10)
+    if order == "mixed":
+        ids = np.random.default_rng(0).permutation(ids)
+    if order == "together at first":
+        ids = np.concatenate([ids, ["q0"]])
+    expected = {}
+    for row, name in enumerate(ids):
+        expected.setdefault(str(name), []).append(row)
+    found = groups_as_dict(group_rows(text_array(ids)), len(ids))
+    assert found == expected
+    assert list(found) == list(expected)
+
+
+def test_ids_are_text_whatever_they_came_as():
+    for ids in (["007", "7"], pd.Series(["007", "7"]), np.array(["007", "7"], dtype=object)):
+        assert text_array(ids).to_pylist() == ["007", "7"]
+    assert text_array(pd.Series([7, 8])).to_pylist() == ["7", "8"]
+
+
+def test_ids_compare_by_their_bytes():
+    ids = ["a", "Z", "é", "z", "中", "𝒳", "10", "9", "﹏"]
+    place = descending_ids(text_array(ids))
+    by_bytes = sorted(ids, key=lambda text: text.encode(), reverse=True)
+    assert [by_bytes[at] for at in place] == ids
+
+
+def test_scores_beyond_single_precision_are_rounded_and_may_be_infinite():
+    scores = np.array([1.0, 1 + 1e-9, 1e300])
+    assert list(stored_scores(scores, "float32")) == [1.0, 1.0, np.inf]
+    assert stored_scores(scores, "float64") is scores
