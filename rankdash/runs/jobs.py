@@ -1,0 +1,93 @@
+"""Jobs as a server sees them: add, list, cancel, resume, delete. Loads no model library."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from rankdash.errors import SettingError
+from rankdash.rerankers import create
+from rankdash.runs.process import WorkerProcess
+from rankdash.store import Workspace
+from rankdash.store.queue import LIVE, JobRow, JobState, Queue, Stage
+
+__all__ = [
+    "LIVE",
+    "JobRequest",
+    "JobRow",
+    "JobState",
+    "Stage",
+    "WorkerProcess",
+    "cancel",
+    "delete",
+    "list",
+    "resume",
+    "submit",
+]
+
+
+@dataclass(frozen=True)
+class JobRequest:
+    """A wish for a run.
+
+    depth: how many candidates of a query are reranked; None for all.
+    sample: how many queries, drawn with `seed`; None for all.
+    """
+
+    dataset_id: str
+    reranker: str
+    settings: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+    name: str = ""
+    depth: int | None = None
+    sample: int | None = None
+    seed: int = 0
+
+
+def submit(workspace: Workspace, request: JobRequest) -> str:
+    """Queue a job and return its id; its run will have the same. Nothing is loaded here.
+
+    Raises SettingError or UnavailableError for a reranker that cannot be made from these settings,
+    SettingError for a depth or sample under 1, StoreError for an unknown data set.
+    """
+    reranker = create(request.reranker, request.settings)
+    for name, value in (("depth", request.depth), ("sample", request.sample)):
+        if value is not None and value < 1:
+            raise SettingError(
+                "The {name} must be at least 1, not {value}.",
+                remedy="Leave it out to take all.",
+                name=name,
+                value=value,
+            )
+    return Queue(workspace).submit(
+        dataset_id=request.dataset_id,
+        name=request.name or reranker.name,
+        reranker=reranker.name,
+        settings=reranker.settings,
+        depth=request.depth,
+        sample=request.sample,
+        seed=request.seed,
+    )
+
+
+def list(workspace: Workspace, dataset_id: str | None = None) -> tuple[JobRow, ...]:
+    """The jobs of a data set, or all, oldest first, those that are done included.
+
+    A running job whose worker is gone shows as interrupted.
+    """
+    return tuple(Queue(workspace).rows(dataset_id))
+
+
+def cancel(workspace: Workspace, job_id: str) -> None:
+    """Stop a job. One that waits is cancelled at once, one that runs after its current query; what
+    is scored by then is kept, and `resume` goes on from there."""
+    Queue(workspace).cancel(job_id)
+
+
+def resume(workspace: Workspace, job_id: str) -> None:
+    """Queue a failed, cancelled or interrupted job again; scored queries are not scored again."""
+    Queue(workspace).requeue(job_id)
+
+
+def delete(workspace: Workspace, job_id: str) -> None:
+    """Forget a job and what it has scored so far; a run that it has finished stays."""
+    Queue(workspace).delete(job_id)

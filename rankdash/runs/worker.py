@@ -1,0 +1,258 @@
+"""The worker: claims jobs one after the other and runs them, out of the server's way.
+
+`python -m rankdash.runs.worker --workspace FOLDER` works until it gets SIGTERM; started by a server
+it also ends with it (`--end-with-stdin`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections import deque
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rankdash.errors import RankdashError, RerankerError, StoreError
+from rankdash.ranking import Run
+from rankdash.rerankers import create, get
+from rankdash.runs.plan import plan, sample_queries
+from rankdash.runs.results import QueryResult, results_from
+from rankdash.runs.runner import Cancelled, rerank
+from rankdash.store import Workspace
+from rankdash.store.parts import read_parts, write_part
+from rankdash.store.queue import JobRow, Owner, Progress, Queue
+
+BEAT_SECONDS = 1.0
+IDLE_SECONDS = 0.5
+
+# After this long without reaching the end of a query, a worker that shall stop just ends.
+GRACE_SECONDS = 2.0
+
+_NICENESS = 10
+_RATE_BATCHES = 15
+_log = logging.getLogger(__name__)
+
+
+class Pace:
+    """Pairs a second over the latest batches, and the time left at that pace."""
+
+    def __init__(self) -> None:
+        self._marks: deque[tuple[float, int]] = deque(maxlen=_RATE_BATCHES)
+
+    def mark(self, seconds: float, pairs: int) -> None:
+        """At `seconds` (any origin), `pairs` had been scored."""
+        self._marks.append((seconds, pairs))
+
+    @property
+    def rate(self) -> float | None:
+        if len(self._marks) < 2:
+            return None
+        (start, before), (end, after) = self._marks[0], self._marks[-1]
+        return (after - before) / (end - start) if end > start and after > before else None
+
+    def seconds_left(self, pairs: int) -> float | None:
+        return pairs / self.rate if self.rate else None
+
+
+class Attempt:
+    """One worker's work on one job. `stopping` is set when the worker has to end."""
+
+    def __init__(
+        self, workspace: Workspace, owner: Owner, job: JobRow, stopping: threading.Event
+    ) -> None:
+        self._workspace = workspace
+        self._queue = Queue(workspace)
+        self._owner = owner
+        self._job = job
+        self._stopping = stopping
+        self._lost = threading.Event()
+        self._ended = threading.Event()
+        self._pace = Pace()
+        self._pairs: dict[str, int] = {}
+        self._progress = Progress(stage="loading", load_ms=job.load_ms)
+
+    def run(self) -> None:
+        """Do the job and record how it ended; errors end the job, not the worker."""
+        beating = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
+        beating.start()
+        try:
+            run = self._score()
+            if self._lost.is_set():
+                raise Cancelled
+            self._workspace.save_run(run)
+            self._finish("done")
+        except Cancelled:
+            self._finish("interrupted" if self._stopping.is_set() else "cancelled")
+        except RankdashError as error:
+            _log.error("Job %s failed: %s", self._job.id, error)
+            self._finish("failed", error)
+        except Exception as error:  # noqa: BLE001 - one bad job must not stop the others
+            _log.exception("Job %s failed", self._job.id)
+            self._finish("failed", _unexpected(error))
+        finally:
+            self._ended.set()
+            beating.join()
+
+    def _score(self) -> Run:
+        job, workspace = self._job, self._workspace
+        dataset = workspace.dataset(job.dataset_id)
+        sample = None if job.sample is None else sample_queries(dataset, job.sample, job.seed)
+        asked = plan(dataset, job.depth, sample)
+        self._pairs = {query: len(docs) for query, docs in asked.documents.items()}
+        self._progress = replace(
+            self._progress, total=len(asked.documents), pairs_total=asked.pairs
+        )
+        kept = [row for row in results_from(read_parts(workspace, job.id)) if row.state == "done"]
+        self._count(kept)
+        run = rerank(
+            dataset,
+            create(job.reranker, job.settings),
+            depth=job.depth,
+            query_ids=sample,
+            done=kept,
+            needs_text=get(job.reranker).capabilities.needs_text,
+            on_loaded=self._loaded,
+            on_batch=self._keep,
+            cancelled=self._has_to_stop,
+        )
+        _refuse_all_failed(run)
+        load_ms = self._progress.load_ms
+        return replace(
+            run,
+            id=job.id,
+            name=job.name,
+            load_ms=float("nan") if load_ms is None else load_ms,
+        )
+
+    def _loaded(self, load_ms: float) -> None:
+        self._pace.mark(time.monotonic(), self._progress.pairs_done)
+        self._progress = replace(self._progress, stage="scoring", load_ms=load_ms)
+        self._queue.progress(self._job.id, self._owner, self._progress)
+
+    def _keep(self, results: list[QueryResult]) -> None:
+        if self._lost.is_set():
+            return
+        write_part(self._workspace, self._job.id, [vars(result) for result in results])
+        self._count(results)
+
+    def _count(self, results: list[QueryResult]) -> None:
+        before = self._progress
+        pairs = before.pairs_done + sum(self._pairs.get(row.query_id, 0) for row in results)
+        if before.stage == "scoring":
+            self._pace.mark(time.monotonic(), pairs)
+        self._progress = replace(
+            before,
+            done=before.done + sum(row.state == "done" for row in results),
+            failed=before.failed + sum(row.state == "failed" for row in results),
+            pairs_done=pairs,
+            rate_pairs_s=self._pace.rate,
+            seconds_left=self._pace.seconds_left(before.pairs_total - pairs),
+        )
+        self._queue.progress(self._job.id, self._owner, self._progress)
+
+    def _has_to_stop(self) -> bool:
+        return self._lost.is_set() or self._stopping.is_set()
+
+    def _beat(self) -> None:
+        while not self._ended.wait(BEAT_SECONDS):
+            try:
+                if not self._queue.beat(self._job.id, self._owner):
+                    self._lost.set()
+            except StoreError as error:
+                # The next beat may get through; if none does, readers see the silence.
+                _log.warning("No heartbeat: %s", error)
+
+    def _finish(self, state: Any, error: RankdashError | None = None) -> None:
+        self._queue.finish(self._job.id, self._owner, state, error)
+
+
+def _refuse_all_failed(run: Run) -> None:
+    """A run without one scored query is a failed job, not a result."""
+    failed = run.queries[run.queries["state"] == "failed"]
+    if len(failed) and not (run.queries["state"] == "done").any():
+        raise RerankerError(
+            "None of the {count} queries could be scored. The first failed because: {reason}.",
+            count=len(failed),
+            reason=str(failed["reason"].iloc[0]).rstrip("."),
+        )
+
+
+def _unexpected(error: Exception) -> RerankerError:
+    return RerankerError(
+        "The run stopped at an unexpected error ({kind}: {text}).",
+        remedy="The worker's log in the workspace has the details.",
+        kind=type(error).__name__,
+        text=str(error)[:300],
+    )
+
+
+def work(workspace: Workspace, owner: Owner, stopping: threading.Event) -> None:
+    """Claim and run jobs until `stopping` is set."""
+    queue = Queue(workspace)
+    while not stopping.is_set():
+        try:
+            job = queue.claim(owner)
+            if job is not None:
+                Attempt(workspace, owner, job, stopping).run()
+                continue
+        except StoreError as error:
+            _log.error("%s", error)
+        stopping.wait(IDLE_SECONDS)
+
+
+def _stop_with_parent(stopping: threading.Event) -> None:
+    """Stop when the parent has gone, which closes the pipe that is standard input."""
+    # Not sys.stdin: its lock, held here while Python ends, would be a fatal error.
+    while os.read(0, 4096):
+        pass
+    stopping.set()
+
+
+def _end_after_grace(workspace: Workspace, owner: Owner, stopping: threading.Event) -> None:
+    """End for sure: a model that loads and a query that is slow cannot be interrupted."""
+    stopping.wait()
+    time.sleep(GRACE_SECONDS)
+    try:
+        Queue(workspace).interrupt(owner.token)
+    finally:
+        os._exit(1)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m rankdash.runs.worker", description=__doc__)
+    parser.add_argument("--workspace", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--token", default="", help="the name under which jobs are claimed")
+    parser.add_argument(
+        "--end-with-stdin", action="store_true", help="end when standard input is closed"
+    )
+    options = parser.parse_args(arguments)
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
+    if hasattr(os, "nice"):
+        os.nice(_NICENESS)
+    stopping = threading.Event()
+    signal.signal(signal.SIGTERM, lambda number, frame: stopping.set())
+    owner = Owner(options.token) if options.token else Owner()
+    try:
+        workspace = Workspace.open(options.workspace)
+    except StoreError as error:
+        print(error, file=sys.stderr)
+        return 1
+    if options.end_with_stdin:
+        # Ctrl-C in a terminal reaches the whole group; the parent decides when this one ends.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        threading.Thread(target=_stop_with_parent, args=(stopping,), daemon=True).start()
+    threading.Thread(
+        target=_end_after_grace, args=(workspace, owner, stopping), daemon=True
+    ).start()
+    work(workspace, owner, stopping)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

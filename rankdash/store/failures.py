@@ -1,0 +1,108 @@
+"""What the disk and SQLite say when they refuse, in words that name the file and a way out."""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+
+from rankdash.errors import StoreError
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS}
+_NO_FOLDER = {errno.EEXIST, errno.ENOTDIR}
+
+# The low byte of an SQLite error code is its family.
+_FAMILY = 0xFF
+
+
+@contextmanager
+def in_words(file: Path) -> Iterator[None]:
+    """Turn what goes wrong with `file` inside the block into a StoreError."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _from_sqlite(file, error) from error
+    except OSError as error:
+        raise _from_system(file, error) from error
+    except pa.ArrowException as error:
+        raise damaged(file, str(error)) from error
+
+
+def damaged(file: Path, reason: str) -> StoreError:
+    return StoreError(
+        "The workspace file {file} is damaged: {reason}",
+        remedy="Delete the data set or run it belongs to and add it again; where the workspace "
+        "itself does not open, move the file away or restore a copy of it.",
+        file=str(file),
+        reason=_sentence(reason),
+    )
+
+
+def _full(file: Path) -> StoreError:
+    return StoreError(
+        "There is no room left on the disk to write {file}.",
+        remedy="Free some space, or set RANKDASH_HOME to a folder on another disk, and try again.",
+        file=str(file),
+    )
+
+
+def _refused(file: Path, reason: str) -> StoreError:
+    return StoreError(
+        "The workspace file {file} cannot be written: {reason}",
+        remedy="Allow writing there, or set RANKDASH_HOME to a folder of yours.",
+        file=str(file),
+        reason=_sentence(reason),
+    )
+
+
+def _missing(file: Path) -> StoreError:
+    return StoreError(
+        "The workspace file {file} is missing.",
+        remedy="If it was deleted by hand, delete the data set or run it belonged to and add it "
+        "again; if the whole workspace was moved, start rankdash again.",
+        file=str(file),
+    )
+
+
+def _from_system(file: Path, error: OSError) -> StoreError:
+    named = Path(error.filename) if isinstance(error.filename, str) else file
+    if error.errno in _FULL:
+        return _full(named)
+    if error.errno in _REFUSED:
+        return _refused(named, error.strerror or str(error))
+    if isinstance(error, FileNotFoundError):
+        return _missing(named)
+    if error.errno in _NO_FOLDER:
+        return StoreError(
+            "The workspace needs a folder where {file} is a file.",
+            remedy="Move the file away, or set RANKDASH_HOME to another folder.",
+            file=str(named),
+        )
+    return damaged(named, error.strerror or str(error))
+
+
+def _from_sqlite(file: Path, error: sqlite3.Error) -> StoreError:
+    family = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & _FAMILY
+    if family == sqlite3.SQLITE_FULL:
+        return _full(file)
+    if family in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
+        return _refused(file, str(error))
+    if family == sqlite3.SQLITE_CANTOPEN:
+        return _refused(file, str(error)) if file.exists() else _missing(file)
+    if family in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return StoreError(
+            "The workspace file {file} has been in use by another program for too long.",
+            remedy="Try again; if it stays so, close the other programs that use this workspace.",
+            file=str(file),
+        )
+    return damaged(file, str(error))
+
+
+def _sentence(reason: str) -> str:
+    first = reason.strip().splitlines()[0] if reason.strip() else "unreadable"
+    return first if first.endswith(".") else f"{first}."

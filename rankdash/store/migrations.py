@@ -1,0 +1,133 @@
+"""The schema as a list of steps. A step is never edited once released: a change is a new step.
+
+`PRAGMA user_version` holds how many steps a workspace has taken.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+from rankdash.errors import StoreError
+
+Migration = Callable[[sqlite3.Connection], None]
+MIGRATIONS: list[Migration] = []
+
+
+def migration(step: Migration) -> Migration:
+    MIGRATIONS.append(step)
+    return step
+
+
+@migration
+def datasets_runs_and_settings(db: sqlite3.Connection) -> None:
+    db.execute("CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
+    db.execute(
+        """
+        CREATE TABLE datasets (
+            id TEXT PRIMARY KEY,
+            name TEXT NOT NULL,
+            created TEXT NOT NULL,
+            source TEXT NOT NULL,
+            first_stage TEXT NOT NULL,
+            queries INTEGER NOT NULL,
+            documents INTEGER NOT NULL,
+            labels INTEGER NOT NULL,
+            report TEXT NOT NULL,
+            folder TEXT NOT NULL
+        )
+        """
+    )
+    db.execute(
+        """
+        CREATE TABLE runs (
+            id TEXT PRIMARY KEY,
+            dataset_id TEXT NOT NULL REFERENCES datasets (id) ON DELETE CASCADE,
+            name TEXT NOT NULL,
+            reranker TEXT NOT NULL,
+            settings TEXT NOT NULL,
+            machine TEXT NOT NULL,
+            depth INTEGER,
+            created TEXT NOT NULL,
+            queries_done INTEGER NOT NULL,
+            queries_failed INTEGER NOT NULL,
+            queries_skipped INTEGER NOT NULL,
+            load_ms REAL,
+            p50_ms REAL,
+            p95_ms REAL,
+            pairs_per_second REAL,
+            folder TEXT NOT NULL
+        )
+        """
+    )
+    db.execute("CREATE INDEX runs_by_dataset ON runs (dataset_id, created)")
+
+
+@migration
+def job_queue(db: sqlite3.Connection) -> None:
+    db.execute(
+        """
+        CREATE TABLE jobs (
+            id TEXT PRIMARY KEY,
+            dataset_id TEXT NOT NULL REFERENCES datasets (id) ON DELETE CASCADE,
+            name TEXT NOT NULL,
+            reranker TEXT NOT NULL,
+            settings TEXT NOT NULL,
+            depth INTEGER,
+            sample INTEGER,
+            seed INTEGER NOT NULL,
+            state TEXT NOT NULL DEFAULT 'queued',
+            stage TEXT NOT NULL DEFAULT 'waiting',
+            cancel INTEGER NOT NULL DEFAULT 0,
+            worker TEXT,
+            host TEXT,
+            pid INTEGER,
+            heartbeat REAL,
+            done INTEGER NOT NULL DEFAULT 0,
+            failed INTEGER NOT NULL DEFAULT 0,
+            total INTEGER NOT NULL DEFAULT 0,
+            pairs_done INTEGER NOT NULL DEFAULT 0,
+            pairs_total INTEGER NOT NULL DEFAULT 0,
+            rate_pairs_s REAL,
+            seconds_left REAL,
+            load_ms REAL,
+            problem TEXT,
+            created TEXT NOT NULL,
+            queued TEXT NOT NULL,
+            started TEXT,
+            finished TEXT
+        )
+        """
+    )
+    db.execute("CREATE INDEX jobs_by_state ON jobs (state, queued)")
+
+
+def migrate(db: sqlite3.Connection, file: Path) -> None:
+    """Take the steps that are missing, all or none.
+
+    Raises StoreError where the workspace was written by a newer rankdash.
+    """
+    if _version(db) == len(MIGRATIONS):
+        return
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        # Another process may have migrated while this one waited for the lock.
+        version = _version(db)
+        if version > len(MIGRATIONS):
+            raise StoreError(
+                "The workspace {file} was written by a newer version of rankdash.",
+                remedy="Update rankdash, or set RANKDASH_HOME to another folder.",
+                file=str(file),
+            )
+        for step in MIGRATIONS[version:]:
+            step(db)
+        db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+        db.execute("COMMIT")
+    except BaseException:
+        db.execute("ROLLBACK")
+        raise
+
+
+def _version(db: sqlite3.Connection) -> int:
+    return int(db.execute("PRAGMA user_version").fetchone()[0])

@@ -1,0 +1,54 @@
+"""What an unfinished job has so far: one Parquet file a batch in `jobs/<id>/`."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Sequence
+from typing import Any, cast
+
+import pandas as pd
+import pyarrow as pa
+
+from rankdash.errors import StoreError
+from rankdash.store.failures import in_words
+from rankdash.store.tables import read_table, write_table
+from rankdash.store.workspace import Workspace
+
+_SCHEMA = pa.schema(
+    [
+        ("query_id", pa.string()),
+        ("state", pa.string()),
+        ("reason", pa.string()),
+        ("scores", pa.list_(pa.float64())),
+        ("latency_ms", pa.float64()),
+        ("index_ms", pa.float64()),
+        ("tokens", pa.float64()),
+        ("truncated", pa.float64()),
+    ]
+)
+
+
+def write_part(workspace: Workspace, job_id: str, rows: Sequence[dict[str, Any]]) -> None:
+    """Keep one batch. Each row has the columns of the schema; `scores` is a float64 array."""
+    folder = workspace.root / "jobs" / job_id
+    with in_words(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    columns = {name: [row[name] for row in rows] for name in _SCHEMA.names}
+    name = f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}.parquet"
+    write_table(folder / name, pa.table(columns, schema=_SCHEMA))
+
+
+def read_parts(workspace: Workspace, job_id: str) -> pd.DataFrame:
+    """All rows kept so far, the latest of each query, with the columns that were written.
+
+    A file that cannot be read is deleted: what it held is scored again.
+    """
+    tables = [_SCHEMA.empty_table()]
+    for file in sorted((workspace.root / "jobs" / job_id).glob("*.parquet")):
+        try:
+            tables.append(read_table(file))
+        except StoreError:
+            file.unlink(missing_ok=True)
+    rows = cast(pd.DataFrame, pa.concat_tables(tables).to_pandas())
+    return rows.drop_duplicates("query_id", keep="last", ignore_index=True)

@@ -1,0 +1,102 @@
+"""What a workspace lists without opening a table."""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import numpy as np
+
+from rankdash.ranking import Run
+
+
+@dataclass(frozen=True)
+class DatasetRow:
+    """A stored data set. `created` is ISO 8601 in UTC; the counts are of table rows."""
+
+    id: str
+    name: str
+    created: str
+    queries: int
+    documents: int
+    labels: int
+    source: str
+    first_stage: str
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """A stored run. `created` is ISO 8601 in UTC.
+
+    load_ms, p50_ms, p95_ms: the cold start, and quantiles of the latency of a query in
+        milliseconds; NaN where not measured.
+    pairs_per_second: over the scoring time of all queries, index work included; None where not
+        measured.
+    """
+
+    id: str
+    name: str
+    dataset_id: str
+    reranker: str
+    settings: Mapping[str, object]
+    depth: int | None
+    created: str
+    queries_done: int
+    queries_failed: int
+    queries_skipped: int
+    load_ms: float
+    p50_ms: float
+    p95_ms: float
+    pairs_per_second: float | None
+
+
+def dataset_row(row: sqlite3.Row) -> DatasetRow:
+    return DatasetRow(**{name: row[name] for name in DatasetRow.__dataclass_fields__})
+
+
+def run_row(row: sqlite3.Row) -> RunRow:
+    values = {name: row[name] for name in RunRow.__dataclass_fields__}
+    values["settings"] = json.loads(row["settings"])
+    for name in ("load_ms", "p50_ms", "p95_ms"):
+        values[name] = math.nan if row[name] is None else row[name]
+    return RunRow(**values)
+
+
+def run_values(run: Run) -> dict[str, object]:
+    """The columns of a run's row, without its folder."""
+    states = run.queries["state"].value_counts()
+    done = run.queries[run.queries["state"] == "done"]
+    latency = done["latency_ms"].to_numpy(dtype=np.float64)
+    latency = latency[np.isfinite(latency)]
+    p50, p95 = np.quantile(latency, [0.5, 0.95]) if len(latency) else (math.nan, math.nan)
+    spent = (done["latency_ms"] + done["index_ms"].fillna(0.0)).sum() / 1000.0
+    return {
+        "id": run.id,
+        "dataset_id": run.dataset_id,
+        "name": run.name,
+        "reranker": run.reranker,
+        "settings": json.dumps(dict(run.settings)),
+        "machine": json.dumps(dict(run.machine)),
+        "depth": run.depth,
+        "created": run.created or now(),
+        "queries_done": int(states.get("done", 0)),
+        "queries_failed": int(states.get("failed", 0)),
+        "queries_skipped": int(states.get("skipped", 0)),
+        "load_ms": _known(run.load_ms),
+        "p50_ms": _known(p50),
+        "p95_ms": _known(p95),
+        "pairs_per_second": float(done["pairs"].sum() / spent) if spent > 0 else None,
+    }
+
+
+def now() -> str:
+    """The time in UTC, ISO 8601; the milliseconds keep quick successions in order."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _known(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

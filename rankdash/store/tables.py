@@ -1,0 +1,104 @@
+"""Parquet files: written under another name and renamed, so a reader sees all of one or nothing."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rankdash.ordering import Ties, objects, text_array
+from rankdash.ranking import Ranking
+from rankdash.store.failures import damaged, in_words
+
+_TIES = b"rankdash.ties"
+
+
+def write_table(file: Path, table: Any) -> None:
+    """Write an Arrow table. The data is on the disk before the name is."""
+    part = file.with_name(f".{file.name}.{uuid.uuid4().hex[:8]}")
+    with in_words(file):
+        try:
+            with part.open("wb") as target:
+                pq.write_table(table, target, compression="zstd", write_page_checksum=True)
+                target.flush()
+                os.fsync(target.fileno())
+            part.replace(file)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+
+
+def read_table(file: Path) -> Any:
+    """Read an Arrow table. Raises StoreError where the file is missing or damaged."""
+    with in_words(file):
+        return pq.read_table(
+            file, memory_map=False, page_checksum_verification=True, partitioning=None
+        )
+
+
+def write_frame(file: Path, frame: pd.DataFrame) -> None:
+    """Write a frame; its index is not kept."""
+    write_table(file, pa.Table.from_pandas(frame, preserve_index=False))
+
+
+def read_frame(file: Path) -> pd.DataFrame:
+    return cast(pd.DataFrame, read_table(file).to_pandas())
+
+
+def write_ranking(folder: Path, name: str, ranking: Ranking) -> None:
+    """Write a ranking as three tables: its rows, its queries and its documents.
+
+    Rows hold the document's position in the documents table, so that a million of them load in
+    milliseconds.
+    """
+    rows = pa.table({"document": ranking.docs, "score": ranking.scores, "given": ranking.given})
+    rows = rows.replace_schema_metadata({_TIES: ranking.ties.encode()})
+    queries = pa.table(
+        {
+            "query_id": text_array(ranking.query_ids),
+            "documents": np.diff(ranking.offsets),
+            "tied": ranking.tied,
+        }
+    )
+    write_table(folder / f"{name}-queries.parquet", queries)
+    write_table(
+        folder / f"{name}-documents.parquet", pa.table({"doc_id": text_array(ranking.doc_ids)})
+    )
+    write_table(folder / f"{name}.parquet", rows)
+
+
+def read_ranking(folder: Path, name: str) -> Ranking:
+    file = folder / f"{name}.parquet"
+    rows = read_table(file)
+    queries = read_table(folder / f"{name}-queries.parquet")
+    documents = read_table(folder / f"{name}-documents.parquet")
+    counts = _column(queries, "documents")
+    offsets = np.zeros(len(counts) + 1, dtype=np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    codes = _column(rows, "document")
+    if offsets[-1] != len(codes) or (len(codes) and codes.max() >= len(documents)):
+        raise damaged(file, "its rows do not fit its queries and documents.")
+    return Ranking(
+        query_ids=objects(_text(queries, "query_id")),
+        doc_ids=objects(_text(documents, "doc_id")),
+        offsets=offsets,
+        docs=codes,
+        scores=_column(rows, "score"),
+        tied=_column(queries, "tied"),
+        ties=cast(Ties, rows.schema.metadata[_TIES].decode()),
+        given=_column(rows, "given"),
+    )
+
+
+def _column(table: Any, name: str) -> Any:
+    return table[name].combine_chunks().to_numpy(zero_copy_only=False)
+
+
+def _text(table: Any, name: str) -> Any:
+    return table[name].combine_chunks()

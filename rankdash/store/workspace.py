@@ -1,0 +1,274 @@
+"""The workspace: data sets and runs in one folder, SQLite for rows and Parquet for tables.
+
+    rankdash.sqlite            what there is
+    datasets/<id>-<token>/     queries, documents, qrels, candidates
+    runs/<id>-<token>/         the queries and the ranking of a run
+    jobs/<id>/                 results of a job that has not ended, a file a batch
+
+Files are written first and named by a row last; a delete removes the row first and the files last.
+A crash in between leaves files that nothing names, which the next `Workspace.open` removes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sqlite3
+from pathlib import Path
+
+import platformdirs
+
+from rankdash.dataset import Dataset
+from rankdash.errors import DataError, StoreError
+from rankdash.ranking import Run
+from rankdash.store import folders
+from rankdash.store.database import Database
+from rankdash.store.failures import damaged, in_words
+from rankdash.store.rows import DatasetRow, RunRow, dataset_row, now, run_row, run_values
+from rankdash.store.tables import (
+    read_frame,
+    read_ranking,
+    write_frame,
+    write_ranking,
+)
+
+HOME_VARIABLE = "RANKDASH_HOME"
+
+
+class Workspace:
+    """A workspace folder. Several threads and processes may use the same one at once.
+
+    Every method raises StoreError where the workspace cannot be read or written, or where what was
+    asked for is not in it.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        with in_words(root):
+            root.mkdir(parents=True, exist_ok=True)
+        self.database = Database(root / "rankdash.sqlite")
+        self._sweep()
+
+    @classmethod
+    def open(cls, path: Path | None = None) -> Workspace:
+        """Open the workspace in `path`, making it where there is none.
+
+        Without a path it is the folder in the environment variable RANKDASH_HOME, or else one in
+        the user's data directory.
+        """
+        if path is None:
+            home = os.environ.get(HOME_VARIABLE, "")
+            path = Path(home) if home else Path(platformdirs.user_data_dir("rankdash", False))
+        return cls(path.expanduser().absolute())
+
+    def save_dataset(
+        self, dataset: Dataset, source: str = "upload", report_json: str = "{}"
+    ) -> str:
+        """Store a data set and its check report; return its id.
+
+        The same content is stored once: saving it again changes nothing, not even the name.
+        source: where it came from, such as "sample" or "upload".
+        """
+        with self.database.reading() as db:
+            if db.execute("SELECT 1 FROM datasets WHERE id = ?", (dataset.id,)).fetchone():
+                return dataset.id
+        folder = folders.new_folder(self.root, "datasets", dataset.id)
+        try:
+            write_frame(folder / "queries.parquet", dataset.queries)
+            write_frame(folder / "documents.parquet", dataset.documents)
+            write_frame(folder / "qrels.parquet", dataset.qrels)
+            write_ranking(folder, "candidates", dataset.candidates)
+            with self.database.writing() as db:
+                added = db.execute(
+                    """
+                    INSERT INTO datasets (id, name, created, source, first_stage, queries,
+                                          documents, labels, report, folder)
+                    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                    ON CONFLICT (id) DO NOTHING
+                    """,
+                    (
+                        dataset.id,
+                        dataset.name,
+                        now(),
+                        source,
+                        dataset.first_stage,
+                        len(dataset.queries),
+                        len(dataset.documents),
+                        len(dataset.qrels),
+                        report_json,
+                        folders.relative(self.root, folder),
+                    ),
+                ).rowcount
+        except BaseException:
+            self._remove(folder)
+            raise
+        if not added:
+            # Another process stored the same content first.
+            self._remove(folder)
+        return dataset.id
+
+    def datasets(self) -> list[DatasetRow]:
+        """All data sets, oldest first."""
+        with self.database.reading() as db:
+            return [
+                dataset_row(row)
+                for row in db.execute("SELECT * FROM datasets ORDER BY created, rowid")
+            ]
+
+    def dataset(self, dataset_id: str) -> Dataset:
+        """The stored data set, equal to what was saved."""
+        row = self._row("datasets", dataset_id)
+        folder = self.root / row["folder"]
+        try:
+            dataset = Dataset(
+                row["name"],
+                read_frame(folder / "queries.parquet"),
+                read_frame(folder / "documents.parquet"),
+                read_frame(folder / "qrels.parquet"),
+                read_ranking(folder, "candidates"),
+                first_stage=row["first_stage"],
+            )
+        except DataError as error:
+            raise damaged(folder, str(error)) from error
+        if dataset.id != dataset_id:
+            raise damaged(folder, "its content is not what was saved.")
+        return dataset
+
+    def check_report(self, dataset_id: str) -> str:
+        """The JSON of the check report that was saved with a data set."""
+        return str(self._row("datasets", dataset_id)["report"])
+
+    def rename_dataset(self, dataset_id: str, name: str) -> None:
+        self._rename("datasets", dataset_id, name)
+
+    def delete_dataset(self, dataset_id: str) -> None:
+        """Delete a data set with its runs and jobs; a job that is running is cancelled by it."""
+        with self.database.writing() as db:
+            row = self._find(db, "datasets", dataset_id)
+            gone = [row["folder"]]
+            gone += [
+                run["folder"]
+                for run in db.execute("SELECT folder FROM runs WHERE dataset_id = ?", (dataset_id,))
+            ]
+            gone += [
+                f"jobs/{job['id']}"
+                for job in db.execute("SELECT id FROM jobs WHERE dataset_id = ?", (dataset_id,))
+            ]
+            db.execute("DELETE FROM datasets WHERE id = ?", (dataset_id,))
+        folders.remove(self.root, gone)
+
+    def save_run(self, run: Run) -> str:
+        """Store a run of a stored data set; return its id. A run with the same id is replaced."""
+        self._row("datasets", run.dataset_id)
+        folder = folders.new_folder(self.root, "runs", run.id)
+        values = run_values(run) | {"folder": folders.relative(self.root, folder)}
+        try:
+            write_frame(folder / "queries.parquet", run.queries)
+            write_ranking(folder, "ranking", run.ranking)
+            with self.database.writing() as db:
+                self._find(db, "datasets", run.dataset_id)
+                replaced = db.execute("SELECT folder FROM runs WHERE id = ?", (run.id,)).fetchone()
+                names = ", ".join(values)
+                places = ", ".join(f":{name}" for name in values)
+                db.execute(f"INSERT OR REPLACE INTO runs ({names}) VALUES ({places})", values)  # noqa: S608 - the names are ours
+        except BaseException:
+            self._remove(folder)
+            raise
+        if replaced:
+            folders.remove(self.root, [replaced["folder"]])
+        return run.id
+
+    def runs(self, dataset_id: str | None = None) -> list[RunRow]:
+        """The runs of a data set, or all runs, oldest first."""
+        with self.database.reading() as db:
+            return [
+                run_row(row)
+                for row in db.execute(
+                    "SELECT * FROM runs WHERE :dataset IS NULL OR dataset_id = :dataset "
+                    "ORDER BY created, rowid",
+                    {"dataset": dataset_id},
+                )
+            ]
+
+    def run(self, run_id: str) -> Run:
+        """The stored run, equal to what was saved."""
+        row = self._row("runs", run_id)
+        folder = self.root / row["folder"]
+        return Run(
+            id=run_id,
+            name=row["name"],
+            dataset_id=row["dataset_id"],
+            ranking=read_ranking(folder, "ranking"),
+            reranker=row["reranker"],
+            queries=read_frame(folder / "queries.parquet"),
+            settings=json.loads(row["settings"]),
+            machine=json.loads(row["machine"]),
+            depth=row["depth"],
+            load_ms=math.nan if row["load_ms"] is None else row["load_ms"],
+            created=row["created"],
+        )
+
+    def rename_run(self, run_id: str, name: str) -> None:
+        self._rename("runs", run_id, name)
+
+    def delete_run(self, run_id: str) -> None:
+        """Delete a run and the record of the job that made it."""
+        with self.database.writing() as db:
+            row = self._find(db, "runs", run_id)
+            db.execute("DELETE FROM runs WHERE id = ?", (run_id,))
+            db.execute("DELETE FROM jobs WHERE id = ? AND state = 'done'", (run_id,))
+        folders.remove(self.root, [row["folder"]])
+
+    def setting(self, key: str) -> str | None:
+        """A value kept with `set_setting`; None where there is none."""
+        with self.database.reading() as db:
+            row = db.execute("SELECT value FROM settings WHERE key = ?", (key,)).fetchone()
+        return None if row is None else str(row["value"])
+
+    def set_setting(self, key: str, value: str) -> None:
+        with self.database.writing() as db:
+            db.execute("INSERT OR REPLACE INTO settings (key, value) VALUES (?, ?)", (key, value))
+
+    def _row(self, table: str, key: str) -> sqlite3.Row:
+        with self.database.reading() as db:
+            return self._find(db, table, key)
+
+    def _find(self, db: sqlite3.Connection, table: str, key: str) -> sqlite3.Row:
+        row: sqlite3.Row | None = db.execute(
+            f"SELECT * FROM {table} WHERE id = ?",  # noqa: S608 - the table is named by us
+            (key,),
+        ).fetchone()
+        if row is None:
+            raise StoreError(
+                "There is no data set {id!r} in this workspace."
+                if table == "datasets"
+                else "There is no run {id!r} in this workspace.",
+                remedy="It may have been deleted in another window; choose another.",
+                id=key,
+            )
+        return row
+
+    def _rename(self, table: str, key: str, name: str) -> None:
+        with self.database.writing() as db:
+            self._find(db, table, key)
+            db.execute(
+                f"UPDATE {table} SET name = ? WHERE id = ?",  # noqa: S608 - the table is named by us
+                (name, key),
+            )
+
+    def _remove(self, folder: Path) -> None:
+        folders.remove(self.root, [folders.relative(self.root, folder)])
+
+    def _sweep(self) -> None:
+        # The folders are listed before the rows: one that got its row in between is then named.
+        found = folders.abandoned(self.root)
+        if not found:
+            return
+        with self.database.reading() as db:
+            rows = db.execute(
+                "SELECT folder FROM datasets UNION SELECT folder FROM runs "
+                "UNION SELECT 'jobs/' || id FROM jobs"
+            )
+            named = {row["folder"] for row in rows}
+        folders.sweep(self.root, found, named)
