@@ -22,7 +22,8 @@ from rankdash.segments import Flags, Floats, Integers
 Ties = Literal["trec", "stable"]
 ScorePrecision = Literal["float64", "float32"]
 
-# Run-end-encoding pays when a run holds several rows; below that the rows are grouped by code.
+# Comparing each id with the one before pays when ids come in runs of several rows; a sample of
+# shorter runs means that rows are mixed, and they are grouped by code.
 _ROWS_A_RUN = 4
 _SAMPLE = 4096
 
@@ -67,19 +68,24 @@ class Groups:
 
 def group_rows(texts: Any) -> Groups:
     """Group (N,) Arrow text. Rows keep their order within a group."""
-    size = len(texts)
-    sample = texts.slice(0, _SAMPLE)
-    if len(pc.run_end_encode(sample).values) * _ROWS_A_RUN <= len(sample) or size <= _SAMPLE:
-        encoded = pc.run_end_encode(texts)
-        ids = encoded.values
+    starts = _starts(texts.slice(0, _SAMPLE))
+    if len(texts) <= _SAMPLE or len(starts) * _ROWS_A_RUN <= _SAMPLE:
+        starts = _starts(texts)
+        ids = texts.take(pa.array(starts))
         if len(pc.unique(ids)) == len(ids):
-            ends = np.asarray(encoded.run_ends, dtype=np.int64)
-            return Groups(ids, np.concatenate([np.zeros(1, dtype=np.int64), ends]), None)
+            return Groups(ids, np.append(starts, len(texts)), None)
     encoded = pc.dictionary_encode(texts)
     codes = encoded.indices.to_numpy()
     offsets = segments.offsets_from(np.bincount(codes, minlength=len(encoded.dictionary)))
     rows = segments.sort_codes(codes, len(encoded.dictionary))
     return Groups(encoded.dictionary, offsets, rows)
+
+
+def _starts(texts: Any) -> Integers:
+    """The rows that differ from the row before, the first row among them."""
+    changes = pc.not_equal(texts.slice(1), texts.slice(0, max(len(texts) - 1, 0)))
+    first = np.zeros(min(len(texts), 1), dtype=np.int64)
+    return np.concatenate([first, np.flatnonzero(changes.to_numpy(zero_copy_only=False)) + 1])
 
 
 def descending_ids(texts: Any) -> Integers:
@@ -95,7 +101,7 @@ class Ordered:
     """Rows by group and score, ties settled.
 
     rows:   (N,) the row at each position.
-    scores: (N,) descending within a group.
+    scores: (N,) descending within a group, but for scores that the precision tells not apart.
     tied:   (G,) whether two rows of the group share a score.
     """
 
@@ -117,9 +123,9 @@ def order_rows(
     """
     arranged = groups.arrange(scores)
     order = segments.argsort_descending(arranged, groups.offsets)
-    ranked = stored_scores(arranged[order], precision)
+    ranked = arranged[order]
     rows = order if groups.rows is None else groups.rows[order]
-    positions, runs = segments.equal_runs(ranked, groups.offsets)
+    positions, runs = segments.equal_runs(stored_scores(ranked, precision), groups.offsets)
     if len(positions):
         tied_rows = rows[positions]
         key = tied_rows if ties == "stable" else descending_ids(texts.take(pa.array(tied_rows)))
@@ -139,9 +145,7 @@ def tied_groups(positions: Integers, offsets: Integers) -> Flags:
     return tied
 
 
-def stored_scores(scores: Floats, precision: ScorePrecision) -> Floats:
-    """The scores as a program with this precision holds them, in float64."""
-    if precision == "float64":
-        return scores
+def stored_scores(scores: Floats, precision: ScorePrecision) -> npt.NDArray[np.floating[Any]]:
+    """The scores as a program with this precision holds them."""
     with np.errstate(over="ignore"):
-        return scores.astype(np.float32).astype(np.float64)
+        return scores.astype(precision, copy=False)

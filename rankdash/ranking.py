@@ -161,7 +161,7 @@ class Ranking:
         """
         if ties == self.ties and precision == "float64":
             return self
-        scores = stored_scores(self.scores, precision)
+        scores = stored_scores(self.scores, precision).astype(np.float64)
         docs, given = self.docs.copy(), self.given.copy()
         positions, runs = equal_runs(scores, self.offsets)
         if len(positions):

@@ -122,9 +122,8 @@ def argsort_descending(values: Floats, offsets: Integers) -> Integers:
         columns = np.argsort(negated, axis=1)
         if block.positions is None:
             columns += np.arange(0, len(values), block.width)[:, None]
-            block.put(columns, order)
-        else:
-            block.put(np.take_along_axis(block.positions, columns, axis=1), order)
+            return columns.reshape(-1)
+        block.put(np.take_along_axis(block.positions, columns, axis=1), order)
     return order
 
 

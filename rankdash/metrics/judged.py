@@ -57,7 +57,7 @@ class Judged:
     rank: Integers
     judged_rank: Integers
     label: Floats
-    judged_before: Integers
+    judged_before: npt.NDArray[np.int32]
     pool_label: Floats
     pool_offsets: Integers
     pool_size: Integers
@@ -67,7 +67,8 @@ class Judged:
     def judged_within(self, k: int | None) -> Integers:
         """(Q,) labelled documents among the first k; among all for None."""
         stop = self.lengths if k is None else np.minimum(self.lengths, k)
-        return self.judged_before[self.starts + stop] - self.judged_before[self.starts]
+        count = self.judged_before[self.starts + stop] - self.judged_before[self.starts]
+        return count.astype(np.int64)
 
 
 def judge(ranking: Ranking, qrels: pd.DataFrame, conventions: Conventions | None = None) -> Judged:
@@ -109,7 +110,7 @@ def judge(ranking: Ranking, qrels: pd.DataFrame, conventions: Conventions | None
     known = set(query_ids)
     return _assemble(
         query_ids,
-        _Lists(at, ranking.offsets, ranking.tied, row_label),
+        _Lists(at, ranking.offsets, ranking.tied, row_label, _count_before(row_label)),
         _Pool.of(label_query[positive], labels[positive], size),
         tuple(query for query in ranking.query_ids if query not in known),
         conventions,
@@ -143,15 +144,16 @@ def judge_frame(frame: pd.DataFrame, conventions: Conventions | None = None) -> 
         conventions.score_precision,
     )
     row_label = labels[ordered.rows]
-    ids = objects(groups.ids)
-    labelled = np.diff(_count_before(row_label)[groups.offsets]) > 0
-    if conventions.negative == "unjudged":
+    judged_before = _count_before(row_label)
+    labelled = np.diff(judged_before[groups.offsets]) > 0
+    if conventions.negative == "unjudged" and bool((row_label < 0).any()):
         row_label[row_label < 0] = np.nan
+        judged_before = _count_before(row_label)
+    ids = objects(groups.ids)
     at = np.flatnonzero(labelled)
-    lists = _Lists(at, groups.offsets, ordered.tied, row_label)
-    query = lists.query_of(lists.positive_rows)
-    size = np.diff(lists.judged_before[groups.offsets])[at]
-    pool = _Pool.of(query, row_label[lists.positive_rows], size)
+    lists = _Lists(at, groups.offsets, ordered.tied, row_label, judged_before)
+    size = np.diff(judged_before[groups.offsets])[at]
+    pool = _Pool.of(lists.positive_query, row_label[lists.positive_rows], size)
     return _assemble(ids[at], lists, pool, tuple(ids[~labelled]), conventions)
 
 
@@ -161,29 +163,27 @@ class _Lists:
 
     at:        (Q,) the list of each labelled query, -1 where it has none.
     offsets:   (G + 1,); tied: (G,); row_label: (N,) NaN where not labelled.
+    judged_before: (N + 1,) how many labelled rows stand before each row.
     """
 
     at: Integers
     offsets: Integers
     tied: Flags
     row_label: Floats
-
-    @cached_property
-    def judged_before(self) -> Integers:
-        """(N + 1,) how many labelled rows stand before each row."""
-        return _count_before(self.row_label)
+    judged_before: npt.NDArray[np.int32]
 
     @cached_property
     def positive_rows(self) -> Integers:
         """The rows with a label above 0."""
         return np.flatnonzero(self.row_label > 0)
 
-    def query_of(self, rows: Integers) -> Integers:
-        """The labelled query of each ranked row; -1 where the list is of no labelled query."""
+    @cached_property
+    def positive_query(self) -> Integers:
+        """The labelled query of each of those rows."""
         query = np.full(len(self.offsets) - 1, -1, dtype=np.int64)
         present = self.at >= 0
         query[self.at[present]] = np.flatnonzero(present)
-        return query[np.searchsorted(self.offsets, rows, side="right") - 1]
+        return np.repeat(query, np.diff(np.searchsorted(self.positive_rows, self.offsets)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,12 +201,14 @@ class _Pool:
         return cls(segments.sort_descending(labels, offsets), offsets, size)
 
 
-def _count_before(row_label: Floats) -> Integers:
+def _count_before(row_label: Floats) -> npt.NDArray[np.int32]:
     """(N + 1,) how many labelled rows stand before each row."""
     missing = np.isnan(row_label)
     if not missing.any():
-        return np.arange(len(row_label) + 1)
-    return segments.offsets_from(~missing)
+        return np.arange(len(row_label) + 1, dtype=np.int32)
+    before = np.zeros(len(row_label) + 1, dtype=np.int32)
+    np.cumsum(~missing, out=before[1:])
+    return before
 
 
 def _assemble(
@@ -218,8 +220,8 @@ def _assemble(
 ) -> Judged:
     # One more list, empty, stands for "not ranked": index -1 finds it.
     starts = np.append(lists.offsets[:-1], 0)[lists.at]
-    judged_before, rows = lists.judged_before, lists.positive_rows
-    query = lists.query_of(rows)
+    judged_before = lists.judged_before
+    rows, query = lists.positive_rows, lists.positive_query
     if bool((query[1:] < query[:-1]).any()):
         order = segments.sort_codes(query, len(query_ids))
         query, rows = query[order], rows[order]
@@ -231,7 +233,7 @@ def _assemble(
         tied=np.append(lists.tied, False)[lists.at],
         query=query,
         rank=rows - starts[query] + 1,
-        judged_rank=judged_before[rows + 1] - judged_before[starts[query]],
+        judged_rank=(judged_before[rows + 1] - judged_before[starts[query]]).astype(np.int64),
         label=lists.row_label[rows],
         judged_before=judged_before,
         pool_label=pool.label,
