@@ -1,0 +1,185 @@
+"""What all charts share: colours, ink for light and dark, text that is safe to draw.
+
+Nothing is left to a theme: plotly figures ignore most of it, and a report has none. Colour never
+speaks alone; every mark that has one also has a shape, a dash, a pattern or a place of its own.
+"""
+
+from __future__ import annotations
+
+import html
+import itertools
+import math
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from types import MappingProxyType
+from typing import Literal, Self
+
+import plotly.graph_objects as go
+
+# From the palette of Okabe & Ito (2008): the ones that reach 3:1 on white and on dark.
+BETTER = "#0072B2"
+WORSE = "#D55E00"
+FIRST_STAGE = "#7F7F7F"
+SYSTEMS = (BETTER, "#009E73", "#CC79A7")
+
+FONT = "'Source Sans', 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', sans-serif"
+FONT_SIZE = 13
+_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star")
+_DASHES = ("solid", "dash", "dashdot", "longdash", "longdashdot")
+_GAP = 12
+
+NO_NAMES: Mapping[str, str] = MappingProxyType({})
+"""For ids that are shown as they are."""
+
+
+@dataclass(frozen=True)
+class Ink:
+    """The colours that depend on the background.
+
+    background: what marks and text are read against; the figure itself is transparent.
+    text: names and values. muted: axes and what is beside the point. grid: lines behind the data.
+    line: zero lines and thresholds. hover: the background of the hover label.
+    """
+
+    background: str
+    text: str
+    muted: str
+    grid: str
+    line: str
+    hover: str
+
+
+INKS = {
+    "light": Ink(
+        background="#FFFFFF",
+        text="#1F2933",
+        muted="#52606D",
+        grid="#E4E7EB",
+        line="#7B8794",
+        hover="#F4F6F8",
+    ),
+    "dark": Ink(
+        background="#0E1117",
+        text="#E6EAF0",
+        muted="#A9B4C2",
+        grid="#2A313C",
+        line="#8792A2",
+        hover="#1A1F29",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The words of a chart, as `str.format` templates; each chart has its own."""
+
+    @classmethod
+    def translated(cls, translate: Callable[[str], str]) -> Self:
+        """Every template passed through `translate`."""
+        return cls(**{each.name: translate(str(each.default)) for each in fields(cls)})
+
+
+@dataclass(frozen=True)
+class Mark:
+    """How one system looks wherever it is drawn."""
+
+    colour: str
+    symbol: str
+    dash: str
+
+
+def marks(systems: Sequence[str], baseline: str) -> dict[str, Mark]:
+    """system → its mark: the baseline grey and hollow, the others told apart by shape and dash."""
+    found = {baseline: Mark(FIRST_STAGE, "circle-open", "dot")}
+    for place, system in enumerate(name for name in systems if name != baseline):
+        found[system] = Mark(
+            SYSTEMS[place % len(SYSTEMS)],
+            _SYMBOLS[place % len(_SYMBOLS)],
+            _DASHES[place % len(_DASHES)],
+        )
+    return found
+
+
+def short(text: str, width: int = 28) -> str:
+    """Text from the data, escaped, and cut in its middle to `width` columns (a Chinese character
+    takes two): ids and model names often differ only at the end.
+
+    Plotly draws a part of HTML, links included, so nothing from the data may reach it unescaped.
+    """
+    flat = " ".join(text.split())
+    if _columns(flat) <= width:
+        return html.escape(flat)
+    tail = _head(flat[::-1], (width - 1) // 2)[::-1]
+    head = _head(flat, width - 1 - _columns(tail))
+    return f"{html.escape(head.rstrip())}…{html.escape(tail.lstrip())}"
+
+
+def _columns(text: str) -> int:
+    return sum(2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text)
+
+
+def _head(text: str, width: int) -> str:
+    """The longest start of the text that takes at most `width` columns."""
+    ends = itertools.accumulate(_columns(each) for each in text)
+    return text[: sum(1 for end in ends if end <= width)]
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A value for the eye; a dash when there is none."""
+    return f"{value:.{digits}f}".replace("-", "−") if math.isfinite(value) else "–"
+
+
+def signed(value: float, digits: int = 3) -> str:
+    """A change for the eye, with its sign; what rounds to zero has none."""
+    if not math.isfinite(value) or round(value, digits) == 0:
+        return number(abs(value), digits)
+    return number(value, digits) if value < 0 else f"+{number(value, digits)}"
+
+
+def finish(
+    figure: go.Figure, ink: Ink, height: int, *, legend: Literal["above", "below"] = "above"
+) -> go.Figure:
+    """Set everything that a theme would otherwise leave to chance, and give the figure back.
+
+    height: pixels. Margins grow with the labels and the legend, so that neither is cut off.
+    """
+    font = {"family": FONT, "size": FONT_SIZE, "color": ink.text}
+    quiet = {**font, "size": FONT_SIZE - 1, "color": ink.muted}
+    figure.update_layout(
+        template=go.layout.Template(),
+        height=height,
+        font=font,
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        margin={"l": 8, "r": 16, "t": _GAP, "b": _GAP, "pad": 4},
+        hoverlabel={"bgcolor": ink.hover, "bordercolor": ink.line, "font": font, "align": "left"},
+        modebar={"bgcolor": "rgba(0,0,0,0)", "color": ink.muted, "activecolor": ink.text},
+        legend={
+            "orientation": "h",
+            "xref": "container",
+            "x": 0,
+            "xanchor": "left",
+            "yref": "container",
+            "y": 1 if legend == "above" else 0,
+            "yanchor": "top" if legend == "above" else "bottom",
+            "font": font,
+            "bgcolor": "rgba(0,0,0,0)",
+            "itemclick": False,
+            "itemdoubleclick": False,
+        },
+    )
+    figure.update_xaxes(**_axis(ink, quiet), showgrid=False, zeroline=False)
+    figure.update_yaxes(**_axis(ink, quiet), gridcolor=ink.grid, showline=False)
+    return figure
+
+
+def _axis(ink: Ink, font: dict[str, object]) -> dict[str, object]:
+    return {
+        "automargin": True,
+        "tickfont": font,
+        "title_font": font,
+        "linecolor": ink.line,
+        "zerolinecolor": ink.line,
+        "fixedrange": True,
+    }

@@ -1,0 +1,117 @@
+"""In a real browser: no text cut off, none on top of another, and no link made of data."""
+
+import os
+import shutil
+from collections.abc import Iterator
+
+import plotly.graph_objects as go
+import plotly.offline
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+pytestmark = pytest.mark.browser
+
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
+# Widths of half a page and of a whole one.
+WIDTHS = (600, 1220)
+
+BOXES = """
+() => {
+  const frame = document.querySelector('.js-plotly-plot').getBoundingClientRect();
+  const box = node => {
+    const b = node.getBoundingClientRect();
+    return {text: node.textContent, left: b.left, right: b.right, top: b.top, bottom: b.bottom};
+  };
+  const texts = [...document.querySelectorAll('.js-plotly-plot svg text')].filter(
+    node => node.textContent.trim() && node.getBoundingClientRect().width > 0);
+  const drag = document.querySelector('.nsewdrag').getBoundingClientRect();
+  const legend = document.querySelector('.legend');
+  return {
+    frame: {left: frame.left, right: frame.right, top: frame.top, bottom: frame.bottom},
+    plot: {top: drag.top, bottom: drag.bottom, left: drag.left, right: drag.right},
+    legend: legend ? box(legend) : null,
+    texts: texts.map(box),
+    ticks: texts.filter(node => node.closest('.xtick, .ytick, .y2tick')).map(box),
+    links: document.querySelectorAll('.js-plotly-plot a[href]:not(.modebar-btn)').length,
+  };
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        if os.environ.get("CI"):
+            pytest.fail("CI must have Debian's chromium")
+        pytest.skip("no chromium here: apt-get install chromium fonts-noto-cjk")
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        yield running
+        running.close()
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser) -> Page:
+    page = browser.new_page(viewport={"width": 1300, "height": 900})
+    page.set_content("<div id='chart'></div>")
+    page.add_script_tag(content=plotly.offline.get_plotlyjs())
+    return page
+
+
+def draw(page: Page, figure: go.Figure, width: int) -> dict:
+    sized = go.Figure(figure).update_layout(width=width).to_json()
+    page.evaluate(
+        "async text => { const figure = JSON.parse(text);"
+        " await Plotly.react('chart', figure.data, figure.layout); }",
+        sized,
+    )
+    return page.evaluate(BOXES)
+
+
+def inside(box: dict, frame: dict) -> bool:
+    return (
+        box["left"] >= frame["left"] - 1
+        and box["right"] <= frame["right"] + 1
+        and box["top"] >= frame["top"] - 1
+        and box["bottom"] <= frame["bottom"] + 1
+    )
+
+
+def overlap(one: dict, other: dict) -> bool:
+    return (
+        min(one["right"], other["right"]) - max(one["left"], other["left"]) > 1
+        and min(one["bottom"], other["bottom"]) - max(one["top"], other["top"]) > 3
+    )
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_labels_are_whole_and_apart(page: Page, figures: dict[str, go.Figure], width: int):
+    for name, figure in figures.items():
+        found = draw(page, figure, width)
+        assert found["texts"], name
+        for text in found["texts"]:
+            assert inside(text, found["frame"]), (name, width, text)
+        ticks = found["ticks"]
+        for place, one in enumerate(ticks):
+            for other in ticks[place + 1 :]:
+                assert not overlap(one, other), (name, width, one, other)
+        assert not overlap(found["legend"], found["plot"]), (name, width)
+
+
+def test_data_makes_no_links_even_on_hover(page: Page, figures: dict[str, go.Figure]):
+    hovered = 0
+    for name, figure in figures.items():
+        assert draw(page, figure, 900)["links"] == 0, name
+        hostile = page.evaluate(
+            """() => document.getElementById('chart').data.flatMap((trace, curveNumber) =>
+              [...(trace.hovertext || [])].flatMap((text, pointNumber) =>
+                text.includes('&lt;a') ? [{curveNumber, pointNumber}] : [])).slice(0, 2)"""
+        )
+        for point in hostile:
+            page.evaluate("point => Plotly.Fx.hover('chart', [point])", point)
+            expect(page.locator(".hoverlayer text").first).to_contain_text("<a href")
+            assert page.locator(".hoverlayer a").count() == 0
+            page.evaluate("Plotly.Fx.unhover('chart')")
+            hovered += 1
+    assert hovered >= 4

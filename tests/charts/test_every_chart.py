@@ -1,0 +1,77 @@
+"""What holds for every chart: nothing from the data is drawn as HTML, nothing left to a theme."""
+
+from collections.abc import Iterator
+
+import plotly.graph_objects as go
+
+from rankdash.charts import style
+
+# The mean number of marks that a page draws smoothly as SVG.
+MOST_MARKS = 2000
+ALLOWED_TAGS = ("<b>", "</b>", "<br>", "<extra></extra>")
+
+
+def strings(value: object, path: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            yield from strings(item, f"{path}.{name}")
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from strings(item, path)
+
+
+def drawn_strings(figure: go.Figure) -> Iterator[tuple[str, str]]:
+    """Every text of the figure but customdata, which plotly does not draw unless asked."""
+    for path, text in strings(figure.to_plotly_json()):
+        if ".customdata" not in path:
+            yield path, text
+    for trace in figure.data:
+        for name in ("text", "hovertext"):
+            for text in trace[name] if trace[name] is not None else ():
+                yield name, str(text)
+
+
+def test_no_tag_from_the_data_is_drawn(figures: dict[str, go.Figure]):
+    for name, figure in figures.items():
+        texts = list(drawn_strings(figure))
+        assert any("&lt;" in text for _, text in texts) or name == "systems, alone"
+        for path, text in texts:
+            for tag in ALLOWED_TAGS:
+                text = text.replace(tag, "")
+            assert "<" not in text, (name, path, text)
+
+
+def test_hover_shows_escaped_text_and_never_the_raw_ids(figures: dict[str, go.Figure]):
+    for figure in figures.values():
+        assert not any("customdata" in (trace.hovertemplate or "") for trace in figure.data)
+
+
+def test_nothing_is_left_to_a_theme(figures: dict[str, go.Figure], ink: style.Ink):
+    for figure in figures.values():
+        layout = figure.layout
+        assert layout.paper_bgcolor == layout.plot_bgcolor == "rgba(0,0,0,0)"
+        assert layout.font.color == ink.text
+        assert layout.font.family == style.FONT
+        assert layout.hoverlabel.bgcolor == ink.hover
+        assert layout.hoverlabel.font.color == ink.text
+        assert "layout" not in layout.template.to_plotly_json()
+        for axis in (*figure.select_xaxes(), *figure.select_yaxes()):
+            assert axis.tickfont.color in (ink.text, ink.muted)
+            assert axis.zerolinecolor == ink.line
+            assert axis.automargin
+
+
+def test_both_inks_draw_the_same_data(figures: dict[str, go.Figure], ink: style.Ink):
+    for figure in figures.values():
+        text = figure.to_json()
+        for other in style.INKS.values():
+            if other != ink:
+                assert other.text not in text
+
+
+def test_the_number_of_marks_is_bounded(figures: dict[str, go.Figure]):
+    for name, figure in figures.items():
+        marks = sum(len(trace.x) for trace in figure.data if trace.x is not None)
+        assert 0 < marks <= MOST_MARKS, name

@@ -1,0 +1,96 @@
+"""What all charts share: contrast, escaping, marks that differ in more than colour."""
+
+import itertools
+from dataclasses import dataclass
+
+import pytest
+
+from rankdash.charts import style
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance by WCAG 2.2."""
+    channels = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_contrast_is_measured_as_wcag_does():
+    assert contrast("#000000", "#FFFFFF") == pytest.approx(21)
+    assert contrast("#777777", "#FFFFFF") == pytest.approx(4.48, abs=0.01)
+
+
+def test_text_can_be_read(ink: style.Ink):
+    for background in (ink.background, ink.hover):
+        assert contrast(ink.text, background) >= 4.5
+        assert contrast(ink.muted, background) >= 4.5
+
+
+def test_marks_and_lines_can_be_seen(ink: style.Ink):
+    for colour in (style.BETTER, style.WORSE, style.FIRST_STAGE, *style.SYSTEMS, ink.line):
+        assert contrast(colour, ink.background) >= 3.0, colour
+
+
+def test_the_grid_stays_behind_the_data(ink: style.Ink):
+    assert 1.0 < contrast(ink.grid, ink.background) < 2.0
+
+
+def test_systems_differ_in_more_than_colour():
+    marks = style.marks([f"s{place}" for place in range(6)], "s2")
+    assert marks["s2"].colour == style.FIRST_STAGE
+    for one, other in itertools.combinations(marks.values(), 2):
+        assert one.symbol != other.symbol
+        assert one.dash != other.dash
+
+
+def test_a_system_that_is_not_drawn_takes_no_mark_from_the_others():
+    assert style.marks(["a", "b", "base"], "base")["a"] == style.marks(["a"], "base")["a"]
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "expected"),
+    [
+        ("short", 10, "short"),
+        ("exactly 10", 10, "exactly 10"),
+        ("NIHSeniorHealth_0000042_Sec9", 13, "NIHSen…2_Sec9"),
+        ("a  b\n c", 10, "a b c"),
+        ("<b>", 10, "&lt;b&gt;"),
+        ("a & b", 10, "a &amp; b"),
+        ("急性淋巴细胞白血病", 10, "急性…血病"),
+        ("", 10, ""),
+    ],
+)
+def test_text_from_data_is_cut_in_its_middle_and_escaped(text: str, width: int, expected: str):
+    assert style.short(text, width) == expected
+
+
+def test_a_cut_never_splits_an_escape():
+    assert style.short("<<<<<<<<<<", 5) == "&lt;&lt;…&lt;&lt;"
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (0.0412, "+0.041"),
+        (-0.0412, "−0.041"),
+        (0.0, "0.000"),
+        (-0.0001, "0.000"),
+        (float("nan"), "–"),
+    ],
+)
+def test_a_change_carries_its_sign_unless_it_rounds_to_nothing(value: float, expected: str):
+    assert style.signed(value) == expected
+
+
+def test_every_label_can_be_translated():
+    @dataclass(frozen=True)
+    class Labels(style.Labels):
+        x: str = "queries"
+        y: str = "change in {metric}"
+
+    assert Labels.translated(str.upper) == Labels("QUERIES", "CHANGE IN {METRIC}")
