@@ -1,0 +1,26 @@
+"""Data: open the sample, upload, read the check report, list, rename and delete."""
+
+import streamlit as st
+
+from rankdash.ui import address, check_view, dataset_list, uploads
+from rankdash.ui.i18n import gettext as _
+from rankdash.ui.server import workspace
+
+st.title(_("Data"))
+stored = workspace().datasets()
+if not stored:
+    st.write(
+        _(
+            "Start with the sample, or drop your own files: queries, documents and labels; a "
+            "first-stage ranking if you have one."
+        )
+    )
+    uploads.sample_button(primary=True)
+uploads.upload_panel()
+if stored:
+    chosen = address.one("data")
+    if chosen:
+        check_view.draw(chosen)
+    dataset_list.draw(stored)
+    if not any(row.source == "sample" for row in stored):
+        uploads.sample_button(primary=False)

@@ -1,0 +1,20 @@
+"""Run: choose rerankers and settings, see the estimate, start, watch, and list the runs."""
+
+import streamlit as st
+
+from rankdash.ui import address, frame, job_list, run_form, run_list
+from rankdash.ui.i18n import gettext as _
+
+st.title(_("Run"))
+dataset_id = address.one("data")
+if dataset_id is None:
+    frame.nothing_yet(
+        _("No data set yet"),
+        _("A reranker needs queries and candidate documents to work on."),
+        "data",
+        _("Go to Data"),
+    )
+else:
+    run_form.draw(dataset_id)
+    job_list.draw(dataset_id)
+    run_list.draw(dataset_id)

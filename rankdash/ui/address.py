@@ -1,0 +1,128 @@
+"""What is chosen, kept in the session and written into the address, so that a view is a link.
+
+Widgets can bind themselves to the address, but then it holds the label of an option instead of its
+id, and leaves out whatever equals today's default: tomorrow the same link shows something else. So
+the choices are kept here as ids, always written out in full, and widgets are drawn from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import streamlit as st
+
+# Name in the address → the value that goes without saying; it must never depend on the data.
+# Who offers a choice adds its field.
+FIELDS: dict[str, str | None] = {
+    "data": None,
+    "base": None,
+    "system": None,
+    "metric": None,
+    "k": None,
+    "q": None,
+    "vs": None,
+    "sort": "hurt",
+    "lang": None,
+}
+_CHOICES = "address.choices"
+_WRITTEN = "address.written"
+
+
+def restore() -> None:
+    """Take over what the address says when it was typed, followed, or reached by going back.
+
+    A click on the navigation leaves the address empty; then the session's choices stand.
+    """
+    given = {name: st.query_params.get_all(name) for name in FIELDS if name in st.query_params}
+    if not given or given == st.session_state.get(_WRITTEN):
+        return
+    st.session_state[_CHOICES] = given
+    st.session_state[_WRITTEN] = given
+
+
+def publish() -> None:
+    """Write the choices into the address."""
+    wanted = {
+        name: values for name, values in _choices().items() if values and values != [FIELDS[name]]
+    }
+    st.session_state[_WRITTEN] = wanted
+    if {name: st.query_params.get_all(name) for name in st.query_params} != wanted:
+        st.query_params.from_dict(wanted)
+
+
+def one(name: str) -> str | None:
+    """The chosen value of a field, or None."""
+    values = _choices().get(name)
+    return values[0] if values else None
+
+
+def several(name: str) -> list[str]:
+    return list(_choices().get(name, []))
+
+
+def choose(name: str, value: str | Iterable[str] | None) -> None:
+    """Set a field (None clears it)."""
+    if value is None:
+        _choices().pop(name, None)
+    else:
+        _choices()[name] = [value] if isinstance(value, str) else list(value)
+
+
+def pick_one(
+    name: str,
+    options: Sequence[str],
+    draw: Callable[..., Any],
+    default: str | None = None,
+    **settings: Any,
+) -> str | None:
+    """Draw a single-choice widget for a field; an unknown choice falls back to `default`.
+
+    draw: `st.selectbox` or any widget that takes `options`, `key` and `on_change`.
+    """
+    if not options:
+        return None
+    chosen = one(name)
+    if chosen not in options:
+        chosen = default if default in options else options[0]
+        choose(name, chosen)
+    key = f"address.{name}"
+    st.session_state[key] = chosen
+
+    def changed() -> None:
+        choose(name, st.session_state[key])
+        publish()
+
+    draw(options=options, key=key, on_change=changed, **settings)
+    return one(name)
+
+
+def pick_several(
+    name: str,
+    options: Sequence[str],
+    draw: Callable[..., Any],
+    default: Sequence[str] = (),
+    **settings: Any,
+) -> list[str]:
+    """Draw a several-choice widget for a field; unknown choices are dropped.
+
+    The default stands in for a choice never made or no longer possible, not for one emptied.
+    """
+    chosen = [value for value in several(name) if value in options]
+    if not chosen and (several(name) or name not in _choices()):
+        chosen = [value for value in default if value in options]
+    choose(name, chosen)
+    key = f"address.{name}"
+    st.session_state[key] = chosen
+
+    def changed() -> None:
+        choose(name, st.session_state[key])
+        publish()
+
+    draw(options=options, key=key, on_change=changed, **settings)
+    return several(name)
+
+
+def _choices() -> dict[str, list[str]]:
+    choices: dict[str, list[str]] = st.session_state.setdefault(_CHOICES, {})
+    return choices

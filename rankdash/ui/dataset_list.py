@@ -1,0 +1,62 @@
+"""The stored data sets: choose, rename, delete."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from rankdash.store import DatasetRow
+from rankdash.ui import address, dialogs
+from rankdash.ui.i18n import gettext as _
+from rankdash.ui.i18n import moment, ngettext
+from rankdash.ui.server import workspace
+from rankdash.ui.text import markdown_safe
+
+
+def draw(rows: Sequence[DatasetRow]) -> None:
+    st.subheader(_("Data sets in this workspace"), anchor=False)
+    st.dataframe(
+        pd.DataFrame(
+            {
+                _("name"): [row.name for row in rows],
+                _("queries"): [row.queries for row in rows],
+                _("documents"): [row.documents for row in rows],
+                _("labels"): [row.labels for row in rows],
+                _("added (UTC)"): [moment(row.created) for row in rows],
+            }
+        ),
+        hide_index=True,
+        alt=_("The data sets in this workspace"),
+    )
+    chosen = next((row for row in rows if row.id == address.one("data")), None)
+    if chosen is None:
+        return
+    rename, delete, _rest = st.columns([1, 1, 4])
+    if rename.button(_("Rename"), icon=":material/edit:", width="stretch"):
+        dialogs.rename(
+            _("Rename the data set"),
+            chosen.name,
+            lambda name: workspace().rename_dataset(chosen.id, name),
+        )
+    if delete.button(_("Delete"), icon=":material/delete:", width="stretch"):
+        dialogs.delete(_("Delete the data set?"), _what_goes(chosen), lambda: _delete(chosen.id))
+
+
+def _what_goes(row: DatasetRow) -> list[str]:
+    runs = len(workspace().runs(row.id))
+    said = [
+        _(
+            "{name} leaves this workspace for good. Your own files stay where they are.",
+            name=markdown_safe(row.name, 80),
+        )
+    ]
+    return (
+        [*said, ngettext("{n} run goes with it.", "{n} runs go with it.", runs)] if runs else said
+    )
+
+
+def _delete(dataset_id: str) -> None:
+    workspace().delete_dataset(dataset_id)
+    address.choose("data", None)

@@ -1,0 +1,212 @@
+"""The sidebar and the caption that every page shares, and the `View` they add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+import streamlit as st
+
+from rankdash.metrics import Conventions, parse_measure, registry
+from rankdash.ui import address, rules, services
+from rankdash.ui.i18n import LANGUAGES, STATE, moment, ngettext
+from rankdash.ui.i18n import gettext as _
+from rankdash.ui.server import workspace
+from rankdash.ui.text import markdown_safe
+
+PAGES = Path(__file__).parents[2] / "pages"
+CUTOFFS = (1, 2, 3, 5, 10, 15, 20, 30, 50, 100)
+LARGEST_CUTOFF = 1000
+WHOLE_LIST = "all"
+TIE_BAND = 0.005
+
+
+@dataclass(frozen=True)
+class View:
+    """What is being looked at. `cutoff` is None for the whole list."""
+
+    dataset_id: str
+    systems: dict[str, services.System]
+    baseline: str
+    challengers: tuple[str, ...]
+    metric: str
+    cutoff: int | None
+    conventions: Conventions
+
+    @property
+    def spec(self) -> str:
+        return self.spec_of(self.metric)
+
+    def spec_of(self, metric: str) -> str:
+        """The metric at the chosen cutoff, where it has one."""
+        has_cutoff = registry[metric].has_cutoff and self.cutoff is not None
+        return f"{metric}@{self.cutoff}" if has_cutoff else metric
+
+    def title(self, spec: str) -> str:
+        return parse_measure(spec).title
+
+    def name(self, system_id: str) -> str:
+        """The system's name, as it was typed: not safe for Markdown."""
+        return self.systems[system_id].name
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """Baseline and challengers."""
+        return (self.baseline, *self.challengers)
+
+
+def page(name: str) -> Path:
+    """The file of a page, for links."""
+    return PAGES / f"{name}.py"
+
+
+def choose_language() -> None:
+    """Put the language of the address, else the browser's, into the session."""
+    chosen = address.one("lang")
+    if chosen not in LANGUAGES:
+        wanted = (st.context.locale or "en").split("-")[0]
+        chosen = wanted if wanted in LANGUAGES else "en"
+    st.session_state[STATE] = chosen
+
+
+def draw_sidebar(*, analysis: bool) -> None:
+    """Data set and language everywhere; systems, metric and rules where numbers are shown."""
+    with st.sidebar:
+        rows = {row.id: row for row in workspace().datasets()}
+        dataset_id = address.pick_one(
+            "data",
+            list(rows),
+            st.selectbox,
+            label=_("Data set"),
+            format_func=lambda value: rows[value].name,
+        )
+        if dataset_id and analysis:
+            _draw_comparison(dataset_id)
+            rules.draw(services.positive_labels(dataset_id))
+        if dataset_id is None:
+            address.choose("data", None)
+        address.pick_one(
+            "lang",
+            list(LANGUAGES),
+            st.segmented_control,
+            default=st.session_state[STATE],
+            label=_("Language"),
+            format_func=LANGUAGES.__getitem__,
+            required=True,
+        )
+    address.publish()
+
+
+def _draw_comparison(dataset_id: str) -> None:
+    systems = services.systems(dataset_id)
+    baseline = address.pick_one(
+        "base",
+        list(systems),
+        st.selectbox,
+        label=_("Baseline"),
+        help=_("What every other system is compared with."),
+        format_func=lambda value: systems[value].name,
+    )
+    others = [system for system in systems if system != baseline]
+    if others:
+        address.pick_several(
+            "system",
+            others,
+            st.multiselect,
+            default=others[-4:],
+            label=_("Compared with it"),
+            format_func=lambda value: systems[value].name,
+        )
+    metric = address.pick_one(
+        "metric",
+        [name for name in registry if name != "judged"],
+        st.selectbox,
+        default="ndcg",
+        label=_("Metric"),
+        format_func=lambda value: _(registry[value].title),
+        help=_("What it measures, its formula and its source are at the foot of Overview."),
+    )
+    if metric is not None and registry[metric].has_cutoff:
+        cutoffs = sorted({*CUTOFFS, _cutoff(address.one("k")) or 10})
+        address.pick_one(
+            "k",
+            [*(str(k) for k in cutoffs), WHOLE_LIST],
+            st.select_slider,
+            default="10",
+            label=_("Cutoff k"),
+            format_func=lambda value: _("all") if value == WHOLE_LIST else value,
+            help=_("How far down the list a searcher looks."),
+        )
+
+
+def _cutoff(value: str | None) -> int | None:
+    """A cutoff from the address: 1 to `LARGEST_CUTOFF`, else None."""
+    if value and value.isascii() and value.isdigit() and 0 < int(value[:5]) <= LARGEST_CUTOFF:
+        return int(value[:5])
+    return None
+
+
+def view() -> View:
+    """What is chosen now. Without a data set the page says so and stops."""
+    dataset_id = address.one("data")
+    if dataset_id is None:
+        nothing_yet(
+            _("No data set yet"),
+            _(
+                "rankdash compares rankings of your own labelled queries. Open the sample or drop "
+                "your files to begin."
+            ),
+            "data",
+            _("Go to Data"),
+        )
+    systems = services.systems(dataset_id)
+    baseline = address.one("base") or services.FIRST_STAGE
+    return View(
+        dataset_id=dataset_id,
+        systems=systems,
+        baseline=baseline,
+        challengers=tuple(name for name in address.several("system") if name != baseline),
+        metric=address.one("metric") or "ndcg",
+        cutoff=_cutoff(address.one("k")),
+        conventions=rules.conventions(),
+    )
+
+
+def nothing_yet(title: str, why: str, target: str, label: str) -> NoReturn:
+    """An empty state: what is missing, why, and one next action. Ends the page."""
+    with st.container(border=True):
+        st.subheader(title)
+        st.write(why)
+        st.page_link(page(target), label=label, icon=":material/arrow_forward:")
+    st.stop()
+
+
+def caption(view: View, extra: Iterable[str] = ()) -> None:
+    """The one line under the title: data set, systems, metric, queries, date."""
+    data = services.dataset(view.dataset_id)
+    names = [markdown_safe(view.name(system), 40) for system in view.challengers]
+    compared = markdown_safe(view.name(view.baseline), 40)
+    if names:
+        compared += " → " + ", ".join(names)
+    runs = (view.systems[system].run for system in view.chosen)
+    newest = max((run.created for run in runs if run is not None), default="")
+    parts = [
+        markdown_safe(data.name, 60),
+        compared,
+        view.title(view.spec),
+        ngettext("{n} query", "{n} queries", len(data.queries)),
+        *extra,
+        *([moment(newest)] if newest else []),
+    ]
+    st.caption(" · ".join(parts))
+
+
+def safe_name(view: View, system_id: str) -> str:
+    """The system's name for a place that renders Markdown."""
+    return markdown_safe(view.name(system_id), 40)
+
+
+def segments(view: View) -> list[str]:
+    return services.dataset(view.dataset_id).segments

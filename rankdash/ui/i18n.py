@@ -1,0 +1,119 @@
+"""Words and numbers in the reader's language.
+
+English text is the key. A language is a gettext catalogue in `locale/`, read with Babel; a
+sentence that a catalogue lacks stays English. The language lives in the session (a context
+variable would be lost when a fragment reruns).
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+
+import streamlit as st
+from babel.dates import format_datetime
+from babel.messages.catalog import Catalog
+from babel.messages.pofile import read_po
+from babel.numbers import format_decimal, format_percent
+
+from rankdash.errors import RankdashError
+from rankdash.findings import Finding
+
+LANGUAGES = {"en": "English", "zh": "中文"}
+STATE = "language"
+_FOLDER = Path(__file__).with_name("locale")
+_DASH = "–"
+
+
+def language() -> str:
+    """The chosen language code, English when none or an unknown one was chosen."""
+    chosen = st.session_state.get(STATE, "en")
+    return chosen if chosen in LANGUAGES else "en"
+
+
+@cache
+def _catalogue(code: str) -> Catalog:
+    file = _FOLDER / f"{code}.po"
+    if not file.exists():
+        return Catalog(locale=code)
+    with file.open("rb") as stream:
+        return read_po(stream, locale=code)
+
+
+def _translate(template: str) -> str:
+    message = _catalogue(language()).get(template)
+    if message is None or not message.string or message.fuzzy:
+        return template
+    return message.string if isinstance(message.string, str) else message.string[0]
+
+
+def gettext(template: str, **params: object) -> str:
+    """The sentence in the reader's language, its `{fields}` filled in."""
+    text = _translate(template)
+    return text.format(**params) if params else text
+
+
+def ngettext(one: str, many: str, n: int, **params: object) -> str:
+    """`one` or `many` by n; both may use `{n}`, which is written with separators."""
+    return gettext(one if n == 1 else many, n=number(n, 0), **params)
+
+
+def error_text(error: RankdashError) -> str:
+    """What failed, where, and what to do, in the reader's language."""
+    where = getattr(error, "where", "")
+    said = gettext(error.template, **error.params) if error.params else _translate(error.template)
+    remedy = gettext(error.remedy, **error.params) if error.remedy else ""
+    return " ".join(part for part in (f"{where}:" if where else "", said, remedy) if part)
+
+
+def finding_text(finding: Finding) -> str:
+    return _translate(finding.template).format(**finding.params)
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A number with that many decimals and the language's separators; a dash when there is none."""
+    if value is None or not math.isfinite(value):
+        return _DASH
+    pattern = "#,##0" + ("." + "0" * digits if digits else "")
+    return str(format_decimal(value, format=pattern, locale=language(), decimal_quantization=True))
+
+
+def signed(value: float | None, digits: int = 3) -> str:
+    """As `number`, always with a sign; what rounds to zero has none."""
+    text = number(value, digits)
+    if text == _DASH or value is None or not any(character in "123456789" for character in text):
+        return text.lstrip("-")
+    return text if value < 0 else f"+{text}"
+
+
+def percent(value: float | None, digits: int = 0) -> str:
+    """A share (0.41 → 41%)."""
+    if value is None or not math.isfinite(value):
+        return _DASH
+    pattern = "#,##0" + ("." + "0" * digits if digits else "") + "%"
+    return str(format_percent(value, format=pattern, locale=language()))
+
+
+def duration(seconds: float | None) -> str:
+    """A span a person reads at a glance: 0.4 s, 12 s, 3 min, 2 h 5 min."""
+    if seconds is None or not math.isfinite(seconds):
+        return _DASH
+    if seconds < 10:
+        return gettext("{n} s", n=number(seconds, 1))
+    if seconds < 90:
+        return gettext("{n} s", n=number(seconds, 0))
+    minutes = round(seconds / 60)
+    if minutes < 90:
+        return gettext("{n} min", n=number(minutes, 0))
+    return gettext("{h} h {m} min", h=number(minutes // 60, 0), m=minutes % 60)
+
+
+def moment(iso: str) -> str:
+    """A stored UTC time such as 2026-11-21T06:14:49+00:00, as a short date and time (UTC)."""
+    try:
+        parsed = datetime.fromisoformat(iso)
+    except ValueError:
+        return iso
+    return str(format_datetime(parsed, "medium", locale=language()))

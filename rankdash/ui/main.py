@@ -1,0 +1,28 @@
+"""The frame around every page: runs first at each rerun, then the page that was asked for."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from rankdash.ui import address, frame
+from rankdash.ui.i18n import gettext as _
+
+ASSETS = Path(__file__).parents[2] / "assets"
+
+# A named icon would be fetched from a font service; this file is served from here.
+st.set_page_config(page_title="rankdash", page_icon=ASSETS / "logo.svg", layout="wide")
+st.logo(ASSETS / "logo_wide.svg", icon_image=ASSETS / "logo.svg")
+address.restore()
+frame.choose_language()
+pages = [
+    st.Page(frame.page(name), title=title, icon=icon, url_path=name, default=first)
+    for name, title, icon, first in (
+        ("overview", _("Overview"), ":material/monitoring:", True),
+        ("queries", _("Queries"), ":material/manage_search:", False),
+        ("run", _("Run"), ":material/play_circle:", False),
+        ("data", _("Data"), ":material/database:", False),
+    )
+]
+page = st.navigation(pages)
+frame.draw_sidebar(analysis=page.url_path in ("", "overview", "queries"))
+page.run()

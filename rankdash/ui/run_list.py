@@ -1,0 +1,90 @@
+"""The finished runs of a data set: what they were, how fast, how many failed; rename, delete."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from rankdash.store import RunRow
+from rankdash.ui import address, dialogs, frame
+from rankdash.ui.i18n import gettext as _
+from rankdash.ui.i18n import moment
+from rankdash.ui.server import workspace
+from rankdash.ui.text import markdown_safe
+
+
+def draw(dataset_id: str) -> None:
+    st.subheader(_("Runs"), anchor=False)
+    rows = sorted(workspace().runs(dataset_id), key=lambda row: row.created, reverse=True)
+    if not rows:
+        st.caption(_("None yet: choose a reranker above and start."))
+        return
+    event = st.dataframe(
+        _table(rows),
+        hide_index=True,
+        key="runs.list",
+        on_select="rerun",
+        selection_mode="multi-row",
+        column_config={
+            _("p50 ms"): st.column_config.NumberColumn(format="%.0f"),
+            _("p95 ms"): st.column_config.NumberColumn(format="%.0f"),
+            _("start s"): st.column_config.NumberColumn(format="%.1f"),
+            _("pairs/s"): st.column_config.NumberColumn(format="%.0f"),
+        },
+        alt=_("The runs of this data set, newest first"),
+    )
+    st.caption(
+        _(
+            "p50 and p95: milliseconds for one query after warm-up. Start: loading and warming the "
+            "model. Work done beforehand, such as embedding documents, is not in them."
+        )
+    )
+    chosen = [rows[position] for position in event["selection"]["rows"] if position < len(rows)]
+    compare, rename, delete, _rest = st.columns([2, 1, 1, 3])
+    if compare.button(
+        _("Compare on Overview"), icon=":material/monitoring:", disabled=not chosen, width="stretch"
+    ):
+        address.choose("system", [row.id for row in chosen])
+        st.switch_page(frame.page("overview"))
+    if rename.button(
+        _("Rename"), icon=":material/edit:", disabled=len(chosen) != 1, width="stretch"
+    ):
+        dialogs.rename(
+            _("Rename the run"),
+            chosen[0].name,
+            lambda name: workspace().rename_run(chosen[0].id, name),
+        )
+    if delete.button(_("Delete"), icon=":material/delete:", disabled=not chosen, width="stretch"):
+        dialogs.delete(
+            _("Delete these runs?"),
+            [markdown_safe(row.name, 80) for row in chosen],
+            lambda: _delete(chosen),
+        )
+
+
+def _table(rows: Sequence[RunRow]) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            _("name"): [row.name for row in rows],
+            _("reranker"): [row.reranker for row in rows],
+            _("settings"): [
+                ", ".join(f"{name}={value}" for name, value in row.settings.items() if value != "")
+                for row in rows
+            ],
+            _("depth"): [_("all") if row.depth is None else str(row.depth) for row in rows],
+            _("done"): [row.queries_done for row in rows],
+            _("failed"): [row.queries_failed for row in rows],
+            _("p50 ms"): [row.p50_ms for row in rows],
+            _("p95 ms"): [row.p95_ms for row in rows],
+            _("pairs/s"): [row.pairs_per_second for row in rows],
+            _("start s"): [row.load_ms / 1000 for row in rows],
+            _("made (UTC)"): [moment(row.created) for row in rows],
+        }
+    )
+
+
+def _delete(rows: Sequence[RunRow]) -> None:
+    for row in rows:
+        workspace().delete_run(row.id)

@@ -1,0 +1,124 @@
+"""What the pages ask for: data sets, systems and evaluations, cached by id.
+
+A system is the first stage of a data set (`FIRST_STAGE`) or a run. Everything cached here is an
+immutable value keyed by content ids, so nothing is ever stale; a deleted run is just never asked
+for again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from rankdash.dataset import Dataset
+from rankdash.metrics import Conventions, Evaluation, Judged, evaluate, judge, parse_measure
+from rankdash.ranking import Ranking, Run
+from rankdash.store import RunRow
+from rankdash.ui.i18n import gettext as _
+from rankdash.ui.server import workspace
+
+FIRST_STAGE = "first-stage"
+SYSTEM_LIMIT = 24
+
+
+@dataclass(frozen=True)
+class System:
+    """One ranking that can be compared. `id` is `FIRST_STAGE` or a run's id."""
+
+    id: str
+    name: str
+    run: RunRow | None = None
+
+
+@st.cache_resource(max_entries=6, show_spinner=False)
+def dataset(dataset_id: str) -> Dataset:
+    return workspace().dataset(dataset_id)
+
+
+@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False)
+def run(run_id: str) -> Run:
+    return workspace().run(run_id)
+
+
+def systems(dataset_id: str) -> dict[str, System]:
+    """id → system, the first stage first, then the finished runs, oldest first."""
+    first = (
+        _("First stage (BM25)") if dataset(dataset_id).first_stage == "bm25" else _("First stage")
+    )
+    found = {FIRST_STAGE: System(FIRST_STAGE, first)}
+    for row in sorted(workspace().runs(dataset_id), key=lambda row: row.created):
+        found[row.id] = System(row.id, row.name, row)
+    return found
+
+
+@st.cache_resource(max_entries=6, show_spinner=False)
+def positive_labels(dataset_id: str) -> tuple[float, ...]:
+    """The labels above 0 that the data set uses, ascending."""
+    labels = dataset(dataset_id).qrels["label"]
+    return tuple(float(label) for label in sorted(labels[labels > 0].unique()))
+
+
+@st.cache_resource(max_entries=6, show_spinner=False)
+def query_texts(dataset_id: str) -> dict[str, str]:
+    """Query id → its text, or the id where there is none."""
+    queries = dataset(dataset_id).queries
+    rows = zip(queries["query_id"], queries["text"].fillna(""), strict=True)
+    return {query_id: text or query_id for query_id, text in rows}
+
+
+@st.cache_resource(max_entries=6, show_spinner=False)
+def titles(dataset_id: str) -> dict[str, str]:
+    """Document id → the title, or the start of the text, or the id: what a person knows it by."""
+    documents = dataset(dataset_id).documents
+    rows = zip(documents["doc_id"], documents["title"], documents["text"].fillna(""), strict=True)
+    return {doc_id: title or text[:80] or doc_id for doc_id, title, text in rows}
+
+
+def ranking(dataset_id: str, system_id: str) -> Ranking:
+    if system_id == FIRST_STAGE:
+        return dataset(dataset_id).candidates
+    return run(system_id).ranking
+
+
+def left_out(system_id: str) -> Mapping[str, str]:
+    """query id → "failed" or "skipped", where the system has no result."""
+    return {} if system_id == FIRST_STAGE else run(system_id).left_out
+
+
+def judged(dataset_id: str, system_id: str, conventions: Conventions) -> Judged:
+    """The join of a ranking with the labels: the costly part, shared by every metric, cutoff and
+    threshold."""
+    return _judged(dataset_id, system_id, conventions, joining=conventions.joining)
+
+
+@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False)
+def _judged(
+    dataset_id: str, system_id: str, _conventions: Conventions, joining: tuple[str, ...]
+) -> Judged:
+    # Streamlit leaves an argument with a leading underscore out of the key; `joining` stands in.
+    return judge(ranking(dataset_id, system_id), dataset(dataset_id).qrels, _conventions)
+
+
+@st.cache_resource(max_entries=4 * SYSTEM_LIMIT, show_spinner=False)
+def evaluation(
+    dataset_id: str, system_id: str, specs: tuple[str, ...], conventions: Conventions
+) -> Evaluation:
+    """Per-query values of the metrics `specs` for one system."""
+    return evaluate(
+        judged(dataset_id, system_id, conventions),
+        [parse_measure(spec) for spec in specs],
+        conventions,
+        left_out(system_id),
+    )
+
+
+def evaluations(
+    dataset_id: str, system_ids: Sequence[str], specs: Sequence[str], conventions: Conventions
+) -> dict[str, Evaluation]:
+    """system id → evaluation, in the order given."""
+    return {
+        system_id: evaluation(dataset_id, system_id, tuple(specs), conventions)
+        for system_id in system_ids
+    }

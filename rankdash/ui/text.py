@@ -1,0 +1,65 @@
+"""The one door for text that came from a file.
+
+Streamlit renders Markdown in labels, captions, messages and metrics, and Markdown can load remote
+images. Whatever a user uploaded (ids, names, queries, documents) goes through here, or to
+`st.dataframe` and `st.text`, which show it as it is.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+
+_ASCII_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+# Borders take the colour of the text, so that the table fits light and dark.
+_TABLE_STYLE = """<style>
+.rd-table { width: 100%; border-collapse: collapse; font-size: 0.875rem; }
+.rd-table th, .rd-table td { text-align: left; vertical-align: top; padding: 0.35rem 0.6rem;
+  border-bottom: 1px solid color-mix(in srgb, currentColor 15%, transparent);
+  overflow-wrap: anywhere; }
+.rd-table th { font-weight: 600; opacity: 0.7; white-space: nowrap; }
+.rd-table td:first-child { white-space: nowrap; }
+</style>"""
+
+
+def markdown_safe(text: str, limit: int = 200) -> str:
+    """One line of `text` for a place that renders Markdown; nothing in it is markup there.
+
+    CommonMark lets every ASCII punctuation character be escaped by a backslash. Bidirectional
+    overrides and control characters, which could make a label lie, are dropped.
+    """
+    line = " ".join(_CONTROL.sub("", text).split())
+    return _ASCII_PUNCTUATION.sub(r"\\\1", shortened(line, limit))
+
+
+def html_safe(text: str) -> str:
+    """`text` for a place that renders HTML; nothing in it is markup there."""
+    return html.escape(_CONTROL.sub("", text), quote=True)
+
+
+def shortened(text: str, limit: int) -> str:
+    """At most `limit` characters, the last an ellipsis where something was cut."""
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def table_html(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table whose cells wrap, for `st.html`; every cell and heading is escaped here.
+
+    A column without a word in it is left out.
+    """
+
+    def row(cells: Sequence[str], tag: str) -> str:
+        inner = "".join(f"<{tag}>{html_safe(cell)}</{tag}>" for cell in cells)
+        return f"<tr>{inner}</tr>"
+
+    used = [place for place in range(len(headings)) if any(cells[place] for cells in rows)]
+    headings, rows = _columns([headings], used)[0], _columns(rows, used)
+    body = "".join(row(cells, "td") for cells in rows)
+    return f"{_TABLE_STYLE}<table class='rd-table'>{row(headings, 'th')}{body}</table>"
+
+
+def _columns(rows: Sequence[Sequence[str]], used: Sequence[int]) -> list[list[str]]:
+    return [[cells[place] for place in used] for cells in rows]

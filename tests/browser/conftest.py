@@ -1,0 +1,166 @@
+"""A real server on a fresh workspace, a real Chromium, and a watch on every request."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+
+ROOT = Path(__file__).parents[2]
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+START_SECONDS = 60
+# Two slow cores, and a worker beside the server.
+PATIENCE_MS = 30_000
+
+
+@dataclass
+class App:
+    """A running dashboard. `home` is its workspace."""
+
+    url: str
+    home: Path
+    process: subprocess.Popen[bytes]
+
+
+@dataclass
+class Visit:
+    """One browser tab. `strangers` collects requests to any host but the app's own."""
+
+    page: Page
+    url: str
+    strangers: list[str] = field(default_factory=list)
+
+    def open(self, path: str = "") -> None:
+        self.page.goto(self.url + path)
+        self.settle()
+
+    def settle(self) -> None:
+        """Until the app is idle."""
+        idle = self.page.locator("[data-testid='stApp'][data-test-script-state='notRunning']")
+        expect(idle).to_be_visible(timeout=PATIENCE_MS)
+
+    def go(self, name: str) -> None:
+        self.page.get_by_test_id("stSidebarNav").get_by_role("link", name=name).click()
+        expect(self.page.get_by_role("heading", name=name, level=1)).to_be_visible()
+        self.settle()
+
+    def sees(self, text: str, *, timeout: float = PATIENCE_MS) -> Locator:
+        found = self.page.get_by_text(text).first
+        expect(found).to_be_visible(timeout=timeout)
+        return found
+
+    @property
+    def params(self) -> str:
+        return self.page.url.partition("?")[2]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def start_app(home: Path) -> App:
+    port = free_port()
+    command = [
+        sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py"),
+        f"--server.port={port}", "--server.headless=true",
+    ]  # fmt: skip
+    log = (home / "server.log").open("wb")
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env={**os.environ, "RANKDASH_HOME": str(home), "HF_HUB_OFFLINE": ""},
+        stdout=log,
+        stderr=subprocess.STDOUT,
+    )
+    url = f"http://127.0.0.1:{port}/"
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            break
+        try:
+            with urllib.request.urlopen(url + "_stcore/health", timeout=1):
+                return App(url, home, process)
+        except OSError:
+            time.sleep(0.2)
+    process.kill()
+    pytest.fail("The app did not start:\n" + (home / "server.log").read_text())
+
+
+def stop_app(app: App) -> None:
+    app.process.terminate()
+    try:
+        app.process.wait(timeout=15)
+    except subprocess.TimeoutExpired:
+        app.process.kill()
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Iterator[App]:
+    started = start_app(tmp_path)
+    yield started
+    stop_app(started)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        if os.environ.get("CI"):
+            pytest.fail("CI must have Debian's chromium")
+        pytest.skip("no chromium here: apt-get install chromium fonts-noto-cjk")
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        yield running
+        running.close()
+
+
+def new_visit(browser: Browser, app: App, **settings: object) -> Visit:
+    context = browser.new_context(
+        **{"viewport": {"width": 1280, "height": 900}, "locale": "en-US", **settings}
+    )
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE_MS)
+    visit = Visit(page, app.url)
+
+    def watch(url: str) -> None:
+        if not url.startswith((app.url, "data:", "blob:", app.url.replace("http", "ws", 1))):
+            visit.strangers.append(url)
+
+    page.on("request", lambda request: watch(request.url))
+    page.on("websocket", lambda socket: watch(socket.url))
+    return visit
+
+
+@pytest.fixture
+def visit(browser: Browser, app: App) -> Iterator[Visit]:
+    opened = new_visit(browser, app)
+    yield opened
+    opened.page.context.close()
+    assert opened.strangers == []
+
+
+@pytest.fixture
+def dark_visit(browser: Browser, app: App) -> Iterator[Visit]:
+    opened = new_visit(browser, app, color_scheme="dark")
+    yield opened
+    opened.page.context.close()
+    assert opened.strangers == []

@@ -1,0 +1,46 @@
+"""Text from files is never markup."""
+
+import html
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from rankdash.ui.text import html_safe, markdown_safe, shortened
+
+HOSTILE = (
+    "![x](http://evil.example/a.png) <script>alert(1)</script> [a](javascript:b) `c` $d$ "
+    "https://evil.example :material/home: **bold**"
+)
+
+
+def test_markdown_in_a_name_is_shown_as_typed():
+    rendered = MarkdownIt("gfm-like").render(markdown_safe(HOSTILE, 500))
+    assert "<img" not in rendered
+    assert "<script" not in rendered
+    assert "<a " not in rendered
+    assert "<strong" not in rendered
+    assert html.unescape(re.sub("<[^>]+>", "", rendered)).strip() == HOSTILE
+
+
+@given(st.text(max_size=80))
+def test_no_text_becomes_markup(text):
+    rendered = MarkdownIt("commonmark").render(markdown_safe(text))
+    assert re.sub(r"</?p>", "", rendered).count("<") == 0
+
+
+def test_direction_overrides_and_control_characters_are_dropped():
+    assert markdown_safe("safe\u202eexe.txt\x00") == r"safeexe\.txt"
+
+
+@given(st.text())
+def test_html_keeps_no_tag_and_no_quote(text):
+    safe = html_safe(text)
+    assert not set(safe) & set("<>\"'")
+    assert "&" not in re.sub(r"&(amp|lt|gt|quot|#x27);", "", safe)
+
+
+def test_what_is_cut_says_so():
+    assert shortened("abcdef", 4) == "abc…"
+    assert shortened("abcd", 4) == "abcd"
