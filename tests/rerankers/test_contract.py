@@ -1,0 +1,140 @@
+"""What every kind of reranker promises, run against each registered kind."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rankdash.ranking import Ranking
+from rankdash.rerankers import Corpus, Request, create, kinds
+from rankdash.rerankers.precomputed import Precomputed
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = {
+    "d1": "how to return an item and get a refund",
+    "d2": "delivery time for every country",
+    "d3": "退货需要时间",
+    "d4": "",
+    "d5": "the cat and the dog on the sofa " * 30,
+    "d6": "\ud800 <script>alert(1)</script> \x00 ![x](http://x.invalid/i.png) \u202e ﷽ 🎁 {doc!r} %s",
+    "d7": "payment by card",
+}
+QUERIES = {
+    "q1": "get a refund for the order",
+    "q2": "退货 运费",
+    "q3": "\ud800'; DROP TABLE runs; -- <b>{0}</b>",
+    "q4": "shipping days " * 40,
+}
+
+
+def _ranking() -> Ranking:
+    rows = [(query, doc) for query in QUERIES for doc in DOCUMENTS]
+    scores = np.random.default_rng(0).normal(size=len(rows))
+    return Ranking.from_columns([row[0] for row in rows], [row[1] for row in rows], scores)
+
+
+@pytest.fixture(scope="module", params=[kind.name for kind in kinds()])
+def make(request, cross_folder, bi_folder):
+    """Makes a prepared reranker of one kind, each time a new one."""
+    makers = {
+        "bm25": lambda: create("bm25"),
+        "bi-encoder": lambda: create("bi-encoder", {"model": str(bi_folder), "batch_size": 3}),
+        "cross-encoder": lambda: create(
+            "cross-encoder", {"model": str(cross_folder), "batch_size": 3}
+        ),
+        "precomputed": lambda: Precomputed(_ranking()),
+    }
+    assert set(makers) == {kind.name for kind in kinds()}
+
+    def prepared():
+        reranker = makers[request.param]()
+        reranker.prepare(Corpus(list(DOCUMENTS), list(DOCUMENTS.values())))
+        return reranker
+
+    return prepared
+
+
+@pytest.fixture(scope="module")
+def reranker(make):
+    return make()
+
+
+def ask(query, docs=tuple(DOCUMENTS)):
+    return Request(query, QUERIES[query], list(docs), [DOCUMENTS[doc] for doc in docs])
+
+
+def test_it_names_its_kind_and_settings(reranker):
+    kind = next(kind for kind in kinds() if kind.name == reranker.name)
+    assert set(reranker.settings) == {spec.name for spec in kind.settings}
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_every_document_gets_a_finite_score_whatever_the_text(reranker, query):
+    scored = reranker.score([ask(query)])[0]
+    assert scored.error == ""
+    assert scored.scores.shape == (len(DOCUMENTS),)
+    assert scored.scores.dtype == np.float64
+    assert np.isfinite(scored.scores).all()
+    for extra in (scored.tokens, scored.truncated):
+        assert extra is None or extra.shape == scored.scores.shape
+    assert scored.index_seconds >= 0
+
+
+def test_documents_in_another_order_get_the_same_scores(reranker):
+    docs = list(DOCUMENTS)
+    shuffled = [docs[place] for place in np.random.default_rng(3).permutation(len(docs))]
+    given = dict(zip(docs, reranker.score([ask("q1", docs)])[0].scores, strict=True))
+    scores = reranker.score([ask("q1", shuffled)])[0].scores
+    np.testing.assert_allclose(scores, [given[doc] for doc in shuffled], atol=1e-5)
+
+
+def test_another_instance_meeting_the_documents_in_another_order_agrees(make, reranker):
+    docs = list(DOCUMENTS)
+    scores = make().score([ask("q1", docs[::-1])])[0].scores
+    np.testing.assert_allclose(scores[::-1], reranker.score([ask("q1")])[0].scores, atol=1e-5)
+
+
+def test_several_queries_at_once_equal_one_by_one(reranker):
+    requests = [ask("q1"), ask("q2", ["d3"]), ask("q3", []), ask("q4", ["d7", "d5"])]
+    together = reranker.score(requests)
+    assert len(together) == len(requests)
+    for request, scored in zip(requests, together, strict=True):
+        alone = reranker.score([request])[0]
+        np.testing.assert_allclose(scored.scores, alone.scores, atol=1e-5)
+        if alone.tokens is not None:
+            np.testing.assert_array_equal(scored.tokens, alone.tokens)
+            np.testing.assert_array_equal(scored.truncated, alone.truncated)
+
+
+def test_the_same_request_twice_gets_the_same_scores(reranker):
+    first, second = (reranker.score([ask("q1")])[0].scores for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_nothing_asked_nothing_answered(reranker):
+    assert reranker.score([]) == []
+    empty = reranker.score([ask("q1", [])])[0]
+    assert empty.scores.shape == (0,)
+    assert empty.error == ""
+
+
+def test_queries_tell_documents_apart(reranker):
+    assert len(set(reranker.score([ask("q1", ["d1", "d2", "d7"])])[0].scores)) > 1
+
+
+def test_the_registry_loads_no_heavy_library():
+    heavy = "torch transformers sentence_transformers huggingface_hub bm25s jieba Stemmer scipy"
+    code = (
+        "import sys, rankdash.rerankers as r; [r.create(k.name) for k in r.kinds() if k.settings];"
+        f"print([name for name in '{heavy}'.split() if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    )
+    assert done.stdout.strip() == "[]"
