@@ -60,7 +60,7 @@ class WorkerProcess:
                 if code is None:
                     self._limit_log()
                     return
-                self._bury(code)
+                self._bury(self._process, code)
                 if self._quick_deaths >= QUICK_DEATHS:
                     self._quick_deaths = 0
                     return
@@ -72,8 +72,7 @@ class WorkerProcess:
             process, self._process = self._process, None
             if process is None:
                 return
-            if process.stdin is not None:
-                process.stdin.close()
+            _close(process)
             try:
                 process.wait(_STOP_SECONDS)
             except subprocess.TimeoutExpired:
@@ -114,8 +113,9 @@ class WorkerProcess:
                 )
             )
 
-    def _bury(self, code: int) -> None:
+    def _bury(self, process: subprocess.Popen[bytes], code: int) -> None:
         self._process = None
+        _close(process)
         quick = time.monotonic() - self._started < QUICK_DEATH_SECONDS
         self._quick_deaths = self._quick_deaths + 1 if quick else 0
         error = self._death(code)
@@ -155,6 +155,12 @@ class WorkerProcess:
                 os.truncate(self._log, 0)
         except OSError:
             return
+
+
+def _close(process: subprocess.Popen[bytes]) -> None:
+    """Close the pipe whose end tells the worker to stop."""
+    if process.stdin is not None:
+        process.stdin.close()
 
 
 def _signal_name(number: int) -> str:

@@ -93,7 +93,14 @@ def _from_sqlite(file: Path, error: sqlite3.Error) -> StoreError:
     if family in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
         return _refused(file, str(error))
     if family == sqlite3.SQLITE_CANTOPEN:
-        return _refused(file, str(error)) if file.exists() else _missing(file)
+        return _missing(file) if _gone(file) else _refused(file, str(error))
+    if family == sqlite3.SQLITE_IOERR:
+        return StoreError(
+            "The disk does not take or give the workspace file {file}: {reason}",
+            remedy="Check that the disk is connected and has room, and try again.",
+            file=str(file),
+            reason=_sentence(str(error)),
+        )
     if family in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return StoreError(
             "The workspace file {file} has been in use by another program for too long.",
@@ -101,6 +108,14 @@ def _from_sqlite(file: Path, error: sqlite3.Error) -> StoreError:
             file=str(file),
         )
     return damaged(file, str(error))
+
+
+def _gone(file: Path) -> bool:
+    try:
+        return not file.exists()
+    except OSError:
+        # Its folder may not even be looked into.
+        return False
 
 
 def _sentence(reason: str) -> str:

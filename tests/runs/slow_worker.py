@@ -1,0 +1,53 @@
+"""The real worker with a reranker that takes its time and writes down what it scored.
+
+Started by tests: slow_worker.py LOG MILLISECONDS then the arguments of the worker.
+"""
+
+import sys
+import time
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from rankdash.errors import UnavailableError
+from rankdash.rerankers import Scored
+from rankdash.runs import runner, worker
+
+log, seconds = Path(sys.argv[1]), float(sys.argv[2]) / 1000
+
+
+class Slow:
+    name = "bm25"
+
+    def __init__(self, settings):
+        self.settings = settings
+
+    def prepare(self, corpus):
+        if self.settings["k1"] == 9.0:
+            raise UnavailableError("No model {name!r} here.", remedy="Give a folder.", name="nine")
+        if self.settings["k1"] == 8.0:
+            raise RuntimeError("a bug in the model's code")
+        if self.settings["k1"] == 7.0:
+            time.sleep(3.0)
+
+    def score(self, requests):
+        (request,) = requests
+        with log.open("a") as lines:
+            lines.write(f"{request.query_id}\n")
+        time.sleep(seconds)
+        if self.settings["k1"] == 6.0 or request.query_id == "q5":
+            return [Scored.failed(len(request.doc_ids), "a time-out")]
+        values = [zlib.crc32(f"{request.query_id} {doc}".encode()) for doc in request.doc_ids]
+        return [
+            Scored(
+                np.array(values, dtype=np.float64),
+                tokens=np.full(len(values), 3),
+                truncated=np.zeros(len(values), dtype=bool),
+            )
+        ]
+
+
+worker.create = lambda name, settings: Slow(settings)
+runner.BATCH_SECONDS = 0.2
+sys.exit(worker.main(sys.argv[3:]))

@@ -1,0 +1,62 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rankdash.errors import SettingError, StoreError, UnavailableError
+from rankdash.runs import jobs
+from rankdash.runs.jobs import JobRequest
+
+ROOT = Path(__file__).parents[2]
+
+HEAVY = """
+import sys
+import rankdash.runs.jobs, rankdash.store
+heavy = {"torch", "transformers", "sentence_transformers", "bm25s", "jieba", "streamlit", "plotly"}
+print(sorted(heavy & set(sys.modules)))
+"""
+
+
+@pytest.fixture
+def dataset(workspace, make_dataset):
+    dataset = make_dataset()
+    workspace.save_dataset(dataset)
+    return dataset
+
+
+def test_a_job_is_queued_with_all_its_settings(workspace, dataset):
+    job_id = jobs.submit(
+        workspace, JobRequest(dataset.id, "bm25", {"k1": "1.5"}, depth=3, sample=2, seed=9)
+    )
+    (row,) = jobs.list(workspace, dataset.id)
+    assert (row.id, row.state, row.name, row.reranker) == (job_id, "queued", "bm25", "bm25")
+    assert row.settings["k1"] == 1.5
+    assert row.settings["b"] == 0.75
+    assert (row.depth, row.sample, row.seed) == (3, 2, 9)
+    assert jobs.list(workspace, "another") == ()
+
+
+@pytest.mark.parametrize(
+    ("request_", "error", "message"),
+    [
+        (lambda id_: JobRequest(id_, "bm26"), SettingError, "Did you mean 'bm25'"),
+        (lambda id_: JobRequest(id_, "bm25", {"k1": "much"}), SettingError, "must be a number"),
+        (lambda id_: JobRequest(id_, "bm25", {"k2": 1}), SettingError, "no setting 'k2'"),
+        (lambda id_: JobRequest(id_, "bm25", depth=0), SettingError, "depth must be at least 1"),
+        (lambda id_: JobRequest(id_, "bm25", sample=0), SettingError, "sample must be at least 1"),
+        (lambda id_: JobRequest(id_, "precomputed"), UnavailableError, "read from a file"),
+        (lambda id_: JobRequest("nope", "bm25"), StoreError, "no data set 'nope'"),
+    ],
+)
+def test_a_wrong_wish_is_refused_before_it_is_queued(workspace, dataset, request_, error, message):
+    with pytest.raises(error, match=message):
+        jobs.submit(workspace, request_(dataset.id))
+    assert jobs.list(workspace) == ()
+
+
+def test_the_server_side_loads_no_model_library():
+    said = subprocess.run(
+        [sys.executable, "-c", HEAVY], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert said.stdout.strip() == "[]"

@@ -1,0 +1,82 @@
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rankdash.dataset import Dataset
+from rankdash.errors import SettingError
+from rankdash.ranking import Ranking
+from rankdash.runs.plan import plan, sample_queries
+
+
+def test_the_first_candidates_are_planned_in_first_stage_order(make_dataset):
+    dataset = make_dataset(queries=3, depth=5)
+    asked = plan(dataset, depth=2)
+    assert list(asked.documents) == ["q0", "q1", "q2"]
+    for query, docs in asked.documents.items():
+        assert docs == dataset.candidates.documents_of(query)[0][:2]
+    assert asked.pairs == 6
+    assert asked.skipped == {}
+    assert plan(dataset).pairs == 15
+
+
+def test_why_queries_are_left_out(make_dataset):
+    asked = plan(make_dataset(queries=4, without_candidates=["q1"]), query_ids=["q1", "q2"])
+    assert list(asked.documents) == ["q2"]
+    assert asked.skipped == {
+        "q0": "not in the sample",
+        "q1": "no candidates",
+        "q3": "not in the sample",
+    }
+
+
+def test_wrong_wishes_are_refused(make_dataset):
+    dataset = make_dataset()
+    with pytest.raises(SettingError, match="depth must be at least 1, not 0"):
+        plan(dataset, depth=0)
+    with pytest.raises(SettingError, match="no query 'q99'"):
+        plan(dataset, query_ids=["q0", "q99"])
+    with pytest.raises(SettingError, match="at least 1 query"):
+        sample_queries(dataset, 0, seed=1)
+
+
+def test_a_sample_is_drawn_from_the_queries_with_candidates(make_dataset):
+    dataset = make_dataset(queries=10, without_candidates=["q3", "q4"])
+    assert len(sample_queries(dataset, 4, seed=7)) == 4
+    everything = sample_queries(dataset, 100, seed=7)
+    assert sorted(everything) == [f"q{number}" for number in range(10) if number not in (3, 4)]
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 2**32), size=st.integers(1, 20))
+def test_a_larger_sample_contains_the_smaller_one(seed, size):
+    dataset = _lists([f"q{number}" for number in range(20)])
+    small, large = sample_queries(dataset, size, seed), sample_queries(dataset, size + 3, seed)
+    assert set(small) <= set(large)
+    assert len(set(small)) == size
+    assert small == sample_queries(dataset, size, seed)
+
+
+@settings(max_examples=30, deadline=None)
+@given(order=st.permutations(range(12)))
+def test_the_order_of_the_files_does_not_change_the_sample(order):
+    straight = _lists([f"q{number}" for number in range(12)])
+    shuffled = _lists([f"q{number}" for number in order])
+    assert sample_queries(straight, 5, 3) == sample_queries(shuffled, 5, 3)
+
+
+def test_seeds_differ(make_dataset):
+    dataset = make_dataset(queries=50)
+    samples = {frozenset(sample_queries(dataset, 10, seed)) for seed in range(20)}
+    assert len(samples) == 20
+
+
+def _lists(queries):
+    return Dataset(
+        "lists",
+        pd.DataFrame({"query_id": queries, "text": "x"}),
+        pd.DataFrame({"doc_id": ["d"], "title": "", "text": "y"}),
+        pd.DataFrame({"query_id": queries, "doc_id": "d", "label": 1.0}),
+        Ranking.from_columns(queries, ["d"] * len(queries), np.ones(len(queries))),
+    )

@@ -1,0 +1,147 @@
+"""The worker process as a server holds it: started, kept alive, and gone with its parent."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rankdash.runs import jobs, process
+from rankdash.runs.jobs import JobRequest, WorkerProcess
+
+ROOT = Path(__file__).parents[2]
+
+PARENT = """
+import sys, time
+from pathlib import Path
+from rankdash.runs.jobs import WorkerProcess
+from rankdash.store import Workspace
+worker = WorkerProcess(Workspace.open(Path(sys.argv[1])))
+worker.ensure()
+print(worker.pid, flush=True)
+time.sleep(60)
+"""
+
+
+def is_alive(pid):
+    """Not a process that has ended and waits for its parent to ask how."""
+    try:
+        return ") Z" not in Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.fixture
+def worker(workspace):
+    worker = WorkerProcess(workspace)
+    yield worker
+    worker.stop()
+
+
+@pytest.fixture
+def submit(workspace, make_dataset):
+    dataset = make_dataset()
+    workspace.save_dataset(dataset)
+    return lambda **fields: jobs.submit(workspace, JobRequest(dataset.id, "bm25", **fields))
+
+
+@pytest.fixture
+def row(workspace):
+    return lambda job_id: next(row for row in jobs.list(workspace) if row.id == job_id)
+
+
+def test_a_job_is_run_by_real_bm25_and_becomes_a_run(workspace, worker, submit, row, wait_until):
+    job_id = submit(depth=4, name="lexical")
+    worker.ensure()
+    pid = worker.pid
+    worker.ensure()
+    assert worker.pid == pid
+    wait_until(lambda: row(job_id).state == "done")
+    run = workspace.run(job_id)
+    assert (run.name, run.reranker, run.depth) == ("lexical", "bm25", 4)
+    assert set(run.queries["state"]) == {"done"}
+    assert run.load_ms > 0
+    assert (run.queries["latency_ms"] > 0).all()
+    assert workspace.runs()[0].pairs_per_second > 0
+    assert os.getpriority(os.PRIO_PROCESS, pid) > os.getpriority(os.PRIO_PROCESS, 0)
+    worker.stop()
+    assert worker.pid is None
+    assert not is_alive(pid)
+
+
+def test_a_worker_that_was_killed_is_replaced(worker, submit, row, wait_until):
+    worker.ensure()
+    os.kill(worker.pid, signal.SIGKILL)
+    wait_until(lambda: worker.pid is None)
+    job_id = submit()
+    worker.ensure()
+    wait_until(lambda: row(job_id).state == "done")
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_the_worker_ends_with_its_parent(workspace, wait_until, number):
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT, str(workspace.root)], cwd=ROOT, stdout=subprocess.PIPE
+    )
+    with parent:
+        pid = int(parent.stdout.readline())
+        assert is_alive(pid)
+        parent.send_signal(number)
+    wait_until(lambda: not is_alive(pid), seconds=10)
+
+
+@pytest.fixture
+def broken_python(monkeypatch, tmp_path):
+    """A Python that cannot start: what a damaged installation looks like."""
+    script = tmp_path / "python"
+    script.write_text("#!/bin/sh\necho 'ModuleNotFoundError: No module named numpy' >&2\nexit 1\n")
+    script.chmod(0o755)
+    monkeypatch.setattr(process.sys, "executable", str(script))
+
+
+def test_a_worker_that_dies_at_its_start_fails_what_waits_in_words_and_does_not_loop(
+    workspace, worker, submit, row, wait_until, broken_python
+):
+    job_id = submit()
+    starts = 0
+    while row(job_id).state == "queued" and starts < 20:
+        worker.ensure()
+        starts += 1
+        wait_until(lambda: worker.pid is None)
+    assert starts <= process.QUICK_DEATHS + 1
+    failed = row(job_id)
+    assert failed.state == "failed"
+    assert "exit code 1" in failed.message
+    assert "No module named numpy" in failed.message
+    assert str(workspace.root / "worker.log") in failed.message
+
+
+def test_after_it_was_mended_the_job_runs(
+    worker, submit, row, wait_until, broken_python, monkeypatch, workspace
+):
+    job_id = submit()
+    while row(job_id).state == "queued":
+        worker.ensure()
+        wait_until(lambda: worker.pid is None)
+    monkeypatch.undo()
+    jobs.resume(workspace, job_id)
+    worker.ensure()
+    wait_until(lambda: row(job_id).state == "done")
+
+
+def test_a_worker_that_cannot_be_started_at_all(worker, submit, row, monkeypatch, tmp_path):
+    monkeypatch.setattr(process.sys, "executable", str(tmp_path / "no-such-python"))
+    job_id = submit()
+    worker.ensure()
+    assert row(job_id).state == "failed"
+    assert "cannot be started" in row(job_id).message
+
+
+def test_the_log_does_not_grow_for_ever(workspace, worker):
+    log = workspace.root / process.LOG_NAME
+    log.write_bytes(b"a line\n" * (process.LOG_LIMIT_BYTES // 7 + 1))
+    worker.ensure()
+    assert log.stat().st_size < process.LOG_LIMIT_BYTES
+    assert (workspace.root / "worker.log.1").stat().st_size > process.LOG_LIMIT_BYTES

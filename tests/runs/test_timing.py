@@ -1,0 +1,52 @@
+import math
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankdash.runs.timing import machine, summarize
+
+
+def table(latencies, pairs=10.0):
+    return pd.DataFrame({"latency_ms": np.array(latencies, dtype=float), "pairs": pairs})
+
+
+def test_quantiles_and_pairs_a_second():
+    summary = summarize(table([10.0, 20.0, 30.0, 40.0, np.nan]))
+    assert summary.n == 4
+    assert summary.p50 == pytest.approx(25.0)
+    assert summary.p90 == pytest.approx(37.0)
+    assert summary.p95 == pytest.approx(38.5)
+    assert summary.pairs_per_second == pytest.approx(40 / 0.1)
+
+
+def test_no_99th_percentile_from_less_than_1000_latencies():
+    assert summarize(table(np.arange(999.0))).p99 is None
+    assert summarize(table(np.arange(1000.0))).p99 == pytest.approx(989.01)
+
+
+def test_nothing_measured_is_not_zero():
+    summary = summarize(table([np.nan]))
+    assert summary.n == 0
+    assert summary.p99 is None
+    assert all(math.isnan(v) for v in (summary.p50, summary.p95, summary.pairs_per_second))
+
+
+@given(st.lists(st.floats(0.001, 1e6), min_size=1, max_size=50))
+def test_quantiles_rise_and_stay_between_the_extremes(latencies):
+    summary = summarize(table(latencies))
+    slack = 1e-9 * max(latencies)
+    assert min(latencies) - slack <= summary.p50 <= summary.p90 + slack
+    assert summary.p90 <= summary.p95 + slack <= max(latencies) + 2 * slack
+
+
+def test_the_machine_is_described():
+    described = machine()
+    assert described["cpu"]
+    assert described["logical_cpus"] >= described["threads"] >= 1
+    assert described["python"] == ".".join(map(str, sys.version_info[:3]))
+    assert described["numpy"] == np.__version__
+    assert described["os"]

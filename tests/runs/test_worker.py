@@ -1,0 +1,198 @@
+"""The real worker process on a real workspace, cancelled, killed and resumed."""
+
+import signal
+from collections import Counter
+
+import pytest
+
+from rankdash.runs import jobs
+from rankdash.runs.jobs import JobRequest
+from rankdash.runs.worker import Pace
+from rankdash.store.parts import read_parts
+
+QUERIES = 60
+
+
+@pytest.fixture
+def dataset(workspace, make_dataset):
+    dataset = make_dataset(queries=QUERIES)
+    workspace.save_dataset(dataset)
+    return dataset
+
+
+@pytest.fixture
+def submit(workspace, dataset):
+    def add(**fields):
+        return jobs.submit(workspace, JobRequest(dataset.id, "bm25", **fields))
+
+    return add
+
+
+@pytest.fixture
+def row(workspace):
+    def find(job_id):
+        return next(row for row in jobs.list(workspace) if row.id == job_id)
+
+    return find
+
+
+@pytest.fixture
+def scored(tmp_path):
+    """query id → how often it was put to the reranker."""
+    return lambda: Counter((tmp_path / "scored.log").read_text().split())
+
+
+def without_timings(run):
+    return run.queries[["query_id", "state", "reason", "pairs", "tokens", "truncated"]]
+
+
+def test_a_killed_job_goes_on_where_it_was_and_ends_like_an_unbroken_one(
+    workspace, submit, row, scored, start_slow_worker, wait_until
+):
+    job_id = submit(name="broken")
+    worker = start_slow_worker(50)
+    wait_until(lambda: 15 <= row(job_id).done < QUERIES - 10)
+    worker.send_signal(signal.SIGKILL)
+    worker.wait()
+    stopped = row(job_id)
+    assert stopped.state == "interrupted"
+    assert workspace.runs() == []
+    kept = set(read_parts(workspace, job_id).query("state == 'done'")["query_id"])
+    before = scored()
+    assert len(kept) >= 15
+
+    jobs.resume(workspace, job_id)
+    start_slow_worker()
+    wait_until(lambda: row(job_id).state == "done")
+    after = scored()
+    assert all(after[query] == before[query] for query in kept)
+    # Beside two warm-ups and the failed query, only the batch of 0.2 s that was lost comes again.
+    assert sum(after.values()) - QUERIES - 3 <= 5
+
+    whole_id = submit(name="unbroken")
+    wait_until(lambda: row(whole_id).state == "done")
+    broken, whole = workspace.run(job_id), workspace.run(whole_id)
+    assert broken.ranking.frame().equals(whole.ranking.frame())
+    assert without_timings(broken).equals(without_timings(whole))
+    assert broken.left_out == {"q5": "failed"}
+    assert not (workspace.root / "jobs" / job_id).exists()
+
+
+def test_progress_is_shown_while_it_runs(submit, row, start_slow_worker, wait_until):
+    job_id = submit(depth=3)
+    start_slow_worker()
+    shown = wait_until(lambda: row(job_id).rate_pairs_s and row(job_id))
+    assert (shown.state, shown.stage) == ("running", "scoring")
+    assert (shown.total, shown.pairs_total) == (QUERIES, 3 * QUERIES)
+    assert 0 < shown.pairs_done <= shown.pairs_total
+    # 20 ms for a query of 3 pairs, at best
+    assert 0 < shown.rate_pairs_s <= 155
+    assert shown.seconds_left == pytest.approx(
+        (shown.pairs_total - shown.pairs_done) / shown.rate_pairs_s
+    )
+    ended = wait_until(lambda: row(job_id).state == "done" and row(job_id))
+    assert (ended.done, ended.failed) == (QUERIES - 1, 1)
+    assert ended.pairs_done == ended.pairs_total
+
+
+def test_a_cancelled_job_keeps_what_it_has_and_can_go_on(
+    workspace, submit, row, start_slow_worker, wait_until
+):
+    job_id, next_id = submit(), submit(sample=3, seed=1)
+    start_slow_worker()
+    wait_until(lambda: row(job_id).done >= 5)
+    jobs.cancel(workspace, job_id)
+    cancelled = wait_until(lambda: row(job_id).state == "cancelled" and row(job_id))
+    assert 5 <= cancelled.done < QUERIES
+    assert [run.id for run in workspace.runs()] in ([], [next_id])
+    wait_until(lambda: row(next_id).state == "done")
+    assert workspace.run(next_id).queries["state"].value_counts()["skipped"] == QUERIES - 3
+    jobs.resume(workspace, job_id)
+    wait_until(lambda: row(job_id).state == "done")
+    assert {run.id for run in workspace.runs()} == {job_id, next_id}
+
+
+def test_a_cancel_while_the_model_loads_counts_right_after(
+    workspace, submit, row, start_slow_worker, wait_until
+):
+    job_id = submit(settings={"k1": 7.0})
+    start_slow_worker()
+    wait_until(lambda: row(job_id).stage == "loading")
+    jobs.cancel(workspace, job_id)
+    assert row(job_id).cancelling
+    wait_until(lambda: row(job_id).state == "cancelled")
+    assert row(job_id).done == 0
+
+
+def test_deleting_the_data_set_of_a_live_job_ends_it_and_the_worker_goes_on(
+    workspace, make_dataset, submit, row, start_slow_worker, wait_until
+):
+    job_id = submit()
+    worker = start_slow_worker()
+    dataset_id = wait_until(lambda: row(job_id).done >= 5 and row(job_id)).dataset_id
+    workspace.delete_dataset(dataset_id)
+    assert jobs.list(workspace) == ()
+    other = make_dataset(queries=3)
+    workspace.save_dataset(other)
+    next_id = jobs.submit(workspace, JobRequest(other.id, "bm25"))
+    wait_until(lambda: row(next_id).state == "done")
+    assert [run.id for run in workspace.runs()] == [next_id]
+    assert worker.poll() is None
+
+
+@pytest.mark.parametrize(
+    ("k1", "message"),
+    [
+        (9.0, r"No model 'nine' here. Give a folder."),
+        (8.0, r"The run stopped at an unexpected error (RuntimeError: a bug in the model's code)."),
+        (6.0, r"None of the 4 queries could be scored. The first failed because: a time-out."),
+    ],
+)
+def test_a_job_that_cannot_be_done_says_why_and_the_next_one_runs(
+    workspace, submit, row, start_slow_worker, wait_until, k1, message
+):
+    job_id, next_id = submit(settings={"k1": k1}, sample=4), submit(sample=2)
+    start_slow_worker()
+    wait_until(lambda: row(next_id).state == "done")
+    failed = row(job_id)
+    assert failed.state == "failed"
+    assert failed.message.startswith(message)
+    assert [run.id for run in workspace.runs()] == [next_id]
+
+
+def test_two_workers_share_the_queue(submit, row, scored, start_slow_worker, wait_until):
+    ids = [submit(sample=6, seed=seed) for seed in range(6)]
+    start_slow_worker(5)
+    start_slow_worker(5)
+    wait_until(lambda: all(row(job_id).state == "done" for job_id in ids))
+    # Six queries and a warm-up for each job: nothing was done twice.
+    assert sum(scored().values()) == 6 * 7
+
+
+def test_sigterm_leaves_a_job_that_can_be_resumed(submit, row, start_slow_worker, wait_until):
+    job_id = submit()
+    worker = start_slow_worker()
+    wait_until(lambda: row(job_id).done >= 5)
+    worker.terminate()
+    assert worker.wait(10) == 0
+    assert row(job_id).state == "interrupted"
+
+
+def test_a_workspace_that_cannot_be_opened_ends_the_worker_in_words(start_slow_worker, tmp_path):
+    (tmp_path / "file").write_text("")
+    assert start_slow_worker(home=tmp_path / "file").wait(30) == 1
+    said = (tmp_path / "worker.stderr").read_text()
+    assert "RANKDASH_HOME" in said
+    assert "Traceback" not in said
+
+
+def test_the_pace_is_that_of_the_latest_batches():
+    pace = Pace()
+    assert (pace.rate, pace.seconds_left(100)) == (None, None)
+    pace.mark(10.0, 0)
+    assert pace.rate is None
+    pace.mark(12.0, 100)
+    assert (pace.rate, pace.seconds_left(100)) == (50.0, 2.0)
+    for second in range(1, 40):
+        pace.mark(12.0 + second, 100 + 10 * second)
+    assert pace.rate == pytest.approx(10.0)

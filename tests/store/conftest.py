@@ -1,0 +1,113 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rankdash.dataset import Dataset
+from rankdash.ranking import Ranking, Run
+from rankdash.store import Workspace
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    return Workspace.open(tmp_path / "home")
+
+
+@pytest.fixture
+def make_dataset():
+    """A small data set with what is easily lost: leading zeros, missing text, ties, Chinese."""
+
+    def make(name="small", salt="", ties="stable"):
+        return Dataset(
+            name,
+            pd.DataFrame(
+                {
+                    "query_id": ["007", "7", "二"],
+                    "text": ["seven" + salt, None, "怎么退货"],
+                    "type": ["a", None, "b"],
+                }
+            ),
+            pd.DataFrame(
+                {
+                    "doc_id": ["1", "01", "1.0", "NA"],
+                    "title": ["One", "", "", "nan"],
+                    "text": ["first\nline", None, "", "未知"],
+                }
+            ),
+            pd.DataFrame(
+                {
+                    "query_id": ["007", "7", "二"],
+                    "doc_id": ["1", "01", "NA"],
+                    "label": [2.5, -1.0, 0.0],
+                }
+            ),
+            Ranking.from_columns(
+                ["二", "007", "007", "007", "7"],
+                ["NA", "1", "01", "1.0", "1"],
+                [1.0, 0.5, 0.5, 2.0, 1e-300],
+                ties=ties,
+            ),
+            first_stage="bm25",
+        )
+
+    return make
+
+
+@pytest.fixture
+def make_run():
+    def make(dataset, run_id="run-1", name="a run"):
+        return Run(
+            id=run_id,
+            name=name,
+            dataset_id=dataset.id,
+            ranking=Ranking.from_lists(
+                [("007", ["01", "1", "1.0"], [3.0, 3.0, float("nan")]), ("7", ["1"], [0.1])]
+            ),
+            reranker="bm25",
+            queries=pd.DataFrame(
+                {
+                    "query_id": ["007", "7", "二"],
+                    "state": ["done", "done", "failed"],
+                    "reason": ["", "", "no answer"],
+                    "latency_ms": [10.0, 30.0, np.nan],
+                    "index_ms": [60.0, np.nan, np.nan],
+                    "pairs": [3.0, 1.0, np.nan],
+                    "tokens": [12.0, 5.0, np.nan],
+                    "truncated": [0.0, 1.0, np.nan],
+                }
+            ),
+            settings={"k1": 1.2, "language": "auto", "cased": False, "n": 3},
+            machine={"cpu": "any", "logical_cpus": 2},
+            depth=2,
+            load_ms=123.5,
+            created="2026-01-02T03:04:05+00:00",
+        )
+
+    return make
+
+
+@pytest.fixture
+def python():
+    """Run Python code in a process of its own, in the project's root; do not wait."""
+    running = []
+
+    def start(code, *arguments):
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, *map(str, arguments)],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        running.append(process)
+        return process
+
+    yield start
+    for process in running:
+        process.kill()
+        process.communicate()

@@ -1,0 +1,72 @@
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from rankdash.errors import StoreError
+from rankdash.store import Workspace, migrations
+from rankdash.store.queue import Queue
+
+OPEN = """
+import sys
+from pathlib import Path
+from rankdash.store import Workspace
+Workspace.open(Path(sys.argv[1])).set_setting(sys.argv[2], "here")
+"""
+
+
+def version(root):
+    with closing(sqlite3.connect(root / "rankdash.sqlite")) as db:
+        return db.execute("PRAGMA user_version").fetchone()[0]
+
+
+def test_a_workspace_of_an_older_version_keeps_its_content(
+    tmp_path, monkeypatch, make_dataset, make_run
+):
+    dataset = make_dataset()
+    with monkeypatch.context() as older:
+        older.setattr(migrations, "MIGRATIONS", migrations.MIGRATIONS[:1])
+        # The first version had no jobs, which today's sweep and delete ask about.
+        older.setattr(Workspace, "_sweep", lambda self: None)
+        workspace = Workspace.open(tmp_path)
+        workspace.save_dataset(dataset)
+        workspace.save_run(make_run(dataset))
+    assert version(tmp_path) == 1
+    workspace = Workspace.open(tmp_path)
+    assert version(tmp_path) == len(migrations.MIGRATIONS)
+    assert workspace.dataset(dataset.id) == dataset
+    assert [row.id for row in workspace.runs()] == ["run-1"]
+    assert Queue(workspace).rows() == []
+
+
+def test_a_workspace_of_a_newer_version_is_left_alone(workspace):
+    with closing(sqlite3.connect(workspace.root / "rankdash.sqlite")) as db:
+        db.execute("PRAGMA user_version = 999")
+    with pytest.raises(StoreError, match=r"newer version.*Update rankdash"):
+        Workspace.open(workspace.root)
+    assert version(workspace.root) == 999
+
+
+def test_a_step_that_fails_leaves_the_version_before(tmp_path, monkeypatch):
+    def breaks(db):
+        db.execute("CREATE TABLE half (id TEXT)")
+        db.execute("CREATE TABLE half (id TEXT)")
+
+    Workspace.open(tmp_path)
+    before = version(tmp_path)
+    with monkeypatch.context() as broken:
+        broken.setattr(migrations, "MIGRATIONS", [*migrations.MIGRATIONS, breaks])
+        with pytest.raises(StoreError, match=r"rankdash\.sqlite"):
+            Workspace.open(tmp_path)
+    assert version(tmp_path) == before
+    with closing(sqlite3.connect(tmp_path / "rankdash.sqlite")) as db:
+        assert not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'half'").fetchall()
+
+
+def test_several_processes_may_make_the_same_workspace_at_once(tmp_path, python):
+    processes = [python(OPEN, tmp_path / "new", number) for number in range(4)]
+    for process in processes:
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == 0, said
+    workspace = Workspace.open(tmp_path / "new")
+    assert [workspace.setting(str(number)) for number in range(4)] == ["here"] * 4

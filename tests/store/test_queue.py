@@ -1,0 +1,283 @@
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+
+from rankdash.errors import StoreError, UnavailableError
+from rankdash.store.parts import read_parts, write_part
+from rankdash.store.queue import STALE_SECONDS, Owner, Progress, Queue
+
+CLAIM_ALL = """
+import sys, time
+from pathlib import Path
+from rankdash.store import Workspace
+from rankdash.store.queue import Owner, Queue
+queue, me = Queue(Workspace.open(Path(sys.argv[1]))), Owner()
+meeting = Path(sys.argv[2])
+(meeting / me.token).touch()
+while len(list(meeting.iterdir())) < 2:
+    time.sleep(0.005)
+while (job := queue.claim(me)) is not None:
+    print(job.id)
+"""
+
+
+@pytest.fixture
+def queue(workspace, make_dataset):
+    workspace.save_dataset(make_dataset())
+    return Queue(workspace)
+
+
+@pytest.fixture
+def submit(queue, make_dataset):
+    def add(name="job"):
+        return queue.submit(
+            dataset_id=make_dataset().id,
+            name=name,
+            reranker="bm25",
+            settings={"k1": 1.2},
+            depth=5,
+            sample=None,
+            seed=7,
+        )
+
+    return add
+
+
+@contextmanager
+def clock_moved(monkeypatch, seconds):
+    with monkeypatch.context() as later:
+        real = time.time
+        later.setattr(time, "time", lambda: real() + seconds)
+        yield
+
+
+def test_a_job_waits_runs_and_ends(queue, submit):
+    job_id, me = submit(), Owner()
+    assert (queue.row(job_id).state, queue.row(job_id).stage) == ("queued", "waiting")
+    claimed = queue.claim(me)
+    assert (claimed.id, claimed.state, claimed.stage) == (job_id, "running", "loading")
+    assert claimed.settings == {"k1": 1.2}
+    queue.progress(job_id, me, Progress("scoring", 1, 2, 9, 10, 90, 5.0, 16.0, 300.0))
+    row = queue.row(job_id)
+    assert (row.stage, row.done, row.failed, row.total) == ("scoring", 1, 2, 9)
+    assert (row.pairs_done, row.pairs_total, row.rate_pairs_s, row.seconds_left) == (10, 90, 5, 16)
+    assert row.load_ms == 300.0
+    queue.finish(job_id, me, "done")
+    row = queue.row(job_id)
+    assert (row.state, row.error, row.message) == ("done", None, "")
+    assert row.created <= row.started <= row.finished
+
+
+def test_the_longest_wait_comes_first(queue, submit):
+    ids = [submit(), submit(), submit()]
+    queue.cancel(ids[0])
+    queue.requeue(ids[0])
+    assert [queue.claim(Owner()).id for _ in ids] == [ids[1], ids[2], ids[0]]
+    assert queue.claim(Owner()) is None
+
+
+def test_two_processes_never_claim_the_same_job(queue, submit, workspace, python, tmp_path):
+    ids = [submit() for _ in range(40)]
+    meeting = tmp_path / "meeting"
+    meeting.mkdir()
+    processes = [python(CLAIM_ALL, workspace.root, meeting) for _ in range(2)]
+    claimed = []
+    for process in processes:
+        said, failed = process.communicate(timeout=60)
+        assert process.returncode == 0, failed
+        claimed += said.split()
+    assert sorted(claimed) == sorted(ids)
+
+
+def test_what_waits_is_cancelled_at_once_and_what_runs_is_asked_to_stop(queue, submit):
+    runs, waits, me = submit(), submit(), Owner()
+    queue.claim(me)
+    assert queue.beat(runs, me)
+    queue.cancel(runs)
+    queue.cancel(waits)
+    assert queue.row(waits).state == "cancelled"
+    assert (queue.row(runs).state, queue.row(runs).cancelling) == ("running", True)
+    assert not queue.beat(runs, me)
+    queue.finish(runs, me, "cancelled")
+    assert (queue.row(runs).state, queue.row(runs).cancelling) == ("cancelled", False)
+    assert queue.claim(me) is None
+
+
+@pytest.mark.parametrize("state", ["failed", "cancelled", "interrupted"])
+def test_what_stopped_can_be_queued_again(queue, submit, state):
+    job_id, me = submit(), Owner()
+    queue.claim(me)
+    queue.finish(job_id, me, state, UnavailableError("No model."))
+    queue.requeue(job_id)
+    assert (queue.row(job_id).state, queue.row(job_id).message) == ("queued", "")
+    assert queue.beat(queue.claim(me).id, me)
+
+
+def test_what_is_done_is_not_run_again(queue, submit):
+    job_id, me = submit(), Owner()
+    queue.claim(me)
+    queue.finish(job_id, me, "done")
+    queue.requeue(job_id)
+    queue.cancel(job_id)
+    assert queue.row(job_id).state == "done"
+    assert queue.claim(me) is None
+
+
+def test_a_job_whose_worker_is_dead_shows_as_interrupted(queue, submit, python):
+    job_id = submit()
+    dead = python("")
+    dead.wait()
+    queue.claim(replace(Owner(), pid=dead.pid))
+    assert [row.state for row in queue.rows()] == ["interrupted"]
+    assert queue.row(job_id).finished is not None
+
+
+def test_a_live_worker_is_not_written_off(queue, submit):
+    submit()
+    queue.claim(Owner())
+    assert [row.state for row in queue.rows()] == ["running"]
+
+
+@pytest.mark.parametrize("host", [None, "another-machine"])
+def test_a_silent_worker_is_written_off(queue, submit, monkeypatch, host):
+    job_id, me = submit(), Owner()
+    me = me if host is None else replace(me, host=host, pid=2**22 + 1)
+    queue.claim(me)
+    assert [row.state for row in queue.rows()] == ["running"]
+    with clock_moved(monkeypatch, STALE_SECONDS + 1):
+        assert [row.state for row in queue.rows()] == ["interrupted"]
+    # It was only suspended: it goes on where it was.
+    assert queue.beat(job_id, me)
+    assert [row.state for row in queue.rows()] == ["running"]
+
+
+def test_a_worker_that_was_written_off_and_replaced_changes_nothing_any_more(
+    queue, submit, monkeypatch
+):
+    job_id, slept, took_over = submit(), Owner(), Owner()
+    queue.claim(slept)
+    with clock_moved(monkeypatch, STALE_SECONDS + 1):
+        queue.rows()
+    queue.requeue(job_id)
+    assert not queue.beat(job_id, slept)
+    queue.claim(took_over)
+    queue.progress(job_id, slept, Progress("scoring", done=99))
+    queue.finish(job_id, slept, "failed")
+    assert not queue.beat(job_id, slept)
+    assert (queue.row(job_id).state, queue.row(job_id).done) == ("running", 0)
+    assert queue.beat(job_id, took_over)
+
+
+def test_a_cancel_that_the_worker_did_not_live_to_see_still_counts(queue, submit):
+    job_id, me = submit(), Owner()
+    queue.claim(me)
+    queue.cancel(job_id)
+    queue.interrupt(me.token)
+    assert queue.row(job_id).state == "cancelled"
+
+
+def test_an_error_keeps_its_template_for_translation(queue, submit):
+    job_id, me = submit(), Owner()
+    queue.claim(me)
+    queue.finish(
+        job_id,
+        me,
+        "failed",
+        UnavailableError("No model {model!r}.", remedy="Give a folder, not {model!r}.", model="x"),
+    )
+    error = queue.row(job_id).error
+    assert (error.template, error.remedy) == (
+        "No model {model!r}.",
+        "Give a folder, not {model!r}.",
+    )
+    assert error.params == {"model": "x"}
+    assert queue.row(job_id).message == "No model 'x'. Give a folder, not 'x'."
+
+
+def test_when_no_worker_can_be_had_what_waits_fails(queue, submit):
+    runs, waits = submit(), submit()
+    queue.claim(Owner())
+    queue.fail_waiting(UnavailableError("No worker."))
+    assert queue.row(runs).state == "running"
+    assert (queue.row(waits).state, queue.row(waits).message) == ("failed", "No worker.")
+
+
+def test_unknown_jobs_and_data_sets_are_named(queue):
+    with pytest.raises(StoreError, match="no job 'nope'"):
+        queue.row("nope")
+    with pytest.raises(StoreError, match="no data set 'nope'"):
+        queue.submit(
+            dataset_id="nope",
+            name="",
+            reranker="bm25",
+            settings={},
+            depth=None,
+            sample=None,
+            seed=0,
+        )
+
+
+def part(query, score):
+    return {
+        "query_id": query,
+        "state": "done",
+        "reason": "",
+        "scores": [score, float("nan")],
+        "latency_ms": 1.0,
+        "index_ms": float("nan"),
+        "tokens": float("nan"),
+        "truncated": float("nan"),
+    }
+
+
+def test_batches_are_kept_until_the_job_is_done_and_the_latest_counts(queue, submit, workspace):
+    job_id, me = submit(), Owner()
+    queue.claim(me)
+    assert len(read_parts(workspace, job_id)) == 0
+    write_part(workspace, job_id, [part("007", 1.0), part("7", 2.0)])
+    write_part(workspace, job_id, [part("7", 3.0)])
+    rows = read_parts(workspace, job_id)
+    assert list(rows["query_id"]) == ["007", "7"]
+    assert [scores[0] for scores in rows["scores"]] == [1.0, 3.0]
+    queue.finish(job_id, me, "interrupted")
+    assert len(read_parts(workspace, job_id)) == 2
+    queue.requeue(job_id)
+    queue.claim(me)
+    queue.finish(job_id, me, "done")
+    assert not (workspace.root / "jobs" / job_id).exists()
+
+
+def test_a_batch_that_cannot_be_read_is_scored_again(queue, submit, workspace):
+    job_id = submit()
+    write_part(workspace, job_id, [part("007", 1.0)])
+    (file,) = (workspace.root / "jobs" / job_id).iterdir()
+    write_part(workspace, job_id, [part("7", 1.0)])
+    file.write_bytes(b"")
+    assert list(read_parts(workspace, job_id)["query_id"]) == ["7"]
+    assert not file.exists()
+
+
+def test_deleting_a_job_or_its_data_set_forgets_what_it_had(queue, submit, workspace, make_dataset):
+    one, other, me = submit(), submit(), Owner()
+    queue.claim(me)
+    for job_id in (one, other):
+        write_part(workspace, job_id, [part("007", 1.0)])
+    queue.delete(other)
+    assert [row.id for row in queue.rows()] == [one]
+    workspace.delete_dataset(make_dataset().id)
+    assert queue.rows() == []
+    assert not queue.beat(one, me)
+    assert list((workspace.root / "jobs").iterdir()) == []
+
+
+def test_deleting_a_run_forgets_the_job_that_made_it(
+    queue, submit, workspace, make_dataset, make_run
+):
+    job_id, me = submit(), Owner()
+    queue.claim(me)
+    workspace.save_run(make_run(make_dataset(), run_id=job_id))
+    queue.finish(job_id, me, "done")
+    workspace.delete_run(job_id)
+    assert queue.rows() == []

@@ -1,0 +1,266 @@
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rankdash.dataset import Dataset
+from rankdash.errors import StoreError
+from rankdash.ranking import Ranking, Run
+from rankdash.store import Workspace
+from rankdash.store.tables import read_ranking, write_ranking
+
+ARRAYS = ("query_ids", "doc_ids", "offsets", "docs", "scores", "tied", "given")
+
+
+def same_ranking(left, right):
+    return left.ties == right.ties and all(
+        np.array_equal(
+            getattr(left, name),
+            getattr(right, name),
+            equal_nan=getattr(left, name).dtype.kind == "f",
+        )
+        and getattr(left, name).dtype == getattr(right, name).dtype
+        for name in ARRAYS
+    )
+
+
+@pytest.mark.parametrize("ties", ["stable", "trec"])
+def test_a_dataset_comes_back_as_it_was(workspace, make_dataset, ties):
+    dataset = make_dataset(ties=ties)
+    workspace.save_dataset(dataset)
+    loaded = Workspace.open(workspace.root).dataset(dataset.id)
+    assert loaded.id == dataset.id
+    assert loaded.name == dataset.name
+    assert loaded.first_stage == "bm25"
+    pd.testing.assert_frame_equal(loaded.queries, dataset.queries)
+    pd.testing.assert_frame_equal(loaded.documents, dataset.documents)
+    pd.testing.assert_frame_equal(loaded.qrels, dataset.qrels)
+    assert same_ranking(loaded.candidates, dataset.candidates)
+
+
+def test_ids_with_zeros_and_missing_text_stay_what_they_are(workspace, make_dataset):
+    workspace.save_dataset(make_dataset())
+    loaded = workspace.dataset(make_dataset().id)
+    assert list(loaded.queries["query_id"]) == ["007", "7", "二"]
+    assert list(loaded.documents["doc_id"]) == ["1", "01", "1.0", "NA"]
+    assert list(loaded.queries["text"].isna()) == [False, True, False]
+    assert list(loaded.documents["text"].isna()) == [False, True, False, False]
+    assert list(loaded.queries["type"].isna()) == [False, True, False]
+
+
+def test_a_dataset_without_any_text_comes_back(workspace):
+    dataset = Dataset(
+        "bare",
+        pd.DataFrame({"query_id": ["1"], "text": [None]}),
+        pd.DataFrame({"doc_id": ["2"], "title": [""], "text": [None]}),
+        pd.DataFrame({"query_id": ["1"], "doc_id": ["2"], "label": [1]}),
+        Ranking.from_columns([], [], []),
+    )
+    workspace.save_dataset(dataset)
+    assert workspace.dataset(dataset.id) == dataset
+
+
+def test_a_run_comes_back_as_it_was(workspace, make_dataset, make_run):
+    dataset = make_dataset()
+    workspace.save_dataset(dataset)
+    run = make_run(dataset)
+    workspace.save_run(run)
+    loaded = Workspace.open(workspace.root).run(run.id)
+    assert same_ranking(loaded.ranking, run.ranking)
+    pd.testing.assert_frame_equal(loaded.queries, run.queries)
+    for name in ("id", "name", "dataset_id", "reranker", "settings", "machine", "depth", "load_ms"):
+        assert getattr(loaded, name) == getattr(run, name)
+    assert loaded.created == run.created
+    assert loaded.left_out == {"二": "failed"}
+
+
+ids = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=5)
+
+
+@st.composite
+def rankings(draw):
+    pairs = draw(st.lists(st.tuples(ids, ids), unique=True, max_size=20))
+    scores = draw(
+        st.lists(
+            st.sampled_from([0.0, -1.5, 1e308, 5e-324, 3.0]),
+            min_size=len(pairs),
+            max_size=len(pairs),
+        )
+    )
+    return Ranking.from_columns(
+        [query for query, _ in pairs],
+        [doc for _, doc in pairs],
+        scores,
+        ties=draw(st.sampled_from(["stable", "trec"])),
+    )
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(ranking=rankings())
+def test_any_ranking_comes_back_and_its_ties_can_be_settled_again(tmp_path, ranking):
+    write_ranking(tmp_path, "any", ranking)
+    loaded = read_ranking(tmp_path, "any")
+    assert same_ranking(loaded, ranking)
+    assert same_ranking(loaded.settled("trec"), ranking.settled("trec"))
+    assert same_ranking(loaded.settled("stable"), ranking.settled("stable"))
+
+
+def test_a_run_of_a_million_rows_loads_in_well_under_300_ms(workspace, make_dataset):
+    dataset = make_dataset()
+    workspace.save_dataset(dataset)
+    queries, depth = 10_000, 100
+    rng = np.random.default_rng(0)
+    names = np.array([f"query-{n}" for n in range(queries)], dtype=object)
+    docs = np.array([f"document-{n}" for n in range(100_000)], dtype=object)
+    chosen = (rng.integers(0, len(docs), (queries, 1)) + np.arange(depth) * 7) % len(docs)
+    unknown = np.full(queries, np.nan)
+    run = Run(
+        id="big",
+        name="big",
+        dataset_id=dataset.id,
+        ranking=Ranking.from_columns(
+            np.repeat(names, depth), docs[chosen].ravel(), rng.random(queries * depth)
+        ),
+        reranker="bm25",
+        queries=pd.DataFrame(
+            {
+                "query_id": names,
+                "state": "done",
+                "reason": "",
+                "latency_ms": rng.random(queries),
+                "index_ms": unknown,
+                "pairs": 100.0,
+                "tokens": unknown,
+                "truncated": unknown,
+            }
+        ).astype({"query_id": "str", "state": "str", "reason": "str"}),
+    )
+    workspace.save_run(run)
+    times = []
+    for _ in range(3):
+        started = time.perf_counter()
+        loaded = workspace.run("big")
+        times.append(time.perf_counter() - started)
+    assert same_ranking(loaded.ranking, run.ranking)
+    assert min(times) < 0.3
+
+
+def test_lists_tell_what_there_is_without_loading_it(workspace, make_dataset, make_run):
+    dataset = make_dataset()
+    workspace.save_dataset(dataset, source="sample", report_json='{"findings": []}')
+    row = workspace.datasets()[0]
+    assert (row.id, row.name, row.source) == (dataset.id, "small", "sample")
+    assert (row.queries, row.documents, row.labels) == (3, 4, 3)
+    assert workspace.check_report(dataset.id) == '{"findings": []}'
+    workspace.save_run(make_run(dataset))
+    run = workspace.runs(dataset.id)[0]
+    assert (run.queries_done, run.queries_failed, run.queries_skipped) == (2, 1, 0)
+    assert run.settings == {"k1": 1.2, "language": "auto", "cased": False, "n": 3}
+    assert run.p50_ms == pytest.approx(20.0)
+    assert run.p95_ms == pytest.approx(29.0)
+    # 4 pairs in 10 + 30 ms of scoring and 60 ms of index work
+    assert run.pairs_per_second == pytest.approx(40.0)
+    assert workspace.runs("another") == []
+
+
+def test_what_a_precomputed_run_does_not_know_stays_unknown(workspace, make_dataset, make_run):
+    dataset = make_dataset()
+    workspace.save_dataset(dataset)
+    run = make_run(dataset)
+    queries = run.queries.assign(latency_ms=np.nan, index_ms=np.nan)
+    workspace.save_run(
+        Run("p", "file", dataset.id, run.ranking, "precomputed", queries, created="")
+    )
+    row = workspace.runs()[0]
+    assert np.isnan([row.load_ms, row.p50_ms, row.p95_ms]).all()
+    assert row.pairs_per_second is None
+    assert row.depth is None
+    assert row.created != ""
+
+
+def test_the_same_content_is_stored_once_and_keeps_its_first_name(workspace, make_dataset):
+    first = workspace.save_dataset(make_dataset("first"))
+    assert workspace.save_dataset(make_dataset("second")) == first
+    assert [row.name for row in workspace.datasets()] == ["first"]
+    assert len(list((workspace.root / "datasets").iterdir())) == 1
+
+
+def test_a_run_saved_again_replaces_the_old_one_and_its_files(workspace, make_dataset, make_run):
+    dataset = make_dataset()
+    workspace.save_dataset(dataset)
+    workspace.save_run(make_run(dataset))
+    workspace.save_run(make_run(dataset, name="again"))
+    assert [row.name for row in workspace.runs()] == ["again"]
+    assert len(list((workspace.root / "runs").iterdir())) == 1
+
+
+def test_renaming(workspace, make_dataset, make_run):
+    dataset = make_dataset()
+    workspace.save_dataset(dataset)
+    workspace.save_run(make_run(dataset))
+    workspace.rename_dataset(dataset.id, "new name")
+    workspace.rename_run("run-1", "new run")
+    assert workspace.datasets()[0].name == "new name"
+    assert workspace.dataset(dataset.id).name == "new name"
+    assert workspace.run("run-1").name == "new run"
+
+
+def test_deleting_a_dataset_takes_its_runs_and_files(workspace, make_dataset, make_run):
+    kept, gone = make_dataset("kept"), make_dataset("gone", salt="!")
+    for number, dataset in enumerate((kept, gone)):
+        workspace.save_dataset(dataset)
+        workspace.save_run(make_run(dataset, run_id=f"run-{number}"))
+    workspace.delete_dataset(gone.id)
+    assert [row.id for row in workspace.datasets()] == [kept.id]
+    assert [row.id for row in workspace.runs()] == ["run-0"]
+    assert len(list((workspace.root / "datasets").iterdir())) == 1
+    assert len(list((workspace.root / "runs").iterdir())) == 1
+    with pytest.raises(StoreError, match="no data set"):
+        workspace.dataset(gone.id)
+
+
+def test_deleting_a_run_leaves_its_dataset(workspace, make_dataset, make_run):
+    dataset = make_dataset()
+    workspace.save_dataset(dataset)
+    workspace.save_run(make_run(dataset))
+    workspace.delete_run("run-1")
+    assert workspace.runs() == []
+    assert list((workspace.root / "runs").iterdir()) == []
+    assert workspace.dataset(dataset.id) == dataset
+
+
+def test_what_is_not_there_is_named(workspace, make_dataset, make_run):
+    for ask in (
+        lambda: workspace.dataset("nope"),
+        lambda: workspace.run("nope"),
+        lambda: workspace.delete_dataset("nope"),
+        lambda: workspace.delete_run("nope"),
+        lambda: workspace.rename_dataset("nope", "x"),
+        lambda: workspace.check_report("nope"),
+    ):
+        with pytest.raises(StoreError, match="'nope'"):
+            ask()
+    with pytest.raises(StoreError, match="no data set"):
+        workspace.save_run(make_run(make_dataset()))
+    assert not (workspace.root / "runs").exists() or not list((workspace.root / "runs").iterdir())
+
+
+def test_settings_are_kept(workspace):
+    assert workspace.setting("sample opened") is None
+    workspace.set_setting("sample opened", "no")
+    workspace.set_setting("sample opened", "yes")
+    assert Workspace.open(workspace.root).setting("sample opened") == "yes"
+
+
+def test_the_home_is_taken_from_the_environment(monkeypatch, tmp_path):
+    monkeypatch.setenv("RANKDASH_HOME", str(tmp_path / "elsewhere"))
+    assert Workspace.open().root == tmp_path / "elsewhere"
+    monkeypatch.delenv("RANKDASH_HOME")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert tmp_path in Workspace.open().root.parents
