@@ -13,9 +13,9 @@ from rankdash.rerankers import model_files, neural
 from rankdash.rerankers.base import Capabilities, Corpus, Request, RerankerKind, Scored, Scores
 from rankdash.rerankers.settings import SettingSpec
 
-# A query so long that it would leave the document fewer tokens than this (or than half, for models
-# that read little) is cut to leave them.
-_DOCUMENT_TOKENS = 32
+# A query so long that it would leave the document fewer tokens than this (or than a quarter, for
+# models that read little) is cut to leave them.
+_DOCUMENT_TOKENS = 16
 
 
 class CrossEncoder:
@@ -73,7 +73,7 @@ class CrossEncoder:
         sizes = [len(request.documents) for request in requests]
         owner = np.repeat(np.arange(len(requests)), sizes)
         query_lengths = self._count(queries)
-        room = self._limit - self._special - min(_DOCUMENT_TOKENS, self._limit // 2)
+        room = self._limit - self._special - min(_DOCUMENT_TOKENS, self._limit // 4)
         fitting = [
             self._shortened(query, room) if length > room else query
             for query, length in zip(queries, query_lengths, strict=True)

@@ -68,7 +68,8 @@ class SettingSpec:
         return known
 
     def _text(self, value: SettingValue) -> str:
-        text = str(value).strip()
+        # A free text keeps its blanks: that after "query: " is part of a prompt.
+        text = str(value).strip() if self.choices or self.required else str(value)
         if self.choices and text not in self.choices:
             raise SettingError(
                 "The setting {name!r} cannot be {value!r}.",

@@ -18,7 +18,7 @@ DOCUMENTS = {
     "d3": "退货需要时间",
     "d4": "",
     "d5": "the cat and the dog on the sofa " * 30,
-    "d6": "\ud800 <script>alert(1)</script> \x00 ![x](http://x.invalid/i.png) \u202e ﷽ 🎁 {doc!r} %s",
+    "d6": "\ud800 <script>alert(1)</script> \x00 ![x](http://x.invalid/i.png) \u202e ﷽ 🎁 {d!r}",
     "d7": "payment by card",
 }
 QUERIES = {

