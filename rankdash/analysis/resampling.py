@@ -37,7 +37,8 @@ def bootstrap_means(
         draws += np.arange(rows, dtype=np.int32)[:, None] * n
         counts = np.bincount(draws.ravel(), minlength=rows * n).reshape(rows, n)
         means[start : start + rows] = counts.astype(np.float32) @ centred / n
-    return means + centre
+    shifted: FloatArray = means + centre
+    return shifted
 
 
 def percentile_interval(means: FloatArray, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
@@ -98,4 +99,4 @@ def sign_flip_p(differences: FloatArray, *, flips: int = RESAMPLES, seed: int = 
         bits = np.unpackbits(np.frombuffer(rng.bytes((rows * n + 7) // 8), dtype=np.uint8))
         signs = bits[: rows * n].reshape(rows, n).astype(np.float32) * 2 - 1
         extreme += (np.abs(signs @ narrow) >= observed - slack).sum(axis=0)
-    return (extreme + 1.0) / (flips + 1.0)
+    return ((extreme + 1.0) / (flips + 1.0)).astype(np.float64)

@@ -20,7 +20,7 @@ PAGES = Path(__file__).parents[2] / "pages"
 CUTOFFS = (1, 2, 3, 5, 10, 15, 20, 30, 50, 100)
 LARGEST_CUTOFF = 1000
 WHOLE_LIST = "all"
-TIE_BAND = 0.005
+MOST_COMPARED = 4
 
 
 @dataclass(frozen=True)
@@ -110,15 +110,16 @@ def _draw_comparison(dataset_id: str) -> None:
         format_func=lambda value: systems[value].name,
     )
     others = [system for system in systems if system != baseline]
-    if others:
-        address.pick_several(
-            "system",
-            others,
-            st.multiselect,
-            default=others[-4:],
-            label=_("Compared with it"),
-            format_func=lambda value: systems[value].name,
-        )
+    address.pick_several(
+        "system",
+        others,
+        st.multiselect,
+        default=others[-MOST_COMPARED:],
+        label=_("Compared with it"),
+        placeholder=_("no other system yet") if not others else None,
+        disabled=not others,
+        format_func=lambda value: systems[value].name,
+    )
     metric = address.pick_one(
         "metric",
         [name for name in registry if name != "judged"],

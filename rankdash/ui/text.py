@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 
 _ASCII_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
+_ADDRESS = re.compile(r":(?=//)|www(?=\.)|@", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 # Borders take the colour of the text, so that the table fits light and dark.
@@ -28,11 +29,12 @@ _TABLE_STYLE = """<style>
 def markdown_safe(text: str, limit: int = 200) -> str:
     """One line of `text` for a place that renders Markdown; nothing in it is markup there.
 
-    CommonMark lets every ASCII punctuation character be escaped by a backslash. Bidirectional
+    CommonMark lets every ASCII punctuation character be escaped by a backslash. Addresses are made
+    links after the escapes are gone, so an invisible word joiner breaks them. Bidirectional
     overrides and control characters, which could make a label lie, are dropped.
     """
-    line = " ".join(_CONTROL.sub("", text).split())
-    return _ASCII_PUNCTUATION.sub(r"\\\1", shortened(line, limit))
+    line = shortened(" ".join(_CONTROL.sub("", text).split()), limit)
+    return _ASCII_PUNCTUATION.sub(r"\\\1", _ADDRESS.sub("\\g<0>\u2060", line))
 
 
 def html_safe(text: str) -> str:

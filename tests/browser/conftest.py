@@ -83,14 +83,14 @@ def start_app(home: Path) -> App:
         sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py"),
         f"--server.port={port}", "--server.headless=true",
     ]  # fmt: skip
-    log = (home / "server.log").open("wb")
-    process = subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env={**os.environ, "RANKDASH_HOME": str(home), "HF_HUB_OFFLINE": ""},
-        stdout=log,
-        stderr=subprocess.STDOUT,
-    )
+    with (home / "server.log").open("wb") as log:
+        process = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env={**os.environ, "RANKDASH_HOME": str(home)},
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
     url = f"http://127.0.0.1:{port}/"
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:

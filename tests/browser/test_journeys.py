@@ -1,0 +1,243 @@
+"""What a new user does, done in a real browser against a real server, worker and model."""
+
+import io
+import json
+import re
+import urllib.request
+import zipfile
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+DATA = Path(__file__).parents[3] / "shared" / "data"
+MEDQUAD = DATA / "medquad"
+# A model run on two slow cores, loading included.
+RUN_MS = 240_000
+
+
+def files_of(folder: Path) -> list[Path]:
+    return [
+        folder / name for name in ("corpus.jsonl", "queries.jsonl", "qrels.tsv", "initial.trec")
+    ]
+
+
+def upload(visit, files) -> None:
+    visit.page.locator("input[type=file]").set_input_files(files)
+    visit.page.get_by_role("button", name=re.compile(r"^Read \d+ file")).click()
+    visit.settle()
+
+
+def run_first_offered(visit) -> None:
+    visit.page.get_by_role("button", name="Start 1 run").click()
+
+
+def choose_reranker(visit, title: str) -> None:
+    """That one, instead of the one offered."""
+    box = visit.page.get_by_role("combobox", name="Rerankers")
+    box.click()
+    visit.page.keyboard.press("Backspace")
+    visit.settle()
+    box.click()
+    visit.page.get_by_role("option", name=title, exact=True).click()
+    visit.page.keyboard.press("Escape")
+    visit.settle()
+
+
+def test_the_sample_is_open_and_a_model_run_changes_overview_and_queries(visit):
+    visit.open()
+    visit.sees("Help centre")
+    visit.sees("Only the baseline is here so far")
+    before = visit.page.get_by_test_id("stMetricValue").first.inner_text()
+    visit.page.get_by_role("link", name="Run a reranker").click()
+    visit.settle()
+    run_first_offered(visit)
+    visit.sees("loading the model")
+    visit.sees(re.compile(r"[1-9]\d* of 74 queries"), timeout=RUN_MS)
+
+    visit.go("Overview")
+    visit.sees("Only the baseline is here so far")
+    visit.go("Run")
+    visit.sees(re.compile(r"Compare on Overview"), timeout=RUN_MS)
+    expect(visit.page.get_by_text("of 74 queries")).to_have_count(0, timeout=RUN_MS)
+
+    visit.go("Overview")
+    visit.sees("all-MiniLM-L6-v2")
+    after = visit.page.get_by_test_id("stMetricValue").first.inner_text()
+    assert re.fullmatch(r"0\.\d{3}", after)
+    assert after != before
+    visit.sees(re.compile(r"[1-9]\d* helped · \d+ same \(±0\.005\) · [1-9]\d* hurt, of 71 queries"))
+
+    visit.go("Queries")
+    visit.sees(re.compile(r"1 of \d\d"))
+    visit.sees(re.compile(r"NDCG@10 \d\.\d{3} → \d\.\d{3}"))
+    opened = re.search(r"[?&]q=([^&]+)", visit.page.url)
+    assert opened is not None
+    visit.page.get_by_role("button", name="Next").click()
+    visit.sees(re.compile(r"2 of \d\d"))
+    assert f"q={opened[1]}" not in visit.page.url.split("?")[1].split("&")
+
+
+@pytest.mark.skipif(not MEDQUAD.is_dir(), reason="the medquad set is not beside the project")
+def test_upload_medquad_read_the_check_report_and_run_bm25(visit):
+    visit.open("data")
+    upload(visit, files_of(MEDQUAD))
+    visit.sees("60 queries and 2,523 documents")
+    visit.sees("Check report")
+    visit.sees("377 labels")
+    visit.sees("15%")
+    visit.go("Run")
+    choose_reranker(visit, "BM25")
+    run_first_offered(visit)
+    expect(visit.page.get_by_role("button", name="Compare on Overview")).to_be_visible(
+        timeout=RUN_MS
+    )
+    visit.go("Overview")
+    visit.sees("BM25")
+    # trec_eval's NDCG@10 of initial.trec over the 60 labelled queries.
+    visit.page.get_by_text("As a table").first.click()
+    assert "base=first-stage" in visit.params
+    visit.sees(re.compile(r"\d+ helped"))
+
+
+def test_a_broken_file_is_refused_with_file_line_and_remedy_and_nothing_is_lost(visit):
+    visit.open("data")
+    row = b'{"query_id": "1", "query": "a", "doc_id": "d", "document": "x", "label": 1}\n'
+    broken = row + b'{"query_id": \n'
+    upload(visit, [{"name": "bro*ken*.jsonl", "mimeType": "text/plain", "buffer": broken}])
+    error = visit.page.get_by_test_id("stAlertContentError")
+    expect(error).to_contain_text("bro*ken*.jsonl, line 2")
+    visit.sees("Check report: Help centre")
+    expect(visit.page.get_by_text("Traceback")).to_have_count(0)
+
+
+def test_columns_that_are_not_recognised_are_asked_for_with_a_guess(visit):
+    visit.open("data")
+    table = (
+        "wer,was,wie_gut\nhow to return,Send it back within 30 days,2\nhow to return,Our shops,0\n"
+    )
+    table += "where is my order,Track it in your account,2\nwhere is my order,Gift cards,0\n"
+    upload(visit, [{"name": "daten.csv", "mimeType": "text/csv", "buffer": table.encode()}])
+    visit.sees("Which column of daten.csv is which?")
+    for field, column in (("Query text", "wer"), ("Document text", "was"), ("Label", "wie_gut")):
+        box = visit.page.get_by_role("combobox", name=field)
+        box.click()
+        visit.page.get_by_role("option", name=column, exact=True).click()
+    visit.page.get_by_role("button", name="Read", exact=True).click()
+    visit.sees("2 queries and 4 documents")
+
+
+HOSTILE = (
+    '<script>window.hacked = 1</script><img src=x onerror="window.hacked=2"> '
+    "![pic](http://evil.invalid/a.png) [link](http://evil.invalid/) **bold**"
+)
+
+
+def test_hostile_text_stays_inert_everywhere(visit):
+    rows = [
+        {
+            "query": f"q{q} {HOSTILE}",
+            "document": f"d{q}{d} {HOSTILE}",
+            "label": d % 2,
+            "kind": HOSTILE,
+        }
+        for q in range(6)
+        for d in range(4)
+    ]
+    body = "\n".join(json.dumps(row) for row in rows).encode()
+    visit.open("data")
+    name = "![x](http:evil.invalid)<b>.jsonl"
+    upload(visit, [{"name": name, "mimeType": "text/plain", "buffer": body}])
+    visit.sees("6 queries and 24 documents")
+    visit.go("Run")
+    choose_reranker(visit, "BM25")
+    run_first_offered(visit)
+    expect(visit.page.get_by_role("button", name="Compare on Overview")).to_be_visible(
+        timeout=RUN_MS
+    )
+    for page in ("Overview", "Queries", "Data", "Run"):
+        visit.go(page)
+        assert visit.page.evaluate("window.hacked") is None
+        assert visit.page.locator("img[src*='evil']").count() == 0
+        assert visit.page.locator("a[href*='evil']").count() == 0
+
+
+def test_a_cold_deep_link_shows_the_same_view(app, visit):
+    visit.open()
+    link = visit.page.url
+    assert "data=" in link
+    assert "k=10" in link
+    visit.open("queries?" + link.partition("?")[2].replace("k=10", "k=5"))
+    expect(visit.page.get_by_role("heading", name="Queries", level=1)).to_be_visible()
+    visit.sees("Nothing to compare with yet")
+    # The frame is there too: navigation, the data set, the cutoff of the link.
+    visit.sees("NDCG@5")
+    assert "k=5" in visit.params
+
+
+def test_a_link_to_what_is_gone_falls_back_in_words(visit):
+    visit.open("?data=0123456789abcdef&metric=nonsense&k=999999&base=nobody&system=nobody")
+    visit.sees("Help centre · First stage · NDCG@10")
+
+
+def test_dark_mode_draws_charts_in_light_ink(dark_visit):
+    dark_visit.open()
+    dark_visit.page.reload()
+    dark_visit.settle()
+    tick = dark_visit.page.locator(".xtick text").first
+    expect(tick).to_be_visible()
+    red, green, blue = (
+        int(part) for part in re.findall(r"\d+", tick.evaluate("e => getComputedStyle(e).fill"))[:3]
+    )
+    assert min(red, green, blue) > 150
+
+
+def test_a_deleted_sample_stays_deleted_and_every_page_has_its_empty_state(visit):
+    visit.open("data")
+    visit.page.get_by_role("button", name="Delete").click()
+    visit.page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    visit.sees("Open the sample")
+    for page in ("Overview", "Queries", "Run"):
+        visit.go(page)
+        visit.sees("No data set yet")
+    visit.page.get_by_role("link", name="Go to Data").click()
+    visit.page.get_by_role("button", name="Open the sample").click()
+    visit.sees("74 queries and 347 documents")
+
+
+def test_cancel_keeps_what_is_done_and_resume_goes_on(visit):
+    visit.open("run")
+    run_first_offered(visit)
+    visit.sees(re.compile(r"[1-9]\d* of 74 queries"), timeout=RUN_MS)
+    visit.page.get_by_role("button", name="Cancel").click()
+    visit.sees(re.compile(r"quer(y is|ies are) done and kept"), timeout=RUN_MS)
+    visit.page.get_by_role("button", name="Resume").click()
+    expect(visit.page.get_by_role("button", name="Compare on Overview")).to_be_visible(
+        timeout=RUN_MS
+    )
+
+
+def test_the_interface_speaks_chinese(visit):
+    visit.open("data?lang=zh")
+    expect(visit.page.get_by_role("heading", name="数据", level=1)).to_be_visible()
+
+
+def test_a_zip_bomb_is_refused_in_words(visit):
+    heap = io.BytesIO()
+    with zipfile.ZipFile(heap, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("../evil.jsonl", b"{}")
+    visit.open("data")
+    upload(visit, [{"name": "a.zip", "mimeType": "application/zip", "buffer": heap.getvalue()}])
+    expect(visit.page.get_by_test_id("stAlertContentError")).to_contain_text("a.zip")
+
+
+def test_the_server_never_loads_the_model_libraries(app, visit):
+    visit.open("run")
+    run_first_offered(visit)
+    visit.sees("loading the model")
+    with urllib.request.urlopen(app.url + "_stcore/health") as answer:
+        assert answer.status == 200
+    maps = Path(f"/proc/{app.process.pid}/maps").read_text()
+    assert "libtorch" not in maps
