@@ -5,6 +5,7 @@ import time
 
 from rankdash.store import Workspace
 from rankdash.store.folders import SWEEP_AFTER_SECONDS
+from rankdash.store.queue import Queue
 
 DIE_BEFORE_FILES_GO = """
 import os, sys
@@ -73,9 +74,21 @@ def test_the_sweep_spares_what_is_listed(workspace, make_dataset, make_run):
     dataset = make_dataset()
     workspace.save_dataset(dataset)
     workspace.save_run(make_run(dataset))
-    for kind in ("datasets", "runs"):
+    job_id = Queue(workspace).submit(
+        dataset_id=dataset.id,
+        name="job",
+        reranker="bm25",
+        settings={},
+        depth=None,
+        sample=None,
+        seed=0,
+    )
+    for name in (job_id, "job-of-no-row"):
+        (workspace.root / "jobs" / name).mkdir()
+    for kind in ("datasets", "runs", "jobs"):
         for folder in folders_of(workspace, kind):
             make_old(folder)
     again = Workspace.open(workspace.root)
     assert again.dataset(dataset.id) == dataset
     assert again.run("run-1").id == "run-1"
+    assert [folder.name for folder in folders_of(again, "jobs")] == [job_id]
