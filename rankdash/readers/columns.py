@@ -142,6 +142,22 @@ def fields_of(frame: pd.DataFrame) -> dict[str, str]:
     return fields
 
 
+def doubts(fields: Mapping[str, str], frame: pd.DataFrame) -> list[tuple[str, str]]:
+    """(column, field) where not the name of a column but its values made it that field."""
+    named = recognise(list(frame.columns))
+    found = [
+        (column, field)
+        for text, field in (("query", "query_id"), ("document", "doc_id"))
+        if (column := named.get(text)) and fields.get(field) == column
+    ]
+    scores = [
+        (fields[field], field)
+        for field in ("label", "score")
+        if field in fields and plain(fields[field]) in _PLAIN_SCORE
+    ]
+    return found + scores
+
+
 def _settle_score(
     fields: dict[str, str], frame: pd.DataFrame, by_plain_name: Mapping[str, str]
 ) -> None:

@@ -74,7 +74,7 @@ def decode(data: bytes, file: str) -> Decoded:
             raise _undecodable(data[: problem.start], "utf-8", file) from problem
         return Decoded(_strictly(data, "gb18030", file), "gb18030", guessed=True)
     if _controls(text[:_SAMPLE]):
-        raise _binary(file, "no text")
+        raise _binary(file, "binary data")
     return Decoded(text, "utf-8")
 
 
@@ -120,8 +120,9 @@ def _like_gb18030(data: bytes) -> bool:
 
 
 def _controls(sample: str) -> bool:
-    controls = sum(1 for char in sample if ord(char) < 9 or 14 <= ord(char) < 28)
-    return controls > len(sample) / 20
+    """Whether characters that no text holds are common: more than a few may be stray."""
+    controls = sum(1 for char in sample if char == "\0" or "\x02" <= char < "\t")
+    return controls > len(sample) / 3
 
 
 def _binary(file: str, kind: str) -> FormatError:

@@ -9,7 +9,7 @@ from typing import Literal
 import pandas as pd
 
 from rankdash.findings import Finding
-from rankdash.readers.part import Part
+from rankdash.readers.part import Part, texts
 
 Key = Literal["query_id", "doc_id"]
 _PREFIX = {"query_id": "q", "doc_id": "d"}
@@ -24,6 +24,8 @@ def with_ids(parts: Sequence[Part], key: Key) -> tuple[list[Part], list[Finding]
     column of "texts" holds ids that another file knows, it is read as ids.
     """
     named = [part for part in parts if key not in part.keyed_by_text]
+    if len(named) == len(parts):
+        return list(parts), []
     known = {identity for part in named for identity in _ids(part, key)}
     id_of = _id_of_text(named, key)
     findings: list[Finding] = []
@@ -34,12 +36,12 @@ def with_ids(parts: Sequence[Part], key: Key) -> tuple[list[Part], list[Finding]
         if key not in part.keyed_by_text:
             found.append(part)
             continue
-        texts = list(dict.fromkeys(_ids(part, key)))
-        if _are_ids(texts, known, id_of):
+        given = list(_table(part, key)[key])
+        if _are_ids(given, known, id_of):
             findings.append(_read_as_ids(part, key))
             found.append(_forget_texts(part, key))
             continue
-        for text in texts:
+        for text in given:
             if text in id_of or text in made:
                 continue
             number += 1
@@ -52,9 +54,14 @@ def with_ids(parts: Sequence[Part], key: Key) -> tuple[list[Part], list[Finding]
     return found, findings
 
 
+def _table(part: Part, key: Key) -> pd.DataFrame:
+    """The queries or the documents of a part; where it is keyed by text, all of them."""
+    return part.queries if key == "query_id" else part.documents
+
+
 def _ids(part: Part, key: Key) -> Iterable[str]:
-    frames = (part.queries if key == "query_id" else part.documents, part.labels, part.pairs)
-    for frame in (*frames, *(scores.frame for scores in part.scores)):
+    tables = (_table(part, key), part.labels, part.pairs)
+    for frame in (*tables, *(scores.frame for scores in part.scores)):
         if key in frame.columns:
             yield from pd.unique(frame[key])
 
@@ -62,7 +69,7 @@ def _ids(part: Part, key: Key) -> Iterable[str]:
 def _id_of_text(named: Sequence[Part], key: Key) -> dict[str, str]:
     found: dict[str, str] = {}
     for part in named:
-        table = part.queries if key == "query_id" else part.documents
+        table = _table(part, key)
         for text, identity in zip(table["text"], table[key], strict=True):
             if text:
                 found.setdefault(text, identity)
@@ -88,13 +95,17 @@ def _read_as_ids(part: Part, key: Key) -> Finding:
 
 def _forget_texts(part: Part, key: Key) -> Part:
     if key == "query_id":
-        return replace(part, queries=part.queries.assign(text=None))
-    return replace(part, documents=part.documents.assign(text=None))
+        return replace(part, queries=_without_text(part.queries))
+    return replace(part, documents=_without_text(part.documents))
+
+
+def _without_text(table: pd.DataFrame) -> pd.DataFrame:
+    return table.assign(text=texts([None] * len(table)))
 
 
 def _renamed(part: Part, key: Key, id_of: dict[str, str]) -> Part:
     def rename(frame: pd.DataFrame) -> pd.DataFrame:
-        return frame.assign(**{key: frame[key].map(id_of).astype(object)})
+        return frame.assign(**{key: texts(map(id_of.__getitem__, frame[key].to_numpy()))})
 
     scores = tuple(replace(scores, frame=rename(scores.frame)) for scores in part.scores)
     changed = replace(part, labels=rename(part.labels), pairs=rename(part.pairs), scores=scores)

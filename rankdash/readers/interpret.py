@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from rankdash.errors import FormatError
-from rankdash.readers.columns import MappingNeeded, fields_of, id_and_text, mapped
+from rankdash.findings import Finding
+from rankdash.readers.columns import MappingNeeded, doubts, fields_of, id_and_text, mapped
 from rankdash.readers.part import Part
 from rankdash.readers.rows import part_of
 from rankdash.readers.source import Source
@@ -63,6 +65,7 @@ def _part(
         fields = dict(table.fields)
     elif table.names:
         fields = fields_of(table.frame)
+        table = replace(table, findings=(*table.findings, *_doubts(table, fields)))
     else:
         fields = _fields_without_names(table)
     queries = bool({"query", "query_id"} & fields.keys())
@@ -79,6 +82,20 @@ def _part(
     if not queries and not documents and not alone and _id_and_text(table):
         return None
     raise MappingNeeded(table.file, table.frame, _missing(queries, documents, alone=alone))
+
+
+def _doubts(table: Table, fields: Mapping[str, str]) -> list[Finding]:
+    return [
+        Finding(
+            "note",
+            "read_as",
+            "The column {column} is read as {field}, because of what it holds.",
+            {"column": column, "field": field},
+            "If it is something else, map the columns by hand.",
+            table.file,
+        )
+        for column, field in doubts(fields, table.frame)
+    ]
 
 
 def _missing(queries: bool, documents: bool, *, alone: bool) -> str:

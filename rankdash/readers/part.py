@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from rankdash.findings import Finding
@@ -21,6 +22,12 @@ Role = Literal["first stage", "run", "system"]
 def empty(*columns: str) -> pd.DataFrame:
     """A table without rows."""
     return pd.DataFrame({column: np.array([], dtype=object) for column in columns}, dtype=object)
+
+
+def texts(values: Iterable[str | None] | npt.NDArray[np.object_]) -> pd.Series[Any]:
+    """A column of str and None. pandas would otherwise make it its own text type, and each step
+    would convert it back."""
+    return pd.Series(np.array(list(values), dtype=object), dtype=object)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.findings import Finding
-from rankdash.readers.part import Part, Role, Scores, empty
+from rankdash.readers.part import Part, Role, Scores, empty, texts
 from rankdash.readers.source import Source, stem_of
 from rankdash.readers.table import Table
 from rankdash.readers.values import blank, labels, numbers
@@ -42,7 +42,7 @@ def part_of(table: Table, fields: Mapping[str, str], source: Source) -> Part:
     return Part(
         file=table.file,
         origin=source.origin,
-        format=table.format,
+        format=table.format if table.fields else f"{table.format}, {_kind(fields)}",
         refusals=table.refusals,
         queries=rows.queries(),
         documents=rows.documents(),
@@ -52,6 +52,13 @@ def part_of(table: Table, fields: Mapping[str, str], source: Source) -> Part:
         keyed_by_text=keyed,
         findings=(*table.findings, *rows.findings),
     )
+
+
+def _kind(fields: Mapping[str, str]) -> str:
+    """What rows with these fields are called."""
+    if "query" in fields or "document" in fields:
+        return "rows with texts"
+    return "labels" if "label" in fields else "a ranking"
 
 
 class _Rows:
@@ -211,7 +218,7 @@ class _Rows:
         text, varying = one_each(self._texts(self._fields["query"])[self._keep], codes)
         if varying.any():
             self._other_texts(ids, codes, self._fields["query"], varying)
-        found["text"] = text
+        found["text"] = texts(text)
         ignored: list[str] = []
         for column in self._table.frame.columns:
             if column in self._fields.values():
@@ -220,7 +227,7 @@ class _Rows:
             if varying.any():
                 ignored.append(column)
             elif any(value for value in values):
-                found[free_name(column, found)] = values
+                found[free_name(column, found)] = texts(values)
         if ignored:
             self._note(
                 "ignored_columns",
@@ -237,12 +244,12 @@ class _Rows:
         codes, unique = pd.factorize(ids)
         found = pd.DataFrame({"doc_id": unique}, dtype=object)
         for field, target in (("title", "title"), ("document", "text")):
-            found[target] = None
+            found[target] = texts([None] * len(unique))
             if field in self._fields:
                 values, varying = one_each(self._texts(self._fields[field])[self._keep], codes)
                 if varying.any():
                     self._other_texts(ids, codes, self._fields[field], varying)
-                found[target] = values
+                found[target] = texts(values)
         return found
 
     def _other_texts(
@@ -273,7 +280,8 @@ def one_each(
     others)."""
     groups = int(codes.max()) + 1 if len(codes) else 0
     kinds, unique = pd.factorize(values)
-    filled = np.flatnonzero((kinds >= 0) & ~blank(values))
+    told = np.append(~blank(np.asarray(unique, dtype=object)), False)
+    filled = np.flatnonzero(told[kinds])
     first = np.full(groups, -1, dtype=np.int64)
     # Assigned from the last to the first, so the first one stays.
     first[codes[filled][::-1]] = kinds[filled][::-1]

@@ -47,7 +47,7 @@ class Table:
         return " | ".join("" if cell is None else cell for cell in cells)
 
 
-def frame_of(columns: Mapping[str, Sequence[str | None]]) -> pd.DataFrame:
+def frame_of(columns: Mapping[str, Sequence[str | None] | Texts]) -> pd.DataFrame:
     """A frame of object cells; nothing in the text is taken for a number or for missing."""
     return pd.DataFrame(
         {name: np.array(cells, dtype=object) for name, cells in columns.items()}, dtype=object
@@ -75,7 +75,7 @@ def refuse_many_columns(columns: int, file: str, limits: Limits) -> None:
 
 
 def refuse_long_fields(
-    cells: Sequence[str | None], lines: Lines, file: str, limits: Limits
+    cells: Sequence[str | None] | Texts, lines: Lines, file: str, limits: Limits
 ) -> None:
     """Raises LimitError with the line of the first cell that is too long."""
     longest = max(map(len, filter(None, cells)), default=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,7 +25,7 @@ def queries_part(table: Table, fields: Mapping[str, str], source: Source) -> Par
     """`fields` has query, query_id or both; further columns become segments."""
     frame, notes = _one_row_an_id(table, fields, "query_id", "query")
     found = pd.DataFrame({"query_id": frame[_id_column(fields, "query_id", "query")]}, dtype=object)
-    found["text"] = frame[fields["query"]] if "query" in fields else None
+    found["text"] = _told(frame, fields.get("query"))
     for column in frame.columns:
         if column not in fields.values() and not blank(frame[column].to_numpy(dtype=object)).all():
             found[free_name(column, found)] = frame[column]
@@ -43,8 +44,8 @@ def documents_part(table: Table, fields: Mapping[str, str], source: Source) -> P
     """`fields` has document, doc_id or both, and may have a title."""
     frame, notes = _one_row_an_id(table, fields, "doc_id", "document")
     found = pd.DataFrame({"doc_id": frame[_id_column(fields, "doc_id", "document")]}, dtype=object)
-    found["title"] = frame[fields["title"]] if "title" in fields else None
-    found["text"] = frame[fields["document"]] if "document" in fields else None
+    found["title"] = _told(frame, fields.get("title"))
+    found["text"] = _told(frame, fields.get("document"))
     return Part(
         table.file,
         source.origin,
@@ -119,6 +120,13 @@ def _as_queries(table: Table, source: Source) -> Part:
 def _as_documents(table: Table, source: Source) -> Part:
     identity, text = _columns(table)
     return documents_part(table, {"doc_id": identity, "document": text}, source)
+
+
+def _told(frame: pd.DataFrame, column: str | None) -> pd.Series[Any]:
+    """The column, or None in every row."""
+    if column is None:
+        return pd.Series([None] * len(frame), index=frame.index, dtype=object)
+    return frame[column]
 
 
 def _id_column(fields: Mapping[str, str], identity: str, text: str) -> str:

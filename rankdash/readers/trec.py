@@ -7,16 +7,28 @@ plain: query document label               (three fields; also a run where the th
 
 from __future__ import annotations
 
+import io
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
 
 from rankdash.readers.columns import known
 from rankdash.readers.limits import Limits
 from rankdash.readers.refusals import Refusals
-from rankdash.readers.table import Table, frame_of, refuse_long_fields, refuse_many_rows
+from rankdash.readers.table import (
+    Lines,
+    Table,
+    Texts,
+    frame_of,
+    refuse_long_fields,
+    refuse_many_rows,
+)
 from rankdash.readers.values import numbers
 
 _SAMPLE_CHARS = 1 << 16
@@ -29,6 +41,7 @@ _ITERATION = re.compile(r"[Qq]?\d+")
 # Not `str.split()`: an id may hold a no-break or an ideographic space, and trec_eval splits at
 # ASCII white space only.
 _ASCII_SPACE = re.compile(r"[ \t\r\v\f]+")
+_OTHER_SPACE = re.compile("[\x1c-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
 
 # Three fields with spaces or Chinese characters in them may be a text, not an id.
 _TOKEN = re.compile(r"[!-~]{1,100}")
@@ -61,44 +74,83 @@ def shape_of(text: str) -> str | None:
 
 def read(text: str, shape: str, file: str, limits: Limits) -> Table:
     """A table with its fields known. Lines with another number of fields are refused."""
-    split = _splitter(text)
     refusals = Refusals(file)
-    widths = _WIDTHS[shape]
+    columns = _even_columns(text, _WIDTHS[shape])
+    if columns is None:
+        columns, lines = _uneven_columns(text, _WIDTHS[shape], refusals)
+    else:
+        lines = np.arange(1, len(columns[0]) + 1)
+    refuse_many_rows(len(lines) + refusals.count, file, limits)
+    found = {field: columns[at] for field, at in _COLUMNS[shape].items()}
+    for field in ("query_id", "doc_id"):
+        refuse_long_fields(found[field], lines, file, limits)
+    name = _FORMATS[shape]
+    if shape == "plain" and _counts_ranks(found["query_id"], found["label"]):
+        found["rank"] = found.pop("label")
+        name = "ranked lists without a header"
+    return Table(file, name, frame_of(found), lines, refusals, {field: field for field in found})
+
+
+def _even_columns(text: str, widths: Sequence[int]) -> list[Texts] | None:
+    """The columns of a file in which single blanks or tabs separate as many fields in every line,
+    by Arrow and so about five times faster; None for any other file."""
+    first = text.split("\n", 1)[0].rstrip("\r")
+    delimiter = "\t" if "\t" in first else " "
+    width = first.count(delimiter) + 1
+    others = ("\v", "\f", " \t", "\t ") if delimiter == "\t" else ("\v", "\f", "\t")
+    if width not in widths or any(space in text for space in others):
+        return None
+    names = [str(position) for position in range(width)]
+    try:
+        table = pa_csv.read_csv(
+            io.BytesIO(text.encode("utf-8")),
+            read_options=pa_csv.ReadOptions(column_names=names),
+            parse_options=pa_csv.ParseOptions(delimiter=delimiter, quote_char=False),
+            convert_options=pa_csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
+            ),
+        )
+    except pa.ArrowInvalid:
+        return None
+    # Blank lines are skipped, which would shift the line numbers; an empty field is a doubled
+    # separator.
+    lines = text.count("\n") + (not text.endswith("\n"))
+    if table.num_rows != lines or any(pc.any(pc.equal(column, "")).as_py() for column in table):
+        return None
+    return [column.to_numpy(zero_copy_only=False) for column in table]
+
+
+def _uneven_columns(
+    text: str, widths: Sequence[int], refusals: Refusals
+) -> tuple[list[Texts], Lines]:
+    """The columns, line by line; lines with another number of fields are refused."""
+    split = _splitter(text)
+    numbered = [(number, split(line)) for number, line in enumerate(text.split("\n"), 1)]
+    counts = Counter(len(cells) for _, cells in numbered)
+    width = max(widths, key=lambda width: counts[width])
     lines: list[int] = []
     rows: list[list[str]] = []
-    bad: list[tuple[int, str]] = []
-    for number, line in enumerate(text.split("\n"), 1):
-        cells = split(line)
-        if len(cells) in widths:
+    for number, cells in numbered:
+        if len(cells) == width:
             lines.append(number)
             rows.append(cells)
         elif cells:
-            bad.append((number, line))
-    refuse_many_rows(len(rows) + len(bad), file, limits)
-    refusals.add("field_count", [number for number, _ in bad], [line for _, line in bad])
-    positions = dict(_COLUMNS[shape])
-    columns = {field: [row[at] for row in rows] for field, at in positions.items()}
-    line_numbers = np.array(lines, dtype=np.int64)
-    for field in ("query_id", "doc_id"):
-        refuse_long_fields(columns[field], line_numbers, file, limits)
-    name = _FORMATS[shape]
-    if shape == "plain" and _counts_ranks(columns["query_id"], columns["label"]):
-        columns["rank"] = columns.pop("label")
-        name = "ranked lists without a header"
-    frame = frame_of(columns)
-    return Table(
-        file, name, frame, line_numbers, refusals, {field: field for field in frame.columns}
-    )
+            refusals.add("field_count", [number], [" ".join(cells)])
+    columns = [np.array([row[at] for row in rows], dtype=object) for at in range(width)]
+    return columns, np.array(lines, dtype=np.int64)
 
 
 def _splitter(text: str) -> Callable[[str], list[str]]:
-    """Tabs where every line has enough of them (ids may then hold spaces), else white space."""
+    """Tabs where nearly every line has enough of them and nothing pads them (ids may then hold
+    spaces), else white space."""
     lines = [line for line in text[:_SAMPLE_CHARS].split("\n")[:_SAMPLE_LINES] if line.strip()]
-    if lines and sum(line.count("\t") >= 2 for line in lines) >= _ENOUGH * len(lines):
+    padded = any(" \t" in line or "\t " in line for line in lines)
+    tabs = sum(line.count("\t") >= 2 for line in lines)
+    if lines and not padded and tabs >= _ENOUGH * len(lines):
         return lambda line: line.rstrip("\r").split("\t") if line.strip() else []
-    return lambda line: (
-        _ASCII_SPACE.split(stripped) if (stripped := line.strip(" \t\r\v\f")) else []
-    )
+    if not _OTHER_SPACE.search(text):
+        return str.split
+    return lambda line: _ASCII_SPACE.split(line.strip(" \t\r\v\f")) if line.strip() else []
 
 
 def _is_number(text: str) -> bool:
@@ -124,11 +176,11 @@ def _is_plain(cells: Sequence[str]) -> bool:
     return len(cells) == 3 and ids and _is_number(cells[2])
 
 
-def _counts_ranks(queries: Sequence[str], values: Sequence[str]) -> bool:
+def _counts_ranks(queries: Texts, values: Texts) -> bool:
     """Whether the third field counts 1, 2, 3 … within the queries, as MS MARCO runs do."""
-    ranks = numbers(np.array(values, dtype=object))
+    ranks = numbers(values)
     if not len(ranks) or np.isnan(ranks).any() or ranks.max() < 5:
         return False
-    by_query = pd.Series(ranks).groupby(np.array(queries, dtype=object))
+    by_query = pd.Series(ranks).groupby(queries)
     highest, distinct, rows = by_query.max(), by_query.nunique(), by_query.size()
     return bool(((highest == rows) & (distinct == rows) & (by_query.min() == 1)).all())

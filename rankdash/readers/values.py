@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 Texts = npt.NDArray[np.object_]
 Floats = npt.NDArray[np.float64]
@@ -56,7 +58,7 @@ WORD_SCALES: tuple[dict[str, float], ...] = (
     {"正确": 1, "错误": 0},
 )
 _GRADE_AND_WORD = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*[-–—:：.、_)）=]\s*\D.*", re.DOTALL)
-_ID = re.compile(r"[!-~]*\d[!-~]*")
+_ID = re.compile(r"[\w.:/#@-]*\d[\w.:/#@-]*", re.ASCII)
 _LONGEST_ID = 100
 
 
@@ -68,17 +70,20 @@ def numbers(texts: Texts) -> Floats:
 
 def blank(texts: Texts) -> Flags:
     """(N,) whether a value is missing, empty, or only white space."""
-    return np.fromiter(
-        (text is None or not text or text.isspace() for text in texts), dtype=bool, count=len(texts)
-    )
+    trimmed = pc.utf8_trim_whitespace(pa.array(texts, type=pa.string(), from_pandas=True))
+    empty: Flags = pc.fill_null(pc.equal(trimmed, ""), True).to_numpy(zero_copy_only=False)
+    return empty
 
 
 def looks_like_ids(texts: pd.Series[Any]) -> bool:
     """Whether every value is one short ASCII token with a digit in it, such as `q12` or `007`."""
-    values = [text for text in pd.unique(texts.dropna()) if text and not text.isspace()]
-    return bool(values) and all(
-        len(text) <= _LONGEST_ID and _ID.fullmatch(text) is not None for text in values
-    )
+    told = False
+    for text in pd.unique(texts.dropna()):
+        if text and not text.isspace():
+            if len(text) > _LONGEST_ID or not _ID.fullmatch(text):
+                return False
+            told = True
+    return told
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,14 +98,16 @@ class Labels:
 
 
 def labels(texts: Texts) -> Labels:
-    """Read labels: numbers as they are (fractions and negative ones too), words by a scale, and
-    `4-Excellent` by its number."""
+    """Read labels: numbers as they are (fractions and negative ones too), `4-Excellent` by its
+    number, and words by a scale where the column holds no plain numbers."""
     values = numbers(texts)
     left = np.flatnonzero(np.isnan(values) & ~blank(texts))
     if not len(left):
         return Labels(values)
     codes, unique = pd.factorize(texts[left])
-    scale = _scale({word.strip().casefold() for word in unique})
+    # A stray word among numbers is more likely a mistake than a grade.
+    mixed = bool(np.isfinite(values).any())
+    scale = {} if mixed else _scale({word.strip().casefold() for word in unique})
     words: dict[str, float] = {}
     for word in unique:
         graded = _GRADE_AND_WORD.fullmatch(word.strip())

@@ -1,0 +1,281 @@
+"""The check report: what is in a data set, what was refused, and what looks wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rankdash.analysis.grading import LabelCount, direction, histogram, label_findings
+from rankdash.analysis.matching import match_labels
+from rankdash.dataset import Dataset
+from rankdash.findings import Finding, Severity
+from rankdash.metrics import Conventions, evaluate, judge, parse_measure
+from rankdash.ranking import Ranking
+
+FIRST_STAGE = "first stage"
+_JUDGED = "judged@10"
+_EXAMPLES = 5
+# From this share of rows in ties, an order says more about the tie rule than about the system.
+_MANY_TIES = 0.5
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Lowest, middle and highest of some counts."""
+
+    low: float
+    median: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> Spread | None:
+        """None where there are no values."""
+        array = np.fromiter(values, dtype=np.float64)
+        if not len(array):
+            return None
+        return cls(float(array.min()), float(np.median(array)), float(array.max()))
+
+
+@dataclass(frozen=True)
+class RankingCheck:
+    """One ranking: its queries, rows, judged@10 (None where no labelled query is ranked), and how
+    many queries and rows are tied."""
+
+    name: str
+    queries: int
+    rows: int
+    judged_at_10: float | None
+    tied_queries: int
+    tied_rows: int
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What a check of a data set found; a value that any surface can show.
+
+    queries, documents, labels, labelled_queries: counts.
+    candidates_per_query: of the first stage, queries without candidates counting 0.
+    label_histogram: from the lowest label to the highest.
+    query_chars, document_chars: lengths of the texts there are, in characters.
+    rankings: the first stage, then every precomputed system.
+    findings: errors first, then warnings, then notes.
+    """
+
+    queries: int
+    documents: int
+    labels: int
+    labelled_queries: int
+    candidates_per_query: Spread | None
+    label_histogram: tuple[LabelCount, ...]
+    query_chars: Spread | None
+    document_chars: Spread | None
+    rankings: tuple[RankingCheck, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def judged_at_10(self) -> float | None:
+        """judged@10 of the first stage."""
+        return self.rankings[0].judged_at_10
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        return self._of("error")
+
+    @property
+    def warnings(self) -> tuple[Finding, ...]:
+        return self._of("warning")
+
+    @property
+    def notes(self) -> tuple[Finding, ...]:
+        return self._of("note")
+
+    def _of(self, severity: Severity) -> tuple[Finding, ...]:
+        return tuple(finding for finding in self.findings if finding.severity == severity)
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), ensure_ascii=False, default=_plain)
+
+    @classmethod
+    def from_json(cls, text: str) -> CheckReport:
+        """The report that `to_json` wrote."""
+        fields: dict[str, Any] = json.loads(text)
+        for name in ("candidates_per_query", "query_chars", "document_chars"):
+            fields[name] = Spread(**fields[name]) if fields[name] else None
+        fields["label_histogram"] = tuple(LabelCount(**bar) for bar in fields["label_histogram"])
+        fields["rankings"] = tuple(RankingCheck(**ranking) for ranking in fields["rankings"])
+        fields["findings"] = tuple(
+            Finding(**{**finding, "examples": tuple(finding["examples"])})
+            for finding in fields["findings"]
+        )
+        return cls(**fields)
+
+
+def check(
+    dataset: Dataset, findings: Iterable[Finding], rankings: Mapping[str, Ranking]
+) -> CheckReport:
+    """Look at a data set, at what its reader noticed and at the systems that came with it."""
+    qrels = dataset.qrels
+    systems = {FIRST_STAGE: dataset.candidates, **rankings}
+    noticed = [*findings, *_labels(dataset, systems), *_texts(dataset), *_queries(dataset)]
+    order = {"error": 0, "warning": 1, "note": 2}
+    checks = tuple(_ranking_check(name, ranking, qrels) for name, ranking in systems.items())
+    noticed += [finding for found in checks for finding in _ties(found)]
+    lengths = dict(
+        zip(dataset.candidates.query_ids, np.diff(dataset.candidates.offsets), strict=True)
+    )
+    return CheckReport(
+        queries=len(dataset.queries),
+        documents=len(dataset.documents),
+        labels=len(qrels),
+        labelled_queries=int(qrels["query_id"].nunique()),
+        candidates_per_query=Spread.of(
+            lengths.get(query, 0) for query in dataset.queries["query_id"]
+        ),
+        label_histogram=histogram(qrels["label"]),
+        query_chars=_chars(dataset.query_text()),
+        document_chars=_chars(dataset.document_text()),
+        rankings=checks,
+        findings=tuple(sorted(noticed, key=lambda finding: order[finding.severity])),
+    )
+
+
+def _plain(value: object) -> object:
+    """NumPy numbers as Python numbers, for JSON."""
+    return value.item() if isinstance(value, np.generic) else str(value)
+
+
+def _chars(texts: pd.Series[str]) -> Spread | None:
+    lengths = texts.str.len().to_numpy(dtype=np.float64)
+    return Spread.of(lengths[lengths > 0])
+
+
+def _labels(dataset: Dataset, systems: Mapping[str, Ranking]) -> list[Finding]:
+    qrels = dataset.qrels
+    if not len(qrels):
+        return [
+            Finding(
+                "error",
+                "no_labels",
+                "There are no labels.",
+                remedy="Add the file that says which documents are relevant, or map the column "
+                "that holds the labels.",
+            )
+        ]
+    found = label_findings(qrels)
+    for name, ranking in systems.items():
+        if len(ranking):
+            found += match_labels(name, ranking, qrels)
+    return found + direction(dataset.candidates, qrels)
+
+
+def _texts(dataset: Dataset) -> list[Finding]:
+    documents, queries = dataset.document_text(), dataset.query_text()
+    if not (documents != "").any():
+        return [
+            Finding(
+                "note",
+                "no_texts",
+                "No document has a text. The rankings can be compared; nothing can be reranked.",
+                remedy="Add the file with the texts, such as corpus.jsonl.",
+            )
+        ]
+    found = []
+    ranked = documents.reindex(dataset.candidates.doc_ids)
+    silent = list(ranked.index[(ranked == "").to_numpy()])
+    if silent:
+        found.append(
+            Finding(
+                "warning",
+                "candidates_without_text",
+                "Candidates without a text: {count} of {all} documents.",
+                {"count": len(silent), "all": len(ranked)},
+                "A reranker reads them as empty. Add the texts, or check that the ids match.",
+                count=len(silent),
+                examples=tuple(silent[:_EXAMPLES]),
+            )
+        )
+    mute = list(queries.index[(queries == "").to_numpy()])
+    if mute:
+        found.append(
+            Finding(
+                "warning",
+                "queries_without_text",
+                "Queries without a text: {count} of {all}.",
+                {"count": len(mute), "all": len(queries)},
+                "They cannot be reranked. Add the texts, or check that the ids match.",
+                count=len(mute),
+                examples=tuple(mute[:_EXAMPLES]),
+            )
+        )
+    return found
+
+
+def _queries(dataset: Dataset) -> list[Finding]:
+    lacking = ~dataset.queries["query_id"].isin(set(dataset.candidates.query_ids))
+    names = list(dataset.queries.loc[lacking, "query_id"])
+    if not names:
+        return []
+    return [
+        Finding(
+            "warning",
+            "queries_without_candidates",
+            "Queries without candidates: {count} of {all}.",
+            {"count": len(names), "all": len(dataset.queries)},
+            "There is nothing to rerank for them; they count as missing.",
+            count=len(names),
+            examples=tuple(names[:_EXAMPLES]),
+        )
+    ]
+
+
+def _ranking_check(name: str, ranking: Ranking, qrels: pd.DataFrame) -> RankingCheck:
+    judged_at_10 = None
+    if len(qrels) and len(ranking):
+        conventions = Conventions(no_relevant="count", missing="skip")
+        evaluation = evaluate(
+            judge(ranking, qrels, conventions), [parse_measure(_JUDGED)], conventions
+        )
+        mean = evaluation.mean(_JUDGED)
+        judged_at_10 = float(mean) if np.isfinite(mean) else None
+    return RankingCheck(
+        name=name,
+        queries=len(ranking.query_ids),
+        rows=len(ranking),
+        judged_at_10=judged_at_10,
+        tied_queries=int(ranking.tied.sum()),
+        tied_rows=_tied_rows(ranking),
+    )
+
+
+def _tied_rows(ranking: Ranking) -> int:
+    """How many rows share their score with a neighbour of the same query."""
+    query = np.repeat(np.arange(len(ranking.query_ids)), np.diff(ranking.offsets))
+    equal = (ranking.scores[1:] == ranking.scores[:-1]) & (query[1:] == query[:-1])
+    return int((np.append(equal, False) | np.append(False, equal)).sum()) if len(query) else 0
+
+
+def _ties(found: RankingCheck) -> list[Finding]:
+    if not found.tied_queries:
+        return []
+    many = found.tied_rows >= _MANY_TIES * found.rows
+    return [
+        Finding(
+            "warning" if many else "note",
+            "ties",
+            "Rows of the ranking {name} that share their score with another: {rows} of {all}, in "
+            "{queries} queries. Ties are settled by a rule, not by the system.",
+            {
+                "name": found.name,
+                "rows": found.tied_rows,
+                "all": found.rows,
+                "queries": found.tied_queries,
+            },
+            "Write scores with more digits." if many else "",
+            count=found.tied_queries,
+        )
+    ]

@@ -1,0 +1,173 @@
+"""What the labels look like: how many of each, and whether their direction is believable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from rankdash.findings import Finding
+from rankdash.ranking import Ranking
+
+THRESHOLD = 1.0
+_EXAMPLES = 5
+_MOST_BARS = 20
+_BINS = 10
+# When labels are suspected to run the wrong way: over at least this many queries with two grades
+# among their ranked documents, label and rank correlate this much on average, and so many more
+# queries say "reversed" than not that chance would give it in about 2 of 100 data sets (a sign
+# test at z = 2).
+_FEWEST_QUERIES = 5
+_CORRELATION = 0.15
+_SIGN_TEST = 2.0
+
+
+@dataclass(frozen=True)
+class LabelCount:
+    """How many labels lie from `low` to `high`; both are the label where labels are grades."""
+
+    low: float
+    high: float
+    count: int
+
+
+def histogram(labels: pd.Series[float]) -> tuple[LabelCount, ...]:
+    """One bar a grade; ten bars of equal width where there are more than twenty different ones."""
+    values, counts = np.unique(labels.to_numpy(dtype=np.float64), return_counts=True)
+    if len(values) <= _MOST_BARS:
+        return tuple(
+            LabelCount(float(value), float(value), int(count))
+            for value, count in zip(values, counts, strict=True)
+        )
+    counts, edges = np.histogram(labels, bins=_BINS)
+    return tuple(
+        LabelCount(float(low), float(high), int(count))
+        for low, high, count in zip(edges[:-1], edges[1:], counts, strict=True)
+    )
+
+
+def label_findings(qrels: pd.DataFrame) -> list[Finding]:
+    """What is unusual about the labels themselves. `qrels`: query_id, doc_id, label."""
+    labels = qrels["label"].to_numpy(dtype=np.float64)
+    if not len(labels):
+        return []
+    findings = []
+    low, high = float(labels.min()), float(labels.max())
+    if low == high and len(labels) > 1:
+        findings.append(
+            Finding(
+                "note",
+                "one_grade",
+                "Every label is {label:g}. Documents without a label count as not relevant.",
+                {"label": low},
+            )
+        )
+    elif low >= THRESHOLD:
+        findings.append(
+            Finding(
+                "warning",
+                "all_relevant",
+                "The lowest label is {low:g}, so every labelled document counts as relevant for "
+                "metrics with a threshold of 1.",
+                {"low": low},
+                "If the lowest grade means not relevant, raise the threshold, or subtract it from "
+                "all labels.",
+            )
+        )
+    if high < THRESHOLD:
+        findings.append(
+            Finding(
+                "warning",
+                "none_relevant",
+                "The highest label is {high:g}, below the threshold of 1, so no document counts "
+                "as relevant for metrics with a threshold.",
+                {"high": high},
+                "Lower the threshold, or use NDCG, which needs none.",
+            )
+        )
+    negative = int((labels < 0).sum())
+    if negative:
+        findings.append(
+            Finding(
+                "note",
+                "negative_labels",
+                "Negative labels: {count}. They count as judged and not relevant.",
+                {"count": negative},
+                count=negative,
+            )
+        )
+    fractional = int((labels != np.floor(labels)).sum())
+    if fractional:
+        findings.append(
+            Finding(
+                "note",
+                "fractional_labels",
+                "Labels with a fraction: {count}. They are kept as they are.",
+                {"count": fractional},
+                count=fractional,
+            )
+        )
+    return findings + _without_relevant(qrels)
+
+
+def _without_relevant(qrels: pd.DataFrame) -> list[Finding]:
+    best = qrels.groupby("query_id", sort=False)["label"].max()
+    none = best.index[best < THRESHOLD]
+    if not len(none) or len(none) == len(best):
+        return []
+    return [
+        Finding(
+            "warning",
+            "no_relevant",
+            "Labelled queries without a relevant document (label 1 or more): {count} of {all}.",
+            {"count": len(none), "all": len(best)},
+            "They say nothing about an order and are counted apart.",
+            count=len(none),
+            examples=tuple(str(query) for query in none[:_EXAMPLES]),
+        )
+    ]
+
+
+def direction(ranking: Ranking, qrels: pd.DataFrame) -> list[Finding]:
+    """A warning where low labels sit at the top of the ranking, as when 1 means best.
+
+    For each query Spearman's correlation of rank and label over its labelled documents in the
+    ranking; above 0 means that higher labels sit deeper.
+    """
+    rows = ranking.frame().merge(qrels, on=["query_id", "doc_id"])
+    if rows.empty:
+        return []
+    by_query = rows.groupby("query_id", sort=False)
+    rank = by_query["rank"].rank()
+    label = by_query["label"].rank()
+    rank -= rank.groupby(rows["query_id"], sort=False).transform("mean")
+    label -= label.groupby(rows["query_id"], sort=False).transform("mean")
+    sums = (
+        pd.DataFrame({"both": rank * label, "rank": rank**2, "label": label**2})
+        .groupby(rows["query_id"], sort=False)
+        .sum()
+    )
+    sums = sums[(sums["label"] > 0) & (sums["rank"] > 0)]
+    both, ranks, labels = (
+        np.asarray(sums[name], dtype=np.float64) for name in ("both", "rank", "label")
+    )
+    correlation = both / np.sqrt(ranks * labels)
+    deeper, higher = int((correlation > 0).sum()), int((correlation < 0).sum())
+    if len(correlation) < _FEWEST_QUERIES or correlation.mean() < _CORRELATION:
+        return []
+    if (deeper - higher) / np.sqrt(max(deeper + higher, 1)) < _SIGN_TEST:
+        return []
+    best = float(rows["label"].min())
+    return [
+        Finding(
+            "warning",
+            "label_direction",
+            "Low labels sit at the top of the first stage in {count} of {queries} queries: "
+            "{best:g} seems to be the best grade.",
+            {"count": deeper, "queries": len(correlation), "best": best},
+            "Here a higher label is better. If the lowest is the best in your data, turn the "
+            "labels round, for example highest + lowest - label.",
+            count=deeper,
+        )
+    ]

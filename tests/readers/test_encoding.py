@@ -1,0 +1,92 @@
+"""Encodings: found, told where they were guessed, refused by line where none fits."""
+
+import codecs
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankdash.errors import FormatError
+from rankdash.readers import Source, read
+
+TEXT = "query,document,label\n如何退货,把商品寄回来即可，七天之内,1\n营业时间,星期天休息,0\n"
+QUERIES = ["如何退货", "营业时间"]
+
+
+@pytest.mark.parametrize(
+    "encoding", ["utf-8", "utf-8-sig", "gb18030", "gbk", "gb2312", "utf-16", "utf-32"]
+)
+def test_chinese_in_every_encoding(parse, encoding):
+    assert parse({"x": TEXT.encode(encoding)}).queries["text"].tolist() == QUERIES
+
+
+@pytest.mark.parametrize(
+    ("mark", "encoding"),
+    [
+        (codecs.BOM_UTF16_LE, "utf-16-le"),
+        (codecs.BOM_UTF16_BE, "utf-16-be"),
+        (codecs.BOM_UTF32_LE, "utf-32-le"),
+        (codecs.BOM_UTF32_BE, "utf-32-be"),
+    ],
+)
+def test_every_byte_order_mark(parse, mark, encoding):
+    assert parse({"x": mark + TEXT.encode(encoding)}).queries["text"].tolist() == QUERIES
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf16_without_a_mark(parse, encoding, found):
+    parsed = parse({"x": "query,document,label\na gift,bring it,1\n".encode(encoding)})
+
+    assert parsed.queries["text"].tolist() == ["a gift"]
+    assert found(parsed, "encoding").params["encoding"] == encoding.upper()
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_column_name(parse):
+    parsed = parse({"x": b"\xef\xbb\xbfquery_id,query,document,label\n007,a,b,1\n"})
+
+    assert parsed.queries["query_id"].tolist() == ["007"]
+
+
+@pytest.mark.parametrize("start", ['[{"query": "a", "document": "b", "label": 1}]', "q1 0 d1 1\n"])
+def test_a_byte_order_mark_before_json_and_trec(parse, start):
+    assert len(parse({"x": b"\xef\xbb\xbf" + start.encode()}).qrels) == 1
+
+
+def test_a_guessed_encoding_is_told_with_an_example(parse, found):
+    finding = found(parse({"x": TEXT.encode("gb18030")}), "encoding")
+
+    assert "GB18030" in finding.text
+    assert "如何退货" in finding.examples[0]
+
+
+def test_one_bad_byte_in_utf8_is_refused_by_its_line_and_not_read_as_another_encoding(parse):
+    data = TEXT.encode().replace("休".encode(), b"\xbc\x91")
+
+    with pytest.raises(FormatError, match="cannot be read") as refused:
+        parse({"x.csv": data})
+    assert (refused.value.file, refused.value.line) == ("x.csv", 3)
+    assert "UTF-8" in refused.value.remedy
+
+
+def test_western_text_is_not_taken_for_chinese(parse):
+    data = "query,document,label\nfeng shui,b,1\ncafé près d'ici,déjà vu,1\n".encode("cp1252")
+
+    with pytest.raises(FormatError) as refused:
+        parse({"x": data})
+    assert refused.value.line == 3
+
+
+def test_a_utf16_file_cut_in_the_middle_of_a_character(parse):
+    with pytest.raises(FormatError):
+        parse({"x": codecs.BOM_UTF16_LE + TEXT.encode("utf-16-le")[:-1]})
+
+
+@given(
+    st.text(st.sampled_from("的一是了我不人在他有这个上们来到时大地为子中你说生国年着"), min_size=4)
+)
+def test_common_chinese_in_gb18030_comes_back(text):
+    # A few words, such as 联通, are the same bytes as some UTF-8; a whole sentence is not.
+    text += "是什么意思"
+    data = f"query,document,label\n{text},{text},1\n".encode("gb18030")
+
+    assert read([Source("x", data)]).queries["text"].tolist() == [text]

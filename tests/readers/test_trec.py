@@ -1,0 +1,162 @@
+"""TREC qrels and runs, and their relatives without a header."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankdash.errors import FormatError
+from rankdash.readers import Source, read
+
+RUN = "q1 Q0 d1 1 9.5 bm25\nq1 Q0 d2 2 8 bm25\nq2 Q0 d3 1 1e-3 bm25\n"
+QRELS = "q1 0 d1 2\nq1 0 d2 0\nq2 0 d3 -1\n"
+
+
+def test_qrels_and_a_run(parse):
+    parsed = parse({"labels": QRELS, "bm25.trec": RUN})
+
+    assert parsed.qrels["label"].tolist() == [2.0, 0.0, -1.0]
+    assert parsed.candidates.documents_of("q1")[0] == ["d1", "d2"]
+    assert parsed.candidates.ties == "trec"
+    assert parsed.formats == {"labels": "TREC qrels", "bm25.trec": "TREC run"}
+
+
+@pytest.mark.parametrize("separator", ["\t", "  ", " \t ", "   "])
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", " \n"])
+def test_any_white_space_separates(parse, separator, line_end):
+    def spread(text):
+        return text.replace(" ", separator).replace("\n", line_end)
+
+    parsed = parse({"a": spread(QRELS), "b": spread(RUN)})
+
+    assert parsed.candidates.documents_of("q1")[0] == ["d1", "d2"]
+    assert parsed.qrels["label"].tolist() == [2.0, 0.0, -1.0]
+
+
+def test_a_run_is_read_by_score_and_a_contradicting_rank_column_is_told(parse, found):
+    run = "q1 Q0 d1 1 1.0 x\nq1 Q0 d2 2 5.0 x\nq2 Q0 d1 1 3.0 x\nq2 Q0 d2 2 3.0 x\n"
+
+    parsed = parse({"q": QRELS, "run": run})
+
+    assert parsed.candidates.documents_of("q1")[0] == ["d2", "d1"]
+    finding = found(parsed, "rank_against_score")
+    assert (finding.count, finding.params["queries"], finding.line) == (1, 2, 2)
+
+
+def test_a_list_stored_worst_first_is_told_from_a_contradiction(parse, codes):
+    run = "q1 Q0 d1 2 1.0 x\nq1 Q0 d2 1 5.0 x\n"
+
+    parsed = parse({"q": QRELS, "run": run})
+
+    assert parsed.candidates.documents_of("q1")[0] == ["d2", "d1"]
+    assert "rank_against_score" not in codes(parsed)
+
+
+def test_a_run_without_a_tag(parse):
+    run = RUN.replace(" bm25", "")
+
+    assert len(parse({"q": QRELS, "run": run}).candidates) == 3
+
+
+def test_bad_lines_are_refused_by_line_and_the_others_kept(parse, found):
+    lines = [f"q1 Q0 d{i} {i} {100 - i} x" for i in range(1, 31)]
+    lines[4] = "q1 Q0 d5 5 x"
+    lines[9] = "q1 Q0 d10 10 NaN x"
+    lines[14] = "q1 Q0 d15 15 inf x"
+    lines[19] = "q1 Q0 d1 20 80 x"
+    lines[24] = "q1 Q0 d25 last 75 x"
+    lines.insert(0, "")
+
+    parsed = parse({"q": QRELS, "run": "\n".join(lines)})
+
+    assert found(parsed, "field_count").line == 6
+    assert found(parsed, "bad_score").params["lines"] == "11, 16"
+    assert found(parsed, "ranked_twice").line == 21
+    assert found(parsed, "bad_rank").line == 26
+    assert len(parsed.candidates) == 25
+    assert parsed.candidates.documents_of("q1")[1][0] == 99.0
+
+
+def test_a_run_with_nothing_but_bad_scores_is_refused(parse):
+    run = "".join(f"q1 Q0 d{i} {i} nan x\n" for i in range(9))
+
+    with pytest.raises(FormatError, match="9 of 9 rows cannot be used"):
+        parse({"q": QRELS, "run": run})
+
+
+def test_ids_may_hold_other_white_space_than_ascii(parse):
+    parsed = parse({"q": "q1 0 d\u3000one 1\nq1 0 d\u00a0two 0\n"})
+
+    assert parsed.documents["doc_id"].tolist() == ["d\u3000one", "d\u00a0two"]
+
+
+def test_ids_may_hold_spaces_in_a_tab_separated_file(parse):
+    parsed = parse({"q": "q 1\t0\tdoc one\t1\nq 1\t0\tdoc two\t0\n"})
+
+    assert parsed.documents["doc_id"].tolist() == ["doc one", "doc two"]
+
+
+def test_names_in_the_first_line_make_it_a_header_in_any_order(parse):
+    parsed = parse({"q": "corpus-id\tquery-id\tscore\nd1\tq1\t2\nd2\tq1\t0\n"})
+
+    assert parsed.qrels["query_id"].unique().tolist() == ["q1"]
+    assert parsed.qrels["label"].tolist() == [2.0, 0.0]
+
+
+def test_header_with_blanks_between(parse):
+    parsed = parse({"q": "query_id doc_id label\nq1 d1 2\nq1 d2 0\n"})
+
+    assert parsed.qrels["label"].tolist() == [2.0, 0.0]
+
+
+def test_three_fields_that_count_up_are_a_ranking(parse):
+    run = "".join(f"q{q}\td{q}{i}\t{i}\n" for q in range(3) for i in range(1, 8))
+
+    parsed = parse({"q": "q1 0 d15 1\n", "run": run})
+
+    assert parsed.candidates.documents_of("q1")[0][:2] == ["d11", "d12"]
+    assert parsed.qrels["doc_id"].tolist() == ["d15"]
+
+
+def test_ties_are_settled_by_document_id_descending_as_trec_eval_does(parse):
+    run = "".join(f"q1 Q0 d{i} {i} 1.0 x\n" for i in range(1, 12))
+
+    parsed = parse({"q": QRELS, "run": run})
+
+    assert parsed.candidates.documents_of("q1")[0][:3] == ["d9", "d8", "d7"]
+    assert parsed.candidates.tied.all()
+
+
+identity = st.text(st.sampled_from("aZ09_-./é文"), min_size=1, max_size=8)
+
+
+@given(
+    st.lists(
+        st.tuples(identity, identity, st.floats(-1e6, 1e6)),
+        min_size=1,
+        max_size=20,
+        unique_by=lambda row: row[:2],
+    ),
+    st.sampled_from([" ", "\t", "  "]),
+)
+def test_any_run_comes_back_as_it_was(rows, separator):
+    text = "\n".join(
+        separator.join([query, "Q0", doc, "1", repr(score), "x"]) for query, doc, score in rows
+    )
+    qrels = f"{rows[0][0]} 0 {rows[0][1]} 1"
+
+    parsed = read([Source("q", qrels.encode()), Source("run", text.encode())])
+
+    frame = parsed.candidates.frame()
+    assert set(zip(frame["query_id"], frame["doc_id"], frame["score"], strict=True)) == set(rows)
+
+
+def test_even_and_uneven_files_are_read_alike(parse):
+    rng = np.random.default_rng(3)
+    rows = [f"q{i // 10} Q0 d{i} {i % 10 + 1} {rng.normal():.6f} x" for i in range(200)]
+
+    even = parse({"q": QRELS, "run": "\n".join(rows)})
+    uneven = parse({"q": QRELS, "run": "\n\n".join(rows)})
+
+    pd.testing.assert_frame_equal(even.candidates.frame(), uneven.candidates.frame())
