@@ -1,0 +1,76 @@
+"""A workspace of its own for every test, holding a small data set and one finished run."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from rankdash.loading import load
+from rankdash.ranking import Ranking, Run
+from rankdash.readers import Source
+from rankdash.rerankers.precomputed import run_from_ranking
+from rankdash.store import Workspace
+from rankdash.ui import server
+
+ROOT = Path(__file__).parents[2]
+
+ROWS = "query_id,query,doc_id,document,label,score,kind\n" + "".join(
+    f"q{q},how to return {q},d{d},document {d},{int(d == q % 4)},{4 - d},{'ab'[q > 3]}\n"
+    for q in range(8)
+    for d in range(4)
+)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
+    monkeypatch.setenv("RANKDASH_HOME", str(tmp_path))
+    server.workspace.cache_clear()
+    server.worker.cache_clear()
+    st.cache_resource.clear()
+    yield server.workspace()
+    if server.worker.cache_info().currsize:
+        server.worker().stop()
+    server.worker.cache_clear()
+    server.workspace.cache_clear()
+
+
+@pytest.fixture
+def stored(workspace: Workspace) -> str:
+    """The id of a data set whose one run, "better", puts every relevant document first, and fails
+    on q7."""
+    loaded = load([Source("shop.csv", ROWS.encode())], name="Shop")
+    dataset_id = workspace.save_dataset(
+        loaded.dataset, source="upload", report_json=loaded.report.to_json()
+    )
+    best = [
+        (f"q{q}", [f"d{q % 4}", *(f"d{d}" for d in range(4) if d != q % 4)], [4.0, 3.0, 2.0, 1.0])
+        for q in range(7)
+    ]
+    run = run_from_ranking("better", dataset_id, Ranking.from_lists(best), "better.trec")
+    failed = pd.DataFrame(
+        [
+            {
+                **run.queries.iloc[0].to_dict(),
+                "query_id": "q7",
+                "state": "failed",
+                "reason": "no *luck*",
+            }
+        ]
+    )
+    workspace.save_run(
+        Run(
+            **{
+                **{name: getattr(run, name) for name in Run.__dataclass_fields__},
+                "queries": pd.concat([run.queries, failed], ignore_index=True),
+            }
+        )
+    )
+    return dataset_id
+
+
+@pytest.fixture
+def app(workspace: Workspace) -> AppTest:
+    return AppTest.from_file(str(ROOT / "rankdash" / "ui" / "main.py"), default_timeout=30)

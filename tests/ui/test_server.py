@@ -1,0 +1,20 @@
+"""The server process stays light."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+HEAVY = ("torch", "sentence_transformers", "transformers", "bm25s", "jieba")
+
+
+def test_the_server_imports_no_model_library():
+    code = (
+        "import sys, rankdash.ui.server, rankdash.ui.frame, rankdash.ui.comparison, "
+        "rankdash.ui.query_detail, rankdash.ui.run_form, rankdash.ui.check_view\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
