@@ -58,6 +58,15 @@ class CrossEncoder:
                 count=self._model.num_labels,
                 example=_DEFAULT_MODEL,
             )
+        untrained = self._heads() - model_files.weight_names(folder)
+        if untrained:
+            raise UnavailableError(
+                "The model {model!r} was never trained to score pairs: its files lack {weight}.",
+                remedy="Use a model with a trained output, such as {example}.",
+                model=model,
+                weight=min(untrained),
+                example=_DEFAULT_MODEL,
+            )
         self._limit = neural.limit_length(self._model, self.settings["max_length"]) or 0
         self._special = self._model.tokenizer.num_special_tokens_to_add(pair=True)
 
@@ -88,6 +97,16 @@ class CrossEncoder:
             neural.checked(scores[start:stop], read[start:stop], cut[start:stop], 0.0)
             for start, stop in pairwise(bounds)
         ]
+
+    def _heads(self) -> set[str]:
+        """Names of the weights that give the score; where a file lacks them they are random."""
+        import torch
+
+        return {
+            f"{name}.weight"
+            for name, part in self._model.model.named_modules()
+            if isinstance(part, torch.nn.Linear) and part.out_features == 1
+        }
 
     def _logits(self, pairs: list[tuple[str, str]], lengths: neural.Lengths) -> Scores:
         import torch

@@ -80,6 +80,17 @@ def architecture(folder: Path) -> str:
     return str(names[0])
 
 
+def weight_names(folder: Path) -> set[str]:
+    """The names of the tensors in the safetensors files of a folder."""
+    from safetensors import safe_open
+
+    names: set[str] = set()
+    for path in sorted(folder.glob("*.safetensors")):
+        with safe_open(path, framework="np") as weights:
+            names.update(weights.keys())
+    return names
+
+
 def _packaged() -> Path | None:
     found = importlib.util.find_spec(_PACKAGE)
     places = (found.submodule_search_locations or []) if found else []

@@ -121,6 +121,17 @@ def test_a_model_without_a_score_is_refused_and_the_other_kind_named(bi_folder):
         prepared(bi_folder)
 
 
+def test_a_model_whose_output_was_never_trained_is_refused(cross_folder, tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    folder = shutil.copytree(cross_folder, tmp_path / "headless")
+    weights = load_file(folder / "model.safetensors")
+    del weights["classifier.weight"]
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(UnavailableError, match=r"lack classifier\.weight"):
+        prepared(folder)
+
+
 def test_a_score_that_is_not_finite_fails_the_query(cross_folder, tmp_path):
     import torch
     from transformers import AutoModelForSequenceClassification
