@@ -1,0 +1,101 @@
+"""`check`: what is in the files of a data set, and what is wrong with them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rankdash.analysis.check import CheckReport, Spread
+from rankdash.cli.writing import aligned, finding_line, one_line, printable
+from rankdash.errors import DataError
+from rankdash.findings import Finding
+from rankdash.loading import examine
+from rankdash.readers import Conflict, sources_from_path
+
+_BAR = 30
+
+
+def check_paths(paths: Sequence[str], *, conflict: Conflict) -> bool:
+    """Write the check report to standard output; whether the data can be used. An error that ends
+    the reading goes to standard error.
+
+    Raises DataError where a path leads nowhere.
+    """
+    sources = [source for path in paths for source in sources_from_path(Path(path))]
+    try:
+        loaded = examine(sources, conflict=conflict)
+    except DataError as problem:
+        sys.stderr.write(f"error: {one_line(str(problem))}\n")
+        return False
+    sys.stdout.writelines(_report(loaded.dataset.name, loaded.report))
+    return not loaded.report.errors
+
+
+def _report(name: str, report: CheckReport) -> Iterator[str]:
+    yield f"{printable(name)}\n"
+    yield aligned(
+        [
+            ["queries", f"{report.queries:,}"],
+            ["documents", f"{report.documents:,}"],
+            ["labels", f"{report.labels:,} over {report.labelled_queries:,} queries"],
+            ["candidates a query", _spread(report.candidates_per_query)],
+            ["characters a query", _spread(report.query_chars)],
+            ["characters a document", _spread(report.document_chars)],
+        ],
+        left=2,
+    )
+    if report.label_histogram:
+        yield "\n"
+        yield _histogram(report)
+    yield "\n"
+    yield aligned(
+        [
+            ["ranking", "queries", "rows", "judged@10", "queries with ties"],
+            *(
+                [
+                    found.name,
+                    f"{found.queries:,}",
+                    f"{found.rows:,}",
+                    "–" if found.judged_at_10 is None else f"{found.judged_at_10:.1%}",
+                    f"{found.tied_queries:,}",
+                ]
+                for found in report.rankings
+            ),
+        ]
+    )
+    for title, findings in (
+        ("errors", report.errors),
+        ("warnings", report.warnings),
+        ("notes", report.notes),
+    ):
+        yield from _section(title, findings)
+
+
+def _histogram(report: CheckReport) -> str:
+    most = max(bar.count for bar in report.label_histogram)
+    rows = [
+        (
+            f"{bar.low:g}" if bar.low == bar.high else f"{bar.low:g} to {bar.high:g}",
+            f"{bar.count:,}",
+            # Never nothing where there is something.
+            "#" * -(-bar.count * _BAR // most),
+        )
+        for bar in report.label_histogram
+    ]
+    counts = aligned([["label", "pairs"], *(row[:2] for row in rows)]).splitlines()
+    bars = ["", *(row[2] for row in rows)]
+    lines = (f"{line}  {bar}".rstrip() for line, bar in zip(counts, bars, strict=True))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _section(title: str, findings: Sequence[Finding]) -> Iterator[str]:
+    if findings:
+        yield f"\n{len(findings)} {title}\n"
+        yield from (f"- {finding_line(finding)}\n" for finding in findings)
+
+
+def _spread(spread: Spread | None) -> str:
+    if spread is None:
+        return "–"
+    return f"{spread.low:,.0f} to {spread.high:,.0f}, middle {spread.median:,.0f}"

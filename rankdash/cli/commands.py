@@ -1,0 +1,273 @@
+"""The commands, their arguments, and what happens when something goes wrong.
+
+Exit codes: 0 done; 1 the data has errors (`check`) or some queries failed (`rerank`); 2 nothing
+could be done, with one line on standard error that says what, where and what to do; 130 stopped by
+Ctrl+C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+from rankdash.errors import RankdashError
+
+DONE, INCOMPLETE, REFUSED, INTERRUPTED = 0, 1, 2, 130
+DEFAULT_METRICS = "ndcg@10,mrr@10,map,recall@10,judged@10"
+
+
+class _UsageError(Exception):
+    """The arguments make no sense; the message is argparse's own."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Refuses with one line; `closing` writes the end of the help text when it is asked for."""
+
+    closing: Callable[[], str] | None = None
+
+    def error(self, message: str) -> NoReturn:
+        raise _UsageError(f"{message}. See: {self.prog} --help")
+
+    def format_help(self) -> str:
+        if self.closing is not None:
+            self.epilog = self.closing()
+        return super().format_help()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command (None: the program's own arguments) and give its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a character must not end the command.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        arguments = _parser().parse_args(argv)
+        code: int = arguments.command(arguments)
+        sys.stdout.flush()
+    except _UsageError as problem:
+        return _refuse(str(problem))
+    except RankdashError as problem:
+        return _refuse(str(problem))
+    except KeyboardInterrupt:
+        sys.stderr.write("Stopped.\n")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader has seen enough. Python would complain once more when it closes the stream.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except OSError as problem:
+        return _refuse(f"{problem.filename or 'The system'}: {problem.strerror or problem}.")
+    except Exception as problem:  # noqa: BLE001 - a user is never shown a traceback
+        return _refuse(
+            f"This is a fault of rankdash, please report it: {type(problem).__name__}: {problem}"
+        )
+    return code
+
+
+def _refuse(message: str) -> int:
+    from rankdash.cli.writing import one_line
+
+    sys.stderr.write(f"error: {one_line(message)}\n")
+    return REFUSED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="python -m rankdash",
+        description="Does reranking help, for which queries? The dashboard starts with: "
+        "streamlit run app.py",
+        allow_abbrev=False,
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
+    _add_check(commands)
+    _add_evaluate(commands)
+    _add_rerank(commands)
+    return parser
+
+
+_Commands = argparse._SubParsersAction
+
+
+def _add_check(commands: _Commands[_Parser]) -> None:
+    parser = commands.add_parser(
+        "check",
+        help="read the files of a data set and say what is in them and what is wrong",
+        description="Read the files of one data set as the dashboard would, and report what is in "
+        "them. Exit code 0 when they can be used (warnings included), 1 when they hold errors.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="a file, folder or archive")
+    _add_conflict(parser)
+    parser.set_defaults(command=_check)
+
+
+def _add_evaluate(commands: _Commands[_Parser]) -> None:
+    parser = commands.add_parser(
+        "evaluate",
+        help="score rankings against labels",
+        description="Score one or more rankings against labels. Rankings are read by score, and a "
+        "system is called after its file.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--qrels", required=True, metavar="FILE", help="the labels, in any form that is read")
+    add(
+        "--run",
+        required=True,
+        nargs="+",
+        action="extend",
+        metavar="FILE",
+        help="a ranking, in any form that is read; may be repeated",
+    )
+    add(
+        "--metrics",
+        nargs="+",
+        default=[DEFAULT_METRICS],
+        metavar="LIST",
+        help="metrics with commas between, such as ndcg@10,map (default: %(default)s)",
+    )
+    add(
+        "--per-query",
+        action="store_true",
+        help="write the values of every query as well (json always holds them)",
+    )
+    add(
+        "--conventions",
+        choices=("rankdash", "trec_eval"),
+        default="rankdash",
+        help="rankdash: every labelled query counts, those without a relevant document apart. "
+        "trec_eval: as `trec_eval` without -c (default: %(default)s). The options below override "
+        "single rules",
+    )
+    add(
+        "--ties",
+        choices=("trec", "stable"),
+        help="equal scores: by document id descending (the default), or as in the file",
+    )
+    add("--threshold", type=float, metavar="N", help="the lowest label that is relevant")
+    add(
+        "--judged-only",
+        action="store_true",
+        help="take documents without a label out of the rankings",
+    )
+    add(
+        "--missing",
+        choices=("zero", "skip"),
+        help="a labelled query that a ranking lacks: scores 0, or is left out",
+    )
+    add(
+        "--no-relevant",
+        choices=("count", "skip"),
+        help="a query without a relevant document: counts as 0, or is left out",
+    )
+    add(
+        "--format",
+        choices=("table", "json", "csv"),
+        default="table",
+        help="json and csv hold unrounded numbers; in csv a text that a spreadsheet would run as "
+        "a formula starts with an apostrophe (default: %(default)s)",
+    )
+    _add_conflict(parser)
+    parser.set_defaults(command=_evaluate)
+
+
+def _add_rerank(commands: _Commands[_Parser]) -> None:
+    parser = commands.add_parser(
+        "rerank",
+        help="rerank a data set and write a TREC run",
+        description="Rerank the candidates of a data set and write a TREC run, best first, with "
+        "strictly decreasing scores. Queries that fail are named on standard error, are not in "
+        "the file, and make the exit code 1; where all fail, no file is written (exit code 2).",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.closing = _reranker_help
+    add = parser.add_argument
+    add(
+        "--data",
+        required=True,
+        nargs="+",
+        action="extend",
+        metavar="PATH",
+        help="the files, folder or archive of the data set",
+    )
+    add("--reranker", required=True, metavar="NAME", help="one of those below")
+    add(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        dest="settings",
+        help="a setting of the reranker; may be repeated",
+    )
+    add("--depth", type=int, metavar="N", help="rerank the first N candidates (default: all)")
+    add(
+        "--first-stage",
+        metavar="NAME",
+        help="the ranking to start from, where the data set holds several",
+    )
+    add("--out", required=True, metavar="FILE", help="the run to write; replaced if it is there")
+    _add_conflict(parser)
+    parser.set_defaults(command=_rerank)
+
+
+def _add_conflict(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--conflict",
+        choices=("highest", "lowest", "mean", "refuse"),
+        default="highest",
+        help="which label is kept where a pair has several (default: %(default)s)",
+    )
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    from rankdash.cli.check import check_paths
+
+    sound = check_paths(arguments.paths, conflict=arguments.conflict)
+    return DONE if sound else INCOMPLETE
+
+
+def _evaluate(arguments: argparse.Namespace) -> int:
+    from rankdash.cli.evaluate import conventions_of, evaluate_files, typed_metrics
+    from rankdash.cli.results import FORMATS
+
+    results = evaluate_files(
+        arguments.qrels,
+        arguments.run,
+        typed_metrics(arguments.metrics),
+        conventions_of(
+            arguments.conventions,
+            ties=arguments.ties,
+            threshold=arguments.threshold,
+            judged_only=arguments.judged_only or None,
+            missing=arguments.missing,
+            no_relevant=arguments.no_relevant,
+        ),
+        conflict=arguments.conflict,
+    )
+    sys.stdout.writelines(FORMATS[arguments.format](results, arguments.per_query))
+    return DONE
+
+
+def _rerank(arguments: argparse.Namespace) -> int:
+    from rankdash.cli.rerank import rerank_to_file
+
+    complete = rerank_to_file(
+        arguments.data,
+        arguments.reranker,
+        arguments.settings,
+        arguments.out,
+        depth=arguments.depth,
+        first_stage=arguments.first_stage,
+        conflict=arguments.conflict,
+    )
+    return DONE if complete else INCOMPLETE
+
+
+def _reranker_help() -> str:
+    from rankdash.cli.rerank import describe_rerankers
+
+    return describe_rerankers()

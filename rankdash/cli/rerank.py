@@ -1,0 +1,128 @@
+"""`rerank`: a data set through a reranker into a TREC run."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from rankdash.cli.writing import printable, warn
+from rankdash.errors import DataError, ScoringError, SettingError
+from rankdash.loading import load
+from rankdash.ranking import Run
+from rankdash.readers import Conflict, sources_from_path
+from rankdash.report.trec import write_run
+from rankdash.rerankers import create, get, kinds
+from rankdash.runs.plan import plan
+from rankdash.runs.results import QueryResult
+from rankdash.runs.runner import rerank
+from rankdash.runs.timing import summarize
+
+_REPORT_SECONDS = 5.0
+
+
+def rerank_to_file(
+    data: Sequence[str],
+    reranker: str,
+    settings: Sequence[str],
+    out: str,
+    *,
+    depth: int | None,
+    first_stage: str | None,
+    conflict: Conflict,
+) -> bool:
+    """Rerank and write; progress and failures go to standard error. Whether every query is done.
+
+    settings: "key=value" each. Raises DataError, SettingError and UnavailableError before any work
+    is done, and ScoringError where every query failed: then no file is written.
+    """
+    kind = get(reranker)
+    made = create(reranker, _settings(settings))
+    target = Path(out)
+    if not target.parent.is_dir():
+        raise DataError(
+            "There is no folder {folder}.",
+            remedy="Make it first, or write elsewhere.",
+            file=out,
+            folder=str(target.parent),
+        )
+    sources = [source for path in data for source in sources_from_path(Path(path))]
+    loaded = load(sources, first_stage=first_stage, conflict=conflict)
+    warn(loaded.report.warnings)
+    progress = _Progress(len(plan(loaded.dataset, depth).documents))
+    run = rerank(
+        loaded.dataset,
+        made,
+        depth=depth,
+        needs_text=kind.capabilities.needs_text,
+        on_loaded=progress.loaded,
+        on_batch=progress.scored,
+    )
+    return _finish(run, target)
+
+
+def describe_rerankers() -> str:
+    """Every reranker with its settings, for the help text."""
+    lines = ["rerankers and their settings (--set key=value):"]
+    for kind in kinds():
+        lines.append(f"  {kind.name}: {kind.meaning}")
+        for spec in kind.settings:
+            possible = ", ".join(spec.choices) or spec.range or spec.type.__name__
+            lines.append(f"    {spec.name}={spec.default}  {spec.help} ({possible})")
+    return "\n".join(lines)
+
+
+def _settings(pairs: Sequence[str]) -> dict[str, str]:
+    found = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key.strip():
+            raise SettingError(
+                "A setting is written key=value, not {pair!r}.",
+                remedy="For example: --set batch_size=16",
+                pair=pair,
+            )
+        found[key.strip()] = value
+    return found
+
+
+class _Progress:
+    """A line on standard error when the model is loaded, and every few seconds after."""
+
+    def __init__(self, queries: int) -> None:
+        self._queries = queries
+        self._done = 0
+        self._told = time.monotonic()
+
+    def loaded(self, load_ms: float) -> None:
+        sys.stderr.write(f"Ready after {load_ms / 1000:.1f} s; {self._queries:,} queries to do.\n")
+        self._told = time.monotonic()
+
+    def scored(self, results: list[QueryResult]) -> None:
+        self._done += len(results)
+        if time.monotonic() - self._told >= _REPORT_SECONDS:
+            self._told = time.monotonic()
+            sys.stderr.write(f"{self._done:,} of {self._queries:,} queries\n")
+
+
+def _finish(run: Run, target: Path) -> bool:
+    states = run.queries["state"]
+    failed = run.queries[states == "failed"]
+    done = int((states == "done").sum())
+    if not done:
+        reason = failed["reason"].iloc[0] if len(failed) else "no query has candidates"
+        raise ScoringError(
+            "No query could be reranked, so nothing was written. The first reason: {reason}.",
+            reason=str(reason).rstrip("."),
+        )
+    write_run(run.ranking, target, run.name)
+    for query, reason in zip(failed["query_id"], failed["reason"], strict=True):
+        sys.stderr.write(f"failed: query {printable(query)}: {printable(reason)}\n")
+    skipped = int((states == "skipped").sum())
+    latency = summarize(run.queries)
+    sys.stderr.write(
+        f"{done:,} queries reranked, {len(failed):,} failed, {skipped:,} without candidates; "
+        f"p50 {latency.p50:.1f} ms, p95 {latency.p95:.1f} ms. Written: {printable(str(target))}\n"
+    )
+    return failed.empty

@@ -1,0 +1,64 @@
+"""Text for a terminal: nothing from the data can move its cursor or break its columns."""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+from rankdash.findings import Finding
+
+_GAP = "  "
+
+
+def printable(text: str) -> str:
+    """The text with control characters written out, as "\\x1b"."""
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
+    )
+
+
+def one_line(text: str) -> str:
+    """Printable, with line breaks and runs of blanks as one blank."""
+    return printable(" ".join(text.split()))
+
+
+def columns(text: str) -> int:
+    """How many columns of a terminal the text takes; a Chinese character takes two."""
+    return sum(
+        0 if unicodedata.combining(each) else 1 + (unicodedata.east_asian_width(each) in "WF")
+        for each in text
+    )
+
+
+def aligned(rows: Sequence[Sequence[str]], *, left: int = 1) -> str:
+    """Lines with their cells in columns; the first `left` columns start at the left, the others
+    end at the right."""
+    shown = [[printable(cell) for cell in row] for row in rows]
+    widths = [max(map(columns, column)) for column in zip(*shown, strict=True)]
+    lines = []
+    for row in shown:
+        cells = [
+            cell + " " * (width - columns(cell))
+            if place < left
+            else " " * (width - columns(cell)) + cell
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append(_GAP.join(cells).rstrip() + "\n")
+    return "".join(lines)
+
+
+def finding_line(finding: Finding) -> str:
+    """What was noticed, where, what to do, and an example."""
+    parts = [f"{finding.where}:" if finding.where else "", finding.text]
+    parts.append(finding.remedy.format(**finding.params))
+    if finding.examples:
+        parts.append(f"(such as {', '.join(finding.examples[:3])})")
+    return one_line(" ".join(parts))
+
+
+def warn(findings: Iterable[Finding]) -> None:
+    """Errors and warnings on standard error, each once, a line each."""
+    serious = (finding for finding in findings if finding.severity != "note")
+    for line in dict.fromkeys(finding_line(finding) for finding in serious):
+        sys.stderr.write(f"warning: {line}\n")

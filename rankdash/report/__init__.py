@@ -1,0 +1,1 @@
+"""What leaves rankdash as a file."""

@@ -1,0 +1,73 @@
+"""TREC runs: a ranking as a file from which trec_eval reads the very same order."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from rankdash.errors import DataError
+from rankdash.ranking import Ranking
+
+
+def write_run(ranking: Ranking, path: Path, tag: str) -> None:
+    """Write `query Q0 document rank score tag` lines, best first, replacing what is there.
+
+    The scores are those of the ranking where they fall from one rank to the next; where they are
+    equal, not there or too close for single precision, in which trec_eval holds them, they are
+    moved down just enough. The file appears when it is complete.
+
+    Raises DataError where an id cannot stand in the format, OSError where nothing can be written.
+    """
+    for ids, kind in ((ranking.query_ids, "query"), (ranking.doc_ids, "document")):
+        _refuse_spaces(ids, kind)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(_lines(ranking, "-".join(tag.split()) or "rankdash"))
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def falling(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
+    """(n,) scores of one query, best first, as single-precision numbers that strictly fall.
+
+    NaN (not scored) is allowed at the end. Scores beyond single precision become n, n-1 … 1.
+    """
+    n = len(scores)
+    with np.errstate(over="ignore"):
+        narrow = scores.astype(np.float32)
+    fallen = np.empty(n, dtype=np.float32)
+    above = np.float32(np.inf)
+    for place, score in enumerate(narrow):
+        below = np.nextafter(above, np.float32(-np.inf)) if place else score
+        above = score if score < above else below
+        fallen[place] = above
+    if not np.isfinite(fallen).all():
+        return np.arange(n, 0, -1, dtype=np.float32)
+    return fallen
+
+
+def _lines(ranking: Ranking, tag: str) -> Iterator[str]:
+    for query in ranking.query_ids:
+        documents, scores = ranking.documents_of(query)
+        ranked = zip(documents, falling(scores), strict=True)
+        for rank, (document, score) in enumerate(ranked, start=1):
+            # Nine digits name every single-precision number.
+            yield f"{query} Q0 {document} {rank} {score:.9g} {tag}\n"
+
+
+def _refuse_spaces(ids: npt.NDArray[np.object_], kind: str) -> None:
+    for name in ids:
+        if not name or any(character.isspace() for character in name):
+            raise DataError(
+                "The id of {kind} {name!r} cannot stand in a TREC run, which separates its fields "
+                "by blanks.",
+                remedy="Give it an id without blanks.",
+                kind=kind,
+                name=name,
+            )
