@@ -22,7 +22,10 @@ class Labels(style.Labels):
 def figure(
     bars: Sequence[tuple[str, int]], ink: style.Ink, labels: Labels | None = None
 ) -> go.Figure:
-    """A bar for each label or range of labels, lowest first, its count above. bars: (label, count)."""
+    """A bar for each label or range of labels, lowest first, its count above.
+
+    bars: (label, count).
+    """
     labels = labels or Labels()
     chart = go.Figure()
     chart.add_bar(
