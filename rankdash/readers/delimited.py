@@ -12,6 +12,7 @@ import csv
 import io
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -41,6 +42,7 @@ _USUAL = "\t,;|"
 _NEVER = " \"'_-.\\"
 # The unit separator and what Hive writes.
 _CONTROLS = "\x1f\x1e\x01"
+_MOST_ODD = 8
 _EXCEL_HINT = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
 # Without known names, this share of the sample must have as many fields as the first row.
 _ENOUGH = 0.7
@@ -90,9 +92,14 @@ def sniff(text: str) -> str | None:
         return hint.group(1)
     sample = text[:_SAMPLE_CHARS]
     first = sample.lstrip("\r\n").split("\n", 1)[0]
-    odd = {char for char in first if not char.isalnum() and char not in _NEVER}
-    odd = {char for char in odd if char.isprintable() or char in _CONTROLS}
-    candidates = [*_USUAL, *sorted(odd - set(_USUAL)), " "]
+    odd = Counter(
+        char
+        for char in first
+        if not char.isalnum()
+        and char not in _NEVER + _USUAL
+        and (char.isprintable() or char in _CONTROLS)
+    )
+    candidates = [*_USUAL, *(char for char, _ in odd.most_common(_MOST_ODD)), " "]
     best: tuple[tuple[int, float, int], str] | None = None
     for delimiter in candidates:
         if delimiter not in first:

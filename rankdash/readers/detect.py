@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from rankdash.errors import FormatError
@@ -16,6 +17,8 @@ _KNOWN = (
     "Known are CSV, TSV, JSON, JSON lines, Parquet, TREC runs and qrels, and BEIR folders; "
     "a CSV file needs a first line with column names."
 )
+
+_FOREIGN = re.compile(r"[^\n]*[^\x00-\x7f][^\n]*")
 
 
 class UnknownFormError(FormatError):
@@ -56,7 +59,7 @@ def _read_text(text: str, file: str, limits: Limits) -> Table:
 def _encoding(decoded: Decoded, file: str) -> tuple[Finding, ...]:
     if not decoded.guessed:
         return ()
-    wide = next((line for line in decoded.text.splitlines() if not line.isascii()), "")
+    wide = _FOREIGN.search(decoded.text)
     return (
         Finding(
             "note",
@@ -65,6 +68,6 @@ def _encoding(decoded: Decoded, file: str) -> tuple[Finding, ...]:
             {"encoding": decoded.encoding.upper()},
             "If the example shows wrong characters, save the file as UTF-8.",
             file,
-            examples=(wide[:80],) if wide else (),
+            examples=(wide.group()[:80],) if wide else (),
         ),
     )

@@ -113,7 +113,7 @@ def _like_gb18030(data: bytes) -> bool:
         text = data.decode("gb18030")
     except UnicodeDecodeError:
         return False
-    pairs = sum(1 for byte in data if byte >= 0x80)
+    pairs = len(data.translate(None, delete=bytes(range(0x80))))
     wide = len(text) - len(_ascii_only(text))
     # `wide` characters hold `pairs` high bytes: two each where the second byte is high too.
     return not _controls(text[:_SAMPLE]) and wide > 0 and pairs / wide - 1 >= _HIGH_SECOND_BYTES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from rankdash.errors import DataError, FormatError
+from rankdash.errors import DataError
 from rankdash.findings import Finding
 from rankdash.readers.combine import combine
 from rankdash.readers.detect import UnknownFormError, table_of
@@ -74,8 +74,8 @@ def read(
                     file=source.name,
                 )
             )
-    if not tables:
-        raise unknown or FormatError("The archive holds no data files.")
+    if unknown and not tables:
+        raise unknown
     parsed = combine(interpret(tables, mapping or {}), conflict=conflict, first_stage=first_stage)
     formats = [
         Finding("note", "format", "Read as: {format}.", {"format": name}, file=file)

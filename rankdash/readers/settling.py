@@ -12,7 +12,7 @@ from rankdash.errors import DataError
 from rankdash.findings import Finding
 from rankdash.ranking import Ranking
 from rankdash.readers.part import Part, Scores, empty
-from rankdash.readers.source import Source
+from rankdash.readers.source import stem_of
 
 Conflict = Literal["highest", "lowest", "mean", "refuse"]
 RULES: dict[str, Literal["max", "min", "mean"]] = {
@@ -28,9 +28,9 @@ _EXAMPLES = 5
 def choose_split(parts: Sequence[Part]) -> tuple[list[Part], list[Finding]]:
     """One split of the labels, where a folder holds several: test, else dev, else train."""
     splits = {
-        part.file: Source(part.file, b"").stem.lower()
+        part.file: stem_of(part.file).lower()
         for part in parts
-        if part.only_labels and Source(part.file, b"").stem.lower() in _SPLITS
+        if part.only_labels and stem_of(part.file).lower() in _SPLITS
     }
     if len(splits) < 2:
         return list(parts), []

@@ -45,17 +45,13 @@ class Source:
         return stem_of(self.name)
 
     @property
-    def folder(self) -> str:
-        """The name of the folder right above, "" at the top."""
-        return PurePosixPath(self.name).parent.name
-
-    @property
     def is_paper(self) -> bool:
         """A licence, a readme, a hidden file: it travels with the data and is none."""
         return any(_PAPERS.match(part) for part in PurePosixPath(self.name).parts)
 
 
 def stem_of(name: str) -> str:
+    """As `Source.stem`, for a name."""
     path = PurePosixPath(name)
     if path.suffix.lower() in (".gz", ".zip") and PurePosixPath(path.stem).suffix:
         path = PurePosixPath(path.stem)

@@ -1,0 +1,198 @@
+"""Which column is which: known names, values, a guess, and a person's mapping."""
+
+import pytest
+
+from rankdash.errors import DataError, FormatError
+from rankdash.readers import FIELDS, MappingNeeded
+
+ROW = "some query,some passage,1"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "query,document,label",
+        "Query,Passage,Relevance",
+        "QUERY TEXT,Doc_Text,grade",
+        "question,answer,rating",
+        "search_term,product_description,gold label",
+        "query,text,rel",
+        "q,doc,judgement",
+        "查询,文档,标签",
+        "问题,答案,相关性",
+        "搜索词,商品描述,是否相关",
+        "检索词,段落,评分",
+    ],
+)
+def test_names_are_recognised(parse, header):
+    parsed = parse({"x": f"{header}\n{ROW}\n"})
+
+    assert parsed.queries["text"].tolist() == ["some query"]
+    assert parsed.documents["text"].tolist() == ["some passage"]
+    assert parsed.qrels["label"].tolist() == [1.0]
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "query_id,doc_id,label",
+        "qid,did,rel",
+        "topic,docno,relevance",
+        "Query-ID,Corpus-ID,score",
+        "问题编号,文档编号,相关度",
+        "query,document,label",
+    ],
+)
+def test_ids_are_recognised_by_name_or_by_what_they_hold(parse, header):
+    parsed = parse({"x": f"{header}\n007,d-1,1\n8,d-2,0\n"})
+
+    assert parsed.qrels["query_id"].tolist() == ["007", "8"]
+    assert parsed.qrels["doc_id"].tolist() == ["d-1", "d-2"]
+    assert parsed.queries["text"].isna().all()
+
+
+def test_what_a_column_holds_and_not_its_name_is_told(parse, found):
+    parsed = parse({"x": "query,doc_id,label\nq1,d1,1\nq2,d1,0\n"})
+
+    assert "query" in found(parsed, "read_as").text
+
+
+def test_titles(parse):
+    parsed = parse({"x": "query,product_title,product_description,label\na,Lamp,A red lamp,1\n"})
+    assert parsed.documents[["title", "text"]].values.tolist() == [["Lamp", "A red lamp"]]
+
+    parsed = parse({"x": "query,product_title,label\na,A lamp,1\n"})
+    assert parsed.documents["text"].tolist() == ["A lamp"]
+
+
+def test_a_score_with_few_whole_steps_is_a_label(parse):
+    parsed = parse({"x": "query,document,score\na,b,2\na,c,0\n"})
+
+    assert parsed.qrels["label"].tolist() == [2.0, 0.0]
+    assert parsed.candidates is None
+
+
+def test_a_score_beside_a_label_is_the_first_stage(parse):
+    parsed = parse({"x": "query,document,score,label\na,b,2,0\na,c,5,1\n"})
+
+    assert parsed.candidates.documents_of("q1")[0] == ["d2", "d1"]
+    assert parsed.qrels["label"].tolist() == [0.0, 1.0]
+
+
+def test_a_rank_alone_orders_best_first(parse):
+    parsed = parse({"x": "query,document,rank,label\na,b,3,0\na,c,1,1\na,d,2,0\n"})
+
+    assert parsed.candidates.documents_of("q1")[0] == ["d2", "d3", "d1"]
+
+
+@pytest.mark.parametrize("rank", ["first", "1.5", ""])
+def test_a_rank_that_is_no_whole_number_is_refused(parse, found, rank):
+    parsed = parse({"x": f"query,document,rank,label\na,b,{rank},0\na,c,1,1\n"})
+
+    assert found(parsed, "bad_rank").line == 2
+
+
+def test_predictions_are_a_system_of_their_own(parse):
+    parsed = parse({"x": "query,document,label,bm25_score,pred_score\na,b,1,1,9\na,c,0,2,3\n"})
+
+    assert parsed.candidates.documents_of("q1")[0] == ["d2", "d1"]
+    assert parsed.rankings["pred_score"].documents_of("q1")[0] == ["d1", "d2"]
+
+
+def test_further_query_columns_are_segments_and_others_are_left_aside(parse, found):
+    text = (
+        "query,document,label,type,url,weather\n"
+        "a,b,1,how,u1,\na,c,0,how,u2,\nd,b,0,,u1,\nd,e,1,what,u3,\n"
+    )
+
+    parsed = parse({"x": text})
+
+    assert list(parsed.queries.columns) == ["query_id", "text", "type"]
+    assert parsed.queries["type"].tolist() == ["how", "what"]
+    assert found(parsed, "ignored_columns").params["columns"] == "url"
+
+
+def test_unknown_columns_ask_for_a_mapping_with_the_best_guess(parse):
+    text = "intent_query,my_passage_body,verdict,lang\n" + "".join(
+        f"how do I return {i},a rather long passage about returns {i},{i % 3},en\n"
+        for i in range(9)
+    )
+
+    with pytest.raises(MappingNeeded) as needed:
+        parse({"x.csv": text})
+
+    assert needed.value.file == "x.csv"
+    assert needed.value.columns == ["intent_query", "my_passage_body", "verdict", "lang"]
+    assert tuple(needed.value.guess) == FIELDS
+    assert {field: column for field, column in needed.value.guess.items() if column} == {
+        "query": "intent_query",
+        "document": "my_passage_body",
+        "label": "verdict",
+    }
+    assert needed.value.preview["lang"].tolist() == ["en"] * 5
+    assert "x.csv" in str(needed.value)
+    assert "rename" in needed.value.remedy
+
+
+def test_the_guess_goes_by_values_where_names_say_nothing(parse):
+    text = "a,b,c\n" + "".join(
+        f"a much longer text that is surely the document {i},short query {i},{i % 2}\n"
+        for i in range(9)
+    )
+
+    with pytest.raises(MappingNeeded) as needed:
+        parse({"x": text})
+
+    guess = needed.value.guess
+    assert (guess["document"], guess["query"], guess["label"]) == ("a", "b", "c")
+
+
+def test_a_mapping_reads_the_file_as_told(parse):
+    text = "a,b,c,d\nshort,long text,1,7\nshort,other text,0,9\n"
+    mapping = {"x": {"query": "a", "document": "b", "label": "c", "score": "d"}}
+
+    parsed = parse({"x": text}, mapping=mapping)
+
+    assert parsed.queries["text"].tolist() == ["short"]
+    assert parsed.candidates.documents_of("q1")[0] == ["d2", "d1"]
+
+
+def test_a_mapping_overrides_known_names(parse):
+    text = "query,document,label,real_label\na,b,1,0\na,c,0,1\n"
+    mapping = {"x": {"query": "query", "document": "document", "label": "real_label"}}
+
+    assert parse({"x": text}, mapping=mapping).qrels["label"].tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("mapping", "message"),
+    [
+        ({"x": {"query": "nope", "document": "b"}}, "no column 'nope'.*a, b, c"),
+        ({"x": {"queries": "a"}}, "no field 'queries'.*query_id, query"),
+        ({"y": {"query": "a"}}, "'y'.*not among the files.*x"),
+        ({"x": {"query": "a", "label": "c"}}, "gives no documents"),
+        ({"x": {"document": "a", "label": "c"}}, "gives no queries"),
+    ],
+)
+def test_a_mapping_that_does_not_fit_is_refused(parse, mapping, message):
+    with pytest.raises(DataError, match=message):
+        parse({"x": "a,b,c\nd,e,1\n"}, mapping=mapping)
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("query,document,colour\na,b,red\n", "label"),
+        ("query,colour,label\na,b,1\n", "document"),
+        ("document,colour,label\na,b,1\n", "query"),
+        ("id,text\n1,b\n", "query"),
+    ],
+)
+def test_what_is_missing_is_named(parse, text, missing):
+    with pytest.raises(MappingNeeded, match=f"recognised as {missing}"):
+        parse({"x": text})
+
+
+def test_the_mapping_error_is_a_format_error_for_those_who_cannot_ask(parse):
+    with pytest.raises(FormatError):
+        parse({"x": "a,b\nc,d\n"})

@@ -1,0 +1,342 @@
+"""Several files of one data set: joined by id, each thing settled once and told."""
+
+import json
+
+import pytest
+
+from rankdash.errors import DataError
+from rankdash.readers import MappingNeeded, Source, read, sources_from_path
+
+CORPUS = (
+    '{"_id": "d1", "title": "Returns", "text": "Bring it back"}\n'
+    '{"_id": "d2", "title": "", "text": "Open hours"}\n'
+    '{"_id": "d3", "title": "Shipping", "text": "By post", "metadata": {"url": "http://x"}}\n'
+)
+QUERIES = (
+    '{"_id": "1", "text": "return a gift", '
+    '"metadata": {"type": ["HOW", "WHAT"], "query": "gift"}}\n'
+    '{"_id": "2", "text": "open on sunday", "metadata": {}}\n'
+    '{"_id": "9", "text": "asked in training only"}\n'
+)
+QRELS = "query-id\tcorpus-id\tscore\n1\td1\t2\n1\td2\t0\n2\td2\t1\n"
+RUN = "1 Q0 d2 1 3.0 x\n1 Q0 d1 2 2.0 x\n2 Q0 d3 1 1.0 x\n"
+RERANKED = "1 Q0 d1 1 0.9 x\n1 Q0 d2 2 0.1 x\n2 Q0 d2 1 0.5 x\n"
+
+BEIR = {"corpus.jsonl": CORPUS, "queries.jsonl": QUERIES, "qrels/test.tsv": QRELS}
+
+
+def assert_beir(parsed):
+    assert parsed.queries["query_id"].tolist() == ["1", "2"]
+    assert parsed.queries["text"].tolist() == ["return a gift", "open on sunday"]
+    assert parsed.queries["type"].tolist() == ["HOW; WHAT", None]
+    assert parsed.documents["title"].tolist() == ["Returns", "", "Shipping"]
+    assert parsed.documents["text"].tolist() == ["Bring it back", "Open hours", "By post"]
+    assert list(parsed.qrels.itertuples(index=False, name=None)) == [
+        ("1", "d1", 2.0),
+        ("1", "d2", 0.0),
+        ("2", "d2", 1.0),
+    ]
+
+
+def test_a_beir_folder(tmp_path):
+    (tmp_path / "shop" / "qrels").mkdir(parents=True)
+    for name, text in BEIR.items():
+        (tmp_path / "shop" / name).write_text(text)
+
+    parsed = read(sources_from_path(tmp_path / "shop"))
+
+    assert_beir(parsed)
+    assert parsed.name == "shop"
+    assert list(parsed.formats) == sorted(BEIR)
+
+
+@pytest.mark.parametrize("top", ["", "shop/"])
+def test_a_beir_zip(zipped, parse, top):
+    packed = zipped({top + name: text.encode() for name, text in BEIR.items()})
+
+    parsed = parse({"shop.zip": packed})
+
+    assert_beir(parsed)
+    assert parsed.name == "shop"
+
+
+@pytest.mark.parametrize(
+    "qrels",
+    [
+        QRELS,
+        QRELS.split("\n", 1)[1],
+        QRELS.split("\n", 1)[1].replace("\t", ","),
+        "1 0 d1 2\n1 0 d2 0\n2 0 d2 1\n",
+    ],
+    ids=["header", "no header", "commas, no header", "trec"],
+)
+def test_beir_files_dropped_together_with_any_kind_of_qrels(parse, qrels):
+    assert_beir(parse({"corpus.jsonl": CORPUS, "queries.jsonl": QUERIES, "qrels.tsv": qrels}))
+
+
+def test_queries_and_corpus_are_told_apart_by_their_ids_and_not_by_their_names(parse):
+    without_titles = "\n".join(
+        json.dumps({"_id": row["_id"], "text": row["text"]})
+        for row in map(json.loads, CORPUS.splitlines())
+    )
+
+    parsed = parse({"queries.jsonl": without_titles, "corpus.jsonl": QUERIES, "qrels": QRELS})
+
+    assert parsed.queries["text"].tolist() == ["return a gift", "open on sunday"]
+    assert parsed.documents["text"].tolist() == ["Bring it back", "Open hours", "By post"]
+
+
+def test_numeric_ids_on_both_sides_are_told_apart(parse):
+    corpus = "\n".join(json.dumps({"_id": str(i), "text": f"passage {i}"}) for i in range(50))
+    queries = "\n".join(json.dumps({"_id": str(i), "text": f"question {i}"}) for i in range(10))
+    qrels = "\n".join(f"{i}\t{40 - i}\t1" for i in range(10))
+
+    parsed = parse({"a": corpus, "b": queries, "c": qrels})
+
+    assert parsed.queries["text"].tolist() == [f"question {i}" for i in range(10)]
+    assert len(parsed.documents) == 50
+
+
+def test_tables_with_other_names_and_without_a_header(parse):
+    parsed = parse(
+        {
+            "queries.tsv": "q1\treturn a gift\nq2\topen on sunday\n",
+            "collection.tsv": "d1\tBring it back\nd2\tOpen hours\n",
+            "qrels": "q1 0 d1 1\nq2 0 d2 1\n",
+        }
+    )
+
+    assert parsed.queries["text"].tolist() == ["return a gift", "open on sunday"]
+    assert parsed.documents["text"].tolist() == ["Bring it back", "Open hours"]
+
+
+def test_a_table_of_texts_that_nothing_tells_apart_needs_a_person(parse):
+    with pytest.raises(MappingNeeded):
+        parse({"a": "id,text\n1,x\n", "b": "id,text\n1,y\n"})
+
+
+def test_queries_with_neither_labels_nor_candidates_are_left_aside_and_counted(parse, found):
+    finding = found(parse(BEIR), "idle_queries")
+
+    assert (finding.count, finding.examples) == (1, ("9",))
+
+
+def test_of_several_splits_test_is_taken_and_told(parse, found):
+    splits = {
+        **BEIR,
+        "qrels/train.tsv": "query-id\tcorpus-id\tscore\n9\td3\t1\n",
+        "qrels/dev.tsv": "query-id\tcorpus-id\tscore\n9\td3\t1\n",
+    }
+
+    parsed = parse(splits)
+
+    assert_beir(parsed)
+    finding = found(parsed, "one_split")
+    assert finding.params["taken"] == "qrels/test.tsv"
+    assert finding.params["others"] == "qrels/train.tsv, qrels/dev.tsv"
+
+
+def test_labels_in_several_files_that_are_no_splits_are_joined(parse, codes):
+    parsed = parse({**BEIR, "more.tsv": "query-id\tcorpus-id\tscore\n9\td3\t1\n"})
+
+    assert len(parsed.qrels) == 4
+    assert "one_split" not in codes(parsed)
+
+
+@pytest.mark.parametrize(
+    ("names", "first"),
+    [
+        (["initial.trec", "rerank_bm25_title.trec"], "initial"),
+        (["rerank_minilm.trec", "run_bm25.txt"], "run_bm25"),
+        (["a_rerank.trec", "first_stage.trec"], "first_stage"),
+        (["monot5.trec", "baseline.trec.gz"], "baseline"),
+        (["b.trec", "a.trec"], "b"),
+    ],
+)
+def test_which_run_is_the_first_stage(parse, names, first, found):
+    parsed = parse({**BEIR, **dict(zip(names, [RUN, RERANKED], strict=True))})
+
+    assert first not in parsed.rankings
+    assert len(parsed.rankings) == 1
+    assert found(parsed, "first_stage").params["name"] == first
+    expected = ["d2", "d1"] if names[0].startswith(first) else ["d1", "d2"]
+    assert parsed.candidates.documents_of("1")[0] == expected
+
+
+@pytest.mark.parametrize("wanted", ["reranked", "reranked.trec", "reranked.trec.gz"])
+def test_the_first_stage_can_be_named(parse, wanted):
+    files = {**BEIR, "initial.trec": RUN, "reranked.trec": RERANKED}
+
+    parsed = parse(files, first_stage=wanted)
+
+    assert parsed.candidates.documents_of("1")[0] == ["d1", "d2"]
+    assert list(parsed.rankings) == ["initial"]
+
+
+def test_a_first_stage_inside_a_named_archive(parse, zipped):
+    packed = zipped({"x.trec": RERANKED.encode()})
+
+    parsed = parse({**BEIR, "initial.trec": RUN, "runs.zip": packed}, first_stage="runs.zip")
+
+    assert list(parsed.rankings) == ["initial"]
+
+
+def test_a_first_stage_that_is_not_there_is_refused_with_the_names_there_are(parse):
+    with pytest.raises(DataError, match=r"No ranking is called 'dense'.*initial"):
+        parse({**BEIR, "initial.trec": RUN}, first_stage="dense")
+
+
+def test_rankings_only_without_any_text(parse):
+    parsed = parse({"qrels": "1 0 d1 1\n", "a.trec": RUN, "b.trec": RERANKED})
+
+    assert parsed.queries["text"].isna().all()
+    assert parsed.documents["text"].isna().all()
+    assert list(parsed.rankings) == ["b"]
+
+
+def test_rows_and_a_run_together(parse):
+    rows = "query_id,query,doc_id,document,label\n1,gift,d1,Bring it,2\n1,gift,d2,Open,0\n"
+
+    parsed = parse({"rows.csv": rows, "run.trec": RUN})
+
+    assert parsed.candidates.documents_of("1")[0] == ["d2", "d1"]
+    assert parsed.documents["doc_id"].tolist() == ["d1", "d2", "d3"]
+
+
+def test_ids_are_made_from_texts_and_the_same_text_is_the_same_id(parse, found):
+    rows = "query,document,label\nred,x,1\nblue,y,0\nred,y,1\n"
+
+    parsed = parse({"a": rows, "b": "query,document,label\ngreen,x,1\nblue,z,1\n"})
+
+    assert dict(zip(parsed.queries["query_id"], parsed.queries["text"], strict=True)) == {
+        "q1": "red",
+        "q2": "blue",
+        "q3": "green",
+    }
+    assert parsed.documents["doc_id"].tolist() == ["d1", "d2", "d3"]
+    assert found(parsed, "made_query_id").examples[0] == "q1: red"
+
+
+def test_made_ids_never_meet_ids_of_another_file(parse):
+    parsed = parse(
+        {
+            "a": "query_id,query,doc_id,document,label\nq1,own,d1,text,1\n",
+            "b": "query,document,label\nother,words,1\n",
+        }
+    )
+
+    assert dict(zip(parsed.queries["query_id"], parsed.queries["text"], strict=True)) == {
+        "q1": "own",
+        "q2": "other",
+    }
+
+
+def test_texts_that_another_file_lists_get_its_ids(parse):
+    rows = "query,document,label\nreturn a gift,Bring it back,1\nreturn a gift,New text,0\n"
+
+    parsed = parse({"corpus": CORPUS, "queries.jsonl": QUERIES, "rows": rows, "run": RUN})
+
+    assert set(parsed.qrels.itertuples(index=False, name=None)) == {
+        ("1", "d1", 1.0),
+        ("1", "d4", 0.0),
+    }
+
+
+def test_a_column_of_texts_that_holds_ids_of_another_file_is_read_as_ids(parse, found):
+    corpus = (
+        '{"_id": "alpha", "title": "", "text": "one"}\n{"_id": "beta", "title": "", "text": "2"}'
+    )
+    rows = "query,document,label\ngift,alpha,1\ngift,beta,0\n"
+
+    parsed = parse({"corpus": corpus, "rows": rows})
+
+    assert parsed.qrels["doc_id"].tolist() == ["alpha", "beta"]
+    assert parsed.documents["text"].tolist() == ["one", "2"]
+    assert found(parsed, "texts_are_ids").file == "rows"
+
+
+@pytest.mark.parametrize(
+    ("conflict", "label"), [("highest", 3.0), ("lowest", 0.0), ("mean", 4 / 3)]
+)
+def test_labels_that_disagree_are_settled_by_the_rule_and_counted(parse, found, conflict, label):
+    qrels = "1 0 d1 1\n1 0 d2 1\n1 0 d1 3\n1 0 d1 0\n2 0 d1 1\n"
+
+    parsed = parse({"q.txt": qrels}, conflict=conflict)
+
+    assert parsed.qrels["label"].tolist() == [label, 1.0, 1.0]
+    finding = found(parsed, "conflicting_labels")
+    assert (finding.count, finding.params["rule"], finding.line) == (1, conflict, 1)
+    assert finding.examples == ("1, d1: 1 (q.txt, line 1); 3 (q.txt, line 3); 0 (q.txt, line 4)",)
+
+
+def test_labels_that_disagree_can_be_refused_by_file_and_line(parse):
+    with pytest.raises(DataError, match=r"1 pairs.*1, d1: 1 .*; 2 ") as refused:
+        parse({"a": "1 0 d2 1\n1 0 d1 1\n", "b": "1 0 d1 2\n"}, conflict="refuse")
+    assert (refused.value.file, refused.value.line) == ("a", 2)
+
+
+def test_an_unknown_rule_is_refused(parse):
+    with pytest.raises(DataError, match=r"no rule 'newest'.*highest, lowest, mean, refuse"):
+        parse({"a": "1 0 d1 1\n"}, conflict="newest")
+
+
+def test_the_same_label_twice_is_counted_and_kept_once(parse, found, codes):
+    parsed = parse({"a": "1 0 d1 1\n1 0 d1 1\n", "b": "1 0 d1 1\n1 0 d2 0\n"})
+
+    assert parsed.qrels["label"].tolist() == [1.0, 0.0]
+    assert found(parsed, "duplicate_labels").count == 2
+    assert "conflicting_labels" not in codes(parsed)
+
+
+def test_an_id_with_two_texts_keeps_the_first_and_is_told(parse, found):
+    rows = "query_id,query,document,label\n1,red,a text,1\n1,blue,b text,0\n1,red,c text,0\n"
+
+    parsed = parse({"x": rows})
+
+    assert parsed.queries["text"].tolist() == ["red"]
+    finding = found(parsed, "texts_differ")
+    assert (finding.count, finding.line, finding.examples) == (1, 2, ("1",))
+
+
+def test_an_id_listed_twice_in_a_corpus_is_refused_when_the_texts_differ(parse, found):
+    corpus = CORPUS + '{"_id": "d1", "title": "Returns", "text": "Other"}\n' + CORPUS
+
+    parsed = parse({**BEIR, "corpus.jsonl": corpus})
+
+    assert parsed.documents["text"].tolist() == ["Bring it back", "Open hours", "By post"]
+    assert found(parsed, "repeated_id").line == 4
+    assert found(parsed, "repeated_rows").count == 3
+
+
+def test_two_files_with_other_texts_for_an_id_are_told(parse, found):
+    other = '{"_id": "d1", "title": "Returns", "text": "Something else"}\n'
+
+    parsed = parse({**BEIR, "more_corpus.jsonl": other})
+
+    assert parsed.documents["text"].iloc[0] == "Bring it back"
+    assert found(parsed, "texts_differ").examples == ("d1",)
+
+
+def test_first_stage_scores_in_two_files_of_rows_are_one_ranking(parse):
+    header = "query,document,label,bm25\n"
+
+    parsed = parse({"a": header + "x,one,1,5\n", "b": header + "y,two,1,4\n"})
+
+    assert list(parsed.candidates.query_ids) == ["q1", "q2"]
+    assert parsed.rankings == {}
+
+
+def test_no_files_and_two_files_of_one_name_are_refused(parse):
+    with pytest.raises(DataError, match="No files were given"):
+        read([])
+    with pytest.raises(DataError, match="Two files are called 'a'"):
+        read([Source("a", b"1 0 d1 1\n"), Source("a", b"1 0 d2 1\n")])
+
+
+def test_paths_that_lead_nowhere_are_refused_in_words(tmp_path):
+    with pytest.raises(DataError, match="There is no file or folder"):
+        sources_from_path(tmp_path / "nothing")
+    with pytest.raises(DataError, match="holds no files"):
+        sources_from_path(tmp_path)
+    with pytest.raises(DataError, match="cannot be read"):
+        Source.from_path(tmp_path)

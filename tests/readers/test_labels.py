@@ -1,0 +1,111 @@
+"""Labels: numbers as they are, words by a stated table, the rest refused by line."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankdash.readers import Source, read
+
+
+def rows(labels: list[str]) -> str:
+    return "query,document,label\n" + "".join(
+        f"a,text {i},{label}\n" for i, label in enumerate(labels)
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "values"),
+    [
+        (["Exact", "Partial", "Irrelevant"], [2, 1, 0]),
+        (["E", "S", "C", "I"], [3, 2, 1, 0]),
+        (["exact", "substitute", "complement", "irrelevant"], [3, 2, 1, 0]),
+        (["4-Excellent", "3-Incomplete", "2-Related", "1-Incorrect"], [4, 3, 2, 1]),
+        (["2: good", "0 = bad", "1.5 – so so", "1、一般"], [2, 0, 1.5, 1]),
+        (["relevant", "irrelevant"], [1, 0]),
+        (["Relevant", "not relevant"], [1, 0]),
+        (["highly relevant", "partially relevant", "not relevant"], [2, 1, 0]),
+        (["true", "FALSE"], [1, 0]),
+        (["yes", "no"], [1, 0]),
+        (["Perfect", "Excellent", "Good", "Fair", "Bad"], [4, 3, 2, 1, 0]),
+        (["相关", "不相关"], [1, 0]),
+        (["高度相关", "部分相关", "无关"], [2, 1, 0]),
+        (["是", "否"], [1, 0]),
+    ],
+)
+def test_words_are_read_by_a_table_that_is_told(parse, found, words, values):
+    parsed = parse({"x": rows(words)})
+
+    assert parsed.qrels["label"].tolist() == values
+    finding = found(parsed, "word_labels")
+    assert finding.severity == "warning"
+    assert f"{words[0]} = {values[0]:g}" in finding.text
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["100", "10", "1", "0"],
+        ["0.5", "0.25", "1", "0"],
+        ["-1", "0", "2", "1"],
+        ["1e-3", "2.", "+1"],
+    ],
+)
+def test_numbers_stay_what_they_are(parse, codes, labels):
+    parsed = parse({"x": rows(labels)})
+
+    assert parsed.qrels["label"].tolist() == [float(label) for label in labels]
+    assert "word_labels" not in codes(parsed)
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=9))
+def test_no_number_is_floored_or_rounded(labels):
+    parsed = read([Source("x", rows([repr(label) for label in labels]).encode())])
+
+    assert parsed.qrels["label"].tolist() == labels
+
+
+def test_unknown_words_are_refused_with_file_line_reason_and_remedy(parse, found):
+    parsed = parse({"x.csv": rows(["Exact", "Partial", "Quelque", "Exact", "Irrelevant"])})
+
+    finding = found(parsed, "bad_label")
+    assert (finding.file, finding.line, finding.examples) == ("x.csv", 4, ("a | text 2 | Quelque",))
+    assert "neither a number nor a known word" in finding.text
+    assert finding.remedy
+    assert len(parsed.qrels) == 4
+
+
+@pytest.mark.parametrize("word", ["good", "bad", "E", "yes", "relevant", "0,5", "1_000", "0x1"])
+def test_a_stray_word_among_numbers_is_no_grade(parse, found, word):
+    parsed = parse({"x": rows(["1", "0", "2", f'"{word}"'])})
+
+    assert found(parsed, "bad_label").line == 5
+
+
+@pytest.mark.parametrize("bad", ["nan", "NaN", "inf", "-inf", "1e999"])
+def test_labels_that_are_not_finite_are_refused(parse, found, bad):
+    parsed = parse({"x": rows(["1", bad, "0"])})
+
+    assert found(parsed, "bad_label").line == 3
+
+
+def test_an_empty_label_is_refused_by_line(parse, found):
+    assert found(parse({"x": rows(["1", "", " ", "0", "1"])}), "no_label").params["lines"] == "3, 4"
+
+
+def test_an_empty_label_beside_a_score_is_a_candidate_that_nobody_judged(parse, found):
+    text = "query,document,label,bm25\na,b,1,9\na,c,,8\na,d,0,7\n"
+
+    parsed = parse({"x": text})
+
+    assert len(parsed.candidates) == 3
+    assert len(parsed.qrels) == 2
+    assert found(parsed, "unlabelled_rows").severity == "note"
+
+
+def test_many_refused_lines_are_counted_and_the_first_twenty_named(parse, found):
+    parsed = parse({"x": rows(["1", "?"] * 30 + ["1"])})
+
+    finding = found(parsed, "bad_label")
+    assert finding.count == 30
+    assert finding.params["lines"].count(",") == 19
+    assert finding.params["lines"].endswith("41 …")

@@ -1,0 +1,356 @@
+"""`load`: from files to a data set, on real data and on every trap met in real files."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rankdash.errors import DataError, FormatError
+from rankdash.loading import load
+from rankdash.metrics import Conventions, evaluate, judge, parse_measure
+from rankdash.readers import Source, sources_from_path
+
+DATA = Path(__file__).parents[1].parent / "shared" / "data"
+needs_data = pytest.mark.skipif(
+    not DATA.is_dir(), reason=f"the labelled sets are not beside the project, in {DATA}"
+)
+
+
+def loaded(contents: dict[str, str | bytes], **options: object):
+    return load(
+        [
+            Source(name, data.encode() if isinstance(data, str) else data)
+            for name, data in contents.items()
+        ],
+        **options,
+    )
+
+
+def codes(report) -> set[str]:
+    return {finding.code for finding in report.findings}
+
+
+def finding(report, code: str):
+    (found,) = [finding for finding in report.findings if finding.code == code]
+    return found
+
+
+def runs_of(queries: int, documents: int = 10, prefix: str = "") -> str:
+    """A run in which document i of each query has rank i."""
+    return "".join(
+        f"{prefix}{q} Q0 d{q}-{i} {i} {documents - i}.5 x\n"
+        for q in range(1, queries + 1)
+        for i in range(1, documents + 1)
+    )
+
+
+def qrels_of(queries: int, label_of: dict[int, object], prefix: str = "") -> str:
+    """Labels of document i of each query."""
+    return "".join(
+        f"{prefix}{q} 0 d{q}-{i} {label}\n"
+        for q in range(1, queries + 1)
+        for i, label in label_of.items()
+    )
+
+
+@needs_data
+def test_medquad_loads_from_its_folder():
+    result = load(sources_from_path(DATA / "medquad"))
+    data, report = result.dataset, result.report
+
+    assert (data.name, data.first_stage) == ("medquad", "given")
+    assert (len(data.queries), len(data.documents), len(data.qrels)) == (60, 2523, 377)
+    assert data.segments == ["type", "focus_category"]
+    assert data.queries["type"].iloc[2] == "DIAGNOSIS; PREVENTION; TREATMENT"
+    assert data.candidates.documents_of("1")[0][0] == "GHR_0000738_Sec1"
+    assert [(run.name, run.reranker) for run in result.runs] == [("rerank_minilm", "precomputed")]
+    assert report.errors == report.warnings == ()
+    assert sorted(f.file for f in report.notes if f.code == "paper") == [
+        "LICENSE-CC-BY-4.0.txt",
+        "NOTICE.md",
+    ]
+    assert [(bar.low, bar.count) for bar in report.label_histogram] == [
+        (0, 161),
+        (1, 111),
+        (2, 55),
+        (3, 50),
+    ]
+
+
+@needs_data
+def test_medquads_first_stage_has_its_published_ndcg():
+    data = load(sources_from_path(DATA / "medquad")).dataset
+    conventions = Conventions.trec_eval()
+
+    evaluation = evaluate(
+        judge(data.candidates, data.qrels, conventions), [parse_measure("ndcg@10")], conventions
+    )
+
+    assert evaluation.mean("ndcg@10") == pytest.approx(0.312, abs=0.0005)
+
+
+@needs_data
+def test_cmrc_loads_from_its_folder():
+    result = load(sources_from_path(DATA / "cmrc_zh"))
+
+    assert (len(result.dataset.queries), len(result.dataset.documents)) == (200, 6562)
+    assert [run.name for run in result.runs] == ["rerank_bm25_title", "rerank_minilm"]
+    assert result.report.rankings[0].queries == 200
+    assert result.report.errors == ()
+
+
+@needs_data
+def test_the_same_folder_read_twice_is_the_same_data_set_and_the_same_runs():
+    first, second = (load(sources_from_path(DATA / "medquad")) for _ in range(2))
+
+    assert first.dataset.id == second.dataset.id
+    assert [run.id for run in first.runs] == [run.id for run in second.runs]
+
+
+def test_trap_labels_whose_1_means_best():
+    labels = {1: 1, 2: 1, 3: 2, 5: 3, 8: 4, 10: 4}
+
+    report = loaded({"q": qrels_of(8, labels), "run": runs_of(8)}).report
+
+    assert "1 seems to be the best grade" in finding(report, "label_direction").text
+    assert finding(report, "label_direction").severity == "warning"
+    turned = {rank: 5 - label for rank, label in labels.items()}
+    assert "label_direction" not in codes(
+        loaded({"q": qrels_of(8, turned), "run": runs_of(8)}).report
+    )
+
+
+def test_trap_grades_from_1_to_4_make_everything_relevant():
+    report = loaded({"q": qrels_of(8, {1: 4, 5: 2, 9: 1}), "run": runs_of(8)}).report
+
+    assert "every labelled document counts as relevant" in finding(report, "all_relevant").text
+
+
+def test_trap_one_negative_label_a_query():
+    result = loaded({"q": qrels_of(3, {1: 2, 2: -1, 3: 0}), "run": runs_of(3)})
+
+    assert result.dataset.qrels["label"].min() == -1.0
+    assert finding(result.report, "negative_labels").count == 3
+
+
+def test_trap_topic_numbers_that_match_nothing():
+    with pytest.raises(DataError) as refused:
+        loaded({"qrels": qrels_of(3, {1: 1}, prefix="q"), "run": runs_of(3)})
+
+    message = str(refused.value)
+    assert "None of the 3 queries of the ranking first stage has a label" in message
+    assert "'1'" in message
+    assert "'q1'" in message
+    assert "before the number" in refused.value.remedy
+
+
+def test_trap_topic_numbers_that_match_the_wrong_query():
+    shifted = "".join(f"{q + 1} 0 d{q}-1 1\n" for q in range(1, 6))
+
+    report = loaded({"qrels": shifted, "run": runs_of(6)}).report
+
+    assert "may be shifted" in finding(report, "pairs_match_nothing").remedy
+
+
+def test_trap_70_percent_of_the_scores_tied():
+    rows = [f"1 Q0 d{i:02} {i} {1.0 if i > 3 else 9 - i} x" for i in range(1, 11)]
+
+    result = loaded({"q": "1 0 d01 1\n", "run": "\n".join(rows)})
+
+    ties = finding(result.report, "ties")
+    assert (ties.severity, ties.params["rows"], ties.params["all"]) == ("warning", 7, 10)
+    assert result.dataset.candidates.documents_of("1")[0][:4] == ["d01", "d02", "d03", "d10"]
+
+
+def test_trap_a_pair_labelled_twice_with_different_grades():
+    qrels = "1 0 d1-1 1\n1 0 d1-1 3\n"
+
+    assert loaded({"q": qrels, "run": runs_of(1)}).dataset.qrels["label"].tolist() == [3.0]
+    lowest = loaded({"q": qrels, "run": runs_of(1)}, conflict="lowest")
+    assert lowest.dataset.qrels["label"].tolist() == [1.0]
+    assert finding(lowest.report, "conflicting_labels").params["rule"] == "lowest"
+    with pytest.raises(DataError, match="different labels"):
+        loaded({"q": qrels, "run": runs_of(1)}, conflict="refuse")
+
+
+def test_trap_queries_with_no_relevant_document():
+    qrels = qrels_of(2, {1: 1}) + "3 0 d3-1 0\n3 0 d3-2 -1\n"
+
+    report = loaded({"q": qrels, "run": runs_of(3)}).report
+
+    found = finding(report, "no_relevant")
+    assert (found.count, found.examples) == (1, ("3",))
+
+
+def test_trap_runs_lacking_judged_queries_and_holding_unjudged_ones():
+    result = loaded({"q": qrels_of(5, {1: 1}), "run": runs_of(7).replace("\n3 ", "\nx3 ")})
+
+    report = result.report
+    assert finding(report, "labelled_not_ranked").params["labelled_example"] == "3"
+    assert finding(report, "ranked_not_labelled").count == 3
+    assert finding(report, "queries_without_candidates").examples == ("3",)
+    assert report.candidates_per_query.low == 0
+    assert len(result.dataset.queries) == 8
+
+
+def test_trap_lists_shorter_than_k():
+    report = loaded({"q": qrels_of(2, {1: 1, 2: 0}), "run": runs_of(2, documents=3)}).report
+
+    assert report.judged_at_10 == pytest.approx(2 / 3)
+    assert report.candidates_per_query.high == 3
+
+
+def test_trap_lists_stored_worst_first():
+    lines = runs_of(1).splitlines()
+
+    result = loaded({"q": "1 0 d1-1 1\n", "run": "\n".join(reversed(lines))})
+
+    assert result.dataset.candidates.documents_of("1")[0][0] == "d1-1"
+
+
+def test_trap_tab_separated_files_named_csv():
+    result = loaded({"set.csv": "query\tdocument\tlabel\na, b\tc, d\t1\n"})
+
+    assert result.dataset.queries["text"].tolist() == ["a, b"]
+    assert result.dataset.name == "set"
+
+
+@pytest.mark.parametrize(
+    ("words", "values"),
+    [
+        (["Exact", "Partial", "Irrelevant"], [2, 1, 0]),
+        (["E", "S", "C", "I"], [3, 2, 1, 0]),
+        (["4-Excellent", "2-Related"], [4, 2]),
+        (["100", "10", "1", "0"], [100, 10, 1, 0]),
+    ],
+)
+def test_trap_labels_as_words_or_as_powers_of_ten(words, values):
+    rows = "".join(f"query,text {i},{word}\n" for i, word in enumerate(words))
+
+    result = loaded({"x": "query,document,label\n" + rows})
+
+    assert result.dataset.qrels["label"].tolist() == values
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "query_id,doc_id,label\n007,0012,1\n7,12,0\n",
+        '[{"query_id": "007", "doc_id": "0012", "label": 1}, '
+        '{"query_id": 7, "doc_id": 12, "label": 0}]',
+        "007 0 0012 1\n7 0 12 0\n",
+    ],
+)
+def test_trap_ids_that_are_digits_stay_strings(content):
+    data = loaded({"x": content}).dataset
+
+    assert data.queries["query_id"].tolist() == ["007", "7"]
+    assert data.documents["doc_id"].tolist() == ["0012", "12"]
+
+
+def test_trap_commas_quotes_and_line_breaks_inside_csv_fields():
+    text = 'query,document,label\n"a, ""b""\nc","d\r\n,e",1\n'
+
+    data = loaded({"x": text}).dataset
+
+    assert data.queries["text"].tolist() == ['a, "b"\nc']
+    assert data.documents["text"].tolist() == ["d\r\n,e"]
+
+
+def test_trap_a_byte_order_mark():
+    data = loaded({"x": b"\xef\xbb\xbfquery,document,label\na,b,1\n"}).dataset
+
+    assert data.queries["text"].tolist() == ["a"]
+
+
+@pytest.mark.parametrize("encoding", ["gbk", "gb18030"])
+def test_trap_chinese_in_gbk_and_gb18030(encoding):
+    text = "查询,文档,相关性\n怎么退货,把商品寄回来,1\n怎么退货,营业时间是九点,0\n"
+
+    data = loaded({"x": text.encode(encoding)}).dataset
+
+    assert data.queries["text"].tolist() == ["怎么退货"]
+
+
+def test_trap_half_a_label_is_not_floored():
+    result = loaded({"x": "query,document,label\na,b,0.5\na,c,0\n"})
+
+    assert result.dataset.qrels["label"].tolist() == [0.5, 0.0]
+    assert "none_relevant" in codes(result.report)
+    assert finding(result.report, "fractional_labels").count == 1
+
+
+def test_a_missing_first_stage_is_made_by_bm25_over_each_querys_own_documents():
+    rows = (
+        "query,document,label\n"
+        "return a gift,We are open on sunday,0\n"
+        "return a gift,How to return a gift you got,2\n"
+        "opening hours,We are open on sunday,1\n"
+    )
+
+    result = loaded({"x": rows})
+
+    assert result.dataset.first_stage == "bm25"
+    assert result.dataset.candidates.documents_of("q1")[0] == ["d2", "d1"]
+    assert result.dataset.candidates.documents_of("q2")[0] == ["d1"]
+    assert "BM25" in finding(result.report, "made_first_stage").text
+
+
+def test_without_rows_bm25_orders_the_labelled_documents():
+    corpus = (
+        '{"_id": "a", "title": "Gift", "text": "return"}\n{"_id": "b", "title": "", "text": "x"}'
+    )
+    queries = '{"_id": "1", "text": "gift"}'
+
+    result = loaded({"c": corpus, "q": queries, "qrels": "1\tb\t1\n1\ta\t0\n"})
+
+    assert result.dataset.candidates.documents_of("1")[0] == ["a", "b"]
+    assert "labelled documents" in finding(result.report, "made_first_stage").text
+
+
+def test_with_neither_order_nor_texts_the_order_of_the_file_is_taken_and_told():
+    result = loaded({"x": "query_id,doc_id,label\n1,d3,1\n1,d1,0\n1,d2,0\n"})
+
+    assert result.dataset.first_stage == "given"
+    assert result.dataset.candidates.documents_of("1")[0] == ["d3", "d1", "d2"]
+    assert finding(result.report, "order_of_the_file").severity == "warning"
+
+
+def test_rankings_only():
+    files = {"q": qrels_of(2, {1: 1}), "a.trec": runs_of(2), "b.trec": runs_of(2)}
+
+    result = loaded(files, name="mine")
+
+    assert result.dataset.name == "mine"
+    assert [run.name for run in result.runs] == ["b"]
+    assert result.runs[0].dataset_id == result.dataset.id
+    assert "no_texts" in codes(result.report)
+
+
+def test_files_without_labels_are_refused():
+    with pytest.raises(DataError, match=r"There are no labels\. Add the file"):
+        loaded({"run": runs_of(2)})
+
+
+def test_a_precomputed_ranking_of_other_documents_is_refused_by_name():
+    files = {"q": qrels_of(2, {1: 1}), "initial": runs_of(2), "other": runs_of(2).replace("d", "D")}
+
+    with pytest.raises(DataError, match="documents of the ranking other") as refused:
+        loaded(files)
+    assert "upper and lower case" in refused.value.remedy
+
+
+def test_one_broken_file_among_good_ones_keeps_nothing():
+    with pytest.raises(FormatError) as refused:
+        loaded({"q": qrels_of(2, {1: 1}), "run": runs_of(2), "docs": '{"_id": "d1-1", "text": "x'})
+    assert refused.value.file == "docs"
+
+
+def test_scores_are_kept_to_the_last_digit():
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=50)
+    run = "".join(f"1 Q0 d{i} 1 {score!r} x\n" for i, score in enumerate(scores.tolist()))
+
+    data = loaded({"q": "1 0 d1 1\n", "run": run}).dataset
+
+    assert data.candidates.scores.tolist() == sorted(scores.tolist(), reverse=True)
