@@ -64,12 +64,9 @@ def _report(name: str, report: CheckReport) -> Iterator[str]:
             ),
         ]
     )
-    for title, findings in (
-        ("errors", report.errors),
-        ("warnings", report.warnings),
-        ("notes", report.notes),
-    ):
-        yield from _section(title, findings)
+    yield from _section("error", report.errors)
+    yield from _section("warning", report.warnings)
+    yield from _section("note", report.notes)
 
 
 def _histogram(report: CheckReport) -> str:
@@ -89,9 +86,9 @@ def _histogram(report: CheckReport) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _section(title: str, findings: Sequence[Finding]) -> Iterator[str]:
+def _section(severity: str, findings: Sequence[Finding]) -> Iterator[str]:
     if findings:
-        yield f"\n{len(findings)} {title}\n"
+        yield f"\n{len(findings)} {severity}{'s' if len(findings) > 1 else ''}\n"
         yield from (f"- {finding_line(finding)}\n" for finding in findings)
 
 

@@ -12,6 +12,9 @@ import numpy.typing as npt
 from rankdash.errors import DataError
 from rankdash.ranking import Ranking
 
+# What trec_eval splits a line at; an ideographic space may stand in an id.
+_BLANKS = frozenset(" \t\n\r\v\f")
+
 
 def write_run(ranking: Ranking, path: Path, tag: str) -> None:
     """Write `query Q0 document rank score tag` lines, best first, replacing what is there.
@@ -63,7 +66,7 @@ def _lines(ranking: Ranking, tag: str) -> Iterator[str]:
 
 def _refuse_spaces(ids: npt.NDArray[np.object_], kind: str) -> None:
     for name in ids:
-        if not name or any(character.isspace() for character in name):
+        if not name or not _BLANKS.isdisjoint(name):
             raise DataError(
                 "The id of {kind} {name!r} cannot stand in a TREC run, which separates its fields "
                 "by blanks.",

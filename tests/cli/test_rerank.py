@@ -1,0 +1,174 @@
+"""`rerank`: a run that evaluates to the same order, and nothing half-written."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rankdash.errors import ScoringError, UnavailableError
+from rankdash.rerankers import Corpus, Request, Scored
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Two queries with three documents each; the relevant one is last in the first stage."""
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    rows = [
+        ("q1", "return a gift", "d1", "opening hours", 0, 3.0),
+        ("q1", "return a gift", "d2", "parking", 0, 2.0),
+        ("q1", "return a gift", "d3", "how to return a gift", 1, 1.0),
+        ("q2", "pay by card", "d4", "our history", 0, 3.0),
+        ("q2", "pay by card", "d5", "jobs", 0, 2.0),
+        ("q2", "pay by card", "d6", "you can pay by card", 1, 1.0),
+    ]
+    names = ("query_id", "query", "doc_id", "document", "label", "first_stage_score")
+    (folder / "rows.jsonl").write_text(
+        "".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows)
+    )
+    return folder
+
+
+class Stub:
+    """Prefers longer documents, and fails where it is told to."""
+
+    name = "stub"
+    settings: Mapping[str, str] = {}
+
+    def __init__(self, failing: Sequence[str]) -> None:
+        self.failing = failing
+
+    def prepare(self, corpus: Corpus) -> None:
+        if "load" in self.failing:
+            raise UnavailableError("No model.", remedy="Get one.")
+
+    def score(self, requests: Sequence[Request]) -> list[Scored]:
+        for request in requests:
+            if request.query_id in self.failing:
+                raise ScoringError("The server said {code}.", code=503)
+        return [
+            Scored(np.array([float(len(text)) for text in request.documents]))
+            for request in requests
+        ]
+
+
+@pytest.fixture
+def stub(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    def use(*failing: str) -> None:
+        monkeypatch.setattr("rankdash.cli.rerank.create", lambda name, settings: Stub(failing))
+
+    return use
+
+
+def lists(path: Path) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for line in path.read_text().splitlines():
+        query, _, doc, rank, _, _ = line.split()
+        found.setdefault(query, []).append(doc)
+        assert int(rank) == len(found[query])
+    return found
+
+
+def test_the_run_evaluates_to_the_order_of_the_reranker(run: Callable, data: Path, tmp_path: Path):
+    out = tmp_path / "bm25.trec"
+    done = run("rerank", "--data", data, "--reranker", "bm25", "--set", "k1=1.2", "--out", out)
+    assert done.code == 0
+    assert done.out == ""
+    assert "2 queries reranked, 0 failed" in done.err
+    assert [docs[0] for docs in lists(out).values()] == ["d3", "d6"]
+    scores = [float(line.split()[4]) for line in out.read_text().splitlines()]
+    assert scores[0] > scores[1] > scores[2]
+    outcome = run(
+        "evaluate", "--qrels", data / "rows.jsonl", "--run", out, "--metrics", "p@1",
+        "--format", "json",
+    )  # fmt: skip
+    assert outcome.json["systems"]["bm25"]["mean"] == {"p@1": 1.0}
+
+
+def test_candidates_below_the_depth_keep_their_order(
+    run: Callable, data: Path, tmp_path: Path, stub: Callable[..., None]
+):
+    stub()
+    out = tmp_path / "a.trec"
+    run("rerank", "--data", data, "--reranker", "bm25", "--depth", "2", "--out", out)
+    assert lists(out) == {"q1": ["d1", "d2", "d3"], "q2": ["d4", "d5", "d6"]}
+
+
+def test_a_failed_query_is_named_and_left_out_of_the_file(
+    run: Callable, data: Path, tmp_path: Path, stub: Callable[..., None]
+):
+    stub("q1")
+    out = tmp_path / "a.trec"
+    outcome = run("rerank", "--data", data, "--reranker", "bm25", "--out", out)
+    assert outcome.code == 1
+    assert "failed: query q1: The server said 503." in outcome.err
+    assert list(lists(out)) == ["q2"]
+
+
+@pytest.mark.parametrize(
+    ("failing", "said"), [(("q1", "q2"), "The server said 503"), (("load",), "No model. Get one.")]
+)
+def test_where_nothing_was_reranked_what_was_there_stays(
+    run: Callable,
+    data: Path,
+    tmp_path: Path,
+    stub: Callable[..., None],
+    failing: tuple[str, ...],
+    said: str,
+):
+    stub(*failing)
+    out = tmp_path / "a.trec"
+    out.write_text("before")
+    outcome = run("rerank", "--data", data, "--reranker", "bm25", "--out", out)
+    assert outcome.code == 2
+    assert said in outcome.err
+    assert out.read_text() == "before"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.trec", "shop"]
+
+
+def test_the_first_stage_can_be_named(
+    run: Callable, data: Path, tmp_path: Path, stub: Callable[..., None]
+):
+    stub()
+    (data / "other.trec").write_text(
+        "q1 Q0 d2 1 9.0 x\nq1 Q0 d1 2 8.0 x\nq2 Q0 d5 1 9.0 x\nq2 Q0 d4 2 8.0 x\n"
+    )
+    out = tmp_path / "a.trec"
+    run(
+        "rerank", "--data", data, "--reranker", "bm25", "--depth", "1", "--first-stage", "other",
+        "--out", out,
+    )  # fmt: skip
+    assert lists(out) == {"q1": ["d2", "d1"], "q2": ["d5", "d4"]}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--reranker", "bm52"), "'bm25'"),
+        (("--reranker", "bm25", "--set", "k=1"), "'k1'"),
+        (("--reranker", "bm25", "--set", "k1"), "key=value"),
+        (("--reranker", "bm25", "--set", "k1=high"), "must be a number"),
+        (("--reranker", "bm25", "--depth", "0"), "at least 1"),
+        (("--reranker", "bm25", "--first-stage", "nobody"), "'nobody'"),
+    ],
+)
+def test_a_wrong_wish_is_refused_before_any_work(
+    run: Callable, data: Path, tmp_path: Path, options: tuple[str, ...], said: str
+):
+    out = tmp_path / "a.trec"
+    outcome = run("rerank", "--data", data, "--out", out, *options)
+    assert outcome.code == 2
+    assert said in outcome.err
+    assert not out.exists()
+
+
+def test_a_folder_that_is_not_there_is_refused_before_any_work(
+    run: Callable, data: Path, tmp_path: Path
+):
+    outcome = run(
+        "rerank", "--data", data, "--reranker", "bm25", "--out", tmp_path / "no" / "a.trec"
+    )
+    assert outcome.code == 2
+    assert "There is no folder" in outcome.err
