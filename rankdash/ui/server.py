@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -60,7 +61,9 @@ async def lifespan(app: Any) -> AsyncIterator[dict[str, Any] | None]:
     except RankdashError as error:
         # The pages meet the same error and say it; a server that will not start says nothing.
         _log.error("%s", error)
-    # After every rerun Streamlit forces a collection; what was imported by now need not be walked.
+    # After every rerun Streamlit forces a collection; what is imported by now need not be walked.
+    for module in ("check_view", "comparison", "query_detail", "run_form"):
+        importlib.import_module(f"rankdash.ui.{module}")
     gc.collect()
     gc.freeze()
     try:

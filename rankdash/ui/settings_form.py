@@ -36,9 +36,12 @@ def _widget(kind: str, spec: SettingSpec) -> str | int | float | bool:
         )
         return str(chosen)
     if spec.type is str:
-        return st.text_input(
-            label, str(spec.default), help=help_text, key=key, persist_state="session"
-        ).strip()
+        # Not stripped: a prompt may end in a blank; the schema strips what must not.
+        return str(
+            st.text_input(
+                label, str(spec.default), help=help_text, key=key, persist_state="session"
+            )
+        )
     whole = spec.type is int
     value = st.number_input(
         label,
