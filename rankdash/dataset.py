@@ -95,7 +95,7 @@ class Dataset:
                 if values.dtype == np.float64:
                     yield values.to_numpy().tobytes()
                 else:
-                    text = ["" if value is None else value for value in _objects(values)]
+                    text = values.astype("str").fillna("").to_list()
                     yield np.array([len(value) for value in text], dtype=np.int64).tobytes()
                     yield np.array(values.isna()).tobytes()
                     yield "".join(text).encode("utf-8", "surrogatepass")
@@ -117,10 +117,6 @@ class Dataset:
 
     def __repr__(self) -> str:
         return f"Dataset({self.name!r}, {len(self._queries)} queries, id={self.id})"
-
-
-def _objects(values: pd.Series[str]) -> list[str | None]:
-    return [None if pd.isna(value) else str(value) for value in values]
 
 
 def _table(
