@@ -1,0 +1,260 @@
+"""Which kinds of queries gain and which lose: a difference with its interval for each segment."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from rankdash.analysis.compare import TIE_BAND, direction
+from rankdash.analysis.resampling import SEED, bca_interval, bootstrap_means, sign_flip_p
+from rankdash.analysis.significance import LEVEL, Correction, corrected
+from rankdash.analysis.verdict import FEWEST_QUERIES
+from rankdash.dataset import Dataset
+from rankdash.metrics import Evaluation
+
+Texts = npt.NDArray[np.object_]
+
+SMALL = 10
+"""Segments with fewer paired queries are marked: their interval is a rough guess."""
+
+RESAMPLES = 2_000
+"""Draws for each segment. Enough for two digits of an interval and p down to 0.0005; the overall
+comparison, which a decision rests on, draws more."""
+
+UNKNOWN = "unknown"
+_MOST_VALUES = 30
+OTHER = "other"
+
+
+@dataclass(frozen=True)
+class DerivedSegment:
+    """A segment that rankdash works out itself.
+
+    note: what to keep in mind when reading it; "" where there is nothing.
+    values: every value it can have, in the order in which a chart shows them.
+    """
+
+    name: str
+    title: str
+    meaning: str
+    values: tuple[str, ...]
+    note: str = ""
+
+
+_LANGUAGES = ("Chinese or Japanese", "mixed", "other script", UNKNOWN)
+_WORDS = ("1–3 words", "4–8 words", "9 words or more")
+_CHARACTERS = ("1–6 characters", "7–15 characters", "16 characters or more")
+_RELEVANT = ("none relevant", "1 relevant", "2–3 relevant", "4–9 relevant", "10 or more relevant")
+_DIFFICULTY = ("hard", "medium", "easy")
+
+DERIVED_SEGMENTS = (
+    DerivedSegment(
+        "language",
+        "Script of the query",
+        "By the share of Chinese or Japanese characters among its letters: half or more, some, or "
+        "none.",
+        _LANGUAGES,
+    ),
+    DerivedSegment(
+        "query_length",
+        "Length of the query",
+        "In words, or in characters where a query has Chinese or Japanese ones.",
+        (*_WORDS, *_CHARACTERS, UNKNOWN),
+    ),
+    DerivedSegment(
+        "relevant_documents",
+        "Relevant documents",
+        "How many documents of the query are labelled relevant, found or not.",
+        _RELEVANT,
+    ),
+    DerivedSegment(
+        "difficulty",
+        "First-stage difficulty",
+        "By the baseline's own value: its lowest third of the queries, the middle, the highest. "
+        "Queries with equal values stay together, so the thirds can be uneven.",
+        _DIFFICULTY,
+        note="Regression to the mean: queries picked because the baseline did badly gain on "
+        "average by chance alone, and those it did well on lose. Compare challengers within a "
+        "third rather than thirds with each other.",
+    ),
+)
+"""The segments of `derive`, in its order."""
+
+_CJK = re.compile(
+    r"[\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    r"\U00020000-\U000323af]"
+)
+_WORD = re.compile(r"\w+(?:['’-]\w+)*")
+
+
+def derive(dataset: Dataset, baseline: Evaluation, spec: str) -> pd.DataFrame:
+    """One row per query of the data set: query_id and a column for each of `DERIVED_SEGMENTS`.
+
+    baseline: of the system whose value of `spec` says how difficult a query is. A difficulty is
+    missing where the baseline has no value.
+
+    Raises SpecError where `spec` was not evaluated.
+    """
+    texts = dataset.query_text()
+    shares = [cjk_share(text) for text in texts]
+    values = pd.Series(baseline.column(spec), index=baseline.query_ids).reindex(texts.index)
+    labels = dataset.qrels
+    relevant = labels.loc[labels["label"] >= baseline.conventions.threshold, "query_id"]
+    counts = relevant.value_counts().reindex(texts.index, fill_value=0).to_numpy()
+    return pd.DataFrame(
+        {
+            "query_id": texts.index.to_numpy(dtype=object),
+            "language": [_language(share) for share in shares],
+            "query_length": [
+                _length(text, share) for text, share in zip(texts, shares, strict=True)
+            ],
+            "relevant_documents": _bucket(counts, (0, 1, 3, 9), _RELEVANT),
+            "difficulty": _thirds(values.to_numpy()),
+        }
+    )
+
+
+def cjk_share(text: str) -> float:
+    """The share of Chinese and Japanese characters among the letters; NaN without letters."""
+    cjk = len(_CJK.findall(text))
+    letters = sum(map(str.isalpha, text))
+    # The iteration mark and the zero of Chinese numerals are CJK without being letters.
+    return cjk / max(letters, cjk) if letters or cjk else math.nan
+
+
+def _language(share: float) -> str:
+    if math.isnan(share):
+        return UNKNOWN
+    return _LANGUAGES[0] if share >= 0.5 else _LANGUAGES[1 if share > 0 else 2]
+
+
+def _length(text: str, share: float) -> str:
+    if not text.strip():
+        return UNKNOWN
+    if share > 0:
+        characters = sum(1 for character in text if character.isalnum())
+        return _CHARACTERS[int(np.searchsorted((6, 15), characters))]
+    return _WORDS[int(np.searchsorted((3, 8), len(_WORD.findall(text))))]
+
+
+def _bucket(
+    counts: npt.NDArray[np.integer[Any]], edges: tuple[int, ...], names: tuple[str, ...]
+) -> Texts:
+    return np.array(names, dtype=object)[np.searchsorted(edges, counts)]
+
+
+def _thirds(values: npt.NDArray[np.floating[Any]]) -> Texts:
+    """(Q,) hard, medium or easy by rank among the values that exist; equal values together."""
+    ranks = pd.Series(values).rank(pct=True, method="average").to_numpy()
+    place = np.searchsorted((1 / 3 + 1e-9, 2 / 3 + 1e-9), ranks)
+    named = np.array([*_DIFFICULTY], dtype=object)[np.minimum(place, 2)]
+    named[np.isnan(values)] = None
+    return named
+
+
+def by_segment(
+    pairs: pd.DataFrame,
+    segment: pd.Series[str],
+    *,
+    tie_band: float = TIE_BAND,
+    level: float = LEVEL,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+    correction: Correction = "holm",
+) -> pd.DataFrame:
+    """The paired difference in each value of a segment, the largest segments first.
+
+    pairs: from `rankdash.analysis.compare.paired`. segment: value, indexed by query id; queries
+        without one form the segment `UNKNOWN`. Beyond the 30 largest values the rest is one
+        segment, `OTHER`.
+
+    Columns: segment; n (paired queries); left_out (queries of the segment without a difference);
+    before, after, delta (means); low, high (BCa interval of delta); p (sign flips) and p_corrected
+    over the segments of the table; helped, same, hurt; size: "enough", "small" (fewer than
+    `SMALL` queries) or "too_few" (fewer than `FEWEST_QUERIES`: low, high, p and p_corrected are
+    NaN; without any query so are the means).
+
+    Segments are looked at after the fact: an interval that excludes 0 in one of them is a reason
+    to look closer, and p_corrected says how surprising it is among so many.
+    """
+    values = segment.reindex(pairs["query_id"]).astype(object)
+    names = values.where(values.notna() & (values != ""), UNKNOWN).to_numpy(dtype=object)
+    names = _merge_rare(names)
+    rows = []
+    for name in pd.unique(names):
+        own = pairs[names == name]
+        known = own.dropna(subset="delta")
+        rows.append(
+            {
+                "segment": name,
+                "n": len(known),
+                "left_out": len(own) - len(known),
+                **_change(known, level, resamples, seed),
+                **_tally(known["delta"].to_numpy(), tie_band),
+                "size": _size(len(known)),
+            }
+        )
+    frame = pd.DataFrame(rows, columns=list(_COLUMNS)).sort_values(
+        "n", ascending=False, kind="stable", ignore_index=True
+    )
+    frame["p_corrected"] = corrected(frame["p"].to_numpy(dtype=np.float64).tolist(), correction)
+    return frame
+
+
+_COLUMNS = (
+    "segment",
+    "n",
+    "left_out",
+    "before",
+    "after",
+    "delta",
+    "low",
+    "high",
+    "p",
+    "p_corrected",
+    "helped",
+    "same",
+    "hurt",
+    "size",
+)
+
+
+def _merge_rare(names: Texts) -> Texts:
+    counts = pd.Series(names, dtype=object).value_counts()
+    if len(counts) <= _MOST_VALUES:
+        return names
+    kept = set(counts.index[: _MOST_VALUES - 1])
+    return np.array([name if name in kept else OTHER for name in names], dtype=object)
+
+
+def _change(known: pd.DataFrame, level: float, resamples: int, seed: int) -> dict[str, float]:
+    found = {column: float(known[column].mean()) for column in ("before", "after", "delta")}
+    deltas = known[["delta"]].to_numpy(dtype=np.float64)
+    low, high, p = math.nan, math.nan, math.nan
+    if len(known) >= FEWEST_QUERIES:
+        means = bootstrap_means(deltas, resamples=resamples, seed=seed)
+        lows, highs = bca_interval(deltas, means, level)
+        low, high = float(lows[0]), float(highs[0])
+        p = float(sign_flip_p(deltas, flips=resamples, seed=seed)[0])
+    return {**found, "low": low, "high": high, "p": p}
+
+
+def _tally(deltas: npt.NDArray[np.float64], tie_band: float) -> dict[str, int]:
+    sign = direction(deltas, tie_band)
+    return {
+        "helped": int((sign > 0).sum()),
+        "same": int((sign == 0).sum()),
+        "hurt": int((sign < 0).sum()),
+    }
+
+
+def _size(n: int) -> str:
+    if n < FEWEST_QUERIES:
+        return "too_few"
+    return "small" if n < SMALL else "enough"

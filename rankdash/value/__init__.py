@@ -1,0 +1,1 @@
+"""What quality is worth: targets to judge it by."""
