@@ -340,6 +340,14 @@ def test_a_precomputed_ranking_of_other_documents_is_refused_by_name():
     assert "upper and lower case" in refused.value.remedy
 
 
+def test_rows_without_ids_beside_a_ranking_of_ids_are_refused_with_what_is_missing():
+    rows = "query,document,label\nreturn a gift,bring it back,1\n"
+
+    with pytest.raises(DataError, match="None of the 3 queries") as refused:
+        loaded({"rows.csv": rows, "run": runs_of(3)})
+    assert "add columns query_id and doc_id" in refused.value.remedy
+
+
 def test_one_broken_file_among_good_ones_keeps_nothing():
     with pytest.raises(FormatError) as refused:
         loaded({"q": qrels_of(2, {1: 1}), "run": runs_of(2), "docs": '{"_id": "d1-1", "text": "x'})

@@ -20,6 +20,8 @@ from rankdash.ranking import Ranking
 FIRST_STAGE = "first stage"
 _JUDGED = "judged@10"
 _EXAMPLES = 5
+# What the readers call ids that they made from texts.
+_MADE_IDS = ("made_query_id", "made_doc_id")
 # From this share of rows in ties, an order says more about the tie rule than about the system.
 _MANY_TIES = 0.5
 
@@ -121,7 +123,10 @@ def check(
     """Look at a data set, at what its reader noticed and at the systems that came with it."""
     qrels = dataset.qrels
     systems = {FIRST_STAGE: dataset.candidates, **rankings}
-    noticed = [*findings, *_labels(dataset, systems), *_texts(dataset), *_queries(dataset)]
+    noticed = list(findings)
+    made_ids = any(finding.code in _MADE_IDS for finding in noticed)
+    noticed += _labels(dataset, systems, made_ids=made_ids)
+    noticed += [*_texts(dataset), *_queries(dataset)]
     order = {"error": 0, "warning": 1, "note": 2}
     checks = tuple(_ranking_check(name, ranking, qrels) for name, ranking in systems.items())
     noticed += [finding for found in checks for finding in _ties(found)]
@@ -154,7 +159,7 @@ def _chars(texts: pd.Series[str]) -> Spread | None:
     return Spread.of(lengths[lengths > 0])
 
 
-def _labels(dataset: Dataset, systems: Mapping[str, Ranking]) -> list[Finding]:
+def _labels(dataset: Dataset, systems: Mapping[str, Ranking], *, made_ids: bool) -> list[Finding]:
     qrels = dataset.qrels
     if not len(qrels):
         return [
@@ -169,7 +174,7 @@ def _labels(dataset: Dataset, systems: Mapping[str, Ranking]) -> list[Finding]:
     found = label_findings(qrels)
     for name, ranking in systems.items():
         if len(ranking):
-            found += match_labels(name, ranking, qrels)
+            found += match_labels(name, ranking, qrels, made_ids=made_ids)
     return found + direction(dataset.candidates, qrels)
 
 

@@ -54,7 +54,7 @@ def label_findings(qrels: pd.DataFrame) -> list[Finding]:
         return []
     findings = []
     low, high = float(labels.min()), float(labels.max())
-    if low == high and len(labels) > 1:
+    if low == high:
         findings.append(
             Finding(
                 "note",

@@ -37,6 +37,10 @@ _CHANGES: tuple[tuple[str, Callable[[str], str]], ...] = (
         lambda name: _PREFIX.sub("", name.strip()).lstrip("0"),
     ),
 )
+_MADE_IDS = (
+    "The rows have no ids, so ids were made that the ranking cannot know: add columns query_id and "
+    "doc_id to the rows."
+)
 _OTHER_DATA = "Check that the files belong to the same data set."
 
 
@@ -64,8 +68,12 @@ _DOCUMENTS = _Side(
 )
 
 
-def match_labels(name: str, ranking: Ranking, qrels: pd.DataFrame) -> list[Finding]:
+def match_labels(
+    name: str, ranking: Ranking, qrels: pd.DataFrame, *, made_ids: bool
+) -> list[Finding]:
     """Compare a ranking with the labels (query_id, doc_id).
+
+    made_ids: some ids were made from texts, since the rows came without.
 
     An error where no query, or no document, is in both: then no number could be computed. A
     warning where labelled queries are missing, or where queries and documents match but never
@@ -73,7 +81,7 @@ def match_labels(name: str, ranking: Ranking, qrels: pd.DataFrame) -> list[Findi
     """
     ranked, labelled = set(ranking.query_ids), set(qrels["query_id"])
     if not ranked & labelled:
-        return [_nothing(_QUERIES, name, ranked, labelled)]
+        return [_nothing(_QUERIES, name, ranked, labelled, made_ids=made_ids)]
     findings = []
     missing = labelled - ranked
     if missing:
@@ -92,7 +100,7 @@ def match_labels(name: str, ranking: Ranking, qrels: pd.DataFrame) -> list[Findi
         )
     documents, labelled_documents = set(ranking.doc_ids), set(qrels["doc_id"])
     if not documents & labelled_documents:
-        return [_nothing(_DOCUMENTS, name, documents, labelled_documents)]
+        return [_nothing(_DOCUMENTS, name, documents, labelled_documents, made_ids=made_ids)]
     if not _labelled_rows(ranking, qrels):
         findings.append(
             Finding(
@@ -107,8 +115,12 @@ def match_labels(name: str, ranking: Ranking, qrels: pd.DataFrame) -> list[Findi
     return findings
 
 
-def _nothing(side: _Side, name: str, ranked: set[str], labelled: set[str]) -> Finding:
+def _nothing(
+    side: _Side, name: str, ranked: set[str], labelled: set[str], *, made_ids: bool
+) -> Finding:
     change, pair = nearly(ranked, labelled)
+    if made_ids:
+        change = _MADE_IDS
     ranked_example, labelled_example = pair or (min(ranked), min(labelled))
     return Finding(
         "error",

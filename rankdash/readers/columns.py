@@ -84,7 +84,8 @@ class MappingNeeded(FormatError):  # noqa: N818 - it asks, and is mended by an a
         super().__init__(
             "No column is recognised as {missing}. The columns are: {columns}.",
             remedy="Say which column is which, or rename them: query (or query_id), document (or "
-            "doc_id), label, and score or rank.",
+            "doc_id), label, and score or rank. A file that holds only one side is loaded together "
+            "with the others of its data set.",
             file=file,
             missing=missing,
             columns=", ".join(self.columns[:20]),

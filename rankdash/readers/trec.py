@@ -29,7 +29,7 @@ from rankdash.readers.table import (
     refuse_long_fields,
     refuse_many_rows,
 )
-from rankdash.readers.values import numbers
+from rankdash.readers.values import is_grade_word, numbers
 
 _SAMPLE_CHARS = 1 << 16
 _SAMPLE_LINES = 200
@@ -168,7 +168,9 @@ def _is_run(cells: Sequence[str]) -> bool:
 
 
 def _is_qrels(cells: Sequence[str]) -> bool:
-    return len(cells) == 4 and bool(_ITERATION.fullmatch(cells[1])) and _is_number(cells[3])
+    if len(cells) != 4 or not _ITERATION.fullmatch(cells[1]):
+        return False
+    return _is_number(cells[3]) or is_grade_word(cells[3])
 
 
 def _is_plain(cells: Sequence[str]) -> bool:

@@ -121,5 +121,10 @@ def labels(texts: Texts) -> Labels:
     return Labels(values, words)
 
 
+def is_grade_word(text: str) -> bool:
+    """Whether some scale knows the word."""
+    return any(text.casefold() in scale for scale in WORD_SCALES)
+
+
 def _scale(words: set[str]) -> dict[str, float]:
     return max(WORD_SCALES, key=lambda scale: len(words & scale.keys()))

@@ -229,6 +229,10 @@ def test_random_labels_are_hardly_ever_suspected():
     assert suspected <= 2
 
 
+def test_a_single_label_is_one_grade_and_no_scale_that_starts_at_1():
+    assert codes(report_of(dataset([("q", "a", 1)], {"q": ["a"]}))) == {"one_grade"}
+
+
 def test_one_grade_says_nothing_of_a_direction():
     labels = [(f"q{q}", f"d{q}", 1.0) for q in range(10)]
 

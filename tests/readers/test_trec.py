@@ -34,6 +34,13 @@ def test_any_white_space_separates(parse, separator, line_end):
     assert parsed.qrels["label"].tolist() == [2.0, 0.0, -1.0]
 
 
+def test_qrels_with_words_as_labels(parse, found):
+    parsed = parse({"q": "q1 0 d1 relevant\nq1 0 d2 irrelevant\n"})
+
+    assert parsed.qrels["label"].tolist() == [1.0, 0.0]
+    assert found(parsed, "word_labels")
+
+
 def test_a_run_is_read_by_score_and_a_contradicting_rank_column_is_told(parse, found):
     run = "q1 Q0 d1 1 1.0 x\nq1 Q0 d2 2 5.0 x\nq2 Q0 d1 1 3.0 x\nq2 Q0 d2 2 3.0 x\n"
 
