@@ -1,20 +1,30 @@
 """Bootstrap and sign-flip distributions of means, for many columns in one pass.
 
-Every column is resampled with the same draws, so that columns can be compared and the random
-numbers are paid once. Both are matrix products over chunks of draws: memory stays bounded.
+A column is a metric of a system, or its difference from another system's; NaN marks a query that
+it has no value for, and such a query takes no part in it. The same random numbers serve every
+column they can, and both distributions are matrix products over chunks of them, so that memory
+stays bounded.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, pdtr
 
 FloatArray = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+_Weights = npt.NDArray[np.float32]
 
 RESAMPLES = 10_000
 SEED = 20_261_121
-_CHUNK_CELLS = 4_000_000
+POISSON_FROM = 1_000
+"""From so many queries on, a query's weights are drawn on their own: the number of queries in a
+resample then varies, which widens an interval by less than one part in a thousand."""
+
+_CHUNK_CELLS = 1_000_000
 
 
 def bootstrap_means(
@@ -22,23 +32,82 @@ def bootstrap_means(
 ) -> FloatArray:
     """Means over queries drawn with replacement.
 
-    values: (n, C), no NaN. Returns (resamples, C). Source: Efron, B. (1979), Bootstrap methods.
+    values: (n, C); NaN where a column lacks a query. Returns (resamples, C); NaN for a column
+    without any value. What a column gets depends on its own queries and not on the other columns,
+    as long as it has fewer than `POISSON_FROM`; the larger ones share one set of weights.
+
+    Sources: Efron, B. (1979), Bootstrap methods; with Poisson weights: Hanley & MacGibbon (2006).
     """
-    n = len(values)
-    rng = np.random.default_rng(seed)
+    known = ~np.isnan(values)
+    sizes = known.sum(axis=0)
     # Column means are subtracted first, so that single precision loses nothing that matters.
-    centre = values.mean(axis=0)
-    centred = (values - centre).astype(np.float32)
-    means = np.empty((resamples, values.shape[1]))
-    step = max(1, _CHUNK_CELLS // n)
-    for start in range(0, resamples, step):
-        rows = min(step, resamples - start)
-        draws = rng.integers(0, n, size=(rows, n), dtype=np.int32)
-        draws += np.arange(rows, dtype=np.int32)[:, None] * n
-        counts = np.bincount(draws.ravel(), minlength=rows * n).reshape(rows, n)
-        means[start : start + rows] = counts.astype(np.float32) @ centred / n
+    centre = _means(values, known)
+    centred = np.where(known, values - centre, 0.0).astype(np.float32)
+    means = np.full((resamples, values.shape[1]), np.nan)
+    large = np.flatnonzero(sizes >= POISSON_FROM)
+    if len(large):
+        groups = list(_by_queries(known, large))
+        order = np.concatenate([columns for _, columns in groups])
+        sets = np.stack([known[:, columns[0]] for _, columns in groups], axis=1)
+        of_column = np.repeat(np.arange(len(groups)), [len(columns) for _, columns in groups])
+        both = np.hstack([centred[:, order], sets.astype(np.float32)])
+        for rows, weights in _poisson_weights(len(values), resamples, seed):
+            sums = weights @ both
+            means[rows, order] = sums[:, : len(order)] / sums[:, len(order) + of_column]
+    for members, columns in _by_queries(
+        known, np.flatnonzero((sizes > 0) & (sizes < POISSON_FROM))
+    ):
+        own = centred[np.ix_(members, columns)]
+        for rows, weights in _multinomial_weights(len(members), resamples, seed):
+            means[rows, columns] = weights @ own / len(members)
     shifted: FloatArray = means + centre
     return shifted
+
+
+def _means(values: FloatArray, known: Flags) -> FloatArray:
+    """(C,) means over what is known; NaN where nothing is."""
+    sizes = known.sum(axis=0)
+    sums = np.where(known, values, 0.0).sum(axis=0)
+    return np.where(sizes > 0, sums / np.maximum(sizes, 1), np.nan)
+
+
+def _by_queries(
+    known: Flags, columns: npt.NDArray[np.intp]
+) -> Iterator[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
+    """(positions of queries, columns that have exactly these), for the columns given."""
+    sharing: dict[bytes, list[int]] = {}
+    for column in columns.tolist():
+        sharing.setdefault(known[:, column].tobytes(), []).append(column)
+    for alike in sharing.values():
+        yield np.flatnonzero(known[:, alike[0]]), np.array(alike, dtype=np.intp)
+
+
+def _chunks(n: int, resamples: int) -> Iterator[slice]:
+    step = max(1, _CHUNK_CELLS // n)
+    for start in range(0, resamples, step):
+        yield slice(start, min(start + step, resamples))
+
+
+def _multinomial_weights(n: int, resamples: int, seed: int) -> Iterator[tuple[slice, _Weights]]:
+    """How often each of n queries is drawn in n draws, a row for each resample."""
+    rng = np.random.default_rng(seed)
+    for chunk in _chunks(n, resamples):
+        rows = chunk.stop - chunk.start
+        draws = rng.integers(0, n, size=(rows, n))
+        draws += np.arange(rows)[:, None] * n
+        counts = np.bincount(draws.reshape(-1), minlength=rows * n)
+        yield chunk, counts.reshape(rows, n).astype(np.float32)
+
+
+def _poisson_weights(n: int, resamples: int, seed: int) -> Iterator[tuple[slice, _Weights]]:
+    """Independent Poisson(1) weights of n queries, a row for each resample, to 2^-16 exact."""
+    rng = np.random.default_rng(seed)
+    edges = np.round(pdtr(np.arange(12), 1.0) * 2**16)
+    weight_of = np.searchsorted(edges, np.arange(2**16), side="right").astype(np.float32)
+    for chunk in _chunks(n, resamples):
+        rows = chunk.stop - chunk.start
+        uniform = np.frombuffer(rng.bytes(2 * rows * n), dtype="<u2")
+        yield chunk, weight_of.take(uniform).reshape(rows, n)
 
 
 def percentile_interval(means: FloatArray, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
@@ -53,12 +122,14 @@ def bca_interval(
 ) -> tuple[FloatArray, FloatArray]:
     """Bias-corrected and accelerated interval of the mean of each column.
 
-    values: (n, C); means: its bootstrap means (B, C). Returns (low, high), each (C,); a column
-    without spread gives its value twice. Source: Efron, B. (1987), Better bootstrap confidence
-    intervals; the acceleration of a mean is its skewness over 6 √n.
+    values: (n, C), NaN where a column lacks a query; means: its bootstrap means (B, C). Returns
+    (low, high), each (C,); a column without spread gives its value twice, one without values NaN.
+    Source: Efron, B. (1987), Better bootstrap confidence intervals; the acceleration of a mean is
+    its skewness over 6 √n.
     """
-    centre = values.mean(axis=0)
-    deviations = values - centre
+    known = ~np.isnan(values)
+    centre = _means(values, known)
+    deviations = np.where(known, values - centre, 0.0)
     spread = (deviations**2).sum(axis=0)
     # Draws equal to the estimate count half: per-query metrics have few distinct values.
     below = (means < centre).mean(axis=0) + 0.5 * (means == centre).mean(axis=0)
@@ -67,7 +138,8 @@ def bca_interval(
     with np.errstate(invalid="ignore", divide="ignore"):
         acceleration = np.where(spread > 0, (deviations**3).sum(axis=0) / (6 * spread**1.5), 0.0)
     edges = ndtri(np.array([(1 - level) / 2, (1 + level) / 2]))[:, None] + bias
-    shares = ndtr(bias + edges / (1 - acceleration * edges))
+    # Past the pole of the formula, which only extreme skew reaches, the interval is one-sided.
+    shares = ndtr(bias + edges / np.maximum(1 - acceleration * edges, 1e-9))
     ordered = np.sort(means, axis=0)
     positions = np.clip(shares * (draws - 1), 0, draws - 1)
     lower = np.floor(positions).astype(np.intp)
@@ -82,21 +154,26 @@ def bca_interval(
 def sign_flip_p(differences: FloatArray, *, flips: int = RESAMPLES, seed: int = SEED) -> FloatArray:
     """Two-sided p of the paired randomisation test for each column.
 
-    differences: (n, C), no NaN. Under the null hypothesis each query's difference is as likely to
-    have the other sign. p = (b + 1) / (m + 1) for b of m flips at least as far from 0 as what was
-    seen, so it is never 0. Source: Fisher (1935); Smucker, Allan & Carterette (2007).
+    differences: (n, C), NaN where a column lacks a pair; NaN comes back for a column without any.
+    Under the null hypothesis each query's difference is as likely to have the other sign.
+    p = (b + 1) / (m + 1) for b of m flips at least as far from 0 as what was seen, so it is never
+    0. Source: Fisher (1935); Smucker, Allan & Carterette (2007).
     """
-    n = len(differences)
-    rng = np.random.default_rng(seed)
-    observed = np.abs(differences.sum(axis=0))
+    known = ~np.isnan(differences)
+    # A flip of nothing changes no sum: columns with other queries can share the signs.
+    filled = np.where(known, differences, 0.0)
+    totals = filled.sum(axis=0)
     # Equal sums must count as equal whatever the order of addition made of their last digits.
-    slack = 1e-6 * np.abs(differences).sum(axis=0)
-    narrow = differences.astype(np.float32)
+    seen = np.abs(totals) - 1e-6 * np.abs(filled).sum(axis=0)
+    narrow, halves = filled.astype(np.float32), totals.astype(np.float32) / 2
+    rng = np.random.default_rng(seed)
+    n = len(differences)
     extreme = np.zeros(differences.shape[1], dtype=np.int64)
-    step = max(1, _CHUNK_CELLS // n)
-    for start in range(0, flips, step):
-        rows = min(step, flips - start)
+    for chunk in _chunks(n, flips):
+        rows = chunk.stop - chunk.start
         bits = np.unpackbits(np.frombuffer(rng.bytes((rows * n + 7) // 8), dtype=np.uint8))
-        signs = bits[: rows * n].reshape(rows, n).astype(np.float32) * 2 - 1
-        extreme += (np.abs(signs @ narrow) >= observed - slack).sum(axis=0)
-    return ((extreme + 1.0) / (flips + 1.0)).astype(np.float64)
+        kept = bits[: rows * n].reshape(rows, n).astype(np.float32) @ narrow
+        # What is kept less what is flipped is twice what is kept, less everything.
+        extreme += (2 * np.abs(kept - halves) >= seen).sum(axis=0)
+    p = (extreme + 1.0) / (flips + 1.0)
+    return np.where(known.any(axis=0), p, np.nan).astype(np.float64)

@@ -8,22 +8,33 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy import special, stats
 
 FloatArray = npt.NDArray[np.float64]
 Correction = Literal["holm", "bh", "none"]
 
 LEVEL = 0.95
 POWER = 0.80
+_ROUNDING = 1e-12
 
 
 def paired_t_p(differences: FloatArray) -> float:
-    """Two-sided p of the paired t test on (n,) differences; 1.0 when all are zero."""
+    """Two-sided p of the paired t test on (n,) differences, n at least 2; 1.0 when all are zero."""
     if not np.any(differences):
         return 1.0
-    if np.ptp(differences) == 0:
+    spread = _spread(differences)
+    if spread == 0:
         return 0.0
-    return float(stats.ttest_1samp(differences, 0.0).pvalue)
+    n = len(differences)
+    t = float(np.mean(differences)) / (spread / math.sqrt(n))
+    return float(2 * special.stdtr(n - 1, -abs(t)))
+
+
+def _spread(differences: FloatArray) -> float:
+    """Standard deviation, n - 1 in the divisor; 0 where only rounding errors differ, or for one."""
+    if len(differences) < 2 or np.ptp(differences) <= _ROUNDING:
+        return 0.0
+    return float(np.std(differences, ddof=1))
 
 
 def wilcoxon_p(differences: FloatArray) -> float:
@@ -59,7 +70,7 @@ def corrected(p_values: Sequence[float], method: Correction = "holm") -> list[fl
 
 def effect_size(differences: FloatArray) -> float:
     """Cohen's d of paired differences (d_z): mean over standard deviation; NaN without spread."""
-    spread = float(np.std(differences, ddof=1)) if len(differences) > 1 else 0.0
+    spread = _spread(differences)
     return float(np.mean(differences)) / spread if spread > 0 else math.nan
 
 
@@ -74,8 +85,8 @@ def smallest_detectable(
     n = len(differences)
     if n < 2:
         return math.nan
-    reach = stats.t.ppf((1 + level) / 2, n - 1) + stats.t.ppf(power, n - 1)
-    return float(reach * np.std(differences, ddof=1) / math.sqrt(n))
+    reach = special.stdtrit(n - 1, (1 + level) / 2) + special.stdtrit(n - 1, power)
+    return float(reach * _spread(differences) / math.sqrt(n))
 
 
 def queries_to_settle(differences: FloatArray, *, level: float = LEVEL) -> int | None:
@@ -87,12 +98,12 @@ def queries_to_settle(differences: FloatArray, *, level: float = LEVEL) -> int |
     mean = abs(float(np.mean(differences))) if n else 0.0
     if n < 2 or mean == 0:
         return None
-    spread = float(np.std(differences, ddof=1))
+    spread = _spread(differences)
     if spread == 0:
         return n
 
     def settles(queries: int) -> bool:
-        reach = float(stats.t.ppf((1 + level) / 2, queries - 1))
+        reach = float(special.stdtrit(queries - 1, (1 + level) / 2))
         return reach * spread / math.sqrt(queries) <= mean
 
     enough = 2

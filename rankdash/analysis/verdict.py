@@ -1,82 +1,240 @@
-"""Better, real but small, not proven, or worse: what an interval and a chosen size say together."""
+"""Better, real but small, not proven, or worse: what an interval, a p and a chosen size say
+together, in a sentence that needs no statistics to be understood."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Literal
 
-Kind = Literal["better", "small", "unproven", "worse", "identical", "too_few"]
+Kind = Literal[
+    "better",
+    "small",
+    "unproven",
+    "worse",
+    "identical",
+    "too_few",
+    "nothing_common",
+    "no_values",
+    "descriptive",
+]
 
 FEWEST_QUERIES = 5
 WORTHWHILE = 0.15
+# More queries than this, and than ten times what there are, are nobody's plan.
+_PRACTICAL = 100_000
+_FEWEST_DIGITS, _MOST_DIGITS = 3, 6
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What may be said of a challenger. `template` and `params` make one English sentence.
+    """What may be said of a challenger: `template` and `advice` are `str.format` templates over
+    `params`, numbers in which are unrounded; `advice` may be empty.
 
-    kind: "better": the interval lies above 0 and the mean gain reaches the chosen size;
-          "small": it lies above 0 but the gain is smaller than that;
-          "unproven": it includes 0; "worse": it lies below 0;
-          "identical": no query differs; "too_few": fewer than `FEWEST_QUERIES` paired queries.
+    kind: "better": proven, and the mean gain reaches the chosen size;
+          "small": proven, but the gain is smaller than that;
+          "unproven": the interval includes 0, or the corrected p is too large;
+          "worse": a proven loss, of any size;
+          "identical": no query changes by more than the tie band;
+          "too_few": fewer than `FEWEST_QUERIES` paired queries;
+          "nothing_common": the systems were not scored on the same queries at all;
+          "no_values": neither system has a value, as without labels;
+          "descriptive": the metric describes labels, not quality, so that no verdict follows.
     """
 
     kind: Kind
     template: str
-    params: dict[str, object]
+    advice: str
+    params: Mapping[str, object]
 
     @property
     def sentence(self) -> str:
-        return self.template.format(**self.params)
+        """In English, the advice included."""
+        return f"{self.template} {self.advice}".strip().format(**self.params)
+
+    def named(self, names: Mapping[str, str]) -> Verdict:
+        """The same with systems under the names given, such as display names for ids."""
+        known = {
+            side: names.get(str(self.params[side]), self.params[side])
+            for side in ("baseline", "challenger")
+        }
+        return replace(self, params={**self.params, **known})
 
 
-_SENTENCES: dict[Kind, str] = {
+@dataclass(frozen=True)
+class Facts:
+    """What a verdict rests on.
+
+    metric: its title. n: paired queries; n_before and n_after: queries that baseline and
+    challenger have values for that rest on documents they returned. before, after, delta: means
+    over the paired queries; low…high: the interval of delta. p: corrected over `comparisons`.
+    identical: no query changes by more than tie_band; exact: none changes at all. settles: how
+    many queries in all would prove the seen difference, None where none would. worthwhile: the
+    smallest relative gain worth having. Numbers that do not exist are NaN.
+    """
+
+    baseline: str
+    challenger: str
+    metric: str
+    n: int
+    n_before: int
+    n_after: int
+    before: float
+    after: float
+    delta: float
+    low: float
+    high: float
+    p: float
+    identical: bool
+    exact: bool
+    settles: int | None
+    comparisons: int
+    level: float
+    tie_band: float
+    worthwhile: float
+    quality: bool
+
+
+def decide(facts: Facts) -> Kind:
+    """The kind of verdict. A gain or loss is proven where the interval excludes 0 and the p,
+    corrected for the number of comparisons, is significant at the interval's level."""
+    if not facts.n_before and not facts.n_after:
+        return "no_values"
+    if not facts.n or not facts.n_before or not facts.n_after:
+        return "nothing_common"
+    if not facts.quality:
+        return "descriptive"
+    if facts.n < FEWEST_QUERIES:
+        return "too_few"
+    if facts.identical:
+        return "identical"
+    if facts.low <= 0 <= facts.high or not _significant(facts):
+        return "unproven"
+    if facts.high < 0:
+        return "worse"
+    # A rounding error of the last digit must not turn a gain of exactly the chosen size small;
+    # where the baseline's mean is 0 any proven gain is worth having.
+    return "better" if facts.delta >= facts.worthwhile * facts.before - 1e-12 else "small"
+
+
+def verdict_on(facts: Facts) -> Verdict:
+    """The verdict with its sentence."""
+    kind = decide(facts)
+    return Verdict(kind, _template(kind, facts), _advice(kind, facts), _params(facts))
+
+
+def _significant(facts: Facts) -> bool:
+    return facts.p <= 1 - facts.level + 1e-12
+
+
+_OF_KIND: dict[Kind, str] = {
     "better": (
-        "{challenger} is better than {baseline}: {metric} rises from {before} to {after}, and "
-        "chance alone does not explain it ({low} to {high})."
+        "{challenger} is better than {baseline}: {metric} rises by {change:.1%}, from "
+        "{before:.{digits}f} to {after:.{digits}f} over {n:,} queries, and with {level:g}% "
+        "confidence the true gain is between {low:+.{digits}f} and {high:+.{digits}f}."
     ),
     "small": (
-        "{challenger} is better than {baseline}, but not by much: {metric} gains {delta} "
-        "({low} to {high}), less than the {worthwhile} you asked for."
+        "{challenger} is better than {baseline}, but only by {change:.1%} where "
+        "{worthwhile:.1%} was asked for: {metric} rises from {before:.{digits}f} to "
+        "{after:.{digits}f} over {n:,} queries, and with {level:g}% confidence the true gain is "
+        "between {low:+.{digits}f} and {high:+.{digits}f}."
     ),
     "unproven": (
-        "Not proven: {metric} changes by {delta} with {challenger}, but the true change may lie "
-        "anywhere from {low} to {high}."
+        "Not proven that {challenger} differs from {baseline}: {metric} goes from "
+        "{before:.{digits}f} to {after:.{digits}f} over {n:,} queries, but with {level:g}% "
+        "confidence the true change may be anything between {low:+.{digits}f} and "
+        "{high:+.{digits}f}."
     ),
     "worse": (
-        "{challenger} is worse than {baseline}: {metric} falls from {before} to {after} "
-        "({low} to {high})."
+        "{challenger} is worse than {baseline}: {metric} falls by {change:.1%}, from "
+        "{before:.{digits}f} to {after:.{digits}f} over {n:,} queries, and with {level:g}% "
+        "confidence the true change is between {low:+.{digits}f} and {high:+.{digits}f}."
     ),
-    "identical": "{challenger} and {baseline} score the same on every one of the {n} queries.",
+    "identical": "{challenger} and {baseline} score the same on every one of the {n:,} queries.",
     "too_few": (
-        "Only {n} queries can be compared; fewer than {fewest} prove nothing. Label more queries."
+        "Too few queries to compare {challenger} with {baseline}: {n}, where at least {fewest} "
+        "are needed."
+    ),
+    "nothing_common": (
+        "{challenger} and {baseline} were not scored on the same queries, so they cannot be "
+        "compared."
+    ),
+    "no_values": "No query has a value of {metric}, so {challenger} cannot be compared.",
+    "descriptive": (
+        "{metric} describes the labels and not the quality of a ranking: no verdict follows."
     ),
 }
+_FROM_NOTHING = (
+    "{challenger} is better than {baseline}: {metric} rises from 0 to {after:.{digits}f} over "
+    "{n:,} queries, and with {level:g}% confidence the true gain is between {low:+.{digits}f} and "
+    "{high:+.{digits}f}."
+)
+_ALIKE = (
+    "{challenger} and {baseline} are as good as the same: {metric} of none of the {n:,} queries "
+    "changes by more than {tie_band:g}."
+)
+_BY_CHANCE = (
+    "Not proven that {challenger} differs from {baseline}: {metric} goes from "
+    "{before:.{digits}f} to {after:.{digits}f} over {n:,} queries, but a change like this may "
+    "come by chance (p = {p:.3f}, comparisons made: {comparisons})."
+)
+
+_ADVICE: dict[Kind, str] = {
+    "too_few": "Label more queries.",
+    "nothing_common": "Use systems that answer the same queries under the same ids.",
+    "no_values": "Label documents for at least {fewest} queries.",
+}
+_MORE = "About {more:,} more queries like these would settle it."
+_CLOSE = "It is close: a few more queries may settle it."
+_NEVER = "The difference is so small that no practical number of queries would settle it."
 
 
-def decide(
-    *,
-    n: int,
-    before: float,
-    delta: float,
-    low: float,
-    high: float,
-    identical: bool,
-    worthwhile: float = WORTHWHILE,
-) -> Kind:
-    """The kind of verdict.
+def _template(kind: Kind, facts: Facts) -> str:
+    if kind == "better" and facts.before == 0:
+        return _FROM_NOTHING
+    if kind == "identical" and not facts.exact:
+        return _ALIKE
+    if kind == "unproven" and not facts.low <= 0 <= facts.high:
+        return _BY_CHANCE
+    return _OF_KIND[kind]
 
-    n: paired queries. before: the baseline's mean. delta: mean paired difference with its interval
-    low…high. worthwhile: the smallest relative gain worth having (0.15 = 15 %); where the
-    baseline's mean is 0 any proven gain is.
-    """
-    if n < FEWEST_QUERIES:
-        return "too_few"
-    if identical:
-        return "identical"
-    if high < 0:
-        return "worse"
-    if low <= 0:
-        return "unproven"
-    # A rounding error of the last digit must not turn a gain of exactly the chosen size small.
-    return "better" if delta >= worthwhile * before - 1e-12 else "small"
+
+def _advice(kind: Kind, facts: Facts) -> str:
+    if kind != "unproven":
+        return _ADVICE.get(kind, "")
+    if facts.settles is None or facts.settles > max(_PRACTICAL, 10 * facts.n):
+        return _NEVER
+    return _MORE if facts.settles > facts.n else _CLOSE
+
+
+def _params(facts: Facts) -> dict[str, object]:
+    params: dict[str, object] = {
+        "baseline": facts.baseline,
+        "challenger": facts.challenger,
+        "metric": facts.metric,
+        "n": facts.n,
+        "fewest": FEWEST_QUERIES,
+        "before": facts.before,
+        "after": facts.after,
+        "delta": facts.delta,
+        "change": abs(facts.delta) / facts.before if facts.before else math.nan,
+        "low": facts.low,
+        "high": facts.high,
+        "digits": _digits(facts),
+        "level": round(100 * facts.level, 6),
+        "p": facts.p,
+        "comparisons": facts.comparisons,
+        "tie_band": facts.tie_band,
+        "worthwhile": facts.worthwhile,
+    }
+    if facts.settles is not None:
+        params["more"] = max(facts.settles - facts.n, 0)
+    return params
+
+
+def _digits(facts: Facts) -> int:
+    """As many decimals as tell the ends of the interval and the change from 0."""
+    shown = [abs(x) for x in (facts.delta, facts.low, facts.high) if x and not math.isnan(x)]
+    needed = math.ceil(-math.log10(2 * min(shown))) if shown else _FEWEST_DIGITS
+    return min(max(needed, _FEWEST_DIGITS), _MOST_DIGITS)

@@ -1,0 +1,111 @@
+"""Evaluations of several systems on one list of queries, joined by query id."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from rankdash.errors import SpecError
+from rankdash.metrics import STATES, Conventions, Evaluation, Measure
+
+FloatArray = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int8]
+
+ABSENT = "absent"
+# The reason that weighs most names a query that is left out for two.
+REASONS = ("failed", "skipped", "no_relevant", "missing", "undefined", ABSENT)
+HAS_VALUE = len(REASONS)
+
+_NOT_EVALUATED = len(STATES)
+_REASON_OF_STATE = np.array(
+    [REASONS.index(state) if state in REASONS else HAS_VALUE for state in (*STATES, ABSENT)],
+    dtype=np.int8,
+)
+_UNANSWERED = np.array([STATES.index("missing"), _NOT_EVALUATED], dtype=np.int8)
+
+
+@dataclass(frozen=True, eq=False)
+class Aligned:
+    """S systems, the baseline first, by Q queries, the baseline's first, by M measures.
+
+    values: (S, Q, M); NaN where a system has no value for a query.
+    states: (S, Q, M) index into `metrics.STATES`, or one past it where a system did not evaluate
+        the query.
+    """
+
+    systems: tuple[str, ...]
+    query_ids: npt.NDArray[np.object_]
+    measures: tuple[Measure, ...]
+    conventions: Conventions
+    values: FloatArray
+    states: Codes
+
+    @property
+    def known(self) -> npt.NDArray[np.bool_]:
+        """(S, Q, M) whether there is a value."""
+        return ~np.isnan(self.values)
+
+    @property
+    def answered(self) -> npt.NDArray[np.bool_]:
+        """(S, Q, M) whether there is a value that comes from documents the system returned; a
+        judged query that it lacks may count 0 all the same."""
+        return self.known & ~np.isin(self.states, _UNANSWERED)
+
+    def reasons(self) -> Codes:
+        """(S, Q, M) why a query is left out of the pair of a system and the baseline: an index
+        into `REASONS`, or `HAS_VALUE` where both have a value."""
+        own = np.where(self.known, np.int8(HAS_VALUE), _REASON_OF_STATE[self.states])
+        weightiest: Codes = np.minimum(own, own[:1])
+        return weightiest
+
+
+def align(
+    evaluations: Mapping[str, Evaluation],
+    baseline: str,
+    measures: Sequence[Measure] | None = None,
+) -> Aligned:
+    """Join by query id. measures: those of the baseline unless given.
+
+    Raises SpecError where the baseline is not among the systems, a system lacks a measure, or the
+    systems follow different conventions.
+    """
+    if baseline not in evaluations:
+        raise SpecError(
+            "{baseline!r} is not among the systems: {systems}.",
+            baseline=baseline,
+            systems=", ".join(evaluations),
+        )
+    reference = evaluations[baseline]
+    systems = (baseline, *(name for name in evaluations if name != baseline))
+    if any(evaluations[name].conventions != reference.conventions for name in systems):
+        raise SpecError(
+            "The systems were evaluated under different conventions and cannot be compared.",
+            remedy="Evaluate all with the same settings.",
+        )
+    chosen = tuple(measures) if measures is not None else reference.measures
+    queries = pd.Index(reference.query_ids, dtype=object)
+    for name in systems[1:]:
+        others = pd.Index(evaluations[name].query_ids, dtype=object)
+        if not others.equals(queries):
+            queries = queries.append(others.difference(queries, sort=False))
+    shape = (len(systems), len(queries), len(chosen))
+    values = np.full(shape, np.nan)
+    states = np.full(shape, _NOT_EVALUATED, dtype=np.int8)
+    for place, name in enumerate(systems):
+        found = evaluations[name]
+        rows = queries.get_indexer(pd.Index(found.query_ids, dtype=object))
+        for column, measure in enumerate(chosen):
+            values[place, rows, column] = found.column(measure)
+            states[place, rows, column] = found.cell_states[:, found.measures.index(measure)]
+    return Aligned(
+        systems=systems,
+        query_ids=queries.to_numpy(dtype=object),
+        measures=chosen,
+        conventions=reference.conventions,
+        values=values,
+        states=states,
+    )

@@ -1,0 +1,358 @@
+"""Systems against a baseline, with intervals, tests and verdicts: one pass over all columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from rankdash.analysis.alignment import HAS_VALUE, REASONS, Aligned, align
+from rankdash.analysis.compare import direction
+from rankdash.analysis.resampling import (
+    bca_interval,
+    bootstrap_means,
+    percentile_interval,
+    sign_flip_p,
+)
+from rankdash.analysis.significance import (
+    corrected,
+    effect_size,
+    paired_t_p,
+    queries_to_settle,
+    smallest_detectable,
+    wilcoxon_p,
+)
+from rankdash.analysis.statistics_settings import (
+    STATISTICS_SETTINGS,
+    StatisticsSetting,
+    StatisticsSettings,
+)
+from rankdash.analysis.verdict import FEWEST_QUERIES, Facts, Verdict, verdict_on
+from rankdash.errors import SpecError
+from rankdash.metrics import STATES, Evaluation, Measure, parse_measure
+
+__all__ = [
+    "STATISTICS_SETTINGS",
+    "Comparison",
+    "StatisticsSetting",
+    "StatisticsSettings",
+    "compare",
+]
+
+FloatArray = npt.NDArray[np.float64]
+
+_ROUNDING = 1e-12
+_MISSING = STATES.index("missing")
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Challengers against a baseline, every metric.
+
+    frame: one row for each metric and system, metrics in the order given, within each the baseline
+    first and the challengers in the order given. A number that does not exist is NaN.
+
+    - metric (the spec), system.
+    - mean with mean_low…mean_high and n: over all queries that the system has a value for.
+    - missing: how many of those n the system returned no documents for, and which count 0.
+    - paired: how many queries both it and the baseline have a value for; left_out: how many others
+      there are (their reasons: `left_out`). before and after: means of baseline and system over
+      the paired. delta = after - before, with delta_low…delta_high; relative_delta = delta /
+      before, NaN where that is 0.
+    - p of the chosen test, and p_corrected. Both NaN for metrics that describe labels only.
+    - effect_size: Cohen's d_z, NaN where the differences do not vary.
+    - helped, same, hurt: paired queries beyond the tie band, or within.
+    - smallest_detectable: the change that so many queries find at 80 % power; queries_to_settle:
+      how many queries in all would prove the change that was seen, NaN where none would. Both at
+      the level that a correction leaves to each comparison (Bonferroni's, the strictest).
+    - verdict: its kind.
+
+    With fewer than `FEWEST_QUERIES` values there is no interval, and with fewer pairs no test. The
+    baseline's own rows have delta 0, no test, and the verdict "baseline".
+    """
+
+    baseline: str
+    challengers: tuple[str, ...]
+    measures: tuple[Measure, ...]
+    settings: StatisticsSettings
+    frame: pd.DataFrame
+    verdicts: Mapping[tuple[str, str], Verdict]
+    reasons: Mapping[tuple[str, str], Mapping[str, int]]
+
+    def row(self, system: str, spec: str | Measure) -> pd.Series:
+        """The row of the frame. Raises SpecError for a system or metric that was not compared."""
+        of = (self.frame["system"] == system) & (self.frame["metric"] == self._spec(system, spec))
+        return self.frame[of].iloc[0]
+
+    def verdict(
+        self, system: str, spec: str | Measure, names: Mapping[str, str] | None = None
+    ) -> Verdict:
+        """What may be said of a challenger. names: system → the name its sentence uses.
+
+        Raises SpecError for a challenger or metric that was not compared.
+        """
+        found = self.verdicts.get((system, self._spec(system, spec)))
+        if found is None:
+            raise SpecError("{baseline!r} is the baseline itself.", baseline=system)
+        return found.named(names or {})
+
+    def left_out(self, system: str, spec: str | Measure) -> Mapping[str, int]:
+        """Reason → how many queries it kept out of the pairs; reasons that occur only.
+
+        Raises SpecError for a system or metric that was not compared.
+        """
+        return self.reasons[system, self._spec(system, spec)]
+
+    def _spec(self, system: str, spec: str | Measure) -> str:
+        measure = parse_measure(spec) if isinstance(spec, str) else spec
+        if measure not in self.measures:
+            raise SpecError(
+                "{spec!r} was not compared.",
+                remedy="Compared: {specs}.",
+                spec=measure.spec,
+                specs=", ".join(each.spec for each in self.measures),
+            )
+        if system not in (self.baseline, *self.challengers):
+            raise SpecError(
+                "{system!r} was not compared.",
+                remedy="Compared: {systems}.",
+                system=system,
+                systems=", ".join((self.baseline, *self.challengers)),
+            )
+        return measure.spec
+
+
+def compare(
+    evaluations: Mapping[str, Evaluation],
+    baseline: str,
+    settings: StatisticsSettings | None = None,
+) -> Comparison:
+    """Every system against the baseline on every metric that the baseline was evaluated with.
+
+    evaluations: system → its evaluation; they are joined by query id. A query that failed, or has
+    no value for another reason, on one side leaves both sides of that pair.
+
+    Raises SpecError where the baseline is not among the systems, a system lacks a metric, or the
+    systems follow different conventions.
+    """
+    settings = settings or StatisticsSettings()
+    aligned = align(evaluations, baseline)
+    systems, queries, measures = aligned.values.shape
+    differences = aligned.values[1:] - aligned.values[:1]
+    # The last digits of two sums must not make a change out of none.
+    differences[np.abs(differences) <= _ROUNDING] = 0.0
+    shape = (systems - 1, measures)
+    columns = differences.transpose(1, 0, 2).reshape(queries, -1)
+    own = aligned.values.transpose(1, 0, 2).reshape(queries, -1)
+    low, high = _intervals(np.hstack([own, columns]), settings)
+    split = own.shape[1]
+    raw = _p_values(columns, settings).reshape(shape)
+    raw[:, [not each.metric.measures_quality for each in aligned.measures]] = np.nan
+    after_correction, comparisons = _corrected(raw, settings)
+    deltas = _Deltas(
+        values=differences,
+        low=low[split:].reshape(shape),
+        high=high[split:].reshape(shape),
+        p=raw,
+        corrected=after_correction,
+        comparisons=comparisons,
+    )
+    means = low[:split].reshape(systems, measures), high[:split].reshape(systems, measures)
+    return _assembled(aligned, means, deltas, settings)
+
+
+@dataclass(frozen=True, eq=False)
+class _Deltas:
+    """S - 1 challengers × M measures; values (S - 1, Q, M)."""
+
+    values: FloatArray
+    low: FloatArray
+    high: FloatArray
+    p: FloatArray
+    corrected: FloatArray
+    comparisons: npt.NDArray[np.int64]
+
+
+def _intervals(columns: FloatArray, settings: StatisticsSettings) -> tuple[FloatArray, FloatArray]:
+    """(low, high), each (C,), of the mean of each column (n, C)."""
+    low, high = np.full((2, columns.shape[1]), np.nan)
+    enough = (~np.isnan(columns)).sum(axis=0) >= FEWEST_QUERIES
+    if enough.any():
+        chosen = columns[:, enough]
+        means = bootstrap_means(chosen, resamples=settings.resamples, seed=settings.seed)
+        if settings.interval == "bca":
+            low[enough], high[enough] = bca_interval(chosen, means, settings.level)
+        else:
+            low[enough], high[enough] = percentile_interval(means, settings.level)
+    return low, high
+
+
+def _p_values(columns: FloatArray, settings: StatisticsSettings) -> FloatArray:
+    """(C,) the p of each column (n, C) of differences; NaN where there are too few."""
+    p = np.full(columns.shape[1], np.nan)
+    enough = np.flatnonzero((~np.isnan(columns)).sum(axis=0) >= FEWEST_QUERIES)
+    if not len(enough):
+        return p
+    if settings.test == "sign-flip":
+        chosen = columns[:, enough]
+        p[enough] = sign_flip_p(chosen, flips=settings.resamples, seed=settings.seed)
+        return p
+    test = paired_t_p if settings.test == "t" else wilcoxon_p
+    p[enough] = [test(_without_nan(columns[:, place])) for place in enough]
+    return p
+
+
+def _without_nan(values: FloatArray) -> FloatArray:
+    return values[~np.isnan(values)]
+
+
+def _corrected(
+    p: FloatArray, settings: StatisticsSettings
+) -> tuple[FloatArray, npt.NDArray[np.int64]]:
+    """(challengers, M) corrected p values, and over how many comparisons each."""
+    made = ~np.isnan(p)
+    if settings.family == "all":
+        together = corrected(p.reshape(-1).tolist(), settings.correction)
+        return np.array(together).reshape(p.shape), np.full(p.shape, made.sum())
+    apart = [corrected(column.tolist(), settings.correction) for column in p.T]
+    return np.array(apart).reshape(p.T.shape).T, np.broadcast_to(made.sum(axis=0), p.shape)
+
+
+def _assembled(
+    aligned: Aligned,
+    means: tuple[FloatArray, FloatArray],
+    deltas: _Deltas,
+    settings: StatisticsSettings,
+) -> Comparison:
+    reasons = _reason_counts(aligned)
+    rows: list[dict[str, object]] = []
+    verdicts: dict[tuple[str, str], Verdict] = {}
+    for m, measure in enumerate(aligned.measures):
+        for s, system in enumerate(aligned.systems):
+            values = aligned.values[s, :, m]
+            known = ~np.isnan(values)
+            row: dict[str, object] = {
+                "metric": measure.spec,
+                "system": system,
+                "mean": _mean(values[known]),
+                "mean_low": means[0][s, m],
+                "mean_high": means[1][s, m],
+                "n": int(known.sum()),
+                "missing": int((known & (aligned.states[s, :, m] == _MISSING)).sum()),
+                "left_out": sum(reasons[system, measure.spec].values()),
+            }
+            if s == 0:
+                row |= _baseline_row(_mean(values[known]), int(known.sum()))
+            else:
+                change, facts = _change(aligned, deltas, s, m, settings)
+                verdict = verdict_on(facts)
+                verdicts[system, measure.spec] = verdict
+                row |= {**change, "verdict": verdict.kind}
+            rows.append(row)
+    return Comparison(
+        baseline=aligned.systems[0],
+        challengers=aligned.systems[1:],
+        measures=aligned.measures,
+        settings=settings,
+        frame=pd.DataFrame(rows, columns=list(_COLUMNS)),
+        verdicts=verdicts,
+        reasons=reasons,
+    )
+
+
+_COLUMNS = (
+    *("metric", "system", "mean", "mean_low", "mean_high", "n", "missing", "paired", "left_out"),
+    *("before", "after", "delta", "delta_low", "delta_high", "relative_delta"),
+    *("p", "p_corrected", "effect_size", "helped", "same", "hurt"),
+    *("smallest_detectable", "queries_to_settle", "verdict"),
+)
+
+
+def _baseline_row(mean: float, n: int) -> dict[str, object]:
+    change = 0.0 if n else np.nan
+    return {
+        "paired": n,
+        "before": mean,
+        "after": mean,
+        **dict.fromkeys(("delta", "delta_low", "delta_high", "relative_delta"), change),
+        **dict.fromkeys(("helped", "hurt"), 0),
+        "same": n,
+        "verdict": "baseline",
+    }
+
+
+def _change(
+    aligned: Aligned, deltas: _Deltas, s: int, m: int, settings: StatisticsSettings
+) -> tuple[dict[str, object], Facts]:
+    """The columns that compare system `s` with the baseline by measure `m`, and what a verdict
+    rests on."""
+    place = s - 1, m
+    both = ~np.isnan(deltas.values[s - 1, :, m])
+    changes = deltas.values[s - 1, both, m]
+    before, after = (_mean(aligned.values[side, both, m]) for side in (0, s))
+    delta, n = _mean(changes), int(both.sum())
+    sign = direction(changes, settings.tie_band)
+    comparisons = int(deltas.comparisons[place])
+    strict = settings.correction != "none" and comparisons > 1
+    level = 1 - (1 - settings.level) / comparisons if strict else settings.level
+    settles = queries_to_settle(changes, level=level)
+    answered = aligned.answered[[0, s], :, m].sum(axis=1)
+    columns: dict[str, object] = {
+        "paired": n,
+        "before": before,
+        "after": after,
+        "delta": delta,
+        "delta_low": deltas.low[place],
+        "delta_high": deltas.high[place],
+        "relative_delta": delta / before if before else np.nan,
+        "p": deltas.p[place],
+        "p_corrected": deltas.corrected[place],
+        "effect_size": effect_size(changes) if n else np.nan,
+        "helped": int((sign > 0).sum()),
+        "same": int((sign == 0).sum()),
+        "hurt": int((sign < 0).sum()),
+        "smallest_detectable": smallest_detectable(changes, level=level),
+        "queries_to_settle": np.nan if settles is None else float(settles),
+    }
+    facts = Facts(
+        baseline=aligned.systems[0],
+        challenger=aligned.systems[s],
+        metric=aligned.measures[m].title,
+        n=n,
+        n_before=int(answered[0]),
+        n_after=int(answered[1]),
+        before=before,
+        after=after,
+        delta=delta,
+        low=float(deltas.low[place]),
+        high=float(deltas.high[place]),
+        p=float(deltas.corrected[place]),
+        identical=not sign.any(),
+        exact=not changes.any(),
+        settles=settles,
+        comparisons=comparisons,
+        level=settings.level,
+        tie_band=settings.tie_band,
+        worthwhile=settings.worthwhile,
+        quality=aligned.measures[m].metric.measures_quality,
+    )
+    return columns, facts
+
+
+def _reason_counts(aligned: Aligned) -> dict[tuple[str, str], Mapping[str, int]]:
+    reasons = aligned.reasons()
+    counted: dict[tuple[str, str], Mapping[str, int]] = {}
+    for s, system in enumerate(aligned.systems):
+        for m, measure in enumerate(aligned.measures):
+            counts = np.bincount(reasons[s, :, m], minlength=HAS_VALUE)
+            counted[system, measure.spec] = {
+                name: int(n) for name, n in zip(REASONS, counts, strict=False) if n
+            }
+    return counted
+
+
+def _mean(values: FloatArray) -> float:
+    return float(values.mean()) if len(values) else float("nan")
