@@ -12,7 +12,15 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.errors import SpecError
-from rankdash.metrics import Conventions, Evaluation, Judged, Measure, evaluate, parse_measure
+from rankdash.metrics import (
+    STATES,
+    Conventions,
+    Evaluation,
+    Judged,
+    Measure,
+    evaluate,
+    parse_measure,
+)
 from rankdash.ranking import Ranking
 
 FloatArray = npt.NDArray[np.float64]
@@ -24,6 +32,11 @@ PAIRED = "paired"
 ABSENT = "absent"
 # The reason that weighs most names a query that is left out for two.
 REASONS = ("failed", "skipped", "no_relevant", "missing", "undefined", ABSENT)
+
+_REASON_NAMES = np.array((*REASONS, PAIRED), dtype=object)
+_REASON_OF_STATE = np.array(
+    [REASONS.index(state) if state in REASONS else len(REASONS) for state in STATES]
+)
 
 _ROUNDING = 1e-12
 _NONE_LEFT_OUT: Mapping[str, Mapping[str, str]] = MappingProxyType({})
@@ -44,44 +57,35 @@ def paired(baseline: Evaluation, challenger: Evaluation, spec: str | Measure) ->
             "The two systems were evaluated under other conventions and cannot be compared.",
             remedy="Evaluate both with the same settings.",
         )
-    ours, theirs = _side(baseline, spec), _side(challenger, spec)
-    queries = ours.index.append(theirs.index.difference(ours.index, sort=False))
-    ours, theirs = ours.reindex(queries), theirs.reindex(queries)
-    before, after = ours["value"].to_numpy(), theirs["value"].to_numpy()
+    measure = parse_measure(spec) if isinstance(spec, str) else spec
+    ours = pd.Index(baseline.query_ids, dtype=object)
+    theirs = pd.Index(challenger.query_ids, dtype=object)
+    queries = ours.append(theirs.difference(ours, sort=False))
+    before, why_before = _side(baseline, measure, ours.get_indexer(queries))
+    after, why_after = _side(challenger, measure, theirs.get_indexer(queries))
     delta = after - before
-    reasons = _weightiest(_why(before, ours["state"]), _why(after, theirs["state"]))
     return pd.DataFrame(
         {
             "query_id": queries.to_numpy(dtype=object),
             "before": before,
             "after": after,
             "delta": delta,
-            "state": np.where(np.isnan(delta), reasons, PAIRED),
+            "state": _REASON_NAMES[np.minimum(why_before, why_after)],
         }
     )
 
 
-def _side(evaluation: Evaluation, spec: str | Measure) -> pd.DataFrame:
-    measure = parse_measure(spec) if isinstance(spec, str) else spec
-    values = evaluation.column(measure)
-    frame = evaluation.frame()
-    states = frame.loc[frame["metric"] == measure.spec, "state"].to_numpy(dtype=object)
-    index = pd.Index(evaluation.query_ids, dtype=object)
-    return pd.DataFrame({"value": values, "state": states}, index=index)
-
-
-def _why(values: FloatArray, states: pd.Series[str]) -> pd.Series[str]:
-    """Why each query has no value on one side; "paired" where it has one."""
-    return states.fillna(ABSENT).where(np.isnan(values), PAIRED)
-
-
-def _weightiest(before: pd.Series[str], after: pd.Series[str]) -> npt.NDArray[np.object_]:
-    """The reason of the two that comes first in `REASONS`."""
-    names = np.array((*REASONS, PAIRED), dtype=object)
-    place = {name: position for position, name in enumerate(names)}
-    first = np.minimum(before.map(place).to_numpy(), after.map(place).to_numpy())
-    chosen: npt.NDArray[np.object_] = names[first.astype(np.int64)]
-    return chosen
+def _side(
+    evaluation: Evaluation, measure: Measure, rows: npt.NDArray[np.intp]
+) -> tuple[FloatArray, npt.NDArray[np.intp]]:
+    """For each of `rows` (a row of the evaluation, -1 for none): its value, and the position in
+    `_REASON_NAMES` of why it has none ("paired" where it has one)."""
+    value = np.append(evaluation.column(measure), np.nan)[rows]
+    column = evaluation.measures.index(measure)
+    why = np.append(_REASON_OF_STATE[evaluation.cell_states[:, column]], REASONS.index(ABSENT))[
+        rows
+    ]
+    return value, np.where(np.isnan(value), why, len(REASONS))
 
 
 def left_out(frame: pd.DataFrame) -> dict[str, int]:

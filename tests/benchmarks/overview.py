@@ -1,0 +1,109 @@
+"""What one interaction with the Overview costs the server, in processor time.
+
+    python tests/benchmarks/overview.py
+
+A stored set of 10,000 queries with 100 candidates each and two runs; each interaction is done a
+few times with a new value, so that nothing of its result is cached, and the median is shown beside
+a rerun that changes nothing. Goal: at most 300 ms each.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+QUERIES, CANDIDATES, DOCUMENTS = 10_000, 100, 50_000
+
+
+def store() -> None:
+    """The data set and its runs: grades 0 to 3, about 8 relevant documents a query."""
+    from rankdash.dataset import Dataset
+    from rankdash.ranking import Ranking
+    from rankdash.rerankers.precomputed import run_from_ranking
+    from rankdash.store import Workspace
+
+    rng = np.random.default_rng(0)
+    queries = np.array([f"q{i}" for i in range(QUERIES)], dtype=object)
+    documents = np.array([f"d{i}" for i in range(DOCUMENTS)], dtype=object)
+    picked = np.argsort(rng.random((QUERIES, CANDIDATES * 2)), axis=1)[:, :CANDIDATES]
+    codes = (picked + rng.integers(0, DOCUMENTS, size=(QUERIES, 1))) % DOCUMENTS
+    labels = rng.choice([0, 1, 2, 3], p=[0.92, 0.04, 0.02, 0.02], size=codes.shape)
+    rows = np.repeat(queries, CANDIDATES)
+    flat = documents[codes.ravel()]
+
+    def ranking(signal: float) -> Ranking:
+        scores = rng.normal(size=codes.shape) + signal * labels
+        return Ranking.from_columns(rows, flat, scores.ravel())
+
+    dataset = Dataset(
+        "large",
+        pd.DataFrame(
+            {"query_id": queries, "text": queries, "kind": rng.choice(list("abc"), QUERIES)}
+        ),
+        pd.DataFrame({"doc_id": documents, "title": "", "text": "text"}),
+        pd.DataFrame({"query_id": rows, "doc_id": flat, "label": labels.ravel()}),
+        ranking(0.5),
+    )
+    from rankdash.analysis.check import check
+
+    workspace = Workspace.open()
+    report = check(dataset, (), {})
+    workspace.save_dataset(dataset, report_json=report.to_json())
+    for name, signal in (("small model", 0.8), ("large model", 1.2)):
+        workspace.save_run(run_from_ranking(name, dataset.id, ranking(signal), name))
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as home:
+        os.environ["RANKDASH_HOME"] = home
+        store()
+        from streamlit.testing.v1 import AppTest
+
+        app = AppTest.from_file(str(ROOT / "rankdash" / "ui" / "main.py"), default_timeout=120)
+
+        def cost(act: Callable[[], object]) -> float:
+            started = time.process_time()
+            act()
+            spent = time.process_time() - started
+            if app.exception:
+                raise SystemExit(str(app.exception))
+            return 1000 * spent
+
+        print(f"first visit, everything cold: {cost(app.run):,.0f} ms")
+        again = statistics.median(cost(app.run) for _ in range(5))
+        print(f"a rerun that changes nothing: {again:,.0f} ms")
+        acts: dict[str, list[Callable[[], object]]] = {
+            "cutoff k": [
+                lambda k=k: app.select_slider(key="address.k").set_value(k).run()
+                for k in ("5", "20", "3", "50", "15")
+            ],
+            "metric": [
+                lambda name=name: app.selectbox(key="address.metric").select(name).run()
+                for name in ("mrr", "map", "recall", "ndcg_exp", "precision")
+            ],
+            "relevant from": [
+                lambda grade=grade: app.selectbox(key="address.threshold").select(grade).run()
+                for grade in ("2", "3")
+            ],
+            "baseline": [
+                lambda name=name: app.selectbox(key="address.base").select(name).run()
+                for name in app.selectbox(key="address.base").options[1:]
+            ],
+        }
+        for name, todo in acts.items():
+            spent = [cost(act) for act in todo]
+            print(f"{name}: {statistics.median(spent):,.0f} ms (highest {max(spent):,.0f})")
+
+
+if __name__ == "__main__":
+    main()
