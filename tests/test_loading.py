@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rankdash.errors import DataError, FormatError
-from rankdash.loading import load
+from rankdash.loading import examine, load
 from rankdash.metrics import Conventions, evaluate, judge, parse_measure
 from rankdash.readers import Source, sources_from_path
 
@@ -327,9 +327,22 @@ def test_rankings_only():
     assert "no_texts" in codes(result.report)
 
 
+def test_examine_keeps_the_errors_in_the_report():
+    report = examine([Source("run", runs_of(2).encode())]).report
+
+    assert [error.code for error in report.errors] == ["no_labels"]
+
+
 def test_files_without_labels_are_refused():
     with pytest.raises(DataError, match=r"There are no labels\. Add the file"):
         loaded({"run": runs_of(2)})
+
+
+def test_queries_and_documents_that_nothing_joins_are_refused():
+    files = {"c": '{"_id": "1", "title": "", "text": "a"}', "q": "query_id,query\n1,b\n"}
+
+    with pytest.raises(DataError, match="give no query any document"):
+        loaded(files)
 
 
 def test_a_precomputed_ranking_of_other_documents_is_refused_by_name():

@@ -48,10 +48,8 @@ def histogram(labels: pd.Series[float]) -> tuple[LabelCount, ...]:
 
 
 def label_findings(qrels: pd.DataFrame) -> list[Finding]:
-    """What is unusual about the labels themselves. `qrels`: query_id, doc_id, label."""
+    """What is unusual about the labels themselves. `qrels`: query_id, doc_id, label; not empty."""
     labels = qrels["label"].to_numpy(dtype=np.float64)
-    if not len(labels):
-        return []
     findings = []
     low, high = float(labels.min()), float(labels.max())
     if low == high:

@@ -20,14 +20,19 @@ def with_ids(parts: Sequence[Part], key: Key) -> tuple[list[Part], list[Finding]
     """The parts, all keyed by ids.
 
     A text that another file lists under an id gets that id; the rest are named q1, q2 … (d1, d2 …
-    for documents) in the order of first appearance, the same text always the same id. Where a
-    column of "texts" holds ids that another file knows, it is read as ids.
+    for documents) in the order of first appearance, the same text always the same id, but never
+    an id under which another file lists a text. So a ranking that was made elsewhere from these
+    ids finds its queries again. Where a column of "texts" holds ids that another file knows, it
+    is read as ids.
     """
     named = [part for part in parts if key not in part.keyed_by_text]
     if len(named) == len(parts):
         return list(parts), []
     known = {identity for part in named for identity in _ids(part, key)}
-    id_of = _id_of_text(named, key)
+    listed = [pair for part in named for pair in _texts_and_ids(part, key)]
+    taken = {identity for _, identity in listed}
+    # The first id of a text wins.
+    id_of = dict(reversed(listed))
     findings: list[Finding] = []
     made: dict[str, str] = {}
     found: list[Part] = []
@@ -45,7 +50,7 @@ def with_ids(parts: Sequence[Part], key: Key) -> tuple[list[Part], list[Finding]
             if text in id_of or text in made:
                 continue
             number += 1
-            while f"{_PREFIX[key]}{number}" in known:
+            while f"{_PREFIX[key]}{number}" in taken:
                 number += 1
             made[text] = f"{_PREFIX[key]}{number}"
         found.append(_renamed(part, key, {**made, **id_of}))
@@ -66,14 +71,10 @@ def _ids(part: Part, key: Key) -> Iterable[str]:
             yield from pd.unique(frame[key])
 
 
-def _id_of_text(named: Sequence[Part], key: Key) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for part in named:
-        table = _table(part, key)
-        for text, identity in zip(table["text"], table[key], strict=True):
-            if text:
-                found.setdefault(text, identity)
-    return found
+def _texts_and_ids(part: Part, key: Key) -> list[tuple[str, str]]:
+    table = _table(part, key)
+    pairs = zip(table["text"], table[key], strict=True)
+    return [(text, identity) for text, identity in pairs if text]
 
 
 def _are_ids(texts: Sequence[str], known: set[str], id_of: dict[str, str]) -> bool:

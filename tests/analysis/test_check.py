@@ -216,6 +216,18 @@ def test_the_direction_of_labels_is_suspected_only_with_evidence():
     assert "label_direction" not in codes(few)
 
 
+def test_a_few_reversed_queries_among_others_are_no_evidence():
+    ranks = {f"q{q}": [f"d{q}-{i}" for i in range(4)] for q in range(5)}
+    low_on_top, high_on_top = [0, 1, 2, 3], [2, 3, 1, 0]
+    labels = [
+        (query, doc, float(label))
+        for q, (query, docs) in enumerate(ranks.items())
+        for doc, label in zip(docs, low_on_top if q < 3 else high_on_top, strict=True)
+    ]
+
+    assert "label_direction" not in codes(report_of(dataset(labels, ranks)))
+
+
 def test_random_labels_are_hardly_ever_suspected():
     rng = np.random.default_rng(11)
     suspected = 0

@@ -132,6 +132,17 @@ def test_too_many_files_in_a_zip(parse, zipped):
         parse({"x.zip": packed}, limits=Limits(files=10))
 
 
+def test_too_many_files_over_several_archives(parse, zipped):
+    packed = {f"{n}.zip": zipped({f"{i}.csv": CSV for i in range(6)}) for n in range(2)}
+
+    with pytest.raises(LimitError, match=r"1\.zip: There are more than 10 files"):
+        parse(packed, limits=Limits(files=10))
+
+
+def test_a_readme_alone_is_read_as_data(parse):
+    assert len(parse({"readme.txt": CSV}).qrels) == 1
+
+
 def test_a_password_is_told(parse, zipped):
     packed = bytearray(zipped({"a.csv": CSV}))
     packed[packed.rindex(b"PK\x01\x02") + 8] |= 1

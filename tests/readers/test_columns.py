@@ -72,6 +72,38 @@ def test_a_score_with_few_whole_steps_is_a_label(parse):
     assert parsed.candidates is None
 
 
+def test_a_score_with_many_steps_is_the_first_stage(parse):
+    rows = "".join(f"a,text {i},{i / 7}\n" for i in range(20))
+
+    parsed = parse({"x": "query,document,score\n" + rows, "q": "q1 0 d3 1\n"})
+
+    assert parsed.candidates.documents_of("q1")[0][0] == "d20"
+    assert len(parsed.qrels) == 1
+
+
+def test_the_title_of_a_trec_topic_is_the_query(parse):
+    topics = "topic,title,narrative\n401,foreign minorities,Any document that …\n"
+
+    parsed = parse({"topics": topics, "q": "401 0 d1 1\n"})
+
+    assert parsed.queries.iloc[0].to_dict() == {
+        "query_id": "401",
+        "text": "foreign minorities",
+        "narrative": "Any document that …",
+    }
+
+
+def test_id_and_text_belong_to_the_side_that_the_other_columns_speak_of(parse):
+    files = {"q": "7 0 d1 1\n", "x": "query_id,text\n7,a gift\n"}
+    assert parse(files).queries["text"].tolist() == ["a gift"]
+
+    files = {"q": "7 0 d1 1\n", "x": "doc_id,text\nd1,bring it\n"}
+    assert parse(files).documents["text"].tolist() == ["bring it"]
+
+    files = {"q": "7 0 d1 1\n", "x": "id,question\n7,a gift\n"}
+    assert parse(files).queries["text"].tolist() == ["a gift"]
+
+
 def test_a_score_beside_a_label_is_the_first_stage(parse):
     parsed = parse({"x": "query,document,score,label\na,b,2,0\na,c,5,1\n"})
 
@@ -170,6 +202,7 @@ def test_a_mapping_overrides_known_names(parse):
         ({"x": {"query": "nope", "document": "b"}}, "no column 'nope'.*a, b, c"),
         ({"x": {"queries": "a"}}, "no field 'queries'.*query_id, query"),
         ({"y": {"query": "a"}}, "'y'.*not among the files.*x"),
+        ({"x": {}}, "gives no queries"),
         ({"x": {"query": "a", "label": "c"}}, "gives no documents"),
         ({"x": {"document": "a", "label": "c"}}, "gives no queries"),
     ],

@@ -115,6 +115,40 @@ def test_a_table_of_texts_that_nothing_tells_apart_needs_a_person(parse):
         parse({"a": "id,text\n1,x\n", "b": "id,text\n1,y\n"})
 
 
+@pytest.mark.parametrize("side", ["queries", "documents"])
+def test_a_table_of_texts_is_the_side_that_is_missing(parse, side):
+    known = {
+        "queries": "doc_id,document\nd1,Bring it back\n",
+        "documents": "query_id,query\nq1,return a gift\n",
+    }[side]
+
+    with_table = parse(
+        {"known": known, "table": "id,text\nx1,some words\n", "qrels": "q1 0 d1 1\nx1 0 x1 1\n"}
+    )
+
+    found = with_table.queries if side == "queries" else with_table.documents
+    assert "some words" in found["text"].tolist()
+
+
+def test_queries_as_ids_of_another_file(parse):
+    queries = "query_id,query\nalpha,return a gift\nbeta,opening hours\n"
+    rows = "query,document,label\nalpha,bring it back,1\nbeta,never on sundays,1\n"
+
+    parsed = parse({"queries": queries, "rows": rows})
+
+    assert parsed.queries["text"].tolist() == ["return a gift", "opening hours"]
+    assert parsed.qrels["query_id"].tolist() == ["alpha", "beta"]
+
+
+def test_one_file_is_a_source_of_its_own_name(tmp_path):
+    (tmp_path / "labels.txt").write_text("1 0 d1 1\n")
+
+    (source,) = sources_from_path(tmp_path / "labels.txt")
+
+    assert (source.name, source.origin) == ("labels.txt", "")
+    assert read([source]).name == "labels"
+
+
 def test_queries_with_neither_labels_nor_candidates_are_left_aside_and_counted(parse, found):
     finding = found(parse(BEIR), "idle_queries")
 
@@ -220,15 +254,25 @@ def test_ids_are_made_from_texts_and_the_same_text_is_the_same_id(parse, found):
 def test_made_ids_never_meet_ids_of_another_file(parse):
     parsed = parse(
         {
-            "a": "query_id,query,doc_id,document,label\nq1,own,d1,text,1\n",
+            "a": "query_id,query,doc_id,document,label\nq1,own,d1,text,1\nq2,own,d1,text,0\n",
             "b": "query,document,label\nother,words,1\n",
         }
     )
 
     assert dict(zip(parsed.queries["query_id"], parsed.queries["text"], strict=True)) == {
         "q1": "own",
-        "q2": "other",
+        "q2": "own",
+        "q3": "other",
     }
+
+
+def test_a_ranking_made_elsewhere_from_made_ids_finds_its_queries_again(parse):
+    rows = "query,document,label\nred,x,1\nred,y,0\nblue,y,1\n"
+
+    parsed = parse({"rows": rows, "run": "q1 Q0 d2 1 2.0 x\nq1 Q0 d1 2 1.0 x\nq2 Q0 d2 1 1 x\n"})
+
+    assert parsed.queries["query_id"].tolist() == ["q1", "q2"]
+    assert parsed.candidates.documents_of("q1")[0] == ["d2", "d1"]
 
 
 def test_texts_that_another_file_lists_get_its_ids(parse):
@@ -273,6 +317,12 @@ def test_labels_that_disagree_can_be_refused_by_file_and_line(parse):
     with pytest.raises(DataError, match=r"1 pairs.*1, d1: 1 .*; 2 ") as refused:
         parse({"a": "1 0 d2 1\n1 0 d1 1\n", "b": "1 0 d1 2\n"}, conflict="refuse")
     assert (refused.value.file, refused.value.line) == ("a", 2)
+
+
+def test_equal_labels_are_no_conflict_to_refuse(parse):
+    parsed = parse({"a": "1 0 d1 1\n1 0 d1 1\n"}, conflict="refuse")
+
+    assert parsed.qrels["label"].tolist() == [1.0]
 
 
 def test_an_unknown_rule_is_refused(parse):

@@ -96,6 +96,8 @@ def test_cut_in_the_middle_is_refused_as_a_whole_or_loses_no_row_in_silence(
         (b"\xef\xbb\xbf", "empty"),
         (b"query,document,label\n", "no rows"),
         (b"[]", "no rows"),
+        (b"\x00\x00\x02\x03" * 40, "binary data"),
+        (b"query,document,label\na,b\nc,d\n", "2 of 2 rows"),
         (b"%PDF-1.7 ...", "PDF"),
         (b"\x89PNG\r\n\x1a\n", "picture"),
         (b"\x80\x04\x95\x10", "pickle"),

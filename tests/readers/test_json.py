@@ -171,6 +171,12 @@ def test_booleans_are_labels(parse):
     assert parsed.qrels["label"].tolist() == [1.0, 0.0]
 
 
+def test_an_object_in_a_cell_is_kept_as_json(parse):
+    parsed = parse({"x": '{"query": "a", "document": "b", "label": 1, "user": {"age": 3}}'})
+
+    assert parsed.queries["user"].tolist() == ['{"age": 3}']
+
+
 json_text = st.text(st.characters(codec="utf-8"), min_size=1).filter(lambda text: text.strip())
 
 

@@ -3,6 +3,8 @@
 import io
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from rankdash.errors import FormatError
@@ -87,3 +89,12 @@ def test_a_damaged_file_is_refused(parse, cut):
 def test_an_empty_table_has_no_rows(parse):
     with pytest.raises(FormatError, match="no rows"):
         parse({"x": written(pd.DataFrame({"query": ["a"], "document": "b", "label": 1}).head(0))})
+
+
+def test_two_columns_of_one_name_are_refused(parse):
+    table = pa.table([["a"], ["b"], [1]], names=["query", "query", "label"])
+    data = io.BytesIO()
+    pq.write_table(table, data)
+
+    with pytest.raises(FormatError, match="Two columns have the same name"):
+        parse({"x": data.getvalue()})

@@ -92,6 +92,16 @@ def test_a_run_with_nothing_but_bad_scores_is_refused(parse):
         parse({"q": QRELS, "run": run})
 
 
+def test_one_line_with_a_blank_too_many_shifts_nothing(parse, found):
+    lines = [f"q1 Q0 d{i} {i} {50 - i} x" for i in range(1, 20)]
+    lines[3] = "q1 Q0 d4 d4 4 46 x"
+
+    parsed = parse({"q": QRELS, "run": "\n".join(lines)})
+
+    assert found(parsed, "field_count").line == 4
+    assert parsed.candidates.documents_of("q1")[0][3] == "d5"
+
+
 def test_ids_may_hold_other_white_space_than_ascii(parse):
     parsed = parse({"q": "q1 0 d\u3000one 1\nq1 0 d\u00a0two 0\n"})
 
