@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from rankdash.analysis.alignment import REASONS, align
 from rankdash.errors import SpecError
 from rankdash.metrics import (
-    STATES,
     Conventions,
     Evaluation,
     Judged,
@@ -29,14 +28,7 @@ TIE_BAND = 0.005
 """Changes up to this size, either way, count as "same"."""
 
 PAIRED = "paired"
-ABSENT = "absent"
-# The reason that weighs most names a query that is left out for two.
-REASONS = ("failed", "skipped", "no_relevant", "missing", "undefined", ABSENT)
-
 _REASON_NAMES = np.array((*REASONS, PAIRED), dtype=object)
-_REASON_OF_STATE = np.array(
-    [REASONS.index(state) if state in REASONS else len(REASONS) for state in STATES]
-)
 
 _ROUNDING = 1e-12
 _NONE_LEFT_OUT: Mapping[str, Mapping[str, str]] = MappingProxyType({})
@@ -52,40 +44,18 @@ def paired(baseline: Evaluation, challenger: Evaluation, spec: str | Measure) ->
 
     Raises SpecError where `spec` was not evaluated, or the two sides follow other conventions.
     """
-    if baseline.conventions != challenger.conventions:
-        raise SpecError(
-            "The two systems were evaluated under other conventions and cannot be compared.",
-            remedy="Evaluate both with the same settings.",
-        )
     measure = parse_measure(spec) if isinstance(spec, str) else spec
-    ours = pd.Index(baseline.query_ids, dtype=object)
-    theirs = pd.Index(challenger.query_ids, dtype=object)
-    queries = ours.append(theirs.difference(ours, sort=False))
-    before, why_before = _side(baseline, measure, ours.get_indexer(queries))
-    after, why_after = _side(challenger, measure, theirs.get_indexer(queries))
-    delta = after - before
+    aligned = align({"before": baseline, "after": challenger}, "before", [measure])
+    before, after = aligned.values[:, :, 0]
     return pd.DataFrame(
         {
-            "query_id": queries.to_numpy(dtype=object),
+            "query_id": aligned.query_ids,
             "before": before,
             "after": after,
-            "delta": delta,
-            "state": _REASON_NAMES[np.minimum(why_before, why_after)],
+            "delta": after - before,
+            "state": _REASON_NAMES[aligned.reasons()[1, :, 0]],
         }
     )
-
-
-def _side(
-    evaluation: Evaluation, measure: Measure, rows: npt.NDArray[np.intp]
-) -> tuple[FloatArray, npt.NDArray[np.intp]]:
-    """For each of `rows` (a row of the evaluation, -1 for none): its value, and the position in
-    `_REASON_NAMES` of why it has none ("paired" where it has one)."""
-    value = np.append(evaluation.column(measure), np.nan)[rows]
-    column = evaluation.measures.index(measure)
-    why = np.append(_REASON_OF_STATE[evaluation.cell_states[:, column]], REASONS.index(ABSENT))[
-        rows
-    ]
-    return value, np.where(np.isnan(value), why, len(REASONS))
 
 
 def left_out(frame: pd.DataFrame) -> dict[str, int]:
@@ -134,28 +104,21 @@ def systems_table(evaluations: Mapping[str, Evaluation], baseline: str) -> pd.Da
 
     Raises SpecError where the baseline is not among them, or they do not match.
     """
-    if baseline not in evaluations:
-        raise SpecError(
-            "{baseline!r} is not among the systems: {systems}.",
-            baseline=baseline,
-            systems=", ".join(evaluations),
-        )
-    reference = evaluations[baseline]
-    names = [baseline, *(name for name in evaluations if name != baseline)]
+    aligned = align(evaluations, baseline)
     rows: list[dict[str, object]] = []
-    for measure in reference.measures:
-        for name in names:
-            values = evaluations[name].column(measure)
-            pairs = paired(reference, evaluations[name], measure).dropna(subset="delta")
-            before, after = pairs["before"].mean(), pairs["after"].mean()
-            delta = pairs["delta"].mean()
+    for column, measure in enumerate(aligned.measures):
+        reference = aligned.values[0, :, column]
+        for name, values in zip(aligned.systems, aligned.values[:, :, column], strict=True):
+            both = ~np.isnan(values - reference)
+            before, after = _mean(reference[both]), _mean(values[both])
+            delta = after - before
             rows.append(
                 {
                     "system": name,
                     "metric": measure.spec,
-                    "mean": evaluations[name].mean(measure),
+                    "mean": _mean(values[~np.isnan(values)]),
                     "n": int((~np.isnan(values)).sum()),
-                    "paired": len(pairs),
+                    "paired": int(both.sum()),
                     "before": before,
                     "after": after,
                     "delta": delta,
@@ -163,6 +126,10 @@ def systems_table(evaluations: Mapping[str, Evaluation], baseline: str) -> pd.Da
                 }
             )
     return pd.DataFrame(rows)
+
+
+def _mean(values: FloatArray) -> float:
+    return float(values.mean()) if len(values) else float("nan")
 
 
 def by_cutoff(
@@ -191,7 +158,7 @@ def by_cutoff(
         name: evaluate(each, measures, conventions, left_out.get(name, {}))
         for name, each in judged.items()
     }
-    common = _common_values(list(evaluations.values()))
+    common = align(evaluations, next(iter(evaluations))).values
     known = np.logical_not(np.isnan(common).any(axis=0))
     n = known.sum(axis=0)
     with np.errstate(invalid="ignore"):
@@ -204,13 +171,6 @@ def by_cutoff(
             "n": np.tile(n, len(evaluations)),
         }
     )
-
-
-def _common_values(evaluations: Sequence[Evaluation]) -> FloatArray:
-    """(S, Q, M) the values over the queries that all S systems evaluated, joined by id."""
-    frames = [pd.DataFrame(each.values, index=each.query_ids) for each in evaluations]
-    queries = reduce(lambda left, right: left.intersection(right), (f.index for f in frames))
-    return np.stack([frame.loc[queries].to_numpy() for frame in frames])
 
 
 def ladder(

@@ -101,13 +101,19 @@ def _multinomial_weights(n: int, resamples: int, seed: int) -> Iterator[tuple[sl
 
 def _poisson_weights(n: int, resamples: int, seed: int) -> Iterator[tuple[slice, _Weights]]:
     """Independent Poisson(1) weights of n queries, a row for each resample, to 2^-16 exact."""
-    rng = np.random.default_rng(seed)
+    source = np.random.PCG64(seed)
     edges = np.round(pdtr(np.arange(12), 1.0) * 2**16)
     weight_of = np.searchsorted(edges, np.arange(2**16), side="right").astype(np.float32)
     for chunk in _chunks(n, resamples):
         rows = chunk.stop - chunk.start
-        uniform = np.frombuffer(rng.bytes(2 * rows * n), dtype="<u2")
+        uniform = _random_bits(source, 16 * rows * n).view("<u2")[: rows * n]
         yield chunk, weight_of.take(uniform).reshape(rows, n)
+
+
+def _random_bits(source: np.random.PCG64, bits: int) -> npt.NDArray[np.uint64]:
+    """At least so many, in whole words; several times faster than `Generator.bytes`."""
+    words: npt.NDArray[np.uint64] = source.random_raw(-(-bits // 64))
+    return words.astype("<u8", copy=False)
 
 
 def percentile_interval(means: FloatArray, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
@@ -166,12 +172,12 @@ def sign_flip_p(differences: FloatArray, *, flips: int = RESAMPLES, seed: int = 
     # Equal sums must count as equal whatever the order of addition made of their last digits.
     seen = np.abs(totals) - 1e-6 * np.abs(filled).sum(axis=0)
     narrow, halves = filled.astype(np.float32), totals.astype(np.float32) / 2
-    rng = np.random.default_rng(seed)
+    source = np.random.PCG64(seed)
     n = len(differences)
     extreme = np.zeros(differences.shape[1], dtype=np.int64)
     for chunk in _chunks(n, flips):
         rows = chunk.stop - chunk.start
-        bits = np.unpackbits(np.frombuffer(rng.bytes((rows * n + 7) // 8), dtype=np.uint8))
+        bits = np.unpackbits(_random_bits(source, rows * n).view(np.uint8))
         kept = bits[: rows * n].reshape(rows, n).astype(np.float32) @ narrow
         # What is kept less what is flipped is twice what is kept, less everything.
         extreme += (2 * np.abs(kept - halves) >= seen).sum(axis=0)
