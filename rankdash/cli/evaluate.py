@@ -85,7 +85,7 @@ def evaluate_files(
         noticed += together.findings
         labels = _labels(alone, together)
         for system, ranking in _rankings(name, path, alone, together).items():
-            noticed += _matching(system, ranking, labels, path)
+            noticed += _matching(system, ranking, labels, path, _made_ids(together))
             judged = judge(ranking, labels, conventions)
             systems[system] = evaluate(judged, list(measures.values()), conventions)
     warn(noticed)
@@ -141,9 +141,7 @@ def _no_ranking(path: Path) -> DataError:
 
 def _labels(alone: Parsed, together: Parsed) -> pd.DataFrame:
     """The labels of the label file, whatever labels the file of the ranking holds."""
-    if _NAMED_BY_TEXT.isdisjoint(finding.code for finding in alone.findings):
-        return alone.qrels
-    return together.qrels
+    return together.qrels if _made_ids(alone) else alone.qrels
 
 
 def _rankings(name: str, path: Path, alone: Parsed, together: Parsed) -> dict[str, Ranking]:
@@ -159,8 +157,14 @@ def _rankings(name: str, path: Path, alone: Parsed, together: Parsed) -> dict[st
     return {name: together.candidates} | others
 
 
-def _matching(name: str, ranking: Ranking, labels: pd.DataFrame, path: Path) -> list[Finding]:
-    found = match_labels(name, ranking, labels)
+def _made_ids(parsed: Parsed) -> bool:
+    return any(finding.code in _NAMED_BY_TEXT for finding in parsed.findings)
+
+
+def _matching(
+    name: str, ranking: Ranking, labels: pd.DataFrame, path: Path, made_ids: bool
+) -> list[Finding]:
+    found = match_labels(name, ranking, labels, made_ids=made_ids)
     for finding in found:
         if finding.code == "queries_match_nothing":
             raise DataError(
