@@ -31,7 +31,10 @@ def panel(view: View, specs: Sequence[str]) -> None:
             alt=_("Definition of each metric"),
         )
         st.dataframe(
-            pd.DataFrame(rules.in_words(view.conventions), columns=[_("rule"), _("in force")]),
+            pd.DataFrame(
+                rules.in_words(view.conventions, view.statistics),
+                columns=[_("rule"), _("in force")],
+            ),
             hide_index=True,
             alt=_("The rules in force"),
         )

@@ -9,6 +9,7 @@ from typing import NoReturn
 
 import streamlit as st
 
+from rankdash.analysis.statistics_settings import StatisticsSettings
 from rankdash.metrics import Conventions, parse_measure, registry
 from rankdash.ui import address, rules, services
 from rankdash.ui.i18n import LANGUAGES, STATE, moment, ngettext
@@ -34,6 +35,7 @@ class View:
     metric: str
     cutoff: int | None
     conventions: Conventions
+    statistics: StatisticsSettings
 
     @property
     def spec(self) -> str:
@@ -172,6 +174,7 @@ def view() -> View:
         metric=address.one("metric") or "ndcg",
         cutoff=_cutoff(address.one("k")),
         conventions=rules.conventions(),
+        statistics=rules.statistics(),
     )
 
 

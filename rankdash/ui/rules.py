@@ -1,86 +1,56 @@
-"""The conventions in force: drawn from the schema that the metrics declare, kept in the address."""
+"""The conventions and the statistics in force: drawn from the schemas that declare them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import streamlit as st
 
-from rankdash.metrics import CONVENTION_SETTINGS, Conventions, ConventionSetting
-from rankdash.ui import address
+from rankdash.analysis.statistics_settings import STATISTICS_SETTINGS, StatisticsSettings
+from rankdash.errors import SpecError
+from rankdash.metrics import CONVENTION_SETTINGS, Conventions
+from rankdash.ui import described
 from rankdash.ui.i18n import gettext as _
 
-_FROM_LABELS = "auto"
+_STATISTICS_OFFERED = {
+    "level": (0.8, 0.9, 0.99),
+    "resamples": (1_000, 2_000, 20_000),
+    "seed": (1, 2, 3),
+    "tie_band": (0.0, 0.001, 0.01, 0.02, 0.05),
+    "worthwhile": (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5),
+}
+
+described.register(CONVENTION_SETTINGS)
+described.register(STATISTICS_SETTINGS)
 
 
 def draw(labels: Sequence[float]) -> None:
-    """One widget per convention. labels: the labels above 0 that the data set uses."""
+    """labels: the labels above 0 that the data set uses."""
     with st.expander(_("Rules"), icon=":material/rule:"):
-        for setting in CONVENTION_SETTINGS:
-            options = _options(setting, labels)
-            if len(options) > 1:
-                address.pick_one(
-                    setting.name,
-                    list(options),
-                    st.selectbox,
-                    default=_key(setting.default),
-                    label=_(setting.title),
-                    help=_(setting.meaning),
-                    format_func=options.__getitem__,
-                )
+        described.draw(CONVENTION_SETTINGS, {"threshold": labels, "err_top_label": labels})
+    with st.expander(_("Statistics"), icon=":material/query_stats:"):
+        described.draw(STATISTICS_SETTINGS, _STATISTICS_OFFERED)
 
 
 def conventions() -> Conventions:
-    """The conventions of the address; what cannot be is left at its default."""
-    given: dict[str, Any] = {}
-    for setting in CONVENTION_SETTINGS:
-        text = address.one(setting.name)
-        if text is None or text == _key(setting.default):
-            continue
-        if setting.choices:
-            given.update({setting.name: text} if text in setting.choices else {})
-        elif isinstance(setting.default, bool):
-            given[setting.name] = text == _key(not setting.default)
-        else:
-            number = _positive(text)
-            given.update({setting.name: number} if number else {})
-    return Conventions(**given)
-
-
-def in_words(rules: Conventions) -> list[tuple[str, str]]:
-    """(title, what holds) for every convention."""
-    said = []
-    for setting in CONVENTION_SETTINGS:
-        value = getattr(rules, setting.name)
-        said.append((_(setting.title), _options(setting, [value])[_key(value)]))
-    return said
-
-
-def _options(setting: ConventionSetting, labels: Sequence[float | None]) -> dict[str, str]:
-    """Value as written in the address → words."""
-    if setting.choices:
-        return {value: _(meaning) for value, meaning in setting.choices.items()}
-    if isinstance(setting.default, bool):
-        return {_key(False): _("no"), _key(True): _("yes")}
-    numbers = sorted({label for label in (setting.default, *labels) if isinstance(label, float)})
-    words = {_key(number): _key(number) for number in numbers}
-    return words if setting.default else {_FROM_LABELS: _("taken from the labels"), **words}
-
-
-def _key(value: object) -> str:
-    if value is None:
-        return _FROM_LABELS
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _positive(text: str) -> float | None:
+    """The conventions of the address; the defaults where they cannot be."""
     try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if 0 < value < 1e6 else None
+        return Conventions(**described.chosen(CONVENTION_SETTINGS))
+    except SpecError:
+        return Conventions()
 
 
-# What goes without saying is left out of the address; it never depends on the data.
-address.FIELDS.update({setting.name: _key(setting.default) for setting in CONVENTION_SETTINGS})
+def statistics() -> StatisticsSettings:
+    """The statistics settings of the address; the defaults where they cannot be."""
+    try:
+        return StatisticsSettings(**described.chosen(STATISTICS_SETTINGS))
+    except SpecError:
+        return StatisticsSettings()
+
+
+def in_words(rules: Conventions, statistics: StatisticsSettings) -> list[tuple[str, str]]:
+    """(title, what holds) for every convention and every setting of the statistics."""
+    return [
+        *described.in_words(CONVENTION_SETTINGS, rules),
+        *described.in_words(STATISTICS_SETTINGS, statistics),
+    ]

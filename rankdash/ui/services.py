@@ -10,8 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import pandas as pd
 import streamlit as st
 
+from rankdash.analysis.headroom import Headroom
+from rankdash.analysis.headroom import headroom as split_headroom
+from rankdash.analysis.statistics import Comparison, StatisticsSettings, compare
 from rankdash.dataset import Dataset
 from rankdash.metrics import Conventions, Evaluation, Judged, evaluate, judge, parse_measure
 from rankdash.ranking import Ranking, Run
@@ -112,6 +116,56 @@ def evaluation(
         conventions,
         left_out(system_id),
     )
+
+
+@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False)
+def comparison(
+    dataset_id: str,
+    system_ids: tuple[str, ...],
+    specs: tuple[str, ...],
+    conventions: Conventions,
+    settings: StatisticsSettings,
+) -> Comparison:
+    """The first system against the others on every metric, with intervals, tests and verdicts."""
+    found = evaluations(dataset_id, system_ids, specs, conventions)
+    return compare(found, system_ids[0], settings)
+
+
+@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False)
+def headroom(
+    dataset_id: str,
+    baseline: str,
+    challenger: str,
+    spec: str,
+    conventions: Conventions,
+    depth: int | None,
+) -> Headroom:
+    """How the perfect value splits into lost by the retriever, still to win, and won."""
+    return split_headroom(
+        evaluation(dataset_id, baseline, (spec,), conventions),
+        evaluation(dataset_id, challenger, (spec,), conventions),
+        judged(dataset_id, FIRST_STAGE, conventions),
+        spec,
+        depth=depth,
+    )
+
+
+@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False)
+def curves(
+    dataset_id: str,
+    system_ids: tuple[str, ...],
+    metric: str,
+    cutoffs: tuple[int, ...],
+    conventions: Conventions,
+    settings: StatisticsSettings,
+) -> pd.DataFrame:
+    """system, k, mean, low, high, n: a metric against its cutoff with the interval of each mean."""
+    specs = tuple(f"{metric}@{k}" for k in cutoffs)
+    found = {system: evaluation(dataset_id, system, specs, conventions) for system in system_ids}
+    frame = compare(found, system_ids[0], settings).frame
+    frame = frame.rename(columns={"mean_low": "low", "mean_high": "high"})
+    frame["k"] = [int(spec.rpartition("@")[2]) for spec in frame["metric"]]
+    return frame[["system", "k", "mean", "low", "high", "n"]]
 
 
 def evaluations(

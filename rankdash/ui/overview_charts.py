@@ -1,0 +1,152 @@
+"""Systems and metrics, the metric against k, and every query's change."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import streamlit as st
+
+from rankdash.charts import cutoffs as cutoffs_chart
+from rankdash.charts import deltas as deltas_chart
+from rankdash.charts import systems as systems_chart
+from rankdash.metrics import parse_measure
+from rankdash.ui import comparison, services
+from rankdash.ui.appearance import ink, show
+from rankdash.ui.frame import CUTOFFS, View
+from rankdash.ui.i18n import gettext as _
+from rankdash.ui.i18n import percent
+
+
+def systems(view: View) -> None:
+    st.subheader(_("Systems and metrics"), anchor=False)
+    table = comparison.compared(view).frame
+    table = table[table["metric"] != view.spec_of("judged")]
+    labels = systems_chart.Labels.translated(_)
+    shown = {"names": comparison.names(view), "titles": comparison.titles(view)}
+    show(
+        systems_chart.figure(table, view.baseline, ink(), labels, **shown),
+        alt=systems_chart.alt(table, view.baseline, labels, **shown),
+        key="overview.systems",
+    )
+
+
+def systems_table(view: View) -> None:
+    """Every number behind the chart, sortable."""
+    table = comparison.compared(view).frame
+    names, titles = comparison.names(view), comparison.titles(view)
+    kinds = {
+        "baseline": _("baseline"),
+        "better": _("better"),
+        "small": _("better, but small"),
+        "unproven": _("not proven"),
+        "worse": _("worse"),
+        "identical": _("the same"),
+    }
+    columns = {
+        "metric": table["metric"].map(titles),
+        "system": table["system"].map(names),
+        "mean": table["mean"],
+        "interval": _interval(table, "mean_low", "mean_high"),
+        "delta": table["delta"].where(table["system"] != view.baseline),
+        "change_interval": _interval(table, "delta_low", "delta_high"),
+        "p": table["p"],
+        "p_corrected": table["p_corrected"],
+        "effect_size": table["effect_size"],
+        "verdict": [kinds.get(kind, _("no verdict")) for kind in table["verdict"]],
+        "helped": table["helped"],
+        "same": table["same"],
+        "hurt": table["hurt"],
+        "n": table["n"],
+        "left_out": table["left_out"],
+        "smallest_detectable": table["smallest_detectable"],
+        "queries_to_settle": table["queries_to_settle"],
+    }
+    level = percent(view.statistics.level)
+    decimal, count = "%.4f", "%.0f"
+    config = {
+        "metric": st.column_config.TextColumn(_("metric"), pinned=True),
+        "system": st.column_config.TextColumn(_("system"), pinned=True),
+        "mean": st.column_config.NumberColumn(_("mean"), format=decimal),
+        "interval": st.column_config.TextColumn(_("{level} of the mean", level=level)),
+        "delta": st.column_config.NumberColumn(_("change"), format="%+.4f"),
+        "change_interval": st.column_config.TextColumn(_("{level} of the change", level=level)),
+        "p": st.column_config.NumberColumn("p", format=decimal),
+        "p_corrected": st.column_config.NumberColumn(_("corrected p"), format=decimal),
+        "effect_size": st.column_config.NumberColumn(_("effect size d"), format="%.2f"),
+        "verdict": st.column_config.TextColumn(_("verdict")),
+        "helped": st.column_config.NumberColumn(_("helped"), format=count),
+        "same": st.column_config.NumberColumn(_("same"), format=count),
+        "hurt": st.column_config.NumberColumn(_("hurt"), format=count),
+        "n": st.column_config.NumberColumn(_("queries"), format=count),
+        "left_out": st.column_config.NumberColumn(_("left out"), format=count),
+        "smallest_detectable": st.column_config.NumberColumn(
+            _("smallest provable change"), format=decimal
+        ),
+        "queries_to_settle": st.column_config.NumberColumn(
+            _("queries to prove this change"), format=count
+        ),
+    }
+    st.dataframe(
+        pd.DataFrame(columns),
+        hide_index=True,
+        placeholder="–",
+        column_config=config,
+        alt=_("Means, intervals, tests and verdicts for each metric and system"),
+    )
+
+
+def _interval(table: pd.DataFrame, low: str, high: str) -> list[str]:
+    return [
+        f"{a:.3f} … {b:.3f}" if math.isfinite(a) and math.isfinite(b) else "–"
+        for a, b in zip(table[low], table[high], strict=True)
+    ]
+
+
+def cutoffs(view: View) -> None:
+    measure = parse_measure(view.spec)
+    st.subheader(_("{metric} against k", metric=measure.metric.title), anchor=False)
+    if not measure.metric.has_cutoff:
+        st.caption(_("{metric} looks at the whole list.", metric=measure.metric.title))
+        return
+    curves = services.curves(
+        view.dataset_id, view.chosen, view.metric, CUTOFFS, view.conventions, view.statistics
+    )
+    labels = cutoffs_chart.Labels.translated(_)
+    names, title = comparison.names(view), measure.metric.title
+    show(
+        cutoffs_chart.figure(
+            curves, title, view.baseline, ink(), labels, k=view.cutoff, names=names
+        ),
+        alt=cutoffs_chart.alt(curves, title, labels, names=names),
+        key="overview.cutoffs",
+    )
+    with st.expander(_("As a table")):
+        table = curves.pivot(index="k", columns="system", values="mean")[list(view.chosen)]
+        st.dataframe(
+            pd.DataFrame(table.to_numpy(), index=table.index, columns=list(names.values())),
+            alt=_("The metric at each cutoff for each system"),
+        )
+
+
+def changes(view: View, system: str) -> str | None:
+    """Sorted per-query changes of one challenger; returns a query that was clicked."""
+    comparison.tally_line(view, system)
+    pairs, title = comparison.pairs_of(view, system), view.title(view.spec)
+    labels = deltas_chart.Labels.translated(_)
+    figure = deltas_chart.figure(
+        pairs,
+        title,
+        ink(),
+        labels,
+        tie_band=view.statistics.tie_band,
+        names=services.query_texts(view.dataset_id),
+    )
+    event = show(
+        figure,
+        alt=deltas_chart.alt(pairs, title, labels),
+        key=f"overview.deltas.{system}",
+        on_select="rerun",
+    )
+    points = event["selection"]["points"]
+    return str(points[0]["customdata"][0]) if points else None
