@@ -60,8 +60,16 @@ def bootstrap_means(
         own = centred[np.ix_(members, columns)]
         for rows, weights in _multinomial_weights(len(members), resamples, seed):
             means[rows, columns] = weights @ own / len(members)
-    shifted: FloatArray = means + centre
-    return shifted
+    return _without_rounding_errors(means + centre, values, known)
+
+
+def _without_rounding_errors(means: FloatArray, values: FloatArray, known: Flags) -> FloatArray:
+    """A mean lies within its values, and one of 0, on which a verdict turns, is exactly 0."""
+    lowest = np.where(known, values, np.inf).min(axis=0)
+    highest = np.where(known, values, -np.inf).max(axis=0)
+    means[np.abs(means) <= 1e-7 * np.maximum(np.abs(lowest), np.abs(highest))] = 0.0
+    within: FloatArray = np.clip(means, lowest, highest)
+    return within
 
 
 def _means(values: FloatArray, known: Flags) -> FloatArray:

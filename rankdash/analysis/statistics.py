@@ -299,7 +299,7 @@ def _change(
     strict = settings.correction != "none" and comparisons > 1
     level = 1 - (1 - settings.level) / comparisons if strict else settings.level
     settles = queries_to_settle(changes, level=level)
-    answered = aligned.answered[[0, s], :, m].sum(axis=1)
+    known, answered = aligned.known[[0, s], :, m], aligned.answered[[0, s], :, m]
     columns: dict[str, object] = {
         "paired": n,
         "before": before,
@@ -322,8 +322,9 @@ def _change(
         challenger=aligned.systems[s],
         metric=aligned.measures[m].title,
         n=n,
-        n_before=int(answered[0]),
-        n_after=int(answered[1]),
+        in_common=int(answered.all(axis=0).sum()),
+        n_before=int(known[0].sum()),
+        n_after=int(known[1].sum()),
         before=before,
         after=after,
         delta=delta,

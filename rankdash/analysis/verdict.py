@@ -20,6 +20,19 @@ Kind = Literal[
     "descriptive",
 ]
 
+TITLES: dict[Kind, str] = {
+    "better": "better",
+    "small": "real but small",
+    "unproven": "not proven",
+    "worse": "worse",
+    "identical": "the same",
+    "too_few": "too few queries",
+    "nothing_common": "nothing in common",
+    "no_values": "no values",
+    "descriptive": "none",
+}
+"""Each kind in a word or two, for a table or a chip."""
+
 FEWEST_QUERIES = 5
 WORTHWHILE = 0.15
 # More queries than this, and than ten times what there are, are nobody's plan.
@@ -38,7 +51,7 @@ class Verdict:
           "worse": a proven loss, of any size;
           "identical": no query changes by more than the tie band;
           "too_few": fewer than `FEWEST_QUERIES` paired queries;
-          "nothing_common": the systems were not scored on the same queries at all;
+          "nothing_common": the systems did not answer one query that both were scored on;
           "no_values": neither system has a value, as without labels;
           "descriptive": the metric describes labels, not quality, so that no verdict follows.
     """
@@ -66,8 +79,8 @@ class Verdict:
 class Facts:
     """What a verdict rests on.
 
-    metric: its title. n: paired queries; n_before and n_after: queries that baseline and
-    challenger have values for that rest on documents they returned. before, after, delta: means
+    metric: its title. n: paired queries; in_common: those of them for which both returned
+    documents; n_before and n_after: queries that baseline and challenger have values for. before, after, delta: means
     over the paired queries; low…high: the interval of delta. p: corrected over `comparisons`.
     identical: no query changes by more than tie_band; exact: none changes at all. settles: how
     many queries in all would prove the seen difference, None where none would. worthwhile: the
@@ -78,6 +91,7 @@ class Facts:
     challenger: str
     metric: str
     n: int
+    in_common: int
     n_before: int
     n_after: int
     before: float
@@ -101,7 +115,7 @@ def decide(facts: Facts) -> Kind:
     corrected for the number of comparisons, is significant at the interval's level."""
     if not facts.n_before and not facts.n_after:
         return "no_values"
-    if not facts.n or not facts.n_before or not facts.n_after:
+    if not facts.in_common:
         return "nothing_common"
     if not facts.quality:
         return "descriptive"
@@ -157,8 +171,7 @@ _OF_KIND: dict[Kind, str] = {
         "are needed."
     ),
     "nothing_common": (
-        "{challenger} and {baseline} were not scored on the same queries, so they cannot be "
-        "compared."
+        "{challenger} and {baseline} have no answered query in common, so they cannot be compared."
     ),
     "no_values": "No query has a value of {metric}, so {challenger} cannot be compared.",
     "descriptive": (

@@ -1,4 +1,4 @@
-"""The command line: check, evaluate, rerank. It loads what a command needs, and only then."""
+"""The command line: check, evaluate, compare, rerank. Each loads what it needs, and only then."""
 
 from rankdash.cli.commands import main
 

@@ -11,9 +11,12 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from rankdash.errors import RankdashError
+
+if TYPE_CHECKING:
+    from rankdash.metrics import Conventions
 
 DONE, INCOMPLETE, REFUSED, INTERRUPTED = 0, 1, 2, 130
 DEFAULT_METRICS = "ndcg@10,mrr@10,map,recall@10,judged@10"
@@ -84,6 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
     _add_check(commands)
     _add_evaluate(commands)
+    _add_compare(commands)
     _add_rerank(commands)
     return parser
 
@@ -134,6 +138,20 @@ def _add_evaluate(commands: _Commands[_Parser]) -> None:
         action="store_true",
         help="write the values of every query as well (json always holds them)",
     )
+    _add_conventions(parser)
+    add(
+        "--format",
+        choices=("table", "json", "csv"),
+        default="table",
+        help="json and csv hold unrounded numbers; in csv a text that a spreadsheet would run as "
+        "a formula starts with an apostrophe (default: %(default)s)",
+    )
+    _add_conflict(parser)
+    parser.set_defaults(command=_evaluate)
+
+
+def _add_conventions(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
     add(
         "--conventions",
         choices=("rankdash", "trec_eval"),
@@ -163,15 +181,79 @@ def _add_evaluate(commands: _Commands[_Parser]) -> None:
         choices=("count", "skip"),
         help="a query without a relevant document: counts as 0, or is left out",
     )
+
+
+def _add_compare(commands: _Commands[_Parser]) -> None:
+    parser = commands.add_parser(
+        "compare",
+        help="compare rankings with a baseline: is the gain real, and is it worth it",
+        description="Compare rankings with a baseline, query by query: the change with its "
+        "interval, p values, queries helped and hurt, and a verdict.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--qrels", required=True, metavar="FILE", help="the labels, in any form that is read")
+    add("--baseline", required=True, metavar="FILE", help="the ranking to compare with")
+    add(
+        "--challenger",
+        required=True,
+        nargs="+",
+        action="extend",
+        metavar="FILE",
+        help="a ranking to compare; may be repeated",
+    )
+    add(
+        "--metric",
+        nargs="+",
+        action="extend",
+        metavar="SPEC",
+        help="a metric, such as ndcg@10; may be repeated (default: ndcg@10)",
+    )
+    _add_statistics(parser)
+    _add_conventions(parser)
     add(
         "--format",
-        choices=("table", "json", "csv"),
+        choices=("table", "json", "markdown", "latex"),
         default="table",
-        help="json and csv hold unrounded numbers; in csv a text that a spreadsheet would run as "
-        "a formula starts with an apostrophe (default: %(default)s)",
+        help="json holds unrounded numbers; latex needs booktabs (default: %(default)s)",
     )
     _add_conflict(parser)
-    parser.set_defaults(command=_evaluate)
+    parser.set_defaults(command=_compare)
+
+
+_STATISTICS = (
+    *("level", "interval", "test", "correction", "family"),
+    *("resamples", "seed", "tie_band", "worthwhile"),
+)
+
+
+def _add_statistics(parser: argparse.ArgumentParser) -> None:
+    """Each is None unless given: the defaults are those of `StatisticsSettings`."""
+    add = parser.add_argument
+    add("--level", type=float, metavar="N", help="confidence of the intervals (default: 0.95)")
+    add("--interval", metavar="KIND", help="bca or percentile (default: bca)")
+    add("--test", metavar="NAME", help="sign-flip, t or wilcoxon (default: sign-flip)")
+    add("--correction", metavar="NAME", help="holm, bh or none (default: holm)")
+    add(
+        "--family",
+        metavar="SCOPE",
+        help="what is corrected together: the challengers of each metric (metric), or all "
+        "challengers and metrics (all) (default: metric)",
+    )
+    add("--resamples", type=int, metavar="N", help="resamples and flips (default: 10000)")
+    add("--seed", type=int, metavar="N", help="the same seed gives the same numbers")
+    add(
+        "--tie-band",
+        type=float,
+        metavar="N",
+        help="changes of a query up to this size count as the same (default: 0.005)",
+    )
+    add(
+        "--worthwhile",
+        type=float,
+        metavar="SHARE",
+        help="the smallest relative gain worth having (default: 0.15)",
+    )
 
 
 def _add_rerank(commands: _Commands[_Parser]) -> None:
@@ -231,24 +313,49 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _evaluate(arguments: argparse.Namespace) -> int:
-    from rankdash.cli.evaluate import conventions_of, evaluate_files, typed_metrics
+    from rankdash.cli.evaluate import evaluate_files, typed_metrics
     from rankdash.cli.results import FORMATS
 
     results = evaluate_files(
         arguments.qrels,
         arguments.run,
         typed_metrics(arguments.metrics),
-        conventions_of(
-            arguments.conventions,
-            ties=arguments.ties,
-            threshold=arguments.threshold,
-            judged_only=arguments.judged_only or None,
-            missing=arguments.missing,
-            no_relevant=arguments.no_relevant,
-        ),
+        _conventions(arguments),
         conflict=arguments.conflict,
     )
     sys.stdout.writelines(FORMATS[arguments.format](results, arguments.per_query))
+    return DONE
+
+
+def _conventions(arguments: argparse.Namespace) -> Conventions:
+    from rankdash.cli.evaluate import conventions_of
+
+    return conventions_of(
+        arguments.conventions,
+        ties=arguments.ties,
+        threshold=arguments.threshold,
+        judged_only=arguments.judged_only or None,
+        missing=arguments.missing,
+        no_relevant=arguments.no_relevant,
+    )
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    from rankdash.analysis.statistics_settings import StatisticsSettings
+    from rankdash.cli.compare import FORMATS, compare_files
+    from rankdash.cli.evaluate import typed_metrics
+
+    asked = {name: getattr(arguments, name) for name in _STATISTICS}
+    compared = compare_files(
+        arguments.qrels,
+        arguments.baseline,
+        arguments.challenger,
+        typed_metrics(arguments.metric or ["ndcg@10"]),
+        _conventions(arguments),
+        StatisticsSettings(**{name: value for name, value in asked.items() if value is not None}),
+        conflict=arguments.conflict,
+    )
+    sys.stdout.writelines(FORMATS[arguments.format](compared))
     return DONE
 
 

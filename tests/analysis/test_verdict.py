@@ -13,6 +13,7 @@ def facts(**changes: object) -> Facts:
         "challenger": "MiniLM",
         "metric": "NDCG@10",
         "n": 60,
+        "in_common": 60,
         "n_before": 60,
         "n_after": 60,
         "before": 0.5,
@@ -38,7 +39,16 @@ def verdict(**changes: object) -> Verdict:
 
 
 NAN = math.nan
-NOTHING = {"n": 0, "before": NAN, "after": NAN, "delta": NAN, "low": NAN, "high": NAN, "p": NAN}
+NOTHING = {
+    "n": 0,
+    "in_common": 0,
+    "before": NAN,
+    "after": NAN,
+    "delta": NAN,
+    "low": NAN,
+    "high": NAN,
+    "p": NAN,
+}
 
 
 @pytest.mark.parametrize(
@@ -59,7 +69,7 @@ NOTHING = {"n": 0, "before": NAN, "after": NAN, "delta": NAN, "low": NAN, "high"
         ({"delta": 0.004, "low": 0.003, "high": 0.005, "identical": True}, "identical"),
         ({"n": 4, "low": NAN, "high": NAN, "p": NAN}, "too_few"),
         (NOTHING, "nothing_common"),
-        ({"n_after": 0}, "nothing_common"),
+        ({"in_common": 0}, "nothing_common"),
         (NOTHING | {"n_before": 0, "n_after": 0}, "no_values"),
         ({"quality": False, "p": NAN}, "descriptive"),
         ({"before": 0.0, "delta": 0.01, "low": 0.001}, "better"),

@@ -1,0 +1,170 @@
+"""A comparison as a table for a paper (LaTeX, booktabs) or for a text (Markdown)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+import pandas as pd
+
+from rankdash.analysis.statistics import Comparison, StatisticsSettings
+from rankdash.analysis.verdict import TITLES
+
+_NO_NAMES: Mapping[str, str] = MappingProxyType({})
+_TESTS = {
+    "sign-flip": "sign-flip randomisation test",
+    "t": "paired t test",
+    "wilcoxon": "Wilcoxon signed-rank test",
+}
+_CORRECTIONS = {"holm": "Holm", "bh": "Benjamini–Hochberg", "none": "no"}
+_FAMILIES = {"metric": "the challengers of each metric", "all": "all challengers and metrics"}
+_INTERVALS = {"bca": "BCa bootstrap", "percentile": "percentile bootstrap"}
+
+HEAD = (
+    *("system", "mean", "Δ", "interval of Δ", "Δ %", "p", "p corrected"),
+    *("helped", "same", "hurt", "queries", "left out", "verdict"),
+)
+
+
+def cells(row: pd.Series, settings: StatisticsSettings) -> list[str]:
+    """One row of a comparison's frame as text under `HEAD`, without the system: rounded numbers, a
+    dash for what does not exist, an asterisk after a corrected p that is significant."""
+    if row["verdict"] == "baseline":
+        counts = ["–", "–", "–", f"{row['n']:,}", "–", "baseline"]
+        return [number(row["mean"]), *["–"] * 5, *counts]
+    star = "*" if significant(row, settings) else ""
+    return [
+        number(row["mean"]),
+        signed(row["delta"]),
+        interval(row["delta_low"], row["delta_high"]),
+        _percent(row["relative_delta"]),
+        p_value(row["p"]),
+        p_value(row["p_corrected"]) + star,
+        *(f"{row[name]:,}" for name in ("helped", "same", "hurt", "paired", "left_out")),
+        TITLES[row["verdict"]],
+    ]
+
+
+def made_with(settings: StatisticsSettings) -> str:
+    """How the numbers were made, in one sentence each."""
+    resampled = f"{settings.resamples:,} resamples, seed {settings.seed}"
+    return (
+        f"Intervals: {settings.level * 100:g}%, {_INTERVALS[settings.interval]} over queries, "
+        f"{resampled}. p: two-sided {_TESTS[settings.test]}; {_CORRECTIONS[settings.correction]} "
+        f"correction over {_FAMILIES[settings.family]}; * significant at "
+        f"{(1 - settings.level) * 100:.4g}%. Same: changes up to {settings.tie_band:g}. "
+        f"Worthwhile: {settings.worthwhile:.1%} or more."
+    )
+
+
+def markdown(comparison: Comparison, names: Mapping[str, str] = _NO_NAMES) -> Iterator[str]:
+    """A table for each metric with the verdicts below, then how it was made. names: system → the
+    name shown. Nothing in a name is taken for markup."""
+    for measure in comparison.measures:
+        yield f"### {measure.title}\n\n"
+        yield _piped(HEAD)
+        yield _piped(["---", *["---:"] * (len(HEAD) - 2), "---"])
+        for system, row in _rows(comparison, measure.spec):
+            shown = _markdown_safe(names.get(system, system))
+            yield _piped([shown, *map(_markdown_safe, cells(row, comparison.settings))])
+        yield "\n"
+        for system in comparison.challengers:
+            sentence = comparison.verdict(system, measure, names).sentence
+            yield f"- {_markdown_safe(sentence)}\n"
+        yield "\n"
+    yield f"{_markdown_safe(made_with(comparison.settings))}\n"
+
+
+def latex(comparison: Comparison, names: Mapping[str, str] = _NO_NAMES) -> Iterator[str]:
+    """One table, metrics in blocks; it needs the package booktabs. names: system → the name shown.
+    Nothing in a name is taken for a command; a table of names in Chinese needs an engine that sets
+    Chinese."""
+    head = [_latex_safe(word) for word in HEAD]
+    yield "% needs \\usepackage{booktabs}\n"
+    yield f"\\begin{{tabular}}{{l{'r' * (len(HEAD) - 2)}l}}\n\\toprule\n"
+    yield _row(head)
+    for measure in comparison.measures:
+        yield "\\midrule\n"
+        title = _latex_safe(measure.title)
+        yield f"\\multicolumn{{{len(HEAD)}}}{{l}}{{\\textit{{{title}}}}} \\\\\n"
+        for system, row in _rows(comparison, measure.spec):
+            shown = _latex_safe(names.get(system, system))
+            text = [_latex_safe(cell) for cell in cells(row, comparison.settings)]
+            yield _row([shown, *text])
+    yield "\\bottomrule\n\\end{tabular}\n"
+    yield f"% {made_with(comparison.settings)}\n"
+
+
+def significant(row: pd.Series, settings: StatisticsSettings) -> bool:
+    """Whether a row's corrected p is at most what the level leaves."""
+    return bool(row["p_corrected"] <= 1 - settings.level + 1e-12)
+
+
+def number(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.4f}"
+
+
+def signed(value: float) -> str:
+    """With its sign, and without one where it rounds to 0."""
+    if math.isnan(value):
+        return "–"
+    return f"{value:+.4f}" if abs(value) >= 0.000_05 else "0.0000"
+
+
+def interval(low: float, high: float) -> str:
+    return "–" if math.isnan(low) else f"{signed(low)} to {signed(high)}"
+
+
+def p_value(p: float) -> str:
+    if math.isnan(p):
+        return "–"
+    return "<0.0001" if p < 0.000_05 else f"{p:.4f}"
+
+
+def _percent(share: float) -> str:
+    return "–" if math.isnan(share) else f"{share:+.1%}"
+
+
+def _rows(comparison: Comparison, spec: str) -> Iterator[tuple[str, pd.Series]]:
+    for system in (comparison.baseline, *comparison.challengers):
+        yield system, comparison.row(system, spec)
+
+
+def _one_line(text: str) -> str:
+    return "".join(each if each.isprintable() else " " for each in text)
+
+
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#|~&$])")
+
+
+def _markdown_safe(text: str) -> str:
+    return _MARKDOWN.sub(r"\\\1", _one_line(text))
+
+
+def _piped(texts: Sequence[str]) -> str:
+    return f"| {' | '.join(texts)} |\n"
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"$<$",
+    ">": r"$>$",
+    "*": r"$^{*}$",
+    "Δ": r"$\Delta$",
+    "–": "--",
+    **{each: f"\\{each}" for each in "&%$#_{}"},
+}
+
+
+def _latex_safe(text: str) -> str:
+    """With minus signs set as such before numbers."""
+    escaped = "".join(_LATEX.get(each, each) for each in _one_line(text))
+    return re.sub(r"(?<![\w])-(?=\d)", r"$-$", escaped)
+
+
+def _row(texts: Sequence[str]) -> str:
+    return " & ".join(texts) + " \\\\\n"
