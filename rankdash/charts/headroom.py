@@ -1,0 +1,283 @@
+"""Where quality is lost: what each system won, what it left, what the retriever never found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import astuple, dataclass
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from rankdash.charts import style
+
+PARTS = ("baseline", "won", "to_win", "retriever")
+"""The columns that add up to the perfect value, in the order in which a bar stacks them."""
+
+_ROW = 78
+_FURNITURE = 120
+_BAR = 0.3
+_NAME_AT, _NUMBERS_AT = -0.31, 0.3
+_NAME_WIDTH = 44
+# What one number takes of the narrowest plot, about 340 pixels wide.
+_LABEL_SHARE = 0.135
+
+
+@dataclass(frozen=True)
+class Labels(style.Labels):
+    x: str = "mean {metric}"
+    baseline: str = "baseline"
+    won: str = "won by reranking"
+    lost: str = "lost by reranking"
+    to_win: str = "still to win by reranking"
+    retriever: str = "lost to the retriever"
+    hover: str = "{part}: {value}"
+    alt: str = "How the best possible mean {metric} splits. {systems}"
+    alt_system: str = "{system}: {parts}."
+    alt_part: str = "{part} {value}"
+
+
+def figure(
+    table: pd.DataFrame,
+    metric: str,
+    ink: style.Ink,
+    labels: Labels | None = None,
+    *,
+    names: Mapping[str, str] = style.NO_NAMES,
+) -> go.Figure:
+    """A bar for each system, its name above and its numbers below: the baseline's mean, what was
+    won, what a perfect reranker would still win, and what no reranker can. Where reranking did
+    harm, the baseline and what is to be won overlap by the loss: there the bar is split in two,
+    and the upper half is marked as lost.
+
+    table: one row for each system, in the order drawn: system, and the means of `PARTS`, which
+    add up to the perfect value; won may be negative. metric: its title. names: system → the name
+    shown.
+    """
+    labels = labels or Labels()
+    chart = go.Figure()
+    bars = [_split(row) for row in table.to_dict("records")]
+    pieces = pd.DataFrame(
+        [(place, *astuple(piece)) for place, bar in enumerate(bars) for piece in bar.pieces],
+        columns=["row", "kind", "value", "start", "end", "top", "height"],
+    )
+    titles = _titles(labels)
+    systems = [str(system) for system in table["system"]]
+    for kind, look in _looks(ink).items():
+        part = pieces[pieces["kind"] == kind]
+        if part.empty:
+            continue
+        owners = [systems[row] for row in part["row"]]
+        hover = [
+            f"{style.short(names.get(system, system), 60)}<br>"
+            + labels.hover.format(part=titles[kind], value=_value(kind, value))
+            for system, value in zip(owners, part["value"], strict=True)
+        ]
+        chart.add_bar(
+            orientation="h",
+            y=part["row"],
+            x=part["end"] - part["start"],
+            base=part["start"],
+            offset=part["top"],
+            width=part["height"],
+            name=titles[kind],
+            legendrank=list(titles).index(kind) + 1,
+            marker=look,
+            customdata=owners,
+            hovertext=hover,
+            hovertemplate="%{hovertext}<extra></extra>",
+        )
+    best = max((bar.end for bar in bars), default=0.0) or 1.0
+    _add_texts(chart, systems, bars, best, ink, names)
+    chart.update_layout(barmode="overlay")
+    chart.update_xaxes(
+        title_text=labels.x.format(metric=style.short(metric)),
+        range=[0, best],
+        tickformat=".2~f",
+        nticks=6,
+    )
+    chart.update_yaxes(
+        range=[len(bars) - 0.5, -0.5], showticklabels=False, ticks="", zeroline=False
+    )
+    style.finish(chart, ink, len(bars) * _ROW + _FURNITURE)
+    return chart.update_yaxes(showgrid=False)
+
+
+def alt(
+    table: pd.DataFrame,
+    metric: str,
+    labels: Labels | None = None,
+    *,
+    names: Mapping[str, str] = style.NO_NAMES,
+) -> str:
+    """What the chart says, in words."""
+    labels = labels or Labels()
+    titles = _titles(labels)
+    systems = []
+    for row in table.to_dict("records"):
+        parts = [
+            labels.alt_part.format(part=titles[kind], value=_value(kind, value))
+            for kind, value in _named(row)
+        ]
+        system = str(row["system"])
+        systems.append(
+            labels.alt_system.format(system=names.get(system, system), parts=", ".join(parts))
+        )
+    return labels.alt.format(metric=metric, systems=" ".join(systems)).strip()
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """One rectangle: top and height in rows from the bar's middle, downwards."""
+
+    kind: str
+    value: float
+    start: float
+    end: float
+    top: float = -_BAR / 2
+    height: float = _BAR
+
+
+@dataclass(frozen=True)
+class _Bar:
+    """pieces: what to draw. numbers: (text, the middle of what it stands for), left to right.
+    end: where the bar ends."""
+
+    pieces: tuple[_Piece, ...]
+    numbers: tuple[tuple[str, float], ...]
+    end: float
+
+
+def _named(row: Mapping[Hashable, object]) -> list[tuple[str, float]]:
+    """(kind, value) of the parts of a row; a negative `won` is the kind "lost"."""
+    values = {part: float(str(row[part])) for part in PARTS}
+    lost = values["won"] < 0
+    return [("lost" if lost and part == "won" else part, values[part]) for part in PARTS]
+
+
+def _split(row: Mapping[Hashable, object]) -> _Bar:
+    parts = _named(row)
+    (_, before), (moved, won), (_, to_win), (_, retriever) = parts
+    after = before + won
+    ceiling = after + to_win
+    perfect = ceiling + retriever
+    if not math.isfinite(perfect):
+        return _Bar((), ((style.number(math.nan), 0.0),), 0.0)
+    kept, reached = min(before, after), max(before, after)
+    pieces = [_Piece("baseline", before, 0.0, kept)]
+    pieces.append(
+        _Piece("lost", won, kept, reached, height=_BAR / 2)
+        if moved == "lost"
+        else _Piece("won", won, kept, reached)
+    )
+    spans = {"to_win": (after, ceiling), "retriever": (ceiling, perfect)}
+    for kind, (start, end) in spans.items():
+        value = dict(parts)[kind]
+        # Below what baseline or challenger reached, only the lower half of the bar is free.
+        pieces.append(_Piece(kind, value, start, min(end, reached), top=0.0, height=_BAR / 2))
+        pieces.append(_Piece(kind, value, max(start, reached), end))
+    middles = [kept / 2, (before + after) / 2, *(sum(span) / 2 for span in spans.values())]
+    numbers = [
+        (_value(kind, value), middle)
+        for (kind, value), middle in zip(parts, middles, strict=True)
+        if round(value, 3)
+    ]
+    return _Bar(
+        tuple(piece for piece in pieces if piece.end > piece.start),
+        tuple(numbers),
+        max(reached, ceiling, perfect),
+    )
+
+
+def _value(kind: str, value: float) -> str:
+    return style.signed(value) if kind in ("won", "lost") else style.number(value)
+
+
+def _titles(labels: Labels) -> dict[str, str]:
+    """Kind of piece → its words, in the order of the legend."""
+    return {
+        "baseline": labels.baseline,
+        "won": labels.won,
+        "lost": labels.lost,
+        "to_win": labels.to_win,
+        "retriever": labels.retriever,
+    }
+
+
+def _looks(ink: style.Ink) -> dict[str, dict[str, object]]:
+    """Kind of piece → colour and pattern. What was reached is solid, what was not is hatched on
+    the background."""
+
+    def hatched(colour: str, shape: str) -> dict[str, object]:
+        return {
+            "color": ink.background,
+            "line": {"color": colour, "width": 1},
+            "pattern": {
+                "shape": shape,
+                "fillmode": "overlay",
+                "bgcolor": ink.background,
+                "fgcolor": colour,
+                "fgopacity": 1,
+                "size": 6,
+                "solidity": 0.3,
+            },
+        }
+
+    return {
+        "baseline": {"color": style.FIRST_STAGE, "line": {"width": 0}},
+        "won": {"color": style.BETTER, "line": {"width": 0}},
+        "to_win": hatched(style.BETTER, "/"),
+        "retriever": hatched(ink.muted, "x"),
+        "lost": hatched(style.WORSE, "\\"),
+    }
+
+
+def _add_texts(
+    chart: go.Figure,
+    systems: Sequence[str],
+    bars: Sequence[_Bar],
+    best: float,
+    ink: style.Ink,
+    names: Mapping[str, str],
+) -> None:
+    """Each system's name above its bar and the numbers below it, apart from each other."""
+    font = {"family": style.FONT, "size": style.FONT_SIZE, "color": ink.text}
+    chart.add_scatter(
+        x=[0.0] * len(systems),
+        y=[place + _NAME_AT for place in range(len(systems))],
+        text=[f"<b>{style.short(names.get(name, name), _NAME_WIDTH)}</b>" for name in systems],
+        mode="text",
+        textposition="middle right",
+        textfont=font,
+        cliponaxis=False,
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    numbers = [
+        (text, x, place + _NUMBERS_AT)
+        for place, bar in enumerate(bars)
+        for (text, _), x in zip(bar.numbers, _apart(bar.numbers, best), strict=True)
+    ]
+    chart.add_scatter(
+        x=[x for _, x, _ in numbers],
+        y=[y for *_, y in numbers],
+        text=[text for text, *_ in numbers],
+        mode="text",
+        textfont={**font, "size": style.FONT_SIZE - 1},
+        cliponaxis=False,
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def _apart(numbers: Sequence[tuple[str, float]], best: float) -> list[float]:
+    """Where to write the numbers: as near to their middles as leaves each its own room."""
+    room = _LABEL_SHARE * best
+    places: list[float] = []
+    for _, middle in numbers:
+        places.append(max(middle, places[-1] + room if places else room / 2))
+    limit = best - room / 2
+    for place in reversed(range(len(places))):
+        places[place] = min(places[place], limit)
+        limit = places[place] - room
+    return places
