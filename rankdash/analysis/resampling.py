@@ -65,8 +65,8 @@ def bootstrap_means(
 
 def _without_rounding_errors(means: FloatArray, values: FloatArray, known: Flags) -> FloatArray:
     """A mean lies within its values, and one of 0, on which a verdict turns, is exactly 0."""
-    lowest = np.where(known, values, np.inf).min(axis=0)
-    highest = np.where(known, values, -np.inf).max(axis=0)
+    lowest = np.where(known, values, np.inf).min(axis=0, initial=np.inf)
+    highest = np.where(known, values, -np.inf).max(axis=0, initial=-np.inf)
     means[np.abs(means) <= 1e-7 * np.maximum(np.abs(lowest), np.abs(highest))] = 0.0
     within: FloatArray = np.clip(means, lowest, highest)
     return within
@@ -91,7 +91,7 @@ def _by_queries(
 
 
 def _chunks(n: int, resamples: int) -> Iterator[slice]:
-    step = max(1, _CHUNK_CELLS // n)
+    step = max(1, _CHUNK_CELLS // max(n, 1))
     for start in range(0, resamples, step):
         yield slice(start, min(start + step, resamples))
 

@@ -145,10 +145,10 @@ def compare(
     # The last digits of two sums must not make a change out of none.
     differences[np.abs(differences) <= _ROUNDING] = 0.0
     shape = (systems - 1, measures)
-    columns = differences.transpose(1, 0, 2).reshape(queries, -1)
-    own = aligned.values.transpose(1, 0, 2).reshape(queries, -1)
+    split = systems * measures
+    own = aligned.values.transpose(1, 0, 2).reshape(queries, split)
+    columns = differences.transpose(1, 0, 2).reshape(queries, split - measures)
     low, high = _intervals(np.hstack([own, columns]), settings)
-    split = own.shape[1]
     raw = _p_values(columns, settings).reshape(shape)
     raw[:, [not each.metric.measures_quality for each in aligned.measures]] = np.nan
     after_correction, comparisons = _corrected(raw, settings)

@@ -80,11 +80,11 @@ class Facts:
     """What a verdict rests on.
 
     metric: its title. n: paired queries; in_common: those of them for which both returned
-    documents; n_before and n_after: queries that baseline and challenger have values for. before, after, delta: means
-    over the paired queries; low…high: the interval of delta. p: corrected over `comparisons`.
-    identical: no query changes by more than tie_band; exact: none changes at all. settles: how
-    many queries in all would prove the seen difference, None where none would. worthwhile: the
-    smallest relative gain worth having. Numbers that do not exist are NaN.
+    documents; n_before and n_after: queries that baseline and challenger have values for. before,
+    after, delta: means over the paired queries; low…high: the interval of delta. p: corrected over
+    `comparisons`. identical: no query changes by more than tie_band; exact: none changes at all.
+    settles: how many queries in all would prove the seen difference, None where none would.
+    worthwhile: the smallest relative gain worth having. Numbers that do not exist are NaN.
     """
 
     baseline: str

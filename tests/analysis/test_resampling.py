@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from rankdash.analysis.resampling import (
+    POISSON_FROM,
     bca_interval,
     bootstrap_means,
     percentile_interval,
@@ -34,6 +35,14 @@ def simulated() -> np.ndarray:
 def test_intervals_cover_the_true_mean_as_often_as_they_say(simulated):
     means = bootstrap_means(simulated, resamples=2000)
     for low, high in (percentile_interval(means), bca_interval(simulated, means)):
+        coverage = np.mean((low <= TRUE_MEAN) & (high >= TRUE_MEAN))
+        assert 0.93 <= coverage <= 0.97
+
+
+def test_intervals_of_a_thousand_queries_cover_as_often_as_they_say():
+    many = skewed_differences(np.random.default_rng(9), (POISSON_FROM, SETS))
+    means = bootstrap_means(many, resamples=1000)
+    for low, high in (percentile_interval(means), bca_interval(many, means)):
         coverage = np.mean((low <= TRUE_MEAN) & (high >= TRUE_MEAN))
         assert 0.93 <= coverage <= 0.97
 
@@ -99,3 +108,65 @@ def test_an_interval_without_spread_is_the_value_itself():
     values = np.full((30, 1), 0.25)
     low, high = bca_interval(values, bootstrap_means(values, resamples=100))
     assert low[0] == high[0] == 0.25
+
+
+@pytest.mark.parametrize("queries", [40, POISSON_FROM + 40])
+def test_a_query_without_a_value_takes_no_part(queries):
+    rng = np.random.default_rng(11)
+    whole = rng.random((queries, 3)) - 0.4
+    holed = whole.copy()
+    holed[: queries // 50 + 1, 1] = np.nan
+    kept = holed[~np.isnan(holed[:, 1]), 1:2]
+    means = bootstrap_means(holed)
+    error = kept.std() / np.sqrt(len(kept))
+    assert means[:, 1].mean() == pytest.approx(kept.mean(), abs=0.05 * error)
+    assert means[:, 1].std() == pytest.approx(error, rel=0.03)
+    assert np.array_equal(means[:, 0], bootstrap_means(whole)[:, 0])
+    low, high = bca_interval(holed, means)
+    expected = stats.bootstrap((kept[:, 0],), np.mean, rng=2).confidence_interval
+    assert low[1] == pytest.approx(expected.low, abs=0.15 * error)
+    assert high[1] == pytest.approx(expected.high, abs=0.15 * error)
+    assert sign_flip_p(holed)[1] == pytest.approx(sign_flip_p(kept)[0], abs=0.015)
+
+
+def test_columns_that_lack_other_queries_do_not_disturb_each_other():
+    values = np.random.default_rng(12).random((50, 4))
+    values[0, 1] = values[1:3, 2] = np.nan
+    together = bootstrap_means(values, resamples=300)
+    for column in range(4):
+        alone = bootstrap_means(values[:, [column]], resamples=300)[:, 0]
+        assert together[:, column] == pytest.approx(alone, abs=1e-6)
+
+
+def test_a_column_without_values_has_no_mean_no_interval_and_no_p():
+    values = np.random.default_rng(13).random((30, 2))
+    values[:, 1] = np.nan
+    means = bootstrap_means(values, resamples=200)
+    assert np.isnan(means[:, 1]).all()
+    assert not np.isnan(means[:, 0]).any()
+    assert np.isnan([bound[1] for bound in bca_interval(values, means)]).all()
+    assert np.isnan(sign_flip_p(values, flips=200)).tolist() == [False, True]
+
+
+def test_without_queries_nothing_is_known_and_nothing_breaks():
+    nothing = np.empty((0, 2))
+    assert np.isnan(bootstrap_means(nothing, resamples=5)).all()
+    assert np.isnan(sign_flip_p(nothing, flips=5)).all()
+
+
+def test_a_resample_of_zeros_has_a_mean_of_exactly_zero():
+    """Else an interval that ends at 0 would seem to exclude it."""
+    values = np.zeros((60, 1))
+    values[:3] = 0.7
+    means = bootstrap_means(values)
+    low, _ = percentile_interval(means)
+    assert low[0] == 0.0
+    assert means.min() == 0.0
+    assert means.max() <= 0.7
+
+
+def test_the_interval_of_extreme_skew_stays_in_order():
+    values = np.zeros((6, 1))
+    values[0] = 1.0
+    low, high = bca_interval(values, bootstrap_means(values), level=0.9999)
+    assert 0 <= low[0] <= values.mean() <= high[0] <= 1

@@ -1,0 +1,480 @@
+"""A comparison says what its numbers allow, joined by query id, and never a NaN in a sentence."""
+
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from rankdash.analysis.compare import left_out, paired
+from rankdash.analysis.statistics import (
+    STATISTICS_SETTINGS,
+    Comparison,
+    StatisticsSettings,
+    compare,
+)
+from rankdash.analysis.verdict import TITLES
+from rankdash.errors import SpecError
+from rankdash.loading import load
+from rankdash.metrics import Conventions, Evaluation, evaluate, judge
+from rankdash.ranking import Ranking
+from rankdash.readers import sources_from_path
+from rankdash.rerankers.bm25 import order_candidates
+
+DATA = Path(__file__).parents[2].parent / "shared" / "data"
+QUICK = StatisticsSettings(resamples=1000)
+NUMBERS_OF_A_TEST = ["delta_low", "delta_high", "p", "p_corrected"]
+
+
+def qrels(queries: int) -> pd.DataFrame:
+    return pd.DataFrame(
+        {"query_id": [f"q{i}" for i in range(queries)], "doc_id": "good", "label": 1.0}
+    )
+
+
+def ranked(places: Mapping[str, int]) -> Ranking:
+    """Query → the rank of its one relevant document."""
+    return Ranking.from_lists(
+        (
+            query,
+            [*(f"bad{i}" for i in range(place - 1)), "good"],
+            [float(-i) for i in range(place)],
+        )
+        for query, place in places.items()
+    )
+
+
+def evaluated(
+    places: Mapping[str, int],
+    *specs: str,
+    labelled: int | None = None,
+    failed: tuple[str, ...] = (),
+    **conventions,
+) -> Evaluation:
+    rules = Conventions(**conventions)
+    labels = qrels(len(places) if labelled is None else labelled)
+    judged = judge(ranked(places), labels, rules)
+    return evaluate(judged, specs or ("mrr",), rules, dict.fromkeys(failed, "failed"))
+
+
+def places(values: list[int] | np.ndarray, start: int = 0) -> dict[str, int]:
+    return {f"q{i}": int(value) for i, value in enumerate(values, start)}
+
+
+def random_places(seed: int, queries: int = 60) -> dict[str, int]:
+    return places(np.random.default_rng(seed).integers(1, 9, queries))
+
+
+def no_nan_is_told(comparison: Comparison) -> None:
+    for system in comparison.challengers:
+        for measure in comparison.measures:
+            sentence = comparison.verdict(system, measure).sentence
+            assert "nan" not in sentence.lower().split()
+            assert "{" not in sentence
+
+
+def test_the_frame_agrees_with_numpy_and_scipy_on_the_same_pairs():
+    before, after = evaluated(random_places(1)), evaluated(random_places(2))
+    row = compare({"a": before, "b": after}, "a").row("b", "mrr")
+    d = paired(before, after, "mrr")["delta"].to_numpy()
+    assert row["delta"] == pytest.approx(d.mean())
+    assert row["effect_size"] == pytest.approx(d.mean() / d.std(ddof=1))
+    assert [row["helped"], row["same"], row["hurt"]] == [
+        (d > 0.005).sum(),
+        (abs(d) <= 0.005).sum(),
+        (d < -0.005).sum(),
+    ]
+    reference = stats.bootstrap((d,), np.mean, n_resamples=20_000, rng=1).confidence_interval
+    assert row["delta_low"] == pytest.approx(reference.low, abs=0.006)
+    assert row["delta_high"] == pytest.approx(reference.high, abs=0.006)
+
+
+def test_trap_11_each_query_is_paired_with_its_own_value_and_not_with_one_topic():
+    """A test broadcast against a single topic sees only the spread between queries."""
+    before = random_places(3)
+    after = {query: max(1, place - 1) for query, place in before.items()}
+    made = {"a": evaluated(before), "b": evaluated(after)}
+    row = compare(made, "a", StatisticsSettings(test="t")).row("b", "mrr")
+    own = [evaluation.column("mrr") for evaluation in made.values()]
+    assert row["p"] == pytest.approx(stats.ttest_rel(own[1], own[0]).pvalue)
+    assert row["p"] != pytest.approx(stats.ttest_1samp(own[1] - own[0][0], 0).pvalue)
+
+
+def test_trap_12_systems_are_joined_by_query_id_and_not_by_position():
+    before = random_places(4)
+    after = {query: before[query] for query in reversed(before)}
+    rules = Conventions()
+    backwards = evaluate(
+        judge(ranked(after), qrels(60).iloc[::-1].reset_index(drop=True), rules), ("mrr",), rules
+    )
+    found = compare({"a": evaluated(before), "b": backwards}, "a", QUICK)
+    assert found.row("b", "mrr")["delta"] == 0
+    assert found.verdict("b", "mrr").kind == "identical"
+
+
+def test_a_failed_query_leaves_both_sides_and_the_count_is_given():
+    before, after = random_places(5), random_places(6)
+    made = {"a": evaluated(before), "b": evaluated(after, failed=("q1", "q2", "q3"))}
+    found = compare(made, "a", QUICK)
+    row = found.row("b", "mrr")
+    assert [row["n"], row["paired"], row["left_out"]] == [57, 57, 3]
+    assert found.left_out("b", "mrr") == {"failed": 3}
+    kept = [1 / place for query, place in before.items() if query not in ("q1", "q2", "q3")]
+    assert row["before"] == pytest.approx(np.mean(kept))
+    assert found.row("a", "mrr")["n"] == 60
+
+
+def test_what_failed_in_one_system_changes_nothing_between_two_others():
+    made = {"a": evaluated(random_places(7)), "b": evaluated(random_places(8))}
+    alone = compare(made, "a", StatisticsSettings(correction="none")).row("b", "mrr")
+    broken = evaluated(random_places(9), failed=("q0", "q5"))
+    beside = compare(made | {"c": broken}, "a", StatisticsSettings(correction="none"))
+    pd.testing.assert_series_equal(
+        alone.drop("system"), beside.row("b", "mrr").drop("system"), check_names=False, rtol=1e-6
+    )
+
+
+def test_counts_agree_with_the_pairs_of_two_systems():
+    made = {"a": evaluated(random_places(1)), "b": evaluated(random_places(2), failed=("q9",))}
+    assert compare(made, "a", QUICK).left_out("b", "mrr") == left_out(
+        paired(made["a"], made["b"], "mrr")
+    )
+
+
+@pytest.mark.parametrize(
+    ("after", "kind"),
+    [
+        ([1] * 60, "better"),
+        ([4] * 30 + [3] * 30, "small"),
+        ([3, 6] * 30, "unproven"),
+        ([9] * 60, "worse"),
+        ([4] * 60, "identical"),
+    ],
+)
+def test_the_four_answers_and_no_change_at_all(after, kind):
+    made = {"a": evaluated(places([4] * 60)), "b": evaluated(places(after))}
+    settings = StatisticsSettings(resamples=2000, worthwhile=0.2)
+    found = compare(made, "a", settings)
+    assert found.verdict("b", "mrr").kind == kind
+    assert found.row("b", "mrr")["verdict"] == kind
+    no_nan_is_told(found)
+
+
+def test_changes_that_all_lie_within_the_tie_band_are_no_difference():
+    made = {"a": evaluated(places([40] * 60)), "b": evaluated(places([38] * 60))}
+    found = compare(made, "a", QUICK)
+    row = found.row("b", "mrr")
+    assert [row["helped"], row["same"], row["hurt"]] == [0, 60, 0]
+    assert "none of the 60 queries changes by more than 0.005" in (
+        found.verdict("b", "mrr").sentence
+    )
+    strict = compare(made, "a", StatisticsSettings(resamples=1000, tie_band=0, worthwhile=0.2))
+    assert strict.verdict("b", "mrr").kind == "small"
+
+
+def test_fewer_than_five_pairs_give_no_interval_and_say_so():
+    found = compare({"a": evaluated(places([2] * 4)), "b": evaluated(places([1] * 4))}, "a")
+    row = found.row("b", "mrr")
+    assert row["delta"] == 0.5
+    assert row[NUMBERS_OF_A_TEST].isna().all()
+    assert found.verdict("b", "mrr").kind == "too_few"
+    assert "4, where at least 5 are needed" in found.verdict("b", "mrr").sentence
+
+
+def test_five_pairs_are_enough_for_every_test():
+    made = {"a": evaluated(places([2, 3, 4, 5, 6])), "b": evaluated(places([1, 2, 3, 4, 5]))}
+    for test in ("sign-flip", "t", "wilcoxon"):
+        row = compare(made, "a", StatisticsSettings(test=test, resamples=1000)).row("b", "mrr")
+        assert 0 < row["p"] < 0.15
+
+
+def test_without_a_single_label_the_reason_is_told():
+    made = {name: evaluated(places([1] * 9), labelled=0) for name in "ab"}
+    found = compare(made, "a")
+    assert found.verdict("b", "mrr").kind == "no_values"
+    assert found.row("b", "mrr")["paired"] == 0
+    no_nan_is_told(found)
+
+
+def test_without_one_relevant_document_the_reason_is_told():
+    labels = qrels(9).assign(label=0.0)
+    rules = Conventions()
+    judged = judge(ranked(places([1] * 9)), labels, rules)
+    made = {name: evaluate(judged, ("mrr", "ndcg@10"), rules) for name in "ab"}
+    found = compare(made, "a")
+    assert found.left_out("b", "mrr") == {"no_relevant": 9}
+    assert found.verdict("b", "mrr").kind == "no_values"
+    no_nan_is_told(found)
+
+
+@pytest.mark.parametrize("missing", ["zero", "skip"])
+@pytest.mark.parametrize("queries", ["qrels", "both"])
+def test_a_challenger_with_other_queries_is_not_called_worse(missing, queries):
+    rules = {"labelled": 40, "missing": missing, "queries": queries}
+    made = {
+        "a": evaluated(places([1] * 20), **rules),
+        "b": evaluated(places([2] * 20, start=20), **rules),
+    }
+    found = compare(made, "a", QUICK)
+    assert found.verdict("b", "mrr").kind == "nothing_common"
+    no_nan_is_told(found)
+
+
+def test_a_challenger_that_failed_everywhere_cannot_be_compared():
+    everything = tuple(f"q{i}" for i in range(60))
+    made = {
+        "a": evaluated(random_places(1)),
+        "b": evaluated(random_places(2), failed=everything),
+        "c": evaluated(random_places(3)),
+    }
+    found = compare(made, "a", QUICK)
+    assert found.verdict("b", "mrr").kind == "nothing_common"
+    assert found.left_out("b", "mrr") == {"failed": 60}
+    # Trap 13: it does not count as a comparison, nor make one out of the others.
+    assert found.row("c", "mrr")["p_corrected"] == found.row("c", "mrr")["p"]
+    no_nan_is_told(found)
+
+
+def test_judged_queries_that_a_system_lacks_count_0_and_are_counted():
+    found = compare(
+        {
+            "a": evaluated(places([1] * 20), labelled=20),
+            "b": evaluated(places([1] * 15), labelled=20),
+        },
+        "a",
+        QUICK,
+    )
+    assert found.row("b", "mrr")["missing"] == 5
+    assert found.row("b", "mrr")["mean"] == pytest.approx(0.75)
+
+
+def test_a_metric_that_describes_labels_gets_no_verdict_and_no_p():
+    made = {
+        name: evaluated(random_places(seed), "judged@5", "mrr") for seed, name in enumerate("ab", 1)
+    }
+    found = compare(made, "a", QUICK)
+    assert found.verdict("b", "judged@5").kind == "descriptive"
+    assert math.isnan(found.row("b", "judged@5")["p"])
+    assert not math.isnan(found.row("b", "mrr")["p"])
+
+
+def many(*specs: str) -> dict[str, Evaluation]:
+    return {name: evaluated(random_places(seed), *specs) for seed, name in enumerate("abcd", 1)}
+
+
+def test_p_values_are_corrected_over_the_challengers_of_a_metric_or_over_everything():
+    specs = ("mrr", "hit@3")
+    apart = compare(many(*specs), "a", StatisticsSettings(test="t")).frame
+    raw = apart.dropna(subset="p").set_index(["metric", "system"])["p"]
+    apart = apart.set_index(["metric", "system"])["p_corrected"]
+    together = compare(many(*specs), "a", StatisticsSettings(test="t", family="all"))
+    together = together.frame.set_index(["metric", "system"])["p_corrected"]
+    smallest = raw["mrr"].idxmin()
+    assert apart["mrr"][smallest] == pytest.approx(min(1, 3 * raw["mrr"].min()))
+    assert together[raw.idxmin()] == pytest.approx(min(1, 6 * raw.min()))
+    plain = compare(many(*specs), "a", StatisticsSettings(test="t", correction="none")).frame
+    assert (plain["p"].dropna() == plain["p_corrected"].dropna()).all()
+
+
+def test_false_discovery_is_controlled_as_scipy_does_it():
+    frame = compare(many(), "a", StatisticsSettings(test="t", correction="bh")).frame.dropna(
+        subset="p"
+    )
+    expected = stats.false_discovery_control(frame["p"])
+    assert frame["p_corrected"].tolist() == pytest.approx(expected)
+
+
+def test_a_gain_that_many_comparisons_explain_is_not_proven():
+    rng = np.random.default_rng(0)
+    gain = np.where(rng.random(80) < 0.58, 3, 5)
+    base = {"a": evaluated(places([4] * 80)), "b": evaluated(places(gain))}
+    others = {f"n{i}": evaluated(places(rng.choice([3, 5], 80))) for i in range(12)}
+    settings = StatisticsSettings(worthwhile=0)
+    assert compare(base, "a", settings).verdict("b", "mrr").kind == "better"
+    among = compare(base | others, "a", settings).verdict("b", "mrr")
+    assert among.kind == "unproven"
+    assert "comparisons made: 13" in among.sentence
+
+
+def test_the_queries_to_settle_are_more_than_there_are_where_nothing_is_proven():
+    rng = np.random.default_rng(3)
+    made = {
+        "a": evaluated(places([4] * 40)),
+        "b": evaluated(places(rng.choice([3, 3, 3, 4, 6, 6], 40))),
+    }
+    found = compare(made, "a", StatisticsSettings(test="t"))
+    row, verdict = found.row("b", "mrr"), found.verdict("b", "mrr")
+    assert verdict.kind == "unproven"
+    assert row["queries_to_settle"] > 40
+    assert verdict.params["more"] == row["queries_to_settle"] - 40
+    assert f"About {verdict.params['more']:,} more queries" in verdict.sentence
+    assert row["smallest_detectable"] > abs(row["delta"])
+
+
+def test_the_same_seed_repeats_and_another_does_not():
+    first, again, other = (
+        compare(many(), "a", StatisticsSettings(seed=seed)).frame for seed in (1, 1, 2)
+    )
+    pd.testing.assert_frame_equal(first, again)
+    assert (first["delta_low"] != other["delta_low"]).any()
+
+
+def test_percentile_intervals_and_levels_are_obeyed():
+    made = many()
+    narrow = compare(made, "a", StatisticsSettings(level=0.8)).row("b", "mrr")
+    wide = compare(made, "a", StatisticsSettings(level=0.99)).row("b", "mrr")
+    middle = compare(made, "a", StatisticsSettings(interval="percentile")).row("b", "mrr")
+    bca = compare(made, "a").row("b", "mrr")
+    assert wide["delta_low"] < bca["delta_low"] < narrow["delta_low"]
+    assert wide["mean_high"] > bca["mean_high"] > narrow["mean_high"]
+    assert middle["delta_low"] != bca["delta_low"]
+    assert middle["delta_low"] == pytest.approx(bca["delta_low"], abs=0.03)
+
+
+def test_intervals_of_many_queries_agree_with_those_of_few_queries_in_kind():
+    """From a thousand queries on, resampling works otherwise; the interval must not show it."""
+    rng = np.random.default_rng(5)
+    made = {
+        "a": evaluated(places(rng.integers(1, 6, 1500)), failed=("q7",)),
+        "b": evaluated(places(rng.integers(1, 6, 1500)), failed=("q1", "q2")),
+    }
+    row = compare(made, "a").row("b", "mrr")
+    d = paired(made["a"], made["b"], "mrr")["delta"].dropna().to_numpy()
+    error = d.std() / math.sqrt(len(d))
+    assert row["paired"] == 1497
+    assert row["delta_low"] == pytest.approx(d.mean() - 1.96 * error, abs=0.08 * error)
+    assert row["delta_high"] == pytest.approx(d.mean() + 1.96 * error, abs=0.08 * error)
+
+
+def test_the_baseline_has_its_mean_and_no_test():
+    found = compare(many(), "a", QUICK)
+    row = found.row("a", "mrr")
+    assert row["verdict"] == "baseline"
+    assert [row["delta"], row["helped"], row["same"], row["hurt"]] == [0, 0, 60, 0]
+    assert row["mean_low"] < row["mean"] < row["mean_high"]
+    assert math.isnan(row["p"])
+    with pytest.raises(SpecError, match="is the baseline itself"):
+        found.verdict("a", "mrr")
+
+
+def test_a_baseline_alone_has_intervals_and_no_verdict():
+    found = compare({"a": evaluated(random_places(1))}, "a", QUICK)
+    assert found.challengers == ()
+    assert found.row("a", "mrr")["mean_low"] > 0
+
+
+@pytest.mark.parametrize(
+    ("ask", "match"),
+    [
+        (lambda found: found.row("nobody", "mrr"), "'nobody' was not compared"),
+        (lambda found: found.verdict("b", "map"), "'map' was not compared"),
+        (lambda found: found.left_out("b", "map"), "Compared: mrr"),
+    ],
+)
+def test_what_was_not_compared_is_named(ask: Callable[[Comparison], object], match: str):
+    found = compare(many(), "a", QUICK)
+    with pytest.raises(SpecError, match=match):
+        ask(found)
+
+
+def test_systems_under_other_conventions_are_refused():
+    made = {"a": evaluated(random_places(1)), "b": evaluated(random_places(2), missing="skip")}
+    with pytest.raises(SpecError, match="different conventions"):
+        compare(made, "a")
+
+
+def test_every_setting_is_described_and_within_its_limits():
+    names = [setting.name for setting in STATISTICS_SETTINGS]
+    assert set(names) == set(StatisticsSettings().as_dict())
+    for setting in STATISTICS_SETTINGS:
+        if setting.choices:
+            assert setting.default in setting.choices
+            for choice in setting.choices:
+                StatisticsSettings(**{setting.name: choice})
+        else:
+            assert setting.low <= setting.default <= setting.high
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"level": 95.0},
+        {"level": math.nan},
+        {"test": "z"},
+        {"interval": "normal"},
+        {"correction": "sidak"},
+        {"resamples": 10},
+        {"seed": -1},
+        {"tie_band": -0.1},
+        {"worthwhile": -1},
+        {"family": "metrics"},
+    ],
+)
+def test_a_setting_out_of_range_is_refused_by_name(wrong):
+    with pytest.raises(SpecError, match=next(iter(wrong))):
+        StatisticsSettings(**wrong)
+
+
+def test_every_kind_has_a_title():
+    kinds = {"better", "small", "unproven", "worse", "identical"}
+    kinds |= {"too_few", "nothing_common", "no_values", "descriptive"}
+    assert kinds == set(TITLES)
+
+
+def shared(name: str) -> dict[str, Evaluation]:
+    """The first stage and every reranking that comes with a data set, and BM25 made here."""
+    folder = DATA / name
+    if not folder.is_dir():
+        pytest.skip("the labelled sets are not beside the project")
+    loaded = load(sources_from_path(folder), first_stage="initial")
+    data = loaded.dataset
+    queries = data.queries.set_index("query_id")["text"]
+    documents = data.documents.set_index("doc_id")["text"]
+    found = {"initial": data.candidates} | {run.name: run.ranking for run in loaded.runs}
+    found["bm25"] = order_candidates(queries, documents, data.candidates.frame())
+    rules = Conventions()
+    specs = ("ndcg@10", "mrr@10")
+    return {
+        name: evaluate(judge(ranking, data.qrels, rules), specs, rules)
+        for name, ranking in found.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def medquad() -> dict[str, Evaluation]:
+    return shared("medquad")
+
+
+def test_medquad_p_values_agree_with_scipy(medquad):
+    for spec in ("ndcg@10", "mrr@10"):
+        d = paired(medquad["initial"], medquad["rerank_minilm"], spec)["delta"].to_numpy()
+        flips = stats.permutation_test(
+            (d,), np.mean, permutation_type="samples", n_resamples=20_000, rng=1
+        )
+        expected = {
+            "t": (stats.ttest_1samp(d, 0).pvalue, 1e-9),
+            "wilcoxon": (stats.wilcoxon(d).pvalue, 1e-9),
+            "sign-flip": (flips.pvalue, 0.002),
+        }
+        for test, (p, tolerance) in expected.items():
+            row = compare(medquad, "initial", StatisticsSettings(test=test)).row(
+                "rerank_minilm", spec
+            )
+            assert row["p"] == pytest.approx(p, abs=tolerance), (test, spec)
+
+
+def test_medquad_minilm_is_better(medquad):
+    found = compare(medquad, "initial")
+    assert found.verdict("rerank_minilm", "ndcg@10").kind == "better"
+    assert found.row("rerank_minilm", "ndcg@10")["p_corrected"] < 0.01
+    no_nan_is_told(found)
+
+
+def test_cmrc_the_english_model_does_harm():
+    found = compare(shared("cmrc_zh"), "initial")
+    for spec in ("ndcg@10", "mrr@10"):
+        assert found.verdict("rerank_minilm", spec).kind == "worse"
+        assert found.verdict("rerank_bm25_title", spec).kind == "small"
