@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -162,17 +163,18 @@ def by_segment(
     pairs: pd.DataFrame,
     segment: pd.Series[str],
     *,
+    order: Sequence[str] = (),
     tie_band: float = TIE_BAND,
     level: float = LEVEL,
     resamples: int = RESAMPLES,
     seed: int = SEED,
     correction: Correction = "holm",
 ) -> pd.DataFrame:
-    """The paired difference in each value of a segment, the largest segments first.
+    """The paired difference in each value of a segment: those in `order` first, then the largest.
 
     pairs: from `rankdash.analysis.compare.paired`. segment: value, indexed by query id; queries
         without one form the segment `UNKNOWN`. Beyond the 30 largest values the rest is one
-        segment, `OTHER`.
+        segment, `OTHER`. order: such as `DerivedSegment.values`.
 
     Columns: segment; n (paired queries); left_out (queries of the segment without a difference);
     before, after, delta (means); low, high (BCa interval of delta); p (sign flips) and p_corrected
@@ -186,7 +188,7 @@ def by_segment(
     values = segment.reindex(pairs["query_id"]).astype(object)
     names = values.where(values.notna() & (values != ""), UNKNOWN).to_numpy(dtype=object)
     names = _merge_rare(names)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name in pd.unique(names):
         own = pairs[names == name]
         known = own.dropna(subset="delta")
@@ -200,9 +202,9 @@ def by_segment(
                 "size": _size(len(known)),
             }
         )
-    frame = pd.DataFrame(rows, columns=list(_COLUMNS)).sort_values(
-        "n", ascending=False, kind="stable", ignore_index=True
-    )
+    place = {name: position for position, name in enumerate(order)}
+    rows.sort(key=lambda row: (place.get(row["segment"], len(place)), -row["n"]))
+    frame = pd.DataFrame(rows, columns=list(_COLUMNS))
     frame["p_corrected"] = corrected(frame["p"].to_numpy(dtype=np.float64).tolist(), correction)
     return frame
 

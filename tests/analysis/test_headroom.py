@@ -1,0 +1,184 @@
+"""The perfect value splits without a remainder, and the ceiling is what no reranker passes."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rankdash.analysis.headroom import SHARES, headroom, headroom_table
+from rankdash.errors import SpecError
+from rankdash.metrics import Conventions, evaluate, judge, registry
+from rankdash.ranking import Ranking
+
+DOCS = "abcde"
+QUALITY = [name for name, metric in registry.items() if metric.measures_quality]
+
+
+def ranking(**lists: str) -> Ranking:
+    return Ranking.from_lists(
+        (query, list(docs), [float(-place) for place in range(len(docs))])
+        for query, docs in lists.items()
+    )
+
+
+def qrels(**labels: dict[str, float]) -> pd.DataFrame:
+    rows = [(query, doc, label) for query, own in labels.items() for doc, label in own.items()]
+    return pd.DataFrame(rows, columns=["query_id", "doc_id", "label"])
+
+
+def split(first, before, after, labels, spec, depth=None, **conventions):
+    rules = Conventions(**conventions)
+    ours, theirs = (evaluate(judge(each, labels, rules), [spec], rules) for each in (before, after))
+    return headroom(ours, theirs, judge(first, labels, rules), spec, depth=depth)
+
+
+def test_a_loss_is_split_between_retriever_and_reranker():
+    labels = qrels(q={"a": 1, "x": 1, "b": 0})
+    found = split(ranking(q="bca"), ranking(q="bca"), ranking(q="bac"), labels, "map")
+    row = found.queries.iloc[0]
+    assert row["baseline"] == pytest.approx(1 / 6)
+    assert row["challenger"] == pytest.approx(1 / 4)
+    assert row["ceiling"] == pytest.approx(1 / 2), "x is not among the candidates"
+    assert row["retriever"] == pytest.approx(1 / 2)
+    assert row["to_win"] == pytest.approx(1 / 4)
+    assert row["won"] == pytest.approx(1 / 12)
+    assert found.share_won == pytest.approx((1 / 12) / (1 / 2 - 1 / 6))
+    assert found.recall_ceiling == pytest.approx(1 / 2)
+
+
+def test_the_retriever_is_not_blamed_for_a_metric_that_cannot_reach_one():
+    labels = qrels(q={"a": 1, "b": 0})
+    found = split(ranking(q="ba"), ranking(q="ba"), ranking(q="ab"), labels, "precision@5")
+    assert found.perfect == pytest.approx(0.2)
+    assert found.retriever == 0
+    assert found.to_win == 0
+
+
+def test_a_depth_limits_what_the_ceiling_may_reorder():
+    labels = qrels(q={"c": 1})
+    lists = ranking(q="abc")
+    assert split(lists, lists, lists, labels, "mrr").ceiling == 1
+    assert split(lists, lists, lists, labels, "mrr", depth=2).ceiling == pytest.approx(1 / 3)
+    assert split(lists, lists, lists, labels, "mrr", depth=3).ceiling == 1
+
+
+def test_a_query_that_failed_has_no_split_and_is_counted():
+    labels = qrels(q={"a": 1}, r={"a": 1})
+    lists = ranking(q="ab", r="ba")
+    rules = Conventions()
+    judged = judge(lists, labels, rules)
+    before = evaluate(judged, ["mrr"], rules)
+    after = evaluate(judged, ["mrr"], rules, {"r": "failed"})
+    found = headroom(before, after, judged, "mrr")
+    assert (found.n, found.left_out, found.ceiling) == (1, {"failed": 1}, 1)
+    row = found.queries.set_index("query_id").loc["r"]
+    assert row["state"] == "failed"
+    assert row[[*SHARES, "ceiling", "perfect"]].isna().all()
+
+
+def test_there_is_no_share_where_there_was_nothing_to_win():
+    labels = qrels(q={"a": 1})
+    lists = ranking(q="ab")
+    found = split(lists, lists, ranking(q="ba"), labels, "mrr")
+    assert found.won == pytest.approx(-1 / 2)
+    assert found.share_won is None
+
+
+def test_a_system_that_found_other_documents_can_pass_the_ceiling_and_is_counted():
+    labels = qrels(q={"a": 1})
+    found = split(ranking(q="bc"), ranking(q="bc"), ranking(q="ab"), labels, "mrr")
+    assert found.beyond == 1
+    assert found.to_win == -1
+    assert found.baseline + found.won + found.to_win + found.retriever == found.perfect
+
+
+def test_without_queries_nothing_is_claimed():
+    labels = qrels(q={"a": 0})
+    lists = ranking(q="ab")
+    found = split(lists, lists, lists, labels, "mrr")
+    assert (found.n, found.share_won, found.recall_ceiling) == (0, None, None)
+
+
+def test_a_measure_of_the_labels_has_no_headroom():
+    labels = qrels(q={"a": 1})
+    with pytest.raises(SpecError, match="no headroom"):
+        split(ranking(q="a"), ranking(q="a"), ranking(q="a"), labels, "judged@10")
+
+
+def test_the_table_has_a_row_for_each_quality_metric_and_challenger():
+    labels = qrels(q={"a": 1})
+    specs = ["mrr", "judged@2", "hit@1"]
+    judged = {
+        "first": judge(ranking(q="ba"), labels),
+        "good": judge(ranking(q="ab"), labels),
+        "lazy": judge(ranking(q="ba"), labels),
+    }
+    evaluations = {name: evaluate(each, specs) for name, each in judged.items()}
+    table = headroom_table(evaluations, "first", judged["first"], {"lazy": 1})
+    assert table[["metric", "system"]].to_numpy().tolist() == [
+        ["mrr", "good"],
+        ["mrr", "lazy"],
+        ["hit@1", "good"],
+        ["hit@1", "lazy"],
+    ]
+    assert table["share_won"].tolist()[0] == 1
+    assert table["ceiling"].tolist() == [1, 0.5, 1, 0]
+
+
+labels_of_a_query = st.dictionaries(
+    st.sampled_from((*DOCS, "x", "y")), st.sampled_from((-1.0, 0.0, 0.5, 1.0, 2.0)), max_size=6
+)
+
+
+@given(
+    first=st.permutations(DOCS).flatmap(
+        lambda docs: st.integers(1, len(docs)).map(lambda n: docs[:n])
+    ),
+    labels=labels_of_a_query,
+    name=st.sampled_from(QUALITY),
+    k=st.sampled_from((None, 1, 2, 3, 10)),
+    depth=st.sampled_from((None, 1, 2, 3)),
+    judged_only=st.booleans(),
+    data=st.data(),
+)
+@settings(max_examples=300, deadline=None)
+def test_the_split_adds_up_and_no_reranking_of_the_candidates_passes_the_ceiling(
+    first, labels, name, k, depth, judged_only, data
+):
+    spec = name if k is None or not registry[name].has_cutoff else f"{name}@{k}"
+    orders = data.draw(st.lists(st.permutations(first[:depth]), min_size=1, max_size=6))
+    queries = [f"q{number}" for number in range(len(orders))]
+    rest = first[len(orders[0]) :]
+    result = split(
+        ranking(**dict.fromkeys(queries, first)),
+        ranking(**dict.fromkeys(queries, first)),
+        ranking(**{query: [*own, *rest] for query, own in zip(queries, orders, strict=True)}),
+        qrels(**{query: {**labels, "unranked": 1.0} for query in queries}),
+        spec,
+        depth,
+        judged_only=judged_only,
+        no_relevant="count",
+    )
+    rows = result.queries
+    assert rows[list(SHARES)].sum(axis=1).to_numpy() == pytest.approx(rows["perfect"], abs=1e-9)
+    assert (rows["retriever"] >= -1e-9).all()
+    assert (rows["challenger"] <= rows["ceiling"] + 1e-9).all()
+    assert result.beyond == 0
+
+
+@pytest.mark.parametrize("name", QUALITY)
+def test_some_order_of_the_candidates_reaches_the_ceiling(name):
+    rng = np.random.default_rng(5)
+    spec = f"{name}@3" if registry[name].has_cutoff else name
+    orders = ["".join(order) for order in itertools.permutations(DOCS)]
+    for _ in range(5):
+        grades = rng.integers(0, 3, size=len(DOCS))
+        own = {**dict(zip(DOCS, map(float, grades), strict=True)), "unranked": 1.0}
+        found = qrels(**dict.fromkeys(orders, own))
+        every = ranking(**{order: order for order in orders})
+        result = split(every, every, every, found, spec)
+        assert result.queries["ceiling"].nunique() == 1
+        assert result.ceiling == pytest.approx(result.queries["challenger"].max())
