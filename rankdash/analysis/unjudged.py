@@ -155,7 +155,9 @@ class DeltaBounds:
     delta, lowest, highest: means of challenger - baseline over them; NaN only where n is 0.
     kind: "tight", "outer" or "range", as in `bounds_table`.
     sign: "above" or "below" 0 whatever the labels turn out to be, else "open".
-    unjudged: how many labels would close the bounds. to_settle: see `labels_to_settle`.
+    unjudged: how many labels would close the bounds; `Comparison.labels_to_settle` says how many
+        are likely to be enough.
+    could_join: queries without a relevant document that have unjudged ones.
     """
 
     measure: Measure
@@ -167,7 +169,6 @@ class DeltaBounds:
     kind: Kind
     sign: Sign
     unjudged: int
-    to_settle: int | None
     could_join: int
 
 
@@ -209,15 +210,18 @@ class Comparison:
         self.top = top_label(baseline.judged, self.measure, self.rules)
 
     def bounds(self) -> DeltaBounds:
-        """The bounds of every query and of the mean, and what would settle the comparison."""
-        low, high, kind = self._bounds(self.pool)
-        delta, lowest, highest_mean = (_mean(each[self.paired]) for each in (self.delta, low, high))
+        """The bounds of every query and of the mean."""
+        high, kind = self._highest(self.pool, 1)
+        low, _ = self._highest(self.pool, -1)
+        delta, lowest, highest_mean = (
+            _mean(each[self.paired]) for each in (self.delta, -low, high)
+        )
         counts = self.pool.counts()
         queries = pd.DataFrame(
             {
                 "query_id": self.query_ids,
                 "delta": self.delta,
-                "lowest": low,
+                "lowest": -low,
                 "highest": high,
                 "unjudged": counts,
             }
@@ -232,17 +236,15 @@ class Comparison:
             kind=kind,
             sign=_sign(lowest, highest_mean),
             unjudged=len(self.pool),
-            to_settle=self.labels_to_settle(),
             could_join=self.could_join,
         )
 
-    def _bounds(self, found: Pool) -> tuple[Floats, Floats, Kind]:
+    def _highest(self, found: Pool, sign: int) -> tuple[Floats, Kind]:
+        """(Q,) the highest sign · (challenger - baseline) under any labels for the pool."""
         case = _case(self.baseline.judged, found, self.measure, self.rules)
         before = Side(Relevance(self.baseline.judged, self.rules), found.ranks[0])
         after = Side(Relevance(self.challenger.judged, self.rules), found.ranks[1])
-        high, kind = highest(case, after, before)
-        low, _ = highest(case, before, after)
-        return -low, high, kind
+        return highest(case, after, before) if sign > 0 else highest(case, before, after)
 
     @cached_property
     def effects(self) -> Floats:
@@ -289,9 +291,8 @@ class Comparison:
         place[self.order()] = np.arange(len(self.pool))
 
         def settled(labels: int) -> bool:
-            low, high, _ = self._bounds(self.pool.only(place >= labels))
-            sign = _sign(_mean(low[self.paired]), _mean(high[self.paired]))
-            return sign != "open"
+            against, _ = self._highest(self.pool.only(place >= labels), -1 if delta > 0 else 1)
+            return _mean(against[self.paired]) < -_ZERO
 
         # The bounds only close in as labels are added, so the search may halve.
         enough, short = len(self.pool), -1

@@ -2,7 +2,6 @@
 
 import itertools
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -24,24 +23,24 @@ lists = st.permutations(DOCS).flatmap(
 labels = st.dictionaries(st.sampled_from(DOCS), st.sampled_from((0.0, 1.0, 2.0)), max_size=4)
 
 
-def made(docs) -> Ranking:
-    """One query; the other keeps the ranking from being empty."""
-    return Ranking.from_lists(
-        [("q", list(docs), [float(-place) for place in range(len(docs))]), ("z", ["x"], [0.0])]
-    )
+def made(docs, queries=("q",)) -> Ranking:
+    """The same list for every query; one query more keeps the ranking from being empty."""
+    scores = [float(-place) for place in range(len(docs))]
+    return Ranking.from_lists([*((q, list(docs), scores) for q in queries), ("z", ["x"], [0.0])])
 
 
-def qrels(found) -> pd.DataFrame:
-    rows = [("q", doc, label) for doc, label in found.items()]
-    # The label of the other query makes 2 the top grade and 'q' a labelled query.
-    return pd.DataFrame(
-        [*rows, ("q", "unranked", 0.0), ("z", "x", 2.0)], columns=["query_id", "doc_id", "label"]
-    )
+def qrels(**found) -> pd.DataFrame:
+    # Every query has a label, and 2 is the top grade whatever is drawn.
+    every = {**{query: {"unranked": 0.0, **own} for query, own in found.items()}, "z": {"x": 2.0}}
+    rows = [(query, doc, label) for query, own in every.items() for doc, label in own.items()]
+    return pd.DataFrame(rows, columns=["query_id", "doc_id", "label"])
 
 
-def value(ranking: Ranking, found, spec: str, conventions: Conventions) -> float:
-    evaluation = evaluate(judge(ranking, qrels(found), conventions), [spec], conventions)
-    return float(evaluation.values[0, 0])
+def values(docs, outcomes, spec: str, conventions: Conventions):
+    """What the list is worth under each of some labellings: (n,) and, last, the extra query."""
+    queries = {f"q{number}": found for number, found in enumerate(outcomes)}
+    judged = judge(made(docs, queries), qrels(**queries), conventions)
+    return evaluate(judged, [spec], conventions).values[:, 0]
 
 
 def spelled(name: str, k: int | None) -> str:
@@ -54,12 +53,15 @@ def within(docs, k: int | None) -> set[str]:
 
 def outcomes(open_docs, found):
     """Every assignment of the labels 0, 1 and 2 to the documents that have none."""
-    for assigned in itertools.product((0.0, 1.0, 2.0), repeat=len(open_docs)):
-        yield {**found, **dict(zip(open_docs, assigned, strict=True))}
+    return [
+        {**found, **dict(zip(open_docs, assigned, strict=True))}
+        for assigned in itertools.product((0.0, 1.0, 2.0), repeat=len(open_docs))
+    ]
 
 
-def system(ranking: Ranking, found, conventions: Conventions) -> System:
-    return System(ranking, judge(ranking, qrels(found), conventions))
+def system(docs, found, conventions: Conventions) -> System:
+    ranking = made(docs)
+    return System(ranking, judge(ranking, qrels(q=found), conventions))
 
 
 @given(
@@ -69,28 +71,26 @@ def system(ranking: Ranking, found, conventions: Conventions) -> System:
     k=st.sampled_from((None, 1, 2, 3)),
     ap_norm=st.sampled_from(("R", "min(R,k)")),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_no_labels_take_a_system_beyond_its_bounds(docs, found, name, k, ap_norm):
     rules = Conventions(no_relevant="count", ap_norm=ap_norm)
-    ranking, spec = made(docs), spelled(name, k)
-    k = None if name == "r_precision" else k
-    open_docs = sorted(within(docs, k) - found.keys())
-    values = [value(ranking, each, spec, rules) for each in outcomes(open_docs, found)]
-    table = bounds_table({"s": system(ranking, found, rules)}, [spec], rules).iloc[0]
+    spec = spelled(name, k)
+    open_docs = sorted(within(docs, None if name == "r_precision" else k) - found.keys())
+    *every, other = values(docs, outcomes(open_docs, found), spec, rules)
+    table = bounds_table({"s": system(docs, found, rules)}, [spec], rules).iloc[0]
     # The means are over two queries; the other has no unjudged document within reach.
-    other = evaluate(judge(ranking, qrels(found), rules), [spec], rules).values[1, 0]
-    lowest, highest, now = (table[column] * 2 - other for column in ("lowest", "highest", "value"))
-    assert lowest <= min(values) + 1e-9
-    assert highest >= max(values) - 1e-9
+    lowest, highest, now, relevant = (
+        table[column] * 2 - other for column in ("lowest", "highest", "value", "if_relevant")
+    )
+    assert lowest <= min(every) + 1e-9
+    assert highest >= max(every) - 1e-9
     if name in TIGHT_FOR_ONE:
         assert table["kind"] == "tight"
-        assert (lowest, highest) == pytest.approx((min(values), max(values)), abs=1e-9)
+        assert (lowest, highest) == pytest.approx((min(every), max(every)), abs=1e-9)
     assert table["unjudged"] == len(open_docs)
-    assert now == pytest.approx(value(ranking, found, spec, rules), abs=1e-9)
-    everything = {**found, **dict.fromkeys(open_docs, 2.0)}
-    assert table["if_relevant"] * 2 - other == pytest.approx(
-        value(ranking, everything, spec, rules), abs=1e-9
-    )
+    if name != "bpref":  # which alone tells a document labelled 0 from one without a label
+        assert now == pytest.approx(every[0], abs=1e-9), "no document left open is relevant"
+    assert relevant == pytest.approx(every[-1], abs=1e-9), "all of them are, fully"
 
 
 @given(
@@ -101,28 +101,151 @@ def test_no_labels_take_a_system_beyond_its_bounds(docs, found, name, k, ap_norm
     k=st.sampled_from((None, 1, 2, 3)),
     ap_norm=st.sampled_from(("R", "min(R,k)")),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_no_labels_take_a_difference_beyond_its_bounds(before, after, found, name, k, ap_norm):
     rules = Conventions(no_relevant="count", ap_norm=ap_norm)
     spec = spelled(name, k)
-    k = None if name == "r_precision" else k
-    open_docs = sorted((within(before, k) | within(after, k)) - found.keys())
-    ours, theirs = made(before), made(after)
-    values = [
-        value(theirs, each, spec, rules) - value(ours, each, spec, rules)
-        for each in outcomes(open_docs, found)
-    ]
-    comparison = Comparison(system(ours, found, rules), system(theirs, found, rules), spec, rules)
+    depth = None if name == "r_precision" else k
+    open_docs = sorted((within(before, depth) | within(after, depth)) - found.keys())
+    labellings = outcomes(open_docs, found)
+    deltas = (values(after, labellings, spec, rules) - values(before, labellings, spec, rules))[:-1]
+    comparison = Comparison(system(before, found, rules), system(after, found, rules), spec, rules)
     bounds = comparison.bounds()
     row = bounds.queries.iloc[0]
-    assert row["lowest"] <= min(values) + 1e-9
-    assert row["highest"] >= max(values) - 1e-9
-    if name in TIGHT and not (name == "f1" and len(before) != len(after)):
+    if name != "bpref":
+        assert row["delta"] == pytest.approx(deltas[0], abs=1e-9)
+    assert row["lowest"] <= deltas.min() + 1e-9
+    assert row["highest"] >= deltas.max() - 1e-9
+    if name in TIGHT and not (name == "f1" and k is None):
         assert bounds.kind == "tight"
-        assert row["lowest"] == pytest.approx(min(values), abs=1e-9)
-        assert row["highest"] == pytest.approx(max(values), abs=1e-9)
-    plain = value(theirs, found, spec, rules) - value(ours, found, spec, rules)
-    for doc, effect in zip(comparison.pool.doc_ids, comparison.effects, strict=True):
-        one = {**found, doc: 2.0}
-        changed = value(theirs, one, spec, rules) - value(ours, one, spec, rules)
-        assert effect * 2 == pytest.approx(changed - plain, abs=1e-9)
+        assert row["lowest"] == pytest.approx(deltas.min(), abs=1e-9)
+        assert row["highest"] == pytest.approx(deltas.max(), abs=1e-9)
+    assert sorted(comparison.pool.doc_ids) == open_docs
+    ones = [found, *({**found, doc: 2.0} for doc in comparison.pool.doc_ids)]
+    alone = (values(after, ones, spec, rules) - values(before, ones, spec, rules))[:-1]
+    # Means are over two queries.
+    assert comparison.effects * 2 == pytest.approx(alone[1:] - alone[0], abs=1e-9)
+
+
+def compared(before, after, labels, spec="mrr@2", left_out=None, **conventions) -> Comparison:
+    """before, after: query → its documents. labels: query → document → label."""
+    rules = Conventions(**conventions)
+    rows = [(query, doc, label) for query, own in labels.items() for doc, label in own.items()]
+    frame = pd.DataFrame(rows, columns=["query_id", "doc_id", "label"])
+    sides = []
+    for lists in (before, after):
+        ranking = Ranking.from_lists(
+            (query, list(docs), [float(-place) for place in range(len(docs))])
+            for query, docs in lists.items()
+        )
+        sides.append(System(ranking, judge(ranking, frame, rules), left_out or {}))
+    return Comparison(sides[0], sides[1], spec, rules)
+
+
+def test_a_gain_that_no_label_can_undo_is_settled():
+    found = compared({"q": "xa"}, {"q": "ax"}, {"q": {"a": 1, "x": 0}})
+    bounds = found.bounds()
+    assert (bounds.lowest, bounds.delta, bounds.highest) == (0.5, 0.5, 0.5)
+    assert (bounds.sign, bounds.unjudged, found.labels_to_settle()) == ("above", 0, 0)
+
+
+def test_a_gain_that_one_label_could_turn_is_open_until_it_is_given():
+    # u on top of the baseline alone: relevant, it would turn the gain of 0.5 into a loss.
+    found = compared({"q": "uab"}, {"q": "abu"}, {"q": {"a": 1, "b": 0}})
+    bounds = found.bounds()
+    assert bounds.delta == 0.5
+    assert bounds.lowest == 0
+    assert bounds.sign == "open"
+    assert found.labels_to_settle() == 1
+
+
+def test_a_loss_is_settled_from_above():
+    found = compared({"q": "ax"}, {"q": "xa"}, {"q": {"a": 1, "x": 0}})
+    assert found.bounds().sign == "below"
+    assert found.labels_to_settle() == 0
+
+
+def test_no_number_of_labels_settles_a_difference_of_zero():
+    assert compared({"q": "au"}, {"q": "au"}, {"q": {"a": 1}}).labels_to_settle() is None
+    assert compared({"q": "au"}, {"q": "au"}, {"q": {"a": 0}}).labels_to_settle() is None
+
+
+def test_the_number_that_settles_is_the_smallest_that_does():
+    """Three queries gain 0.5 each and have one open document each that could undo it."""
+    queries = {"p": "uab", "q": "vab", "r": "wab"}
+    after = {query: docs[1:] + docs[0] for query, docs in queries.items()}
+    found = compared(queries, after, {query: {"a": 1, "b": 0} for query in queries})
+    bounds = found.bounds()
+    assert (bounds.delta, bounds.lowest, bounds.sign) == (0.5, 0, "open")
+    # Any one label makes 0.5/3 certain, whatever the other two turn out to be.
+    assert found.labels_to_settle() == 1
+
+
+def test_a_failed_query_is_in_no_bound_and_needs_no_label():
+    lists = {"p": "ua", "q": "va"}
+    labels = {"p": {"a": 1}, "q": {"a": 1}}
+    found = compared(lists, {"p": "au", "q": "av"}, labels, left_out={"q": "failed"})
+    bounds = found.bounds()
+    assert list(bounds.queries["query_id"]) == ["p"]
+    assert set(found.pool.doc_ids) == {"u"}
+    assert bounds.n == 1
+
+
+def test_a_query_that_labels_could_bring_into_the_mean_is_counted_and_not_bounded():
+    lists = {"p": "ua", "q": "va"}
+    found = compared(lists, {"p": "au", "q": "av"}, {"p": {"a": 1}, "q": {"a": 0}})
+    assert found.bounds().could_join == 1
+    assert list(found.bounds().queries["query_id"]) == ["p"]
+
+
+def test_only_documents_within_the_cutoff_of_either_system_are_open():
+    found = compared({"q": "abuv"}, {"q": "abvw"}, {"q": {"a": 1}}, "ndcg@3")
+    assert sorted(found.pool.doc_ids) == ["b", "u", "v"]
+    ranks = dict(zip(found.pool.doc_ids, found.pool.ranks.T.tolist(), strict=True))
+    assert ranks["u"] == [3.0, float("inf")]
+    assert ranks["v"] == [float("inf"), 3.0], "v is fourth in the baseline, beyond the cutoff"
+
+
+def test_judged_only_changes_nothing_about_the_bounds():
+    lists = {"q": "uab"}, {"q": "abu"}, {"q": {"a": 1, "b": 0}}
+    plain, condensed = (compared(*lists, judged_only=each).bounds() for each in (False, True))
+    assert (plain.delta, plain.lowest, plain.highest) == (
+        condensed.delta,
+        condensed.lowest,
+        condensed.highest,
+    )
+
+
+def test_one_more_relevant_document_can_lower_ndcg_below_what_is_shown():
+    rules = Conventions()
+    row = bounds_table({"s": system("abc", {"a": 2.0, "b": 0.0}, rules)}, ["ndcg@3"], rules).iloc[0]
+    assert row["value"] == 1
+    assert row["lowest"] < 1
+    assert row["if_relevant"] == pytest.approx(row["lowest"])
+    assert row["highest"] == 1
+
+
+def test_the_table_leaves_out_what_is_no_quality_and_says_how_much_is_judged():
+    rules = Conventions()
+    table = bounds_table(
+        {"s": system("abcd", {"a": 1.0, "d": 0.0}, rules)}, ["judged@2", "mrr@2"], rules
+    )
+    assert list(table["metric"]) == ["mrr@2"]
+    # One of two for this query, one of one for the other.
+    assert table["judged"].iloc[0] == pytest.approx((1 / 2 + 1) / 2)
+    assert table["unjudged"].iloc[0] == 1
+
+
+def test_a_measure_of_the_labels_cannot_be_moved_by_them():
+    with pytest.raises(SpecError, match="says nothing of quality"):
+        compared({"q": "a"}, {"q": "a"}, {"q": {"a": 1}}, "judged@10")
+
+
+def test_without_labels_there_is_nothing_to_bound():
+    rules = Conventions()
+    ranking = made("ab")
+    empty = pd.DataFrame({"query_id": [], "doc_id": [], "label": []})
+    one = System(ranking, judge(ranking, empty, rules))
+    bounds = Comparison(one, one, "ndcg@10", rules).bounds()
+    assert (bounds.n, bounds.unjudged, bounds.sign) == (0, 0, "open")
+    assert bounds_table({"s": one}, ["map"], rules)["n"].tolist() == [0]
