@@ -220,11 +220,17 @@ def _checked(qrels: pd.DataFrame) -> pd.DataFrame:
 
 
 def _as_in(ids: pd.Series[str], known: set[str]) -> list[str | None]:
-    """The ids as the data set spells them, None where it has no such id. What an export defused is
-    taken back first: otherwise "'=1" could be meant for either of two ids."""
+    """The ids as the data set spells them, None where it has no such id.
+
+    What an export defused is taken back first, unless some id shows that nothing was defused:
+    otherwise "'=1" would be found as it is in a data set that has both "=1" and "'=1".
+    """
+    if any(_STARTS_FORMULA.match(name) and not name.startswith("'") for name in ids):
+        return [name if name in known else None for name in ids]
+    found = ((_restored(name), name) for name in ids)
     return [
-        restored if (restored := _restored(name)) in known else (name if name in known else None)
-        for name in ids
+        restored if restored in known else (name if name in known else None)
+        for restored, name in found
     ]
 
 

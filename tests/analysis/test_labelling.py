@@ -1,0 +1,257 @@
+"""The to-label list goes out as a file, is filled in and read back, and its labels are merged."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from rankdash.analysis.labelling import (
+    CONFLICTS,
+    merge_labels,
+    to_label,
+    to_label_csv,
+    to_label_jsonl,
+)
+from rankdash.analysis.unjudged import Comparison, System
+from rankdash.dataset import Dataset
+from rankdash.errors import DataError
+from rankdash.loading import load
+from rankdash.metrics import judge
+from rankdash.ranking import Ranking
+from rankdash.readers import Source, read
+
+# Ids and texts as they come from elsewhere: formulas, digits, separators, marks, Chinese.
+HOSTILE = (
+    "=1+1",
+    "'=1+1",
+    "-5",
+    "007",
+    "@x",
+    'say "hi", twice',
+    "+",
+    "编号1",
+    "it's",
+    "''",
+    "a\tb",
+)
+
+
+def ranked(**lists) -> Ranking:
+    return Ranking.from_lists(
+        (query, list(docs), [float(-place) for place in range(len(docs))])
+        for query, docs in lists.items()
+    )
+
+
+def dataset(queries, documents, labels, candidates) -> Dataset:
+    return Dataset(
+        "made",
+        pd.DataFrame(queries, columns=["query_id", "text"]),
+        pd.DataFrame(documents, columns=["doc_id", "title", "text"]),
+        pd.DataFrame(labels, columns=["query_id", "doc_id", "label"]),
+        candidates,
+    )
+
+
+def hostile() -> tuple[Dataset, Comparison]:
+    docs = [*HOSTILE, "judged"]
+    first, after = ranked(**{"=q": docs, "-1": docs}), ranked(**{"=q": docs[::-1], "-1": docs})
+    made = dataset(
+        [("=q", "=cmd|' /C calc'!A0"), ("-1", None)],
+        [(doc, "", f"=HYPERLINK({doc})\nsecond line") for doc in docs],
+        [("=q", "judged", 1.0), ("-1", "judged", 2.0)],
+        first,
+    )
+    sides = [System(each, judge(each, made.qrels)) for each in (first, after)]
+    return made, Comparison(sides[0], sides[1], "ndcg@20")
+
+
+def small() -> tuple[Dataset, Comparison]:
+    first, after = ranked(p="uabv", q="abw"), ranked(p="abvu", q="wab")
+    made = dataset(
+        [("p", "first question"), ("q", "second question")],
+        [(doc, "", f"text of {doc}" * 5) for doc in "abuvw"],
+        [("p", "a", 2.0), ("q", "b", 1.0)],
+        first,
+    )
+    sides = [System(each, judge(each, made.qrels)) for each in (first, after)]
+    return made, Comparison(sides[0], sides[1], "ndcg@10")
+
+
+def test_the_label_that_could_move_the_difference_most_comes_first():
+    made, comparison = small()
+    frame = to_label(made, comparison, ("BM25", "MiniLM"))
+    assert frame["moves"].is_monotonic_decreasing
+    assert (frame["moves"] == frame["effect"].abs()).all()
+    first = frame.iloc[0]
+    assert (first["query_id"], first["doc_id"]) == ("p", "u")
+    assert (first["rank in BM25"], first["rank in MiniLM"]) == (1, 4)
+    assert first["effect"] < 0, "it stands on top of the baseline"
+    assert first["query"] == "first question"
+    assert frame["label"].isna().all()
+    assert len(to_label(made, comparison, ("a", "b"), most=2)) == 2
+
+
+def test_a_long_document_is_cut_and_shown_as_cut():
+    made, comparison = small()
+    frame = to_label(made, comparison, ("a", "b"), snippet=10)
+    assert frame["document"].iloc[0] == "text of ut"[:9].rstrip() + "…"
+
+
+def test_a_system_called_like_another_has_a_column_of_its_own():
+    made, comparison = small()
+    frame = to_label(made, comparison, ("same", "same"))
+    assert list(frame.columns[-2:]) == ["rank in same", "rank in same (2)"]
+
+
+@pytest.mark.parametrize("write", [to_label_csv, to_label_jsonl])
+def test_an_unfilled_list_is_read_as_candidates_that_nobody_judged(write):
+    made, comparison = hostile()
+    frame = to_label(made, comparison, ("=A", "B"))
+    parsed = read([Source("to_label", write(frame))])
+    assert len(parsed.qrels) == 0
+    assert len(parsed.candidates) == len(frame)
+    assert "unlabelled_rows" in {finding.code for finding in parsed.findings}
+    assert not [finding for finding in parsed.findings if finding.severity == "error"]
+
+
+def filled_csv(data: bytes, labels: list[str]) -> bytes:
+    """What a person does in a spreadsheet: type into the label column."""
+    import csv
+    import io
+
+    rows = list(csv.reader(io.StringIO(data.decode("utf-8-sig"), newline="")))
+    column = rows[0].index("label")
+    for row, label in zip(rows[1:], labels, strict=False):
+        row[column] = label
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows(rows)
+    return text.getvalue().encode("utf-8-sig")
+
+
+def filled_jsonl(data: bytes, labels: list[str]) -> bytes:
+    rows = [json.loads(line) for line in data.decode().splitlines()]
+    for row, label in zip(rows, labels, strict=False):
+        row["label"] = float(label)
+    return "\n".join(json.dumps(row) for row in rows).encode()
+
+
+@pytest.mark.parametrize(
+    ("write", "fill"), [(to_label_csv, filled_csv), (to_label_jsonl, filled_jsonl)]
+)
+def test_labels_come_back_to_the_pairs_they_were_given_to(write, fill):
+    made, comparison = hostile()
+    frame = to_label(made, comparison, ("=A", "B"))
+    labels = [str(number % 3) for number in range(len(frame) - 3)]
+    parsed = read([Source("to_label", fill(write(frame), labels))])
+    merged = merge_labels(made, parsed.qrels)
+    assert (merged.added, merged.unknown, merged.changed) == (len(labels), 0, 0)
+    given = frame.head(len(labels)).assign(label=[float(label) for label in labels])
+    expected = pd.concat([made.qrels, given[["query_id", "doc_id", "label"]]])
+    pairs = expected.set_index(["query_id", "doc_id"])["label"]
+    assert merged.dataset.qrels.set_index(["query_id", "doc_id"])["label"].to_dict() == (
+        pairs.to_dict()
+    )
+
+
+def test_no_cell_of_the_csv_runs_as_a_formula():
+    made, comparison = hostile()
+    frame = to_label(made, comparison, ("=A", "B"))
+    read_back = pd.read_csv(
+        pd.io.common.BytesIO(to_label_csv(frame)), dtype=str, keep_default_na=False
+    )
+    cells = [*read_back.columns, *read_back.drop(columns=["effect", "moves"]).to_numpy().ravel()]
+    assert not [cell for cell in cells if cell[:1] in ("=", "+", "-", "@", "\t", "\r")]
+    assert read_back["query"].iloc[0].startswith("'=cmd") or read_back["query"].iloc[0] == ""
+
+
+def test_labels_close_the_bounds():
+    made, comparison = small()
+    frame = to_label(made, comparison, ("a", "b"))
+    frame["label"] = 0.0
+    merged = merge_labels(made, frame).dataset
+    sides = [
+        System(each.ranking, judge(each.ranking, merged.qrels))
+        for each in (comparison.baseline, comparison.challenger)
+    ]
+    bounds = Comparison(sides[0], sides[1], "ndcg@10").bounds()
+    assert bounds.unjudged == 0
+    assert bounds.lowest == bounds.delta == bounds.highest
+
+
+def test_a_merge_makes_another_data_set_and_leaves_the_first_alone():
+    made, _ = small()
+    merged = merge_labels(made, pd.DataFrame({"query_id": ["p"], "doc_id": ["u"], "label": [1]}))
+    assert merged.dataset.id != made.id
+    assert len(made.qrels) == 2
+    assert len(merged.dataset.qrels) == 3
+    assert merged.dataset.candidates is made.candidates
+
+
+NEW = pd.DataFrame(
+    {"query_id": ["p", "q", "p"], "doc_id": ["a", "b", "v"], "label": [1.0, 1.0, 2.0]}
+)
+
+
+@pytest.mark.parametrize(
+    ("conflict", "label", "changed", "kept"),
+    [("new", 1, 1, 0), ("highest", 2, 0, 1), ("lowest", 1, 1, 0), ("keep", 2, 0, 1)],
+)
+def test_a_label_that_differs_is_settled_by_the_rule_and_counted(conflict, label, changed, kept):
+    made, _ = small()
+    merged = merge_labels(made, NEW, conflict=conflict)
+    assert conflict in CONFLICTS
+    assert (merged.added, merged.same) == (1, 1)
+    assert (merged.changed, merged.kept) == (changed, kept)
+    labels = merged.dataset.qrels.set_index(["query_id", "doc_id"])["label"]
+    assert labels["p", "a"] == label
+
+
+def test_rows_still_empty_change_nothing():
+    made, comparison = small()
+    merged = merge_labels(made, to_label(made, comparison, ("a", "b")))
+    assert merged.dataset.id == made.id
+    assert merged.added == 0
+
+
+def test_ids_that_the_data_set_does_not_have_are_left_aside_and_counted():
+    made, _ = small()
+    rows = [("p", "u", 1.0), ("p", "nowhere", 1.0), ("nobody", "u", 1.0)]
+    merged = merge_labels(made, pd.DataFrame(rows, columns=["query_id", "doc_id", "label"]))
+    assert (merged.added, merged.unknown) == (1, 2)
+    assert merged.examples == (("p", "nowhere"), ("nobody", "u"))
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([("x", "y", 1.0)], "None of the 1 labels"),
+        ([("p", "u", 1.0), ("p", "u", 2.0)], "two different new labels"),
+        ([("p", "u", "maybe")], "not a number: 'maybe'"),
+        ([("p", "u", float("inf"))], "not a number"),
+    ],
+)
+def test_labels_that_cannot_be_merged_are_refused_in_words(rows, message):
+    made, _ = small()
+    with pytest.raises(DataError, match=message):
+        merge_labels(made, pd.DataFrame(rows, columns=["query_id", "doc_id", "label"]))
+
+
+def test_a_table_without_labels_is_refused():
+    made, _ = small()
+    with pytest.raises(DataError, match="lacks label"):
+        merge_labels(made, pd.DataFrame({"query_id": ["p"], "doc_id": ["u"]}))
+
+
+def test_labels_read_from_a_plain_qrels_file_merge_too():
+    made, _ = small()
+    qrels = read([Source("more.qrels", b"p 0 u 2\nq 0 w 0\n")]).qrels
+    assert merge_labels(made, qrels).added == 2
+
+
+def test_a_to_label_file_on_its_own_is_a_data_set_once_labels_are_in_it():
+    made, comparison = small()
+    data = filled_csv(to_label_csv(to_label(made, comparison, ("a", "b"))), ["1", "0"])
+    loaded = load([Source("to_label.csv", data)]).dataset
+    assert len(loaded.qrels) == 2
+    assert set(loaded.queries["text"]) == {"first question", "second question"}
