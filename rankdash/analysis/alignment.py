@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -44,12 +45,12 @@ class Aligned:
     values: FloatArray
     states: Codes
 
-    @property
+    @cached_property
     def known(self) -> npt.NDArray[np.bool_]:
         """(S, Q, M) whether there is a value."""
         return ~np.isnan(self.values)
 
-    @property
+    @cached_property
     def answered(self) -> npt.NDArray[np.bool_]:
         """(S, Q, M) whether there is a value that comes from documents the system returned; a
         judged query that it lacks may count 0 all the same."""

@@ -151,6 +151,7 @@ _LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
+    "|": r"\textbar{}",
     "<": r"$<$",
     ">": r"$>$",
     "*": r"$^{*}$",

@@ -1,0 +1,171 @@
+"""`compare`: challengers against a baseline, from files to a verdict."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def sides(tmp_path: Path) -> Callable[..., Path]:
+    """Writes labels and runs of queries with one relevant document each: `name=[ranks]`."""
+
+    def write(**systems: list[int]) -> Path:
+        queries = max(len(ranks) for ranks in systems.values())
+        labels = "".join(f"q{i} 0 good 1\n" for i in range(queries))
+        (tmp_path / "labels.qrels").write_text(labels)
+        for name, ranks in systems.items():
+            rows = [
+                f"q{i} Q0 {'good' if rank == place else f'bad{rank}'} {rank} {20 - rank} {name}\n"
+                for i, place in enumerate(ranks)
+                if place
+                for rank in range(1, place + 1)
+            ]
+            (tmp_path / f"{name}.trec").write_text("".join(rows))
+        return tmp_path
+
+    return write
+
+
+@pytest.fixture
+def compared(run: Callable) -> Callable:
+    def command(folder: Path, *challengers: str, options: tuple[str, ...] = ()):
+        return run(
+            "compare", "--qrels", folder / "labels.qrels", "--baseline", folder / "base.trec",
+            "--challenger", *(folder / f"{name}.trec" for name in challengers),
+            *options,
+        )  # fmt: skip
+
+    return command
+
+
+def rows_of(outcome) -> dict[tuple[str, str], dict]:
+    return {(row["system"], row["metric"]): row for row in outcome.json["comparisons"]}
+
+
+def test_the_table_says_change_interval_p_tally_and_verdict(sides, compared):
+    outcome = compared(
+        sides(base=[2] * 30, up=[1] * 20 + [2] * 6 + [3] * 4), "up",
+        options=("--metric", "mrr@10"),
+    )  # fmt: skip
+    assert outcome.code == 0
+    assert outcome.err == ""
+    head, base, up = outcome.out.splitlines()[:3]
+    assert head.split()[:3] == ["MRR@10", "mean", "Δ"]
+    assert base.split()[0] == "base"
+    assert "+0.3111" in up
+    assert up.split()[-6:] == ["20", "6", "4", "30", "0", "better"]
+    assert "up is better than base: MRR@10 rises by 62.2%" in outcome.out
+    assert "seed 20261121" in outcome.out
+
+
+def test_json_holds_unrounded_numbers_the_settings_and_the_verdict(sides, compared):
+    folder = sides(base=[2, 3] * 15, up=[1] * 30, down=[5] * 30)
+    outcome = compared(
+        folder, "up", "down",
+        options=("--metric", "mrr@10", "--metric", "hit@1", "--format", "json", "--seed", "5"),
+    )  # fmt: skip
+    rows = rows_of(outcome)
+    assert len(rows) == 6
+    up = rows["up", "mrr@10"]
+    assert up["delta"] == pytest.approx(1 - (1 / 2 + 1 / 3) / 2, abs=1e-12)
+    assert up["delta_low"] <= up["delta"] <= up["delta_high"]
+    assert [up["helped"], up["same"], up["hurt"]] == [30, 0, 0]
+    assert up["p_corrected"] == pytest.approx(2 * up["p"])
+    assert up["verdict"]["kind"] == "better"
+    assert rows["down", "mrr@10"]["verdict"]["kind"] == "worse"
+    assert rows["base", "mrr@10"]["p"] is None
+    settings = outcome.json["settings"]
+    assert settings["seed"] == 5
+    assert settings["missing"] == "zero"
+    assert outcome.json["baseline"] == "base"
+
+
+def test_every_option_of_the_statistics_is_obeyed(sides, compared):
+    folder = sides(base=[2, 3, 4] * 10, up=[1, 3, 6] * 10, other=[3, 3, 3] * 10)
+    options = {
+        "--level": "0.9", "--interval": "percentile", "--test": "t", "--correction": "bh",
+        "--family": "all", "--resamples": "500", "--seed": "9", "--tie-band": "0.1",
+        "--worthwhile": "0.4",
+    }  # fmt: skip
+    flat = [text for pair in options.items() for text in pair]
+    outcome = compared(folder, "up", "other", options=(*flat, "--format", "json"))
+    settings = outcome.json["settings"]
+    for option, value in options.items():
+        assert str(settings[option[2:].replace("-", "_")]) == value
+    assert rows_of(outcome)["up", "ndcg@10"]["hurt"] == 0
+
+
+def test_conventions_are_those_of_evaluate(sides, compared):
+    folder = sides(base=[2] * 12, up=[1] * 6)
+    zero = rows_of(compared(folder, "up", options=("--format", "json")))["up", "ndcg@10"]
+    skip = rows_of(compared(folder, "up", options=("--format", "json", "--missing", "skip")))
+    skip = skip["up", "ndcg@10"]
+    assert [zero["paired"], zero["missing"]] == [12, 6]
+    assert [skip["paired"], skip["left_out"]] == [6, {"missing": 6}]
+    told = compared(folder, "up", options=("--missing", "skip"))
+    assert "Left out of both sides for up: 6 missing from a ranking." in told.out
+    assert "up lacks 6 queries, which count 0." in compared(folder, "up").out
+
+
+@pytest.mark.parametrize(
+    ("base", "up", "told"),
+    [
+        ([2] * 4, [1] * 4, "4, where at least 5 are needed"),
+        ([2] * 20, [2] * 20, "score the same on every one of the 20 queries"),
+        ([1] * 10 + [0] * 10, [0] * 10 + [1] * 10, "no answered query in common"),
+        ([2] * 20, [1, 4] * 10, "Not proven"),
+    ],
+)
+@pytest.mark.parametrize("form", ["table", "json", "markdown", "latex"])
+def test_what_proves_nothing_is_told_in_words_and_never_as_nan(
+    sides, compared, base, up, told, form
+):
+    outcome = compared(
+        sides(base=base, up=up), "up", options=("--metric", "mrr@10", "--format", form)
+    )
+    assert outcome.code == 0
+    assert "nan" not in outcome.out.lower()
+    if form != "latex":
+        assert told in outcome.out.replace("\\", "")
+
+
+def test_without_labels_or_with_unknown_settings_one_line_says_so(sides, compared, tmp_path):
+    folder = sides(base=[2] * 9, up=[1] * 9)
+    wrong = compared(folder, "up", options=("--test", "anova"))
+    assert wrong.code == 2
+    assert wrong.err.splitlines() == [
+        "error: 'anova' is not a choice for test. Choices: sign-flip, t, wilcoxon."
+    ]
+    assert compared(folder, "up", options=("--level", "95")).code == 2
+    assert compared(folder, "up", options=("--metric", "ndgc@10")).code == 2
+    (folder / "labels.qrels").write_text("other 0 good 1\n")
+    strangers = compared(folder, "up")
+    assert strangers.code == 2
+    assert strangers.err.count("\n") == 1
+
+
+def test_an_unproven_change_says_what_could_have_been_seen(sides, compared):
+    outcome = compared(sides(base=[2] * 20, up=[1, 4] * 10), "up", options=("--metric", "mrr@10"))
+    assert "more queries like these would settle it" in outcome.out
+    assert "find a change of 0." in outcome.out
+
+
+def test_the_verdicts_on_real_sets(run: Callable, shared_data: Path):
+    kinds = {}
+    for name in ("medquad", "cmrc_zh"):
+        folder = shared_data / name
+        outcome = run(
+            "compare", "--qrels", folder / "qrels.tsv", "--baseline", folder / "initial.trec",
+            "--challenger", *sorted(folder.glob("rerank_*.trec")), "--format", "json",
+        )  # fmt: skip
+        kinds |= {
+            (name, system): row["verdict"]["kind"]
+            for (system, _), row in rows_of(outcome).items()
+            if "verdict" in row
+        }
+    assert kinds == {
+        ("medquad", "rerank_minilm"): "better",
+        ("cmrc_zh", "rerank_minilm"): "worse",
+        ("cmrc_zh", "rerank_bm25_title"): "small",
+    }

@@ -1,0 +1,109 @@
+"""A comparison as LaTeX and Markdown: every number there, nothing in a name taken for markup."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from rankdash.analysis.statistics import Comparison, StatisticsSettings, compare
+from rankdash.metrics import Conventions, Evaluation, evaluate, judge
+from rankdash.ranking import Ranking
+from rankdash.report.comparison import HEAD, latex, made_with, markdown
+
+HOSTILE = "a|b & 50% _x_ #1 {\\input} ~^ <b>*!*\n[x](y) `c` $d$"
+QUERIES = [f"q{i}" for i in range(40)]
+QRELS = pd.DataFrame({"query_id": QUERIES, "doc_id": "good", "label": 1.0})
+
+
+def evaluated(place: int, failed: int = 0) -> Evaluation:
+    rules = Conventions()
+    documents = [*(f"bad{i}" for i in range(place - 1)), "good"]
+    ranking = Ranking.from_lists(
+        (query, documents, [float(-i) for i in range(place)]) for query in QUERIES
+    )
+    left_out = dict.fromkeys(QUERIES[:failed], "failed")
+    return evaluate(judge(ranking, QRELS, rules), ("mrr@10", "hit@1"), rules, left_out)
+
+
+@pytest.fixture(scope="module")
+def comparison() -> Comparison:
+    made = {"base": evaluated(3), "id-1": evaluated(1, failed=2), "id-2": evaluated(3)}
+    return compare(made, "base", StatisticsSettings(resamples=500))
+
+
+def test_latex_has_a_row_for_each_system_and_metric_in_booktabs_rules(comparison):
+    text = "".join(latex(comparison))
+    for rule in ("\\toprule", "\\midrule", "\\bottomrule", "\\begin{tabular}", "\\end{tabular}"):
+        assert rule in text
+    rows = [line for line in text.splitlines() if line.count(" & ") == len(HEAD) - 1]
+    assert len(rows) == 1 + 2 * 3
+    assert all(row.endswith(" \\\\") for row in rows)
+    assert rows[2].split(" & ")[:3] == ["id-1", "1.0000", "+0.6667"]
+    assert rows[2].count("$^{*}$") == 1
+    assert "better" in rows[2]
+
+
+def test_latex_names_hold_no_command(comparison):
+    row = next(
+        line for line in latex(comparison, {"id-1": HOSTILE}) if line.startswith("a\\textbar")
+    )
+    name = row.split(" & 1.0000")[0]
+    assert name == (
+        "a\\textbar{}b \\& 50\\% \\_x\\_ \\#1 \\{\\textbackslash{}input\\} \\textasciitilde{}"
+        "\\textasciicircum{} $<$b$>$$^{*}$!$^{*}$ [x](y) `c` \\$d\\$"
+    )
+
+
+def test_latex_compiles(comparison, tmp_path: Path):
+    engine = shutil.which("pdflatex")
+    if engine is None:
+        pytest.skip("pdflatex is not installed")
+    body = "".join(latex(comparison, {"id-1": HOSTILE}))
+    (tmp_path / "t.tex").write_text(
+        f"\\documentclass{{article}}\\usepackage{{booktabs}}\\begin{{document}}\n{body}"
+        "\\end{document}\n"
+    )
+    done = subprocess.run(
+        [engine, "-interaction=nonstopmode", "-halt-on-error", "t.tex"],
+        cwd=tmp_path, capture_output=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-2000:]
+
+
+def test_markdown_has_a_table_and_the_verdicts_for_each_metric(comparison):
+    lines = "".join(markdown(comparison)).splitlines()
+    assert sum(line.startswith("### ") for line in lines) == 2
+    tables = [line for line in lines if line.startswith("|")]
+    assert {line.count(" | ") for line in tables} == {len(HEAD) - 1}
+    assert len(tables) == 2 * (2 + 3)
+    assert sum(line.startswith("- ") for line in lines) == 4
+    assert "0.0040\\*" in "".join(tables)
+
+
+def test_markdown_names_stay_in_their_cell_and_are_no_markup(comparison):
+    text = "".join(markdown(comparison, {"id-1": HOSTILE}))
+    row = next(line for line in text.splitlines() if line.startswith("| a"))
+    cells = re.split(r"(?<!\\)\|", row)
+    assert len(cells) == len(HEAD) + 2
+    for markup in ("<b>", "[x]", "`c`", "*!*", "$d$", "_x_"):
+        assert markup not in text
+
+
+def test_what_was_left_out_is_counted(comparison):
+    row = next(line for line in markdown(comparison) if line.startswith("| id-1"))
+    assert [cell.strip() for cell in row.split("|")][11:13] == ["38", "2"]
+
+
+def test_no_number_that_does_not_exist_is_shown_as_one(comparison):
+    for text in ("".join(latex(comparison)), "".join(markdown(comparison))):
+        assert "nan" not in text.lower().split()
+        assert "inf" not in text.lower().split()
+
+
+def test_how_it_was_made_names_the_seed_the_test_and_the_level():
+    said = made_with(StatisticsSettings(seed=7, test="wilcoxon", level=0.99, correction="bh"))
+    for fact in ("seed 7", "Wilcoxon", "99%", "Benjamini–Hochberg", "10,000 resamples", "at 1%"):
+        assert fact in said
