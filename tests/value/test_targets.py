@@ -1,0 +1,164 @@
+"""Targets: shipped ones are whole, broken ones are refused, and a mean is judged by them."""
+
+import pytest
+
+from rankdash.errors import DataError, SpecError
+from rankdash.value.targets import Band, Grade, Profile, Target, Targets, judge_targets, shipped
+
+
+def test_the_shipped_numbers_are_those_of_the_tutorials():
+    profiles = shipped().profiles
+    levels = {
+        key: {t.metric: (t.minimum, t.target, t.excellent) for t in profile.targets}
+        for key, profile in profiles.items()
+    }
+    assert levels["production"] == {
+        "ndcg@10": (None, 0.85, 0.90),
+        "mrr": (None, 0.80, 0.90),
+        "recall@5": (None, 0.75, 0.85),
+        "precision@5": (None, 0.80, 0.90),
+    }
+    assert levels["faq"] == {
+        "mrr": (None, 0.85, None),
+        "hit@3": (None, 0.90, None),
+        "precision@3": (None, 0.80, None),
+    }
+    assert levels["documents"]["ndcg@5"] == (None, 0.78, None)
+    assert levels["academic"]["recall@10"] == (None, 0.85, None)
+    assert levels["enterprise"]["recall@5"] == (None, 0.85, None)
+    assert levels["tiers"]["mrr"] == (0.50, 0.70, 0.80)
+
+
+def test_the_shipped_numbers_are_called_rules_of_thumb():
+    assert "Rules of thumb" in shipped().source
+
+
+@pytest.mark.parametrize(
+    ("spec", "value", "name"),
+    [
+        ("ndcg@10", 0.49, "poor"),
+        ("ndcg@10", 0.5, "fair"),
+        ("precision@5", 0.7, "good"),
+        ("ndcg", 0.86, "excellent"),
+        ("recall@5", 0.59, "poor"),
+        ("recall@5", 0.75, "good"),
+        ("mrr@10", 0.39, "poor"),
+        ("mrr", 0.4, "fair"),
+        ("mrr", 0.8, "excellent"),
+    ],
+)
+def test_a_value_lies_in_the_band_of_its_metric_whatever_the_cutoff(spec, value, name):
+    band = shipped().band(spec)
+    assert band.grade(value).name == name
+    assert band.grade(value).advice
+
+
+def test_a_metric_without_bands_has_no_advice():
+    assert shipped().band("rbp@10") is None
+    row = judge_targets({"hit@3": 0.95}, Profile("p", (Target("hit@3", target=0.9),)))[0]
+    assert (row.status, row.band, row.advice) == ("meets", "", "")
+
+
+TIERS = Profile("tiers", (Target("mrr", minimum=0.5, target=0.7, excellent=0.8),))
+
+
+@pytest.mark.parametrize(
+    ("value", "status", "gap"),
+    [
+        (0.6, "below", 0.1),
+        (0.7, "meets", 0.0),
+        (0.1 * 7, "meets", 0.0),
+        (0.79, "meets", 0.0),
+        (0.8, "excellent", 0.0),
+    ],
+)
+def test_a_mean_is_below_meets_or_is_excellent(value, status, gap):
+    row = judge_targets({"mrr": value}, TIERS)[0]
+    assert row.status == status
+    assert row.gap == pytest.approx(gap)
+    assert (row.minimum, row.target, row.excellent) == (0.5, 0.7, 0.8)
+
+
+def test_a_metric_without_a_mean_is_neither_met_nor_missed():
+    for means in ({}, {"mrr": float("nan")}):
+        row = judge_targets(means, TIERS)[0]
+        assert (row.value, row.status, row.advice, row.gap) == (None, None, "", 0.0)
+
+
+def test_means_are_found_whatever_their_spelling():
+    assert judge_targets({"RR": 0.9}, TIERS)[0].status == "excellent"
+    assert Target("P@5", target=0.5).metric == "precision@5"
+
+
+def test_only_a_minimum_or_only_excellent_can_be_asked_for():
+    assert Target("mrr", minimum=0.5).status(0.5) == "meets"
+    assert Target("mrr", excellent=0.5).status(0.4) == "below"
+    assert Target("mrr", excellent=0.5).status(0.5) == "excellent"
+
+
+@pytest.mark.parametrize(
+    ("levels", "message"),
+    [
+        ({}, "has no value"),
+        ({"target": 1.2}, "outside 0 to 1"),
+        ({"target": float("nan")}, "outside 0 to 1"),
+        ({"minimum": 0.8, "target": 0.7}, "must rise"),
+        ({"minimum": 0.8, "excellent": 0.7}, "must rise"),
+    ],
+)
+def test_levels_that_make_no_sense_are_refused(levels, message):
+    with pytest.raises(DataError, match=message):
+        Target("mrr", **levels)
+
+
+def test_a_metric_that_does_not_exist_is_refused_with_the_nearest():
+    with pytest.raises(SpecError, match="ndcg@10"):
+        Target("ndgc@10", target=0.5)
+
+
+def test_a_profile_has_a_title_and_each_metric_once():
+    target = Target("mrr", target=0.5)
+    with pytest.raises(DataError, match="title"):
+        Profile(" ", (target,))
+    with pytest.raises(DataError, match="two targets for mrr"):
+        Profile("p", (target, Target("RR", target=0.6)))
+
+
+def test_bands_start_at_the_bottom_and_rise():
+    for starts in ((), (0.1,), (0.0, 0.5, 0.5), (0.0, 0.7, 0.6)):
+        with pytest.raises(DataError, match="must start at 0 and rise"):
+            Band(("mrr",), tuple(Grade("g", start, "") for start in starts))
+
+
+def test_edits_make_new_targets_and_travel_as_text():
+    mine = Profile("Mine", (Target("ndcg@3", target=0.4),))
+    edited = shipped().with_profile("mine", mine)
+    assert "mine" not in shipped().profiles
+    again = Targets.from_json(edited.to_json())
+    assert again == edited
+    assert again.profiles["mine"].specs() == ("ndcg@3",)
+    assert again.without_profile("mine") == shipped()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "{}",
+        '{"source": "s", "profiles": [], "bands": []}',
+        '{"source": "s", "profiles": {"p": {"title": "t", "targets": [{"spec": "mrr"}]}}, '
+        '"bands": []}',
+        '{"source": "s", "profiles": {"p": {"title": "t", "targets": [{"metric": "mrr", '
+        '"target": "high"}]}}, "bands": []}',
+    ],
+)
+def test_saved_targets_that_are_broken_are_refused_in_words(text):
+    with pytest.raises(DataError, match="cannot be read"):
+        Targets.from_json(text)
+
+
+def test_a_broken_file_is_refused_in_words():
+    with pytest.raises(DataError, match="cannot be read"):
+        Targets.from_toml("[profiles")
