@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from rankdash.ui import address, check_view, dataset_list, uploads
+from rankdash.ui import address, check_view, dataset_list, new_labels, uploads
+from rankdash.ui.folding import fold
 from rankdash.ui.i18n import gettext as _
 from rankdash.ui.server import workspace
 
@@ -21,6 +22,9 @@ if stored:
     chosen = address.one("data")
     if chosen:
         check_view.draw(chosen)
+        fold(
+            _("Add labels"), "data.labels", ":material/new_label:", lambda: new_labels.draw(chosen)
+        )
     dataset_list.draw(stored)
     if not any(row.source == "sample" for row in stored):
         uploads.sample_button(primary=False)

@@ -2,8 +2,18 @@
 
 import streamlit as st
 
-from rankdash.ui import address, definitions, frame, overview_charts, verdict_strip
+from rankdash.ui import (
+    address,
+    definitions,
+    frame,
+    overview_causes,
+    overview_charts,
+    targets_view,
+    unjudged_view,
+    verdict_strip,
+)
 from rankdash.ui import comparison as compared
+from rankdash.ui.folding import fold
 from rankdash.ui.i18n import gettext as _
 
 st.title(_("Overview"))
@@ -23,8 +33,12 @@ with systems:
     overview_charts.systems(view)
 with cutoffs:
     overview_charts.cutoffs(view)
-with st.expander(_("All numbers as a table"), icon=":material/table:"):
-    overview_charts.systems_table(view)
+fold(
+    _("All numbers as a table"),
+    "overview.table",
+    ":material/table:",
+    lambda: overview_charts.systems_table(view),
+)
 if view.challengers:
     st.subheader(_("Queries, most hurt first"), anchor=False)
     for system in view.challengers:
@@ -33,4 +47,22 @@ if view.challengers:
             address.choose("q", picked)
             address.choose("vs", system)
             st.switch_page(frame.page("queries"))
-definitions.panel(view, compared.specs(view))
+    if overview_causes.measurable(view):
+        lost, kinds = st.columns(2)
+        with lost:
+            overview_causes.headroom(view)
+        with kinds:
+            overview_causes.segments(view, view.challengers[0])
+        fold(
+            _("Documents without a label"),
+            "overview.unjudged",
+            ":material/label_off:",
+            lambda: unjudged_view.draw(view),
+        )
+fold(_("Targets"), "overview.targets", ":material/flag:", lambda: targets_view.draw(view))
+fold(
+    _("How these numbers are made"),
+    "overview.definitions",
+    ":material/function:",
+    lambda: definitions.panel(view, compared.specs(view)),
+)

@@ -15,32 +15,29 @@ from rankdash.ui.i18n import gettext as _
 
 def panel(view: View, specs: Sequence[str]) -> None:
     """Definitions, settings, and which queries were left out of which system, and why."""
-    with st.expander(_("How these numbers are made"), icon=":material/function:"):
-        measures = [parse_measure(spec) for spec in specs]
-        st.dataframe(
-            pd.DataFrame(
-                {
-                    _("metric"): [measure.title for measure in measures],
-                    _("meaning"): [_(measure.metric.meaning) for measure in measures],
-                    _("formula"): [measure.metric.formula for measure in measures],
-                    _("mind"): [_(measure.metric.note) for measure in measures],
-                    _("source"): [measure.metric.reference for measure in measures],
-                }
-            ),
-            hide_index=True,
-            alt=_("Definition of each metric"),
-        )
-        st.dataframe(
-            pd.DataFrame(
-                rules.in_words(view.conventions, view.statistics),
-                columns=[_("rule"), _("in force")],
-            ),
-            hide_index=True,
-            alt=_("The rules in force"),
-        )
-        st.dataframe(
-            _left_out(view, specs), hide_index=True, alt=_("Queries left out of each system")
-        )
+    measures = [parse_measure(spec) for spec in specs]
+    st.dataframe(
+        pd.DataFrame(
+            {
+                _("metric"): [measure.title for measure in measures],
+                _("meaning"): [_(measure.metric.meaning) for measure in measures],
+                _("formula"): [measure.metric.formula for measure in measures],
+                _("mind"): [_(measure.metric.note) for measure in measures],
+                _("source"): [measure.metric.reference for measure in measures],
+            }
+        ),
+        hide_index=True,
+        alt=_("Definition of each metric"),
+    )
+    st.dataframe(
+        pd.DataFrame(
+            rules.in_words(view.conventions, view.statistics),
+            columns=[_("rule"), _("in force")],
+        ),
+        hide_index=True,
+        alt=_("The rules in force"),
+    )
+    st.dataframe(_left_out(view, specs), hide_index=True, alt=_("Queries left out of each system"))
 
 
 def _left_out(view: View, specs: Sequence[str]) -> pd.DataFrame:

@@ -174,7 +174,7 @@ def view() -> View:
         metric=address.one("metric") or "ndcg",
         cutoff=_cutoff(address.one("k")),
         conventions=rules.conventions(),
-        statistics=rules.statistics(),
+        statistics=rules.statistics(len(services.dataset(dataset_id).queries)),
     )
 
 

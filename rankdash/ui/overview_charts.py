@@ -23,10 +23,14 @@ def systems(view: View) -> None:
     table = comparison.compared(view).frame
     table = table[table["metric"] != view.spec_of("judged")]
     labels = systems_chart.Labels.translated(_)
-    shown = {"names": comparison.names(view), "titles": comparison.titles(view)}
+    names, titles, level = comparison.names(view), comparison.titles(view), view.statistics.level
     show(
-        systems_chart.figure(table, view.baseline, ink(), labels, **shown),
-        alt=systems_chart.alt(table, view.baseline, labels, **shown),
+        systems_chart.figure(
+            table, view.baseline, ink(), labels, level=level, names=names, titles=titles
+        ),
+        alt=systems_chart.alt(
+            table, view.baseline, labels, level=level, names=names, titles=titles
+        ),
         key="overview.systems",
     )
 
@@ -43,13 +47,14 @@ def systems_table(view: View) -> None:
         "worse": _("worse"),
         "identical": _("the same"),
     }
+    own = table["system"] == view.baseline
     columns = {
         "metric": table["metric"].map(titles),
         "system": table["system"].map(names),
         "mean": table["mean"],
         "interval": _interval(table, "mean_low", "mean_high"),
-        "delta": table["delta"].where(table["system"] != view.baseline),
-        "change_interval": _interval(table, "delta_low", "delta_high"),
+        "delta": table["delta"].where(~own),
+        "change_interval": _interval(table[~own], "delta_low", "delta_high").reindex(table.index),
         "p": table["p"],
         "p_corrected": table["p_corrected"],
         "effect_size": table["effect_size"],
@@ -96,11 +101,12 @@ def systems_table(view: View) -> None:
     )
 
 
-def _interval(table: pd.DataFrame, low: str, high: str) -> list[str]:
-    return [
+def _interval(table: pd.DataFrame, low: str, high: str) -> pd.Series[str]:
+    words = [
         f"{a:.3f} … {b:.3f}" if math.isfinite(a) and math.isfinite(b) else "–"
         for a, b in zip(table[low], table[high], strict=True)
     ]
+    return pd.Series(words, index=table.index, dtype=object)
 
 
 def cutoffs(view: View) -> None:

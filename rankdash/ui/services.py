@@ -13,9 +13,14 @@ from dataclasses import dataclass
 import pandas as pd
 import streamlit as st
 
+from rankdash.analysis.compare import paired
 from rankdash.analysis.headroom import Headroom
 from rankdash.analysis.headroom import headroom as split_headroom
+from rankdash.analysis.segments import by_segment, derive
 from rankdash.analysis.statistics import Comparison, StatisticsSettings, compare
+from rankdash.analysis.unjudged import Comparison as UnjudgedComparison
+from rankdash.analysis.unjudged import System as RankedLabels
+from rankdash.analysis.unjudged import bounds_table
 from rankdash.dataset import Dataset
 from rankdash.metrics import Conventions, Evaluation, Judged, evaluate, judge, parse_measure
 from rankdash.ranking import Ranking, Run
@@ -166,6 +171,64 @@ def curves(
     frame = frame.rename(columns={"mean_low": "low", "mean_high": "high"})
     frame["k"] = [int(spec.rpartition("@")[2]) for spec in frame["metric"]]
     return frame[["system", "k", "mean", "low", "high", "n"]]
+
+
+@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False)
+def segments(
+    dataset_id: str,
+    baseline: str,
+    challenger: str,
+    segment: str,
+    spec: str,
+    conventions: Conventions,
+    settings: StatisticsSettings,
+) -> pd.DataFrame:
+    """segment, value, n, delta, low, high, p_corrected, small: the change in each group."""
+    data = dataset(dataset_id)
+    before = evaluation(dataset_id, baseline, (spec,), conventions)
+    after = evaluation(dataset_id, challenger, (spec,), conventions)
+    columns = data.queries if segment in data.segments else derive(data, before, spec)
+    values = pd.Series(columns[segment].to_numpy(dtype=object), index=columns["query_id"])
+    table = by_segment(
+        paired(before, after, spec),
+        values,
+        tie_band=settings.tie_band,
+        level=settings.level,
+        seed=settings.seed,
+        correction=settings.correction,
+    )
+    table = table.rename(columns={"segment": "value"})
+    return table.assign(segment=segment, small=table["size"] != "enough")
+
+
+def _unjudged_system(dataset_id: str, system_id: str, conventions: Conventions) -> RankedLabels:
+    return RankedLabels(
+        ranking(dataset_id, system_id),
+        judged(dataset_id, system_id, conventions),
+        left_out(system_id),
+    )
+
+
+@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False)
+def unjudged_bounds(
+    dataset_id: str, system_ids: tuple[str, ...], spec: str, conventions: Conventions
+) -> pd.DataFrame:
+    """What unjudged documents leave open for each system."""
+    systems = {name: _unjudged_system(dataset_id, name, conventions) for name in system_ids}
+    return bounds_table(systems, [spec], conventions)
+
+
+@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False)
+def unjudged_comparison(
+    dataset_id: str, baseline: str, challenger: str, spec: str, conventions: Conventions
+) -> UnjudgedComparison:
+    """What they leave open between two systems."""
+    return UnjudgedComparison(
+        _unjudged_system(dataset_id, baseline, conventions),
+        _unjudged_system(dataset_id, challenger, conventions),
+        spec,
+        conventions,
+    )
 
 
 def evaluations(

@@ -18,8 +18,8 @@ from rankdash.ui import server
 ROOT = Path(__file__).parents[2]
 
 ROWS = "query_id,query,doc_id,document,label,score,kind\n" + "".join(
-    f"q{q},how to return {q},d{d},document {d},{int(d == q % 4)},{4 - d},{'ab'[q > 3]}\n"
-    for q in range(8)
+    f"q{q},how to return {q},d{d},document {d},{int(d == q % 4)},{4 - d},{'ab'[q > 7]}\n"
+    for q in range(16)
     for d in range(4)
 )
 
@@ -40,21 +40,21 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Works
 @pytest.fixture
 def stored(workspace: Workspace) -> str:
     """The id of a data set whose one run, "better", puts every relevant document first, and fails
-    on q7."""
+    on q15."""
     loaded = load([Source("shop.csv", ROWS.encode())], name="Shop")
     dataset_id = workspace.save_dataset(
         loaded.dataset, source="upload", report_json=loaded.report.to_json()
     )
     best = [
         (f"q{q}", [f"d{q % 4}", *(f"d{d}" for d in range(4) if d != q % 4)], [4.0, 3.0, 2.0, 1.0])
-        for q in range(7)
+        for q in range(15)
     ]
     run = run_from_ranking("better", dataset_id, Ranking.from_lists(best), "better.trec")
     failed = pd.DataFrame(
         [
             {
                 **run.queries.iloc[0].to_dict(),
-                "query_id": "q7",
+                "query_id": "q15",
                 "state": "failed",
                 "reason": "no *luck*",
             }

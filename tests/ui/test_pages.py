@@ -5,6 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from rankdash.loading import load
+from rankdash.ranking import Ranking
+from rankdash.readers import Source
+from rankdash.rerankers.precomputed import run_from_ranking
 from rankdash.ui import server
 
 ROOT = Path(__file__).parents[2]
@@ -48,15 +52,15 @@ def test_a_page_draws_with_data_and_a_run(app, stored, name, language):
 
 def test_overview_compares_by_query_and_counts_the_failed_one_apart(app, stored):
     said = texts(open_page(app, "overview"))
-    # Relevant documents stand at ranks 1 to 4, twice each; the run puts them first, failing on q7.
-    assert "5 helped" in said
-    assert "2 same" in said
-    assert "of 7 queries" in said
+    # Relevant documents stand at ranks 1 to 4, four times each; the run puts them first, failing on q7.
+    assert "11 helped" in said
+    assert "4 same" in said
+    assert "of 15 queries" in said
     assert "1 failed" in said
 
 
 def test_queries_say_why_a_failed_query_has_no_comparison(app, stored):
-    said = texts(open_page(app, "queries", q="q7"))
+    said = texts(open_page(app, "queries", q="q15"))
     assert "no comparison" in said
     assert r"no \*luck\*" in said
 
@@ -75,10 +79,49 @@ def test_what_is_chosen_is_written_into_the_address(app, stored):
 
 
 def test_a_rule_that_is_not_the_default_is_in_the_address_and_in_force(app, stored):
-    open_page(app, "overview", judged_only="True")
+    app.session_state["overview.definitions"] = True
+    open_page(app, "overview", judged_only="True", level="0.9")
     assert in_address(app, "judged_only") == ["True"]
-    rules = app.dataframe[-2].value
-    assert "yes" in rules.iloc[:, 1].tolist()
+    rules = app.dataframe[-2].value.set_index("rule")["in force"]
+    assert rules["Judged documents only"] == "yes"
+    assert rules["Confidence"] == "0.9"
+    assert "90% interval" in texts(app) or "(90%" in texts(app)
+
+
+def test_the_verdict_is_a_sentence_with_its_interval_and_what_was_left_out(app, stored):
+    said = texts(open_page(app, "overview"))
+    assert "better is better than First stage: NDCG@10 rises by" in said
+    assert "with 95% confidence the true gain is between" in said
+    assert "1 left out" in said
+    assert "nan" not in said.lower()
+
+
+def test_with_fewer_than_five_pairs_there_is_a_plain_sentence_and_no_number(app, workspace):
+    rows = "query_id,query,doc_id,document,label,score\n" + "".join(
+        f"q{q},text {q},d{d},document {d},{int(d == 1)},{2 - d}\n"
+        for q in range(3)
+        for d in range(2)
+    )
+    loaded = load([Source("few.csv", rows.encode())], name="Few")
+    workspace.save_dataset(loaded.dataset, report_json=loaded.report.to_json())
+    best = [(f"q{q}", ["d1", "d0"], [2.0, 1.0]) for q in range(3)]
+    workspace.save_run(
+        run_from_ranking("turned", loaded.dataset.id, Ranking.from_lists(best), "turned")
+    )
+    said = texts(open_page(app, "overview"))
+    assert "Too few queries to compare turned with First stage: 3" in said
+    assert "nan" not in said.lower()
+
+
+@pytest.mark.parametrize("part", ["table", "unjudged", "targets", "definitions"])
+def test_every_folded_part_draws_when_opened(app, stored, part):
+    app.session_state[f"overview.{part}"] = True
+    open_page(app, "overview")
+    assert not app.error
+    shown = len(app.dataframe) + len(app.get("html"))
+    app.session_state[f"overview.{part}"] = False
+    app.run()
+    assert shown > len(app.dataframe) + len(app.get("html"))
 
 
 def test_a_library_error_is_said_in_words_and_not_as_a_traceback(app, stored, monkeypatch):
