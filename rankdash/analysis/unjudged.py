@@ -124,7 +124,9 @@ def _mean(values: Floats) -> float:
 
 
 def _values(system: System, measure: Measure, rules: Conventions) -> Evaluation:
-    rules = replace(rules, queries="qrels")
+    # A row for every labelled query, so that rows and labels align; NaN for those not evaluated.
+    missing = "skip" if rules.queries == "both" else rules.missing
+    rules = replace(rules, queries="qrels", missing=missing)
     return evaluate(system.judged, [measure], rules, system.left_out)
 
 
@@ -173,9 +175,10 @@ class DeltaBounds:
 
 
 class Comparison:
-    """Two systems and a metric, with the pool of both at its cutoff.
+    """Two systems and a metric, with the pool of both at its cutoff. What is asked of it is worked
+    out once.
 
-    Raises SpecError for a metric that measures no quality.
+    Raises SpecError for a metric that measures no quality, or systems joined with other labels.
     """
 
     def __init__(
@@ -191,6 +194,11 @@ class Comparison:
                 "{metric} says nothing of quality, so labels cannot move it.",
                 remedy="Choose a metric such as ndcg@10.",
                 metric=self.measure.title,
+            )
+        if not np.array_equal(baseline.judged.query_ids, challenger.judged.query_ids):
+            raise SpecError(
+                "The two systems were joined with other labels and cannot be compared.",
+                remedy="Join both rankings with the same labels.",
             )
         self.baseline, self.challenger = baseline, challenger
         self.rules = replace(conventions or Conventions(), judged_only=False)
@@ -211,6 +219,10 @@ class Comparison:
 
     def bounds(self) -> DeltaBounds:
         """The bounds of every query and of the mean."""
+        return self._bounds
+
+    @cached_property
+    def _bounds(self) -> DeltaBounds:
         high, kind = self._highest(self.pool, 1)
         low, _ = self._highest(self.pool, -1)
         delta, lowest, highest_mean = (
@@ -272,7 +284,7 @@ class Comparison:
 
     def order(self) -> npt.NDArray[np.int64]:
         """(U,) the documents of the pool, those first whose label could move the difference
-        most."""
+        most; equal ones in the order of the labels."""
         return np.argsort(-np.round(np.abs(self.effects), 12), kind="stable")
 
     def labels_to_settle(self) -> int | None:
@@ -284,6 +296,10 @@ class Comparison:
         already, and labels that do move the difference change the answer. None where the
         difference is 0, or there are no paired queries: then no number would.
         """
+        return self._to_settle
+
+    @cached_property
+    def _to_settle(self) -> int | None:
         delta = _mean(self.delta[self.paired])
         if not abs(delta) > _ZERO:
             return None

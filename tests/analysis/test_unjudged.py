@@ -70,10 +70,11 @@ def system(docs, found, conventions: Conventions) -> System:
     name=st.sampled_from(EVERY),
     k=st.sampled_from((None, 1, 2, 3)),
     ap_norm=st.sampled_from(("R", "min(R,k)")),
+    threshold=st.sampled_from((1.0, 2.0)),
 )
 @settings(max_examples=300, deadline=None)
-def test_no_labels_take_a_system_beyond_its_bounds(docs, found, name, k, ap_norm):
-    rules = Conventions(no_relevant="count", ap_norm=ap_norm)
+def test_no_labels_take_a_system_beyond_its_bounds(docs, found, name, k, ap_norm, threshold):
+    rules = Conventions(no_relevant="count", ap_norm=ap_norm, threshold=threshold)
     spec = spelled(name, k)
     open_docs = sorted(within(docs, None if name == "r_precision" else k) - found.keys())
     *every, other = values(docs, outcomes(open_docs, found), spec, rules)
@@ -100,10 +101,13 @@ def test_no_labels_take_a_system_beyond_its_bounds(docs, found, name, k, ap_norm
     name=st.sampled_from(EVERY),
     k=st.sampled_from((None, 1, 2, 3)),
     ap_norm=st.sampled_from(("R", "min(R,k)")),
+    threshold=st.sampled_from((1.0, 2.0)),
 )
 @settings(max_examples=300, deadline=None)
-def test_no_labels_take_a_difference_beyond_its_bounds(before, after, found, name, k, ap_norm):
-    rules = Conventions(no_relevant="count", ap_norm=ap_norm)
+def test_no_labels_take_a_difference_beyond_its_bounds(
+    before, after, found, name, k, ap_norm, threshold
+):
+    rules = Conventions(no_relevant="count", ap_norm=ap_norm, threshold=threshold)
     spec = spelled(name, k)
     depth = None if name == "r_precision" else k
     open_docs = sorted((within(before, depth) | within(after, depth)) - found.keys())
@@ -125,6 +129,69 @@ def test_no_labels_take_a_difference_beyond_its_bounds(before, after, found, nam
     alone = (values(after, ones, spec, rules) - values(before, ones, spec, rules))[:-1]
     # Means are over two queries.
     assert comparison.effects * 2 == pytest.approx(alone[1:] - alone[0], abs=1e-9)
+
+
+@given(
+    cases=st.lists(st.tuples(lists, lists, labels), min_size=2, max_size=6),
+    name=st.sampled_from(EVERY),
+    k=st.sampled_from((None, 2)),
+)
+@settings(max_examples=100, deadline=None)
+def test_the_bounds_of_a_query_do_not_depend_on_the_others(cases, name, k):
+    rules, spec = Conventions(no_relevant="count"), spelled(name, k)
+
+    def bounds(chosen):
+        own = {f"q{number}": case for number, case in enumerate(chosen)}
+        labelled = qrels(**{query: case[2] for query, case in own.items()})
+        sides = []
+        for side in (0, 1):
+            every = Ranking.from_lists(
+                [
+                    *(
+                        (query, case[side], [-float(i) for i in range(len(case[side]))])
+                        for query, case in own.items()
+                    ),
+                    ("z", ["x"], [0.0]),
+                ]
+            )
+            sides.append(System(every, judge(every, labelled, rules)))
+        found = Comparison(sides[0], sides[1], spec, rules)
+        rows = found.bounds().queries.set_index("query_id")
+        effects = pd.Series(found.effects * len(rows)).groupby(found.query_ids[found.pool.query])
+        return rows, effects.apply(sorted)
+
+    together, effects = bounds(cases)
+    for number, case in enumerate(cases):
+        alone, effect = bounds([case])
+        row = together.loc[f"q{number}"]
+        assert row.to_numpy(float) == pytest.approx(alone.loc["q0"].to_numpy(float), abs=1e-9)
+        if "q0" in effect:
+            assert effects[f"q{number}"] == pytest.approx(effect["q0"], abs=1e-9)
+
+
+def test_ties_are_settled_by_the_rule_before_ranks_are_read():
+    tied = Ranking.from_columns(["q"] * 3, ["a", "b", "c"], [1.0, 1.0, 1.0])
+    labelled = pd.DataFrame({"query_id": ["q"], "doc_id": ["b"], "label": [1.0]})
+    for ties, before in (("stable", "a"), ("trec", "c")):
+        rules = Conventions(ties=ties)
+        one = System(tied, judge(tied, labelled, rules))
+        found = Comparison(one, one, "mrr@1", rules)
+        assert list(found.pool.doc_ids) == [before], "the first of the list, and it alone"
+
+
+def test_a_query_that_one_ranking_lacks_counts_as_the_conventions_say():
+    lists = {"p": "ua", "q": "ua"}, {"p": "au"}, {"p": {"a": 1}, "q": {"a": 1}}
+    assert compared(*lists).bounds().n == 2
+    assert compared(*lists, queries="both").bounds().n == 1
+    assert compared(*lists, missing="skip").bounds().n == 1
+
+
+def test_systems_joined_with_other_labels_are_not_compared():
+    rules = Conventions()
+    one = system("ab", {"a": 1.0}, rules)
+    other = System(one.ranking, judge(one.ranking, qrels(z={"a": 1.0}), rules))
+    with pytest.raises(SpecError, match="joined with other labels"):
+        Comparison(one, other, "mrr", rules)
 
 
 def compared(before, after, labels, spec="mrr@2", left_out=None, **conventions) -> Comparison:

@@ -1,0 +1,76 @@
+"""Bounds, to-label list and headroom on two real sets with sparse labels."""
+
+from pathlib import Path
+
+import pytest
+
+from rankdash.analysis.headroom import SHARES, headroom
+from rankdash.analysis.labelling import merge_labels, to_label, to_label_csv
+from rankdash.analysis.unjudged import Comparison, System, bounds_table
+from rankdash.loading import load
+from rankdash.metrics import evaluate, judge
+from rankdash.readers import Source, read, sources_from_path
+
+DATA = Path(__file__).parents[2].parent / "shared" / "data"
+SPECS = ("ndcg@10", "mrr@10", "map@10", "recall@10", "precision@5")
+
+
+@pytest.fixture(scope="module", params=["medquad", "cmrc_zh"])
+def real(request):
+    folder = DATA / request.param
+    if not folder.is_dir():
+        pytest.skip(f"{request.param} is not beside the project")
+    loaded = load(sources_from_path(folder))
+    run = next(run for run in loaded.runs if "minilm" in run.name)
+    data = loaded.dataset
+    sides = {
+        name: System(ranking, judge(ranking, data.qrels))
+        for name, ranking in (("first", data.candidates), ("minilm", run.ranking))
+    }
+    return data, sides
+
+
+def test_what_is_shown_lies_within_the_bounds(real):
+    _, sides = real
+    table = bounds_table(sides, list(SPECS))
+    assert len(table) == 2 * len(SPECS)
+    assert (table["lowest"] <= table["value"] + 1e-12).all()
+    assert (table["value"] <= table["highest"] + 1e-12).all()
+    assert (table["kind"] == "tight").all()
+    for spec in SPECS:
+        bounds = Comparison(sides["first"], sides["minilm"], spec).bounds()
+        assert bounds.lowest <= bounds.delta <= bounds.highest
+
+
+def test_labelling_what_the_list_says_settles_the_sign(real):
+    data, sides = real
+    comparison = Comparison(sides["first"], sides["minilm"], "ndcg@10")
+    enough = comparison.labels_to_settle()
+    assert 0 < enough < len(comparison.pool)
+    frame = to_label(data, comparison, ("first", "minilm"), most=enough)
+    frame["label"] = 0
+    parsed = read([Source("labels.csv", to_label_csv(frame))])
+    merged = merge_labels(data, parsed.qrels)
+    assert merged.added == enough
+    assert merged.unknown == 0
+    now = {
+        name: System(side.ranking, judge(side.ranking, merged.dataset.qrels))
+        for name, side in sides.items()
+    }
+    settled = Comparison(now["first"], now["minilm"], "ndcg@10").bounds()
+    assert settled.sign != "open"
+    assert settled.delta == pytest.approx(comparison.bounds().delta)
+    one_less = merge_labels(data, parsed.qrels.head(enough - 1)).dataset
+    before = [System(side.ranking, judge(side.ranking, one_less.qrels)) for side in sides.values()]
+    assert Comparison(before[0], before[1], "ndcg@10").bounds().sign == "open"
+
+
+def test_headroom_adds_up_for_every_query(real):
+    _, sides = real
+    evaluations = {name: evaluate(side.judged, SPECS) for name, side in sides.items()}
+    for spec in SPECS:
+        found = headroom(evaluations["first"], evaluations["minilm"], sides["first"].judged, spec)
+        rows = found.queries.dropna()
+        assert len(rows) == found.n
+        assert rows[list(SHARES)].sum(axis=1).to_numpy() == pytest.approx(rows["perfect"])
+        assert (rows[["retriever", "to_win"]] >= -1e-12).all(axis=None)
