@@ -1,0 +1,222 @@
+"""The catalogues hold every message that the interface can show, and every translation fits it.
+
+A message is found where it is said: in the calls that translate or report something, in the
+sentences of the modules below the interface, and in the schemas that the forms are drawn from.
+"""
+
+import ast
+import re
+import string
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from babel.messages.pofile import read_po
+
+from rankdash import charts
+from rankdash.analysis.labelling import CONFLICTS
+from rankdash.analysis.segments import DERIVED_SEGMENTS, OTHER, UNKNOWN
+from rankdash.analysis.statistics_settings import STATISTICS_SETTINGS
+from rankdash.analysis.verdict import TITLES
+from rankdash.charts import cutoffs, deltas, grades, headroom, ladder, segments, systems
+from rankdash.metrics import CONVENTION_SETTINGS, registry
+from rankdash.readers.refusals import REASONS
+from rankdash.rerankers import kinds
+from rankdash.ui.i18n import LANGUAGES
+from rankdash.value.targets import shipped
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "rankdash"
+CODES = [code for code in LANGUAGES if code != "en"]
+CHARTS = (cutoffs, deltas, grades, headroom, ladder, segments, systems)
+
+# Positions of the arguments that are shown, by the name of what is called.
+SHOWN = {"_": (0,), "gettext": (0,), "ngettext": (0, 1), "Finding": (2, 4)}
+SHOWN_BY_NAME = ("template", "remedy")
+# Below the interface whatever reads like a sentence is one: it reaches a page by way of a value.
+SENTENCE = re.compile(r"[A-Z{].* .*[.:]\s*", re.DOTALL)
+# What a page may translate without writing it there, as a field or a variable: the schemas' words.
+DESCRIBED = {"title", "meaning", "help", "note", "advice", "source", "template", "remedy", "value"}
+DESCRIBED |= {"CONFLICTS[rule]"}
+
+
+def modules() -> dict[Path, ast.Module]:
+    """Everything that can put words on a page; the command line speaks English."""
+    files = [*PACKAGE.rglob("*.py"), *(ROOT / "pages").glob("*.py")]
+    return {path: ast.parse(path.read_text()) for path in files if path.parent.name != "cli"}
+
+
+def texts(node: ast.AST) -> Iterator[str]:
+    """What an expression can say, as far as it is written there."""
+    match node:
+        case ast.Constant(value=str(text)):
+            yield text
+        case ast.IfExp(body=one, orelse=other):
+            yield from texts(one)
+            yield from texts(other)
+        case ast.BoolOp(values=values):
+            for value in values:
+                yield from texts(value)
+        case ast.BinOp(left=ast.Constant(value=str(start)), right=ast.Attribute(attr="template")):
+            yield from (start + reason.template for reason in REASONS.values())
+
+
+def shown(call: ast.Call) -> list[ast.expr]:
+    """The arguments of a call that a person reads."""
+    name = ast.unparse(call.func).rpartition(".")[2]
+    places = (0,) if name.endswith("Error") else SHOWN.get(name, ())
+    named = [word.value for word in call.keywords if word.arg in SHOWN_BY_NAME]
+    return [*(call.args[place] for place in places if place < len(call.args)), *named]
+
+
+def calls(tree: ast.Module) -> Iterator[ast.Call]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+
+
+def sentences(tree: ast.Module) -> Iterator[str]:
+    """Sentences in a module that are neither its documentation nor a part of another text."""
+    other: set[ast.AST] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr):
+            other.add(node.value)
+        elif isinstance(node, (ast.JoinedStr, ast.BinOp)):
+            other.update(ast.walk(node))
+        elif node not in other:
+            yield from (text for text in texts(node) if SENTENCE.fullmatch(text))
+
+
+def from_schemas() -> Iterator[str]:
+    for setting in (*CONVENTION_SETTINGS, *STATISTICS_SETTINGS):
+        yield from (setting.title, setting.meaning, *setting.choices.values())
+    for metric in registry.values():
+        yield from (metric.title, metric.meaning, metric.note)
+    for kind in kinds():
+        yield from (kind.title, kind.meaning)
+        for spec in kind.settings:
+            yield from (spec.title, spec.help)
+    for segment in DERIVED_SEGMENTS:
+        yield from (segment.title, segment.meaning, segment.note, *segment.values)
+    yield from (OTHER, UNKNOWN, *TITLES.values(), *CONFLICTS.values())
+    for chart in CHARTS:
+        chart.Labels.translated(found := _Heard())
+        yield from found
+    yield shipped().source
+    yield from (profile.title for profile in shipped().profiles.values())
+    for band in shipped().bands:
+        for grade in band.grades:
+            yield from (grade.name, grade.advice)
+
+
+class _Heard(list[str]):
+    """A translator that keeps what it was asked for."""
+
+    def __call__(self, text: str) -> str:
+        self.append(text)
+        return text
+
+
+def messages() -> set[str]:
+    found = set(from_schemas())
+    for path, tree in modules().items():
+        for call in calls(tree):
+            for argument in shown(call):
+                found.update(texts(argument))
+        if path.is_relative_to(PACKAGE) and "ui" not in path.parts:
+            found.update(sentences(tree))
+    return found - {"", "–"}
+
+
+@pytest.fixture(scope="module")
+def known() -> set[str]:
+    return messages()
+
+
+@pytest.fixture(scope="module", params=CODES)
+def catalogue(request) -> dict[str, str]:
+    with (PACKAGE / "ui" / "locale" / f"{request.param}.po").open("rb") as stream:
+        read = read_po(stream, locale=request.param, abort_invalid=True)
+    assert not any(message.fuzzy for message in read if message.id)
+    return {message.id: message.string for message in read if message.id and message.string}
+
+
+def fields(template: str) -> list[tuple[str, str, str | None]]:
+    """(name, format, conversion) of every field, in order of name."""
+    parsed = string.Formatter().parse(template)
+    return sorted(
+        (name, spec or "", conversion) for _, name, spec, conversion in parsed if name is not None
+    )
+
+
+def samples(template: str) -> dict[str, object]:
+    """A value that fits for every field, those inside formats included."""
+    found: dict[str, object] = {}
+    for name, spec, _ in fields(template):
+        found[name] = 3 if spec else "x"
+        found.update(dict.fromkeys(samples(spec), 3))
+    return found
+
+
+def unlike(catalogue: dict[str, str], same) -> dict[str, str]:
+    return {text: said for text, said in catalogue.items() if not same(text, said)}
+
+
+def test_every_message_is_translated(known, catalogue):
+    assert sorted(known - catalogue.keys()) == []
+
+
+def test_a_catalogue_holds_nothing_that_is_never_said(known, catalogue):
+    assert sorted(catalogue.keys() - known) == []
+
+
+def test_translations_have_the_same_fields_in_the_same_formats(catalogue):
+    assert unlike(catalogue, lambda text, said: set(fields(text)) == set(fields(said))) == {}
+
+
+def test_fields_can_be_filled_in(catalogue):
+    for text, said in catalogue.items():
+        given = samples(text)
+        assert text.format(**given)
+        assert said.format(**given)
+
+
+def test_markdown_is_the_same(catalogue):
+    def marks(text: str) -> list[str]:
+        return sorted(re.findall(r"\*\*|`|:material/\w+:", text))
+
+    assert unlike(catalogue, lambda text, said: marks(text) == marks(said)) == {}
+
+
+def test_translations_keep_the_space_around_them(catalogue):
+    def ends(text: str) -> tuple[bool, bool]:
+        return text[0].isspace(), text[-1].isspace()
+
+    assert unlike(catalogue, lambda text, said: ends(text) == ends(said)) == {}
+
+
+def test_pages_translate_only_what_is_written_there_or_described_in_a_schema():
+    """Else a message could be shown that the search above cannot find."""
+    strange = [
+        f"{path.name}:{argument.lineno}: {ast.unparse(argument)}"
+        for path, tree in modules().items()
+        if "ui" in path.parts and path.name != "i18n.py"
+        for call in calls(tree)
+        if ast.unparse(call.func) in ("_", "gettext", "ngettext")
+        for argument in shown(call)
+        if not list(texts(argument)) and ast.unparse(argument).rpartition(".")[2] not in DESCRIBED
+    ]
+    assert strange == []
+
+
+def test_every_chart_is_searched():
+    drawn = {
+        path.stem
+        for path in Path(charts.__path__[0]).glob("*.py")
+        if "(style.Labels)" in path.read_text()
+    }
+    assert drawn == {chart.__name__.rpartition(".")[2] for chart in CHARTS}
+
+
+@pytest.mark.parametrize(("code", "title"), [("zh", "概览")])
+def test_the_interface_speaks_the_language_of_the_address(app, workspace, code, title):
+    app.query_params["lang"] = code
+    assert [heading.value for heading in app.run().title] == [title]
