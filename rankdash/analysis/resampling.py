@@ -8,11 +8,15 @@ stays bounded.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri, pdtr
+from threadpoolctl import ThreadpoolController
 
 FloatArray = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -25,6 +29,21 @@ POISSON_FROM = 1_000
 resample then varies, which widens an interval by less than one part in a thousand."""
 
 _CHUNK_CELLS = 1_000_000
+_ALONE = threading.Lock()
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Products in one thread. They are so small that a second thread mostly spins while it waits,
+    and on a busy machine each waits until the other is scheduled: ten times slower. The limit is
+    the process's, hence the lock."""
+    with _ALONE, _libraries().limit(limits=1, user_api="blas"):
+        yield
 
 
 def bootstrap_means(
@@ -51,15 +70,17 @@ def bootstrap_means(
         sets = np.stack([known[:, columns[0]] for _, columns in groups], axis=1)
         of_column = np.repeat(np.arange(len(groups)), [len(columns) for _, columns in groups])
         both = np.hstack([centred[:, order], sets.astype(np.float32)])
-        for rows, weights in _poisson_weights(len(values), resamples, seed):
-            sums = weights @ both
-            means[rows, order] = sums[:, : len(order)] / sums[:, len(order) + of_column]
+        with _one_thread():
+            for rows, weights in _poisson_weights(len(values), resamples, seed):
+                sums = weights @ both
+                means[rows, order] = sums[:, : len(order)] / sums[:, len(order) + of_column]
     for members, columns in _by_queries(
         known, np.flatnonzero((sizes > 0) & (sizes < POISSON_FROM))
     ):
         own = centred[np.ix_(members, columns)]
-        for rows, weights in _multinomial_weights(len(members), resamples, seed):
-            means[rows, columns] = weights @ own / len(members)
+        with _one_thread():
+            for rows, weights in _multinomial_weights(len(members), resamples, seed):
+                means[rows, columns] = weights @ own / len(members)
     return _without_rounding_errors(means + centre, values, known)
 
 
@@ -183,11 +204,12 @@ def sign_flip_p(differences: FloatArray, *, flips: int = RESAMPLES, seed: int = 
     source = np.random.PCG64(seed)
     n = len(differences)
     extreme = np.zeros(differences.shape[1], dtype=np.int64)
-    for chunk in _chunks(n, flips):
-        rows = chunk.stop - chunk.start
-        bits = np.unpackbits(_random_bits(source, rows * n).view(np.uint8))
-        kept = bits[: rows * n].reshape(rows, n).astype(np.float32) @ narrow
-        # What is kept less what is flipped is twice what is kept, less everything.
-        extreme += (2 * np.abs(kept - halves) >= seen).sum(axis=0)
+    with _one_thread():
+        for chunk in _chunks(n, flips):
+            rows = chunk.stop - chunk.start
+            bits = np.unpackbits(_random_bits(source, rows * n).view(np.uint8))
+            kept = bits[: rows * n].reshape(rows, n).astype(np.float32) @ narrow
+            # What is kept less what is flipped is twice what is kept, less everything.
+            extreme += (2 * np.abs(kept - halves) >= seen).sum(axis=0)
     p = (extreme + 1.0) / (flips + 1.0)
     return np.where(known.any(axis=0), p, np.nan).astype(np.float64)

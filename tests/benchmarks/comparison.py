@@ -34,10 +34,10 @@ def systems(failing: float) -> dict[str, Evaluation]:
     rng = np.random.default_rng(0)
     measures = parse_measures(SPECS)
     query_ids = np.array([f"query{number:05d}" for number in range(QUERIES)], dtype=object)
-    base = rng.beta(0.6, 0.8, (QUERIES, len(measures)))
+    base = rng.beta(4, 4, (QUERIES, len(measures)))
     found = {}
     for place in range(SYSTEMS):
-        noise = rng.normal(0.002 * place, 0.2 * (place > 0), base.shape)
+        noise = rng.normal(0.002 * place, 0.1 * (place > 0), base.shape)
         values = np.clip(np.round(base + noise, 4), 0.0, 1.0)
         values[rng.random(values.shape) < failing] = np.nan
         states = np.where(np.isnan(values), STATES.index("failed"), 0).astype(np.int8)
