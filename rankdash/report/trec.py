@@ -42,14 +42,13 @@ def falling(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
     NaN (not scored) is allowed at the end. Scores beyond single precision become n, n-1 … 1.
     """
     n = len(scores)
-    with np.errstate(over="ignore"):
-        narrow = scores.astype(np.float32)
     fallen = np.empty(n, dtype=np.float32)
     above = np.float32(np.inf)
-    for place, score in enumerate(narrow):
-        below = np.nextafter(above, np.float32(-np.inf)) if place else score
-        above = score if score < above else below
-        fallen[place] = above
+    with np.errstate(over="ignore"):
+        for place, score in enumerate(scores.astype(np.float32)):
+            below = np.nextafter(above, np.float32(-np.inf)) if place else score
+            above = score if score < above else below
+            fallen[place] = above
     if not np.isfinite(fallen).all():
         return np.arange(n, 0, -1, dtype=np.float32)
     return fallen
