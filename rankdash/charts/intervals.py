@@ -18,14 +18,16 @@ MARK = "*"
 
 _ROUNDING = 1e-12
 _CAP = 9
+_WIDTH = 1.75
+_LAST = 2000
 
 
 def proven(low: pd.Series, high: pd.Series, p: pd.Series, level: float) -> npt.NDArray[np.bool_]:
     """Which changes are proven, by the rule of the verdict (`rankdash.analysis.verdict.decide`):
     the interval excludes 0 and the corrected p is at most 1 - level."""
-    ends, chance = np.column_stack([_floats(low), _floats(high)]), _floats(p)
+    ends = np.column_stack([_floats(low), _floats(high)])
     apart = (ends > 0).all(axis=1) | (ends < 0).all(axis=1)
-    return apart & (chance <= 1 - level + _ROUNDING)
+    return apart & (_floats(p) <= 1 - level + _ROUNDING)
 
 
 def changed(delta: float, is_proven: bool) -> str:
@@ -39,6 +41,11 @@ def span(low: float, high: float) -> str:
     if not (math.isfinite(low) and math.isfinite(high)):
         return ""
     return f"{style.signed(low)}…{style.signed(high)}"
+
+
+def chance(p: float) -> str:
+    """A p value for the eye, however small; "" where there is none."""
+    return f"{p:.2g}" if math.isfinite(p) else ""
 
 
 def add_whiskers(
@@ -55,12 +62,12 @@ def add_whiskers(
         x=np.hstack([ends, gap]).ravel(),
         y=np.column_stack([rows, rows, gap]).ravel(),
         mode="lines+markers",
-        line={"color": colour, "width": 1.5},
+        line={"color": colour, "width": _WIDTH},
         marker={
             "symbol": "line-ns",
             "size": _CAP,
             "opacity": 1,
-            "line": {"color": colour, "width": 1.5},
+            "line": {"color": colour, "width": _WIDTH},
         },
         cliponaxis=False,
         hoverinfo="skip",
@@ -68,22 +75,29 @@ def add_whiskers(
     )
 
 
-def add_key(chart: go.Figure, name: str, symbol: str, colour: str, *, rank: int = 1000) -> None:
-    """A line of the legend that stands for no one mark. rank: its place among the others."""
+def add_key(chart: go.Figure, name: str, symbol: str, colour: str) -> None:
+    """A last line of the legend, that stands for no one mark."""
     chart.add_scatter(
         x=[None],
         y=[None],
         mode="markers",
         name=name,
-        legendrank=rank,
+        legendrank=_LAST,
         marker={
             "symbol": symbol,
             "size": 10,
             "color": colour,
-            "line": {"color": colour, "width": 1.5},
+            "line": {"color": colour, "width": _WIDTH},
         },
         hoverinfo="skip",
     )
+
+
+def add_keys(chart: go.Figure, interval: str, significant: str, level: float, colour: str) -> None:
+    """The lines of the legend that say what a whisker and the star are. interval and significant:
+    templates with {level} in percent, and {p}."""
+    add_key(chart, interval.format(level=100 * level), "line-ew", colour)
+    add_key(chart, significant.format(p=round(1 - level, 6)), "asterisk-open", colour)
 
 
 def _floats(values: pd.Series) -> FloatArray:

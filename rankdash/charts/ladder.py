@@ -14,8 +14,9 @@ from rankdash.charts import style
 
 MOST_DOCUMENTS = 40
 _ROW = 24
-_FURNITURE = 110
-_NAME_WIDTH = 24
+_FURNITURE = 80
+# On a phone, names on both sides leave room for the lines between them.
+_NAME_WIDTH, _SYSTEM_WIDTH = 20, 22
 
 
 @dataclass(frozen=True)
@@ -80,25 +81,18 @@ def figure(
         line={"color": ink.line, "width": 1, "dash": "dot"},
         hoverinfo="skip",
     )
-    scale = {"range": [rows - 0.3, -0.7], "showgrid": False, "zeroline": False}
+    scale = {"range": [rows - 0.3, -1.7], "showgrid": False, "zeroline": False}
     chart.update_layout(
-        yaxis={**scale, **_ticks(drawn, "before", names, labels)},
+        yaxis={**scale, **_ticks(drawn, "before", before, names, labels)},
         yaxis2={
             **scale,
-            **_ticks(drawn, "after", names, labels),
+            **_ticks(drawn, "after", after, names, labels),
             "side": "right",
             "overlaying": "y",
         },
-        xaxis={
-            "side": "top",
-            "range": [-0.04, 1.04],
-            "tickvals": [0, 1],
-            "ticktext": [f"<b>{style.short(name)}</b>" for name in (before, after)],
-            "showline": False,
-        },
+        xaxis={"range": [-0.04, 1.04], "showticklabels": False, "showline": False},
     )
-    style.finish(chart, ink, round(rows * _ROW) + _FURNITURE, legend="below")
-    chart.update_xaxes(tickfont_color=ink.text)
+    style.finish(chart, ink, round((rows + 1) * _ROW) + _FURNITURE, legend="below")
     chart.update_yaxes(tickfont_color=ink.text)
     return chart
 
@@ -205,15 +199,16 @@ def _add_nodes(chart: go.Figure, drawn: pd.DataFrame, ink: style.Ink, labels: La
 
 
 def _ticks(
-    drawn: pd.DataFrame, side: str, names: Mapping[str, str], labels: Labels
+    drawn: pd.DataFrame, side: str, system: str, names: Mapping[str, str], labels: Labels
 ) -> dict[str, object]:
-    """Rank and document beside each node, the rank next to the node; relevant ones in bold."""
+    """The system, and below it rank and document beside each node, the rank next to the node;
+    relevant ones in bold."""
     join: Callable[[str, str], str] = (
         (lambda rank, name: f"{name}  {rank}")
         if side == "before"
         else (lambda rank, name: f"{rank}  {name}")
     )
-    texts = []
+    texts = [f"<b>{style.short(system, _SYSTEM_WIDTH)}</b>"]
     for row in drawn.to_dict("records"):
         rank = row[f"rank_{side}"]
         text = join(
@@ -221,7 +216,7 @@ def _ticks(
             style.short(names.get(row["doc_id"], row["doc_id"]), _NAME_WIDTH),
         )
         texts.append(f"<b>{text}</b>" if row["relevant"] else text)
-    return {"tickvals": drawn[f"y_{side}"].to_list(), "ticktext": texts}
+    return {"tickvals": [-1, *drawn[f"y_{side}"]], "ticktext": texts}
 
 
 def _hover(row: Mapping[Hashable, object], names: Mapping[str, str], labels: Labels) -> str:

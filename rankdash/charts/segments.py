@@ -13,7 +13,8 @@ from rankdash.analysis.significance import LEVEL
 from rankdash.charts import intervals, style
 
 _ROW = 26
-_FURNITURE = 120
+# The legend has up to six entries, which stand below each other where the chart is narrow.
+_FURNITURE = 150
 _NAME_WIDTH = 22
 _LEAST_ROOM = 0.02
 
@@ -29,7 +30,8 @@ class Labels(style.Labels):
     interval: str = "{level:g}% interval"
     significant: str = "corrected p ≤ {p:g}"
     hover: str = "{delta} ({n} queries)"
-    hover_interval: str = "{level:g}% interval {interval}, corrected p {p}"
+    hover_interval: str = "{level:g}% interval {interval}"
+    hover_p: str = "corrected p {p}"
     alt: str = "Mean change in {metric} by group of queries. {rows}"
     alt_row: str = "{value}: {delta}, {n} queries."
     alt_interval: str = "{value}: {delta} ({level:g}% interval {interval}{mark}), {n} queries."
@@ -57,7 +59,7 @@ def figure(
     labels = labels or Labels()
     rows = _place(table, level)
     chart = go.Figure()
-    chart.add_vline(x=0, line={"color": ink.line, "width": 1}, layer="below")
+    chart.add_vline(x=0, line={"color": ink.line, "width": 2}, layer="below")
     for kind, name, symbol, colour in (
         (1, labels.better, "circle", style.BETTER),
         (-1, labels.worse, "square", style.WORSE),
@@ -96,7 +98,7 @@ def figure(
     chart.update_xaxes(
         title_text=labels.x.format(metric=style.short(metric)),
         range=_range(rows),
-        tickformat="+.2~f",
+        tickformat=".2~f",
         nticks=5,
     )
     style.finish(chart, ink, round((last + 2) * _ROW) + _FURNITURE)
@@ -176,9 +178,7 @@ def _add_keys(
     if rows["small"].any():
         intervals.add_key(chart, labels.small, "circle-open", ink.text)
     if rows["low"].notna().any():
-        intervals.add_key(chart, labels.interval.format(level=100 * level), "line-ew", ink.text)
-        text = labels.significant.format(p=round(1 - level, 6))
-        intervals.add_key(chart, text, "asterisk-open", ink.text)
+        intervals.add_keys(chart, labels.interval, labels.significant, level, ink.text)
 
 
 def _hover(
@@ -190,11 +190,10 @@ def _hover(
         style.short(names.get(value, value), 60),
         labels.hover.format(delta=style.signed(delta), n=row["n"]),
     ]
-    interval = intervals.span(low, high)
-    if interval:
-        lines.append(
-            labels.hover_interval.format(level=100 * level, interval=interval, p=style.number(p))
-        )
+    if interval := intervals.span(low, high):
+        lines.append(labels.hover_interval.format(level=100 * level, interval=interval))
+    if chance := intervals.chance(p):
+        lines.append(labels.hover_p.format(p=chance))
     return "<br>".join(lines)
 
 

@@ -28,6 +28,7 @@ FONT_SIZE = 13
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star")
 _DASHES = ("solid", "dash", "dashdot", "longdash", "longdashdot")
 _GAP = 12
+_LEGEND_LINE = 20
 
 NO_NAMES: Mapping[str, str] = MappingProxyType({})
 """For ids that are shown as they are."""
@@ -101,6 +102,12 @@ def marks(systems: Sequence[str], baseline: str) -> dict[str, Mark]:
     return found
 
 
+def faded(colour: str, opacity: float) -> str:
+    """A colour (#RRGGBB) that lets through what is behind it. opacity: 0 to 1."""
+    red, green, blue = bytes.fromhex(colour.removeprefix("#"))
+    return f"rgba({red},{green},{blue},{opacity:g})"
+
+
 def short(text: str, width: int = 28) -> str:
     """Text from the data, escaped, and cut in its middle to `width` columns (a Chinese character
     takes two): ids and model names often differ only at the end.
@@ -142,8 +149,12 @@ def finish(
 ) -> go.Figure:
     """Set everything that a theme would otherwise leave to chance, and give the figure back.
 
-    height: pixels. Margins grow with the labels and the legend, so that neither is cut off.
+    height: pixels, at the least. Margins grow with the labels and the legend, so that neither is
+    cut off; where the chart is narrow the legend has a line for each entry, and scrolls when it
+    would take more than half of the height.
     """
+    entries = sum(bool(trace.name) and trace.showlegend is not False for trace in figure.data)
+    height = max(height, 2 * (entries * _LEGEND_LINE + _GAP))
     font = {"family": FONT, "size": FONT_SIZE, "color": ink.text}
     quiet = {**font, "size": FONT_SIZE - 1, "color": ink.muted}
     figure.update_layout(

@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from rankdash.charts import cutoffs, deltas, ladder, style, systems
+from rankdash.charts import cutoffs, deltas, headroom, ladder, segments, style, systems
 
 HOSTILE = "<a href='https://evil.example'>win</a> & <b>more</b>"
 SYSTEMS = ["BM25", "MiniLM", HOSTILE, "BAAI/bge-reranker-v2-m3 (batch 16, 512 tokens)"]
@@ -32,12 +32,12 @@ def made_pairs(n: int, seed: int = 5) -> pd.DataFrame:
     return frame
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def pairs() -> Callable[[int], pd.DataFrame]:
     return made_pairs
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def table() -> pd.DataFrame:
     rows = []
     for place, metric in enumerate(["ndcg@10", "mrr@10", "map", "recall@10"]):
@@ -47,7 +47,7 @@ def table() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["system", "metric", "paired", "before", "after", "delta"])
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def curve() -> pd.DataFrame:
     return pd.DataFrame(
         [
@@ -59,7 +59,54 @@ def curve() -> pd.DataFrame:
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
+def compared(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with intervals: the second system's gain is proven, the last one's loss too."""
+    room = table["system"].map(dict(zip(SYSTEMS, [0.0, 0.05, 0.07, 0.015], strict=True)))
+    p = table["system"].map(dict(zip(SYSTEMS, [np.nan, 0.002, 0.4, 0.03], strict=True)))
+    return table.assign(
+        delta_low=table["delta"] - room, delta_high=table["delta"] + 1.2 * room, p_corrected=p
+    )
+
+
+@pytest.fixture(scope="session")
+def banded(curve: pd.DataFrame) -> pd.DataFrame:
+    return curve.assign(low=curve["mean"] - 0.06, high=curve["mean"] + 0.08)
+
+
+@pytest.fixture(scope="session")
+def splits() -> pd.DataFrame:
+    """A gain, a loss, a gain too small for its number, nothing lost to the retriever, a challenger
+    above the ceiling, next to no baseline, no values."""
+    rows = [
+        ("MiniLM", 0.52, 0.09, 0.26, 0.13),
+        (HOSTILE, 0.52, -0.06, 0.41, 0.13),
+        (SYSTEMS[-1], 0.52, 0.012, 0.338, 0.13),
+        ("混合检索＋大型中文重排模型第二版（批量16，512词元）", 0.52, 0.3, 0.18, 0.0),
+        ("beyond", 0.5, 0.3, -0.05, 0.25),
+        ("low", 0.02, 0.01, 0.015, 0.955),
+        ("none", np.nan, np.nan, np.nan, np.nan),
+    ]
+    return pd.DataFrame(rows, columns=["system", "baseline", "won", "to_win", "retriever"])
+
+
+@pytest.fixture(scope="session")
+def groups() -> pd.DataFrame:
+    """Proven gain, proven loss, too small to be sure, a rough guess, too few, none, of two
+    segments."""
+    rows = [
+        ("language", "other script", 1204, 0.12, 0.08, 0.15, 0.001, False),
+        ("language", "急性淋巴细胞白血病的治疗与预后", 301, -0.09, -0.14, -0.05, 0.004, False),
+        ("language", "mixed", 88, 0.03, -0.02, 0.09, 0.3, False),
+        (HOSTILE, "focus group of rare diseases and their outlook", 7, 0.2, 0.05, 0.4, 0.04, True),
+        (HOSTILE, HOSTILE, 3, 0.15, np.nan, np.nan, np.nan, True),
+        (HOSTILE, "empty", 0, np.nan, np.nan, np.nan, np.nan, True),
+    ]
+    columns = ["segment", "value", "n", "delta", "low", "high", "p_corrected", "small"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+@pytest.fixture(scope="session")
 def moves() -> pd.DataFrame:
     """One query at k = 5: "up" enters, "down" leaves, "new" and "gone" are on one side only."""
     rows = [
@@ -80,23 +127,42 @@ def moves() -> pd.DataFrame:
     )
 
 
-@pytest.fixture(params=["light", "dark"])
+@pytest.fixture(params=["light", "dark"], scope="session")
 def ink(request: pytest.FixtureRequest) -> style.Ink:
     return style.INKS[request.param]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def figures(
-    ink: style.Ink, table: pd.DataFrame, curve: pd.DataFrame, moves: pd.DataFrame
+    ink: style.Ink,
+    table: pd.DataFrame,
+    compared: pd.DataFrame,
+    curve: pd.DataFrame,
+    banded: pd.DataFrame,
+    splits: pd.DataFrame,
+    groups: pd.DataFrame,
+    moves: pd.DataFrame,
 ) -> dict[str, go.Figure]:
-    """Every chart by name, in one ink."""
+    """Every chart by name, in one ink; none may be changed."""
     hostile = {"q7": HOSTILE}
+    one = compared[compared["system"].isin(SYSTEMS[:2]) & (compared["metric"] == "map")]
+    many = pd.concat(
+        [groups.assign(segment=HOSTILE, value=groups["value"] + str(n)) for n in range(4)]
+    )
     return {
         "deltas, few": deltas.figure(made_pairs(60), HOSTILE, ink, names=hostile),
         "deltas, many": deltas.figure(made_pairs(1000), HOSTILE, ink, names=hostile),
         "deltas, most": deltas.figure(made_pairs(10_000), HOSTILE, ink, names=hostile),
         "systems": systems.figure(table, "BM25", ink, titles={"map": HOSTILE}),
         "systems, alone": systems.figure(table[table["system"] == "BM25"], "BM25", ink),
+        "systems, intervals": systems.figure(compared, "BM25", ink, titles={"map": HOSTILE}),
+        "systems, one change": systems.figure(one, "BM25", ink, titles={"map": HOSTILE}),
         "cutoffs": cutoffs.figure(curve, HOSTILE, "BM25", ink, k=10),
+        "cutoffs, bands": cutoffs.figure(banded, HOSTILE, "BM25", ink, k=10),
+        "headroom": headroom.figure(splits, HOSTILE, ink),
+        "headroom, one": headroom.figure(splits[:1], HOSTILE, ink),
+        "segments": segments.figure(groups, HOSTILE, ink),
+        "segments, many": segments.figure(many, HOSTILE, ink),
+        "segments, one": segments.figure(groups[3:4], HOSTILE, ink),
         "ladder": ladder.figure(moves, 5, HOSTILE, SYSTEMS[-1], ink, names={"up": HOSTILE}),
     }

@@ -63,3 +63,56 @@ def test_the_axis_is_logarithmic_with_every_cutoff_named(curve: pd.DataFrame):
     assert axis.type == "log"
     assert list(axis.ticktext) == [str(k) for k in sorted(set(curve["k"]))]
     assert list(axis.tickvals) == pytest.approx(sorted(set(curve["k"])))
+
+
+def bands(figure) -> list:
+    return [trace for trace in figure.data if trace.fill == "toself"]
+
+
+def test_bands_hold_the_intervals_and_lie_behind_every_line(banded: pd.DataFrame):
+    figure = cutoffs.figure(banded, "NDCG", "BM25", INK)
+    found = bands(figure)
+    assert list(figure.data[: len(found)]) == found
+    assert len(found) == banded["system"].nunique()
+    own = banded[banded["system"] == "MiniLM"]
+    mini = next(each for each in found if each.line.dash == "solid")
+    corners = set(zip(mini.x, mini.y, strict=True))
+    ends = [
+        (k, each) for end in ("low", "high") for k, each in zip(own["k"], own[end], strict=True)
+    ]
+    assert corners == set(ends)
+
+
+def test_a_band_has_its_line_s_dash_and_lets_the_lines_through(banded: pd.DataFrame):
+    figure = cutoffs.figure(banded, "NDCG", "BM25", INK)
+    lines = [trace for trace in figure.data if trace.mode == "lines+markers"]
+    for band, line in zip(bands(figure), lines, strict=True):
+        assert band.line.dash == line.line.dash
+        assert band.fillcolor == style.faded(line.line.color, 0.13)
+        assert band.hoverinfo == "skip" and band.showlegend is False
+
+
+def test_the_axis_reaches_around_the_bands(banded: pd.DataFrame):
+    low, high = cutoffs.figure(banded, "NDCG", "BM25", INK).layout.yaxis.range
+    assert low < banded["low"].min() and high > banded["high"].max()
+
+
+def test_only_intervals_that_exist_are_drawn_and_told(banded: pd.DataFrame, curve: pd.DataFrame):
+    some = banded.copy()
+    some.loc[some["system"] != "MiniLM", ["low", "high"]] = np.nan
+    figure = cutoffs.figure(some, "NDCG", "BM25", INK)
+    assert len(bands(figure)) == 1
+    texts = {trace.name: trace.hovertext for trace in figure.data if trace.hovertext}
+    assert texts["MiniLM"][0] == "0.250 (0.190…0.330)"
+    assert texts["BM25 (baseline)"][0] == "0.200"
+    key = "90% interval of the mean"
+    assert key in [t.name for t in cutoffs.figure(some, "NDCG", "BM25", INK, level=0.9).data]
+    assert len(cutoffs.figure(curve, "NDCG", "BM25", INK).data) == curve["system"].nunique()
+
+
+def test_the_words_give_the_intervals_at_both_ends(banded: pd.DataFrame):
+    text = cutoffs.alt(banded[banded["system"] == "BM25"], "NDCG")
+    assert text == (
+        "NDCG against the cutoff k. "
+        "BM25: 0.200 (0.140 to 0.280) at 1, 0.400 (0.340 to 0.480) at 100."
+    )

@@ -12,12 +12,12 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 pytestmark = pytest.mark.browser
 
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
-# Widths of half a page and of a whole one.
-WIDTHS = (600, 1220)
+# Widths of a phone, of half a page and of a whole one.
+WIDTHS = (400, 600, 1220)
 
 BOXES = """
 () => {
-  const frame = document.querySelector('.js-plotly-plot').getBoundingClientRect();
+  const frame = document.querySelector('.main-svg').getBoundingClientRect();
   const box = node => {
     const b = node.getBoundingClientRect();
     return {text: node.textContent, left: b.left, right: b.right, top: b.top, bottom: b.bottom};
@@ -31,6 +31,7 @@ BOXES = """
     plot: {top: drag.top, bottom: drag.bottom, left: drag.left, right: drag.right},
     legend: legend ? box(legend) : null,
     texts: texts.map(box),
+    legend_scrolls: !!document.querySelector('.legend .scrollbar')?.getBoundingClientRect().height,
     ticks: texts.filter(node => node.closest('.xtick, .ytick, .y2tick')).map(box),
     links: document.querySelectorAll('.js-plotly-plot a[href]:not(.modebar-btn)').length,
   };
@@ -92,11 +93,11 @@ def test_labels_are_whole_and_apart(page: Page, figures: dict[str, go.Figure], w
         assert found["texts"], name
         for text in found["texts"]:
             assert inside(text, found["frame"]), (name, width, text)
-        ticks = found["ticks"]
-        for place, one in enumerate(ticks):
-            for other in ticks[place + 1 :]:
+        for place, one in enumerate(found["texts"]):
+            for other in found["texts"][place + 1 :]:
                 assert not overlap(one, other), (name, width, one, other)
         assert not overlap(found["legend"], found["plot"]), (name, width)
+        assert not found["legend_scrolls"], (name, width)
 
 
 def test_data_makes_no_links_even_on_hover(page: Page, figures: dict[str, go.Figure]):

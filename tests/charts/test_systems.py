@@ -36,13 +36,20 @@ def test_the_baseline_is_grey_and_hollow_and_no_other_system_is(table: pd.DataFr
     assert style.FIRST_STAGE not in [trace.marker.color for trace in traces.values()]
 
 
+def changes_of(figure, system: str) -> list[tuple[float, str, str]]:
+    """Where each change of a system is written, on which side of that, and what."""
+    rows = set(by_name(figure)[system].y)
+    written = next(trace for trace in figure.data if trace.mode == "text")
+    items = zip(written.y, written.x, written.textposition, written.text, strict=True)
+    return [(x, side, text.strip()) for y, x, side, text in items if y in rows]
+
+
 def test_the_change_is_written_beside_the_mark_on_its_outer_side(table: pd.DataFrame):
-    traces = by_name(systems.figure(table, "BM25", INK))
-    assert {text.strip() for text in traces["MiniLM"].text} == {"+0.140"}
-    assert set(traces["MiniLM"].textposition) == {"middle right"}
-    worse = next(trace for name, trace in traces.items() if name.startswith("BAAI"))
-    assert {text.strip() for text in worse.text} == {"−0.020"}
-    assert set(worse.textposition) == {"middle left"}
+    figure = systems.figure(table, "BM25", INK)
+    after = table[table["system"] == "MiniLM"]["after"]
+    assert changes_of(figure, "MiniLM") == [(x, "middle right", "+0.140") for x in after]
+    worse = next(name for name in by_name(figure) if name.startswith("BAAI"))
+    assert {each[1:] for each in changes_of(figure, worse)} == {("middle left", "−0.020")}
 
 
 def test_a_loss_has_a_line_of_another_dash(table: pd.DataFrame):
@@ -73,7 +80,7 @@ def test_a_system_without_a_common_query_is_left_blank(table: pd.DataFrame):
     lost.loc[lost["system"] == "MiniLM", ["before", "after", "delta"]] = np.nan
     traces = by_name(systems.figure(lost, "BM25", INK))
     assert np.isnan(np.asarray(traces["MiniLM"].x, dtype=float)).all()
-    assert {text.strip() for text in traces["MiniLM"].text} == {"–"}
+    assert {text for *_, text in changes_of(systems.figure(lost, "BM25", INK), "MiniLM")} == {"–"}
 
 
 def test_alone_the_baseline_has_a_row_for_each_metric(table: pd.DataFrame):
@@ -86,3 +93,108 @@ def test_the_words_name_baseline_system_and_change(table: pd.DataFrame):
     assert systems.alt(two, "BM25", names={"MiniLM": "Mini"}, titles={"map": "MAP"}) == (
         "Means of each system against the baseline BM25. Mini: MAP 0.500 to 0.640 (+0.140)."
     )
+
+
+def whiskers(figure, colour: str) -> np.ndarray:
+    """(rows, 2): low and high of each whisker in a colour."""
+    found = [
+        trace
+        for trace in figure.data
+        if trace.mode == "lines+markers" and trace.line.color == colour
+    ]
+    ends = [np.asarray(trace.x, dtype=float).reshape(-1, 3)[:, :2] for trace in found]
+    return np.vstack(ends) if ends else np.empty((0, 2))
+
+
+def test_whiskers_run_from_the_baseline_plus_the_interval_of_the_change(compared: pd.DataFrame):
+    figure = systems.figure(compared, "BM25", INK)
+    own = compared[compared["system"] == "MiniLM"]
+    drawn = whiskers(figure, by_name(figure)["MiniLM"].marker.color)
+    assert drawn == pytest.approx(
+        np.column_stack([own["before"] + own["delta_low"], own["before"] + own["delta_high"]])
+    )
+    assert len(whiskers(figure, style.FIRST_STAGE)) == 0
+
+
+def test_all_whiskers_and_changes_are_within_the_axis(compared: pd.DataFrame):
+    wide = compared.assign(delta_high=compared["delta"] + 0.4)
+    low, high = systems.figure(wide, "BM25", INK).layout.xaxis.range
+    assert high > (wide["before"] + wide["delta_high"]).max()
+    assert low < (wide["before"] + wide["delta_low"]).min()
+
+
+def test_changes_are_written_outside_their_whiskers(compared: pd.DataFrame):
+    figure = systems.figure(compared, "BM25", INK)
+    gain = compared[compared["system"] == "MiniLM"]
+    assert [x for x, *_ in changes_of(figure, "MiniLM")] == pytest.approx(
+        (gain["before"] + gain["delta_high"]).tolist()
+    )
+    worse = next(name for name in by_name(figure) if name.startswith("BAAI"))
+    loss = compared[compared["delta"] == -0.02]
+    assert [x for x, *_ in changes_of(figure, worse)] == pytest.approx(
+        (loss["before"] + loss["delta_low"]).tolist()
+    )
+
+
+def starred(figure) -> set[str]:
+    written = next(trace for trace in figure.data if trace.mode == "text")
+    return {text.strip() for text in written.text if "*" in text}
+
+
+def test_proven_changes_are_starred_and_bold_and_the_star_explained(compared: pd.DataFrame):
+    figure = systems.figure(compared, "BM25", INK)
+    assert starred(figure) == {"<b>+0.140\u00a0*</b>", "<b>−0.020\u00a0*</b>"}
+    keys = {trace.name: trace.marker.symbol for trace in figure.data if list(trace.x) == [None]}
+    assert keys["corrected p ≤ 0.05"] == "asterisk-open"
+    assert "95% interval of the change" in keys
+    strict = systems.figure(compared, "BM25", INK, level=0.99)
+    assert starred(strict) == {"<b>+0.140\u00a0*</b>"}
+    assert "corrected p ≤ 0.01" in by_name(strict)
+
+
+@pytest.mark.parametrize(
+    ("changed", "proven"),
+    [
+        ({"p_corrected": 0.05}, True),
+        ({"p_corrected": 0.051}, False),
+        ({"p_corrected": np.nan}, False),
+        ({"delta_low": -0.001}, False),
+        ({"delta_low": np.nan, "delta_high": np.nan}, False),
+    ],
+)
+def test_proven_is_what_the_verdict_calls_proven(
+    compared: pd.DataFrame, changed: dict[str, float], proven: bool
+):
+    mini = compared[compared["system"].isin(["BM25", "MiniLM"])].assign(**changed)
+    assert bool(starred(systems.figure(mini, "BM25", INK))) is proven
+
+
+def test_without_intervals_nothing_is_said_of_them(table: pd.DataFrame):
+    figure = systems.figure(table, "BM25", INK)
+    assert not starred(figure)
+    assert not [trace for trace in figure.data if list(trace.x) == [None]]
+    assert not any("interval" in text for trace in figure.data for text in trace.hovertext or ())
+    assert "interval" not in systems.alt(table, "BM25")
+
+
+def test_hover_and_words_give_the_interval(compared: pd.DataFrame):
+    figure = systems.figure(compared, "BM25", INK)
+    assert by_name(figure)["MiniLM"].hovertext[0] == (
+        "MiniLM<br>ndcg@10: 0.300 → 0.440 (+0.140), 58 queries"
+        "<br>95% interval +0.090…+0.200<br>corrected p 0.002"
+    )
+    two = compared[compared["system"].isin(["BM25", "MiniLM"]) & (compared["metric"] == "map")]
+    assert systems.alt(two, "BM25") == (
+        "Means of each system against the baseline BM25. "
+        "MiniLM: map 0.500 to 0.640 (+0.140, 95% interval +0.090…+0.200, proven)."
+    )
+
+
+def test_a_tiny_p_is_never_shown_as_zero_and_none_not_at_all(compared: pd.DataFrame):
+    def hovers(p: float) -> tuple[str, ...]:
+        return by_name(systems.figure(compared.assign(p_corrected=p), "BM25", INK))[
+            "MiniLM"
+        ].hovertext
+
+    assert hovers(0.0001)[0].endswith("corrected p 0.0001")
+    assert not any("corrected" in text for text in hovers(np.nan))
