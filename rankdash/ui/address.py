@@ -12,6 +12,8 @@ from typing import Any
 
 import streamlit as st
 
+from rankdash.ui import naming
+
 # Name in the address → the value that goes without saying; it must never depend on the data.
 # Who offers a choice adds its field.
 FIELDS: dict[str, str | None] = {
@@ -74,6 +76,7 @@ def pick_one(
     options: Sequence[str],
     draw: Callable[..., Any],
     default: str | None = None,
+    format_func: Callable[[str], str] = str,
     **settings: Any,
 ) -> str | None:
     """Draw a single-choice widget for a field; an unknown choice falls back to `default`.
@@ -93,7 +96,14 @@ def pick_one(
         choose(name, st.session_state[key])
         publish()
 
-    draw(options=options, key=key, on_change=changed, **settings)
+    labels = naming.distinct({option: format_func(option) for option in options})
+    draw(
+        options=options,
+        key=key,
+        on_change=changed,
+        format_func=labels.__getitem__,
+        **settings,
+    )
     return one(name)
 
 
@@ -102,6 +112,7 @@ def pick_several(
     options: Sequence[str],
     draw: Callable[..., Any],
     default: Sequence[str] = (),
+    format_func: Callable[[str], str] = str,
     **settings: Any,
 ) -> list[str]:
     """Draw a several-choice widget for a field; unknown choices are dropped.
@@ -119,7 +130,14 @@ def pick_several(
         choose(name, st.session_state[key])
         publish()
 
-    draw(options=options, key=key, on_change=changed, **settings)
+    labels = naming.distinct({option: format_func(option) for option in options})
+    draw(
+        options=options,
+        key=key,
+        on_change=changed,
+        format_func=labels.__getitem__,
+        **settings,
+    )
     return several(name)
 
 

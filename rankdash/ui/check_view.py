@@ -53,11 +53,9 @@ def _counts(report: CheckReport) -> None:
         ),
         (_("Documents"), number(report.documents, 0), _characters(report.document_chars)),
         (
-            _("Candidates per query"),
+            _("Candidates per query (median)"),
             number(candidates.median, 0) if candidates else "–",
-            _("{low} to {high}", low=number(candidates.low, 0), high=number(candidates.high, 0))
-            if candidates
-            else "",
+            _range_of(candidates),
         ),
         (
             _("First stage judged@10"),
@@ -71,10 +69,18 @@ def _counts(report: CheckReport) -> None:
             st.caption(below)
 
 
+def _range_of(spread: Spread | None) -> str:
+    if spread is None:
+        return ""
+    if spread.low == spread.high:
+        return _("the same for every query")
+    return _("{low} to {high}", low=number(spread.low, 0), high=number(spread.high, 0))
+
+
 def _characters(spread: Spread | None) -> str:
     if spread is None:
         return _("no text")
-    return _("{n} characters in the middle", n=number(spread.median, 0))
+    return _("{n} characters at the median", n=number(spread.median, 0))
 
 
 def _labels(report: CheckReport) -> None:

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.store import DatasetRow
-from rankdash.ui import address, dialogs
+from rankdash.ui import address, dialogs, naming
 from rankdash.ui.i18n import gettext as _
 from rankdash.ui.i18n import moment, ngettext
 from rankdash.ui.server import workspace
@@ -17,9 +17,11 @@ from rankdash.ui.text import markdown_safe
 
 def draw(rows: Sequence[DatasetRow]) -> None:
     st.subheader(_("Data sets in this workspace"), anchor=False)
+    opened = address.one("data")
     st.dataframe(
         pd.DataFrame(
             {
+                _("open"): ["●" if row.id == opened else "" for row in rows],
                 _("name"): [row.name for row in rows],
                 _("queries"): [row.queries for row in rows],
                 _("documents"): [row.documents for row in rows],
@@ -30,15 +32,18 @@ def draw(rows: Sequence[DatasetRow]) -> None:
         hide_index=True,
         alt=_("The data sets in this workspace"),
     )
-    chosen = next((row for row in rows if row.id == address.one("data")), None)
+    chosen = next((row for row in rows if row.id == opened), None)
     if chosen is None:
         return
+    st.caption(_("Open: {name}", name=markdown_safe(chosen.name, 80)))
     rename, delete, _rest = st.columns([1, 1, 4])
     if rename.button(_("Rename"), icon=":material/edit:", width="stretch"):
         dialogs.rename(
             _("Rename the data set"),
             chosen.name,
-            lambda name: workspace().rename_dataset(chosen.id, name),
+            lambda name: workspace().rename_dataset(
+                chosen.id, naming.free(name, [row.name for row in rows if row is not chosen])
+            ),
         )
     if delete.button(_("Delete"), icon=":material/delete:", width="stretch"):
         dialogs.delete(_("Delete the data set?"), _what_goes(chosen), lambda: _delete(chosen.id))

@@ -112,11 +112,13 @@ def _draw_comparison(dataset_id: str) -> None:
         format_func=lambda value: systems[value].name,
     )
     others = [system for system in systems if system != baseline]
+    # A quick look at a few queries is compared when asked for, and not by default.
+    whole = [name for name in others if not (run := systems[name].run) or not run.queries_skipped]
     address.pick_several(
         "system",
         others,
         st.multiselect,
-        default=others[-MOST_COMPARED:],
+        default=(whole or others)[-MOST_COMPARED:],
         label=_("Compared with it"),
         placeholder=_("no other system yet") if not others else None,
         disabled=not others,

@@ -5,22 +5,24 @@ from __future__ import annotations
 import streamlit as st
 
 from rankdash.runs import jobs
-from rankdash.runs.jobs import JobRow
+from rankdash.runs.jobs import LIVE, JobRow
+from rankdash.ui import dialogs
 from rankdash.ui.i18n import duration, error_text, ngettext, number
 from rankdash.ui.i18n import gettext as _
 from rankdash.ui.server import worker, workspace
 from rankdash.ui.text import markdown_safe
 
-LIVE = ("queued", "running")
 _REFRESH_SECONDS = 1.0
+# Slow, but there: another tab or the command line may start a job.
+_IDLE_SECONDS = 10.0
 _SEEN_LIVE = "jobs.live"
 
 
 def draw(dataset_id: str) -> None:
-    """The jobs of a data set. Polls once a second while one is live, and not at all otherwise."""
+    """The jobs of a data set. Polls once a second while one is live, and seldom otherwise."""
     live = any(row.state in LIVE for row in jobs.list(workspace(), dataset_id))
 
-    @st.fragment(run_every=_REFRESH_SECONDS if live else None)
+    @st.fragment(run_every=_REFRESH_SECONDS if live else _IDLE_SECONDS)
     def panel() -> None:
         rows = [row for row in jobs.list(workspace(), dataset_id) if row.state != "done"]
         now_live = {row.id for row in rows if row.state in LIVE}
@@ -30,8 +32,8 @@ def draw(dataset_id: str) -> None:
             worker().ensure()
         for row in rows:
             _draw_job(row)
-        if before - now_live:
-            # One has ended: the list of runs and the sidebar have to know.
+        if before - now_live or (now_live and not live):
+            # One has ended, or began elsewhere: the list of runs and the sidebar have to know.
             st.rerun(scope="app")
 
     panel()
@@ -42,7 +44,8 @@ def _draw_job(row: JobRow) -> None:
         text, action = st.columns([5, 1], vertical_alignment="center")
         text.write(f"**{markdown_safe(row.name, 80)}** · {_state(row)}")
         if row.state in LIVE:
-            text.progress(_share(row), text=_progress(row))
+            if row.total:
+                text.progress(_share(row), text=_progress(row))
             if action.button(_("Cancel"), key=f"cancel.{row.id}", icon=":material/cancel:"):
                 jobs.cancel(workspace(), row.id)
                 st.rerun(scope="fragment")
@@ -61,14 +64,29 @@ def _draw_job(row: JobRow) -> None:
                 worker().ensure()
                 st.rerun(scope="app")
             if action.button(_("Remove"), key=f"remove.{row.id}", icon=":material/delete:"):
-                jobs.delete(workspace(), row.id)
-                st.rerun(scope="app")
+                _remove(row)
+
+
+def _remove(row: JobRow) -> None:
+    """At once where nothing is done yet; asked first where scored queries would be lost."""
+    if row.done:
+        dialogs.delete(
+            _("Remove this run?"),
+            [
+                markdown_safe(row.name, 80),
+                ngettext("{n} scored query is lost.", "{n} scored queries are lost.", row.done),
+            ],
+            lambda: jobs.delete(workspace(), row.id),
+        )
+    else:
+        jobs.delete(workspace(), row.id)
+        st.rerun(scope="app")
 
 
 def _state(row: JobRow) -> str:
     if row.state == "running":
         return {
-            "loading": _("loading the model"),
+            "loading": _("getting ready"),
             "scoring": _("scoring"),
         }.get(row.stage, _("starting"))
     return {

@@ -12,13 +12,14 @@ from rankdash.errors import RankdashError
 from rankdash.rerankers import RerankerKind, kinds
 from rankdash.runs import jobs
 from rankdash.runs.jobs import JobRequest
-from rankdash.ui import services, settings_form
+from rankdash.ui import naming, services, settings_form
 from rankdash.ui.i18n import duration, error_text, ngettext, number
 from rankdash.ui.i18n import gettext as _
 from rankdash.ui.server import worker, workspace
 from rankdash.ui.text import markdown_safe
 
 _SEED = 7
+_FEWEST_MEASURED = 30
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,15 @@ def draw(dataset_id: str) -> None:
             settings[name] = settings_form.draw(offered[name])
     if not chosen:
         st.info(_("Choose at least one reranker."), icon=":material/info:")
+        return
+    if not services.has_texts(dataset_id):
+        st.warning(
+            _(
+                "This data set has no texts, so there is nothing for a reranker to read. Upload it "
+                "again with its documents and queries."
+            ),
+            icon=":material/block:",
+        )
         return
     _say_estimate(dataset_id, chosen, plan)
     label = ngettext("Start {n} run", "Start {n} runs", len(chosen))
@@ -114,17 +124,14 @@ def _say_estimate(dataset_id: str, chosen: list[str], plan: Plan) -> None:
 
 
 def _measured_seconds(kind: str, plan: Plan) -> float | None:
-    """From the latest run of that kind in this workspace: its pairs a second, and its start."""
-    rates = [
-        (row.created, row.pairs_per_second, row.load_ms)
-        for row in workspace().runs()
-        if row.reranker == kind and row.pairs_per_second
-    ]
-    if not rates:
+    """From the longest run of that kind in this workspace: its pairs a second, and its start."""
+    measured = [row for row in workspace().runs() if row.reranker == kind and row.pairs_per_second]
+    # A run of a dozen queries is mostly start: the longest tells the rate best.
+    longest = max(measured, key=lambda row: row.queries_done, default=None)
+    if longest is None or longest.queries_done < min(_FEWEST_MEASURED, plan.queries):
         return None
-    _created, rate, load_ms = max(rates)
-    start = load_ms / 1000 if math.isfinite(load_ms) else 0.0
-    return start + plan.pairs / rate
+    start = longest.load_ms / 1000 if math.isfinite(longest.load_ms) else 0.0
+    return start + plan.pairs / float(longest.pairs_per_second or 1.0)
 
 
 def _start(
@@ -170,8 +177,4 @@ def _run_name(
     name = " · ".join(parts)
     taken = {row.name for row in workspace().runs(dataset_id)}
     taken |= {row.name for row in jobs.list(workspace(), dataset_id)}
-    return next(
-        candidate
-        for candidate in (name, *(f"{name} ({n})" for n in range(2, len(taken) + 3)))
-        if candidate not in taken
-    )
+    return naming.free(name, taken)

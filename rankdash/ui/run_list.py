@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
+from rankdash.ranking import digest
 from rankdash.store import RunRow
-from rankdash.ui import address, dialogs, frame
+from rankdash.ui import address, dialogs, frame, naming
 from rankdash.ui.i18n import gettext as _
 from rankdash.ui.i18n import moment
 from rankdash.ui.server import workspace
@@ -24,12 +25,15 @@ def draw(dataset_id: str) -> None:
     event = st.dataframe(
         _table(rows),
         hide_index=True,
-        key="runs.list",
+        placeholder="–",
+        # A selection is a row number, so the rows are part of the key.
+        key=f"runs.list.{digest([row.id.encode() for row in rows])}",
         on_select="rerun",
         selection_mode="multi-row",
         column_config={
-            _("p50 ms"): st.column_config.NumberColumn(format="%.0f"),
-            _("p95 ms"): st.column_config.NumberColumn(format="%.0f"),
+            _("name"): st.column_config.TextColumn(width="medium"),
+            _("p50 ms"): st.column_config.NumberColumn(format="%.1f"),
+            _("p95 ms"): st.column_config.NumberColumn(format="%.1f"),
             _("start s"): st.column_config.NumberColumn(format="%.1f"),
             _("pairs/s"): st.column_config.NumberColumn(format="%.0f"),
         },
@@ -54,7 +58,9 @@ def draw(dataset_id: str) -> None:
         dialogs.rename(
             _("Rename the run"),
             chosen[0].name,
-            lambda name: workspace().rename_run(chosen[0].id, name),
+            lambda name: workspace().rename_run(
+                chosen[0].id, naming.free(name, [row.name for row in rows if row is not chosen[0]])
+            ),
         )
     if delete.button(_("Delete"), icon=":material/delete:", disabled=not chosen, width="stretch"):
         dialogs.delete(
@@ -69,10 +75,6 @@ def _table(rows: Sequence[RunRow]) -> pd.DataFrame:
         {
             _("name"): [row.name for row in rows],
             _("reranker"): [row.reranker for row in rows],
-            _("settings"): [
-                ", ".join(f"{name}={value}" for name, value in row.settings.items() if value != "")
-                for row in rows
-            ],
             _("depth"): [_("all") if row.depth is None else str(row.depth) for row in rows],
             _("done"): [row.queries_done for row in rows],
             _("failed"): [row.queries_failed for row in rows],
@@ -81,6 +83,10 @@ def _table(rows: Sequence[RunRow]) -> pd.DataFrame:
             _("pairs/s"): [row.pairs_per_second for row in rows],
             _("start s"): [row.load_ms / 1000 for row in rows],
             _("made (UTC)"): [moment(row.created) for row in rows],
+            _("settings"): [
+                ", ".join(f"{name}={value}" for name, value in row.settings.items() if value != "")
+                for row in rows
+            ],
         }
     )
 

@@ -8,7 +8,7 @@ for again.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 import streamlit as st
@@ -25,6 +25,7 @@ from rankdash.dataset import Dataset
 from rankdash.metrics import Conventions, Evaluation, Judged, evaluate, judge, parse_measure
 from rankdash.ranking import Ranking, Run
 from rankdash.store import RunRow
+from rankdash.ui import naming
 from rankdash.ui.i18n import gettext as _
 from rankdash.ui.server import workspace
 
@@ -59,7 +60,15 @@ def systems(dataset_id: str) -> dict[str, System]:
     found = {FIRST_STAGE: System(FIRST_STAGE, first)}
     for row in sorted(workspace().runs(dataset_id), key=lambda row: row.created):
         found[row.id] = System(row.id, row.name, row)
-    return found
+    names = naming.distinct({system.id: system.name for system in found.values()})
+    return {name: replace(system, name=names[name]) for name, system in found.items()}
+
+
+@st.cache_resource(max_entries=6, show_spinner=False)
+def has_texts(dataset_id: str) -> bool:
+    """Whether any query and any document has a text."""
+    data = dataset(dataset_id)
+    return bool((data.query_text() != "").any() and (data.document_text() != "").any())
 
 
 @st.cache_resource(max_entries=6, show_spinner=False)

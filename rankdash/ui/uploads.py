@@ -10,7 +10,7 @@ import streamlit as st
 from rankdash.errors import RankdashError
 from rankdash.loading import load
 from rankdash.readers import Conflict, MappingNeeded, Source
-from rankdash.ui import address
+from rankdash.ui import address, naming
 from rankdash.ui.i18n import error_text, ngettext
 from rankdash.ui.i18n import gettext as _
 from rankdash.ui.server import open_sample, workspace
@@ -19,7 +19,6 @@ from rankdash.ui.text import markdown_safe
 _GENERATION = "upload.generation"
 _PENDING = "upload.pending"
 _SAID = "upload.said"
-_FAILED = "upload.failed"
 _NO_COLUMN = ""
 
 
@@ -37,8 +36,6 @@ def upload_panel() -> None:
     """Drop files, say how to read them, read them; or finish the mapping of the last ones."""
     if _SAID in st.session_state:
         st.success(st.session_state.pop(_SAID), icon=":material/check_circle:")
-    if _FAILED in st.session_state:
-        st.error(st.session_state[_FAILED], icon=":material/error:")
     if _PENDING in st.session_state:
         _mapping_form()
         return
@@ -86,8 +83,6 @@ def _read(
     conflict: Conflict,
     mapping: dict[str, dict[str, str]],
 ) -> None:
-    st.session_state.pop(_FAILED, None)
-    st.session_state.pop(_PENDING, None)
     try:
         with st.spinner(_("Reading and checking"), show_time=True):
             loaded = load(
@@ -100,6 +95,9 @@ def _read(
             stored = workspace().save_dataset(
                 loaded.dataset, source="upload", report_json=loaded.report.to_json()
             )
+            others = {row.name for row in workspace().datasets() if row.id != stored}
+            if loaded.dataset.name in others:
+                workspace().rename_dataset(stored, naming.free(loaded.dataset.name, others))
             for run in loaded.runs:
                 workspace().save_run(run)
     except MappingNeeded as needed:
@@ -113,9 +111,10 @@ def _read(
         }
         _next_uploader()
     except RankdashError as error:
-        st.session_state[_FAILED] = markdown_safe(error_text(error), 600)
-        _next_uploader()
+        # Files, options and mapping stay, so that one of them can be changed and read again.
+        st.error(markdown_safe(error_text(error), 600), icon=":material/error:")
     else:
+        st.session_state.pop(_PENDING, None)
         _stored(stored)
 
 
@@ -127,6 +126,7 @@ def _mapping_form() -> None:
         _("Which column of {file} is which?", file=markdown_safe(needed.file)),
         icon=":material/table_view:",
     )
+    st.caption(markdown_safe(error_text(needed), 400))
     st.dataframe(needed.preview, hide_index=True, alt=_("The first rows of the file"))
     columns = [_NO_COLUMN, *needed.columns]
     chosen: dict[str, str] = {}

@@ -74,7 +74,7 @@ def _facts(view: View, system: str, row: pd.Series) -> list[str]:
         )
     )
     split = headroom(view, system)
-    if split is not None and split.ceiling > split.baseline:
+    if split is not None and split.won >= 0 and split.ceiling > split.baseline:
         share = split.won / (split.ceiling - split.baseline)
         facts.append(_("{share} of the headroom won", share=percent(share)))
     run = view.systems[system].run

@@ -25,7 +25,10 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def upload(visit, files) -> None:
-    visit.page.locator("input[type=file]").set_input_files(files)
+    box = visit.page.locator("input[type=file]")
+    # The uploader of the files before is on its way out.
+    expect(box).to_have_count(1)
+    box.set_input_files(files)
     visit.page.get_by_role("button", name=re.compile(r"^Read \d+ file")).click()
     visit.settle()
 
@@ -54,7 +57,7 @@ def test_the_sample_is_open_and_a_model_run_changes_overview_and_queries(visit):
     visit.page.get_by_role("link", name="Run a reranker").click()
     visit.settle()
     run_first_offered(visit)
-    visit.sees("loading the model")
+    visit.sees("getting ready")
     visit.sees(re.compile(r"[1-9]\d* of 74 queries"), timeout=RUN_MS)
 
     visit.go("Overview")
@@ -236,8 +239,44 @@ def test_a_zip_bomb_is_refused_in_words(visit):
 def test_the_server_never_loads_the_model_libraries(app, visit):
     visit.open("run")
     run_first_offered(visit)
-    visit.sees("loading the model")
+    visit.sees("getting ready")
     with urllib.request.urlopen(app.url + "_stcore/health") as answer:
         assert answer.status == 200
     maps = Path(f"/proc/{app.process.pid}/maps").read_text()
     assert "libtorch" not in maps
+
+
+def test_two_data_sets_of_one_name_are_told_apart(visit):
+    visit.open("data")
+    for number in (1, 2):
+        rows = "".join(
+            f"{n},how to do {n} in {number},d{n},do it {n},1\n" for n in range(number + 1)
+        )
+        table = f"query_id,query,doc_id,document,label\n{rows}".encode()
+        upload(visit, [{"name": "same.csv", "mimeType": "text/csv", "buffer": table}])
+        visit.sees(f"{number + 1} queries and {number + 1} documents")
+    link = visit.page.url
+    visit.sees("Open: same (2)")
+    visit.page.get_by_role("button", name="Rename").click()
+    expect(visit.page.get_by_role("dialog").get_by_role("textbox")).to_have_value("same (2)")
+    assert visit.page.url == link
+
+
+def test_a_wrong_mapping_can_be_mended(visit):
+    visit.open("data")
+    table = "wer,was,wie_gut\na question,an answer,2\nanother question,another answer,0\n"
+    upload(visit, [{"name": "daten.csv", "mimeType": "text/csv", "buffer": table.encode()}])
+    visit.sees("Which column of daten.csv is which?")
+
+    def choose(field: str, column: str) -> None:
+        visit.page.get_by_role("combobox", name=field).click()
+        visit.page.get_by_role("option", name=column, exact=True).click()
+
+    choose("Query text", "wer")
+    choose("Document text", "was")
+    choose("Label", "was")
+    visit.page.get_by_role("button", name="Read", exact=True).click()
+    expect(visit.page.get_by_test_id("stAlertContentError")).to_be_visible()
+    choose("Label", "wie_gut")
+    visit.page.get_by_role("button", name="Read", exact=True).click()
+    visit.sees("2 queries and 2 documents")
