@@ -85,19 +85,24 @@ def figure(
     cutoffs = sorted(set(curve["k"]))
     if k in cutoffs:
         chart.add_vline(x=k, line={"color": ink.line, "width": 1, "dash": "dot"}, layer="below")
-    chart.update_layout(hovermode="x unified")
-    chart.update_xaxes(
-        title_text=labels.x,
-        type="log",
-        tickvals=cutoffs,
-        ticktext=[f"<b>{each}</b>" if each == k else str(each) for each in cutoffs],
-        minor_ticks="",
-    )
-    chart.update_yaxes(
-        title_text=labels.y.format(metric=style.short(metric)),
-        tickformat=".2f",
-        range=_range(curve),
-        zeroline=False,
+    style.lay_out(
+        chart,
+        {
+            "hovermode": "x unified",
+            "xaxis": {
+                "title": {"text": labels.x},
+                "type": "log",
+                "tickvals": cutoffs,
+                "ticktext": [f"<b>{each}</b>" if each == k else str(each) for each in cutoffs],
+                "minor": {"ticks": ""},
+            },
+            "yaxis": {
+                "title": {"text": labels.y.format(metric=style.short(metric))},
+                "tickformat": ".2f",
+                "range": _range(curve),
+                "zeroline": False,
+            },
+        },
     )
     return style.finish(chart, ink, _HEIGHT)
 

@@ -18,6 +18,7 @@ MOST_BARS = 1000
 _AGGREGATED_BARS = 400
 _PATTERNED_BARS = 100
 _HEIGHT = 340
+_LEAST_REACH = 0.05
 
 
 @dataclass(frozen=True)
@@ -106,10 +107,19 @@ def figure(
             hoverinfo="skip",
         )
     chart.add_hrect(y0=-tie_band, y1=tie_band, fillcolor=ink.grid, line_width=0, layer="below")
-    chart.update_layout(barmode="overlay", bargap=0)
-    chart.update_xaxes(title_text=labels.x, range=[0, len(pairs) + 1])
-    chart.update_yaxes(
-        title_text=labels.y.format(metric=style.short(metric)), zeroline=True, tickformat=".2~f"
+    style.lay_out(
+        chart,
+        {
+            "barmode": "overlay",
+            "bargap": 0,
+            "xaxis": {"title": {"text": labels.x}, "range": [0, len(pairs) + 1]},
+            "yaxis": {
+                "title": {"text": labels.y.format(metric=style.short(metric))},
+                "zeroline": True,
+                "tickformat": ".2~f",
+                "range": _reach(pairs),
+            },
+        },
     )
     return style.finish(chart, ink, _HEIGHT)
 
@@ -137,6 +147,14 @@ def alt(
         best=style.signed(float(delta.max())),
         mean=style.signed(float(delta.mean())),
     )
+
+
+def _reach(pairs: pd.DataFrame) -> list[float]:
+    """From the worst to the best change, and never so narrow that the tie band fills it."""
+    delta = pairs["delta"]
+    low, high = (float(delta.min()), float(delta.max())) if len(delta) else (0.0, 0.0)
+    room = 0.05 * (high - low)
+    return [min(low - room, -_LEAST_REACH), max(high + room, _LEAST_REACH)]
 
 
 def _bars(pairs: pd.DataFrame, tie_band: float) -> pd.DataFrame:

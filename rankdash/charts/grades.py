@@ -37,12 +37,18 @@ def figure(
         marker={"color": style.BETTER},
         hoverinfo="skip",
     )
-    chart.update_xaxes(title_text=labels.x, type="category")
-    chart.update_yaxes(title_text=labels.y, rangemode="tozero", nticks=4)
-    chart.update_layout(showlegend=False, bargap=0.4)
+    style.lay_out(
+        chart,
+        {
+            "showlegend": False,
+            "bargap": 0.4,
+            "xaxis": {"title": {"text": labels.x}, "type": "category"},
+            "yaxis": {"title": {"text": labels.y}, "rangemode": "tozero", "nticks": 4},
+        },
+    )
     style.finish(chart, ink, _HEIGHT)
     # Room for the count above the highest bar.
-    return chart.update_layout(margin_t=24)
+    return style.lay_out(chart, {"margin": {"t": 24}})
 
 
 def alt(bars: Sequence[tuple[str, int]], labels: Labels | None = None) -> str:

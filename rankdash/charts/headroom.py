@@ -89,18 +89,26 @@ def figure(
         )
     best = max((bar.end for bar in bars), default=0.0) or 1.0
     _add_texts(chart, systems, bars, best, ink, names)
-    chart.update_layout(barmode="overlay")
-    chart.update_xaxes(
-        title_text=labels.x.format(metric=style.short(metric)),
-        range=[0, best],
-        tickformat=".2~f",
-        nticks=6,
+    style.lay_out(
+        chart,
+        {
+            "barmode": "overlay",
+            "xaxis": {
+                "title": {"text": labels.x.format(metric=style.short(metric))},
+                "range": [0, best],
+                "tickformat": ".2~f",
+                "nticks": 6,
+            },
+            "yaxis": {
+                "range": [len(bars) - 0.5, -0.5],
+                "showticklabels": False,
+                "ticks": "",
+                "zeroline": False,
+                "showgrid": False,
+            },
+        },
     )
-    chart.update_yaxes(
-        range=[len(bars) - 0.5, -0.5], showticklabels=False, ticks="", zeroline=False
-    )
-    style.finish(chart, ink, len(bars) * _ROW + _FURNITURE)
-    return chart.update_yaxes(showgrid=False)
+    return style.finish(chart, ink, len(bars) * _ROW + _FURNITURE)
 
 
 def alt(

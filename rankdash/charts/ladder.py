@@ -82,19 +82,22 @@ def figure(
         hoverinfo="skip",
     )
     scale = {"range": [rows - 0.3, -1.7], "showgrid": False, "zeroline": False}
-    chart.update_layout(
-        yaxis={**scale, **_ticks(drawn, "before", before, names, labels)},
-        yaxis2={
-            **scale,
-            **_ticks(drawn, "after", after, names, labels),
-            "side": "right",
-            "overlaying": "y",
+    style.lay_out(
+        chart,
+        {
+            "yaxis": {**scale, **_ticks(drawn, "before", before, names, labels)},
+            "yaxis2": {
+                **scale,
+                **_ticks(drawn, "after", after, names, labels),
+                "side": "right",
+                "overlaying": "y",
+            },
+            "xaxis": {"range": [-0.04, 1.04], "showticklabels": False, "showline": False},
         },
-        xaxis={"range": [-0.04, 1.04], "showticklabels": False, "showline": False},
     )
     style.finish(chart, ink, round((rows + 1) * _ROW) + _FURNITURE, legend="below")
-    chart.update_yaxes(tickfont_color=ink.text)
-    return chart
+    strong = {"tickfont": {"color": ink.text}}
+    return style.lay_out(chart, {"yaxis": strong, "yaxis2": strong})
 
 
 def alt(frame: pd.DataFrame, k: int, before: str, after: str, labels: Labels | None = None) -> str:

@@ -91,20 +91,23 @@ def figure(
     chart.add_scatter(x=[None], y=[None], yaxis="y2", hoverinfo="skip", showlegend=False)
     last = rows["row"].max() if len(rows) else 0
     scale = {"range": [last + 0.7, -1.7], "showgrid": False, "zeroline": False}
-    chart.update_layout(
-        yaxis={**scale, **_left(rows, names)},
-        yaxis2={**scale, **_right(rows, labels), "side": "right", "overlaying": "y"},
-    )
-    chart.update_xaxes(
-        title_text=labels.x.format(metric=style.short(metric)),
-        range=_range(rows),
-        tickformat=".2~f",
-        nticks=5,
+    style.lay_out(
+        chart,
+        {
+            "yaxis": {**scale, **_left(rows, names)},
+            "yaxis2": {**scale, **_right(rows, labels), "side": "right", "overlaying": "y"},
+            "xaxis": {
+                "title": {"text": labels.x.format(metric=style.short(metric))},
+                "range": _range(rows),
+                "tickformat": ".2~f",
+                "nticks": 5,
+            },
+        },
     )
     style.finish(chart, ink, round((last + 2) * _ROW) + _FURNITURE)
-    chart.update_yaxes(tickfont_color=ink.text, showgrid=False)
-    chart.update_xaxes(showgrid=True, gridcolor=ink.grid)
-    return chart
+    strong = {"tickfont": {"color": ink.text}, "showgrid": False}
+    grid = {"showgrid": True, "gridcolor": ink.grid}
+    return style.lay_out(chart, {"yaxis": strong, "yaxis2": strong, "xaxis": grid})
 
 
 def alt(

@@ -100,19 +100,33 @@ def figure(
     if keyed:
         intervals.add_keys(chart, labels.interval, labels.significant, level, ink.text)
     low, high = _reach(placed)
-    chart.update_xaxes(title_text=labels.x, range=_padded(low, high), tickvals=_ticks(low, high))
     rows = placed["row"].max() + 1 if len(placed) else 1
-    chart.update_yaxes(
-        tickvals=list(ticks.values()),
-        ticktext=[style.short(titles.get(metric, metric), _TITLE_WIDTH) for metric in ticks],
-        range=[rows - 0.3, -0.7],
-        zeroline=False,
+    words = [style.short(titles.get(metric, metric), _TITLE_WIDTH) for metric in ticks]
+    style.lay_out(
+        chart,
+        {
+            "xaxis": {
+                "title": {"text": labels.x},
+                "range": _padded(low, high),
+                "tickvals": _ticks(low, high),
+            },
+            "yaxis": {
+                "tickvals": list(ticks.values()),
+                "ticktext": words,
+                "range": [rows - 0.3, -0.7],
+                "zeroline": False,
+            },
+        },
     )
     style.finish(chart, ink, round(rows * _ROW) + _FURNITURE + (_KEYS if keyed else 0))
-    chart.update_layout(margin_r=_MARGIN)
-    chart.update_yaxes(showgrid=False, tickfont_color=ink.text)
-    chart.update_xaxes(showgrid=True, gridcolor=ink.grid)
-    return chart
+    return style.lay_out(
+        chart,
+        {
+            "margin": {"r": _MARGIN},
+            "yaxis": {"showgrid": False, "tickfont": {"color": ink.text}},
+            "xaxis": {"showgrid": True, "gridcolor": ink.grid},
+        },
+    )
 
 
 def alt(
