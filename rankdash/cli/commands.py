@@ -285,13 +285,24 @@ def _add_rerank(commands: _Commands[_Parser]) -> None:
         dest="settings",
         help="a setting of the reranker; may be repeated",
     )
-    add("--depth", type=int, metavar="N", help="rerank the first N candidates (default: all)")
+    add(
+        "--depth",
+        type=int,
+        metavar="N",
+        help="rerank the first N candidates of each query; the rest follow below them in "
+        "first-stage order, with falling scores (default: all)",
+    )
     add(
         "--first-stage",
         metavar="NAME",
         help="the ranking to start from, where the data set holds several",
     )
-    add("--out", required=True, metavar="FILE", help="the run to write; replaced if it is there")
+    add(
+        "--out",
+        required=True,
+        metavar="FILE",
+        help="the run to write; replaced if it is there, refused if it is one of the data's files",
+    )
     _add_conflict(parser)
     parser.set_defaults(command=_rerank)
 

@@ -13,7 +13,9 @@ from rankdash.loading import load
 from rankdash.ranking import Run
 from rankdash.readers import Conflict, sources_from_path
 from rankdash.report.trec import write_run
-from rankdash.rerankers import create, get, kinds
+from rankdash.rerankers import RerankerKind, create, get, kinds
+from rankdash.rerankers.precomputed import Precomputed
+from rankdash.rerankers.settings import nearest
 from rankdash.runs.plan import plan
 from rankdash.runs.results import QueryResult
 from rankdash.runs.runner import rerank
@@ -35,9 +37,10 @@ def rerank_to_file(
     """Rerank and write; progress and failures go to standard error. Whether every query is done.
 
     settings: "key=value" each. Raises DataError, SettingError and UnavailableError before any work
-    is done, and ScoringError where every query failed: then no file is written.
+    is done, DataError too where `out` would replace a file of the data set, and ScoringError where
+    every query failed: then no file is written.
     """
-    kind = get(reranker)
+    kind = _kind(reranker)
     made = create(reranker, _settings(settings))
     target = Path(out)
     if not target.parent.is_dir():
@@ -47,6 +50,7 @@ def rerank_to_file(
             file=out,
             folder=str(target.parent),
         )
+    _spare_the_input(target, data)
     sources = [source for path in data for source in sources_from_path(Path(path))]
     loaded = load(sources, first_stage=first_stage, conflict=conflict)
     warn(loaded.report.warnings)
@@ -62,10 +66,45 @@ def rerank_to_file(
     return _finish(run, target)
 
 
+def _kind(name: str) -> RerankerKind:
+    """As `get`, but what an unknown name is answered with are those that can be made here."""
+    try:
+        return get(name)
+    except SettingError as problem:
+        names = [kind.name for kind in _makeable()]
+        raise SettingError(
+            problem.template,
+            remedy=problem.remedy,
+            name=name,
+            nearest=nearest(name, names),
+            names=", ".join(names),
+        ) from problem
+
+
+def _makeable() -> list[RerankerKind]:
+    """All but rankings from files, which no setting can make."""
+    return [kind for kind in kinds() if kind.name != Precomputed.name]
+
+
+def _spare_the_input(target: Path, data: Sequence[str]) -> None:
+    """Raises DataError where `target` is one of the input files, or a file inside an input
+    folder."""
+    if not target.exists():
+        return
+    for path in map(Path, data):
+        files = path.rglob("*") if path.is_dir() else [path]
+        if any(file.exists() and file.samefile(target) for file in files):
+            raise DataError(
+                "This file belongs to the data set; writing the run would destroy it.",
+                remedy="Give --out another name.",
+                file=str(target),
+            )
+
+
 def describe_rerankers() -> str:
     """Every reranker with its settings, for the help text."""
     lines = ["rerankers and their settings (--set key=value):"]
-    for kind in kinds():
+    for kind in _makeable():
         lines.append(f"  {kind.name}: {kind.meaning}")
         for spec in kind.settings:
             possible = ", ".join(spec.choices) or spec.range or spec.type.__name__

@@ -172,3 +172,61 @@ def test_a_folder_that_is_not_there_is_refused_before_any_work(
     )
     assert outcome.code == 2
     assert "There is no folder" in outcome.err
+
+
+@pytest.mark.parametrize("given", ["file", "folder"])
+def test_the_input_is_never_overwritten(run: Callable, data: Path, given: str):
+    rows = data / "rows.jsonl"
+    before = rows.read_bytes()
+    out = data.parent / "shop" / ".." / "shop" / "rows.jsonl"
+
+    done = run(
+        "rerank", "--data", rows if given == "file" else data, "--reranker", "bm25", "--out", out
+    )
+
+    assert done.code == 2
+    assert rows.read_bytes() == before
+    assert "belongs to the data set" in done.err
+    assert "Give --out another name" in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_a_link_to_the_input_is_the_input(run: Callable, data: Path, tmp_path: Path):
+    link = tmp_path / "run.trec"
+    link.symlink_to(data / "rows.jsonl")
+
+    done = run("rerank", "--data", data, "--reranker", "bm25", "--out", link)
+
+    assert done.code == 2
+    assert (data / "rows.jsonl").read_text().startswith("{")
+
+
+def test_a_new_file_in_the_input_folder_and_an_old_run_elsewhere_are_written(
+    run: Callable, data: Path, tmp_path: Path
+):
+    old = tmp_path / "old.trec"
+    old.write_text("to be replaced")
+
+    for out in (data / "new.trec", old):
+        assert run("rerank", "--data", data, "--reranker", "bm25", "--out", out).code == 0
+        assert len(lists(out)) == 2
+
+
+def test_an_unknown_reranker_is_answered_with_those_that_can_be_made(
+    run: Callable, data: Path, tmp_path: Path
+):
+    done = run("rerank", "--data", data, "--reranker", "bm52", "--out", tmp_path / "x")
+
+    assert done.code == 2
+    assert "bm25" in done.err
+    assert "cross-encoder" in done.err
+    assert "precomputed" not in done.err
+
+
+def test_the_help_tells_what_depth_does_to_the_rest(run: Callable, capsys):
+    with pytest.raises(SystemExit):
+        run("rerank", "--help")
+
+    text = " ".join(capsys.readouterr().out.split())
+    assert "the rest follow below them in first-stage order, with falling scores" in text
+    assert "precomputed" not in text
