@@ -38,7 +38,8 @@ def load(
 ) -> Loaded:
     """Read the files of one data set and check them; parameters as for `readers.read`.
 
-    name: what the data set is called; the folder, archive or first file gives it a name else.
+    name: what the data set is called; else the folder, the archive or a file with a telling name
+        gives it.
 
     Raises what `readers.read` raises, and DataError with the first error of the check report;
     then nothing is kept.

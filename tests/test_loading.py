@@ -64,7 +64,8 @@ def test_medquad_loads_from_its_folder():
     assert data.queries["type"].iloc[2] == "DIAGNOSIS; PREVENTION; TREATMENT"
     assert data.candidates.documents_of("1")[0][0] == "GHR_0000738_Sec1"
     assert [(run.name, run.reranker) for run in result.runs] == [("rerank_minilm", "precomputed")]
-    assert report.errors == report.warnings == ()
+    assert report.errors == ()
+    assert [warning.code for warning in report.warnings] == ["mostly_unjudged"]
     assert sorted(f.file for f in report.notes if f.code == "paper") == [
         "LICENSE-CC-BY-4.0.txt",
         "NOTICE.md",
@@ -96,7 +97,8 @@ def test_cmrc_loads_from_its_folder():
     assert (len(result.dataset.queries), len(result.dataset.documents)) == (200, 6562)
     assert [run.name for run in result.runs] == ["rerank_bm25_title", "rerank_minilm"]
     assert result.report.rankings[0].queries == 200
-    assert result.report.errors == ()
+    assert result.report.errors == result.report.warnings == ()
+    assert "9% have one" in finding(result.report, "sparse_labels").text
 
 
 @needs_data
@@ -375,3 +377,22 @@ def test_scores_are_kept_to_the_last_digit():
     data = loaded({"q": "1 0 d1 1\n", "run": run}).dataset
 
     assert data.candidates.scores.tolist() == sorted(scores.tolist(), reverse=True)
+
+
+def test_the_order_of_the_file_says_nothing_about_the_direction_of_labels():
+    rows = "".join(f"q{q} 0 d{q}-{i} {i // 2}\n" for q in range(9) for i in range(6))
+
+    report = loaded({"qrels": rows}).report
+
+    assert "order_of_the_file" in codes(report)
+    assert "label_direction" not in codes(report)
+
+
+def test_ties_of_the_order_that_rankdash_made_ask_nothing_of_the_user():
+    rows = ["query,document,label", "gift,same text,1", "gift,other words,0"]
+
+    result = loaded({"x.csv": "\n".join(rows)})
+
+    assert result.dataset.first_stage == "bm25"
+    ties = finding(result.report, "ties")
+    assert (ties.severity, ties.remedy) == ("note", "")

@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rankdash.analysis.grading import LabelCount, direction, histogram, label_findings
+from rankdash.analysis.grading import (
+    LabelCount,
+    direction,
+    histogram,
+    label_findings,
+    sparse_labels,
+)
 from rankdash.analysis.matching import match_labels
 from rankdash.dataset import Dataset
 from rankdash.findings import Finding, Severity
@@ -22,6 +28,8 @@ _JUDGED = "judged@10"
 _EXAMPLES = 5
 # What the readers call ids that they made from texts.
 _MADE_IDS = ("made_query_id", "made_doc_id")
+# What `loading` says where the rows' order stands in for a ranking: it says nothing of a search.
+_ORDER_OF_THE_FILE = "order_of_the_file"
 # From this share of rows in ties, an order says more about the tie rule than about the system.
 _MANY_TIES = 0.5
 
@@ -126,10 +134,14 @@ def check(
     noticed = list(findings)
     made_ids = any(finding.code in _MADE_IDS for finding in noticed)
     noticed += _labels(dataset, systems, made_ids=made_ids)
+    if not any(finding.code == _ORDER_OF_THE_FILE for finding in noticed):
+        noticed += direction(dataset.candidates, qrels)
     noticed += [*_texts(dataset), *_queries(dataset)]
     order = {"error": 0, "warning": 1, "note": 2}
     checks = tuple(_ranking_check(name, ranking, qrels) for name, ranking in systems.items())
-    noticed += [finding for found in checks for finding in _ties(found)]
+    noticed += sparse_labels(qrels, checks[0].judged_at_10)
+    made = FIRST_STAGE if dataset.first_stage == "bm25" else ""
+    noticed += [finding for found in checks for finding in _ties(found, made=found.name == made)]
     lengths = dict(
         zip(dataset.candidates.query_ids, np.diff(dataset.candidates.offsets), strict=True)
     )
@@ -167,15 +179,15 @@ def _labels(dataset: Dataset, systems: Mapping[str, Ranking], *, made_ids: bool)
                 "error",
                 "no_labels",
                 "There are no labels.",
-                remedy="Add the file that says which documents are relevant, or map the column "
-                "that holds the labels.",
+                remedy="Add the file that says which documents are relevant, or call the column "
+                "that holds the labels label.",
             )
         ]
     found = label_findings(qrels)
     for name, ranking in systems.items():
         if len(ranking):
             found += match_labels(name, ranking, qrels, made_ids=made_ids)
-    return found + direction(dataset.candidates, qrels)
+    return found
 
 
 def _texts(dataset: Dataset) -> list[Finding]:
@@ -264,10 +276,11 @@ def _tied_rows(ranking: Ranking) -> int:
     return int((np.append(equal, False) | np.append(False, equal)).sum()) if len(query) else 0
 
 
-def _ties(found: RankingCheck) -> list[Finding]:
+def _ties(found: RankingCheck, *, made: bool) -> list[Finding]:
+    """made: rankdash made the order, so its scores are nobody's to mend."""
     if not found.tied_queries:
         return []
-    many = found.tied_rows >= _MANY_TIES * found.rows
+    many = not made and found.tied_rows >= _MANY_TIES * found.rows
     return [
         Finding(
             "warning" if many else "note",

@@ -21,6 +21,10 @@ _BINS = 10
 _FEWEST_QUERIES = 5
 _CORRELATION = 0.15
 _SIGN_TEST = 2.0
+# Below this judged@10, what nobody judged outweighs what was judged.
+_FEW_JUDGED = 0.5
+# Up to so many labels a query, all relevant, the set names one answer and now and then another.
+_ABOUT_ONE = 2.0
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,48 @@ def _without_relevant(qrels: pd.DataFrame) -> list[Finding]:
             "They say nothing about an order and are counted apart.",
             count=len(none),
             examples=tuple(str(query) for query in none[:_EXAMPLES]),
+        )
+    ]
+
+
+def sparse_labels(qrels: pd.DataFrame, judged: float | None) -> list[Finding]:
+    """What it means that most of the first stage's top ten has no label.
+
+    judged: judged@10 of the first stage, None where it has none. A warning, but a note where the
+    labels name about one relevant document a query and nothing else, as sets made from questions
+    and their passages do: then it is how the set was made.
+    """
+    if judged is None or judged >= _FEW_JUDGED:
+        return []
+    per_query = len(qrels) / qrels["query_id"].nunique()
+    params = {"judged": judged, "labels": per_query}
+    only_relevant = float(qrels["label"].min()) >= THRESHOLD
+    if only_relevant and per_query <= _ABOUT_ONE:
+        return [
+            Finding(
+                "note",
+                "sparse_labels",
+                "Labels are sparse: about {labels:.1f} a query, all of relevant documents; of the "
+                "first ten documents of the first stage {judged:.0%} have one. A document without "
+                "a label counts as not relevant.",
+                params,
+                "See Overview > Documents without a label for what they could change.",
+            )
+        ]
+    return [
+        Finding(
+            "warning",
+            "mostly_unjudged",
+            "Of the first ten documents of the first stage only {judged:.0%} have a label. A "
+            "document without a label counts as not relevant, so a system that brings up good new "
+            "documents looks worse than it is.",
+            params,
+            "See Overview > Documents without a label for what they could change and which to "
+            "label first. The rule Judged documents only needs labels of not relevant documents, "
+            "and here there are none."
+            if only_relevant
+            else "See Overview > Documents without a label for what they could change and which to "
+            "label first, or choose the rule Judged documents only.",
         )
     ]
 

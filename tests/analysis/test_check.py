@@ -299,3 +299,45 @@ def test_an_empty_ranking_and_absent_texts_can_be_reported():
     assert report.query_chars is None
     assert report.judged_at_10 is None
     assert CheckReport.from_json(report.to_json()) == report
+
+
+def shallow(labels_of_each: list[float], queries: int = 5) -> Dataset:
+    """Queries with ten candidates, the first of which have these labels."""
+    return dataset(
+        [
+            (f"q{q}", f"d{rank}", label)
+            for q in range(queries)
+            for rank, label in enumerate(labels_of_each)
+        ],
+        {f"q{q}": [f"d{rank}" for rank in range(10)] for q in range(queries)},
+    )
+
+
+def test_a_top_ten_that_is_mostly_unjudged_is_a_warning_with_its_way_out():
+    finding = found(report_of(shallow([1, 0, 0])), "mostly_unjudged")
+
+    assert finding.severity == "warning"
+    assert "only 30% have a label" in finding.text
+    assert "Overview > Documents without a label" in finding.remedy
+    assert "or choose the rule Judged documents only" in finding.remedy
+
+
+def test_labels_of_relevant_documents_alone_cannot_be_condensed():
+    remedy = found(report_of(shallow([1, 1, 2, 1])), "mostly_unjudged").remedy
+
+    assert "needs labels of not relevant documents" in remedy
+
+
+def test_one_relevant_document_a_query_is_how_a_set_was_made_and_a_note():
+    report = report_of(shallow([1]))
+
+    assert found(report, "sparse_labels").severity == "note"
+    assert "1.0 a query" in found(report, "sparse_labels").text
+    assert "Judged documents only" not in found(report, "sparse_labels").remedy
+    assert "mostly_unjudged" not in codes(report)
+
+
+def test_a_top_ten_that_is_mostly_judged_is_nothing_to_say():
+    report = report_of(shallow([1, 0, 0, 0, 2]))
+
+    assert not codes(report) & {"mostly_unjudged", "sparse_labels"}
