@@ -46,7 +46,7 @@ _NAMES: dict[str, str] = {
     "rerankerscore rerankedscore crossencoderscore 预测分数 预测得分 重排分数 重排得分 精排分数",
 }
 _FIELD_OF = {name: field for field, names in _NAMES.items() for name in names.split()}
-_PLAIN_SCORE = ("score", "scores", "分数", "得分")
+PLAIN_SCORE = ("score", "scores", "分数", "得分")
 _PLAIN_ID = ("id", "编号")
 _PLAIN_TEXT = ("text", "texts")
 # A grade scale has few steps; scores of a search system hardly ever repeat.
@@ -108,9 +108,15 @@ def recognise(columns: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def names_a_value(column: str) -> bool:
+    """Whether the name alone makes a column a label, a score or a rank."""
+    name = plain(column)
+    return name in PLAIN_SCORE or _FIELD_OF.get(name) in ("label", "score", "rank", "reranked")
+
+
 def known(columns: Sequence[str]) -> int:
     """How many of the names mean something here, the ambiguous ones included."""
-    ambiguous = (*_PLAIN_SCORE, *_PLAIN_ID, *_PLAIN_TEXT)
+    ambiguous = (*PLAIN_SCORE, *_PLAIN_ID, *_PLAIN_TEXT)
     return sum(plain(name) in _FIELD_OF or plain(name) in ambiguous for name in columns)
 
 
@@ -151,10 +157,12 @@ def doubts(fields: Mapping[str, str], frame: pd.DataFrame) -> list[tuple[str, st
         for text, field in (("query", "query_id"), ("document", "doc_id"))
         if (column := named.get(text)) and fields.get(field) == column
     ]
+    # `query-id corpus-id score` is how BEIR writes labels: nothing to doubt.
+    beir = {"queryid", "corpusid"} <= {plain(column) for column in frame.columns}
     scores = [
         (fields[field], field)
         for field in ("label", "score")
-        if field in fields and plain(fields[field]) in _PLAIN_SCORE
+        if field in fields and plain(fields[field]) in PLAIN_SCORE and not beir
     ]
     return found + scores
 
@@ -162,7 +170,7 @@ def doubts(fields: Mapping[str, str], frame: pd.DataFrame) -> list[tuple[str, st
 def _settle_score(
     fields: dict[str, str], frame: pd.DataFrame, by_plain_name: Mapping[str, str]
 ) -> None:
-    column = next((by_plain_name[name] for name in _PLAIN_SCORE if name in by_plain_name), None)
+    column = next((by_plain_name[name] for name in PLAIN_SCORE if name in by_plain_name), None)
     if column is None:
         return
     if "label" in fields or "rank" in fields:

@@ -12,6 +12,7 @@ from rankdash.errors import DataError
 from rankdash.findings import Finding
 from rankdash.ranking import Ranking
 from rankdash.readers.identity import with_ids
+from rankdash.readers.naming import data_set_name
 from rankdash.readers.part import Parsed, Part, Scores, empty
 from rankdash.readers.settling import (
     Conflict,
@@ -35,6 +36,10 @@ _FIRST_STAGE_NAMES = tuple(
     )
 )
 _RERANKED = re.compile(r"re.?rank|重排|精排", re.IGNORECASE)
+_OTHER_FIRST_STAGE = (
+    "To start from another ranking, load the files again and choose it under First-stage ranking; "
+    "on the command line: rerank --first-stage NAME."
+)
 _EXAMPLES = 5
 
 
@@ -67,7 +72,7 @@ def combine(parts: Sequence[Part], *, conflict: Conflict, first_stage: str | Non
     for part in kept:
         findings += [*part.findings, *part.refusals.findings()]
     return Parsed(
-        name=_name(parts),
+        name=data_set_name(parts),
         queries=queries,
         documents=documents,
         qrels=qrels,
@@ -77,13 +82,6 @@ def combine(parts: Sequence[Part], *, conflict: Conflict, first_stage: str | Non
         findings=tuple(findings),
         formats={part.file: part.format for part in parts},
     )
-
-
-def _name(parts: Sequence[Part]) -> str:
-    """The folder or archive all files came with, else the first file's name."""
-    origins = {part.origin for part in parts}
-    origin = origins.pop()
-    return stem_of(origin) if origin and not origins else stem_of(parts[0].file)
 
 
 def _joined(frames: Iterable[pd.DataFrame], *columns: str) -> pd.DataFrame:
@@ -139,7 +137,7 @@ def _choose_first_stage(
         "first_stage",
         template,
         {"name": chosen.name, "others": ", ".join(systems)},
-        "To start from another ranking, name it as the first stage." if systems else "",
+        _OTHER_FIRST_STAGE if systems else "",
         chosen.file,
     )
     return chosen.ranking, systems, [note]

@@ -90,7 +90,9 @@ def _without_papers(files: Sequence[Source]) -> tuple[list[Source], list[Finding
     if not data:
         return list(files), []
     notes = [
-        Finding("note", "paper", "Not read: a paper that goes with the data.", file=source.name)
+        Finding(
+            "note", "paper", "Not read: a licence, a notice or a hidden file.", file=source.name
+        )
         for source in files
         if source.is_paper
     ]

@@ -91,7 +91,8 @@ def _doubts(table: Table, fields: Mapping[str, str]) -> list[Finding]:
             "read_as",
             "The column {column} is read as {field}, because of what it holds.",
             {"column": column, "field": field},
-            "If it is something else, map the columns by hand.",
+            "If it is something else, rename the column, for example to label, first_stage_score, "
+            "query or document, and load the file again.",
             table.file,
         )
         for column, field in doubts(fields, table.frame)

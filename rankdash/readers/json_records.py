@@ -16,7 +16,7 @@ import numpy as np
 from rankdash.errors import FormatError
 from rankdash.findings import Finding
 from rankdash.readers import nested
-from rankdash.readers.columns import known
+from rankdash.readers.columns import known, names_a_value
 from rankdash.readers.limits import Limits
 from rankdash.readers.refusals import Refusals
 from rankdash.readers.table import (
@@ -83,6 +83,10 @@ def table_of(
             for key, value in metadata.items():
                 # What metadata calls "query" or "text" is not the query or the text.
                 record["metadata " + key if key in record or known([key]) else key] = value
+        for key in [key for key, value in record.items() if _is_several(value)]:
+            # Several values are no one label, score or rank.
+            if names_a_value(key):
+                record[f"{key} (list)"] = record.pop(key)
         keys.update(dict.fromkeys(record))
         refuse_many_columns(len(keys), file, limits)
     columns = {key: [_cell(record.get(key)) for record in records] for key in keys}
@@ -212,6 +216,10 @@ def _skip(text: str, position: int) -> int:
     """The next position that holds no white space."""
     match = _BETWEEN.match(text, position)
     return match.end() if match else position
+
+
+def _is_several(value: object) -> bool:
+    return isinstance(value, list) and len(value) > 1
 
 
 def _cell(value: object) -> str | None:

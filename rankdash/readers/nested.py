@@ -2,6 +2,9 @@
 
 An entry becomes one row a document. The order of `docs` is no ranking: tutorials list documents in
 any order, some worst first. `pred_scores` is the ranking of a system that was run elsewhere.
+
+Training data, `{"query": …, "pos": […], "neg": […]}`, has a list for each side: documents under
+`pos` are relevant (label 1), those under `neg` are not (label 0); scores follow that order.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rankdash.readers.columns import plain, recognise
+from rankdash.readers.columns import PLAIN_SCORE, plain, recognise
 from rankdash.readers.refusals import Refusals
 
 Record = dict[str, Any]
@@ -35,7 +38,6 @@ _LISTS = {
     "relevance": "label",
     "relevances": "label",
     "grades": "label",
-    "scores": "label",
     "标签": "label",
     "相关性": "label",
     "predscores": "pred_scores",
@@ -49,11 +51,70 @@ _LISTS = {
     "bm25scores": "initial_score",
     "ranks": "rank",
 }
+_SIDES = {
+    1: ("pos", "positive", "positives", "positivepassages", "positivedocs", "正例"),
+    0: (
+        "neg",
+        "negative",
+        "negatives",
+        "hardnegatives",
+        "negativepassages",
+        "negativedocs",
+        "负例",
+    ),
+}
+# What belongs to the documents of a side: (of the relevant ones, of the others) → field.
+_BESIDE_SIDES = {
+    ("posids", "negids"): "doc_ids",
+    ("posid", "negid"): "doc_ids",
+    ("posscores", "negscores"): "pred_scores",
+}
+_DOCUMENT = frozenset({"document", "doc_id"})
+# Names that say the field again when the rows are read by their columns.
+_FIELD_NAMES = {"score": "initial_score", "reranked": "pred_scores"}
 
 
 def holds_lists(records: Sequence[Record]) -> bool:
     """Whether the first entry holds a list of documents."""
-    return bool(records) and bool({"document", "doc_id"} & _lists_of(records[0]).keys())
+    return bool(records) and _holds_documents(_one_list(records[0]))
+
+
+def _holds_documents(record: Record) -> bool:
+    return bool(_DOCUMENT & _lists_of(record).keys())
+
+
+def _one_list(record: Record) -> Record:
+    """An entry with a list for each side as one with a list of documents and a list of labels;
+    any other entry as it is."""
+    keys = {plain(key): key for key in record}
+    sides = {
+        label: [keys[name] for name in names if name in keys and _side(record[keys[name]], name)]
+        for label, names in _SIDES.items()
+    }
+    if not sides[1] or _holds_documents(record) or recognise(list(record)).keys() & _DOCUMENT:
+        return record
+    documents: list[Any] = []
+    labels: list[int] = []
+    for label, names in sides.items():
+        for name in names:
+            side = record[name] if isinstance(record[name], list) else [record[name]]
+            documents += side
+            labels += [label] * len(side)
+    joined = {"docs": documents, "labels": labels}
+    used = {*sides[1], *sides[0]}
+    for (relevant, other), field in _BESIDE_SIDES.items():
+        first, second = (record.get(keys.get(name, "")) for name in (relevant, other))
+        if isinstance(first, list) and (isinstance(second, list) or not sides[0]):
+            joined[field] = [*first, *(second or [])]
+            used |= {keys[relevant], keys.get(other, "")}
+    return {**{key: value for key, value in record.items() if key not in used}, **joined}
+
+
+def _side(value: object, name: str) -> bool:
+    """Whether it is a list of documents, or one text under a name that can mean nothing else."""
+    if isinstance(value, list):
+        return all(isinstance(item, str | dict) for item in value)
+    return isinstance(value, str) and name not in ("pos", "neg")
 
 
 def _lists_of(record: Record) -> dict[str, str]:
@@ -63,6 +124,14 @@ def _lists_of(record: Record) -> dict[str, str]:
         field = _LISTS.get(plain(key))
         if field and isinstance(value, list):
             found.setdefault(field, key)
+    scores = [
+        key
+        for key, value in record.items()
+        if isinstance(value, list) and plain(key) in PLAIN_SCORE
+    ]
+    if scores:
+        # Alone a list of scores is one of labels; beside labels it is the first stage's.
+        found.setdefault("initial_score" if "label" in found else "label", scores[0])
     return found
 
 
@@ -75,10 +144,11 @@ def flatten(
     """
     rows: list[Record] = []
     row_lines: list[int] = []
-    for record, line in zip(records, lines, strict=True):
+    for entry, line in zip(records, lines, strict=True):
+        record = _one_list(entry)
         lists = _lists_of(record)
         lengths = {len(record[key]) for key in lists.values()}
-        if len(lengths) != 1 or not {"document", "doc_id"} & lists.keys():
+        if len(lengths) != 1 or not _DOCUMENT & lists.keys():
             refusals.add("not_paired", [line], [str(record.get("query", record))])
             continue
         if lengths == {0}:
@@ -116,7 +186,11 @@ def _document(value: object) -> Record:
         return {"document": value}
     named = {plain(key): item for key, item in value.items()}
     fields = recognise(list(value))
-    row = {field: value[key] for field, key in fields.items()}
+    row = {_FIELD_NAMES.get(field, field): value[key] for field, key in fields.items()}
+    # Beside a label it is the first stage's; alone its values say which of the two it is.
+    score = next((name for name in PLAIN_SCORE if name in named), None)
+    if score:
+        row.setdefault("initial_score" if "label" in row else "score", named[score])
     for field, name in (("doc_id", "id"), ("document", "text")):
         if name in named:
             row.setdefault(field, named[name])

@@ -16,6 +16,7 @@ _EXAMPLES = 5
 _EXAMPLE_CHARS = 160
 # A file of which more than this share is refused was not understood, or is broken.
 _MOST_REFUSED = 0.5
+_OTHERS = " For other reasons: {others} (lines {other_lines})."
 
 
 @dataclass(frozen=True)
@@ -115,8 +116,11 @@ class Refusals:
             return
         code = max(self._lines, key=lambda code: len(self._lines[code]))
         reason = REASONS[code]
+        others = [line for other, lines in self._lines.items() if other != code for line in lines]
         raise FormatError(
-            "{refused:,} of {rows:,} rows cannot be used, so nothing was kept. " + reason.template,
+            "{refused:,} of {rows:,} rows cannot be used, so nothing was kept. "
+            + reason.template
+            + (_OTHERS if others else ""),
             remedy=reason.remedy,
             file=self.file,
             line=min(self._lines[code]),
@@ -124,6 +128,8 @@ class Refusals:
             rows=rows,
             count=len(self._lines[code]),
             lines=_first(self._lines[code]),
+            others=len(others),
+            other_lines=_first(others),
         )
 
     def findings(self) -> list[Finding]:
@@ -146,6 +152,7 @@ class Refusals:
 
 def _first(lines: list[int]) -> str:
     """`3, 17, 20 …`"""
-    ordered = sorted(lines)
+    # Entries of JSON may share a line, and the rows of one entry do.
+    ordered = sorted(set(lines))
     text = ", ".join(str(line) for line in ordered[:LINES_NAMED])
     return f"{text} …" if len(ordered) > LINES_NAMED else text

@@ -64,12 +64,17 @@ def shape_of(text: str) -> str | None:
     kept = [line for line in lines if line and not line.isspace()][:_SAMPLE_LINES]
     split = _splitter(sample)
     rows = [split(line) for line in kept]
-    if rows and known(rows[0]) >= _HEADER_NAMES:
+    if rows and max(map(known, (rows[0], *_otherwise_split(kept[0])))) >= _HEADER_NAMES:
         return None
     for shape, looks in (("run", _is_run), ("qrels", _is_qrels), ("plain", _is_plain)):
         if rows and sum(map(looks, rows)) >= _ENOUGH * len(rows):
             return shape
     return None
+
+
+def _otherwise_split(line: str) -> list[list[str]]:
+    """The fields of a line for each separator that a table with a header may have."""
+    return [line.split(separator) for separator in ",;|\t"]
 
 
 def read(text: str, shape: str, file: str, limits: Limits) -> Table:

@@ -20,6 +20,7 @@ from rankdash.readers.source import Source, refuse_large, too_many_files
 _CHUNK = 1 << 20
 _GZIP = b"\x1f\x8b"
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
+_OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ZIP_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
 _BROKEN = (
     EOFError,
@@ -58,6 +59,8 @@ class _Unpacker:
         self._left = limits.unpacked_bytes
 
     def files_of(self, source: Source) -> list[Source]:
+        if source.data.startswith(_OLD_OFFICE):
+            raise _workbook(source.name)
         if source.data.startswith(_GZIP):
             return [self._gunzip(source)]
         if source.data.startswith(_ZIP):
@@ -121,6 +124,8 @@ class _Unpacker:
             )
         with archive.open(entry) as packed:
             data = self._read(packed, name)
+        if data.startswith(_OLD_OFFICE) or (data.startswith(_ZIP) and _is_workbook(data)):
+            raise _workbook(name)
         if data.startswith(_ZIP):
             raise _nested(name)
         member = Source(name, data, origin)
@@ -171,12 +176,30 @@ def _safe_name(entry: zipfile.ZipInfo, archive: str) -> str:
 
 
 def _refuse_workbook(names: Sequence[str], archive: str) -> None:
-    if "xl/workbook.xml" in names:
+    if any(name.startswith("xl/") for name in names):
+        raise _workbook(archive)
+    if "[Content_Types].xml" in names:
         raise FormatError(
-            "This is an Excel workbook.",
-            remedy="Save the sheet as CSV (UTF-8) and load that.",
+            "This is an Office document.",
+            remedy="Save its table as CSV (UTF-8) and load that.",
             file=archive,
         )
+
+
+def _is_workbook(data: bytes) -> bool:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            return any(name.startswith("xl/") for name in archive.namelist())
+    except _BROKEN:
+        return False
+
+
+def _workbook(name: str) -> FormatError:
+    return FormatError(
+        "This is an Excel workbook.",
+        remedy="Save the sheet as CSV (UTF-8) and load that.",
+        file=name,
+    )
 
 
 def _nested(name: str) -> LimitError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,6 +58,7 @@ WORD_SCALES: tuple[dict[str, float], ...] = (
     {"是": 1, "否": 0},
     {"正确": 1, "错误": 0},
 )
+_YES_NO = tuple(scale for scale in WORD_SCALES if scale.keys() & {"yes", "true", "是"})
 _GRADE_AND_WORD = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*[-–—:：.、_)）=]\s*\D.*", re.DOTALL)
 _ID = re.compile(r"[\w.:/#@-]*\d[\w.:/#@-]*", re.ASCII)
 _LONGEST_ID = 100
@@ -105,9 +107,11 @@ def labels(texts: Texts) -> Labels:
     if not len(left):
         return Labels(values)
     codes, unique = pd.factorize(texts[left])
-    # A stray word among numbers is more likely a mistake than a grade.
-    mixed = bool(np.isfinite(values).any())
-    scale = {} if mixed else _scale({word.strip().casefold() for word in unique})
+    # A stray word among numbers is more likely a mistake than a grade, unless all that there is
+    # says yes or no.
+    said = set(values[np.isfinite(values)])
+    scales = _YES_NO if said and said <= {0.0, 1.0} else () if said else WORD_SCALES
+    scale = _scale({word.strip().casefold() for word in unique}, scales)
     words: dict[str, float] = {}
     for word in unique:
         graded = _GRADE_AND_WORD.fullmatch(word.strip())
@@ -126,5 +130,6 @@ def is_grade_word(text: str) -> bool:
     return any(text.casefold() in scale for scale in WORD_SCALES)
 
 
-def _scale(words: set[str]) -> dict[str, float]:
-    return max(WORD_SCALES, key=lambda scale: len(words & scale.keys()))
+def _scale(words: set[str], scales: Sequence[dict[str, float]]) -> dict[str, float]:
+    """The one that knows most of the words, the first of several; {} where there is none."""
+    return max(scales, key=lambda scale: len(words & scale.keys()), default={})

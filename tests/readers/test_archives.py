@@ -220,3 +220,22 @@ def test_other_prose_in_an_archive_is_set_aside_with_a_warning_and_alone_refused
 
 def test_gz_is_recognised_without_its_ending(parse):
     assert len(parse({"data.csv": gzip.compress(CSV)}).qrels) == 1
+
+
+def test_workbooks_are_told_wherever_they_come(parse, zipped):
+    workbook = zipped({"[Content_Types].xml": b"<x/>", "xl/worksheets/sheet1.xml": b"<x/>"})
+    old = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
+    for files in (
+        {"a.xlsx": workbook},
+        {"a.xls": old},
+        {"set.zip": zipped({"a.xlsx": workbook})},
+        {"set.zip": zipped({"a.xls": old})},
+    ):
+        with pytest.raises(FormatError, match="Excel workbook") as refused:
+            parse(files)
+        assert "CSV" in refused.value.remedy
+
+
+def test_another_office_document_is_told(parse, zipped):
+    with pytest.raises(FormatError, match="Office document"):
+        parse({"a.docx": zipped({"[Content_Types].xml": b"<x/>", "word/document.xml": b"<x/>"})})

@@ -229,3 +229,21 @@ def test_what_is_missing_is_named(parse, text, missing):
 def test_the_mapping_error_is_a_format_error_for_those_who_cannot_ask(parse):
     with pytest.raises(FormatError):
         parse({"x": "a,b\nc,d\n"})
+
+
+def test_the_score_of_beir_labels_is_no_doubt(parse, codes):
+    parsed = parse(
+        {
+            "qrels.tsv": "query-id\tcorpus-id\tscore\nq1\td1\t1\n",
+            "run": "q1 Q0 d1 1 2.5 x\n",
+        }
+    )
+
+    assert parsed.qrels["label"].tolist() == [1]
+    assert "read_as" not in codes(parsed)
+
+
+def test_a_doubt_about_a_column_says_how_to_settle_it(parse, found):
+    parsed = parse({"x.csv": "query_id,document,score\nq1,a,1\nq1,b,0\n"})
+
+    assert "rename the column" in found(parsed, "read_as").remedy

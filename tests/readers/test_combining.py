@@ -390,3 +390,42 @@ def test_paths_that_lead_nowhere_are_refused_in_words(tmp_path):
         sources_from_path(tmp_path)
     with pytest.raises(DataError, match="cannot be read"):
         Source.from_path(tmp_path)
+
+
+BEIR_FILES = {
+    "corpus.jsonl": '{"_id": "d1", "text": "one"}\n{"_id": "d2", "text": "two"}',
+    "queries.jsonl": '{"_id": "q1", "text": "a"}',
+}
+LABELS = "q1 0 d1 1\n"
+RANKING = "q1 Q0 d1 1 2.5 x\nq1 Q0 d2 2 1.5 x\n"
+
+
+@pytest.mark.parametrize(
+    ("names", "name"),
+    [
+        (("qrels.tsv", "run.trec"), "My data set"),
+        (("test.tsv", "bm25_top100.trec"), "My data set"),
+        (("qrels.tsv", "rerank_minilm.trec"), "My data set"),
+        (("medquad.qrels", "initial.trec"), "medquad"),
+        (("qrels_medquad_test.txt", "run.trec"), "qrels_medquad_test"),
+        (("检索评测.tsv", "run.trec"), "检索评测"),
+    ],
+)
+def test_loose_files_are_called_by_a_telling_name_or_none(parse, names, name):
+    labels, ranking = names
+
+    assert parse({**BEIR_FILES, labels: LABELS, ranking: RANKING}).name == name
+
+
+def test_the_folder_in_front_of_all_names_is_the_name(parse):
+    files = {f"shop/{name}": data for name, data in BEIR_FILES.items()}
+
+    assert parse({**files, "shop/qrels/test.tsv": LABELS}).name == "shop"
+
+
+def test_another_first_stage_is_offered_in_words_that_can_be_followed(parse, found):
+    parsed = parse({"q": LABELS, "initial.trec": RANKING, "other.trec": RANKING})
+
+    remedy = found(parsed, "first_stage").remedy
+    assert "load the files again" in remedy
+    assert "--first-stage" in remedy

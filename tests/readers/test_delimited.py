@@ -220,3 +220,25 @@ def test_any_bytes_are_read_or_refused_in_words(data):
         read([Source("x", data)])
     except FormatError as refused:
         assert str(refused).startswith("x")
+
+
+@pytest.mark.parametrize("separator", [",", ";", "|"])
+def test_a_header_wins_over_white_space_that_looks_like_labels(parse, separator):
+    rows = [f"q {i}{separator}doc {i}" for i in range(30)]
+
+    with pytest.raises(MappingNeeded) as asked:
+        parse({"x.csv": "\n".join([f"query{separator}document", *rows])})
+
+    assert asked.value.columns == ["query", "document"]
+    assert asked.value.missing == "label"
+
+
+def test_every_refused_row_of_a_file_that_is_not_trusted_is_accounted_for(parse):
+    rows = ["query,document,label", "a,b,", "a,c,", ",d,1", "a,e,1", "a,f,0"]
+
+    with pytest.raises(FormatError) as refused:
+        parse({"x": "\n".join(rows)})
+
+    assert "3 of 5 rows" in str(refused.value)
+    assert "label is empty: 2 (lines 2, 3)" in str(refused.value)
+    assert "other reasons: 1 (lines 4)" in str(refused.value)

@@ -196,3 +196,105 @@ def test_any_json_comes_back_as_it_was(rows, ascii_only, indent):
 
     assert parsed.documents["text"].tolist() == [text for text, _ in rows]
     assert parsed.qrels["label"].tolist() == [label for _, label in rows]
+
+
+def test_a_score_beside_a_label_inside_a_document_is_the_first_stage(parse, codes):
+    docs = [{"text": "a", "label": 0, "score": 1}, {"text": "b", "label": 1, "score": 3}]
+
+    parsed = parse({"x": json.dumps([{"query": "x", "docs": docs}])})
+
+    assert parsed.candidates.documents_of("q1")[0] == ["d2", "d1"]
+    assert parsed.qrels["label"].tolist() == [0, 1]
+    assert "read_as" not in codes(parsed)
+
+
+def test_a_lone_score_inside_a_document_is_settled_by_its_values_and_told(parse, found):
+    docs = [{"text": "a", "score": 0}, {"text": "b", "score": 2}]
+
+    parsed = parse({"x": json.dumps([{"query": "x", "docs": docs}])})
+
+    assert parsed.qrels["label"].tolist() == [0, 2]
+    assert found(parsed, "read_as").params == {"column": "score", "field": "label"}
+
+
+def test_predictions_inside_documents_are_a_system(parse):
+    docs = [
+        {"text": "a", "label": 0, "pred_score": 0.1},
+        {"text": "b", "label": 1, "pred_score": 0.9},
+    ]
+
+    parsed = parse({"x": json.dumps([{"query": "x", "docs": docs}])})
+
+    assert parsed.rankings["pred_scores"].documents_of("q1")[0] == ["d2", "d1"]
+
+
+@pytest.mark.parametrize("key", ["scores", "score"])
+def test_a_list_of_scores_beside_a_list_of_labels_is_the_first_stage(parse, key):
+    entry = {"query": "x", "docs": ["a", "b"], key: [1, 3], "labels": [0, 1]}
+
+    parsed = parse({"x": json.dumps([entry])})
+
+    assert parsed.candidates.documents_of("q1")[0] == ["d2", "d1"]
+    assert parsed.qrels["label"].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("relevant", "other"),
+    [
+        ("pos", "neg"),
+        ("positive", "negative"),
+        ("positives", "negatives"),
+        ("positive_passages", "negative_passages"),
+    ],
+)
+@pytest.mark.parametrize("form", [str, lambda text: {"docid": f"id {text}", "text": text}])
+def test_training_data_with_a_list_for_each_side(parse, relevant, other, form):
+    entries = [
+        {"query": "x", other: [form("c")], relevant: [form("a"), form("b")], "kind": "k"},
+        {"query": "y", other: [form("a")], relevant: [form("c")], "kind": "k"},
+    ]
+
+    parsed = parse({"x.jsonl": "\n".join(map(json.dumps, entries))})
+
+    texts = parsed.documents.set_index("doc_id")["text"]
+    labels = list(zip(parsed.qrels["doc_id"].map(texts), parsed.qrels["label"], strict=True))
+    assert labels == [("a", 1), ("b", 1), ("c", 0), ("c", 1), ("a", 0)]
+    assert parsed.queries["kind"].tolist() == ["k", "k"]
+    assert parsed.candidates is None
+
+
+def test_scores_of_training_data_go_through_the_relevant_documents_first(parse):
+    together = {"query": "x", "neg": ["c"], "pos": ["a", "b"], "pred_scores": [0.1, 0.3, 0.2]}
+    apart = {"query": "y", "pos": ["a"], "neg": ["c"], "pos_scores": [1.5], "neg_scores": [2.5]}
+
+    by_text = {}
+    for entry in (together, apart):
+        parsed = parse({"x.json": json.dumps([entry])})
+        texts = parsed.documents.set_index("doc_id")["text"]
+        ranked, _ = parsed.rankings["pred_scores"].documents_of("q1")
+        by_text[entry["query"]] = [texts[doc] for doc in ranked]
+
+    assert by_text == {"x": ["b", "c", "a"], "y": ["c", "a"]}
+
+
+def test_triplets_of_single_texts(parse):
+    entry = {"query": "x", "positive": "a", "negative": "b"}
+
+    assert parse({"x.json": json.dumps([entry])}).qrels["label"].tolist() == [1, 0]
+
+
+def test_a_list_is_never_a_rank(parse):
+    rows = [{"query": "x", "document": text, "label": 1, "pos": [1, 2]} for text in ("a", "b", "c")]
+
+    parsed = parse({"x.json": json.dumps(rows)})
+
+    assert len(parsed.qrels) == 3
+    assert parsed.candidates is None
+
+
+def test_a_line_is_named_once_for_all_its_entries(parse, found):
+    docs = [{"text": f"t{i}", "label": "?" if i < 3 else 1} for i in range(9)]
+
+    parsed = parse({"x.json": json.dumps([{"query": "x", "docs": docs}])})
+
+    assert found(parsed, "bad_label").params == {"count": 3, "lines": "1"}

@@ -109,3 +109,11 @@ def test_many_refused_lines_are_counted_and_the_first_twenty_named(parse, found)
     assert finding.count == 30
     assert finding.params["lines"].count(",") == 19
     assert finding.params["lines"].endswith("41 …")
+
+
+@pytest.mark.parametrize(("yes", "no"), [("yes", "no"), ("True", "False"), ("是", "否")])
+def test_yes_and_no_among_ones_and_zeros_are_labels(parse, found, yes, no):
+    parsed = parse({"x": rows([yes, no, "1", "0"])})
+
+    assert parsed.qrels["label"].tolist() == [1, 0, 1, 0]
+    assert f"{yes} = 1" in found(parsed, "word_labels").text
