@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
@@ -95,6 +95,11 @@ def _per_side(plus: Side | None, minus: Side | None, value: Callable[[Side], Flo
     if minus is not None:
         total = total - value(minus)
     return total
+
+
+def _either(plus: Side | None, minus: Side | None) -> Side:
+    """A side that is there; both know the labels of the queries."""
+    return plus if plus is not None else cast(Side, minus)
 
 
 def _now(case: Case, side: Side) -> Floats:
@@ -179,14 +184,14 @@ def _recall(case: Case, plus: Side | None, minus: Side | None) -> tuple[Floats, 
 
 
 def _f1(case: Case, plus: Side | None, minus: Side | None) -> tuple[Floats, Kind]:
-    if plus is not None and minus is not None:
-        depths = plus.relevance.depth(case.k), minus.relevance.depth(case.k)
-        if not np.array_equal(*depths):
-            # Two divisors: each side by itself bounds the difference, without being reached.
-            return _f1(case, plus, None)[0] + _f1(case, None, minus)[0], "outer"
-    side = plus or minus
-    depth = side.relevance.depth(case.k) if side is not None else np.zeros(1)
-    return 2 * _share(case, plus, minus, depth), "tight"
+    depths = [side.relevance.depth(case.k) for side in (plus, minus) if side is not None]
+    best = 2 * _share(case, plus, minus, depths[0])
+    alike = depths[0] == depths[-1]
+    if alike.all():
+        return best, "tight"
+    # Two divisors: each side by itself bounds the difference, without being reached.
+    apart = _f1(case, plus, None)[0] + _f1(case, None, minus)[0]
+    return np.where(alike, best, apart), "outer"
 
 
 def _share(case: Case, plus: Side | None, minus: Side | None, extra: Floats) -> Floats:
@@ -196,8 +201,7 @@ def _share(case: Case, plus: Side | None, minus: Side | None, extra: Floats) -> 
         hits = side.relevance.hits
         return side.relevance.total(hits.query[within(hits.rank, case.k)])
 
-    side = plus or minus
-    count = side.relevance.relevant_count if side is not None else np.zeros(1)
+    count = _either(plus, minus).relevance.relevant_count
     start = _per_side(plus, minus, found)
     divisor = count + extra
     best = _quotient(start, divisor)
@@ -233,10 +237,7 @@ def _average_precision(case: Case, plus: Side | None, minus: Side | None) -> tup
     for minus. Exact for one side; for two, each side picks its own n, so the bound is outer."""
     counts = np.diff(case.offsets)
     best = np.full(len(counts), -np.inf)
-    side = plus or minus
-    if side is None:
-        return np.zeros(len(counts)), "tight"
-    relevant = side.relevance.relevant_count
+    relevant = _either(plus, minus).relevance.relevant_count
     sums = {}
     for name, one in (("plus", plus), ("minus", minus)):
         if one is not None:
