@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
+
+# A start that so many titles share, of at most so many words, says nothing of any one of them.
+_COMMON_START = 4
+_LONGEST_START = 5
 
 
 def free(name: str, taken: Collection[str]) -> str:
@@ -17,4 +22,27 @@ def distinct(labels: Mapping[str, str]) -> dict[str, str]:
     result: dict[str, str] = {}
     for option, label in labels.items():
         result[option] = free(label, result.values())
+    return result
+
+
+def telling(titles: Mapping[str, str]) -> dict[str, str]:
+    """option → its title without the words that many titles begin with, so that what is left when
+    it is cut short tells one from another ("What is (are) X ?", "What is (are) Y ?" …)."""
+    words = {option: title.split() for option, title in titles.items()}
+    starts = Counter(
+        tuple(parts[:length])
+        for parts in words.values()
+        for length in range(1, min(len(parts), _LONGEST_START + 1))
+    )
+    result = {}
+    for option, parts in words.items():
+        shared = max(
+            (
+                length
+                for length in range(1, min(len(parts), _LONGEST_START + 1))
+                if starts[tuple(parts[:length])] >= _COMMON_START
+            ),
+            default=0,
+        )
+        result[option] = ("… " if shared else "") + " ".join(parts[shared:])
     return result

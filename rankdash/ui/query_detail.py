@@ -9,7 +9,7 @@ import streamlit as st
 
 from rankdash.analysis.compare import ladder
 from rankdash.charts import ladder as ladder_chart
-from rankdash.ui import services
+from rankdash.ui import naming, services
 from rankdash.ui.appearance import ink, show
 from rankdash.ui.frame import View
 from rankdash.ui.i18n import gettext as _
@@ -18,6 +18,8 @@ from rankdash.ui.query_list import outcome_words
 from rankdash.ui.text import markdown_safe, shortened
 
 _SNIPPET = 160
+# Where a metric looks at the whole list, the picture still needs an end.
+_WHOLE_LIST_SHOWN = 20
 
 
 def draw(view: View, challenger: str, row: pd.Series) -> None:
@@ -26,19 +28,20 @@ def draw(view: View, challenger: str, row: pd.Series) -> None:
     text = row["text"] if isinstance(row["text"], str) and row["text"] else query_id
     st.subheader(markdown_safe(text, 300), anchor=False)
     _strip(view, challenger, row)
+    k = view.cutoff or _WHOLE_LIST_SHOWN
     moves = ladder(
         services.ranking(view.dataset_id, view.baseline),
         services.ranking(view.dataset_id, challenger),
         services.dataset(view.dataset_id).qrels,
         query_id,
-        view.cutoff or len(services.dataset(view.dataset_id).documents),
+        k,
         view.conventions.threshold,
     )
     if moves.empty:
         st.info(_("Neither ranking has a document for this query."), icon=":material/info:")
         return
     before, after = view.name(view.baseline), view.name(challenger)
-    _chart(view, moves, before, after)
+    _chart(view, moves, before, after, k)
     _rankings(view, moves, before, after)
 
 
@@ -91,11 +94,10 @@ def _latency(system_id: str, query_id: str) -> float | None:
     return float(found.iloc[0]) if len(found) and not math.isnan(found.iloc[0]) else None
 
 
-def _chart(view: View, moves: pd.DataFrame, before: str, after: str) -> None:
+def _chart(view: View, moves: pd.DataFrame, before: str, after: str, k: int) -> None:
     titles = services.titles(view.dataset_id)
-    names = {doc_id: titles[doc_id] for doc_id in moves["doc_id"]}
+    names = naming.telling({doc_id: titles[doc_id] for doc_id in moves["doc_id"]})
     labels = ladder_chart.Labels.translated(_)
-    k = view.cutoff or 10
     show(
         ladder_chart.figure(moves, k, before, after, ink(), labels, names=names),
         alt=ladder_chart.alt(moves, k, before, after, labels),
