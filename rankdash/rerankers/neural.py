@@ -29,7 +29,7 @@ DTYPE = SettingSpec(
     "dtype",
     str,
     "float32",
-    "Precision",
+    "Model precision",
     "float32 is exact, also for models stored in 16 bits; the others are faster on some machines "
     "and change scores slightly.",
     choices=("float32", "bfloat16", "float16"),

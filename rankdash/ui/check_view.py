@@ -10,7 +10,7 @@ from rankdash.analysis.grading import LabelCount
 from rankdash.charts import grades
 from rankdash.findings import Finding
 from rankdash.ui.appearance import ink, show
-from rankdash.ui.i18n import finding_text, ngettext, number, percent
+from rankdash.ui.i18n import finding_text, ngettext, number, percent, where_text
 from rankdash.ui.i18n import gettext as _
 from rankdash.ui.server import workspace
 from rankdash.ui.text import markdown_safe, shortened, table_html
@@ -100,7 +100,7 @@ def _findings(report: CheckReport) -> None:
     rows = [
         (
             signs[found.severity],
-            found.where,
+            where_text(found),
             finding_text(found),
             _remedy(found),
             shortened(", ".join(found.examples), _EXAMPLE_CHARS),

@@ -59,7 +59,10 @@ def tally_line(view: View, system: str) -> None:
     """Helped, same, hurt with the tie band, and what was left out and why."""
     row = compared(view).row(system, view.spec)
     words = outcome_words()
-    out = [f"{number(n, 0)} {words[why]}" for why, n in left_out(pairs_of(view, system)).items()]
+    out = [
+        _("{n} {why}", n=number(n, 0), why=words[why])
+        for why, n in left_out(pairs_of(view, system)).items()
+    ]
     line = _(
         "**{name}**: {helped} helped · {same} same (±{band}) · {hurt} hurt, of {queries}",
         name=markdown_safe(view.name(system), 60),
@@ -69,4 +72,5 @@ def tally_line(view: View, system: str) -> None:
         band=f"{view.statistics.tie_band:g}",
         queries=ngettext("{n} query", "{n} queries", int(row["paired"])),
     )
-    st.markdown(f"{line} · {_('left out')}: {', '.join(out)}" if out else line)
+    apart = _("left out: {counts}", counts=", ".join(out))
+    st.markdown(f"{line} · {apart}" if out else line)

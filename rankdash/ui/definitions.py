@@ -21,7 +21,7 @@ def panel(view: View, specs: Sequence[str]) -> None:
             {
                 _("metric"): [measure.title for measure in measures],
                 _("meaning"): [_(measure.metric.meaning) for measure in measures],
-                _("formula"): [measure.metric.formula for measure in measures],
+                _("formula"): [_(measure.metric.formula) for measure in measures],
                 _("mind"): [_(measure.metric.note) for measure in measures],
                 _("source"): [measure.metric.reference for measure in measures],
             }

@@ -120,7 +120,7 @@ def _draw_comparison(dataset_id: str) -> None:
         st.multiselect,
         default=(whole or others)[-MOST_COMPARED:],
         label=_("Compared with it"),
-        placeholder=_("no other system yet") if not others else None,
+        placeholder=_("none") if others else _("no other system yet"),
         disabled=not others,
         format_func=lambda value: systems[value].name,
     )

@@ -18,7 +18,7 @@ from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po
 from babel.numbers import format_decimal, format_percent
 
-from rankdash.errors import RankdashError
+from rankdash.errors import DataError, RankdashError
 from rankdash.findings import Finding
 
 LANGUAGES = {"en": "English", "zh": "中文"}
@@ -62,10 +62,18 @@ def ngettext(one: str, many: str, n: int, **params: object) -> str:
 
 def error_text(error: RankdashError) -> str:
     """What failed, where, and what to do, in the reader's language."""
-    where = getattr(error, "where", "")
+    where = where_text(error) if isinstance(error, DataError) else ""
     said = gettext(error.template, **error.params) if error.params else _translate(error.template)
     remedy = gettext(error.remedy, **error.params) if error.remedy else ""
-    return " ".join(part for part in (f"{where}:" if where else "", said, remedy) if part)
+    text = f"{said} {remedy}".strip()
+    return gettext("{where}: {what}", where=where, what=text) if where else text
+
+
+def where_text(noticed: DataError | Finding) -> str:
+    """The file and, where known, the line that an error or a finding is about."""
+    if noticed.file and noticed.line:
+        return gettext("{file}, line {line}", file=noticed.file, line=noticed.line)
+    return noticed.file
 
 
 def finding_text(finding: Finding) -> str:

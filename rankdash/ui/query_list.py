@@ -41,6 +41,7 @@ def filters(table: pd.DataFrame, segments: list[str]) -> pd.DataFrame:
     outcomes = columns[1].multiselect(
         _("What became of it"),
         present,
+        placeholder=_("all"),
         format_func=lambda value: words.get(value, value),
         key="queries.outcome",
         persist_state="session",
@@ -50,6 +51,7 @@ def filters(table: pd.DataFrame, segments: list[str]) -> pd.DataFrame:
             columns[2 + position].multiselect(
                 markdown_safe(column, 30),
                 sorted(table[column].dropna().unique()),
+                placeholder=_("all"),
                 key=f"queries.segment.{column}",
                 persist_state="session",
             )

@@ -38,6 +38,7 @@ def draw(dataset_id: str) -> None:
         _("Rerankers"),
         list(offered),
         default=["bi-encoder"],
+        placeholder=_("none"),
         format_func=lambda name: _(offered[name].title),
         key="run.rerankers",
         persist_state="session",

@@ -15,6 +15,8 @@ _ASCII_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 _ADDRESS = re.compile(r":(?=//)|www(?=\.)|@", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
+_WHOLE_CHARS = 12
+
 # Borders take the colour of the text, so that the table fits light and dark.
 _TABLE_STYLE = """<style>
 .rd-table { width: 100%; border-collapse: collapse; font-size: 0.875rem; }
@@ -22,7 +24,7 @@ _TABLE_STYLE = """<style>
   border-bottom: 1px solid color-mix(in srgb, currentColor 15%, transparent);
   overflow-wrap: anywhere; }
 .rd-table th { font-weight: 600; opacity: 0.7; white-space: nowrap; }
-.rd-table td:first-child { white-space: nowrap; }
+.rd-table td:first-child, .rd-table td.rd-short { white-space: nowrap; }
 </style>"""
 
 
@@ -54,8 +56,12 @@ def table_html(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """
 
     def row(cells: Sequence[str], tag: str) -> str:
-        inner = "".join(f"<{tag}>{html_safe(cell)}</{tag}>" for cell in cells)
-        return f"<tr>{inner}</tr>"
+        return f"<tr>{''.join(cell(text, tag) for text in cells)}</tr>"
+
+    def cell(text: str, tag: str) -> str:
+        # A number broken over two lines is misread; only sentences and long ids may wrap.
+        kind = " class='rd-short'" if len(text) <= _WHOLE_CHARS else ""
+        return f"<{tag}{kind}>{html_safe(text)}</{tag}>"
 
     used = [place for place in range(len(headings)) if any(cells[place] for cells in rows)]
     headings, rows = _columns([headings], used)[0], _columns(rows, used)

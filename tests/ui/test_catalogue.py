@@ -5,9 +5,11 @@ sentences of the modules below the interface, and in the schemas that the forms 
 """
 
 import ast
+import itertools
 import re
 import string
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -36,14 +38,27 @@ SHOWN_BY_NAME = ("template", "remedy")
 # Below the interface whatever reads like a sentence is one: it reaches a page by way of a value.
 SENTENCE = re.compile(r"[A-Z{].* .*[.:]\s*", re.DOTALL)
 # What a page may translate without writing it there, as a field or a variable: the schemas' words.
-DESCRIBED = {"title", "meaning", "help", "note", "advice", "source", "template", "remedy", "value"}
-DESCRIBED |= {"CONFLICTS[rule]"}
+DESCRIBED = {"title", "meaning", "formula", "help", "note", "advice", "source", "template", "value"}
+DESCRIBED |= {"remedy", "CONFLICTS[rule]"}
 
 
+@cache
 def modules() -> dict[Path, ast.Module]:
     """Everything that can put words on a page; the command line speaks English."""
     files = [*PACKAGE.rglob("*.py"), *(ROOT / "pages").glob("*.py")]
     return {path: ast.parse(path.read_text()) for path in files if path.parent.name != "cli"}
+
+
+@cache
+def constants() -> dict[str, list[str]]:
+    """The texts that modules give a name."""
+    found: dict[str, list[str]] = {}
+    for tree in modules().values():
+        for node in tree.body:
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=str(text))):
+                    found.setdefault(name, []).append(text)
+    return found
 
 
 def texts(node: ast.AST) -> Iterator[str]:
@@ -57,8 +72,12 @@ def texts(node: ast.AST) -> Iterator[str]:
         case ast.BoolOp(values=values):
             for value in values:
                 yield from texts(value)
-        case ast.BinOp(left=ast.Constant(value=str(start)), right=ast.Attribute(attr="template")):
-            yield from (start + reason.template for reason in REASONS.values())
+        case ast.BinOp(left=start, op=ast.Add(), right=end):
+            yield from map("".join, itertools.product(texts(start), texts(end)))
+        case ast.Attribute(attr="template"):
+            yield from (reason.template for reason in REASONS.values())
+        case ast.Name(id=name):
+            yield from constants().get(name, ())
 
 
 def shown(call: ast.Call) -> list[ast.expr]:
@@ -89,7 +108,7 @@ def from_schemas() -> Iterator[str]:
     for setting in (*CONVENTION_SETTINGS, *STATISTICS_SETTINGS):
         yield from (setting.title, setting.meaning, *setting.choices.values())
     for metric in registry.values():
-        yield from (metric.title, metric.meaning, metric.note)
+        yield from (metric.title, metric.meaning, metric.formula, metric.note)
     for kind in kinds():
         yield from (kind.title, kind.meaning)
         for spec in kind.settings:
