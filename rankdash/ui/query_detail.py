@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 import pandas as pd
 import streamlit as st
@@ -95,8 +96,13 @@ def _latency(system_id: str, query_id: str) -> float | None:
 
 
 def _chart(view: View, moves: pd.DataFrame, before: str, after: str, k: int) -> None:
-    titles = services.titles(view.dataset_id)
-    names = naming.telling({doc_id: titles[doc_id] for doc_id in moves["doc_id"]})
+    titles, openings = services.titles(view.dataset_id)
+    own = {doc_id: titles[doc_id] for doc_id in moves["doc_id"]}
+    often = Counter(own.values())
+    # Passages of one article share its title; then their own words tell them apart.
+    names = naming.telling(
+        {doc_id: title if often[title] == 1 else openings[doc_id] for doc_id, title in own.items()}
+    )
     labels = ladder_chart.Labels.translated(_)
     show(
         ladder_chart.figure(moves, k, before, after, ink(), labels, names=names),

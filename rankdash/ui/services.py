@@ -87,11 +87,19 @@ def query_texts(dataset_id: str) -> dict[str, str]:
 
 
 @st.cache_resource(max_entries=6, show_spinner=False)
-def titles(dataset_id: str) -> dict[str, str]:
-    """Document id → the title, or the start of the text, or the id: what a person knows it by."""
+def titles(dataset_id: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Document id → its title, and document id → how its text begins: what a person knows it by.
+
+    What is missing is replaced by the other, and both by the id.
+    """
     documents = dataset(dataset_id).documents
-    rows = zip(documents["doc_id"], documents["title"], documents["text"].fillna(""), strict=True)
-    return {doc_id: title or text[:80] or doc_id for doc_id, title, text in rows}
+    ids = list(documents["doc_id"])
+    starts = list(documents["text"].fillna("").str[:80])
+    rows = list(zip(ids, documents["title"], starts, strict=True))
+    return (
+        {doc_id: title or start or doc_id for doc_id, title, start in rows},
+        {doc_id: start or title or doc_id for doc_id, title, start in rows},
+    )
 
 
 def ranking(dataset_id: str, system_id: str) -> Ranking:
