@@ -27,7 +27,8 @@ else:
         icon=":material/info:",
     )
     st.page_link(frame.page("run"), label=_("Run a reranker"), icon=":material/arrow_forward:")
-verdict_strip.cards(view)
+looked_at = frame.looked_at(view)
+verdict_strip.cards(view, looked_at)
 systems, cutoffs = st.columns(2)
 with systems:
     overview_charts.systems(view)
@@ -41,18 +42,16 @@ fold(
 )
 if view.challengers:
     st.subheader(_("Queries, most hurt first"), anchor=False)
-    for system in view.challengers:
-        picked = overview_charts.changes(view, system)
-        if picked is not None:
-            address.choose("q", picked)
-            address.choose("vs", system)
-            st.switch_page(frame.page("queries"))
+    picked = overview_charts.changes(view, looked_at)
+    if picked is not None:
+        address.choose("q", picked)
+        st.switch_page(frame.page("queries"))
     if overview_causes.measurable(view):
         lost, kinds = st.columns(2)
         with lost:
             overview_causes.headroom(view)
         with kinds:
-            overview_causes.segments(view, view.challengers[0])
+            overview_causes.segments(view, looked_at)
         fold(
             _("Documents without a label"),
             "overview.unjudged",

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from rankdash.ui import address, comparison, frame, query_detail, query_list
+from rankdash.ui import comparison, frame, query_detail, query_list
 from rankdash.ui.i18n import gettext as _
 
 st.title(_("Queries"))
@@ -15,14 +15,7 @@ if not view.challengers:
         "run",
         _("Run a reranker"),
     )
-challenger = address.pick_one(
-    "vs",
-    list(view.challengers),
-    st.segmented_control,
-    label=_("Compared with {baseline}", baseline=frame.safe_name(view, view.baseline)),
-    format_func=lambda system: frame.safe_name(view, system),
-    required=True,
-)
+challenger = frame.looked_at(view)
 table = comparison.query_rows(view, challenger)
 comparison.tally_line(view, challenger)
 rows = query_list.filters(table, frame.segments(view))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,8 @@ POISSON_FROM = 1_000
 resample then varies, which widens an interval by less than one part in a thousand."""
 
 _CHUNK_CELLS = 1_000_000
+# A byte each: six kept sets of weights take 144 MB at the most.
+_KEPT_CELLS = 24_000_000
 _ALONE = threading.Lock()
 
 
@@ -130,9 +132,26 @@ def _multinomial_weights(n: int, resamples: int, seed: int) -> Iterator[tuple[sl
 
 def _poisson_weights(n: int, resamples: int, seed: int) -> Iterator[tuple[slice, _Weights]]:
     """Independent Poisson(1) weights of n queries, a row for each resample, to 2^-16 exact."""
+    few_enough = n * resamples <= _KEPT_CELLS
+    drawn = _kept_weights if few_enough else _drawn_weights
+    for chunk, weights in drawn(n, resamples, seed):
+        yield chunk, weights.astype(np.float32)
+
+
+@lru_cache(maxsize=6)
+def _kept_weights(
+    n: int, resamples: int, seed: int
+) -> tuple[tuple[slice, npt.NDArray[np.uint8]], ...]:
+    """Drawing costs more than the product that uses it, and a slider asks for the same again."""
+    return tuple(_drawn_weights(n, resamples, seed))
+
+
+def _drawn_weights(
+    n: int, resamples: int, seed: int
+) -> Iterator[tuple[slice, npt.NDArray[np.uint8]]]:
     source = np.random.PCG64(seed)
     edges = np.round(pdtr(np.arange(12), 1.0) * 2**16)
-    weight_of = np.searchsorted(edges, np.arange(2**16), side="right").astype(np.float32)
+    weight_of = np.searchsorted(edges, np.arange(2**16), side="right").astype(np.uint8)
     for chunk in _chunks(n, resamples):
         rows = chunk.stop - chunk.start
         uniform = _random_bits(source, 16 * rows * n).view("<u2")[: rows * n]

@@ -85,8 +85,10 @@ def figure(
     cutoffs = sorted(set(curve["k"]))
     if k in cutoffs:
         chart.add_vline(x=k, line={"color": ink.line, "width": 1, "dash": "dot"}, layer="below")
-    style.lay_out(
+    return style.finish(
         chart,
+        ink,
+        _HEIGHT,
         {
             "hovermode": "x unified",
             "xaxis": {
@@ -104,7 +106,6 @@ def figure(
             },
         },
     )
-    return style.finish(chart, ink, _HEIGHT)
 
 
 def alt(

@@ -107,8 +107,10 @@ def figure(
             hoverinfo="skip",
         )
     chart.add_hrect(y0=-tie_band, y1=tie_band, fillcolor=ink.grid, line_width=0, layer="below")
-    style.lay_out(
+    return style.finish(
         chart,
+        ink,
+        _HEIGHT,
         {
             "barmode": "overlay",
             "bargap": 0,
@@ -121,7 +123,6 @@ def figure(
             },
         },
     )
-    return style.finish(chart, ink, _HEIGHT)
 
 
 def alt(

@@ -37,18 +37,19 @@ def figure(
         marker={"color": style.BETTER},
         hoverinfo="skip",
     )
-    style.lay_out(
+    return style.finish(
         chart,
+        ink,
+        _HEIGHT,
         {
+            # Room for the count above the highest bar.
+            "margin": {"t": 24},
             "showlegend": False,
             "bargap": 0.4,
             "xaxis": {"title": {"text": labels.x}, "type": "category"},
             "yaxis": {"title": {"text": labels.y}, "rangemode": "tozero", "nticks": 4},
         },
     )
-    style.finish(chart, ink, _HEIGHT)
-    # Room for the count above the highest bar.
-    return style.lay_out(chart, {"margin": {"t": 24}})
 
 
 def alt(bars: Sequence[tuple[str, int]], labels: Labels | None = None) -> str:

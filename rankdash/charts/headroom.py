@@ -89,8 +89,10 @@ def figure(
         )
     best = max((bar.end for bar in bars), default=0.0) or 1.0
     _add_texts(chart, systems, bars, best, ink, names)
-    style.lay_out(
+    return style.finish(
         chart,
+        ink,
+        len(bars) * _ROW + _FURNITURE,
         {
             "barmode": "overlay",
             "xaxis": {
@@ -108,7 +110,6 @@ def figure(
             },
         },
     )
-    return style.finish(chart, ink, len(bars) * _ROW + _FURNITURE)
 
 
 def alt(

@@ -81,9 +81,16 @@ def figure(
         line={"color": ink.line, "width": 1, "dash": "dot"},
         hoverinfo="skip",
     )
-    scale = {"range": [rows - 0.3, -1.7], "showgrid": False, "zeroline": False}
-    style.lay_out(
+    scale = {
+        "range": [rows - 0.3, -1.7],
+        "showgrid": False,
+        "zeroline": False,
+        "tickfont": {"color": ink.text},
+    }
+    return style.finish(
         chart,
+        ink,
+        round((rows + 1) * _ROW) + _FURNITURE,
         {
             "yaxis": {**scale, **_ticks(drawn, "before", before, names, labels)},
             "yaxis2": {
@@ -94,10 +101,8 @@ def figure(
             },
             "xaxis": {"range": [-0.04, 1.04], "showticklabels": False, "showline": False},
         },
+        legend="below",
     )
-    style.finish(chart, ink, round((rows + 1) * _ROW) + _FURNITURE, legend="below")
-    strong = {"tickfont": {"color": ink.text}}
-    return style.lay_out(chart, {"yaxis": strong, "yaxis2": strong})
 
 
 def alt(frame: pd.DataFrame, k: int, before: str, after: str, labels: Labels | None = None) -> str:

@@ -90,9 +90,16 @@ def figure(
     # An axis is drawn only where something stands on it.
     chart.add_scatter(x=[None], y=[None], yaxis="y2", hoverinfo="skip", showlegend=False)
     last = rows["row"].max() if len(rows) else 0
-    scale = {"range": [last + 0.7, -1.7], "showgrid": False, "zeroline": False}
-    style.lay_out(
+    scale = {
+        "range": [last + 0.7, -1.7],
+        "showgrid": False,
+        "zeroline": False,
+        "tickfont": {"color": ink.text},
+    }
+    return style.finish(
         chart,
+        ink,
+        round((last + 2) * _ROW) + _FURNITURE,
         {
             "yaxis": {**scale, **_left(rows, names)},
             "yaxis2": {**scale, **_right(rows, labels), "side": "right", "overlaying": "y"},
@@ -101,13 +108,11 @@ def figure(
                 "range": _range(rows),
                 "tickformat": ".2~f",
                 "nticks": 5,
+                "showgrid": True,
+                "gridcolor": ink.grid,
             },
         },
     )
-    style.finish(chart, ink, round((last + 2) * _ROW) + _FURNITURE)
-    strong = {"tickfont": {"color": ink.text}, "showgrid": False}
-    grid = {"showgrid": True, "gridcolor": ink.grid}
-    return style.lay_out(chart, {"yaxis": strong, "yaxis2": strong, "xaxis": grid})
 
 
 def alt(

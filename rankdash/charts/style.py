@@ -145,9 +145,16 @@ def signed(value: float, digits: int = 3) -> str:
 
 
 def finish(
-    figure: go.Figure, ink: Ink, height: int, *, legend: Literal["above", "below"] = "above"
+    figure: go.Figure,
+    ink: Ink,
+    height: int,
+    layout: Mapping[str, object],
+    *,
+    legend: Literal["above", "below"] = "above",
 ) -> go.Figure:
     """Set everything that a theme would otherwise leave to chance, and give the figure back.
+
+    layout: what this chart wants of its layout, nested; it wins over the common look.
 
     height: pixels, at the least. Margins grow with the labels and the legend, so that neither is
     cut off; where the chart is narrow the legend has a line for each entry, and scrolls when it
@@ -188,21 +195,13 @@ def finish(
     across = {**axis, "showgrid": False, "zeroline": False}
     upward = {**axis, "gridcolor": ink.grid, "showline": False}
     # A second axis is drawn only where the layout of the chart asks for one.
-    axes = {"xaxis", "yaxis", *(name for name in figure.layout.to_plotly_json() if "axis" in name)}
+    axes = {"xaxis", "yaxis", *(name for name in layout if "axis" in name)}
     own = {name: across if name.startswith("x") else upward for name in axes}
-    return lay_out(figure, {**common, **own})
-
-
-def lay_out(figure: go.Figure, settings: Mapping[str, object]) -> go.Figure:
-    """Merge nested settings into the layout, and give the figure back.
-
-    `update_layout` and its kin walk every path and cost ten times as much: about 10 ms a call,
-    which a page of six charts feels.
-    """
-    base = figure.layout.to_plotly_json()
-    # The library's own template would be merged, checked and sent along; no chart wants it.
-    base["template"] = go.layout.Template()
-    figure.layout = _merged(base, settings)
+    # Assigned at once: `update_layout` and its kin walk every path, about 10 ms a call, which a
+    # page of six charts feels. The library's own template would be checked and sent along.
+    drawn = {"shapes": figure.layout.shapes, "annotations": figure.layout.annotations}
+    empty = {"template": go.layout.Template()}
+    figure.layout = _merged(_merged({**drawn, **empty, **common}, own), layout)
     return figure
 
 

@@ -102,10 +102,15 @@ def figure(
     low, high = _reach(placed)
     rows = placed["row"].max() + 1 if len(placed) else 1
     words = [style.short(titles.get(metric, metric), _TITLE_WIDTH) for metric in ticks]
-    style.lay_out(
+    return style.finish(
         chart,
+        ink,
+        round(rows * _ROW) + _FURNITURE + (_KEYS if keyed else 0),
         {
+            "margin": {"r": _MARGIN},
             "xaxis": {
+                "showgrid": True,
+                "gridcolor": ink.grid,
                 "title": {"text": labels.x},
                 "range": _padded(low, high),
                 "tickvals": _ticks(low, high),
@@ -115,16 +120,9 @@ def figure(
                 "ticktext": words,
                 "range": [rows - 0.3, -0.7],
                 "zeroline": False,
+                "showgrid": False,
+                "tickfont": {"color": ink.text},
             },
-        },
-    )
-    style.finish(chart, ink, round(rows * _ROW) + _FURNITURE + (_KEYS if keyed else 0))
-    return style.lay_out(
-        chart,
-        {
-            "margin": {"r": _MARGIN},
-            "yaxis": {"showgrid": False, "tickfont": {"color": ink.text}},
-            "xaxis": {"showgrid": True, "gridcolor": ink.grid},
         },
     )
 

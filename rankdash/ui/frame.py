@@ -209,6 +209,22 @@ def caption(view: View, extra: Iterable[str] = ()) -> None:
     st.caption(" · ".join(parts))
 
 
+def looked_at(view: View) -> str:
+    """The challenger that is looked at closely, chosen where there are several; the baseline where
+    there is none."""
+    if len(view.challengers) < 2:
+        return view.challengers[0] if view.challengers else view.baseline
+    chosen = address.pick_one(
+        "vs",
+        list(view.challengers),
+        st.segmented_control,
+        label=_("Looked at, against {baseline}", baseline=safe_name(view, view.baseline)),
+        format_func=lambda system: safe_name(view, system),
+        required=True,
+    )
+    return chosen or view.challengers[0]
+
+
 def safe_name(view: View, system_id: str) -> str:
     """The system's name for a place that renders Markdown."""
     return markdown_safe(view.name(system_id), 40)

@@ -62,7 +62,7 @@ async def lifespan(app: Any) -> AsyncIterator[dict[str, Any] | None]:
         # The pages meet the same error and say it; a server that will not start says nothing.
         _log.error("%s", error)
     # After every rerun Streamlit forces a collection; what is imported by now need not be walked.
-    for module in ("check_view", "comparison", "query_detail", "run_form"):
+    for module in ("check_view", "overview_causes", "overview_charts", "query_detail", "run_form"):
         importlib.import_module(f"rankdash.ui.{module}")
     gc.collect()
     gc.freeze()

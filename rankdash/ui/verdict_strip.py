@@ -104,10 +104,9 @@ def headroom(view: View, system: str) -> Headroom | None:
     )
 
 
-def cards(view: View) -> None:
-    """Four means of the first challenger (of the baseline, when it is alone), with the change."""
+def cards(view: View, system: str) -> None:
+    """Four means of a system, with the change against the baseline where it is another."""
     found = comparison.compared(view)
-    system = view.challengers[0] if view.challengers else view.baseline
     alone = system == view.baseline
     safe = markdown_safe(view.name(system), 60)
     st.markdown(
