@@ -40,6 +40,7 @@ __all__ = [
     "StatisticsSetting",
     "StatisticsSettings",
     "compare",
+    "mean_intervals",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -162,6 +163,37 @@ def compare(
     )
     means = low[:split].reshape(systems, measures), high[:split].reshape(systems, measures)
     return _assembled(aligned, means, deltas, settings)
+
+
+def mean_intervals(
+    evaluations: Mapping[str, Evaluation],
+    baseline: str,
+    settings: StatisticsSettings | None = None,
+) -> pd.DataFrame:
+    """The means alone, where no difference is asked for, as along a curve.
+
+    Columns: system, metric (the spec), mean, low, high (its interval, NaN with fewer than
+    `FEWEST_QUERIES` values), n. Raises as `compare` does.
+    """
+    settings = settings or StatisticsSettings()
+    aligned = align(evaluations, baseline)
+    systems, queries, measures = aligned.values.shape
+    columns = aligned.values.transpose(1, 0, 2).reshape(queries, -1)
+    low, high = _intervals(columns, settings)
+    known = ~np.isnan(columns)
+    n = known.sum(axis=0)
+    with np.errstate(invalid="ignore"):
+        means = np.where(known, columns, 0.0).sum(axis=0) / n
+    return pd.DataFrame(
+        {
+            "system": np.repeat(np.array(aligned.systems, dtype=object), measures),
+            "metric": np.tile([measure.spec for measure in aligned.measures], systems),
+            "mean": means,
+            "low": low,
+            "high": high,
+            "n": n,
+        }
+    )
 
 
 @dataclass(frozen=True, eq=False)

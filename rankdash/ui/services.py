@@ -17,7 +17,7 @@ from rankdash.analysis.compare import paired
 from rankdash.analysis.headroom import Headroom
 from rankdash.analysis.headroom import headroom as split_headroom
 from rankdash.analysis.segments import by_segment, derive
-from rankdash.analysis.statistics import Comparison, StatisticsSettings, compare
+from rankdash.analysis.statistics import Comparison, StatisticsSettings, compare, mean_intervals
 from rankdash.analysis.unjudged import Comparison as UnjudgedComparison
 from rankdash.analysis.unjudged import System as RankedLabels
 from rankdash.analysis.unjudged import bounds_table
@@ -184,8 +184,7 @@ def curves(
     """system, k, mean, low, high, n: a metric against its cutoff with the interval of each mean."""
     specs = tuple(f"{metric}@{k}" for k in cutoffs)
     found = {system: evaluation(dataset_id, system, specs, conventions) for system in system_ids}
-    frame = compare(found, system_ids[0], settings).frame
-    frame = frame.rename(columns={"mean_low": "low", "mean_high": "high"})
+    frame = mean_intervals(found, system_ids[0], settings)
     frame["k"] = [int(spec.rpartition("@")[2]) for spec in frame["metric"]]
     return frame[["system", "k", "mean", "low", "high", "n"]]
 

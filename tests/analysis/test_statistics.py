@@ -15,6 +15,7 @@ from rankdash.analysis.statistics import (
     Comparison,
     StatisticsSettings,
     compare,
+    mean_intervals,
 )
 from rankdash.analysis.verdict import TITLES
 from rankdash.errors import SpecError
@@ -478,3 +479,16 @@ def test_cmrc_the_english_model_does_harm():
     for spec in ("ndcg@10", "mrr@10"):
         assert found.verdict("rerank_minilm", spec).kind == "worse"
         assert found.verdict("rerank_bm25_title", spec).kind == "small"
+
+
+def test_means_alone_are_those_of_the_comparison():
+    found = {
+        "a": evaluated(random_places(1), "mrr", "mrr@3", failed=("q3",)),
+        "b": evaluated(random_places(2), "mrr", "mrr@3"),
+    }
+    alone = mean_intervals(found, "a", QUICK).set_index(["system", "metric"])
+    whole = compare(found, "a", QUICK).frame.set_index(["system", "metric"])
+    for column, other in (("mean", "mean"), ("low", "mean_low"), ("high", "mean_high"), ("n", "n")):
+        for place, value in alone[column].items():
+            assert value == pytest.approx(whole.loc[place, other])
+    assert alone.loc[("a", "mrr"), "n"] == 59
