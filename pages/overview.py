@@ -41,17 +41,22 @@ fold(
     lambda: overview_charts.systems_table(view),
 )
 if view.challengers:
-    st.subheader(_("Queries, most hurt first"), anchor=False)
-    picked = overview_charts.changes(view, looked_at)
+    queries, lost = st.columns([3, 2])
+    with queries:
+        st.subheader(_("Queries, most hurt first"), anchor=False)
+        picked = overview_charts.changes(view, looked_at)
     if picked is not None:
         address.choose("q", picked)
         st.switch_page(frame.page("queries"))
+    with lost:
+        overview_causes.headroom(view)
+    fold(
+        _("Kinds of queries"),
+        "overview.segments",
+        ":material/category:",
+        lambda: overview_causes.segments(view, looked_at),
+    )
     if overview_causes.measurable(view):
-        lost, kinds = st.columns(2)
-        with lost:
-            overview_causes.headroom(view)
-        with kinds:
-            overview_causes.segments(view, looked_at)
         fold(
             _("Documents without a label"),
             "overview.unjudged",

@@ -61,7 +61,6 @@ def headroom(view: View) -> None:
 
 def segments(view: View, system: str) -> None:
     """The mean change in each group of queries, with its interval."""
-    st.subheader(_("Kinds of queries"), anchor=False)
     given = services.dataset(view.dataset_id).segments
     # A derived segment may be called like a column of the data; the column goes first.
     offered = [*given, *(name for name in _DERIVED if name not in given)]
@@ -83,7 +82,13 @@ def segments(view: View, system: str) -> None:
         )
     )
     table = services.segments(
-        view.dataset_id, view.baseline, system, chosen, view.spec, view.conventions, view.statistics
+        view.dataset_id,
+        (view.baseline, system),
+        chosen,
+        comparison.specs(view),
+        view.spec,
+        view.conventions,
+        view.statistics,
     )
     if derived is not None:
         table = table.assign(value=[_(value) for value in table["value"]])
@@ -95,7 +100,7 @@ def segments(view: View, system: str) -> None:
         show(
             segments_chart.figure(drawn, title, ink(), labels, level=level),
             alt=segments_chart.alt(drawn, title, labels, level=level),
-            key="overview.segments",
+            key="overview.segments.chart",
         )
     if len(drawn) < len(table):
         st.caption(
@@ -105,8 +110,7 @@ def segments(view: View, system: str) -> None:
                 len(table) - len(drawn),
             )
         )
-    with st.expander(_("As a table")):
-        _table(table)
+    _table(table)
     notes = [_(derived.meaning), _(derived.note)] if derived is not None else []
     notes.append(
         _(

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import streamlit as st
-
 from rankdash.analysis.statistics_settings import STATISTICS_SETTINGS, StatisticsSettings
 from rankdash.errors import SpecError
 from rankdash.metrics import CONVENTION_SETTINGS, Conventions
 from rankdash.ui import described
+from rankdash.ui.folding import fold
 from rankdash.ui.i18n import gettext as _
 
 _STATISTICS_OFFERED = {
@@ -21,7 +20,7 @@ _STATISTICS_OFFERED = {
 }
 
 _MANY_QUERIES = 2_000
-_ENOUGH_RESAMPLES = 2_000
+_ENOUGH_RESAMPLES = 1_000
 
 described.register(CONVENTION_SETTINGS)
 described.register(STATISTICS_SETTINGS)
@@ -29,10 +28,19 @@ described.register(STATISTICS_SETTINGS)
 
 def draw(labels: Sequence[float]) -> None:
     """labels: the labels above 0 that the data set uses."""
-    with st.expander(_("Rules"), icon=":material/rule:"):
-        described.draw(CONVENTION_SETTINGS, {"threshold": labels, "err_top_label": labels})
-    with st.expander(_("Statistics"), icon=":material/query_stats:"):
-        described.draw(STATISTICS_SETTINGS, _STATISTICS_OFFERED)
+    grades = {"threshold": labels, "err_top_label": labels}
+    fold(
+        _("Rules"),
+        "sidebar.rules",
+        ":material/rule:",
+        lambda: described.draw(CONVENTION_SETTINGS, grades),
+    )
+    fold(
+        _("Statistics"),
+        "sidebar.statistics",
+        ":material/query_stats:",
+        lambda: described.draw(STATISTICS_SETTINGS, _STATISTICS_OFFERED),
+    )
 
 
 def conventions() -> Conventions:
@@ -47,7 +55,7 @@ def statistics(queries: int) -> StatisticsSettings:
     """The statistics settings of the address; the defaults where they cannot be.
 
     queries: how many the data set has. With many of them fewer resamples say the same: the ends of
-    an interval then move by about a hundredth of its width, and a slider answers at once.
+    an interval then move by about a fiftieth of its width, and a slider answers at once.
     """
     given = described.chosen(STATISTICS_SETTINGS)
     if queries > _MANY_QUERIES:

@@ -156,16 +156,20 @@ def comparison(
 @st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False)
 def headroom(
     dataset_id: str,
-    baseline: str,
-    challenger: str,
+    pair: tuple[str, str],
+    specs: tuple[str, ...],
     spec: str,
     conventions: Conventions,
     depth: int | None,
 ) -> Headroom:
-    """How the perfect value splits into lost by the retriever, still to win, and won."""
+    """How the perfect value splits into lost by the retriever, still to win, and won.
+
+    pair: baseline and challenger. specs: what the page evaluates anyway, `spec` among them.
+    """
+    before, after = (evaluation(dataset_id, each, specs, conventions) for each in pair)
     return split_headroom(
-        evaluation(dataset_id, baseline, (spec,), conventions),
-        evaluation(dataset_id, challenger, (spec,), conventions),
+        before,
+        after,
         judged(dataset_id, FIRST_STAGE, conventions),
         spec,
         depth=depth,
@@ -192,17 +196,19 @@ def curves(
 @st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False)
 def segments(
     dataset_id: str,
-    baseline: str,
-    challenger: str,
+    pair: tuple[str, str],
     segment: str,
+    specs: tuple[str, ...],
     spec: str,
     conventions: Conventions,
     settings: StatisticsSettings,
 ) -> pd.DataFrame:
-    """segment, value, n, delta, low, high, p_corrected, small: the change in each group."""
+    """segment, value, n, delta, low, high, p_corrected, small: the change in each group.
+
+    pair and specs: as for `headroom`.
+    """
     data = dataset(dataset_id)
-    before = evaluation(dataset_id, baseline, (spec,), conventions)
-    after = evaluation(dataset_id, challenger, (spec,), conventions)
+    before, after = (evaluation(dataset_id, each, specs, conventions) for each in pair)
     columns = data.queries if segment in data.segments else derive(data, before, spec)
     values = pd.Series(columns[segment].to_numpy(dtype=object), index=columns["query_id"])
     table = by_segment(

@@ -96,8 +96,8 @@ def headroom(view: View, system: str) -> Headroom | None:
     run = view.systems[system].run
     return services.headroom(
         view.dataset_id,
-        view.baseline,
-        system,
+        (view.baseline, system),
+        comparison.specs(view),
         view.spec,
         view.conventions,
         run.depth if run else None,

@@ -78,6 +78,8 @@ def main() -> None:
         gc.freeze()
         app = AppTest.from_file(str(ROOT / "rankdash" / "ui" / "main.py"), default_timeout=120)
 
+        app.session_state["sidebar.rules"] = True
+
         def cost(act: Callable[[], object]) -> float:
             started = time.process_time()
             act()

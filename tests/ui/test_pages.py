@@ -52,7 +52,8 @@ def test_a_page_draws_with_data_and_a_run(app, stored, name, language):
 
 def test_overview_compares_by_query_and_counts_the_failed_one_apart(app, stored):
     said = texts(open_page(app, "overview"))
-    # Relevant documents stand at ranks 1 to 4, four times each; the run puts them first, failing on q7.
+    # Relevant documents stand at ranks 1 to 4, four times each; the run puts them first and fails
+    # on one.
     assert "11 helped" in said
     assert "4 same" in said
     assert "of 15 queries" in said
@@ -113,7 +114,7 @@ def test_with_fewer_than_five_pairs_there_is_a_plain_sentence_and_no_number(app,
     assert "nan" not in said.lower()
 
 
-@pytest.mark.parametrize("part", ["table", "unjudged", "targets", "definitions"])
+@pytest.mark.parametrize("part", ["table", "segments", "unjudged", "targets", "definitions"])
 def test_every_folded_part_draws_when_opened(app, stored, part):
     app.session_state[f"overview.{part}"] = True
     open_page(app, "overview")
