@@ -161,26 +161,30 @@ def _reach(pairs: pd.DataFrame) -> list[float]:
 def _bars(pairs: pd.DataFrame, tie_band: float) -> pd.DataFrame:
     """One row for each mark, worst first: x, n queries, sign, delta (their mean), low, high, and
     query_id, before and after of the one that changed most."""
-    ordered = pairs.sort_values(["delta", "query_id"], ignore_index=True)
-    ordered["sign"] = direction(ordered["delta"].to_numpy(), tie_band)
-    places = np.arange(len(ordered))
-    size = 1 if len(ordered) <= MOST_BARS else -(-len(ordered) // _AGGREGATED_BARS)
+    order = np.argsort(pairs["delta"].to_numpy(), kind="stable")
+    delta = pairs["delta"].to_numpy()[order]
+    sign = direction(delta, tie_band)
+    size = 1 if len(delta) <= MOST_BARS else -(-len(delta) // _AGGREGATED_BARS)
     # Blocks start anew with each direction: no bar stands for both hurt and helped.
-    place_in_sign = ordered.groupby("sign").cumcount().to_numpy()
-    block = pd.Series(list(zip(ordered["sign"], place_in_sign // size, strict=True)), dtype=object)
-    codes = pd.factorize(block)[0]
-    ordered["reach"] = ordered["delta"].abs()
-    grouped = ordered.assign(place=places + 1.0).groupby(codes)
-    farthest = ordered.loc[grouped["reach"].idxmax().to_numpy(dtype=np.int64)]
+    turns = np.flatnonzero(np.diff(sign, prepend=np.int8(2)))
+    ends = np.append(turns, len(delta))[1:]
+    starts = np.concatenate(
+        [np.arange(a, b, size) for a, b in zip(turns, ends, strict=True)] or [np.zeros(0, int)]
+    ).astype(np.int64)
+    stops = np.append(starts[1:], len(delta))
+    n = stops - starts
+    # Sorted, so the ends of a block are its extremes; the one farther from 0 changed most.
+    low, high = delta[starts], delta[stops - 1]
+    farthest = pairs.iloc[order[np.where(np.abs(low) > np.abs(high), starts, stops - 1)]]
     return pd.DataFrame(
         {
-            "x": grouped["place"].mean().to_numpy(),
-            "n": grouped.size().to_numpy(),
-            "sign": farthest["sign"].to_numpy(),
-            "delta": grouped["delta"].mean().to_numpy(),
-            "low": grouped["delta"].min().to_numpy(),
-            "high": grouped["delta"].max().to_numpy(),
-            "query_id": farthest["query_id"].to_numpy(),
+            "x": (starts + stops + 1) / 2,
+            "n": n,
+            "sign": sign[starts],
+            "delta": np.add.reduceat(delta, starts) / n if len(starts) else delta,
+            "low": low,
+            "high": high,
+            "query_id": farthest["query_id"].to_numpy(dtype=object),
             "before": farthest["before"].to_numpy(),
             "after": farthest["after"].to_numpy(),
         }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from rankdash.analysis.compare import left_out, paired
+from rankdash.analysis.compare import left_out
 from rankdash.analysis.query_table import query_table
 from rankdash.analysis.statistics import Comparison
 from rankdash.metrics import Evaluation
@@ -45,8 +45,10 @@ def titles(view: View) -> dict[str, str]:
 
 
 def pairs_of(view: View, system: str) -> pd.DataFrame:
-    found = evaluations(view)
-    return paired(found[view.baseline], found[system], view.spec)
+    """Both values and the change of every query."""
+    return services.pairs(
+        view.dataset_id, (view.baseline, system), specs(view), view.spec, view.conventions
+    )
 
 
 def query_rows(view: View, system: str) -> pd.DataFrame:

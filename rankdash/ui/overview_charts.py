@@ -13,9 +13,11 @@ from rankdash.charts import systems as systems_chart
 from rankdash.metrics import parse_measure
 from rankdash.ui import comparison, services
 from rankdash.ui.appearance import ink, show
-from rankdash.ui.frame import CUTOFFS, View
+from rankdash.ui.frame import View
 from rankdash.ui.i18n import gettext as _
 from rankdash.ui.i18n import percent
+
+_CURVE = (1, 3, 5, 10, 20, 50, 100)
 
 
 def systems(view: View) -> None:
@@ -115,8 +117,9 @@ def cutoffs(view: View) -> None:
     if not measure.metric.has_cutoff:
         st.caption(_("{metric} looks at the whole list.", metric=measure.metric.title))
         return
+    cutoffs = tuple(sorted({*_CURVE, view.cutoff or _CURVE[-1]}))
     curves = services.curves(
-        view.dataset_id, view.chosen, view.metric, CUTOFFS, view.conventions, view.statistics
+        view.dataset_id, view.chosen, view.metric, cutoffs, view.conventions, view.statistics
     )
     labels = cutoffs_chart.Labels.translated(_)
     names, title = comparison.names(view), measure.metric.title

@@ -154,6 +154,19 @@ def comparison(
 
 
 @st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False)
+def pairs(
+    dataset_id: str,
+    pair: tuple[str, str],
+    specs: tuple[str, ...],
+    spec: str,
+    conventions: Conventions,
+) -> pd.DataFrame:
+    """Both values and the change of every query; pair and specs as for `headroom`."""
+    before, after = (evaluation(dataset_id, each, specs, conventions) for each in pair)
+    return paired(before, after, spec)
+
+
+@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False)
 def headroom(
     dataset_id: str,
     pair: tuple[str, str],
