@@ -171,7 +171,7 @@ def _bars(pairs: pd.DataFrame, tie_band: float) -> pd.DataFrame:
     starts = np.concatenate(
         [np.arange(a, b, size) for a, b in zip(turns, ends, strict=True)] or [np.zeros(0, int)]
     ).astype(np.int64)
-    stops = np.append(starts[1:], len(delta))
+    stops = np.append(starts, len(delta))[1:]
     n = stops - starts
     # Sorted, so the ends of a block are its extremes; the one farther from 0 changed most.
     low, high = delta[starts], delta[stops - 1]
