@@ -81,29 +81,14 @@ def pick_one(
 ) -> str | None:
     """Draw a single-choice widget for a field; an unknown choice falls back to `default`.
 
-    draw: `st.selectbox` or any widget that takes `options`, `key` and `on_change`.
+    draw: `st.selectbox` or any widget that takes `options`, `key`, `on_change` and `format_func`.
     """
     if not options:
         return None
     chosen = one(name)
     if chosen not in options:
         chosen = default if default in options else options[0]
-        choose(name, chosen)
-    key = f"address.{name}"
-    st.session_state[key] = chosen
-
-    def changed() -> None:
-        choose(name, st.session_state[key])
-        publish()
-
-    labels = naming.distinct({option: format_func(option) for option in options})
-    draw(
-        options=options,
-        key=key,
-        on_change=changed,
-        format_func=labels.__getitem__,
-        **settings,
-    )
+    _bind(name, chosen, options, draw, format_func, settings)
     return one(name)
 
 
@@ -122,6 +107,19 @@ def pick_several(
     chosen = [value for value in several(name) if value in options]
     if not chosen and (several(name) or name not in _choices()):
         chosen = [value for value in default if value in options]
+    _bind(name, chosen, options, draw, format_func, settings)
+    return several(name)
+
+
+def _bind(
+    name: str,
+    chosen: str | list[str] | None,
+    options: Sequence[str],
+    draw: Callable[..., Any],
+    format_func: Callable[[str], str],
+    settings: dict[str, Any],
+) -> None:
+    """Draw a widget that shows the choice and, when it is used, becomes the choice."""
     choose(name, chosen)
     key = f"address.{name}"
     st.session_state[key] = chosen
@@ -131,14 +129,7 @@ def pick_several(
         publish()
 
     labels = naming.distinct({option: format_func(option) for option in options})
-    draw(
-        options=options,
-        key=key,
-        on_change=changed,
-        format_func=labels.__getitem__,
-        **settings,
-    )
-    return several(name)
+    draw(options=options, key=key, on_change=changed, format_func=labels.__getitem__, **settings)
 
 
 def _choices() -> dict[str, list[str]]:

@@ -1,0 +1,61 @@
+"""Numbers and times as a reader writes them; what does not exist is a dash."""
+
+import math
+
+import pytest
+import streamlit as st
+
+from rankdash.errors import FormatError, StoreError
+from rankdash.ui import i18n
+
+
+@pytest.fixture(params=["en", "zh"])
+def language(request):
+    st.session_state[i18n.STATE] = request.param
+    yield request.param
+    st.session_state[i18n.STATE] = "en"
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "said"),
+    [(1234.5, 0, "1,234"), (0.45678, 3, "0.457"), (-0.1, 2, "-0.10"), (1e6, 0, "1,000,000")],
+)
+def test_numbers(value, digits, said):
+    assert i18n.number(value, digits) == said
+
+
+@pytest.mark.parametrize("value", [None, math.nan, math.inf])
+def test_a_number_that_does_not_exist_is_a_dash(value):
+    assert i18n.number(value) == i18n.percent(value) == i18n.duration(value) == "–"
+
+
+def test_a_change_has_its_sign_unless_it_rounds_to_nothing():
+    assert i18n.signed(0.1234) == "+0.123"
+    assert i18n.signed(-0.1234) == "-0.123"
+    assert i18n.signed(-0.0001) == i18n.signed(0.0001) == "0.000"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0.41, "0.4 s"), (12, "12 s"), (150, "2 min"), (3600 * 2 + 300, "2 h 5 min")],
+)
+def test_durations_are_read_at_a_glance(seconds, said):
+    assert i18n.duration(seconds) == said
+
+
+def test_an_error_names_file_line_and_remedy(language):
+    error = FormatError("{n} rows are bad.", remedy="Mend {n}.", file="a.csv", line=7, n=3)
+    said = i18n.error_text(error)
+    assert "a.csv" in said
+    assert "7" in said
+    assert "Mend 3." in said
+
+
+def test_braces_in_what_the_user_gave_are_no_fields():
+    assert "{x}" in i18n.error_text(StoreError("No {name!r} here.", name="{x}"))
+
+
+def test_an_unknown_sentence_stays_english(language):
+    assert i18n.gettext("A sentence that no catalogue has: {n}.", n=1) == (
+        "A sentence that no catalogue has: 1."
+    )
