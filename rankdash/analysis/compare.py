@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
@@ -11,13 +11,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.analysis.alignment import REASONS, align
-from rankdash.errors import SpecError
 from rankdash.metrics import (
-    Conventions,
     Evaluation,
-    Judged,
     Measure,
-    evaluate,
     parse_measure,
 )
 from rankdash.ranking import Ranking
@@ -89,87 +85,6 @@ def counts(frame: pd.DataFrame, tie_band: float = TIE_BAND) -> Tally:
     sign = direction(delta, tie_band)
     return Tally(
         helped=int((sign > 0).sum()), same=int((sign == 0).sum()), hurt=int((sign < 0).sum())
-    )
-
-
-def systems_table(evaluations: Mapping[str, Evaluation], baseline: str) -> pd.DataFrame:
-    """One row for each metric and system, the baseline first, then in the order given.
-
-    Columns: system; metric (the spec); mean and n, over all queries that the system has a value
-    for; paired, how many queries both it and the baseline have; before and after, the means of
-    baseline and system over those; delta = after - before; relative_delta = delta / before, NaN
-    where that is 0. The baseline's own delta is 0.
-
-    evaluations: system → its evaluation; all with the baseline's metrics and conventions.
-
-    Raises SpecError where the baseline is not among them, or they do not match.
-    """
-    aligned = align(evaluations, baseline)
-    rows: list[dict[str, object]] = []
-    for column, measure in enumerate(aligned.measures):
-        reference = aligned.values[0, :, column]
-        for name, values in zip(aligned.systems, aligned.values[:, :, column], strict=True):
-            both = ~np.isnan(values - reference)
-            before, after = _mean(reference[both]), _mean(values[both])
-            delta = after - before
-            rows.append(
-                {
-                    "system": name,
-                    "metric": measure.spec,
-                    "mean": _mean(values[~np.isnan(values)]),
-                    "n": int((~np.isnan(values)).sum()),
-                    "paired": int(both.sum()),
-                    "before": before,
-                    "after": after,
-                    "delta": delta,
-                    "relative_delta": delta / before if before else np.nan,
-                }
-            )
-    return pd.DataFrame(rows)
-
-
-def _mean(values: FloatArray) -> float:
-    return float(values.mean()) if len(values) else float("nan")
-
-
-def by_cutoff(
-    judged: Mapping[str, Judged],
-    metric: str | Measure,
-    cutoffs: Sequence[int],
-    conventions: Conventions,
-    left_out: Mapping[str, Mapping[str, str]] = _NONE_LEFT_OUT,
-) -> pd.DataFrame:
-    """A metric against its cutoff: one row for each system and cutoff.
-
-    Columns: system, k, mean, n. The mean is over the n queries that every system has a value for
-    at that cutoff, so that the curves can be compared.
-
-    judged: at least one system → its joined labels. metric: a spec, of which the cutoff is
-        ignored. left_out: system → query id → "failed" or "skipped".
-
-    Raises SpecError for a metric without a cutoff.
-    """
-    measure = parse_measure(metric) if isinstance(metric, str) else metric
-    if not measure.metric.has_cutoff:
-        raise SpecError("{metric} has no cutoff.", metric=measure.metric.title)
-    ascending = sorted(set(cutoffs))
-    measures = [replace(measure, k=k) for k in ascending]
-    evaluations = {
-        name: evaluate(each, measures, conventions, left_out.get(name, {}))
-        for name, each in judged.items()
-    }
-    common = align(evaluations, next(iter(evaluations))).values
-    known = np.logical_not(np.isnan(common).any(axis=0))
-    n = known.sum(axis=0)
-    with np.errstate(invalid="ignore"):
-        means = np.where(known, common, 0.0).sum(axis=1) / n
-    return pd.DataFrame(
-        {
-            "system": np.repeat(np.array(list(evaluations), dtype=object), len(ascending)),
-            "k": np.tile(ascending, len(evaluations)),
-            "mean": means.reshape(-1),
-            "n": np.tile(n, len(evaluations)),
-        }
     )
 
 

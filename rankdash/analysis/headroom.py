@@ -120,54 +120,6 @@ def headroom(
     )
 
 
-def headroom_table(
-    evaluations: Mapping[str, Evaluation],
-    baseline: str,
-    candidates: Judged,
-    depths: Mapping[str, int | None] = _WHOLE_LISTS,
-) -> pd.DataFrame:
-    """One row for each quality metric and challenger, metrics in the order evaluated.
-
-    Columns: metric, system, n, baseline, challenger, ceiling, perfect, retriever, to_win, won,
-    share_won and recall_ceiling (NaN where there is none), beyond.
-
-    evaluations: system → its evaluation, all with the same measures and conventions. depths:
-        system → how many candidates it was given, where not all.
-    """
-    rows = []
-    for measure in evaluations[baseline].measures:
-        if not measure.metric.measures_quality:
-            continue
-        for system, evaluation in evaluations.items():
-            if system == baseline:
-                continue
-            split = headroom(
-                evaluations[baseline], evaluation, candidates, measure, depth=depths.get(system)
-            )
-            rows.append({"metric": measure.spec, "system": system, **_summary(split)})
-    return pd.DataFrame(rows, columns=["metric", "system", *_COLUMNS])
-
-
-_COLUMNS = (
-    "n",
-    "baseline",
-    "challenger",
-    "ceiling",
-    "perfect",
-    "retriever",
-    "to_win",
-    "won",
-    "share_won",
-    "recall_ceiling",
-    "beyond",
-)
-
-
-def _summary(split: Headroom) -> dict[str, object]:
-    values = {name: getattr(split, name) for name in _COLUMNS}
-    return {name: np.nan if value is None else value for name, value in values.items()}
-
-
 def _limits(
     candidates: Judged, measure: Measure, conventions: Conventions, depth: int | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

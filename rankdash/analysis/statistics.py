@@ -173,12 +173,14 @@ def mean_intervals(
     """The means alone, where no difference is asked for, as along a curve.
 
     Columns: system, metric (the spec), mean, low, high (its interval, NaN with fewer than
-    `FEWEST_QUERIES` values), n. Raises as `compare` does.
+    `FEWEST_QUERIES` values), n: over the queries that every system has a value for, so that the
+    curves can be compared. Raises as `compare` does.
     """
     settings = settings or StatisticsSettings()
     aligned = align(evaluations, baseline)
     systems, queries, measures = aligned.values.shape
-    columns = aligned.values.transpose(1, 0, 2).reshape(queries, -1)
+    common = np.where(np.isnan(aligned.values).any(axis=0), np.nan, aligned.values)
+    columns = common.transpose(1, 0, 2).reshape(queries, -1)
     low, high = _intervals(columns, settings)
     known = ~np.isnan(columns)
     n = known.sum(axis=0)

@@ -44,7 +44,7 @@ def figure(
     """One line a system, told apart by colour, dash and symbol; k on a log axis. Behind all lines
     a translucent band for each system that has intervals, its edges in the line's dash.
 
-    curve: as from `compare.by_cutoff`, and where there are intervals low and high. metric: its
+    curve: system, k and mean, and where there are intervals low and high. metric: its
     title, without a cutoff. k: the chosen cutoff, which is marked. level: of the intervals.
     names: system → the name shown.
     """

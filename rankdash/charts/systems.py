@@ -58,7 +58,7 @@ def figure(
     change is written beside it; around the mark runs the interval of the change, and a proven
     change is bold and has a star.
 
-    table: as the frame of `statistics.compare`, or as from `compare.systems_table`, which has no
+    table: as the frame of `statistics.compare`, or one without the columns of its
     intervals. level: of the intervals, and 1 - level of the significance. names: system → the
     name shown; titles: metric spec → its title.
     """

@@ -74,8 +74,8 @@ def _facts(view: View, system: str, row: pd.Series) -> list[str]:
         )
     )
     split = headroom(view, system)
-    if split is not None and split.won >= 0 and split.ceiling > split.baseline:
-        share = split.won / (split.ceiling - split.baseline)
+    share = split.share_won if split is not None else None
+    if share is not None and share >= 0:
         facts.append(_("{share} of the headroom won", share=percent(share)))
     run = view.systems[system].run
     if run is not None and math.isfinite(run.p95_ms):

@@ -149,12 +149,6 @@ class Targets:
         """These targets with one profile added or replaced."""
         return replace(self, profiles={**self.profiles, key: profile})
 
-    def without_profile(self, key: str) -> Targets:
-        """These targets with one profile left out."""
-        return replace(
-            self, profiles={name: kept for name, kept in self.profiles.items() if name != key}
-        )
-
     def band(self, spec: str) -> Band | None:
         """The band of a metric, None where there is none."""
         name = parse_measure(spec).metric.name

@@ -105,67 +105,6 @@ def test_a_change_of_exactly_the_tie_band_is_the_same(delta: float, expected: st
     assert tally.queries == 1
 
 
-def test_the_table_takes_deltas_over_the_common_queries():
-    table = compare.systems_table(
-        {
-            "reranked": evaluated(AFTER, "mrr@10", "map", left_out={"q5": "failed"}),
-            "first": evaluated(BEFORE, "mrr@10", "map"),
-        },
-        "first",
-    )
-    row = table[(table["system"] == "reranked") & (table["metric"] == "mrr@10")].iloc[0]
-    assert row["n"] == row["paired"] == 3
-    assert row["before"] == pytest.approx((1 / 2 + 1 / 2 + 1 / 2) / 3)
-    assert row["delta"] == pytest.approx((1 + 1 / 3 + 1) / 3 - 1 / 2)
-    assert row["relative_delta"] == pytest.approx(row["delta"] / row["before"])
-    base = table[(table["system"] == "first") & (table["metric"] == "mrr@10")].iloc[0]
-    assert base["mean"] == pytest.approx((1 / 2 * 3 + 1) / 4)
-    assert base[["delta", "n"]].tolist() == [0.0, 4]
-    assert table["system"].tolist() == ["first", "reranked"] * 2
-
-
-def test_a_gain_over_nothing_has_no_percentage():
-    table = compare.systems_table(
-        {"none": evaluated(ranking(q1="x")), "some": evaluated(ranking(q1="a"))}, "none"
-    )
-    some = table[table["system"] == "some"].iloc[0]
-    assert some["delta"] == 0.25
-    assert np.isnan(some["relative_delta"])
-
-
-def test_an_unknown_baseline_is_named():
-    with pytest.raises(SpecError, match="'nobody' is not among"):
-        compare.systems_table({"first": evaluated(BEFORE)}, "nobody")
-
-
-def test_a_curve_is_the_metric_at_each_cutoff_over_the_queries_all_systems_have():
-    rules = Conventions()
-    judged = {"first": judge(BEFORE, QRELS, rules), "reranked": judge(AFTER, QRELS, rules)}
-    curve = compare.by_cutoff(
-        judged, "hit@10", [10, 1, 2], rules, {"reranked": {"q1": "failed"}}
-    ).set_index(["system", "k"])
-    assert curve["n"].unique().tolist() == [3]
-    assert curve.loc[("first", 1), "mean"] == pytest.approx(1 / 3)
-    assert curve.loc[("first", 2), "mean"] == pytest.approx(1.0)
-    assert curve.loc[("reranked", 1), "mean"] == pytest.approx(1 / 3)
-    assert curve.loc["reranked"].index.tolist() == [1, 2, 10]
-
-
-def test_a_curve_without_one_common_query_has_no_values():
-    rules = Conventions()
-    judged = {"first": judge(BEFORE, QRELS, rules)}
-    everything = dict.fromkeys(QRELS["query_id"], "failed")
-    curve = compare.by_cutoff(judged, "ndcg", [1, 10], rules, {"first": everything})
-    assert curve["mean"].isna().all()
-    assert curve["n"].tolist() == [0, 0]
-
-
-def test_a_metric_without_a_cutoff_has_no_curve():
-    rules = Conventions()
-    with pytest.raises(SpecError, match="no cutoff"):
-        compare.by_cutoff({"first": judge(BEFORE, QRELS, rules)}, "r_precision", [1], rules)
-
-
 def test_the_ladder_tells_where_each_document_came_from():
     frame = compare.ladder(BEFORE, ranking(q1="bzax"), QRELS, "q1", 2).set_index("doc_id")
     assert frame.index.tolist() == ["b", "z", "a", "x"]

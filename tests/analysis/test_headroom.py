@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankdash.analysis.headroom import SHARES, headroom, headroom_table
+from rankdash.analysis.headroom import SHARES, headroom
 from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, evaluate, judge, registry
 from rankdash.ranking import Ranking
@@ -106,26 +106,6 @@ def test_a_measure_of_the_labels_has_no_headroom():
     labels = qrels(q={"a": 1})
     with pytest.raises(SpecError, match="no headroom"):
         split(ranking(q="a"), ranking(q="a"), ranking(q="a"), labels, "judged@10")
-
-
-def test_the_table_has_a_row_for_each_quality_metric_and_challenger():
-    labels = qrels(q={"a": 1})
-    specs = ["mrr", "judged@2", "hit@1"]
-    judged = {
-        "first": judge(ranking(q="ba"), labels),
-        "good": judge(ranking(q="ab"), labels),
-        "lazy": judge(ranking(q="ba"), labels),
-    }
-    evaluations = {name: evaluate(each, specs) for name, each in judged.items()}
-    table = headroom_table(evaluations, "first", judged["first"], {"lazy": 1})
-    assert table[["metric", "system"]].to_numpy().tolist() == [
-        ["mrr", "good"],
-        ["mrr", "lazy"],
-        ["hit@1", "good"],
-        ["hit@1", "lazy"],
-    ]
-    assert table["share_won"].tolist()[0] == 1
-    assert table["ceiling"].tolist() == [1, 0.5, 1, 0]
 
 
 labels_of_a_query = st.dictionaries(
