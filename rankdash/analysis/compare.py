@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +25,6 @@ PAIRED = "paired"
 _REASON_NAMES = np.array((*REASONS, PAIRED), dtype=object)
 
 _ROUNDING = 1e-12
-_NONE_LEFT_OUT: Mapping[str, Mapping[str, str]] = MappingProxyType({})
 
 
 def paired(baseline: Evaluation, challenger: Evaluation, spec: str | Measure) -> pd.DataFrame:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -28,7 +27,6 @@ SHARES = ("baseline", "won", "to_win", "retriever")
 
 # A challenger's sums may differ from the ceiling's in their last digits.
 _ROUNDING = 1e-9
-_WHOLE_LISTS: Mapping[str, int | None] = MappingProxyType({})
 
 
 @dataclass(frozen=True, eq=False)
