@@ -120,7 +120,8 @@ def _bind(
     settings: dict[str, Any],
 ) -> None:
     """Draw a widget that shows the choice and, when it is used, becomes the choice."""
-    choose(name, chosen)
+    # Where there is nothing to choose from, nothing was chosen: not even none.
+    choose(name, chosen if options else None)
     key = f"address.{name}"
     st.session_state[key] = chosen
 

@@ -1,7 +1,6 @@
 """A real server on a fresh workspace, a real Chromium, and a watch on every request."""
 
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -12,19 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect
 
 ROOT = Path(__file__).parents[2]
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 START_SECONDS = 60
 # Two slow cores, and a worker beside the server.
 PATIENCE_MS = 30_000
@@ -118,19 +107,6 @@ def app(tmp_path: Path) -> Iterator[App]:
     started = start_app(tmp_path)
     yield started
     stop_app(started)
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        if os.environ.get("CI"):
-            pytest.fail("CI must have Debian's chromium")
-        pytest.skip("no chromium here: apt-get install chromium fonts-noto-cjk")
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
-        yield running
-        running.close()
 
 
 def new_visit(browser: Browser, app: App, **settings: object) -> Visit:

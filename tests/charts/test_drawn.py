@@ -1,17 +1,12 @@
 """In a real browser: no text cut off, none on top of another, and no link made of data."""
 
-import os
-import shutil
-from collections.abc import Iterator
-
 import plotly.graph_objects as go
 import plotly.offline
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 pytestmark = pytest.mark.browser
 
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
 # Widths of a phone, of half a page and of a whole one.
 WIDTHS = (400, 600, 1220)
 
@@ -37,19 +32,6 @@ BOXES = """
   };
 }
 """
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        if os.environ.get("CI"):
-            pytest.fail("CI must have Debian's chromium")
-        pytest.skip("no chromium here: apt-get install chromium fonts-noto-cjk")
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
-        yield running
-        running.close()
 
 
 @pytest.fixture(scope="module")

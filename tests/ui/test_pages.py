@@ -148,3 +148,13 @@ def test_nothing_renders_raw_html_or_remote_icons():
         for node in ast.walk(tree):
             if isinstance(node, ast.keyword):
                 assert node.arg != "unsafe_allow_html", path
+
+
+def test_a_run_that_appears_after_a_visit_is_compared(app, stored, workspace):
+    run = workspace.run(workspace.runs(stored)[0].id)
+    workspace.delete_run(run.id)
+    open_page(app, "overview")
+    assert "Only the baseline is here so far" in texts(app)
+    workspace.save_run(run)
+    app.run()
+    assert "11 helped" in texts(app)
