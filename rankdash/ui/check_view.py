@@ -53,7 +53,7 @@ def _counts(report: CheckReport) -> None:
         ),
         (_("Documents"), number(report.documents, 0), _characters(report.document_chars)),
         (
-            _("Candidates per query (median)"),
+            _("Median candidates"),
             number(candidates.median, 0) if candidates else "–",
             _range_of(candidates),
         ),
