@@ -12,6 +12,7 @@ process above where it stood.
 
 import gc
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from itertools import pairwise
@@ -22,7 +23,16 @@ import numpy as np
 import pandas as pd
 import pytrec_eval
 
-from rankdash.metrics import Conventions, Evaluation, evaluate, judge, judge_frame, parse_measures
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from rankdash.metrics import (
+    Conventions,
+    Evaluation,
+    evaluate,
+    judge,
+    judge_frame,
+    parse_measures,
+)
 from rankdash.ranking import Ranking
 
 SHAPES = ((10_000, 100), (1_000, 1_000))
