@@ -61,7 +61,7 @@ def draw(dataset_id: str) -> None:
             icon=":material/block:",
         )
         return
-    _say_estimate(dataset_id, chosen, plan)
+    _say_estimate([offered[name] for name in chosen], plan)
     label = ngettext("Start {n} run", "Start {n} runs", len(chosen))
     if st.button(label, type="primary", icon=":material/play_arrow:"):
         _start(dataset_id, [offered[name] for name in chosen], settings, plan)
@@ -102,12 +102,12 @@ def _plan(dataset_id: str) -> Plan:
     )
 
 
-def _say_estimate(dataset_id: str, chosen: list[str], plan: Plan) -> None:
+def _say_estimate(chosen: list[RerankerKind], plan: Plan) -> None:
     parts = [
         ngettext("{n} query", "{n} queries", plan.queries),
         _("about {n} pairs for each reranker", n=number(plan.pairs, 0)),
     ]
-    seconds = [_measured_seconds(name, plan) for name in chosen]
+    seconds = [_measured_seconds(kind.name, plan) for kind in chosen]
     known = sum(value for value in seconds if value is not None)
     if all(value is not None for value in seconds):
         parts.append(_("about {time} on this machine", time=duration(known)))
@@ -120,7 +120,8 @@ def _say_estimate(dataset_id: str, chosen: list[str], plan: Plan) -> None:
         )
     else:
         parts.append(_("time not known yet: nothing of this kind has run here"))
-    parts.append(_("$0: all of it runs on this machine"))
+    if not any(kind.capabilities.needs_network for kind in chosen):
+        parts.append(_("$0: all of it runs on this machine"))
     st.caption(" · ".join(parts))
 
 
