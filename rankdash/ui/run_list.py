@@ -42,8 +42,8 @@ def draw(dataset_id: str) -> None:
     st.caption(
         _(
             "p50 and p95: milliseconds for one query after warm-up. Start: loading and warming the "
-            "model. Work done beforehand, such as embedding documents, is not in them, but it is in "
-            "pairs/s: query and document pairs a second over the whole run."
+            "model. Work done beforehand, such as embedding documents, is not in them, but it is "
+            "in pairs/s: query and document pairs a second over the whole run."
         )
     )
     chosen = [rows[position] for position in event["selection"]["rows"] if position < len(rows)]
