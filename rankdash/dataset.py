@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
-from typing import Literal
+from functools import cached_property
+from typing import Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -58,7 +60,11 @@ class Dataset:
         self.name = name
         self.candidates = candidates
         self.first_stage: FirstStage = first_stage
-        self.id = self._content_hash()
+
+    @cached_property
+    def id(self) -> str:
+        """A hash of the content; of large data sets it takes seconds, once."""
+        return self._content_hash()
 
     @property
     def queries(self) -> pd.DataFrame:
@@ -76,6 +82,49 @@ class Dataset:
     def segments(self) -> list[str]:
         """The query columns beyond id and text."""
         return list(self._queries.columns[2:])
+
+    def relabelled(self, changes: pd.DataFrame) -> Self:
+        """This data set with other labels for some pairs; all else is shared, not copied.
+
+        changes: query_id, doc_id, label, one row per pair: NaN takes the label away; a pair that
+            had none is added after the others.
+
+        Raises DataError where a pair is listed twice, is not of a query and a document of this data
+        set, or its label is infinite.
+        """
+        new = _table(changes, ["query_id", "doc_id", "label"], "changes")
+        _unique(new, ["query_id", "doc_id"], "changes")
+        for column, table, name in (
+            ("query_id", self._queries, "queries"),
+            ("doc_id", self._documents, "documents"),
+        ):
+            known = table[column]
+            _closed(new[column], set(known[known.isin(new[column])]), "changes", name)
+        if np.isinf(new["label"].to_numpy(dtype=np.float64)).any():
+            raise DataError("A label is not a finite number.")
+        wanted = {
+            (query, doc): label
+            for query, doc, label in zip(new["query_id"], new["doc_id"], new["label"], strict=True)
+        }
+        old = self._qrels
+        labels = old["label"].to_numpy(dtype=np.float64).copy()
+        near = old["query_id"].isin(new["query_id"]) & old["doc_id"].isin(new["doc_id"])
+        for row in np.flatnonzero(near):
+            pair = (old["query_id"].iat[row], old["doc_id"].iat[row])
+            labels[row] = wanted.pop(pair, labels[row])
+        added = pd.DataFrame(
+            [(*pair, label) for pair, label in wanted.items() if not np.isnan(label)],
+            columns=["query_id", "doc_id", "label"],
+        )
+        made = copy.copy(self)
+        made.__dict__.pop("id", None)
+        kept = old.assign(label=labels)[~np.isnan(labels)]
+        made._qrels = _table(
+            pd.concat([kept, added]) if len(added) else kept,
+            ["query_id", "doc_id", "label"],
+            "qrels",
+        )
+        return made
 
     def document_text(self) -> pd.Series[str]:
         """doc_id → title and text joined by a space, as a model reads it; "" where missing."""

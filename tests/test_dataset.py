@@ -152,3 +152,61 @@ def test_a_missing_column_is_refused_by_name():
 def test_an_id_that_no_table_knows_is_refused(changed, message):
     with pytest.raises(DataError, match=message):
         dataset(**changed)
+
+
+def changes(*rows: tuple[str, str, float]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=["query_id", "doc_id", "label"])
+
+
+def test_relabelled_has_the_other_labels_and_leaves_the_first_as_it_was():
+    made = dataset()
+    before = made.qrels
+    other = made.relabelled(changes(("1", "d2", 2.0), ("007", "d1", np.nan), ("007", "d2", 1.0)))
+
+    assert other.qrels.to_dict("records") == [
+        {"query_id": "1", "doc_id": "d1", "label": 2.0},
+        {"query_id": "1", "doc_id": "d2", "label": 2.0},
+        {"query_id": "007", "doc_id": "d2", "label": 1.0},
+    ]
+    pd.testing.assert_frame_equal(made.qrels, before)
+    assert other.candidates is made.candidates
+    assert other.id == dataset(qrels=other.qrels).id != made.id
+
+
+def test_relabelled_with_nothing_is_the_same_data_set():
+    made = dataset()
+
+    assert made.relabelled(changes()) == made
+    assert made.relabelled(changes(("007", "d2", np.nan))) == made
+
+
+@given(
+    st.dictionaries(
+        st.tuples(st.sampled_from(["1", "007"]), st.sampled_from(["d1", "d2"])),
+        st.sampled_from([-1.0, 0.0, 0.5, 2.0, np.nan]),
+    )
+)
+def test_relabelled_is_what_replacing_the_labels_by_hand_gives(wanted):
+    made = dataset()
+    by_hand = {(q, d): label for q, d, label in made.qrels.itertuples(index=False)} | wanted
+    expected = {pair: label for pair, label in by_hand.items() if not np.isnan(label)}
+
+    other = made.relabelled(changes(*((q, d, label) for (q, d), label in wanted.items())))
+
+    found = {(q, d): label for q, d, label in other.qrels.itertuples(index=False)}
+    assert found == expected
+    assert len(other.qrels) == len(expected)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [("1", "d1", 1.0), ("1", "d1", 2.0)],
+        [("nobody", "d1", 1.0)],
+        [("1", "nothing", 1.0)],
+        [("1", "d1", np.inf)],
+    ],
+)
+def test_relabelled_refuses_what_the_data_set_does_not_know(rows):
+    with pytest.raises(DataError):
+        dataset().relabelled(changes(*rows))

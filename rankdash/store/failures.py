@@ -43,6 +43,16 @@ def damaged(file: Path, reason: str) -> StoreError:
     )
 
 
+def refuse_unknown(db: sqlite3.Connection, dataset_id: str) -> None:
+    """Raise StoreError where the workspace has no such data set."""
+    if not db.execute("SELECT 1 FROM datasets WHERE id = ?", (dataset_id,)).fetchone():
+        raise StoreError(
+            "There is no data set {id!r} in this workspace.",
+            remedy="It may have been deleted in another window; choose another.",
+            id=dataset_id,
+        )
+
+
 def _full(file: Path) -> StoreError:
     return StoreError(
         "There is no room left on the disk to write {file}.",

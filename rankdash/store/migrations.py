@@ -103,6 +103,42 @@ def job_queue(db: sqlite3.Connection) -> None:
     db.execute("CREATE INDEX jobs_by_state ON jobs (state, queued)")
 
 
+@migration
+def notes_and_corrections(db: sqlite3.Connection) -> None:
+    db.execute(
+        """
+        CREATE TABLE notes (
+            dataset_id TEXT NOT NULL REFERENCES datasets (id) ON DELETE CASCADE,
+            query_id TEXT NOT NULL,
+            tags TEXT NOT NULL,
+            note TEXT NOT NULL,
+            changed TEXT NOT NULL,
+            PRIMARY KEY (dataset_id, query_id)
+        )
+        """
+    )
+    # A log: the labels as they were at any revision can be had again, and AUTOINCREMENT never
+    # gives a revision twice, not even after its data set was deleted.
+    db.execute(
+        """
+        CREATE TABLE corrections (
+            revision INTEGER PRIMARY KEY AUTOINCREMENT,
+            dataset_id TEXT NOT NULL REFERENCES datasets (id) ON DELETE CASCADE,
+            query_id TEXT NOT NULL,
+            doc_id TEXT NOT NULL,
+            withdrawn INTEGER NOT NULL,
+            label REAL,
+            who TEXT NOT NULL,
+            made TEXT NOT NULL
+        )
+        """
+    )
+    db.execute(
+        "CREATE INDEX corrections_by_pair "
+        "ON corrections (dataset_id, query_id, doc_id, revision, withdrawn)"
+    )
+
+
 def migrate(db: sqlite3.Connection, file: Path) -> None:
     """Take the steps that are missing, all or none.
 

@@ -23,6 +23,7 @@ from typing import Literal, cast
 
 from rankdash.errors import RankdashError, StoreError
 from rankdash.store import folders
+from rankdash.store.failures import refuse_unknown
 from rankdash.store.rows import now
 from rankdash.store.workspace import Workspace
 
@@ -123,12 +124,7 @@ class Queue:
         job_id = uuid.uuid4().hex[:16]
         created = now()
         with self._database.writing() as db:
-            if not db.execute("SELECT 1 FROM datasets WHERE id = ?", (dataset_id,)).fetchone():
-                raise StoreError(
-                    "There is no data set {id!r} in this workspace.",
-                    remedy="It may have been deleted in another window; choose another.",
-                    id=dataset_id,
-                )
+            refuse_unknown(db, dataset_id)
             db.execute(
                 """
                 INSERT INTO jobs (id, dataset_id, name, reranker, settings, depth, sample, seed,

@@ -1,0 +1,114 @@
+"""Labels that an analyst corrected: a layer over a data set, which itself is never changed.
+
+It is a log. What was said of a pair last is in force, unless it was withdrawn, and the number of
+the last entry is the revision of the layer: the labels of any revision can be had again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rankdash.store.failures import refuse_unknown
+from rankdash.store.rows import now
+from rankdash.store.workspace import Workspace
+
+Pair = tuple[str, str]
+LONGEST_NAME = 80
+
+
+@dataclass(frozen=True)
+class Correction:
+    """label: None where the pair is to count as not judged. who: "" if unknown. made: ISO 8601 in
+    UTC."""
+
+    query_id: str
+    doc_id: str
+    label: float | None
+    who: str
+    made: str
+
+    @property
+    def pair(self) -> Pair:
+        return self.query_id, self.doc_id
+
+
+class Corrections:
+    """The corrections of a workspace; they go with their data set. Every method raises StoreError
+    where the workspace cannot be used."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._database = workspace.database
+
+    def revision(self, dataset_id: str) -> int | None:
+        """The number of the last entry; None where no correction is in force."""
+        with self._database.reading() as db:
+            found = db.execute(
+                """
+                SELECT max(revision) AS last,
+                       max(withdrawn = 0 AND NOT EXISTS (
+                           SELECT 1 FROM corrections AS later
+                           WHERE later.dataset_id = entry.dataset_id
+                             AND later.query_id = entry.query_id AND later.doc_id = entry.doc_id
+                             AND later.revision > entry.revision
+                       )) AS in_force
+                FROM corrections AS entry WHERE dataset_id = ?
+                """,
+                (dataset_id,),
+            ).fetchone()
+        return int(found["last"]) if found["in_force"] else None
+
+    def all(self, dataset_id: str, revision: int | None = None) -> list[Correction]:
+        """What is in force, the latest first; as of a revision where one is given."""
+        with self._database.reading() as db:
+            rows = db.execute(
+                """
+                SELECT * FROM corrections WHERE withdrawn = 0 AND revision IN (
+                    SELECT max(revision) FROM corrections
+                    WHERE dataset_id = :dataset AND (:last IS NULL OR revision <= :last)
+                    GROUP BY query_id, doc_id
+                ) ORDER BY revision DESC
+                """,
+                {"dataset": dataset_id, "last": revision},
+            )
+            return [
+                Correction(row["query_id"], row["doc_id"], row["label"], row["who"], row["made"])
+                for row in rows
+            ]
+
+    def correct(self, dataset_id: str, pair: Pair, label: float | None, who: str) -> None:
+        """Give a pair another label, or take its label away (None)."""
+        self._add(dataset_id, [(pair, False, label)], who)
+
+    def restore(self, dataset_id: str, corrections: Iterable[Correction]) -> None:
+        """Put corrections in force again that were replaced or withdrawn."""
+        for who, entries in _by_name(corrections).items():
+            self._add(dataset_id, entries, who)
+
+    def withdraw(self, dataset_id: str, pairs: Iterable[Pair]) -> None:
+        """Let the pairs have the label again that came with the data."""
+        self._add(dataset_id, [(pair, True, None) for pair in pairs], "")
+
+    def _add(
+        self, dataset_id: str, entries: list[tuple[Pair, bool, float | None]], who: str
+    ) -> None:
+        made, name = now(), " ".join(who.split())[:LONGEST_NAME]
+        with self._database.writing() as db:
+            refuse_unknown(db, dataset_id)
+            db.executemany(
+                "INSERT INTO corrections (dataset_id, query_id, doc_id, withdrawn, label, who, "
+                "made) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                [
+                    (dataset_id, *pair, int(withdrawn), label, name, made)
+                    for pair, withdrawn, label in entries
+                ],
+            )
+
+
+def _by_name(
+    corrections: Iterable[Correction],
+) -> dict[str, list[tuple[Pair, bool, float | None]]]:
+    found: dict[str, list[tuple[Pair, bool, float | None]]] = {}
+    for each in corrections:
+        found.setdefault(each.who, []).append((each.pair, False, each.label))
+    return found

@@ -1,0 +1,119 @@
+import pytest
+
+from rankdash.errors import DataError, StoreError
+from rankdash.store.corrections import Corrections
+from rankdash.store.notes import LONGEST_NOTE, LONGEST_TAG, Note, Notes, tags_in_use
+
+
+@pytest.fixture
+def stored(workspace, make_dataset):
+    return workspace.save_dataset(make_dataset())
+
+
+def in_force(corrections, dataset_id, revision=None):
+    return {each.pair: each.label for each in corrections.all(dataset_id, revision)}
+
+
+def test_a_note_is_kept_as_it_was_written_and_goes_when_emptied(workspace, stored):
+    notes = Notes(workspace)
+    hostile = "=1+1 <script>![x](http://evil.invalid)</script>\n\n第二行"
+    notes.keep(stored, "二", [" wrong   label ", "<b>", "Wrong label", ""], hostile)
+    kept = Notes(workspace).of(stored, "二")
+    assert kept.tags == ("wrong label", "<b>")
+    assert kept.text == hostile
+    assert kept.changed
+    assert notes.all(stored) == [kept]
+    notes.keep(stored, "二", [], "  ")
+    assert notes.all(stored) == []
+    assert notes.of(stored, "二") == Note("二")
+
+
+def test_tags_are_offered_once_in_alphabetical_order(workspace, stored):
+    notes = Notes(workspace)
+    notes.keep(stored, "7", ["zeta", "Alpha"], "")
+    notes.keep(stored, "007", ["alpha", "beta"], "")
+    offered = tags_in_use(notes.all(stored))
+    assert [tag.casefold() for tag in offered] == ["alpha", "beta", "zeta"]
+
+
+@pytest.mark.parametrize(
+    ("tags", "text"),
+    [
+        ([f"t{n}" for n in range(21)], ""),
+        (["x" * (LONGEST_TAG + 1)], ""),
+        ([], "x" * (LONGEST_NOTE + 1)),
+    ],
+)
+def test_too_much_is_refused_and_what_was_there_stays(workspace, stored, tags, text):
+    notes = Notes(workspace)
+    before = notes.keep(stored, "7", ["kept"], "kept")
+    with pytest.raises(DataError, match="at most"):
+        notes.keep(stored, "7", tags, text)
+    assert notes.of(stored, "7") == before
+
+
+def test_notes_and_corrections_go_with_their_data_set(workspace, make_dataset):
+    dataset, other = make_dataset(), make_dataset(salt="other")
+    for each in (dataset, other):
+        workspace.save_dataset(each)
+        Notes(workspace).keep(each.id, "7", ["tag"], "")
+        Corrections(workspace).correct(each.id, ("7", "01"), 2.0, "")
+    workspace.delete_dataset(dataset.id)
+    workspace.save_dataset(dataset)
+    assert Notes(workspace).all(dataset.id) == []
+    assert Corrections(workspace).all(dataset.id) == []
+    assert Corrections(workspace).revision(dataset.id) is None
+    assert len(Notes(workspace).all(other.id)) == 1
+    assert len(Corrections(workspace).all(other.id)) == 1
+
+
+def test_a_data_set_that_is_gone_is_said_in_words(workspace):
+    with pytest.raises(StoreError, match="no data set"):
+        Notes(workspace).keep("gone", "7", ["tag"], "")
+    with pytest.raises(StoreError, match="no data set"):
+        Corrections(workspace).correct("gone", ("7", "01"), 1.0, "")
+
+
+def test_what_was_said_last_is_in_force_until_withdrawn(workspace, stored):
+    corrections = Corrections(workspace)
+    assert corrections.revision(stored) is None
+    corrections.correct(stored, ("7", "01"), 2.0, " Ada \n L. ")
+    corrections.correct(stored, ("7", "01"), 0.0, "")
+    corrections.correct(stored, ("007", "1"), None, "Ada")
+    assert in_force(corrections, stored) == {("7", "01"): 0.0, ("007", "1"): None}
+    assert [each.who for each in corrections.all(stored)] == ["Ada", ""]
+    assert all(each.made for each in corrections.all(stored))
+    corrections.withdraw(stored, [("7", "01")])
+    assert in_force(corrections, stored) == {("007", "1"): None}
+    assert corrections.revision(stored) is not None
+    corrections.withdraw(stored, [("007", "1")])
+    assert in_force(corrections, stored) == {}
+    assert corrections.revision(stored) is None
+
+
+def test_every_revision_can_be_had_again_and_none_is_used_twice(workspace, stored, make_dataset):
+    corrections, seen = Corrections(workspace), {}
+    for label in (2.0, None, 1.0):
+        corrections.correct(stored, ("7", "01"), label, "")
+        seen[corrections.revision(stored)] = label
+    assert len(seen) == 3
+    for revision, label in seen.items():
+        assert in_force(corrections, stored, revision) == {("7", "01"): label}
+    workspace.delete_dataset(stored)
+    workspace.save_dataset(make_dataset())
+    corrections.correct(stored, ("7", "01"), 2.0, "")
+    assert corrections.revision(stored) not in seen
+
+
+def test_what_was_withdrawn_can_be_restored_with_its_names(workspace, stored):
+    corrections = Corrections(workspace)
+    corrections.correct(stored, ("7", "01"), 2.0, "Ada")
+    corrections.correct(stored, ("007", "1"), None, "")
+    before = corrections.all(stored)
+    corrections.withdraw(stored, [each.pair for each in before])
+    corrections.restore(stored, before)
+    again = corrections.all(stored)
+    assert {(each.pair, each.label, each.who) for each in again} == {
+        (("7", "01"), 2.0, "Ada"),
+        (("007", "1"), None, ""),
+    }
