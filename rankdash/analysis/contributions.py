@@ -1,0 +1,341 @@
+"""What each document adds to a metric of one query, before and after reranking.
+
+Every metric here is a sum over ranked documents, so the change of a query splits without a
+remainder: the contributions of its documents add up to after - before as `metrics.evaluate` gives
+it, to float rounding. What a document is credited with:
+
+| metric | credit of the document at rank i |
+|---|---|
+| NDCG, all forms | its discounted gain over the ideal sum |
+| MRR | 1/i for the first relevant document within k, 0 for every other |
+| hit | 1 for the first relevant document within k, 0 for every other |
+| MAP | P@i / R for a relevant document, at its own rank (R: see `ap_norm`) |
+| MAP (graded), normalised | P@i · rel_i / max_rel over the divisor of the metric |
+| precision, recall, F1, R-precision | an equal share for each relevant document that counts |
+| RBP, ERR, bpref | its term of the sum |
+
+So in MAP a document may lose credit without moving, when relevant ones above it go; and in MRR and
+hit the credit passes from the document that was first to the one that is. `judged` says nothing of
+single documents' worth and is not split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from rankdash.metrics import Conventions, Evaluation, Measure, evaluate, judge
+from rankdash.metrics.engine import Relevance, ratio, within
+from rankdash.metrics.gain import EXPONENTIAL, JARVELIN_KEKALAINEN, LINEAR, GainForm
+from rankdash.ranking import Ranking
+from rankdash.segments import Floats, offsets_from, products_before
+
+CARRIED = ("mrr", "hit")
+"""Metrics whose whole value one document carries: the first relevant one."""
+
+COLUMNS = ("doc_id", "rank_before", "rank_after", "label", "before", "after", "delta")
+
+_NO_STATES: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """The change of one query, document by document.
+
+    before, after: the values of the metric; NaN where a side has none.
+    documents: `COLUMNS` for each document of either list, the largest |delta| first: ranks as the
+        metric counts them (float, NaN where a list lacks the document; under `judged_only` among
+        labelled documents, and the others are left out); label (NaN where there is none); before,
+        after and delta, what it adds to the value. Empty where nothing can be split.
+    why_not: "" or why there is no split: "metric" (it is no sum over documents), a state of
+        `metrics.STATES` but "scored" ("failed", "missing", …), or "absent" (the query is not
+        evaluated).
+    """
+
+    query_id: str
+    measure: Measure
+    before: float
+    after: float
+    documents: pd.DataFrame
+    why_not: str = ""
+
+    @property
+    def delta(self) -> float:
+        return self.after - self.before
+
+
+def contributions(
+    before: Ranking,
+    after: Ranking,
+    qrels: pd.DataFrame,
+    query_id: str,
+    measure: Measure,
+    conventions: Conventions | None = None,
+) -> pd.DataFrame:
+    """`Split.documents` of a query; empty where `split` says why not."""
+    return split(before, after, qrels, query_id, measure, conventions).documents
+
+
+def split(
+    before: Ranking,
+    after: Ranking,
+    qrels: pd.DataFrame,
+    query_id: str,
+    measure: Measure,
+    conventions: Conventions | None = None,
+    left_out: Mapping[str, str] = _NO_STATES,
+) -> Split:
+    """Split the change of `measure` for one query.
+
+    qrels: query_id, doc_id, label; all of the data set, because ERR looks at its highest label.
+    left_out: query id → "failed" or "skipped", of both sides together.
+    """
+    rules = with_top_label(conventions or Conventions(), qrels)
+    own = qrels[qrels["query_id"] == query_id]
+    sides = [_side(each, own, query_id, measure, rules, left_out) for each in (before, after)]
+    states = [side.state for side in sides]
+    values = [side.value for side in sides]
+    why_not = "" if splits(measure) else "metric"
+    for state in ("failed", "skipped", "absent", "missing", "no_relevant", "undefined"):
+        why_not = why_not or (state if state in states else "")
+    if why_not:
+        return Split(query_id, measure, *values, _nothing(), why_not)
+    return Split(query_id, measure, *values, _joined(*(side.documents for side in sides)))
+
+
+def splits(measure: Measure) -> bool:
+    """Whether the metric is a sum over documents."""
+    return measure.metric.name in _CREDITS
+
+
+def credits_of(relevance: Relevance, measure: Measure) -> Floats:
+    """(J,) what each position of `relevance` adds to the value of its query: the sum by query is
+    what the metric computes, before `evaluate` puts states in. Only where `splits(measure)`."""
+    return _CREDITS[measure.metric.name](relevance, measure.k, measure.parameter)
+
+
+def with_top_label(conventions: Conventions, qrels: pd.DataFrame) -> Conventions:
+    """The conventions for a part of the labels: the highest label for ERR is that of them all."""
+    top = float(qrels["label"].max()) if len(qrels) else 0.0
+    if conventions.err_top_label is not None or not top > 0:
+        return conventions
+    return replace(conventions, err_top_label=top)
+
+
+def of_query(ranking: Ranking, query_id: str) -> Ranking:
+    """The list of one query as a ranking of its own; without queries where it is not ranked."""
+    found = ranking.positions.get(query_id)
+    start, stop = (0, 0) if found is None else ranking.offsets[found : found + 2]
+    count = int(stop - start)
+    here = slice(0, 0) if found is None else slice(found, found + 1)
+    return Ranking(
+        query_ids=ranking.query_ids[here],
+        doc_ids=ranking.doc_ids[ranking.docs[start:stop]],
+        offsets=np.array([0, count] if found is not None else [0], dtype=np.int64),
+        docs=np.arange(count, dtype=np.int32),
+        scores=ranking.scores[start:stop],
+        tied=ranking.tied[here],
+        ties=ranking.ties,
+        given=ranking.given[start:stop],
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """documents: index doc_id; rank, label, credit."""
+
+    value: float
+    state: str
+    documents: pd.DataFrame
+
+
+def _side(
+    ranking: Ranking,
+    qrels: pd.DataFrame,
+    query_id: str,
+    measure: Measure,
+    rules: Conventions,
+    left_out: Mapping[str, str],
+) -> _Side:
+    settled = of_query(ranking, query_id).settled(
+        rules.order_rule(ranking.ties), rules.score_precision
+    )
+    docs = settled.doc_ids[settled.docs]
+    labels = pd.Series(qrels["label"].to_numpy(dtype=np.float64), index=qrels["doc_id"])
+    label = labels.reindex(docs).to_numpy()
+    if rules.negative == "unjudged":
+        label = np.where(label < 0, np.nan, label)
+    if rules.judged_only:
+        docs, label = docs[~np.isnan(label)], label[~np.isnan(label)]
+    credit = np.zeros(len(docs))
+    if qrels.empty:
+        return _Side(np.nan, "absent", _documents(docs, label, credit))
+    judged = judge(settled, qrels, replace(rules, ties="as_ranked"))
+    judged = replace(judged, joining=rules.joining)
+    value, state = _value(evaluate(judged, [measure], rules, left_out), measure)
+    if splits(measure) and state == "scored":
+        relevance = Relevance(judged, rules)
+        credit[relevance.rank - 1] = credits_of(relevance, measure)
+    return _Side(value, state, _documents(docs, label, credit))
+
+
+def _value(evaluation: Evaluation, measure: Measure) -> tuple[float, str]:
+    if not len(evaluation.query_ids):
+        return np.nan, "absent"
+    frame = evaluation.frame()
+    return float(frame["value"].iloc[0]), str(frame["state"].iloc[0])
+
+
+def _documents(docs: np.ndarray, label: Floats, credit: Floats) -> pd.DataFrame:
+    rank = np.arange(1.0, len(docs) + 1)
+    index = pd.Index(docs, dtype=object)
+    return pd.DataFrame({"rank": rank, "label": label, "credit": credit}, index=index)
+
+
+def _joined(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
+    docs = after.index.append(before.index.difference(after.index, sort=False))
+    ours, theirs = before.reindex(docs), after.reindex(docs)
+    was, now = ours["credit"].fillna(0.0).to_numpy(), theirs["credit"].fillna(0.0).to_numpy()
+    rows = pd.DataFrame(
+        {
+            "doc_id": docs.to_numpy(dtype=object),
+            "rank_before": ours["rank"].to_numpy(),
+            "rank_after": theirs["rank"].to_numpy(),
+            "label": theirs["label"].fillna(ours["label"]).to_numpy(),
+            "before": was,
+            "after": now,
+            "delta": now - was,
+        }
+    )
+    order = np.argsort(-np.round(np.abs(rows["delta"].to_numpy()), 12), kind="stable")
+    return rows.iloc[order].reset_index(drop=True)
+
+
+def _nothing() -> pd.DataFrame:
+    empty = {name: np.zeros(0) for name in COLUMNS}
+    return pd.DataFrame({**empty, "doc_id": np.zeros(0, dtype=object)})
+
+
+_Credit = Callable[[Relevance, int | None, float], Floats]
+
+
+def _gain(form: GainForm) -> _Credit:
+    def credit(relevance: Relevance, k: int | None, parameter: float) -> Floats:
+        top = relevance.top_label
+        counted = within(relevance.pool_rank, k)
+        query, rank = relevance.pool_query[counted], relevance.pool_rank[counted]
+        best = form.gain(relevance.judged.pool_label[counted], top[query]) / form.discount(rank)
+        ideal = relevance.total(query, best)[relevance.query]
+        own = form.gain(relevance.label, top[relevance.query]) / form.discount(relevance.rank)
+        return np.where(within(relevance.rank, k), ratio(own, ideal), 0.0)
+
+    return credit
+
+
+def _hits(relevance: Relevance, k: int | None, worth: Floats) -> Floats:
+    """(J,) the worth of each hit within the cutoff, 0 elsewhere."""
+    credit = np.zeros(len(relevance.rank))
+    credit[relevance.relevant] = np.where(within(relevance.hits.rank, k), worth, 0.0)
+    return credit
+
+
+def _first(relevance: Relevance, k: int | None, parameter: float) -> Floats:
+    hits = relevance.hits
+    return _hits(relevance, k, np.where(hits.ordinal == 1, 1.0 / hits.rank, 0.0))
+
+
+def _found(relevance: Relevance, k: int | None, parameter: float) -> Floats:
+    return _hits(relevance, k, np.where(relevance.hits.ordinal == 1, 1.0, 0.0))
+
+
+def _precision_at_hit(relevance: Relevance) -> Floats:
+    return relevance.hits.ordinal / relevance.hits.rank
+
+
+def _graded_precision(relevance: Relevance) -> Floats:
+    hits = relevance.hits
+    return _precision_at_hit(relevance) * hits.label / relevance.top_label[hits.query]
+
+
+def _ap_divisor(relevance: Relevance, k: int | None) -> Floats:
+    count = relevance.relevant_count
+    capped = k is not None and relevance.conventions.ap_norm == "min(R,k)"
+    return np.minimum(count, float(k or 0)) if capped else count
+
+
+def _average_precision(relevance: Relevance, k: int | None, parameter: float) -> Floats:
+    divisor = _ap_divisor(relevance, k)[relevance.hits.query]
+    return _hits(relevance, k, ratio(_precision_at_hit(relevance), divisor))
+
+
+def _graded_average_precision(relevance: Relevance, k: int | None, parameter: float) -> Floats:
+    divisor = _ap_divisor(relevance, k)[relevance.hits.query]
+    return _hits(relevance, k, ratio(_graded_precision(relevance), divisor))
+
+
+def _normalised_average_precision(relevance: Relevance, k: int | None, parameter: float) -> Floats:
+    labels = relevance.judged.pool_label
+    counted = labels >= relevance.conventions.threshold
+    counted &= relevance.pool_rank <= _ap_divisor(relevance, k)[relevance.pool_query]
+    query = relevance.pool_query[counted]
+    best = relevance.total(query, labels[counted] / relevance.top_label[query])
+    return _hits(relevance, k, ratio(_graded_precision(relevance), best[relevance.hits.query]))
+
+
+def _share(divisor: Callable[[Relevance, int | None], Floats], worth: float = 1.0) -> _Credit:
+    def credit(relevance: Relevance, k: int | None, parameter: float) -> Floats:
+        each = divisor(relevance, k)[relevance.hits.query]
+        return _hits(relevance, k, ratio(np.full(len(each), worth), each))
+
+    return credit
+
+
+def _r_precision(relevance: Relevance, k: int | None, parameter: float) -> Floats:
+    hits = relevance.hits
+    count = relevance.relevant_count[hits.query]
+    return _hits(relevance, None, np.where(hits.rank <= count, 1.0 / count, 0.0))
+
+
+def _rank_biased(relevance: Relevance, k: int | None, persistence: float) -> Floats:
+    weight = (1.0 - persistence) * persistence ** (relevance.hits.rank - 1.0)
+    return _hits(relevance, k, weight)
+
+
+def _expected_reciprocal_rank(relevance: Relevance, k: int | None, parameter: float) -> Floats:
+    highest = float(relevance.judged.pool_label.max(initial=0.0))
+    top = relevance.conventions.err_top_label or highest
+    stops = np.exp2(relevance.label - top) - np.exp2(-top)
+    offsets = offsets_from(np.bincount(relevance.query, minlength=len(relevance)))
+    reached = products_before(1.0 - stops, offsets)
+    return np.where(within(relevance.rank, k), reached * stops / relevance.rank, 0.0)
+
+
+def _preference(relevance: Relevance, k: int | None, parameter: float) -> Floats:
+    hits = relevance.hits
+    count = relevance.relevant_count
+    bound = np.minimum(relevance.judged.pool_size - count, count)
+    worse_above = np.minimum(hits.judged_rank - hits.ordinal, count[hits.query])
+    kept = 1.0 - ratio(worse_above, bound[hits.query])
+    return _hits(relevance, k, ratio(kept, count[hits.query]))
+
+
+_CREDITS: Mapping[str, _Credit] = {
+    "ndcg": _gain(LINEAR),
+    "ndcg_exp": _gain(EXPONENTIAL),
+    "ndcg_jk": _gain(JARVELIN_KEKALAINEN),
+    "mrr": _first,
+    "hit": _found,
+    "map": _average_precision,
+    "map_graded": _graded_average_precision,
+    "map_graded_norm": _normalised_average_precision,
+    "precision": _share(lambda relevance, k: relevance.depth(k)),
+    "recall": _share(lambda relevance, k: relevance.relevant_count),
+    "f1": _share(lambda relevance, k: relevance.depth(k) + relevance.relevant_count, worth=2.0),
+    "r_precision": _r_precision,
+    "rbp": _rank_biased,
+    "err": _expected_reciprocal_rank,
+    "bpref": _preference,
+}

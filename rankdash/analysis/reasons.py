@@ -1,0 +1,447 @@
+"""Why a query's value changed: exactly one primary reason for each.
+
+The reason is read off the *main document*: of the documents with a label above 0, the one that
+lost most where the query was hurt, gained most where it was helped, and moved the value most where
+it stayed the same. Lost and gained are the negative and the positive contributions of all documents
+(`rankdash.analysis.contributions`). A change is *one-sided* where the smaller of the two is at most
+half of the larger. Hurt, same and helped follow the tie band.
+
+The first condition that holds decides, in the order of `DECIDED`:
+
+| code | condition |
+|---|---|
+| failed | a side has no result: it failed, was not run, or the ranking lacks the query |
+| no_relevant_candidate | neither list holds a document that the metric counts: the retriever's |
+| already_ideal | same, and no order of the baseline's list would have scored higher |
+| idle | same, and neither gains nor losses pass the tie band: nothing that counts moved |
+| near_tie | one-sided, the main document makes at least half of the change, and the score at the |
+|          | rank it had before differs from its own by at most `NEAR` of the list's score range |
+| truncated | hurt, one-sided, and the model read at most `CUT` of the main document |
+| buried | hurt, one-sided, and the main document left the first k (`PAGE` where there is no k) |
+| distractor_lifted | hurt, one-sided, and at least half of the documents that overtook the main |
+|          | one, and stand within k, were judged worse than it |
+| unjudged_lifted | the same, and at least half of them have no label |
+| rescued | helped, one-sided: relevant documents were lifted |
+| mixed | everything else: gains against losses |
+
+Where half of those that overtook were judged worse and half have no label, the judged ones decide.
+Scores that fall by the same step all the way down a list are ranks in disguise: they say nothing of
+margins, and there is no near-tie.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from rankdash.analysis.compare import TIE_BAND, direction
+from rankdash.analysis.contributions import CARRIED, Split, credits_of, splits
+from rankdash.analysis.headroom import best_order
+from rankdash.analysis.unjudged import System
+from rankdash.errors import SpecError
+from rankdash.metrics import Conventions, Measure
+from rankdash.metrics.engine import Relevance
+from rankdash.ranking import Ranking
+from rankdash.segments import Flags, Floats, Integers, offsets_from
+
+CODES = (
+    "failed",
+    "no_relevant_candidate",
+    "already_ideal",
+    "truncated",
+    "buried",
+    "distractor_lifted",
+    "unjudged_lifted",
+    "rescued",
+    "near_tie",
+    "idle",
+    "mixed",
+)
+"""Every reason, in the order in which a list shows them."""
+
+DECIDED = (
+    "failed",
+    "no_relevant_candidate",
+    "already_ideal",
+    "idle",
+    "near_tie",
+    "truncated",
+    "buried",
+    "distractor_lifted",
+    "unjudged_lifted",
+    "rescued",
+    "mixed",
+)
+"""The same codes in the order in which they are tried."""
+
+NEAR = 0.01
+CUT = 0.5
+PAGE = 10
+ONE_SIDED = 0.5
+
+_ROUNDING = 1e-9
+_KINDS = ("worse", "unjudged", "other")
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """How much of each ranked document the model read: (N,) tokens read, and in the document,
+    aligned with the rows of the challenger's ranking; -1 unknown."""
+
+    read: npt.NDArray[np.int32]
+    full: npt.NDArray[np.int32]
+
+
+def reasons(
+    baseline: System,
+    challenger: System,
+    measure: Measure,
+    conventions: Conventions | None = None,
+    *,
+    tie_band: float = TIE_BAND,
+    reading: Reading | None = None,
+) -> pd.DataFrame:
+    """One row for each labelled query, in the order of the labels.
+
+    baseline, challenger: joined with the same labels under `conventions`.
+    Columns: query_id; reason, one of `CODES`; delta, the change with nothing found counted 0, NaN
+    where failed; gained and lost, both ≥ 0; and of the main document, missing where there is none:
+    doc_id, label, rank_before and rank_after (as the metric counts them, NaN where a list lacks
+    it), share (its contribution), margin (score at the rank it had before against its own, as a
+    share of the list's score range; NaN where scores say nothing), read and full (tokens, -1
+    unknown), and how many documents overtook it and stand within k: worse, unjudged, other.
+
+    Raises SpecError for a metric that is no sum over documents.
+    """
+    if not splits(measure):
+        raise SpecError(
+            "{metric} cannot be split by document, so its changes have no reasons.",
+            remedy="Choose a metric such as ndcg@10.",
+            metric=measure.title,
+        )
+    rules = conventions or Conventions()
+    case = _Case(baseline, challenger, measure, rules, tie_band)
+    return case.table(reading)
+
+
+@dataclass(frozen=True, eq=False)
+class Overtaker:
+    """A document that now stands above the main one and did not before. kind: "worse" (judged
+    worse than it), "unjudged" or "other" (as good or better)."""
+
+    doc_id: str
+    rank_before: float
+    rank_after: float
+    label: float
+    kind: str
+
+
+def evidence(row: pd.Series, found: Split, conventions: Conventions) -> list[Overtaker]:
+    """The documents behind the counts of a row of `reasons`, best first. found: the same query."""
+    docs = found.documents
+    if docs.empty or not isinstance(row["doc_id"], str):
+        return []
+    bound = row["rank_after"] if np.isfinite(row["rank_after"]) else np.inf
+    # Only where the document was passed can it have been overtaken.
+    passed = (docs["rank_after"] < bound) & ~(docs["rank_before"] < row["rank_before"])
+    passed &= docs["doc_id"] != row["doc_id"]
+    if found.measure.k is not None:
+        passed &= docs["rank_after"] <= found.measure.k
+    above = docs[passed].sort_values("rank_after")
+    kinds = _kinds(
+        above["label"].to_numpy(),
+        np.full(len(above), float(row["label"])),
+        found.measure,
+        conventions,
+    )
+    return [
+        Overtaker(doc, before, after, label, _KINDS[kind])
+        for doc, before, after, label, kind in zip(
+            above["doc_id"], above["rank_before"], above["rank_after"], above["label"], kinds,
+            strict=True,
+        )
+    ]  # fmt: skip
+
+
+def _kinds(label: Floats, main: Floats, measure: Measure, rules: Conventions) -> Integers:
+    """Index into `_KINDS` for documents with these labels, NaN for none, that passed `main`."""
+    worse = label < rules.threshold if measure.metric.binary else np.maximum(label, 0.0) < main
+    return np.where(np.isnan(label), 1, np.where(worse, 0, 2))
+
+
+class _Side:
+    """A ranking as the metric reads it: settled ties, labels by row, credits of positions."""
+
+    def __init__(self, system: System, measure: Measure, rules: Conventions) -> None:
+        self.system = system
+        self.judged = system.judged
+        self.ranking = system.ranking.settled(
+            rules.order_rule(system.ranking.ties), rules.score_precision
+        )
+        relevance = Relevance(system.judged, rules)
+        self.query, self.rank, self.label = relevance.query, relevance.rank, relevance.label
+        self.credit = credits_of(relevance, measure)
+        self.row: Integers = self.judged.starts[self.judged.query] + self.judged.rank - 1
+
+    @cached_property
+    def row_label(self) -> Floats:
+        """(N,) labels above 0 as they are, 0 for other labelled documents, NaN for the rest."""
+        labels = np.where(np.diff(self.judged.judged_before) > 0, 0.0, np.nan)
+        labels[self.row] = self.label
+        return labels
+
+    def scored(self) -> tuple[Integers, Floats, Flags]:
+        """(Q,) how many documents have a score, the range of the scores, and whether they say
+        anything of margins."""
+        scores, starts = self.ranking.scores, self.judged.starts
+        lengths = self.judged.lengths
+        if bool(np.isnan(scores[-1:]).any()) or bool(np.isnan(scores).any()):
+            known = offsets_from(~np.isnan(scores))
+            lengths = known[starts + lengths] - known[starts]
+        some = lengths > 0
+        span = np.zeros(len(lengths))
+        first, last = starts[some], (starts + lengths - 1)[some]
+        span[some] = scores[first] - scores[last]
+        step = span / np.maximum(lengths - 1, 1)
+        # Even steps leave every score where a straight line from first to last has it; three
+        # points tell nearly all lists that are no ranks from those that may be.
+        even = np.ones(len(lengths), dtype=bool)
+        for share in (0.25, 0.5, 0.75):
+            place = np.floor(share * np.maximum(lengths - 1, 0)).astype(np.int64)
+            at = np.where(some, starts + place, 0)
+            line = np.where(some, scores[np.where(some, starts, 0)] - step * place, 0.0)
+            even &= ~some | (np.abs(scores[at] - line) <= _ROUNDING * np.maximum(span, 1e-300))
+        return lengths, span, some & (lengths > 2) & (span > 0) & ~even
+
+
+class _Case:
+    """Q queries, P pairs of query and document with a label above 0 in either list."""
+
+    def __init__(
+        self,
+        baseline: System,
+        challenger: System,
+        measure: Measure,
+        rules: Conventions,
+        tie_band: float,
+    ) -> None:
+        self.measure, self.rules, self.tie_band = measure, rules, tie_band
+        self.before, self.after = (_Side(each, measure, rules) for each in (baseline, challenger))
+        self.size = len(self.before.judged.query_ids)
+        self._join()
+        self._sum()
+        self._choose()
+
+    def _join(self) -> None:
+        """Pair up the positions of both sides by query and document."""
+        ours, theirs = self.before.ranking, self.after.ranking
+        if ours.doc_ids is theirs.doc_ids:
+            self.codes = np.arange(len(ours.doc_ids))
+        else:
+            self.codes = pd.Index(ours.doc_ids).get_indexer(pd.Index(theirs.doc_ids))
+            new = self.codes < 0
+            self.codes[new] = len(ours.doc_ids) + np.arange(new.sum())
+        self.width = len(ours.doc_ids) + len(theirs.doc_ids)
+        was = self.before.query * self.width + ours.docs[self.before.row]
+        now = self.after.query * self.width + self.codes[theirs.docs[self.after.row]]
+        at = pd.Index(was).get_indexer(now)
+        fresh = np.flatnonzero(at < 0)
+        known = np.flatnonzero(at >= 0)
+        count = len(was) + len(fresh)
+        place = np.empty(len(now), dtype=np.int64)
+        place[known], place[fresh] = at[known], len(was) + np.arange(len(fresh))
+        self.query = np.append(self.before.query, self.after.query[fresh])
+        self.label = np.append(self.before.label, self.after.label[fresh])
+        self.rank = np.full((2, count), np.nan)
+        self.row = np.full((2, count), -1, dtype=np.int64)
+        credit = np.zeros((2, count))
+        self.rank[0, : len(was)], self.rank[1, place] = self.before.rank, self.after.rank
+        self.row[0, : len(was)], self.row[1, place] = self.before.row, self.after.row
+        credit[0, : len(was)], credit[1, place] = self.before.credit, self.after.credit
+        self.credit = credit
+        self.delta = credit[1] - credit[0]
+
+    def _sum(self) -> None:
+        def total(values: Floats) -> Floats:
+            return np.bincount(self.query, values, minlength=self.size)
+
+        self.change = total(self.delta)
+        if self.measure.metric.name in CARRIED:
+            # The value passes from one document to another: what one loses the other gained.
+            self.gained, self.lost = np.maximum(self.change, 0.0), np.maximum(-self.change, 0.0)
+        else:
+            self.gained = total(np.maximum(self.delta, 0.0))
+            self.lost = total(np.maximum(-self.delta, 0.0))
+        self.sign = direction(self.change, self.tie_band)
+        small, large = np.minimum(self.gained, self.lost), np.maximum(self.gained, self.lost)
+        self.one_sided = small <= ONE_SIDED * large + _ROUNDING
+
+    def _choose(self) -> None:
+        """(Q,) the main document of each query, -1 where nothing moved the value."""
+        sign = self.sign[self.query]
+        weight = np.where(sign == 0, np.abs(self.delta), sign * self.delta)
+        moved = np.flatnonzero(weight > _ROUNDING)
+        order = moved[np.lexsort((-np.round(weight[moved], 12), self.query[moved]))]
+        query = self.query[order]
+        first = order[np.diff(query, prepend=-1) != 0]
+        self.main = np.full(self.size, -1, dtype=np.int64)
+        self.main[self.query[first]] = first
+
+    def _of_main(self, values: npt.NDArray, missing: float) -> npt.NDArray:
+        if not len(values):
+            return np.full(self.size, missing)
+        return np.where(self.main >= 0, values[self.main], missing)
+
+    @cached_property
+    def failed(self) -> Flags:
+        failed = ~self.before.judged.present | ~self.after.judged.present
+        for side in (self.before, self.after):
+            out = side.system.left_out
+            if out:
+                failed |= np.array([query in out for query in side.judged.query_ids], dtype=bool)
+        return failed
+
+    @cached_property
+    def nothing(self) -> Flags:
+        """(Q,) whether neither list holds a document that the metric counts."""
+        counts = (
+            self.label >= self.rules.threshold if self.measure.metric.binary else self.label > 0
+        )
+        return np.bincount(self.query[counts], minlength=self.size) == 0
+
+    @cached_property
+    def ideal(self) -> Flags:
+        """(Q,) whether no order of the baseline's list would score higher."""
+        best = Relevance(best_order(self.before.judged), self.rules)
+        ceiling = best.total(best.query, credits_of(best, self.measure))
+        value = np.bincount(self.query, self.credit[0], minlength=self.size)
+        return value >= ceiling - _ROUNDING
+
+    @cached_property
+    def margin(self) -> Floats:
+        """(Q,) see `reasons`."""
+        lengths, span, meaningful = self.after.scored()
+        scores, starts = self.after.ranking.scores, self.after.judged.starts
+        was = self._of_main(self.row[0], -1) - self.before.judged.starts
+        now = self._of_main(self.row[1], -1) - starts
+        both = (self.main >= 0) & (was >= 0) & (now >= 0) & (was < lengths) & (now < lengths)
+        both &= (self._of_main(self.row[0], -1) >= 0) & (self._of_main(self.row[1], -1) >= 0)
+        known = np.flatnonzero(both & meaningful & (was != now))
+        margin = np.full(self.size, np.nan)
+        there, own = scores[(starts + was)[known]], scores[(starts + now)[known]]
+        margin[known] = np.abs(there - own) / span[known]
+        return margin
+
+    @cached_property
+    def overtook(self) -> Integers:
+        """(Q, 3) how many documents of each of `_KINDS` overtook the main one."""
+        query = np.flatnonzero((self.main >= 0) & ~np.isnan(self._of_main(self.rank[0], np.nan)))
+        was, now = self.row[0, self.main[query]], self.row[1, self.main[query]]
+        start, length = self.after.judged.starts[query], self.after.judged.lengths[query]
+        now = np.where(now < 0, start + length, now)
+        if self.measure.k is not None and not self.rules.judged_only:
+            now = np.minimum(now, start + self.measure.k)
+        above, mine = _rows(start, now)
+        own, whose = _rows(self.before.judged.starts[query], was)
+        passed = self.codes[self.after.ranking.docs[above]] + mine * self.width
+        stood = self.before.ranking.docs[own] + whose * self.width
+        new = pd.Index(stood).get_indexer(passed) < 0
+        above, mine = above[new], mine[new]
+        label = self.after.row_label[above]
+        if self.rules.judged_only:
+            count = self.after.judged.judged_before
+            place = count[above] - count[start[mine]]
+            near = ~np.isnan(label) & (place < (self.measure.k or len(count)))
+            above, mine, label = above[near], mine[near], label[near]
+        kind = _kinds(label, self.label[self.main[query]][mine], self.measure, self.rules)
+        counts = np.zeros((self.size, len(_KINDS)), dtype=np.int64)
+        counts[query] = np.bincount(
+            mine * len(_KINDS) + kind, minlength=len(query) * len(_KINDS)
+        ).reshape(-1, len(_KINDS))
+        return counts
+
+    def read(self, reading: Reading | None) -> tuple[Integers, Integers]:
+        """(Q,) tokens that the model read of the main document, and that it has."""
+        unknown = np.full(self.size, -1, dtype=np.int64)
+        row = self._of_main(self.row[1], -1)
+        if reading is None:
+            return unknown, unknown.copy()
+        here = np.flatnonzero(row >= 0)
+        rows = _given_rows(self.after.ranking, self.after.system.ranking)[row[here]]
+        read, full = unknown, unknown.copy()
+        read[here], full[here] = reading.read[rows], reading.full[rows]
+        return read, full
+
+    def table(self, reading: Reading | None) -> pd.DataFrame:
+        read, full = self.read(reading)
+        hurt = (self.sign < 0) & self.one_sided & (self.main >= 0)
+        share = self._of_main(self.delta, 0.0)
+        page = float(self.measure.k or PAGE)
+        was, now = (self._of_main(self.rank[side], np.nan) for side in (0, 1))
+        worse, unjudged, _ = self.overtook.T
+        passed = self.overtook.sum(axis=1)
+        most = np.abs(share) >= ONE_SIDED * np.abs(self.change) - _ROUNDING
+        same = self.sign == 0
+        still = np.maximum(self.gained, self.lost) <= self.tie_band + _ROUNDING
+        conditions = {
+            "failed": self.failed,
+            "no_relevant_candidate": self.nothing,
+            "already_ideal": same & self.ideal,
+            "idle": same & still,
+            "near_tie": self.one_sided & most & (self.margin <= NEAR),
+            "truncated": hurt & (full > 0) & (read >= 0) & (read <= CUT * full),
+            "buried": hurt & (was <= page) & ~(now <= page),
+            "distractor_lifted": hurt & (passed > 0) & (2 * worse >= passed),
+            "unjudged_lifted": hurt & (passed > 0) & (2 * unjudged >= passed),
+            "rescued": (self.sign > 0) & self.one_sided,
+            "mixed": np.ones(self.size, dtype=bool),
+        }
+        codes = np.array(DECIDED, dtype=object)
+        decided = np.argmax(np.stack([conditions[code] for code in DECIDED]), axis=0)
+        return pd.DataFrame(
+            {
+                "query_id": self.before.judged.query_ids,
+                "reason": codes[decided],
+                "delta": np.where(self.failed, np.nan, self.change),
+                "gained": self.gained,
+                "lost": self.lost,
+                "doc_id": self._main_ids(),
+                "label": self._of_main(self.label, np.nan),
+                "rank_before": was,
+                "rank_after": now,
+                "share": np.where(self.main >= 0, share, np.nan),
+                "margin": self.margin,
+                "read": read,
+                "full": full,
+                **{kind: self.overtook[:, place] for place, kind in enumerate(_KINDS)},
+            }
+        )
+
+    def _main_ids(self) -> npt.NDArray[np.object_]:
+        ids = np.full(self.size, None, dtype=object)
+        for side, ranking in ((1, self.after.ranking), (0, self.before.ranking)):
+            row = self._of_main(self.row[side], -1)
+            here = np.flatnonzero(row >= 0)
+            ids[here] = ranking.doc_ids[ranking.docs[row[here]]]
+        return ids
+
+
+def _rows(starts: Integers, stops: Integers) -> tuple[Integers, Integers]:
+    """All rows from each start up to its stop, end to end, and which range each belongs to."""
+    counts = np.maximum(stops - starts, 0)
+    offsets = offsets_from(counts)
+    which = np.repeat(np.arange(len(starts)), counts)
+    return np.arange(offsets[-1]) + (starts - offsets[:-1])[which], which
+
+
+def _given_rows(settled: Ranking, ranking: Ranking) -> Integers:
+    """(N,) the row of `ranking` that each row of the same ranking, settled again, was."""
+    if settled is ranking:
+        return np.arange(len(ranking))
+    row_of = np.empty(len(ranking), dtype=np.int64)
+    row_of[ranking.given] = np.arange(len(ranking))
+    return row_of[settled.given]

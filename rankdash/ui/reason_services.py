@@ -1,0 +1,67 @@
+"""Why each query changed, cached by what it depends on."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from rankdash.analysis import reasons as analysis
+from rankdash.analysis.contributions import Split, split
+from rankdash.analysis.unjudged import System
+from rankdash.metrics import Conventions, parse_measure
+from rankdash.ui import services
+from rankdash.ui.frame import View
+
+
+def reason_of(view: View, challenger: str) -> pd.Series[str]:
+    """query_id → one of `reasons.CODES`, for every evaluated query."""
+    table = reasons_of(view, challenger)
+    return table["reason"]
+
+
+def reasons_of(view: View, challenger: str) -> pd.DataFrame:
+    """`reasons.reasons` of the chosen metric, index query_id."""
+    return _reasons(
+        view.dataset_id,
+        (view.baseline, challenger),
+        view.spec,
+        view.conventions,
+        view.statistics.tie_band,
+    )
+
+
+@st.cache_resource(max_entries=services.SYSTEM_LIMIT, show_spinner=False)
+def _reasons(
+    dataset_id: str,
+    pair: tuple[str, str],
+    spec: str,
+    conventions: Conventions,
+    tie_band: float,
+) -> pd.DataFrame:
+    before, after = (_system(dataset_id, each, conventions) for each in pair)
+    table = analysis.reasons(before, after, parse_measure(spec), conventions, tie_band=tie_band)
+    return table.set_index("query_id")
+
+
+def _system(dataset_id: str, system_id: str, conventions: Conventions) -> System:
+    return System(
+        services.ranking(dataset_id, system_id),
+        services.judged(dataset_id, system_id, conventions),
+        services.left_out(system_id),
+    )
+
+
+def split_of(view: View, challenger: str, query_id: str) -> Split:
+    """The change of one query, document by document."""
+    pair = (view.baseline, challenger)
+    return _split(view.dataset_id, pair, view.spec, view.conventions, query_id)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _split(
+    dataset_id: str, pair: tuple[str, str], spec: str, conventions: Conventions, query_id: str
+) -> Split:
+    before, after = (services.ranking(dataset_id, each) for each in pair)
+    left_out = {**services.left_out(pair[0]), **services.left_out(pair[1])}
+    qrels = services.dataset(dataset_id).qrels
+    return split(before, after, qrels, query_id, parse_measure(spec), conventions, left_out)

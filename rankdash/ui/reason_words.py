@@ -1,0 +1,53 @@
+"""The reasons of `rankdash.analysis.reasons` in words: short for a list, long for a tooltip."""
+
+from __future__ import annotations
+
+from rankdash.analysis.reasons import CUT, NEAR
+from rankdash.ui.i18n import gettext as _
+from rankdash.ui.i18n import percent
+
+
+def reason_words() -> dict[str, str]:
+    """Code → a word or two."""
+    return {
+        "failed": _("no result"),
+        "no_relevant_candidate": _("nothing relevant retrieved"),
+        "already_ideal": _("already ideal"),
+        "truncated": _("text cut"),
+        "buried": _("buried"),
+        "distractor_lifted": _("distractor lifted"),
+        "unjudged_lifted": _("unlabelled lifted"),
+        "rescued": _("rescued"),
+        "near_tie": _("near-tie"),
+        "idle": _("idle"),
+        "mixed": _("mixed"),
+    }
+
+
+def reason_meanings() -> dict[str, str]:
+    """Code → what it says of a query, in a sentence."""
+    return {
+        "failed": _("One side has no result for the query."),
+        "no_relevant_candidate": _(
+            "Neither list holds a relevant document: the loss is the retriever's."
+        ),
+        "already_ideal": _("The baseline's order could not be better, and it stayed as good."),
+        "truncated": _(
+            "A relevant document fell, and the model read at most {share} of its text.",
+            share=percent(CUT),
+        ),
+        "buried": _("A relevant document fell out of the first ranks."),
+        "distractor_lifted": _("Documents labelled as worse were lifted above a relevant one."),
+        "unjudged_lifted": _(
+            "Documents without a label were lifted above a relevant one. They count as not "
+            "relevant, which may be wrong."
+        ),
+        "rescued": _("Relevant documents were lifted."),
+        "near_tie": _(
+            "Decided by scores that differ by at most {share} of their range: it could as well "
+            "have gone the other way.",
+            share=percent(NEAR),
+        ),
+        "idle": _("Nothing that counts moved."),
+        "mixed": _("Some relevant documents rose and others fell."),
+    }
