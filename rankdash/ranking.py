@@ -231,6 +231,25 @@ def _refuse_repeats(queries: Any, docs: Any) -> None:
 
 
 @dataclass(frozen=True, eq=False)
+class Reading:
+    """How much of each pair the model read, row by row of the ranking of a `Run`.
+
+    read: (N,) int32, tokens of query and document that the model read; -1 where unknown, as for
+        documents that were not reranked.
+    full: (N,) int32, how many there were before texts were cut to fit; -1 where unknown.
+
+    Where ties were settled again, `ranking.given` has the row here of each row there.
+    """
+
+    read: npt.NDArray[np.int32]
+    full: npt.NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        frozen(self.read)
+        frozen(self.full)
+
+
+@dataclass(frozen=True, eq=False)
 class Run:
     """A ranking plus how it came about.
 
@@ -246,6 +265,7 @@ class Run:
     depth: how many candidates a query were reranked; None for all. Those below keep their
         first-stage order, after the reranked ones, with NaN scores.
     load_ms: the cold start (loading and warming the model), kept apart from the latencies.
+    reading: None where the reranker reads no tokens, or the ranking is from a file.
     """
 
     id: str
@@ -259,6 +279,7 @@ class Run:
     depth: int | None = None
     load_ms: float = float("nan")
     created: str = ""
+    reading: Reading | None = None
 
     @property
     def left_out(self) -> dict[str, str]:

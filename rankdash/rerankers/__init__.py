@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from rankdash.errors import SettingError
 from rankdash.rerankers import bi_encoder, bm25, cross_encoder, precomputed
 from rankdash.rerankers.base import (
+    Call,
     Capabilities,
     Corpus,
     Request,
@@ -17,6 +18,7 @@ from rankdash.rerankers.base import (
 from rankdash.rerankers.settings import SettingSpec, SettingValue, nearest, parse_settings
 
 __all__ = [
+    "Call",
     "Capabilities",
     "Corpus",
     "Request",

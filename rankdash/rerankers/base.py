@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -24,6 +25,9 @@ class Capabilities:
     needs_network: whether scoring calls another machine.
     deterministic: whether the same request gets the same scores twice.
     order_sensitive: whether the order in which documents are given changes their scores.
+    across_queries: whether one call with many requests is faster than a call for each, as where a
+        local model fills its batches across queries. The runner then scores in blocks of queries,
+        and measures the latency on a sample of them, one at a time.
     """
 
     scope: Literal["pointwise", "listwise"] = "pointwise"
@@ -31,6 +35,12 @@ class Capabilities:
     needs_network: bool = False
     deterministic: bool = True
     order_sensitive: bool = False
+    across_queries: bool = False
+
+    @property
+    def cacheable(self) -> bool:
+        """Whether the score of a pair may be kept and used again in another request."""
+        return self.scope == "pointwise" and self.deterministic and not self.order_sensitive
 
 
 @dataclass(frozen=True)
@@ -51,6 +61,33 @@ class Request:
     documents: Sequence[str]
 
 
+@dataclass(frozen=True)
+class Call:
+    """One request to another machine, its retries included.
+
+    start, end: in seconds by `time.perf_counter`: the first attempt sent, the last one answered or
+        given up. Waiting for the client's own rate limit lies before `start`.
+    attempts: how often it was sent.
+    retry_wait_s: seconds between `start` and `end` spent waiting to try again.
+    status: the HTTP status of the last attempt; 0 where no answer came.
+    billed: what the service says it charges for, by its own names ("search_units",
+        "total_tokens" …).
+    server_ms, queue_ms: the model's time and the time in the server's queue, as the server tells;
+        NaN where it does not.
+    error: why it failed; "" when it did not.
+    """
+
+    start: float
+    end: float
+    attempts: int = 1
+    retry_wait_s: float = 0.0
+    status: int = 200
+    billed: Mapping[str, float] = field(default_factory=dict)
+    server_ms: float = math.nan
+    queue_ms: float = math.nan
+    error: str = ""
+
+
 @dataclass(frozen=True, eq=False)
 class Scored:
     """The answer to one request, aligned with its documents and never re-ordered.
@@ -58,21 +95,24 @@ class Scored:
     scores:        (n,) float64, raw (logits or similarities); NaN = not scored.
     tokens:        (n,) int64, how many tokens of query and document a model read for each pair;
                    None where the kind does not read tokens.
-    truncated:     (n,) bool, whether a text of the pair was cut to fit the model; None as above.
+    full:          (n,) int64, how many there were before texts were cut to fit the model: a text of
+                   the pair was cut where full > tokens; None where unknown.
     index_seconds: time spent on what a search system does beforehand, such as embedding documents.
     error:         why the query failed; "" when it did not. A failed query has only NaN scores.
+    calls:         the requests to other machines that were made for it, failed ones included.
     """
 
     scores: Scores
     tokens: npt.NDArray[np.int64] | None = None
-    truncated: npt.NDArray[np.bool_] | None = None
+    full: npt.NDArray[np.int64] | None = None
     index_seconds: float = 0.0
     error: str = ""
+    calls: tuple[Call, ...] = ()
 
     @classmethod
-    def failed(cls, size: int, error: str) -> Scored:
+    def failed(cls, size: int, error: str, calls: tuple[Call, ...] = ()) -> Scored:
         """The answer to a request of `size` documents that could not be scored."""
-        return cls(np.full(size, np.nan), error=error)
+        return cls(np.full(size, np.nan), error=error, calls=calls)
 
 
 class Reranker(Protocol):
@@ -95,8 +135,17 @@ class Reranker(Protocol):
         """
         ...
 
+    def fingerprint(self) -> str:
+        """A hash of the kind, the weights and every setting that changes scores; call it after
+        `prepare`. Two rerankers with the same one give a pair of texts the same score. "" where a
+        score depends on more than that, so that it must never be kept for another run."""
+        ...
+
     def score(self, requests: Sequence[Request]) -> list[Scored]:
-        """One answer per request, in the order of the requests."""
+        """One answer per request, in the order of the requests.
+
+        May be called by several threads at once, after `prepare`.
+        """
         ...
 
 

@@ -47,6 +47,10 @@ class BiEncoder:
         self._model = neural.load("SentenceTransformer", folder, self.settings)
         self._limit = neural.limit_length(self._model, self.settings["max_length"])
 
+    def fingerprint(self) -> str:
+        """None yet."""
+        return ""
+
     def score(self, requests: Sequence[Request]) -> list[Scored]:
         """Cosine similarities in [-1, 1]; a query whose scores are not finite fails."""
         if self._model is None:
@@ -77,8 +81,7 @@ class BiEncoder:
             return neural.checked(scores, None, None, seconds)
         lengths = np.array([self._lengths[text] for text in texts], dtype=np.int64)
         read = np.minimum(lengths, self._limit) + min(query_length, self._limit)
-        cut = (lengths > self._limit) | (query_length > self._limit)
-        return neural.checked(scores, read, cut, seconds)
+        return neural.checked(scores, read, lengths + query_length, seconds)
 
     def _index(self, texts: list[str]) -> float:
         """Encode the documents not seen before; the seconds that took."""

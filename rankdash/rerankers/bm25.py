@@ -74,6 +74,10 @@ class Bm25:
         self._places = {doc: place for place, doc in enumerate(corpus.doc_ids)}
         self._index = Index(corpus.texts, self.settings)
 
+    def fingerprint(self) -> str:
+        """None: a score depends on the statistics of the data set, and is had as fast as kept."""
+        return ""
+
     def score(self, requests: Sequence[Request]) -> list[Scored]:
         """BM25 scores; a query with a document outside the corpus fails."""
         if self._index is None:

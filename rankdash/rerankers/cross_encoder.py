@@ -70,6 +70,10 @@ class CrossEncoder:
         self._limit = neural.limit_length(self._model, self.settings["max_length"]) or 0
         self._special = self._model.tokenizer.num_special_tokens_to_add(pair=True)
 
+    def fingerprint(self) -> str:
+        """None yet."""
+        return ""
+
     def score(self, requests: Sequence[Request]) -> list[Scored]:
         """Logits; a query whose scores are not finite fails."""
         if self._model is None:
@@ -87,14 +91,15 @@ class CrossEncoder:
             self._shortened(query, room) if length > room else query
             for query, length in zip(queries, query_lengths, strict=True)
         ]
-        lengths = np.minimum(query_lengths, room)[owner] + self._count(texts) + self._special
+        document_lengths = self._count(texts) + self._special
+        lengths = np.minimum(query_lengths, room)[owner] + document_lengths
         pairs = [(fitting[place], text) for place, text in zip(owner, texts, strict=True)]
         scores = self._logits(pairs, lengths)
-        cut = (lengths > self._limit) | (query_lengths > room)[owner]
+        full = query_lengths[owner] + document_lengths
         read = np.minimum(lengths, self._limit)
         bounds = np.cumsum([0, *sizes])
         return [
-            neural.checked(scores[start:stop], read[start:stop], cut[start:stop], 0.0)
+            neural.checked(scores[start:stop], read[start:stop], full[start:stop], 0.0)
             for start, stop in pairwise(bounds)
         ]
 

@@ -176,9 +176,7 @@ def readable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def checked(
-    scores: Scores, tokens: Lengths | None, truncated: npt.NDArray[np.bool_] | None, seconds: float
-) -> Scored:
+def checked(scores: Scores, tokens: Lengths | None, full: Lengths | None, seconds: float) -> Scored:
     """The answer of a model, or a failed query where a score is not finite."""
     wrong = int(np.count_nonzero(~np.isfinite(scores)))
     if wrong:
@@ -188,7 +186,7 @@ def checked(
             count=len(scores),
         )
         return Scored.failed(len(scores), str(error))
-    return Scored(scores, tokens, truncated, seconds)
+    return Scored(scores, tokens, full, seconds)
 
 
 def answer_each(

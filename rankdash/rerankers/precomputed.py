@@ -26,6 +26,10 @@ class Precomputed:
     def prepare(self, corpus: Corpus) -> None:
         """Nothing to load."""
 
+    def fingerprint(self) -> str:
+        """Nothing to keep: the scores are in the file."""
+        return ""
+
     def score(self, requests: Sequence[Request]) -> list[Scored]:
         """The ranking's scores. A query that it does not rank fails; it is never scored 0."""
         return [self._score(request) for request in requests]

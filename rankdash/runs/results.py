@@ -12,10 +12,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.dataset import Dataset
-from rankdash.ranking import QueryState, Ranking, Run, digest
+from rankdash.ranking import QueryState, Ranking, Reading, Run, digest, frozen
 from rankdash.rerankers import Reranker
 from rankdash.runs.plan import Plan
 from rankdash.runs.timing import machine
+
+Counts = npt.NDArray[np.int32]
+_NO_COUNTS: Counts = frozen(np.zeros(0, dtype=np.int32))
 
 _MEASURED = ("latency_ms", "index_ms", "tokens", "truncated")
 
@@ -27,7 +30,9 @@ class QueryResult:
     reason: why it failed or was skipped.
     scores: (n,) float64 in the order of the candidates, n = how many were reranked; empty unless
         the query is done.
-    latency_ms, index_ms, tokens, truncated: as in the table of a `Run`.
+    latency_ms, index_ms: as in the table of a `Run`.
+    read, full: (n,) int32, tokens read and tokens before texts were cut, as in a `Reading`; empty
+        where unknown.
     """
 
     query_id: str
@@ -36,14 +41,33 @@ class QueryResult:
     scores: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     latency_ms: float = math.nan
     index_ms: float = math.nan
-    tokens: float = math.nan
-    truncated: float = math.nan
+    read: Counts = field(default_factory=lambda: _NO_COUNTS)
+    full: Counts = field(default_factory=lambda: _NO_COUNTS)
+
+    @property
+    def tokens(self) -> float:
+        """Tokens read in all pairs; NaN where unknown."""
+        return float(self.read.sum()) if len(self.read) and self.read.min() >= 0 else math.nan
+
+    @property
+    def truncated(self) -> float:
+        """How many pairs were cut; NaN where unknown."""
+        known = len(self.full) and self.full.min() >= 0 and self.tokens >= 0
+        return float((self.full > self.read).sum()) if known else math.nan
+
+
+def counts(given: npt.NDArray[np.int64] | None) -> Counts:
+    """Token counts of an answer as a result keeps them."""
+    return _NO_COUNTS if given is None else np.asarray(given, dtype=np.int32)
 
 
 def results_from(rows: pd.DataFrame) -> list[QueryResult]:
     """Results from a frame with a column for each field, as `Workspace` parts are read."""
-    columns = [rows[name] for name in QueryResult.__dataclass_fields__]
-    return [QueryResult(*values) for values in zip(*columns, strict=True)]
+    columns = {name: list(rows[name]) for name in QueryResult.__dataclass_fields__}
+    for name in ("read", "full"):
+        # A job that an older version began kept no counts.
+        columns[name] = [_NO_COUNTS if value is None else value for value in columns[name]]
+    return [QueryResult(*values) for values in zip(*columns.values(), strict=True)]
 
 
 def assemble(
@@ -61,23 +85,29 @@ def assemble(
     depends only on what was asked.
     """
 
+    read: list[Counts] = []
+    full: list[Counts] = []
+
     def lists() -> Iterator[tuple[str, list[str], list[float]]]:
         for query, docs in asked.documents.items():
-            if results[query].state == "done":
-                scores = results[query].scores
-                order = np.argsort(-scores, kind="stable")
+            result = results[query]
+            if result.state == "done":
+                order = np.argsort(-result.scores, kind="stable")
                 below = dataset.candidates.documents_of(query)[0][len(docs) :]
                 ranked = [docs[place] for place in order] + below
-                yield query, ranked, [*scores[order].tolist(), *[math.nan] * len(below)]
+                read.append(_ranked(result.read, order, len(below)))
+                full.append(_ranked(result.full, order, len(below)))
+                yield query, ranked, [*result.scores[order].tolist(), *[math.nan] * len(below)]
 
     skipped = {query: QueryResult(query, "skipped", why) for query, why in asked.skipped.items()}
     every = {**skipped, **results}
     wish = (dataset.id, reranker.name, repr(sorted(reranker.settings.items())), str(depth))
+    ranking = Ranking.from_lists(lists())
     return Run(
         id=digest(part.encode("utf-8", "surrogatepass") for part in (*wish, *asked.documents)),
         name=reranker.name,
         dataset_id=dataset.id,
-        ranking=Ranking.from_lists(lists()),
+        ranking=ranking,
         reranker=reranker.name,
         queries=_frame([every[query] for query in dataset.queries["query_id"]], asked),
         settings=dict(reranker.settings),
@@ -85,7 +115,20 @@ def assemble(
         depth=depth,
         load_ms=load_ms,
         created=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        reading=_reading(read, full),
     )
+
+
+def _ranked(counts: Counts, order: npt.NDArray[np.intp], below: int) -> Counts:
+    """Token counts in the order of the ranking; -1 where unknown and for documents below."""
+    known = counts[order] if len(counts) else np.full(len(order), -1, dtype=np.int32)
+    return np.concatenate([known, np.full(below, -1, dtype=np.int32)])
+
+
+def _reading(read: list[Counts], full: list[Counts]) -> Reading | None:
+    if not any((counts >= 0).any() for counts in read):
+        return None
+    return Reading(np.concatenate(read), np.concatenate(full))
 
 
 def _frame(results: list[QueryResult], asked: Plan) -> pd.DataFrame:

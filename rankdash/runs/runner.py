@@ -17,7 +17,7 @@ from rankdash.errors import RankdashError, UnavailableError
 from rankdash.ranking import Run
 from rankdash.rerankers import Corpus, Request, Reranker, Scored
 from rankdash.runs.plan import Plan, plan
-from rankdash.runs.results import QueryResult, assemble
+from rankdash.runs.results import QueryResult, assemble, counts
 
 # How much work a kill can cost: what was scored since the last batch was handed on.
 BATCH_SECONDS = 1.0
@@ -181,8 +181,8 @@ def _score(
         scores=np.asarray(answer.scores, dtype=np.float64),
         latency_ms=max(0.0, elapsed_ms - answer.index_seconds * 1e3),
         index_ms=index_ms if index_ms else math.nan,
-        tokens=math.nan if answer.tokens is None else float(np.sum(answer.tokens)),
-        truncated=math.nan if answer.truncated is None else float(np.sum(answer.truncated)),
+        read=counts(answer.tokens),
+        full=counts(answer.full),
     )
 
 

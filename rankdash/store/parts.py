@@ -23,14 +23,14 @@ _SCHEMA = pa.schema(
         ("scores", pa.list_(pa.float64())),
         ("latency_ms", pa.float64()),
         ("index_ms", pa.float64()),
-        ("tokens", pa.float64()),
-        ("truncated", pa.float64()),
+        ("read", pa.list_(pa.int32())),
+        ("full", pa.list_(pa.int32())),
     ]
 )
 
 
 def write_part(workspace: Workspace, job_id: str, rows: Sequence[dict[str, Any]]) -> None:
-    """Keep one batch. Each row has the columns of the schema; `scores` is a float64 array."""
+    """Keep one batch. Each row has the columns of the schema, lists as arrays."""
     folder = workspace.root / "jobs" / job_id
     with in_words(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -40,7 +40,8 @@ def write_part(workspace: Workspace, job_id: str, rows: Sequence[dict[str, Any]]
 
 
 def read_parts(workspace: Workspace, job_id: str) -> pd.DataFrame:
-    """All rows kept so far, the latest of each query, with the columns that were written.
+    """All rows kept so far, the latest of each query, with the columns of the schema; one that an
+    older version did not write has only None.
 
     A file that cannot be read is deleted: what it held is scored again.
     """
@@ -50,5 +51,5 @@ def read_parts(workspace: Workspace, job_id: str) -> pd.DataFrame:
             tables.append(read_table(file))
         except StoreError:
             file.unlink(missing_ok=True)
-    rows = cast(pd.DataFrame, pa.concat_tables(tables).to_pandas())
+    rows = cast(pd.DataFrame, pa.concat_tables(tables, promote_options="default").to_pandas())
     return rows.drop_duplicates("query_id", keep="last", ignore_index=True)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rankdash.ordering import Ties, objects, text_array
-from rankdash.ranking import Ranking
+from rankdash.ranking import Ranking, Reading
 from rankdash.store.failures import damaged, in_words
 
 _TIES = b"rankdash.ties"
@@ -94,6 +94,24 @@ def read_ranking(folder: Path, name: str) -> Ranking:
         ties=cast(Ties, rows.schema.metadata[_TIES].decode()),
         given=_column(rows, "given"),
     )
+
+
+def write_reading(folder: Path, reading: Reading | None) -> None:
+    """Write how much was read of each row of a run's ranking, if anything was."""
+    if reading is not None:
+        counts = pa.table({"read": reading.read, "full": reading.full})
+        write_table(folder / "reading.parquet", counts)
+
+
+def read_reading(folder: Path, rows: int) -> Reading | None:
+    """What `write_reading` wrote for a ranking of `rows` rows; None where it wrote nothing."""
+    file = folder / "reading.parquet"
+    if not file.exists():
+        return None
+    counts = read_table(file)
+    if len(counts) != rows:
+        raise damaged(file, "its rows do not fit the ranking.")
+    return Reading(_column(counts, "read"), _column(counts, "full"))
 
 
 def _column(table: Any, name: str) -> Any:

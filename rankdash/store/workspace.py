@@ -29,8 +29,10 @@ from rankdash.store.rows import DatasetRow, RunRow, dataset_row, now, run_row, r
 from rankdash.store.tables import (
     read_frame,
     read_ranking,
+    read_reading,
     write_frame,
     write_ranking,
+    write_reading,
 )
 
 HOME_VARIABLE = "RANKDASH_HOME"
@@ -166,6 +168,7 @@ class Workspace:
         try:
             write_frame(folder / "queries.parquet", run.queries)
             write_ranking(folder, "ranking", run.ranking)
+            write_reading(folder, run.reading)
             with self.database.writing() as db:
                 self._find(db, "datasets", run.dataset_id)
                 replaced = db.execute("SELECT folder FROM runs WHERE id = ?", (run.id,)).fetchone()
@@ -195,11 +198,12 @@ class Workspace:
         """The stored run, equal to what was saved."""
         row = self._row("runs", run_id)
         folder = self.root / row["folder"]
+        ranking = read_ranking(folder, "ranking")
         return Run(
             id=run_id,
             name=row["name"],
             dataset_id=row["dataset_id"],
-            ranking=read_ranking(folder, "ranking"),
+            ranking=ranking,
             reranker=row["reranker"],
             queries=read_frame(folder / "queries.parquet"),
             settings=json.loads(row["settings"]),
@@ -207,6 +211,7 @@ class Workspace:
             depth=row["depth"],
             load_ms=math.nan if row["load_ms"] is None else row["load_ms"],
             created=row["created"],
+            reading=read_reading(folder, len(ranking)),
         )
 
     def rename_run(self, run_id: str, name: str) -> None:

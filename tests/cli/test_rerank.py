@@ -44,6 +44,9 @@ class Stub:
         if "load" in self.failing:
             raise UnavailableError("No model.", remedy="Get one.")
 
+    def fingerprint(self) -> str:
+        return ""
+
     def score(self, requests: Sequence[Request]) -> list[Scored]:
         for request in requests:
             if request.query_id in self.failing:

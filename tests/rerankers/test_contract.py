@@ -77,7 +77,7 @@ def test_every_document_gets_a_finite_score_whatever_the_text(reranker, query):
     assert scored.scores.shape == (len(DOCUMENTS),)
     assert scored.scores.dtype == np.float64
     assert np.isfinite(scored.scores).all()
-    for extra in (scored.tokens, scored.truncated):
+    for extra in (scored.tokens, scored.full):
         assert extra is None or extra.shape == scored.scores.shape
     assert scored.index_seconds >= 0
 
@@ -105,7 +105,7 @@ def test_several_queries_at_once_equal_one_by_one(reranker):
         np.testing.assert_allclose(scored.scores, alone.scores, atol=1e-5)
         if alone.tokens is not None:
             np.testing.assert_array_equal(scored.tokens, alone.tokens)
-            np.testing.assert_array_equal(scored.truncated, alone.truncated)
+            np.testing.assert_array_equal(scored.full, alone.full)
 
 
 def test_the_same_request_twice_gets_the_same_scores(reranker):

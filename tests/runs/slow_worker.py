@@ -31,6 +31,9 @@ class Slow:
         if self.settings["k1"] == 7.0:
             time.sleep(3.0)
 
+    def fingerprint(self):
+        return ""
+
     def score(self, requests):
         (request,) = requests
         with log.open("a") as lines:
@@ -43,7 +46,7 @@ class Slow:
             Scored(
                 np.array(values, dtype=np.float64),
                 tokens=np.full(len(values), 3),
-                truncated=np.zeros(len(values), dtype=bool),
+                full=np.full(len(values), 4),
             )
         ]
 

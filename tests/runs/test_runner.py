@@ -44,6 +44,9 @@ class Scripted:
         self.corpus = corpus
         self.clock.pass_ms(500)
 
+    def fingerprint(self):
+        return ""
+
     def score(self, requests):
         (request,) = requests
         self.seen.append(request.query_id)
@@ -237,12 +240,27 @@ def test_a_warm_up_that_fails_fails_nothing_but_its_own_query(make_dataset):
 def test_tokens_and_truncations_are_counted_where_known(make_dataset):
     def counted(request):
         size = len(request.doc_ids)
-        return Scored(np.zeros(size), tokens=np.arange(size), truncated=np.arange(size) < 2)
+        return Scored(np.zeros(size), tokens=np.arange(size), full=2 * np.arange(size))
 
-    known = rerank(make_dataset(queries=1, depth=5), Scripted(counted))
-    assert (known.queries["tokens"][0], known.queries["truncated"][0]) == (10.0, 2.0)
+    known = rerank(make_dataset(queries=1, depth=5), Scripted(counted), depth=4)
+    assert (known.queries["tokens"][0], known.queries["truncated"][0]) == (6.0, 3.0)
+    # Equal scores keep their order; what lies below the depth was not read.
+    assert known.reading.read.tolist() == [0, 1, 2, 3, -1]
+    assert known.reading.full.tolist() == [0, 2, 4, 6, -1]
     unknown = rerank(make_dataset(queries=1), Scripted())
     assert unknown.queries[["tokens", "truncated"]].isna().all(axis=None)
+    assert unknown.reading is None
+
+
+def test_token_counts_follow_their_documents_into_the_ranking(make_dataset):
+    def counted(request):
+        numbers = np.array([int(doc[1:]) for doc in request.doc_ids])
+        return Scored(-1.0 * numbers, tokens=numbers, full=numbers + 7)
+
+    run = rerank(make_dataset(queries=3, depth=5), Scripted(counted))
+    numbers = [int(doc[1:]) for doc in run.ranking.doc_ids[run.ranking.docs]]
+    assert run.reading.read.tolist() == numbers
+    assert run.reading.full.tolist() == [number + 7 for number in numbers]
 
 
 def test_batches_last_about_a_second_and_cover_every_query_once(make_dataset):

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from rankdash.dataset import Dataset
-from rankdash.ranking import Ranking, Run
+from rankdash.ranking import Ranking, Reading, Run
 from rankdash.store import Workspace
 
 ROOT = Path(__file__).parents[2]
@@ -86,6 +86,9 @@ def make_run():
             depth=2,
             load_ms=123.5,
             created="2026-01-02T03:04:05+00:00",
+            reading=Reading(
+                np.array([5, 7, -1, 5], dtype=np.int32), np.array([5, 9, -1, 8], dtype=np.int32)
+            ),
         )
 
     return make

@@ -7,6 +7,7 @@ import pytest
 from rankdash.errors import StoreError, UnavailableError
 from rankdash.store.parts import read_parts, write_part
 from rankdash.store.queue import STALE_SECONDS, Owner, Progress, Queue
+from rankdash.store.tables import read_table, write_table
 
 CLAIM_ALL = """
 import sys, time
@@ -227,8 +228,8 @@ def part(query, score):
         "scores": [score, float("nan")],
         "latency_ms": 1.0,
         "index_ms": float("nan"),
-        "tokens": float("nan"),
-        "truncated": float("nan"),
+        "read": [5, 6],
+        "full": [5, 9],
     }
 
 
@@ -241,6 +242,7 @@ def test_batches_are_kept_until_the_job_is_done_and_the_latest_counts(queue, sub
     rows = read_parts(workspace, job_id)
     assert list(rows["query_id"]) == ["007", "7"]
     assert [scores[0] for scores in rows["scores"]] == [1.0, 3.0]
+    assert [list(counts) for counts in rows["full"]] == [[5, 9], [5, 9]]
     queue.finish(job_id, me, "interrupted")
     assert len(read_parts(workspace, job_id)) == 2
     queue.requeue(job_id)
@@ -281,3 +283,17 @@ def test_deleting_a_run_forgets_the_job_that_made_it(
     queue.finish(job_id, me, "done")
     workspace.delete_run(job_id)
     assert queue.rows() == []
+
+
+def test_batches_of_an_older_version_are_read_with_what_they_have(queue, submit, workspace):
+    job_id = submit()
+    write_part(workspace, job_id, [part("7", 1.0)])
+    (file,) = (workspace.root / "jobs" / job_id).iterdir()
+    older = read_table(file).drop_columns(["read", "full"])
+    write_table(file.with_name("0.parquet"), older.append_column("tokens", [[11.0]]))
+    write_part(workspace, job_id, [part("8", 2.0)])
+    file.unlink()
+    rows = read_parts(workspace, job_id)
+    assert list(rows["query_id"]) == ["7", "8"]
+    assert rows["read"][0] is None
+    assert list(rows["read"][1]) == [5, 6]

@@ -10,7 +10,7 @@ from rankdash.dataset import Dataset
 from rankdash.errors import StoreError
 from rankdash.ranking import Ranking, Run
 from rankdash.store import Workspace
-from rankdash.store.tables import read_ranking, write_ranking
+from rankdash.store.tables import read_ranking, read_table, write_ranking, write_table
 
 ARRAYS = ("query_ids", "doc_ids", "offsets", "docs", "scores", "tied", "given")
 
@@ -75,6 +75,22 @@ def test_a_run_comes_back_as_it_was(workspace, make_dataset, make_run):
         assert getattr(loaded, name) == getattr(run, name)
     assert loaded.created == run.created
     assert loaded.left_out == {"二": "failed"}
+    assert loaded.reading.read.tolist() == [5, 7, -1, 5]
+    assert loaded.reading.full.tolist() == [5, 9, -1, 8]
+
+
+def test_token_counts_that_do_not_fit_the_ranking_are_damage(workspace, make_dataset, make_run):
+    dataset = make_dataset()
+    workspace.save_dataset(dataset)
+    run = make_run(dataset)
+    workspace.save_run(run)
+    (file,) = workspace.root.glob("runs/*/reading.parquet")
+    write_table(file, read_table(file).slice(1))
+    with pytest.raises(StoreError, match="damaged"):
+        workspace.run(run.id)
+    # A run of an older version has none.
+    file.unlink()
+    assert workspace.run(run.id).reading is None
 
 
 ids = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=5)
