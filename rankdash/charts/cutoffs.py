@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
@@ -17,6 +17,7 @@ _HEIGHT = 340
 # So faint that four bands over each other leave every line in sight.
 _BAND = 0.13
 _EDGE = 0.45
+_HOVER = "{value} ({low}…{high})"
 
 
 @dataclass(frozen=True)
@@ -49,47 +50,26 @@ def figure(
     names: system → the name shown.
     """
     labels = labels or Labels()
-    systems = list(pd.unique(curve["system"]))
-    marks = style.marks(systems, baseline)
-    ordered = sorted(systems, key=lambda system: system != baseline)
-    chart = go.Figure()
-    banded = _banded(curve)
+    curves = _curves(curve)
+    marks = style.marks(list(curves), baseline)
+    ordered = sorted(curves, key=lambda system: system != baseline)
+    bands = [band for name in ordered for band in _band(curves[name], marks[name])]
+    lines = []
     for name in ordered:
-        _add_band(chart, banded[banded["system"] == name], marks[name])
-    for name in ordered:
-        own = curve[curve["system"] == name]
-        shown, mark = style.short(names.get(name, name)), marks[name]
-        chart.add_scatter(
-            x=own["k"],
-            y=own["mean"],
-            mode="lines+markers",
-            name=labels.baseline.format(system=shown) if name == baseline else shown,
-            line={"color": mark.colour, "dash": mark.dash, "width": 2},
-            marker={
-                "color": mark.colour,
-                "symbol": mark.symbol,
-                "size": 9,
-                "line": {"color": mark.colour, "width": 2},
-            },
-            cliponaxis=False,
-            hovertext=[_hover(row) for row in own.to_dict("records")],
-            hovertemplate="%{hovertext}",
-        )
-    if len(banded):
-        intervals.add_key(
-            chart,
-            labels.interval.format(level=100 * level),
-            "square",
-            style.faded(ink.muted, 2 * _BAND),
-        )
-    cutoffs = sorted(set(curve["k"]))
-    if k in cutoffs:
-        chart.add_vline(x=k, line={"color": ink.line, "width": 1, "dash": "dot"}, layer="below")
+        shown = style.short(names.get(name, name))
+        own = labels.baseline.format(system=shown) if name == baseline else shown
+        lines.append(_line(curves[name], marks[name], own))
+    traces = [*bands, *lines]
+    if bands:
+        words = labels.interval.format(level=100 * level)
+        traces.append(intervals.key(words, "square", style.faded(ink.muted, 2 * _BAND)))
+    cutoffs = sorted({point.k for points in curves.values() for point in points})
     return style.finish(
-        chart,
+        go.Figure(traces),
         ink,
         _HEIGHT,
         {
+            "shapes": [_chosen(k, ink)] if k in cutoffs else [],
             "hovermode": "x unified",
             "xaxis": {
                 "title": {"text": labels.x},
@@ -101,7 +81,7 @@ def figure(
             "yaxis": {
                 "title": {"text": labels.y.format(metric=style.short(metric))},
                 "tickformat": ".2f",
-                "range": _range(curve),
+                "range": _range(curves),
                 "zeroline": False,
             },
         },
@@ -117,67 +97,118 @@ def alt(
 ) -> str:
     """What the chart says, in words."""
     labels = labels or Labels()
-    curves = []
-    for name, own in curve.groupby("system", sort=False):
-        first, last = own.iloc[0], own.iloc[-1]
-        curves.append(
-            labels.alt_curve.format(
-                system=names.get(str(name), str(name)),
-                first=_value(first.to_dict(), labels),
-                first_k=first["k"],
-                last=_value(last.to_dict(), labels),
-                last_k=last["k"],
-            )
+    told = [
+        labels.alt_curve.format(
+            system=names.get(name, name),
+            first=_value(points[0], labels.alt_value),
+            first_k=points[0].k,
+            last=_value(points[-1], labels.alt_value),
+            last_k=points[-1].k,
         )
-    return labels.alt.format(metric=metric, curves=" ".join(curves)).strip()
+        for name, points in _curves(curve).items()
+    ]
+    return labels.alt.format(metric=metric, curves=" ".join(told)).strip()
 
 
-def _banded(curve: pd.DataFrame) -> pd.DataFrame:
-    """The rows that have an interval."""
-    if not {"low", "high"} <= set(curve.columns):
-        return curve.iloc[:0]
-    return curve.dropna(subset=["low", "high"])
+class _Point(NamedTuple):
+    """low and high are NaN without an interval."""
+
+    k: int
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def has_interval(self) -> bool:
+        return not (math.isnan(self.low) or math.isnan(self.high))
 
 
-def _add_band(chart: go.Figure, own: pd.DataFrame, mark: style.Mark) -> None:
-    there, back = own.sort_values("k"), own.sort_values("k", ascending=False)
-    if own.empty:
-        return
-    chart.add_scatter(
-        x=[*there["k"], *back["k"]],
-        y=[*there["high"], *back["low"]],
-        mode="lines",
-        fill="toself",
-        fillcolor=style.faded(mark.colour, _BAND),
-        line={"color": style.faded(mark.colour, _EDGE), "width": 1, "dash": mark.dash},
-        hoverinfo="skip",
-        showlegend=False,
-    )
+def _curves(curve: pd.DataFrame) -> dict[str, list[_Point]]:
+    """system → its points, both in the order of the frame."""
+    missing = [math.nan] * len(curve)
+    ends = (curve[end].tolist() if end in curve else missing for end in ("low", "high"))
+    points = zip(curve["k"].tolist(), curve["mean"].tolist(), *ends, strict=True)
+    curves: dict[str, list[_Point]] = {}
+    for system, values in zip(curve["system"].tolist(), points, strict=True):
+        curves.setdefault(system, []).append(_Point(*values))
+    return curves
 
 
-def _hover(row: Mapping[Hashable, object]) -> str:
-    low, high = (float(str(row.get(end, math.nan))) for end in ("low", "high"))
-    value = style.number(float(str(row["mean"])))
-    if math.isnan(low) or math.isnan(high):
+def _line(points: Sequence[_Point], mark: style.Mark, name: str) -> style.Trace:
+    return {
+        "type": "scatter",
+        "x": [point.k for point in points],
+        "y": [point.mean for point in points],
+        "mode": "lines+markers",
+        "name": name,
+        "line": {"color": mark.colour, "dash": mark.dash, "width": 2},
+        "marker": {
+            "color": mark.colour,
+            "symbol": mark.symbol,
+            "size": 9,
+            "line": {"color": mark.colour, "width": 2},
+        },
+        "cliponaxis": False,
+        "hovertext": [_value(point, _HOVER) for point in points],
+        "hovertemplate": "%{hovertext}",
+    }
+
+
+def _band(points: Sequence[_Point], mark: style.Mark) -> list[style.Trace]:
+    """Around the points that have an interval; none where none has."""
+    there = sorted(point for point in points if point.has_interval)
+    if not there:
+        return []
+    back = there[::-1]
+    return [
+        {
+            "type": "scatter",
+            "x": [point.k for point in (*there, *back)],
+            "y": [*(point.high for point in there), *(point.low for point in back)],
+            "mode": "lines",
+            "fill": "toself",
+            "fillcolor": style.faded(mark.colour, _BAND),
+            "line": {"color": style.faded(mark.colour, _EDGE), "width": 1, "dash": mark.dash},
+            "hoverinfo": "skip",
+            "showlegend": False,
+        }
+    ]
+
+
+def _chosen(k: int | None, ink: style.Ink) -> style.Trace:
+    """A line at the chosen cutoff, behind the data."""
+    return {
+        "type": "line",
+        "xref": "x",
+        "x0": k,
+        "x1": k,
+        "yref": "y domain",
+        "y0": 0,
+        "y1": 1,
+        "line": {"color": ink.line, "width": 1, "dash": "dot"},
+        "layer": "below",
+    }
+
+
+def _value(point: _Point, template: str) -> str:
+    """A mean for the eye, by the template with its interval where there is one."""
+    value = style.number(point.mean)
+    if not point.has_interval:
         return value
-    return f"{value} ({style.number(low)}…{style.number(high)})"
+    return template.format(value=value, low=style.number(point.low), high=style.number(point.high))
 
 
-def _value(row: Mapping[Hashable, object], labels: Labels) -> str:
-    """A mean in words, with its interval where there is one."""
-    low, high = (float(str(row.get(end, math.nan))) for end in ("low", "high"))
-    value = style.number(float(str(row["mean"])))
-    if math.isnan(low) or math.isnan(high):
-        return value
-    return labels.alt_value.format(value=value, low=style.number(low), high=style.number(high))
-
-
-def _range(curve: pd.DataFrame) -> list[float]:
+def _range(curves: Mapping[str, Sequence[_Point]]) -> list[float]:
     """The reach of the data with room to see it, never so narrow that noise looks like news."""
-    values = curve.filter(items=["mean", "low", "high"]).to_numpy(dtype=np.float64).ravel()
-    values = values[np.isfinite(values)]
-    if not len(values):
+    found = [
+        value
+        for points in curves.values()
+        for point in points
+        for value in (point.mean, point.low, point.high)
+    ]
+    values = [value for value in found if math.isfinite(value)]
+    if not values:
         return [0.0, 1.0]
-    low, high = float(values.min()), float(values.max())
+    low, high = min(values), max(values)
     room = max(0.08 * (high - low), 0.025)
     return [max(low - room, -0.01), high + room]

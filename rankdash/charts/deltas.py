@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import plotly.graph_objects as go
 
 from rankdash.analysis.compare import TIE_BAND, counts, direction
 from rankdash.charts import style
+
+FloatArray = npt.NDArray[np.float64]
 
 MOST_BARS = 1000
 """SVG bars beyond this make a page slow; above it, neighbours are drawn as one bar."""
@@ -54,72 +58,76 @@ def figure(
     several queries (above `MOST_BARS`), the one that changed most. The second is how many.
     """
     labels = labels or Labels()
-    pairs = frame.dropna(subset="delta")
+    known = frame["delta"].notna().to_numpy()
+    pairs = frame if known.all() else frame[known]
+    delta = pairs["delta"].to_numpy(dtype=np.float64)
     bars = _bars(pairs, tie_band)
     tally = counts(pairs, tie_band)
-    hover = [_hover(bar, names, labels) for bar in bars.itertuples()]
-    bars = bars.assign(hover=np.array(hover, dtype=object))
-    chart = go.Figure()
+    few = len(bars) <= _PATTERNED_BARS
+    traces: list[style.Trace] = []
     for sign, name, colour in (
         (-1, labels.hurt.format(n=tally.hurt), style.WORSE),
         (1, labels.helped.format(n=tally.helped), style.BETTER),
     ):
-        part = bars[bars["sign"] == sign]
-        patterned = sign < 0 and len(bars) <= _PATTERNED_BARS
-        chart.add_bar(
-            x=part["x"],
-            y=part["delta"],
-            width=part["n"] * (0.85 if len(bars) <= _PATTERNED_BARS else 1.0),
-            name=name,
-            legendrank=1 if sign < 0 else 3,
-            marker={
-                "color": colour,
-                "line": {"width": 0},
-                "pattern": {
-                    "shape": "/" if patterned else "",
-                    "fillmode": "overlay",
-                    "fgcolor": ink.background,
-                    "size": 6,
-                    "solidity": 0.25,
+        part = [bar for bar in bars if bar.sign == sign]
+        traces.append(
+            {
+                "type": "bar",
+                "width": np.array([bar.n * (0.85 if few else 1.0) for bar in part]),
+                "name": name,
+                "legendrank": 1 if sign < 0 else 3,
+                "marker": {
+                    "color": colour,
+                    "line": {"width": 0},
+                    "pattern": {
+                        "shape": "/" if sign < 0 and few else "",
+                        "fillmode": "overlay",
+                        "fgcolor": ink.background,
+                        "size": 6,
+                        "solidity": 0.25,
+                    },
                 },
-            },
-            **_pointed(part),
+                **_pointed(part, names, labels),
+            }
         )
-    same = bars[bars["sign"] == 0]
-    chart.add_scatter(
-        x=same["x"],
-        y=same["delta"],
-        mode="markers",
-        name=labels.same.format(n=tally.same, band=tie_band),
-        legendrank=2,
-        marker={"color": ink.muted, "symbol": "circle", "size": 4, "line_width": 0},
-        **_pointed(same),
+    traces.append(
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "name": labels.same.format(n=tally.same, band=tie_band),
+            "legendrank": 2,
+            "marker": {"color": ink.muted, "symbol": "circle", "size": 4, "line": {"width": 0}},
+            **_pointed([bar for bar in bars if bar.sign == 0], names, labels),
+        }
     )
-    if len(pairs):
-        mean = float(pairs["delta"].mean())
-        chart.add_scatter(
-            x=[0.5, len(pairs) + 0.5],
-            y=[mean, mean],
-            mode="lines",
-            name=labels.mean.format(delta=style.signed(mean)),
-            legendrank=4,
-            line={"color": ink.text, "width": 1.5, "dash": "dot"},
-            hoverinfo="skip",
+    if len(delta):
+        mean = float(delta.mean())
+        traces.append(
+            {
+                "type": "scatter",
+                "x": [0.5, len(delta) + 0.5],
+                "y": [mean, mean],
+                "mode": "lines",
+                "name": labels.mean.format(delta=style.signed(mean)),
+                "legendrank": 4,
+                "line": {"color": ink.text, "width": 1.5, "dash": "dot"},
+                "hoverinfo": "skip",
+            }
         )
-    chart.add_hrect(y0=-tie_band, y1=tie_band, fillcolor=ink.grid, line_width=0, layer="below")
     return style.finish(
-        chart,
+        go.Figure(traces),
         ink,
         _HEIGHT,
         {
+            "shapes": [_same(tie_band, ink)],
             "barmode": "overlay",
             "bargap": 0,
-            "xaxis": {"title": {"text": labels.x}, "range": [0, len(pairs) + 1]},
+            "xaxis": {"title": {"text": labels.x}, "range": [0, len(delta) + 1]},
             "yaxis": {
                 "title": {"text": labels.y.format(metric=style.short(metric))},
                 "zeroline": True,
                 "tickformat": ".2~f",
-                "range": _reach(pairs),
+                "range": _reach(delta),
             },
         },
     )
@@ -150,19 +158,49 @@ def alt(
     )
 
 
-def _reach(pairs: pd.DataFrame) -> list[float]:
+def _same(tie_band: float, ink: style.Ink) -> style.Trace:
+    """The tie band, behind the bars."""
+    return {
+        "type": "rect",
+        "xref": "x domain",
+        "x0": 0,
+        "x1": 1,
+        "yref": "y",
+        "y0": -tie_band,
+        "y1": tie_band,
+        "fillcolor": ink.grid,
+        "line": {"width": 0},
+        "layer": "below",
+    }
+
+
+def _reach(delta: FloatArray) -> list[float]:
     """From the worst to the best change, and never so narrow that the tie band fills it."""
-    delta = pairs["delta"]
     low, high = (float(delta.min()), float(delta.max())) if len(delta) else (0.0, 0.0)
     room = 0.05 * (high - low)
     return [min(low - room, -_LEAST_REACH), max(high + room, _LEAST_REACH)]
 
 
-def _bars(pairs: pd.DataFrame, tie_band: float) -> pd.DataFrame:
-    """One row for each mark, worst first: x, n queries, sign, delta (their mean), low, high, and
-    query_id, before and after of the one that changed most."""
-    order = np.argsort(pairs["delta"].to_numpy(), kind="stable")
-    delta = pairs["delta"].to_numpy()[order]
+class _Bar(NamedTuple):
+    """One mark, for n queries that changed in one direction: delta is their mean, low and high
+    their extremes; query_id, before and after are those of the one that changed most."""
+
+    x: float
+    n: int
+    sign: int
+    delta: float
+    low: float
+    high: float
+    query_id: str
+    before: float
+    after: float
+
+
+def _bars(pairs: pd.DataFrame, tie_band: float) -> list[_Bar]:
+    """Worst first."""
+    delta = pairs["delta"].to_numpy(dtype=np.float64)
+    order = np.argsort(delta, kind="stable")
+    delta = delta[order]
     sign = direction(delta, tie_band)
     size = 1 if len(delta) <= MOST_BARS else -(-len(delta) // _AGGREGATED_BARS)
     # Blocks start anew with each direction: no bar stands for both hurt and helped.
@@ -175,35 +213,34 @@ def _bars(pairs: pd.DataFrame, tie_band: float) -> pd.DataFrame:
     n = stops - starts
     # Sorted, so the ends of a block are its extremes; the one farther from 0 changed most.
     low, high = delta[starts], delta[stops - 1]
-    farthest = pairs.iloc[order[np.where(np.abs(low) > np.abs(high), starts, stops - 1)]]
-    return pd.DataFrame(
-        {
-            "x": (starts + stops + 1) / 2,
-            "n": n,
-            "sign": sign[starts],
-            "delta": np.add.reduceat(delta, starts) / n if len(starts) else delta,
-            "low": low,
-            "high": high,
-            "query_id": farthest["query_id"].to_numpy(dtype=object),
-            "before": farthest["before"].to_numpy(),
-            "after": farthest["after"].to_numpy(),
-        }
+    farthest = order[np.where(np.abs(low) > np.abs(high), starts, stops - 1)]
+    columns = (
+        (starts + stops + 1) / 2,
+        n,
+        sign[starts],
+        np.add.reduceat(delta, starts) / n if len(starts) else delta,
+        low,
+        high,
+        *(pairs[name].to_numpy()[farthest] for name in ("query_id", "before", "after")),
     )
+    return [_Bar(*values) for values in zip(*(each.tolist() for each in columns), strict=True)]
 
 
-def _hover(bar: object, names: Mapping[str, str], labels: Labels) -> str:
-    n, low, high = (getattr(bar, name) for name in ("n", "low", "high"))
-    if n > 1:
-        return labels.group.format(n=n, low=style.signed(low), high=style.signed(high))
-    query, before, after = (getattr(bar, name) for name in ("query_id", "before", "after"))
-    change = f"{style.number(before)} → {style.number(after)} ({style.signed(high)})"
-    return f"{style.short(names.get(query, query), 60)}<br>{change}"
+def _hover(bar: _Bar, names: Mapping[str, str], labels: Labels) -> str:
+    if bar.n > 1:
+        ends = {"low": style.signed(bar.low), "high": style.signed(bar.high)}
+        return labels.group.format(n=bar.n, **ends)
+    change = f"{style.number(bar.before)} → {style.number(bar.after)} ({style.signed(bar.high)})"
+    return f"{style.short(names.get(bar.query_id, bar.query_id), 60)}<br>{change}"
 
 
-def _pointed(part: pd.DataFrame) -> dict[str, object]:
-    """What a click and a hover find in a mark."""
+def _pointed(part: Sequence[_Bar], names: Mapping[str, str], labels: Labels) -> style.Trace:
+    """Where marks stand, and what a click and a hover find in them."""
     return {
-        "customdata": part[["query_id", "n"]].to_numpy(dtype=object),
-        "hovertext": part["hover"],
+        # As arrays, because of their number: a list is checked and copied item by item.
+        "x": np.array([bar.x for bar in part]),
+        "y": np.array([bar.delta for bar in part]),
+        "customdata": np.array([(bar.query_id, bar.n) for bar in part], dtype=object),
+        "hovertext": [_hover(bar, names, labels) for bar in part],
         "hovertemplate": "%{hovertext}<extra></extra>",
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -55,42 +55,45 @@ def figure(
     shown.
     """
     labels = labels or Labels()
-    chart = go.Figure()
     bars = [_split(row) for row in table.to_dict("records")]
-    pieces = pd.DataFrame(
-        [(place, *astuple(piece)) for place, bar in enumerate(bars) for piece in bar.pieces],
-        columns=["row", "kind", "value", "start", "end", "top", "height"],
-    )
     titles = _titles(labels)
     systems = [str(system) for system in table["system"]]
+    traces: list[style.Trace] = []
     for kind, look in _looks(ink).items():
-        part = pieces[pieces["kind"] == kind]
-        if part.empty:
-            continue
-        owners = [systems[row] for row in part["row"]]
-        hover = [
-            f"{style.short(names.get(system, system), 60)}<br>"
-            + labels.hover.format(part=titles[kind], value=_value(kind, value))
-            for system, value in zip(owners, part["value"], strict=True)
+        found = [
+            (row, piece)
+            for row, bar in enumerate(bars)
+            for piece in bar.pieces
+            if piece.kind == kind
         ]
-        chart.add_bar(
-            orientation="h",
-            y=part["row"],
-            x=part["end"] - part["start"],
-            base=part["start"],
-            offset=part["top"],
-            width=part["height"],
-            name=titles[kind],
-            legendrank=list(titles).index(kind) + 1,
-            marker=look,
-            customdata=owners,
-            hovertext=hover,
-            hovertemplate="%{hovertext}<extra></extra>",
+        if not found:
+            continue
+        owners = [systems[row] for row, _ in found]
+        traces.append(
+            {
+                "type": "bar",
+                "orientation": "h",
+                "y": [row for row, _ in found],
+                "x": [piece.end - piece.start for _, piece in found],
+                "base": [piece.start for _, piece in found],
+                "offset": [piece.top for _, piece in found],
+                "width": [piece.height for _, piece in found],
+                "name": titles[kind],
+                "legendrank": list(titles).index(kind) + 1,
+                "marker": look,
+                "customdata": owners,
+                "hovertext": [
+                    f"{style.short(names.get(system, system), 60)}<br>"
+                    + labels.hover.format(part=titles[kind], value=_value(kind, piece.value))
+                    for system, (_, piece) in zip(owners, found, strict=True)
+                ],
+                "hovertemplate": "%{hovertext}<extra></extra>",
+            }
         )
     best = max((bar.end for bar in bars), default=0.0) or 1.0
-    _add_texts(chart, systems, bars, best, ink, names)
+    traces += _texts(systems, bars, best, ink, names)
     return style.finish(
-        chart,
+        go.Figure(traces),
         ink,
         len(bars) * _ROW + _FURNITURE,
         {
@@ -241,42 +244,46 @@ def _looks(ink: style.Ink) -> dict[str, dict[str, object]]:
     }
 
 
-def _add_texts(
-    chart: go.Figure,
+def _texts(
     systems: Sequence[str],
     bars: Sequence[_Bar],
     best: float,
     ink: style.Ink,
     names: Mapping[str, str],
-) -> None:
+) -> list[style.Trace]:
     """Each system's name above its bar and the numbers below it, apart from each other."""
     font = {"family": style.FONT, "size": style.FONT_SIZE, "color": ink.text}
-    chart.add_scatter(
-        x=[0.0] * len(systems),
-        y=[place + _NAME_AT for place in range(len(systems))],
-        text=[f"<b>{style.short(names.get(name, name), _NAME_WIDTH)}</b>" for name in systems],
-        mode="text",
-        textposition="middle right",
-        textfont=font,
-        cliponaxis=False,
-        hoverinfo="skip",
-        showlegend=False,
-    )
+    common = {
+        "type": "scatter",
+        "mode": "text",
+        "cliponaxis": False,
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
     numbers = [
         (text, x, place + _NUMBERS_AT)
         for place, bar in enumerate(bars)
         for (text, _), x in zip(bar.numbers, _apart(bar.numbers, best), strict=True)
     ]
-    chart.add_scatter(
-        x=[x for _, x, _ in numbers],
-        y=[y for *_, y in numbers],
-        text=[text for text, *_ in numbers],
-        mode="text",
-        textfont={**font, "size": style.FONT_SIZE - 1},
-        cliponaxis=False,
-        hoverinfo="skip",
-        showlegend=False,
-    )
+    return [
+        {
+            **common,
+            "x": [0.0] * len(systems),
+            "y": [place + _NAME_AT for place in range(len(systems))],
+            "text": [
+                f"<b>{style.short(names.get(name, name), _NAME_WIDTH)}</b>" for name in systems
+            ],
+            "textposition": "middle right",
+            "textfont": font,
+        },
+        {
+            **common,
+            "x": [x for _, x, _ in numbers],
+            "y": [y for *_, y in numbers],
+            "text": [text for text, *_ in numbers],
+            "textfont": {**font, "size": style.FONT_SIZE - 1},
+        },
+    ]
 
 
 def _apart(numbers: Sequence[tuple[str, float]], best: float) -> list[float]:

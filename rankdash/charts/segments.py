@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
@@ -17,6 +18,21 @@ _ROW = 26
 _FURNITURE = 150
 _NAME_WIDTH = 22
 _LEAST_ROOM = 0.02
+_COLUMNS = {
+    **{name: name for name in ("segment", "value", "n", "delta", "low", "high")},
+    "p": "p_corrected",
+    "small": "small",
+}
+_ZERO = {
+    "type": "line",
+    "xref": "x",
+    "x0": 0,
+    "x1": 0,
+    "yref": "y domain",
+    "y0": 0,
+    "y1": 1,
+    "layer": "below",
+}
 
 
 @dataclass(frozen=True)
@@ -57,39 +73,43 @@ def figure(
     intervals, and 1 - level of the significance. names: segment or value → the name shown.
     """
     labels = labels or Labels()
-    rows = _place(table, level)
-    chart = go.Figure()
-    chart.add_vline(x=0, line={"color": ink.line, "width": 2}, layer="below")
+    rows = _rows(table, level)
+    traces: list[style.Trace] = []
     for kind, name, symbol, colour in (
         (1, labels.better, "circle", style.BETTER),
         (-1, labels.worse, "square", style.WORSE),
         (0, labels.unproven, "diamond", ink.muted),
     ):
-        part = rows[rows["kind"] == kind]
-        intervals.add_whiskers(chart, part["low"], part["high"], part["row"], colour)
-        symbols = np.where(part["small"], f"{symbol}-open", symbol)
-        chart.add_scatter(
-            x=part["delta"],
-            y=part["row"],
-            mode="markers",
-            name=name,
-            showlegend=len(part) > 0,
-            marker={
-                "color": colour,
-                "symbol": symbols,
-                "size": 10,
-                "opacity": 1,
-                "line": {"color": colour, "width": 2},
-            },
-            cliponaxis=False,
-            customdata=part["value"].to_numpy(dtype=object),
-            hovertext=[_hover(row, names, labels, level) for row in part.to_dict("records")],
-            hovertemplate="%{hovertext}<extra></extra>",
+        part = [row for row in rows if row.kind == kind]
+        places = [row.place for row in part]
+        ends = [row.low for row in part], [row.high for row in part]
+        traces += intervals.whiskers(*ends, places, colour)
+        traces.append(
+            {
+                "type": "scatter",
+                "x": [row.delta for row in part],
+                "y": places,
+                "mode": "markers",
+                "name": name,
+                "showlegend": len(part) > 0,
+                "marker": {
+                    "color": colour,
+                    "symbol": [f"{symbol}-open" if row.small else symbol for row in part],
+                    "size": 10,
+                    "opacity": 1,
+                    "line": {"color": colour, "width": 2},
+                },
+                "cliponaxis": False,
+                "customdata": [row.value for row in part],
+                "hovertext": [_hover(row, names, labels, level) for row in part],
+                "hovertemplate": "%{hovertext}<extra></extra>",
+            }
         )
-    _add_keys(chart, rows, ink, labels, level)
+    traces += _keys(rows, ink, labels, level)
     # An axis is drawn only where something stands on it.
-    chart.add_scatter(x=[None], y=[None], yaxis="y2", hoverinfo="skip", showlegend=False)
-    last = rows["row"].max() if len(rows) else 0
+    beside = {"yaxis": "y2", "hoverinfo": "skip", "showlegend": False}
+    traces.append({"type": "scatter", "x": [None], "y": [None], **beside})
+    last = max((row.place for row in rows), default=0)
     scale = {
         "range": [last + 0.7, -1.7],
         "showgrid": False,
@@ -97,10 +117,11 @@ def figure(
         "tickfont": {"color": ink.text},
     }
     return style.finish(
-        chart,
+        go.Figure(traces),
         ink,
         round((last + 2) * _ROW) + _FURNITURE,
         {
+            "shapes": [_ZERO | {"line": {"color": ink.line, "width": 2}}],
             "yaxis": {**scale, **_left(rows, names)},
             "yaxis2": {**scale, **_right(rows, labels), "side": "right", "overlaying": "y"},
             "xaxis": {
@@ -127,87 +148,106 @@ def alt(
     labels = labels or Labels()
     if table["delta"].isna().all():
         return labels.alt_empty
-    rows = []
-    for row in _place(table, level).to_dict("records"):
-        interval = intervals.span(row["low"], row["high"])
+    told = []
+    for row in _rows(table, level):
+        interval = intervals.span(row.low, row.high)
         template = labels.alt_interval if interval else labels.alt_row
-        value = names.get(row["value"], row["value"])
-        rows.append(
+        told.append(
             template.format(
-                value=value,
-                delta=style.signed(row["delta"]),
+                value=names.get(row.value, row.value),
+                delta=style.signed(row.delta),
                 level=100 * level,
                 interval=interval,
-                mark=labels.alt_proven if row["proven"] else "",
-                n=row["n"],
+                mark=labels.alt_proven if row.proven else "",
+                n=row.n,
             )
         )
-    return labels.alt.format(metric=metric, rows=" ".join(rows))
+    return labels.alt.format(metric=metric, rows=" ".join(told))
 
 
-def _place(table: pd.DataFrame, level: float) -> pd.DataFrame:
-    """The rows with `row` (headings take one too), proven, and kind: 1 proven gain, -1 proven
-    loss, 0 neither."""
-    placed = table.reset_index(drop=True)
-    blocks = pd.factorize(placed["segment"])[0]
-    headed = len(set(blocks)) > 1
-    order = np.argsort(blocks, kind="stable")
-    placed, blocks = placed.iloc[order].reset_index(drop=True), blocks[order]
-    placed["row"] = np.arange(len(placed)) + (blocks + 1.0 if headed else 0.0)
-    placed["headed"] = headed
-    placed["proven"] = intervals.proven(placed["low"], placed["high"], placed["p_corrected"], level)
-    placed["kind"] = np.where(placed["proven"], np.sign(placed["delta"]), 0)
-    return placed
+class _Row(NamedTuple):
+    """One group. place: from the top, in rows; headed: whether its segment's name stands above.
+    kind: 1 proven gain, -1 proven loss, 0 neither."""
+
+    segment: str
+    value: str
+    n: int
+    delta: float
+    low: float
+    high: float
+    p: float
+    small: bool
+    place: float
+    headed: bool
+    proven: bool
+
+    @property
+    def kind(self) -> int:
+        return (1 if self.delta > 0 else -1) if self.proven else 0
 
 
-def _left(rows: pd.DataFrame, names: Mapping[str, str]) -> dict[str, object]:
+def _rows(table: pd.DataFrame, level: float) -> list[_Row]:
+    """Segment by segment; where there are several, the name of each takes a row too."""
+    blocks: dict[str, list[dict[str, Any]]] = {}
+    for values in zip(*(table[name].tolist() for name in _COLUMNS.values()), strict=True):
+        group = dict(zip(_COLUMNS, values, strict=True))
+        blocks.setdefault(str(group["segment"]), []).append(group)
+    headed = len(blocks) > 1
+    rows: list[_Row] = []
+    for heading, block in enumerate(blocks.values(), start=1):
+        for group in block:
+            proven = intervals.proven(group["low"], group["high"], group["p"], level)
+            place = len(rows) + (heading if headed else 0.0)
+            rows.append(_Row(**group, place=place, headed=headed, proven=proven))
+    return rows
+
+
+def _left(rows: Sequence[_Row], names: Mapping[str, str]) -> dict[str, object]:
     """The names of the groups, each segment's own in bold above its first."""
-    ticks = {
-        row: style.short(names.get(value, value), _NAME_WIDTH)
-        for row, value in zip(rows["row"], rows["value"], strict=True)
-    }
-    for segment, own in rows[rows["headed"]].groupby("segment", sort=False):
-        name = style.short(names.get(str(segment), str(segment)), _NAME_WIDTH)
-        ticks[own["row"].min() - 1] = f"<b>{name}</b>"
+    ticks: dict[float, str] = {}
+    told: set[str] = set()
+    for row in rows:
+        if row.headed and row.segment not in told:
+            told.add(row.segment)
+            name = style.short(names.get(row.segment, row.segment), _NAME_WIDTH)
+            ticks[row.place - 1] = f"<b>{name}</b>"
+        ticks[row.place] = style.short(names.get(row.value, row.value), _NAME_WIDTH)
     return {"tickvals": list(ticks), "ticktext": list(ticks.values())}
 
 
-def _right(rows: pd.DataFrame, labels: Labels) -> dict[str, object]:
-    texts = [
-        f"{intervals.changed(row['delta'], row['proven'])} ({row['n']:,})"
-        for row in rows.to_dict("records")
-    ]
-    return {"tickvals": [-1, *rows["row"]], "ticktext": [labels.side, *texts]}
+def _right(rows: Sequence[_Row], labels: Labels) -> dict[str, object]:
+    texts = [f"{intervals.changed(row.delta, row.proven)} ({row.n:,})" for row in rows]
+    return {
+        "tickvals": [-1, *(row.place for row in rows)],
+        "ticktext": [labels.side, *texts],
+    }
 
 
-def _add_keys(
-    chart: go.Figure, rows: pd.DataFrame, ink: style.Ink, labels: Labels, level: float
-) -> None:
-    if rows["small"].any():
-        intervals.add_key(chart, labels.small, "circle-open", ink.text)
-    if rows["low"].notna().any():
-        intervals.add_keys(chart, labels.interval, labels.significant, level, ink.text)
+def _keys(rows: Sequence[_Row], ink: style.Ink, labels: Labels, level: float) -> list[style.Trace]:
+    found = []
+    if any(row.small for row in rows):
+        found.append(intervals.key(labels.small, "circle-open", ink.text))
+    if any(math.isfinite(row.low) for row in rows):
+        found += intervals.keys(labels.interval, labels.significant, level, ink.text)
+    return found
 
 
-def _hover(
-    row: Mapping[Hashable, object], names: Mapping[str, str], labels: Labels, level: float
-) -> str:
-    value, low, high = str(row["value"]), float(str(row["low"])), float(str(row["high"]))
-    delta, p = float(str(row["delta"])), float(str(row["p_corrected"]))
+def _hover(row: _Row, names: Mapping[str, str], labels: Labels, level: float) -> str:
     lines = [
-        style.short(names.get(value, value), 60),
-        labels.hover.format(delta=style.signed(delta), n=row["n"]),
+        style.short(names.get(row.value, row.value), 60),
+        labels.hover.format(delta=style.signed(row.delta), n=row.n),
     ]
-    if interval := intervals.span(low, high):
+    if interval := intervals.span(row.low, row.high):
         lines.append(labels.hover_interval.format(level=100 * level, interval=interval))
-    if chance := intervals.chance(p):
+    if chance := intervals.chance(row.p):
         lines.append(labels.hover_p.format(p=chance))
     return "<br>".join(lines)
 
 
-def _range(rows: pd.DataFrame) -> list[float]:
+def _range(rows: Sequence[_Row]) -> list[float]:
     """The reach of changes and intervals, 0 always in it."""
-    ends = rows[["delta", "low", "high"]].to_numpy(dtype=np.float64).ravel()
-    ends = np.append(ends[np.isfinite(ends)], 0.0)
-    room = max(0.06 * float(np.ptp(ends)), _LEAST_ROOM)
-    return [float(ends.min()) - room, float(ends.max()) + room]
+    found = [end for row in rows for end in (row.delta, row.low, row.high) if math.isfinite(end)]
+    low, high = min(found, default=0.0), max(found, default=0.0)
+    low, high = min(low, 0.0), max(high, 0.0)
+    room = max(0.06 * (high - low), _LEAST_ROOM)
+    return [low - room, high + room]

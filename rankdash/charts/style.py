@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from types import MappingProxyType
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import plotly.graph_objects as go
 
@@ -32,6 +32,10 @@ _LEGEND_LINE = 20
 
 NO_NAMES: Mapping[str, str] = MappingProxyType({})
 """For ids that are shown as they are."""
+
+Trace = dict[str, Any]
+"""A trace as plain data. A figure is made of all of its traces at once: each `add_trace` walks the
+whole figure again, which a page of six charts feels."""
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
@@ -63,49 +62,59 @@ def figure(
     name shown; titles: metric spec → its title.
     """
     labels = labels or Labels()
-    systems = list(pd.unique(table["system"]))
+    systems = list(dict.fromkeys(table["system"]))
     challengers = [name for name in systems if name != baseline]
-    marks = style.marks(systems, baseline)
-    placed, ticks = _place(_with_ends(table, level), baseline, challengers)
-    chart = go.Figure()
-    _add_links(chart, placed[placed["delta"] >= 0], ink, "solid")
-    _add_links(chart, placed[placed["delta"] < 0], ink, "dot")
+    drawn = challengers or [baseline]
+    rows = _rows(table, level, drawn)
+    traces = [
+        _links([row for row in rows if row.delta >= 0], ink, "solid"),
+        _links([row for row in rows if row.delta < 0], ink, "dot"),
+    ]
+    hover = {(row.system, row.metric): _hover(row, names, titles, labels, level) for row in rows}
     # The baseline last: its ring stays visible around a mark in the same place.
-    for name in [*challengers, baseline]:
-        own = placed[placed["system"] == name] if name != baseline else placed
+    for name, mark in sorted(
+        style.marks(systems, baseline).items(), key=lambda item: item[0] == baseline
+    ):
+        alone = name == baseline
+        own = rows if alone else [row for row in rows if row.system == name]
         shown = style.short(names.get(name, name))
-        mark = marks[name]
-        if name != baseline:
-            intervals.add_whiskers(chart, own["low"], own["high"], own["row"], mark.colour)
-        chart.add_scatter(
-            x=own["before"] if name == baseline else own["after"],
-            y=own["row"],
-            mode="markers",
-            name=labels.baseline.format(system=shown) if name == baseline else shown,
-            legendrank=1 if name == baseline else 2,
-            marker={
-                "color": mark.colour,
-                "symbol": mark.symbol,
-                "size": 11,
-                "opacity": 1,
-                "line": {"color": mark.colour, "width": 2},
-            },
-            cliponaxis=False,
-            customdata=np.full(len(own), name, dtype=object),
-            hovertext=[_hover(row, names, titles, labels, level) for row in own.itertuples()],
-            hovertemplate="%{hovertext}<extra></extra>",
+        places = [row.place for row in own]
+        if not alone:
+            ends = [row.low for row in own], [row.high for row in own]
+            traces += intervals.whiskers(*ends, places, mark.colour)
+        traces.append(
+            {
+                "type": "scatter",
+                "x": [row.before if alone else row.after for row in own],
+                "y": places,
+                "mode": "markers",
+                "name": labels.baseline.format(system=shown) if alone else shown,
+                "legendrank": 1 if alone else 2,
+                "marker": {
+                    "color": mark.colour,
+                    "symbol": mark.symbol,
+                    "size": 11,
+                    "opacity": 1,
+                    "line": {"color": mark.colour, "width": 2},
+                },
+                "cliponaxis": False,
+                "customdata": [name] * len(own),
+                "hovertext": [hover[row.system, row.metric] for row in own],
+                "hovertemplate": "%{hovertext}<extra></extra>",
+            }
         )
-    _add_changes(chart, placed[placed["system"] != baseline], ink)
-    keyed = bool(placed["low"].notna().any()) and bool(challengers)
+    traces.append(_changes([row for row in rows if row.system != baseline], ink))
+    keyed = bool(challengers) and any(math.isfinite(row.low) for row in rows)
     if keyed:
-        intervals.add_keys(chart, labels.interval, labels.significant, level, ink.text)
-    low, high = _reach(placed)
-    rows = placed["row"].max() + 1 if len(placed) else 1
+        traces += intervals.keys(labels.interval, labels.significant, level, ink.text)
+    low, high = _reach(rows)
+    ticks = _middles(table, len(drawn))
+    bottom = max((row.place for row in rows), default=0) + 1
     words = [style.short(titles.get(metric, metric), _TITLE_WIDTH) for metric in ticks]
     return style.finish(
-        chart,
+        go.Figure(traces),
         ink,
-        round(rows * _ROW) + _FURNITURE + (_KEYS if keyed else 0),
+        round(bottom * _ROW) + _FURNITURE + (_KEYS if keyed else 0),
         {
             "margin": {"r": _MARGIN},
             "xaxis": {
@@ -118,7 +127,7 @@ def figure(
             "yaxis": {
                 "tickvals": list(ticks.values()),
                 "ticktext": words,
-                "range": [rows - 0.3, -0.7],
+                "range": [bottom - 0.3, -0.7],
                 "zeroline": False,
                 "showgrid": False,
                 "tickfont": {"color": ink.text},
@@ -138,83 +147,121 @@ def alt(
 ) -> str:
     """What the chart says, in words."""
     labels = labels or Labels()
-    rows = _with_ends(table, level)
+    systems = list(dict.fromkeys(table["system"]))
+    challengers = [name for name in systems if name != baseline]
+    rows = _rows(table, level, challengers)
     changes = [
         labels.alt_system.format(
-            system=names.get(str(system), str(system)),
-            changes=", ".join(_in_words(row, titles, labels, level) for row in own.itertuples()),
+            system=names.get(name, name),
+            changes=", ".join(
+                _in_words(row, titles, labels, level) for row in rows if row.system == name
+            ),
         )
-        for system, own in rows[rows["system"] != baseline].groupby("system", sort=False)
+        for name in challengers
     ]
     return " ".join([labels.alt.format(baseline=names.get(baseline, baseline)), *changes])
 
 
-def _with_ends(table: pd.DataFrame, level: float) -> pd.DataFrame:
-    """The table with where a whisker ends, low and high (NaN without an interval), and proven."""
-    missing = pd.Series(np.nan, index=table.index)
-    low, high, p = (
-        table.get(column, missing) for column in ("delta_low", "delta_high", "p_corrected")
-    )
-    return table.assign(
-        low=table["before"] + low,
-        high=table["before"] + high,
-        interval=[intervals.span(*ends) for ends in zip(low, high, strict=True)],
-        proven=intervals.proven(low, high, p, level),
-        p_corrected=p,
-    )
+@dataclass(frozen=True)
+class _Row:
+    """What is drawn of one system by one metric. low and high: where its whisker ends, NaN without
+    an interval; interval: that of the change in words. place: from the top, in rows."""
+
+    system: str
+    metric: str
+    paired: int
+    before: float
+    after: float
+    delta: float
+    low: float
+    high: float
+    interval: str
+    p: float
+    proven: bool
+    place: float
 
 
-def _place(
-    table: pd.DataFrame, baseline: str, challengers: list[str]
-) -> tuple[pd.DataFrame, dict[str, float]]:
-    """The rows to draw with their `row`, and metric → the middle of its block.
-
-    Where there is no challenger, the baseline has a row of its own.
-    """
-    drawn = challengers or [baseline]
+def _rows(table: pd.DataFrame, level: float, drawn: Sequence[str]) -> list[_Row]:
+    """The rows of the systems to draw, in the order of the table. Where there is no challenger,
+    the baseline has a row of its own."""
     order = {name: place for place, name in enumerate(drawn)}
-    metrics = {metric: place for place, metric in enumerate(pd.unique(table["metric"]))}
+    metrics = {metric: place for place, metric in enumerate(dict.fromkeys(table["metric"]))}
     block = len(drawn) + _BLOCK_GAP
-    placed = table[table["system"].isin(drawn)].copy()
-    placed["row"] = placed["metric"].map(metrics) * block + placed["system"].map(order)
-    middle = (len(drawn) - 1) / 2
-    return placed, {metric: place * block + middle for metric, place in metrics.items()}
-
-
-def _add_links(chart: go.Figure, rows: pd.DataFrame, ink: style.Ink, dash: str) -> None:
-    gap = np.full(len(rows), np.nan)
-    chart.add_scatter(
-        x=np.column_stack([rows["before"], rows["after"], gap]).ravel(),
-        y=np.column_stack([rows["row"], rows["row"], gap]).ravel(),
-        mode="lines",
-        line={"color": ink.line, "width": 2, "dash": dash},
-        hoverinfo="skip",
-        showlegend=False,
+    missing = [math.nan] * len(table)
+    given = (table[name].tolist() for name in ("system", "metric", "paired"))
+    means = (table[name].tolist() for name in ("before", "after", "delta"))
+    tests = (
+        table[name].tolist() if name in table else missing
+        for name in ("delta_low", "delta_high", "p_corrected")
     )
+    rows = []
+    for system, metric, paired, before, after, delta, low, high, p in zip(
+        *given, *means, *tests, strict=True
+    ):
+        if system in order:
+            rows.append(
+                _Row(
+                    system=system,
+                    metric=metric,
+                    paired=paired,
+                    before=before,
+                    after=after,
+                    delta=delta,
+                    low=before + low,
+                    high=before + high,
+                    interval=intervals.span(low, high),
+                    p=p,
+                    proven=intervals.proven(low, high, p, level),
+                    place=metrics[metric] * block + order[system],
+                )
+            )
+    return rows
 
 
-def _add_changes(chart: go.Figure, rows: pd.DataFrame, ink: style.Ink) -> None:
+def _middles(table: pd.DataFrame, drawn: int) -> dict[str, float]:
+    """metric → the middle of its block."""
+    metrics = enumerate(dict.fromkeys(table["metric"]))
+    return {metric: place * (drawn + _BLOCK_GAP) + (drawn - 1) / 2 for place, metric in metrics}
+
+
+def _links(rows: Sequence[_Row], ink: style.Ink, dash: str) -> style.Trace:
+    return {
+        "type": "scatter",
+        "x": [x for row in rows for x in (row.before, row.after, math.nan)],
+        "y": [y for row in rows for y in (row.place, row.place, math.nan)],
+        "mode": "lines",
+        "line": {"color": ink.line, "width": 2, "dash": dash},
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
+
+
+def _changes(rows: Sequence[_Row], ink: style.Ink) -> style.Trace:
     """Each change beside its mark, on the far side from the baseline and outside the interval."""
-    lost = rows["delta"] < 0
-    texts = map(intervals.changed, rows["delta"], rows["proven"])
     room = "\u00a0" * 4
-    chart.add_scatter(
-        x=np.where(lost, rows[["after", "low"]].min(axis=1), rows[["after", "high"]].max(axis=1)),
-        y=rows["row"],
-        mode="text",
-        text=[
-            f"{text}{room}" if left else f"{room}{text}"
-            for text, left in zip(texts, lost, strict=True)
-        ],
-        textposition=np.where(lost, "middle left", "middle right"),
-        textfont={"family": style.FONT, "size": style.FONT_SIZE - 1, "color": ink.text},
-        cliponaxis=False,
-        hoverinfo="skip",
-        showlegend=False,
-    )
+    x, texts, sides = [], [], []
+    for row in rows:
+        lost = row.delta < 0
+        text = intervals.changed(row.delta, row.proven)
+        texts.append(f"{text}{room}" if lost else f"{room}{text}")
+        sides.append("middle left" if lost else "middle right")
+        ends = [end for end in (row.after, row.low if lost else row.high) if math.isfinite(end)]
+        x.append((min if lost else max)(ends, default=math.nan))
+    return {
+        "type": "scatter",
+        "x": x,
+        "y": [row.place for row in rows],
+        "mode": "text",
+        "text": texts,
+        "textposition": sides,
+        "textfont": {"family": style.FONT, "size": style.FONT_SIZE - 1, "color": ink.text},
+        "cliponaxis": False,
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
 
 
-def _values(row: Any, titles: Mapping[str, str], level: float) -> dict[str, object]:
+def _values(row: _Row, titles: Mapping[str, str], level: float) -> dict[str, object]:
     """What the templates of hover and words need of a row."""
     return {
         "metric": titles.get(row.metric, row.metric),
@@ -224,18 +271,18 @@ def _values(row: Any, titles: Mapping[str, str], level: float) -> dict[str, obje
         "n": row.paired,
         "level": 100 * level,
         "interval": row.interval,
-        "p": intervals.chance(row.p_corrected),
+        "p": intervals.chance(row.p),
     }
 
 
-def _in_words(row: Any, titles: Mapping[str, str], labels: Labels, level: float) -> str:
+def _in_words(row: _Row, titles: Mapping[str, str], labels: Labels, level: float) -> str:
     template = labels.alt_interval if row.interval else labels.alt_change
     mark = labels.alt_proven if row.proven else ""
     return template.format(**_values(row, titles, level), mark=mark)
 
 
 def _hover(
-    row: Any, names: Mapping[str, str], titles: Mapping[str, str], labels: Labels, level: float
+    row: _Row, names: Mapping[str, str], titles: Mapping[str, str], labels: Labels, level: float
 ) -> str:
     values = _values(row, titles, level)
     values["metric"] = style.short(str(values["metric"]))
@@ -247,10 +294,10 @@ def _hover(
     return "<br>".join(lines)
 
 
-def _reach(placed: pd.DataFrame) -> tuple[float, float]:
-    values = placed[["before", "after", "low", "high"]].to_numpy(dtype=np.float64).ravel()
-    values = values[np.isfinite(values)]
-    return (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
+def _reach(rows: Sequence[_Row]) -> tuple[float, float]:
+    found = [x for row in rows for x in (row.before, row.after, row.low, row.high)]
+    values = [x for x in found if math.isfinite(x)]
+    return (min(values), max(values)) if values else (0.0, 1.0)
 
 
 def _padded(low: float, high: float) -> list[float]:
@@ -263,5 +310,5 @@ def _ticks(low: float, high: float) -> list[float]:
     """Round values over the reach of the data, and none that a metric cannot have."""
     first, last = _padded(low, high)
     step = next((s for s in _TICK_STEPS if (last - first) / s <= _MOST_TICKS), _TICK_STEPS[-1])
-    ticks = np.arange(np.ceil(first / step), np.floor(last / step) + 1) * step
-    return [round(float(tick), 2) for tick in ticks if -1e-9 <= tick <= 1 + 1e-9]
+    ticks = (place * step for place in range(math.ceil(first / step), math.floor(last / step) + 1))
+    return [round(tick, 2) for tick in ticks if -1e-9 <= tick <= 1 + 1e-9]
