@@ -25,6 +25,9 @@ from rankdash.metrics import CONVENTION_SETTINGS, registry
 from rankdash.readers.refusals import REASONS
 from rankdash.rerankers import kinds
 from rankdash.ui.i18n import LANGUAGES
+from rankdash.value import price_list
+from rankdash.value.assumptions import ASSUMPTIONS
+from rankdash.value.billing import UNITS
 from rankdash.value.targets import shipped
 
 ROOT = Path(__file__).parents[2]
@@ -119,6 +122,11 @@ def from_schemas() -> Iterator[str]:
     for chart in CHARTS:
         chart.Labels.translated(found := _Heard())
         yield from found
+    for assumption in ASSUMPTIONS:
+        yield from (assumption.title, assumption.unit, assumption.meaning)
+    yield from UNITS.values()
+    for listed in price_list.shipped():
+        yield from (listed.provider, listed.model, listed.source)
     yield shipped().source
     yield from (profile.title for profile in shipped().profiles.values())
     for band in shipped().bands:

@@ -1,0 +1,177 @@
+"""What one search costs at a reranker, in the four units that providers bill by.
+
+Prices are what a person typed or a dated example, never facts. Everything works on single numbers
+and on NumPy arrays alike, such as one value for each query.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from rankdash.errors import DataError
+
+Number = float | npt.NDArray[np.float64]
+BillingUnit = Literal["search", "tokens", "template", "hour"]
+
+UNITS: Mapping[BillingUnit, str] = MappingProxyType(
+    {
+        "search": "for 1,000 search units",
+        "tokens": "for a million tokens",
+        "template": "for a million tokens, the prompt around each document included",
+        "hour": "for an hour of one machine",
+    }
+)
+"""Unit → what an amount is paid for."""
+
+DOCUMENTS_PER_UNIT = 100
+"""How many document chunks one search unit covers."""
+
+CHUNK_TOKENS = 500
+"""How long query and document together may be before the document counts as several chunks."""
+
+_THOUSAND, _MILLION, _SECONDS_PER_HOUR = 1e3, 1e6, 3600.0
+
+
+@dataclass(frozen=True)
+class Load:
+    """What one search sends to a reranker.
+
+    query_tokens: tokens of the query.
+    documents: how many documents are reranked.
+    document_tokens: tokens of one document, on average.
+    """
+
+    query_tokens: Number
+    documents: Number
+    document_tokens: Number
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a provider, or a machine, asks for.
+
+    amount: in `currency`, for what `UNITS` says of the unit.
+    template_tokens: tokens of the prompt around each document; counts for "template" only.
+    chunk_tokens: longest query and document together that is one chunk; for "search" only. 0:
+        documents are never split.
+    searches_per_second: what one machine was measured to serve within the latency target, never
+        1 / mean latency; for "hour" only.
+    utilisation: share of the paid time in which it serves, above 0, at most 1; for "hour" only.
+
+    Raises DataError for an amount that is not a finite number from 0 up, and for the rest alike.
+    """
+
+    amount: float
+    unit: BillingUnit
+    currency: str = "USD"
+    template_tokens: float = 0.0
+    chunk_tokens: int = CHUNK_TOKENS
+    searches_per_second: float = 1.0
+    utilisation: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.unit not in UNITS:
+            raise DataError(
+                "There is no billing unit {unit!r}.",
+                remedy="Possible: {units}.",
+                unit=self.unit,
+                units=", ".join(UNITS),
+            )
+        for name in ("amount", "template_tokens", "chunk_tokens"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise _out_of_range(name, "a number from 0 up")
+        if not 0 < self.searches_per_second < math.inf:
+            raise _out_of_range("searches_per_second", "a number above 0")
+        if not 0 < self.utilisation <= 1:
+            raise _out_of_range("utilisation", "a share above 0, at most 1")
+
+
+def billed_tokens(load: Load, template_tokens: Number = 0.0) -> Number:
+    """Tokens of one search: the query, and the prompt around it, is paid once for each document."""
+    return (load.query_tokens + load.document_tokens + template_tokens) * load.documents
+
+
+def search_units(load: Load, chunk_tokens: int = CHUNK_TOKENS) -> Number:
+    """Search units of one search, in whole ones.
+
+    A document that, with the query, is longer than `chunk_tokens` is several chunks.
+    """
+    chunks: Number = np.ceil(load.documents)
+    if chunk_tokens:
+        room = np.maximum(chunk_tokens - np.asarray(load.query_tokens, dtype=np.float64), 1.0)
+        chunks = chunks * np.maximum(np.ceil(load.document_tokens / room), 1.0)
+    return _plain(np.ceil(chunks / DOCUMENTS_PER_UNIT))
+
+
+def cost_per_search(price: Price, load: Load) -> Number:
+    """What one search costs, in the price's currency."""
+    if price.unit == "hour":
+        served = price.searches_per_second * _SECONDS_PER_HOUR * price.utilisation
+        return _plain(np.asarray(load.documents) * 0.0 + price.amount / served)
+    if price.unit == "search":
+        return search_units(load, price.chunk_tokens) * price.amount / _THOUSAND
+    template = price.template_tokens if price.unit == "template" else 0.0
+    return billed_tokens(load, template) * price.amount / _MILLION
+
+
+def cost_per_thousand(price: Price, load: Load) -> Number:
+    """What 1,000 searches cost, in the price's currency."""
+    return cost_per_search(price, load) * _THOUSAND
+
+
+def break_even_rate(price: Price, per_thousand: float) -> float | None:
+    """Searches per second at which a machine costs as much as `per_thousand` for 1,000 searches.
+
+    price: by the hour. None where the other option is free.
+    """
+    if per_thousand <= 0:
+        return None
+    return price.amount / (_SECONDS_PER_HOUR * price.utilisation) / (per_thousand / _THOUSAND)
+
+
+def crossover_tokens(searches: Price, tokens: Price, load: Load) -> float | None:
+    """Tokens of a document from which the price for tokens is the dearer one.
+
+    searches: by the search unit, tokens: by the token, with or without a template. Looked for up
+    to where documents fill one chunk, beyond which search units rise too. None where the price for
+    tokens is dearer or cheaper all the way.
+    """
+    template = tokens.template_tokens if tokens.unit == "template" else 0.0
+    if tokens.amount <= 0 or float(load.documents) <= 0:
+        return None
+    flat = float(np.ceil(load.documents / DOCUMENTS_PER_UNIT)) * searches.amount / _THOUSAND
+    per_document = flat * _MILLION / tokens.amount / float(load.documents)
+    length = per_document - float(load.query_tokens) - template
+    longest = (
+        searches.chunk_tokens - float(load.query_tokens) if searches.chunk_tokens else math.inf
+    )
+    return length if 0 < length <= longest else None
+
+
+def machines_needed(searches_per_day: float, price: Price, peak: float = 1.0) -> int:
+    """Machines that serve the busiest hour.
+
+    peak: how many times the mean the busiest hour has.
+    """
+    busiest = searches_per_day * peak / (24 * _SECONDS_PER_HOUR)
+    return math.ceil(busiest / price.searches_per_second) if busiest > 0 else 0
+
+
+def _plain(value: npt.NDArray[np.float64] | np.floating) -> Number:
+    """A float for one number, the array for many."""
+    return float(value) if np.ndim(value) == 0 else np.asarray(value, dtype=np.float64)
+
+
+def _out_of_range(name: str, possible: str) -> DataError:
+    return DataError(
+        "The {name} of a price must be {possible}.",
+        name=name.replace("_", " "),
+        possible=possible,
+    )

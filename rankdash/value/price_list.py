@@ -1,0 +1,176 @@
+"""Price lists: dated examples that ship with rankdash, and a person's own, which come first."""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from datetime import date
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from rankdash.errors import DataError
+from rankdash.value.billing import UNITS, Price
+
+SHIPPED = Path(__file__).parents[2] / "assets" / "prices.toml"
+STALE_DAYS = 180
+
+_PRICE_FIELDS = frozenset(each.name for each in fields(Price))
+_OWN_FIELDS = ("key", "provider", "model", "source", "as_of")
+_LONGEST_TEXT = 200
+_MOST_ENTRIES = 500
+
+
+@dataclass(frozen=True)
+class ListedPrice:
+    """A price, what it is for, and where and when it was read. `key` is unique in a list."""
+
+    key: str
+    provider: str
+    model: str
+    price: Price
+    source: str
+    as_of: date
+
+    @property
+    def name(self) -> str:
+        return f"{self.provider} {self.model}".strip()
+
+    def stale(self, today: date) -> bool:
+        """Whether it was read more than `STALE_DAYS` ago."""
+        return (today - self.as_of).days > STALE_DAYS
+
+
+@cache
+def shipped() -> tuple[ListedPrice, ...]:
+    """The examples of `assets/prices.toml`."""
+    return parse_prices(SHIPPED.read_bytes(), SHIPPED.name)
+
+
+def parse_prices(content: bytes, file: str) -> tuple[ListedPrice, ...]:
+    """A price list from TOML as in `assets/prices.toml`, or from JSON as `to_json` writes it.
+
+    Raises DataError naming the file, the entry and what is wrong with it.
+    """
+    try:
+        text = content.decode("utf-8-sig")
+        is_json = text.lstrip()[:1] in ("{", "[")
+        read: Any = json.loads(text) if is_json else tomllib.loads(text)
+    except (
+        UnicodeDecodeError,
+        json.JSONDecodeError,
+        tomllib.TOMLDecodeError,
+        RecursionError,
+    ) as error:
+        raise DataError(
+            "The price list cannot be read: {reason}.",
+            remedy="Give TOML with [[prices]] entries, or a file exported from the Cost page.",
+            file=file,
+            reason=str(error).rstrip("."),
+        ) from error
+    entries = read.get("prices") if isinstance(read, Mapping) else None
+    if not isinstance(entries, list) or not entries:
+        raise DataError(
+            "The file has no list called prices.",
+            remedy="Give TOML with [[prices]] entries, or a file exported from the Cost page.",
+            file=file,
+        )
+    if len(entries) > _MOST_ENTRIES:
+        raise DataError(
+            "The price list has {count} entries; at most {most} are read.",
+            file=file,
+            count=len(entries),
+            most=_MOST_ENTRIES,
+        )
+    listed = tuple(_entry(entry, place, file) for place, entry in enumerate(entries, start=1))
+    keys = [each.key for each in listed]
+    repeated = next((key for key in keys if keys.count(key) > 1), None)
+    if repeated is not None:
+        raise DataError(
+            "Two prices have the key {key!r}.",
+            remedy="Give each entry a key of its own.",
+            file=file,
+            key=repeated,
+        )
+    return listed
+
+
+def to_json(prices: Sequence[ListedPrice]) -> str:
+    """The list as text that `parse_prices` reads back."""
+    rows = [
+        {
+            **{name: getattr(each, name) for name in _OWN_FIELDS if name != "as_of"},
+            "as_of": each.as_of.isoformat(),
+            **asdict(each.price),
+        }
+        for each in prices
+    ]
+    return json.dumps({"prices": rows}, ensure_ascii=False, indent=2)
+
+
+def _entry(entry: object, place: int, file: str) -> ListedPrice:
+    if not isinstance(entry, Mapping):
+        raise _broken(place, "it is not a set of named fields", file)
+    unknown = set(entry) - _PRICE_FIELDS - set(_OWN_FIELDS)
+    if unknown:
+        raise _broken(place, f"it has a field {min(map(str, unknown))!r} that prices lack", file)
+    for name in ("key", "provider", "source", "as_of", "amount", "unit"):
+        if entry.get(name) in (None, ""):
+            raise _broken(place, f"it has no {name}", file)
+    if entry["unit"] not in UNITS:
+        raise _broken(place, f"its unit is not one of {', '.join(UNITS)}", file)
+    numbers = {
+        name: _number(entry[name], name, place, file)
+        for name in _PRICE_FIELDS - {"unit", "currency"}
+        if name in entry
+    }
+    if "chunk_tokens" in numbers:
+        numbers["chunk_tokens"] = int(numbers["chunk_tokens"])
+    try:
+        price = Price(
+            unit=entry["unit"],
+            currency=_text(entry.get("currency", "USD"), "currency", place, file).upper(),
+            **numbers,  # type: ignore[arg-type]
+        )
+    except DataError as error:
+        raise _broken(place, error.message.rstrip("."), file) from error
+    return ListedPrice(
+        key=_text(entry["key"], "key", place, file),
+        provider=_text(entry["provider"], "provider", place, file),
+        model=_text(entry.get("model", ""), "model", place, file),
+        price=price,
+        source=_text(entry["source"], "source", place, file),
+        as_of=_day(entry["as_of"], place, file),
+    )
+
+
+def _number(value: object, name: str, place: int, file: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise _broken(place, f"its {name} is not a number", file)
+    return float(value)
+
+
+def _text(value: object, name: str, place: int, file: str) -> str:
+    if not isinstance(value, str) or len(value) > _LONGEST_TEXT:
+        raise _broken(place, f"its {name} is not a text of at most {_LONGEST_TEXT} letters", file)
+    return value
+
+
+def _day(value: object, place: int, file: str) -> date:
+    try:
+        return date.fromisoformat(str(value)[:10])
+    except ValueError as error:
+        raise _broken(place, "its as_of is not a day such as 2026-11-21", file) from error
+
+
+def _broken(place: int, reason: str, file: str) -> DataError:
+    return DataError(
+        "Price {place} of the list cannot be used: {reason}.",
+        remedy="Correct the entry, or leave it out.",
+        file=file,
+        place=place,
+        reason=reason,
+    )

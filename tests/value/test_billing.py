@@ -1,0 +1,147 @@
+"""The four billing units against the worked tables, and what must hold for any numbers."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankdash.errors import DataError
+from rankdash.value.billing import (
+    Load,
+    Price,
+    billed_tokens,
+    break_even_rate,
+    cost_per_search,
+    cost_per_thousand,
+    crossover_tokens,
+    machines_needed,
+    search_units,
+)
+
+# query tokens, documents, document tokens, billed tokens, then $ per 1,000 searches at $0.05,
+# $0.025 and $0.10 for a million tokens, and at $0.20 with 70 tokens of template.
+WORKED = [
+    (12, 100, 60, 7_200, 0.36, 0.18, 0.72, 2.84),
+    (12, 50, 200, 10_600, 0.53, 0.265, 1.06, 2.82),
+    (12, 100, 200, 21_200, 1.06, 0.53, 2.12, 5.64),
+    (30, 100, 500, 53_000, 2.65, 1.325, 5.30, 12.00),
+]
+
+
+@pytest.mark.parametrize("row", WORKED)
+def test_the_worked_table(row: tuple[float, ...]):
+    query, documents, tokens, billed, *money = row
+    load = Load(query, documents, tokens)
+    assert billed_tokens(load) == billed
+    prices = [Price(amount, "tokens") for amount in (0.05, 0.025, 0.10)]
+    prices.append(Price(0.20, "template", template_tokens=70))
+    assert [cost_per_thousand(price, load) for price in prices] == pytest.approx(money, rel=1e-12)
+
+
+def test_a_machine_by_the_hour_costs_what_its_use_makes_of_it():
+    def at(utilisation: float) -> float:
+        price = Price(2.95, "hour", searches_per_second=20, utilisation=utilisation)
+        return float(cost_per_thousand(price, Load(12, 100, 60)))
+
+    assert [round(at(u), 3) for u in (1.0, 0.3, 0.1)] == [0.041, 0.137, 0.41]
+    assert round(break_even_rate(Price(2.95, "hour"), 2.00) or 0, 2) == 0.41
+
+
+@pytest.mark.parametrize(
+    ("documents", "tokens", "units"),
+    [
+        (100, 60, 1),
+        (101, 60, 2),
+        (50, 488, 1),
+        (50, 489, 1),
+        (51, 489, 2),
+        (100, 1000, 3),
+        (0, 9, 0),
+    ],
+)
+def test_search_units_are_whole_and_long_documents_are_several_chunks(
+    documents: float, tokens: float, units: float
+):
+    assert search_units(Load(12, documents, tokens)) == units
+
+
+def test_the_cheaper_unit_flips_with_the_length_of_a_document():
+    searches, tokens = Price(2.00, "search"), Price(0.05, "tokens")
+    flip = crossover_tokens(searches, tokens, Load(30, 100, 0))
+    assert flip == pytest.approx(370)
+    for length, tokens_dearer in ((flip - 1, False), (flip + 1, True)):
+        load = Load(30, 100, length)
+        assert (cost_per_search(tokens, load) > cost_per_search(searches, load)) is tokens_dearer
+    assert crossover_tokens(searches, Price(0.001, "tokens"), Load(30, 100, 0)) is None
+    assert crossover_tokens(searches, Price(0, "tokens"), Load(30, 100, 0)) is None
+
+
+numbers = st.floats(0, 1e5)
+prices = st.builds(
+    Price,
+    st.floats(0, 100),
+    st.sampled_from(["search", "tokens", "template"]),
+    template_tokens=st.floats(0, 200),
+    chunk_tokens=st.sampled_from([0, 500]),
+)
+
+
+@given(prices, st.floats(0, 400), st.floats(0, 500), numbers, st.floats(0, 100))
+def test_cost_never_falls_with_documents_tokens_or_price(
+    price: Price, query: float, documents: float, tokens: float, more: float
+):
+    base = cost_per_search(price, Load(query, documents, tokens))
+    slack = base * (1 - 1e-12) - 1e-12
+    assert cost_per_search(price, Load(query + more, documents, tokens)) >= slack
+    assert cost_per_search(price, Load(query, documents + more, tokens)) >= slack
+    assert cost_per_search(price, Load(query, documents, tokens + more)) >= slack
+    dearer = Price(
+        price.amount + more,
+        price.unit,
+        template_tokens=price.template_tokens,
+        chunk_tokens=price.chunk_tokens,
+    )
+    assert cost_per_search(dearer, Load(query, documents, tokens)) >= slack
+
+
+@given(st.floats(1, 1000), st.integers(1, 1000), st.floats(0, 1000))
+def test_tokens_pay_the_query_once_for_each_document(query: float, documents: int, tokens: float):
+    whole = billed_tokens(Load(query, documents, tokens))
+    without = billed_tokens(Load(0, documents, tokens))
+    assert whole - without == pytest.approx(query * documents, rel=1e-9)
+
+
+@pytest.mark.parametrize("unit", ["search", "tokens", "template", "hour"])
+def test_arrays_give_what_single_numbers_give(unit: str):
+    price = Price(2.0, unit, template_tokens=7)
+    queries, documents = np.array([3.0, 40.0]), np.array([10.0, 250.0])
+    tokens = np.array([600.0, 90.0])
+    together = cost_per_search(price, Load(queries, documents, tokens))
+    apart = [
+        cost_per_search(price, Load(*row)) for row in zip(queries, documents, tokens, strict=True)
+    ]
+    assert np.allclose(together, apart, rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"amount": -1.0},
+        {"amount": float("nan")},
+        {"unit": "month"},
+        {"utilisation": 0.0},
+        {"utilisation": 1.5},
+        {"searches_per_second": 0.0},
+        {"template_tokens": float("inf")},
+    ],
+)
+def test_an_impossible_price_is_refused(wrong: dict[str, object]):
+    with pytest.raises(DataError):
+        Price(**{"amount": 1.0, "unit": "tokens", **wrong})
+
+
+def test_machines_serve_the_busiest_hour():
+    price = Price(2.95, "hour", searches_per_second=20)
+    assert machines_needed(86_400 * 20, price) == 1
+    assert machines_needed(86_400 * 20, price, peak=1.01) == 2
+    assert machines_needed(0, price) == 0

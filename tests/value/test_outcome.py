@@ -1,0 +1,193 @@
+"""Price, gain and scenario put together: the published example, break-even, and saying no."""
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from rankdash.errors import DataError
+from rankdash.value.assumptions import ASSUMPTIONS, DAYS_PER_MONTH, Assumptions
+from rankdash.value.benefit import (
+    deflection,
+    equal_recall_depth,
+    latency_penalty,
+    llm_saving,
+    simple_roi,
+    staff_time,
+)
+from rankdash.value.outcome import Estimate, Gain, Option, Outcome, outcome
+
+PUBLISHED = Assumptions(searches_per_day=100_000, value_per_search=0.01, elasticity=1.0)
+RISE = (0.87 - 0.72) / 0.72
+
+
+def option(relative: float = RISE, cost: float | None = 0.001, **more: object) -> Option:
+    spread = np.random.default_rng(0).normal(relative, 0.05, 4000)
+    return Option("MiniLM", cost, Gain(relative, spread), **more)
+
+
+def test_the_published_example_to_the_cent():
+    found = simple_roi(
+        0.72, 0.87, searches_per_day=100_000, value_per_search=0.01, cost_per_search=0.001
+    )
+    assert round(found.improvement * 100, 4) == 20.8333
+    assert round(found.gain_per_day, 2) == 208.33
+    assert found.cost_per_day == 100
+    assert round(found.roi * 100, 2) == 108.33
+
+
+def test_a_scenario_of_the_published_example_says_the_same():
+    came = outcome(option(), PUBLISHED)
+    assert came.value_per_month.value == pytest.approx(208.3333333 * DAYS_PER_MONTH)
+    assert came.cost_per_month.value == pytest.approx(100 * DAYS_PER_MONTH)
+    assert came.roi.value == pytest.approx(1.083333333)
+    assert came.cost_per_thousand.value == pytest.approx(1.0)
+    # 20.8333 % better brings 0.0020833 a search; the reranker pays from 0.48 of that on.
+    assert came.break_even_elasticity.value == pytest.approx(0.48)
+    assert came.break_even_price.value == pytest.approx(2.0833333)
+    assert came.proven is True
+
+
+def test_the_worked_saving_of_an_llm_is_large_or_small_by_its_price():
+    assert 1000 * llm_saving(10, 3, 400, 2.50) == pytest.approx(7.00)
+    assert 1000 * llm_saving(10, 3, 400, 0.15) == pytest.approx(0.42)
+    assert llm_saving(3, 10, 400, 2.50) < 0
+
+
+def test_no_saving_is_claimed_where_no_depth_surely_holds_the_recall():
+    assert equal_recall_depth({1: 0.5, 3: 0.71, 5: 0.8}, 0.7) == 3
+    assert equal_recall_depth({1: 0.5, 3: 0.6}, 0.7) is None
+    assert equal_recall_depth({}, 0.7) is None
+
+
+def test_tickets_and_time_come_from_searches_that_now_show_something():
+    assert deflection(0.1, 0.05, 20.0) == pytest.approx(0.1)
+    assert staff_time(0.1, 90.0, 40.0) == pytest.approx(0.1)
+    assert latency_penalty(250.0, 0.01, 2.0) == pytest.approx(0.05)
+    assert latency_penalty(-250.0, 0.01, 2.0) == 0.0
+
+
+gains = st.floats(0.001, 2.0)
+costs = st.floats(1e-6, 1.0)
+
+
+@given(gains, costs, st.floats(0.05, 1.0), st.floats(0, 5000))
+def test_the_return_at_break_even_is_zero(gain: float, cost: float, share: float, upkeep: float):
+    scenario = replace(PUBLISHED, share=share, monthly_cost=upkeep)
+    needed = outcome(Option("x", cost, Gain(gain)), scenario).break_even_elasticity.value
+    assume(needed is not None and needed <= 10)
+    at = outcome(Option("x", cost, Gain(gain)), replace(scenario, elasticity=needed))
+    assert at.roi.value == pytest.approx(0, abs=1e-9)
+    assert at.break_even_price.value == pytest.approx(cost * 1000, rel=1e-6)
+
+
+@given(gains, st.floats(1e-6, 0.001), st.floats(1, 5000))
+def test_at_the_break_even_traffic_nothing_is_won_or_lost(gain: float, cost: float, upkeep: float):
+    scenario = replace(PUBLISHED, monthly_cost=upkeep)
+    found = outcome(Option("x", cost, Gain(gain)), scenario).break_even_searches
+    assume(found.value is not None)
+    at = replace(scenario, searches_per_day=found.value)
+    assert outcome(Option("x", cost, Gain(gain)), at).net_per_month.value == pytest.approx(
+        0, abs=1e-6 * upkeep
+    )
+
+
+def test_intervals_come_from_the_draws_and_hold_the_price_fixed():
+    came = outcome(option(), PUBLISHED)
+    draws = np.random.default_rng(0).normal(RISE, 0.05, 4000)
+    low, high = np.quantile(draws, [0.025, 0.975]) * 1000 * DAYS_PER_MONTH
+    assert (came.value_per_month.low, came.value_per_month.high) == pytest.approx((low, high))
+    assert came.roi.low == pytest.approx(low / (100 * DAYS_PER_MONTH) - 1)
+    # The higher the gain, the less each percent of it has to bring.
+    assert came.break_even_elasticity.low < 0.48 < came.break_even_elasticity.high
+
+
+def test_a_gain_that_may_be_nothing_may_never_break_even():
+    spread = np.random.default_rng(0).normal(0.02, 0.05, 4000)
+    came = outcome(Option("x", 0.001, Gain(0.02, spread)), PUBLISHED)
+    assert came.proven is False
+    assert came.break_even_elasticity.value is not None
+    assert came.break_even_elasticity.high is None
+
+
+def test_a_loss_says_no():
+    came = outcome(option(-0.3), replace(PUBLISHED, setup_cost=1000))
+    assert came.proven is False
+    assert came.value_per_month.value < 0
+    assert came.payback_months == Estimate(reason="never")
+    assert came.break_even_elasticity == Estimate(reason="no_gain")
+    assert came.break_even_price == Estimate(reason="never")
+    assert came.break_even_searches == Estimate(reason="never")
+
+
+def test_what_does_not_exist_has_a_reason():
+    free = outcome(option(cost=0.0), PUBLISHED)
+    assert free.roi.reason == "no_cost"
+    assert free.break_even_elasticity.reason == "always"
+    quiet = outcome(option(), replace(PUBLISHED, searches_per_day=0))
+    assert (quiet.roi.reason, quiet.break_even_elasticity.reason) == ("no_traffic", "no_traffic")
+    assert outcome(option(cost=None), PUBLISHED).roi.reason == "unknown_cost"
+    assert outcome(Option("x", 0.001, None), PUBLISHED).roi.reason == "unknown_gain"
+    worthless = outcome(option(), replace(PUBLISHED, value_per_search=0.0))
+    assert worthless.break_even_elasticity.reason == "no_value"
+    assert outcome(option(), PUBLISHED).payback_months.reason == "no_setup"
+
+
+def test_the_one_off_cost_is_paid_back_by_what_a_month_nets():
+    came = outcome(option(), replace(PUBLISHED, setup_cost=6_590.2777))
+    assert came.payback_months.value == pytest.approx(2.0, rel=1e-5)
+    assert came.payback_months.low < 2.0 < came.payback_months.high
+
+
+def test_leaving_it_as_it_is_costs_nothing_and_brings_nothing():
+    as_it_is = Option("none", 0.0, Gain(0.0), free=True)
+    came = outcome(as_it_is, replace(PUBLISHED, monthly_cost=500, setup_cost=9))
+    assert (came.cost_per_month.value, came.net_per_month.value) == (0, 0)
+    assert came.payback_months.reason == "no_setup"
+
+
+anything = st.builds(
+    Assumptions,
+    **{
+        each.name: st.floats(max(each.least, -5), min(each.most, 1e6)) | st.just(each.least)
+        for each in ASSUMPTIONS
+    },
+)
+
+
+@given(anything, st.floats(-1, 3), st.none() | st.floats(0, 10), st.none() | st.floats(-50, 5000))
+def test_nothing_is_ever_nan_infinite_or_a_negative_payback(
+    scenario: Assumptions, gain: float, cost: float | None, extra: float | None
+):
+    draws = np.random.default_rng(1).normal(gain, 0.2, 200)
+    came = outcome(Option("x", cost, Gain(gain, draws), extra_ms=extra), scenario)
+    for each in fields(Outcome):
+        if each.name == "proven":
+            continue
+        found = getattr(came, each.name)
+        assert (found.value is None) == (found.reason is not None)
+        for number in (found.value, found.low, found.high):
+            assert number is None or np.isfinite(number)
+        if each.name in ("payback_months", "break_even_searches", "break_even_elasticity"):
+            assert all(x is None or x >= 0 for x in (found.value, found.low, found.high))
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"share": 1.5}, {"searches_per_day": -1}, {"llm_price": float("nan")}, {"typo": 1}]
+)
+def test_an_impossible_scenario_is_refused_by_name(wrong: dict[str, float]):
+    with pytest.raises(DataError):
+        Assumptions.from_dict(wrong)
+
+
+def test_a_scenario_survives_being_written_down():
+    scenario = Assumptions(searches_per_day=7, elasticity=0.3)
+    assert Assumptions.from_dict(scenario.to_dict()) == scenario
+
+
+def test_every_assumption_is_described_and_within_its_slider():
+    assert {each.name for each in ASSUMPTIONS} == {each.name for each in fields(Assumptions)}
+    for each in ASSUMPTIONS:
+        assert each.low <= each.default <= each.high

@@ -1,0 +1,64 @@
+"""Price lists: the shipped one is whole and dated, a broken one names its entry."""
+
+import json
+from datetime import date, timedelta
+
+import pytest
+
+from rankdash.errors import DataError
+from rankdash.value.price_list import STALE_DAYS, parse_prices, shipped, to_json
+
+GOOD = {
+    "key": "a", "provider": "A", "unit": "tokens", "amount": 1, "source": "s", "as_of": "2026-01-02"
+}  # fmt: skip
+
+
+def test_the_shipped_list_has_every_unit_and_ones_own_contract_first():
+    listed = shipped()
+    assert listed[0].key == "own"
+    assert {each.price.unit for each in listed} == {"search", "tokens", "template", "hour"}
+    assert all(each.source and each.as_of <= date.today() for each in listed)
+
+
+def test_a_price_is_stale_after_half_a_year():
+    price = shipped()[0]
+    assert not price.stale(price.as_of + timedelta(days=STALE_DAYS))
+    assert price.stale(price.as_of + timedelta(days=STALE_DAYS + 1))
+
+
+def test_a_list_written_is_read_back_the_same():
+    assert parse_prices(to_json(shipped()).encode(), "mine.json") == shipped()
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"amount": "2"}, "amount is not a number"),
+        ({"amount": -2}, "amount of a price must be"),
+        ({"unit": "month"}, "unit is not one of"),
+        ({"as_of": "soon"}, "not a day"),
+        ({"provider": ""}, "no provider"),
+        ({"colour": "red"}, "'colour'"),
+        ({"model": ["x"]}, "model is not a text"),
+        ({"utilisation": 2}, "utilisation of a price must be"),
+    ],
+)
+def test_a_broken_entry_is_named(change: dict[str, object], reason: str):
+    second = {**GOOD, "key": "b", **change}
+    with pytest.raises(DataError, match=reason) as caught:
+        parse_prices(json.dumps({"prices": [GOOD, second]}).encode(), "mine.json")
+    assert "Price 2" in str(caught.value)
+    assert caught.value.file == "mine.json"
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"\xff\xfe", b"prices = 3", b"[1]", b'{"prices": []}', b"[" * 100_000]
+)
+def test_a_file_that_is_no_price_list_is_refused(content: bytes):
+    with pytest.raises(DataError):
+        parse_prices(content, "mine.toml")
+
+
+def test_two_prices_need_two_keys():
+    with pytest.raises(DataError, match="'a'"):
+        parse_prices(json.dumps({"prices": [GOOD, GOOD]}).encode(), "mine.json")

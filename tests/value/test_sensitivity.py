@@ -1,0 +1,63 @@
+"""What a result hangs on."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankdash.value.assumptions import Assumptions
+from rankdash.value.outcome import Gain, Option, outcome
+from rankdash.value.sensitivity import (
+    GAIN,
+    PRICE,
+    net_grid,
+    net_per_month,
+    pareto,
+    tornado,
+    usual_ranges,
+)
+
+SCENARIO = Assumptions(monthly_cost=500, share=0.8)
+OPTION = Option("x", 0.001, Gain(0.2, np.random.default_rng(0).normal(0.2, 0.05, 500)))
+
+
+def test_the_widest_swing_comes_first_and_each_end_is_the_net_there():
+    swings = tornado(OPTION, SCENARIO, usual_ranges(OPTION, SCENARIO, (0.1, 0.3)))
+    assert [s.width for s in swings] == sorted((s.width for s in swings), reverse=True)
+    by_name = {swing.name: swing for swing in swings}
+    assert by_name[GAIN].low == 0.1
+    dearer = replace(OPTION, cost_per_search=0.0015)
+    assert by_name[PRICE].net_high == pytest.approx(outcome(dearer, SCENARIO).net_per_month.value)
+    busier = replace(SCENARIO, searches_per_day=150_000)
+    assert by_name["searches_per_day"].net_high == pytest.approx(net_per_month(OPTION, busier))
+    # A share of 0.8 cannot rise by half.
+    assert by_name["share"].high == 1.0
+
+
+def test_what_changes_nothing_has_no_bar():
+    names = {s.name for s in tornado(OPTION, SCENARIO, usual_ranges(OPTION, SCENARIO, None))}
+    # No LLM reads passages and no search becomes a ticket here.
+    assert not names & {"llm_price", "passage_tokens", "ticket_cost", "hourly_wage", "setup_cost"}
+
+
+def test_the_grid_holds_the_net_of_each_pair():
+    grid = net_grid(OPTION, SCENARIO, (PRICE, [0.5, 1.0]), ("elasticity", [0.0, 1.0, 2.0]))
+    assert grid.shape == (3, 2)
+    assert grid[1, 1] == pytest.approx(net_per_month(OPTION, SCENARIO))
+    assert (np.diff(grid, axis=0) > 0).all()
+    assert (np.diff(grid, axis=1) < 0).all()
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=8))
+def test_on_the_front_is_what_no_other_beats(points: list[tuple[int, int]]):
+    costs, qualities = zip(*points, strict=True)
+    front = pareto(costs, qualities)
+    for (cost, quality), on in zip(points, front, strict=True):
+        beaten = any(c <= cost and q >= quality and (c < cost or q > quality) for c, q in points)
+        assert on == (not beaten)
+
+
+def test_an_unknown_cost_is_never_on_the_front():
+    assert list(pareto([float("nan"), 1.0], [0.9, 0.5])) == [False, True]
