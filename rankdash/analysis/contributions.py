@@ -21,7 +21,7 @@ single documents' worth and is not split.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -90,20 +90,36 @@ def split(
 ) -> Split:
     """Split the change of `measure` for one query.
 
-    qrels: query_id, doc_id, label; all of the data set, because ERR looks at its highest label.
+    qrels: query_id, doc_id, label; those of the query, or, for ERR, which looks at the highest
+        label of the set unless the conventions name one, all of them.
     left_out: query id → "failed" or "skipped", of both sides together.
     """
     rules = with_top_label(conventions or Conventions(), qrels)
     own = qrels[qrels["query_id"] == query_id]
     sides = [_side(each, own, query_id, measure, rules, left_out) for each in (before, after)]
     states = [side.state for side in sides]
-    values = [side.value for side in sides]
+    was, now = (side.value for side in sides)
     why_not = "" if splits(measure) else "metric"
     for state in ("failed", "skipped", "absent", "missing", "no_relevant", "undefined"):
         why_not = why_not or (state if state in states else "")
     if why_not:
-        return Split(query_id, measure, *values, _nothing(), why_not)
-    return Split(query_id, measure, *values, _joined(*(side.documents for side in sides)))
+        return Split(query_id, measure, was, now, _nothing(), why_not)
+    return Split(query_id, measure, was, now, _joined(*(side.documents for side in sides)))
+
+
+def without(
+    found: Split, doc_ids: Collection[str], qrels: pd.DataFrame, conventions: Conventions
+) -> float:
+    """What the challenger would score for the query of a split if its list lacked these documents
+    and the others moved up."""
+    docs = found.documents[found.documents["rank_after"].notna()].sort_values("rank_after")
+    kept = docs[~docs["doc_id"].isin(doc_ids)]
+    ids = [str(doc_id) for doc_id in kept["doc_id"]]
+    ranking = Ranking.from_lists([(found.query_id, ids, [-float(n) for n in range(len(ids))])])
+    rules = replace(with_top_label(conventions, qrels), ties="as_ranked", score_precision="float64")
+    own = qrels[qrels["query_id"] == found.query_id]
+    evaluation = evaluate(judge(ranking, own, rules), [found.measure], rules)
+    return float(evaluation.values[0, 0])
 
 
 def splits(measure: Measure) -> bool:
@@ -300,8 +316,8 @@ def _r_precision(relevance: Relevance, k: int | None, parameter: float) -> Float
 
 
 def _rank_biased(relevance: Relevance, k: int | None, persistence: float) -> Floats:
-    weight = (1.0 - persistence) * persistence ** (relevance.hits.rank - 1.0)
-    return _hits(relevance, k, weight)
+    weight = (1.0 - persistence) * np.power(persistence, relevance.hits.rank - 1.0)
+    return _hits(relevance, k, weight.astype(np.float64))
 
 
 def _expected_reciprocal_rank(relevance: Relevance, k: int | None, parameter: float) -> Floats:

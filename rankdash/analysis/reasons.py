@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -267,7 +268,7 @@ class _Case:
 
     def _sum(self) -> None:
         def total(values: Floats) -> Floats:
-            return np.bincount(self.query, values, minlength=self.size)
+            return np.bincount(self.query, values, minlength=self.size).astype(np.float64)
 
         self.change = total(self.delta)
         if self.measure.metric.name in CARRIED:
@@ -291,27 +292,28 @@ class _Case:
         self.main = np.full(self.size, -1, dtype=np.int64)
         self.main[self.query[first]] = first
 
-    def _of_main(self, values: npt.NDArray, missing: float) -> npt.NDArray:
+    def _of_main(self, values: npt.NDArray[Any], missing: float) -> npt.NDArray[Any]:
         if not len(values):
             return np.full(self.size, missing)
         return np.where(self.main >= 0, values[self.main], missing)
 
     @cached_property
     def failed(self) -> Flags:
-        failed = ~self.before.judged.present | ~self.after.judged.present
+        failed: Flags = ~(self.before.judged.present & self.after.judged.present)
         for side in (self.before, self.after):
             out = side.system.left_out
             if out:
-                failed |= np.array([query in out for query in side.judged.query_ids], dtype=bool)
+                ids = side.judged.query_ids
+                failed |= np.fromiter((query in out for query in ids), bool, len(ids))
         return failed
 
     @cached_property
     def nothing(self) -> Flags:
         """(Q,) whether neither list holds a document that the metric counts."""
-        counts = (
-            self.label >= self.rules.threshold if self.measure.metric.binary else self.label > 0
-        )
-        return np.bincount(self.query[counts], minlength=self.size) == 0
+        binary = self.measure.metric.binary
+        counts = self.label >= self.rules.threshold if binary else self.label > 0
+        found = np.bincount(self.query[counts], minlength=self.size)
+        return found == 0
 
     @cached_property
     def ideal(self) -> Flags:
@@ -319,7 +321,8 @@ class _Case:
         best = Relevance(best_order(self.before.judged), self.rules)
         ceiling = best.total(best.query, credits_of(best, self.measure))
         value = np.bincount(self.query, self.credit[0], minlength=self.size)
-        return value >= ceiling - _ROUNDING
+        reached: Flags = value >= ceiling - _ROUNDING
+        return reached
 
     @cached_property
     def margin(self) -> Floats:
