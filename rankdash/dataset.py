@@ -109,7 +109,7 @@ class Dataset:
         old = self._qrels
         labels = old["label"].to_numpy(dtype=np.float64).copy()
         near = old["query_id"].isin(new["query_id"]) & old["doc_id"].isin(new["doc_id"])
-        for row in np.flatnonzero(near):
+        for row in np.flatnonzero(near).tolist():
             pair = (old["query_id"].iat[row], old["doc_id"].iat[row])
             labels[row] = wanted.pop(pair, labels[row])
         added = pd.DataFrame(

@@ -107,9 +107,9 @@ def _ranks(
 def to_label_csv(frame: pd.DataFrame) -> bytes:
     """A `to_label` frame as CSV: UTF-8 with a byte-order mark, as spreadsheets want it, cells that
     would run as formulas defused."""
-    safe = frame.rename(columns=_defused)
+    safe = frame.rename(columns=defused)
     for column in ("query_id", "query", "doc_id", "document"):
-        safe[column] = [_defused(cell) for cell in frame[column]]
+        safe[column] = [defused(cell) for cell in frame[column]]
     return safe.to_csv(index=False, lineterminator="\r\n").encode("utf-8-sig", "replace")
 
 
@@ -121,7 +121,8 @@ def to_label_jsonl(frame: pd.DataFrame) -> bytes:
     )
 
 
-def _defused(cell: str) -> str:
+def defused(cell: str) -> str:
+    """The text as a cell that no spreadsheet runs as a formula."""
     return f"'{cell}" if _STARTS_FORMULA.match(cell) else cell
 
 

@@ -1,13 +1,14 @@
-"""TREC runs: a ranking as a file from which trec_eval reads the very same order."""
+"""TREC files: a ranking from which trec_eval reads the very same order, and labels."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from rankdash.errors import DataError
 from rankdash.ranking import Ranking
@@ -26,7 +27,7 @@ def write_run(ranking: Ranking, path: Path, tag: str) -> None:
     Raises DataError where an id cannot stand in the format, OSError where nothing can be written.
     """
     for ids, kind in ((ranking.query_ids, "query"), (ranking.doc_ids, "document")):
-        _refuse_spaces(ids, kind)
+        refuse_blanks(ids, kind)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with part.open("w", encoding="utf-8", newline="\n") as file:
@@ -34,6 +35,22 @@ def write_run(ranking: Ranking, path: Path, tag: str) -> None:
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def qrels_bytes(qrels: pd.DataFrame) -> bytes:
+    """Labels as TREC qrels, `query 0 document label` a line. qrels: query_id, doc_id, label.
+
+    trec_eval reads whole numbers only; a label that is none is written as it is, for readers that
+    take it.
+
+    Raises DataError where an id cannot stand in the format.
+    """
+    refuse_blanks(qrels["query_id"].unique(), "query")
+    refuse_blanks(qrels["doc_id"].unique(), "document")
+    rows = zip(qrels["query_id"], qrels["doc_id"], qrels["label"], strict=True)
+    return "".join(f"{query} 0 {doc} {label:.17g}\n" for query, doc, label in rows).encode(
+        "utf-8", "replace"
+    )
 
 
 def falling(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
@@ -63,11 +80,12 @@ def _lines(ranking: Ranking, tag: str) -> Iterator[str]:
             yield f"{query} Q0 {document} {rank} {score:.9g} {tag}\n"
 
 
-def _refuse_spaces(ids: npt.NDArray[np.object_], kind: str) -> None:
+def refuse_blanks(ids: Iterable[str], kind: str) -> None:
+    """Raise DataError where one of the ids cannot stand in a TREC file. kind: what it is of."""
     for name in ids:
         if not name or not _BLANKS.isdisjoint(name):
             raise DataError(
-                "The id of {kind} {name!r} cannot stand in a TREC run, which separates its fields "
+                "The id of {kind} {name!r} cannot stand in a TREC file, which separates its fields "
                 "by blanks.",
                 remedy="Give it an id without blanks.",
                 kind=kind,

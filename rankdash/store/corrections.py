@@ -33,6 +33,14 @@ class Correction:
         return self.query_id, self.doc_id
 
 
+@dataclass(frozen=True)
+class Layer:
+    """How many labels are corrected, and the revision they are at."""
+
+    count: int
+    revision: int
+
+
 class Corrections:
     """The corrections of a workspace; they go with their data set. Every method raises StoreError
     where the workspace cannot be used."""
@@ -40,23 +48,21 @@ class Corrections:
     def __init__(self, workspace: Workspace) -> None:
         self._database = workspace.database
 
-    def revision(self, dataset_id: str) -> int | None:
-        """The number of the last entry; None where no correction is in force."""
+    def layer(self, dataset_id: str) -> Layer:
+        """How many corrections are in force, and the number of the last entry of the log."""
         with self._database.reading() as db:
             found = db.execute(
                 """
-                SELECT max(revision) AS last,
-                       max(withdrawn = 0 AND NOT EXISTS (
-                           SELECT 1 FROM corrections AS later
-                           WHERE later.dataset_id = entry.dataset_id
-                             AND later.query_id = entry.query_id AND later.doc_id = entry.doc_id
-                             AND later.revision > entry.revision
-                       )) AS in_force
-                FROM corrections AS entry WHERE dataset_id = ?
+                SELECT coalesce(sum(withdrawn = 0), 0) AS count,
+                       coalesce(max(revision), 0) AS revision
+                FROM corrections WHERE revision IN (
+                    SELECT max(revision) FROM corrections WHERE dataset_id = ?
+                    GROUP BY query_id, doc_id
+                )
                 """,
                 (dataset_id,),
             ).fetchone()
-        return int(found["last"]) if found["in_force"] else None
+        return Layer(int(found["count"]), int(found["revision"]))
 
     def all(self, dataset_id: str, revision: int | None = None) -> list[Correction]:
         """What is in force, the latest first; as of a revision where one is given."""

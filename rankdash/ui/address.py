@@ -25,6 +25,7 @@ FIELDS: dict[str, str | None] = {
     "q": None,
     "vs": None,
     "sort": "hurt",
+    "labels": "corrected",
     "lang": None,
 }
 _CHOICES = "address.choices"
@@ -109,6 +110,31 @@ def pick_several(
         chosen = [value for value in default if value in options]
     _bind(name, chosen, options, draw, format_func, settings)
     return several(name)
+
+
+def pick_free[T](
+    name: str,
+    draw: Callable[..., Any],
+    read: Callable[[str | None], T],
+    write: Callable[[T], str | None],
+    **settings: Any,
+) -> T:
+    """Draw a widget whose value is no choice from a list: a text, a range.
+
+    read: the address → the value; anything may stand there. write: the value → the address, None
+    where it goes without saying.
+    """
+    key = f"address.{name}"
+    value = read(one(name))
+    choose(name, write(value))
+    st.session_state[key] = value
+
+    def changed() -> None:
+        choose(name, write(st.session_state[key]))
+        publish()
+
+    draw(key=key, on_change=changed, **settings)
+    return value
 
 
 def _bind(

@@ -8,7 +8,9 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.store import DatasetRow
-from rankdash.ui import address, dialogs, naming
+from rankdash.store.corrections import Corrections
+from rankdash.store.notes import Notes
+from rankdash.ui import address, corrections_list, dialogs, naming
 from rankdash.ui.i18n import gettext as _
 from rankdash.ui.i18n import moment, ngettext
 from rankdash.ui.server import workspace
@@ -47,6 +49,8 @@ def draw(rows: Sequence[DatasetRow]) -> None:
         )
     if delete.button(_("Delete"), icon=":material/delete:", width="stretch"):
         dialogs.delete(_("Delete the data set?"), _what_goes(chosen), lambda: _delete(chosen.id))
+    corrections_list.draw(chosen.id)
+    corrections_list.exports(chosen.id)
 
 
 def _what_goes(row: DatasetRow) -> list[str]:
@@ -57,9 +61,18 @@ def _what_goes(row: DatasetRow) -> list[str]:
             name=markdown_safe(row.name, 80),
         )
     ]
-    return (
-        [*said, ngettext("{n} run goes with it.", "{n} runs go with it.", runs)] if runs else said
-    )
+    remarks = len(Notes(workspace()).all(row.id)) + Corrections(workspace()).layer(row.id).count
+    if runs:
+        said.append(ngettext("{n} run goes with it.", "{n} runs go with it.", runs))
+    if remarks:
+        said.append(
+            ngettext(
+                "{n} note or corrected label goes with it.",
+                "{n} notes and corrected labels go with it.",
+                remarks,
+            )
+        )
+    return said
 
 
 def _delete(dataset_id: str) -> None:

@@ -11,6 +11,7 @@ import streamlit as st
 
 from rankdash.analysis.statistics_settings import StatisticsSettings
 from rankdash.metrics import Conventions, parse_measure, registry
+from rankdash.store.corrections import Corrections
 from rankdash.ui import address, rules, services
 from rankdash.ui.i18n import LANGUAGES, STATE, moment, ngettext
 from rankdash.ui.i18n import gettext as _
@@ -22,11 +23,16 @@ CUTOFFS = (1, 2, 3, 5, 10, 15, 20, 30, 50, 100)
 LARGEST_CUTOFF = 1000
 WHOLE_LIST = "all"
 MOST_COMPARED = 4
+# The field of the address that says which labels are in force where some were corrected.
+LABELS = "labels"
+CORRECTED, UPLOADED = "corrected", "uploaded"
 
 
 @dataclass(frozen=True)
 class View:
-    """What is being looked at. `cutoff` is None for the whole list."""
+    """What is being looked at. `cutoff` is None for the whole list. `dataset_id` is that of the
+    labels in force (see `services`); `corrections` says how many labels were corrected, in force or
+    not."""
 
     dataset_id: str
     systems: dict[str, services.System]
@@ -36,6 +42,17 @@ class View:
     cutoff: int | None
     conventions: Conventions
     statistics: StatisticsSettings
+    corrections: int = 0
+
+    @property
+    def stored_id(self) -> str:
+        """The data set as it was uploaded: what notes and corrections are kept by."""
+        return services.stored(self.dataset_id)
+
+    @property
+    def corrected(self) -> bool:
+        """Whether corrected labels are in force."""
+        return self.dataset_id != self.stored_id
 
     @property
     def spec(self) -> str:
@@ -155,8 +172,8 @@ def _cutoff(value: str | None) -> int | None:
 
 def view() -> View:
     """What is chosen now. Without a data set the page says so and stops."""
-    dataset_id = address.one("data")
-    if dataset_id is None:
+    uploaded = address.one("data")
+    if uploaded is None:
         nothing_yet(
             _("No data set yet"),
             _(
@@ -166,6 +183,9 @@ def view() -> View:
             "data",
             _("Go to Data"),
         )
+    layer = Corrections(workspace()).layer(uploaded)
+    in_force = layer.count and address.one(LABELS) != UPLOADED
+    dataset_id = services.with_corrections(uploaded, layer.revision) if in_force else uploaded
     systems = services.systems(dataset_id)
     baseline = address.one("base") or services.FIRST_STAGE
     return View(
@@ -177,6 +197,7 @@ def view() -> View:
         cutoff=_cutoff(address.one("k")),
         conventions=rules.conventions(),
         statistics=rules.statistics(len(services.dataset(dataset_id).queries)),
+        corrections=layer.count,
     )
 
 
@@ -190,7 +211,8 @@ def nothing_yet(title: str, why: str, target: str, label: str) -> NoReturn:
 
 
 def caption(view: View, extra: Iterable[str] = ()) -> None:
-    """The one line under the title: data set, systems, metric, queries, date."""
+    """The one line under the title: data set, systems, metric, queries, date; and which labels are
+    in force where some were corrected."""
     data = services.dataset(view.dataset_id)
     names = [markdown_safe(view.name(system), 40) for system in view.challengers]
     compared = markdown_safe(view.name(view.baseline), 40)
@@ -206,7 +228,28 @@ def caption(view: View, extra: Iterable[str] = ()) -> None:
         *extra,
         *([moment(newest)] if newest else []),
     ]
-    st.caption(" · ".join(parts))
+    if not view.corrections:
+        st.caption(" · ".join(parts))
+        return
+    parts.append(_corrections(view))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(" · ".join(parts), width="content")
+        address.pick_one(
+            LABELS,
+            [CORRECTED, UPLOADED],
+            st.segmented_control,
+            default=CORRECTED,
+            label=_("Labels in force"),
+            label_visibility="collapsed",
+            format_func={CORRECTED: _("with corrections"), UPLOADED: _("as uploaded")}.__getitem__,
+            required=True,
+        )
+
+
+def _corrections(view: View) -> str:
+    if view.corrected:
+        return ngettext("**{n} label corrected**", "**{n} labels corrected**", view.corrections)
+    return ngettext("{n} correction left out", "{n} corrections left out", view.corrections)
 
 
 def looked_at(view: View) -> str:

@@ -3,13 +3,20 @@
 A system is the first stage of a data set (`FIRST_STAGE`) or a run. Everything cached here is an
 immutable value keyed by content ids, so nothing is ever stale; a deleted run is just never asked
 for again.
+
+With corrected labels a data set is another one, whose id is that of the stored one and the revision
+of its corrections: "<id>+<revision>", from `with_corrections`. Every function here takes either.
+What does not depend on labels (texts, runs) is kept under the id of the stored one, from `stored`.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import streamlit as st
 
@@ -25,11 +32,13 @@ from rankdash.dataset import Dataset
 from rankdash.metrics import Conventions, Evaluation, Judged, evaluate, judge, parse_measure
 from rankdash.ranking import Ranking, Run
 from rankdash.store import RunRow
+from rankdash.store.corrections import Corrections
 from rankdash.ui import naming
 from rankdash.ui.i18n import gettext as _
 from rankdash.ui.server import workspace
 
 FIRST_STAGE = "first-stage"
+_REVISION = "+"
 SYSTEM_LIMIT = 24
 
 
@@ -42,9 +51,38 @@ class System:
     run: RunRow | None = None
 
 
-@st.cache_resource(max_entries=6, show_spinner=False)
+def stored(dataset_id: str) -> str:
+    """The id under which the workspace keeps the data set, its notes and its corrections."""
+    return dataset_id.partition(_REVISION)[0]
+
+
+def with_corrections(dataset_id: str, revision: int) -> str:
+    """The id of a stored data set with the labels of a revision of its corrections."""
+    return f"{stored(dataset_id)}{_REVISION}{revision}"
+
+
 def dataset(dataset_id: str) -> Dataset:
+    base, _at, revision = dataset_id.partition(_REVISION)
+    return _corrected(base, int(revision)) if revision else _stored(base)
+
+
+@st.cache_resource(max_entries=6, show_spinner=False)
+def _stored(dataset_id: str) -> Dataset:
     return workspace().dataset(dataset_id)
+
+
+@st.cache_resource(max_entries=6, show_spinner=False)
+def _corrected(dataset_id: str, revision: int) -> Dataset:
+    # Tables and candidates are shared with the stored one: an entry costs its labels only.
+    return _stored(dataset_id).relabelled(
+        pd.DataFrame(
+            [
+                (*each.pair, math.nan if each.label is None else each.label)
+                for each in Corrections(workspace()).all(dataset_id, revision)
+            ],
+            columns=["query_id", "doc_id", "label"],
+        )
+    )
 
 
 @st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False)
@@ -58,15 +96,19 @@ def systems(dataset_id: str) -> dict[str, System]:
         _("First stage (BM25)") if dataset(dataset_id).first_stage == "bm25" else _("First stage")
     )
     found = {FIRST_STAGE: System(FIRST_STAGE, first)}
-    for row in sorted(workspace().runs(dataset_id), key=lambda row: row.created):
+    for row in sorted(workspace().runs(stored(dataset_id)), key=lambda row: row.created):
         found[row.id] = System(row.id, row.name, row)
     names = naming.distinct({system.id: system.name for system in found.values()})
     return {name: replace(system, name=names[name]) for name, system in found.items()}
 
 
-@st.cache_resource(max_entries=6, show_spinner=False)
 def has_texts(dataset_id: str) -> bool:
     """Whether any query and any document has a text."""
+    return _has_texts(stored(dataset_id))
+
+
+@st.cache_resource(max_entries=6, show_spinner=False)
+def _has_texts(dataset_id: str) -> bool:
     data = dataset(dataset_id)
     return bool((data.query_text() != "").any() and (data.document_text() != "").any())
 
@@ -78,20 +120,59 @@ def positive_labels(dataset_id: str) -> tuple[float, ...]:
     return tuple(float(label) for label in sorted(labels[labels > 0].unique()))
 
 
+def label_scale(dataset_id: str) -> tuple[float, ...]:
+    """Every label that the upload uses, ascending."""
+    return _label_scale(stored(dataset_id))
+
+
 @st.cache_resource(max_entries=6, show_spinner=False)
+def _label_scale(dataset_id: str) -> tuple[float, ...]:
+    return tuple(float(label) for label in sorted(dataset(dataset_id).qrels["label"].unique()))
+
+
+def uploaded_labels(dataset_id: str, query_id: str) -> dict[str, float]:
+    """Document id → label for one query, as they were uploaded, whatever was corrected."""
+    base = stored(dataset_id)
+    rows = dataset(base).qrels.take(_rows_of_queries(base).get(query_id, []))
+    return dict(zip(rows["doc_id"], rows["label"].astype(float), strict=True))
+
+
+@st.cache_resource(max_entries=6, show_spinner=False)
+def _rows_of_queries(dataset_id: str) -> dict[str, npt.NDArray[np.intp]]:
+    groups = dataset(dataset_id).qrels.groupby("query_id", sort=False).indices
+    return {str(query_id): np.asarray(rows, dtype=np.intp) for query_id, rows in groups.items()}
+
+
+@st.cache_resource(max_entries=6, show_spinner=False)
+def ids_with_blanks(dataset_id: str) -> bool:
+    """Whether an id of a query or a document cannot stand in a TREC file."""
+    data = dataset(dataset_id)
+    ids = (data.queries["query_id"], data.documents["doc_id"])
+    return any(bool(each.str.contains(r"[ \t\n\r\v\f]", regex=True).any()) for each in ids)
+
+
 def query_texts(dataset_id: str) -> dict[str, str]:
     """Query id → its text, or the id where there is none."""
+    return _query_texts(stored(dataset_id))
+
+
+@st.cache_resource(max_entries=6, show_spinner=False)
+def _query_texts(dataset_id: str) -> dict[str, str]:
     queries = dataset(dataset_id).queries
     rows = zip(queries["query_id"], queries["text"].fillna(""), strict=True)
     return {query_id: text or query_id for query_id, text in rows}
 
 
-@st.cache_resource(max_entries=6, show_spinner=False)
 def titles(dataset_id: str) -> tuple[dict[str, str], dict[str, str]]:
     """Document id → its title, and document id → how its text begins: what a person knows it by.
 
     What is missing is replaced by the other, and both by the id.
     """
+    return _titles(stored(dataset_id))
+
+
+@st.cache_resource(max_entries=6, show_spinner=False)
+def _titles(dataset_id: str) -> tuple[dict[str, str], dict[str, str]]:
     documents = dataset(dataset_id).documents
     ids = list(documents["doc_id"])
     starts = list(documents["text"].fillna("").str[:80])

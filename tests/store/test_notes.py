@@ -1,7 +1,7 @@
 import pytest
 
 from rankdash.errors import DataError, StoreError
-from rankdash.store.corrections import Corrections
+from rankdash.store.corrections import Corrections, Layer
 from rankdash.store.notes import LONGEST_NOTE, LONGEST_TAG, Note, Notes, tags_in_use
 
 
@@ -62,7 +62,7 @@ def test_notes_and_corrections_go_with_their_data_set(workspace, make_dataset):
     workspace.save_dataset(dataset)
     assert Notes(workspace).all(dataset.id) == []
     assert Corrections(workspace).all(dataset.id) == []
-    assert Corrections(workspace).revision(dataset.id) is None
+    assert Corrections(workspace).layer(dataset.id).count == 0
     assert len(Notes(workspace).all(other.id)) == 1
     assert len(Corrections(workspace).all(other.id)) == 1
 
@@ -76,33 +76,34 @@ def test_a_data_set_that_is_gone_is_said_in_words(workspace):
 
 def test_what_was_said_last_is_in_force_until_withdrawn(workspace, stored):
     corrections = Corrections(workspace)
-    assert corrections.revision(stored) is None
+    assert corrections.layer(stored) == Layer(0, 0)
     corrections.correct(stored, ("7", "01"), 2.0, " Ada \n L. ")
     corrections.correct(stored, ("7", "01"), 0.0, "")
     corrections.correct(stored, ("007", "1"), None, "Ada")
     assert in_force(corrections, stored) == {("7", "01"): 0.0, ("007", "1"): None}
+    assert corrections.layer(stored).count == 2
     assert [each.who for each in corrections.all(stored)] == ["Ada", ""]
     assert all(each.made for each in corrections.all(stored))
     corrections.withdraw(stored, [("7", "01")])
     assert in_force(corrections, stored) == {("007", "1"): None}
-    assert corrections.revision(stored) is not None
+    assert corrections.layer(stored).count == 1
     corrections.withdraw(stored, [("007", "1")])
     assert in_force(corrections, stored) == {}
-    assert corrections.revision(stored) is None
+    assert corrections.layer(stored).count == 0
 
 
 def test_every_revision_can_be_had_again_and_none_is_used_twice(workspace, stored, make_dataset):
     corrections, seen = Corrections(workspace), {}
     for label in (2.0, None, 1.0):
         corrections.correct(stored, ("7", "01"), label, "")
-        seen[corrections.revision(stored)] = label
+        seen[corrections.layer(stored).revision] = label
     assert len(seen) == 3
     for revision, label in seen.items():
         assert in_force(corrections, stored, revision) == {("7", "01"): label}
     workspace.delete_dataset(stored)
     workspace.save_dataset(make_dataset())
     corrections.correct(stored, ("7", "01"), 2.0, "")
-    assert corrections.revision(stored) not in seen
+    assert corrections.layer(stored).revision not in seen
 
 
 def test_what_was_withdrawn_can_be_restored_with_its_names(workspace, stored):

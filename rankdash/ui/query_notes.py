@@ -1,0 +1,102 @@
+"""Tags and a note on a query, and its labels: what an analyst has to say about it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from rankdash.errors import RankdashError
+from rankdash.ranking import digest
+from rankdash.store.notes import LONGEST_NOTE, MOST_TAGS, Note, Notes, tags_in_use
+from rankdash.ui import corrections_form
+from rankdash.ui.frame import View
+from rankdash.ui.i18n import error_text, moment
+from rankdash.ui.i18n import gettext as _
+from rankdash.ui.server import workspace
+from rankdash.ui.text import markdown_safe
+
+_BEFORE = "notes.before"
+_PROBLEM = "notes.problem"
+
+
+def draw(view: View, query_id: str) -> None:
+    """The remarks on the query beside the labels of its documents; both are saved as they are
+    made."""
+    remarks, labels = st.columns(2)
+    with remarks:
+        _remarks(view.stored_id, query_id)
+    with labels:
+        corrections_form.draw(view, query_id)
+
+
+def marks(view: View) -> pd.DataFrame:
+    """query_id, tags (joined by commas) and note, one row for each query that has any."""
+    notes = Notes(workspace()).all(view.stored_id)
+    return pd.DataFrame(
+        [(note.query_id, ", ".join(note.tags), note.text) for note in notes],
+        columns=["query_id", "tags", "note"],
+        dtype=object,
+    )
+
+
+def _remarks(dataset_id: str, query_id: str) -> None:
+    notes = Notes(workspace())
+    note = notes.of(dataset_id, query_id)
+    name = digest([dataset_id.encode(), query_id.encode("utf-8", "surrogatepass")])
+    tags_key, text_key = f"notes.tags.{name}", f"notes.text.{name}"
+    # Drawn from the store each time: another window may have changed it.
+    st.session_state[tags_key] = list(note.tags)
+    st.session_state[text_key] = note.text
+
+    def changed() -> None:
+        _keep(dataset_id, note, st.session_state[tags_key], st.session_state[text_key])
+
+    st.multiselect(
+        _("Tags"),
+        list(dict.fromkeys([*note.tags, *tags_in_use(notes.all(dataset_id))])),
+        key=tags_key,
+        on_change=changed,
+        accept_new_options=True,
+        max_selections=MOST_TAGS,
+        placeholder=_("choose or type"),
+    )
+    st.text_area(
+        _("Note"),
+        key=text_key,
+        on_change=changed,
+        max_chars=LONGEST_NOTE,
+        height=110,
+        placeholder=_("What you found, for yourself and for the report"),
+    )
+    if _PROBLEM in st.session_state:
+        problem = st.session_state.pop(_PROBLEM)
+        st.error(markdown_safe(error_text(problem), 400), icon=":material/error:")
+    before: dict[str, Any] = st.session_state.get(_BEFORE, {})
+    if note.changed or before.get("name") == name:
+        _saved(dataset_id, note, before.get("note") if before.get("name") == name else None)
+
+
+def _saved(dataset_id: str, note: Note, before: Note | None) -> None:
+    said, undo = st.columns([3, 1], vertical_alignment="center")
+    said.caption(_("Saved {when} UTC", when=moment(note.changed)) if note.changed else _("Empty"))
+    if before is not None:
+        undo.button(
+            _("Undo"),
+            icon=":material/undo:",
+            key="notes.undo",
+            on_click=_keep,
+            args=(dataset_id, note, before.tags, before.text),
+            width="stretch",
+        )
+
+
+def _keep(dataset_id: str, before: Note, tags: list[str], text: str) -> None:
+    try:
+        Notes(workspace()).keep(dataset_id, before.query_id, tags, text)
+    except RankdashError as problem:
+        st.session_state[_PROBLEM] = problem
+        return
+    name = digest([dataset_id.encode(), before.query_id.encode("utf-8", "surrogatepass")])
+    st.session_state[_BEFORE] = {"name": name, "note": before}

@@ -1,0 +1,165 @@
+"""Notes, tags and corrected labels, as the pages show them."""
+
+import io
+
+import pandas as pd
+import pytest
+
+from rankdash.store.corrections import Corrections
+from rankdash.store.notes import Notes
+from rankdash.ui import corrections_list, server, services
+
+from .test_pages import in_address, open_page, texts
+
+QUERY = "q5"
+FORM = """
+import streamlit as st
+from rankdash.ui import address, frame, query_notes
+address.restore()
+view = frame.view()
+frame.caption(view)
+query_notes.draw(view, "q5")
+st.dataframe(query_notes.marks(view))
+"""
+
+
+@pytest.fixture
+def form(stored):
+    from streamlit.testing.v1 import AppTest
+
+    app = AppTest.from_string(FORM, default_timeout=30)
+    app.query_params["data"] = stored
+    run = server.workspace().runs(stored)[0].id
+    app.query_params["system"] = run
+    return app.run()
+
+
+def widget(kind, label):
+    return next(each for each in kind if each.label == label)
+
+
+def ndcg(dataset_id: str) -> float:
+    from rankdash.metrics import Conventions
+
+    found = services.evaluation(dataset_id, services.FIRST_STAGE, ("ndcg@10",), Conventions())
+    return float(found.wide().loc[QUERY, "ndcg@10"])
+
+
+def test_tags_and_note_are_saved_at_once_and_undone(form, stored):
+    Notes(server.workspace()).keep(stored, "q1", ["wrong label"], "")
+    form.run()
+    tags = widget(form.multiselect, "Tags")
+    assert list(tags.options) == ["wrong label"]
+    tags.set_value(["wrong label"]).run()
+    widget(form.text_area, "Note").set_value("=1+1 ![x](http://evil.invalid)").run()
+    kept = Notes(server.workspace()).of(stored, QUERY)
+    assert kept.tags == ("wrong label",)
+    assert kept.text == "=1+1 ![x](http://evil.invalid)"
+    assert not any("evil" in str(each.value) for each in (*form.markdown, *form.caption))
+    marks = form.dataframe[-1].value.set_index("query_id")
+    assert marks.loc[QUERY, "note"] == kept.text
+    assert marks.loc["q1", "tags"] == "wrong label"
+    form.button(key="notes.undo").click().run()
+    assert Notes(server.workspace()).of(stored, QUERY).text == ""
+    assert widget(form.text_area, "Note").value == ""
+    assert not form.exception
+
+
+def test_a_corrected_label_counts_at_once_and_the_upload_stays(form, stored):
+    assert not [each for each in form.caption if "corrected" in str(each.value)]
+    before, uploaded = ndcg(stored), server.workspace().dataset(stored)
+    form.text_input(key="labels.who").set_value("Ada").run()
+    box = widget(form.selectbox, "Correct the label of")
+    assert len(box.options) == 4
+    box.set_value("d1").run()
+    label = widget(form.button_group, "Label")
+    assert list(label.options) == ["not judged", "0", "1"]
+    label.set_value("unjudged").run()
+    assert "**1 label corrected**" in texts(form)
+    [made] = Corrections(server.workspace()).all(stored)
+    assert (made.pair, made.label, made.who) == ((QUERY, "d1"), None, "Ada")
+    assert server.workspace().dataset(stored) == uploaded
+    assert ndcg(stored) == before
+
+
+def test_every_page_says_that_labels_were_corrected_and_can_leave_them_out(app, stored):
+    corrections = Corrections(server.workspace())
+    # The relevant document of q5 stands second in the first stage; now the first one is it.
+    corrections.correct(stored, (QUERY, "d1"), 0.0, "")
+    corrections.correct(stored, (QUERY, "d0"), 1.0, "")
+    for name in ("overview", "queries"):
+        open_page(app, name)
+        assert "**2 labels corrected**" in texts(app)
+    effective = services.with_corrections(stored, corrections.layer(stored).revision)
+    assert ndcg(effective) == 1.0
+    assert ndcg(stored) < 1.0
+    assert "10 helped" in texts(open_page(app, "overview"))
+    app.button_group(key="address.labels").set_value("uploaded").run()
+    assert "2 corrections left out" in texts(app)
+    assert "11 helped" in texts(app)
+    assert in_address(app, "labels") == ["uploaded"]
+
+
+def test_the_link_says_which_labels_are_in_force(app, stored):
+    Corrections(server.workspace()).correct(stored, (QUERY, "d1"), 0.0, "")
+    said = texts(open_page(app, "overview", labels="uploaded"))
+    assert "1 correction left out" in said
+    assert "labels corrected" not in said
+
+
+def test_corrections_are_listed_on_the_data_page_undone_and_put_back(app, stored):
+    corrections = Corrections(server.workspace())
+    corrections.correct(stored, (QUERY, "d1"), 0.0, "Ada <b>")
+    corrections.correct(stored, (QUERY, "d2"), 1.0, "")
+    open_page(app, "data")
+    listed = next(each.value for each in app.dataframe if "corrected" in each.value.columns)
+    assert listed["uploaded"].tolist() == ["0", "1"]
+    assert listed["corrected"].tolist() == ["1", "0"]
+    assert listed["who"].tolist() == ["", "Ada <b>"]
+    app.button(key="corrections.undo.all.data").click().run()
+    assert corrections.all(stored) == []
+    app.button(key="corrections.restore.data").click().run()
+    assert {(each.pair, each.label) for each in corrections.all(stored)} == {
+        ((QUERY, "d1"), 0.0),
+        ((QUERY, "d2"), 1.0),
+    }
+
+
+def test_files_hold_the_corrected_labels_and_run_no_formula(app, stored):
+    store = server.workspace()
+    corrections = Corrections(store)
+    corrections.correct(stored, (QUERY, "d1"), None, "=cmd()")
+    corrections.correct(stored, (QUERY, "d3"), 1.0, "")
+    Notes(store).keep(stored, QUERY, ["@tag"], "=1+1")
+    made = pd.read_csv(io.BytesIO(corrections_list.corrections_csv(stored)), dtype=str)
+    assert made["who"].fillna("").tolist() == ["", "'=cmd()"]
+    assert made["corrected"].fillna("").tolist() == ["1.0", ""]
+    assert made["uploaded"].tolist() == ["0.0", "1.0"]
+    notes = pd.read_csv(io.BytesIO(corrections_list.notes_csv(stored)), dtype=str)
+    assert notes.loc[0, "note"] == "'=1+1"
+    assert notes.loc[0, "tags"] == "'@tag"
+    assert notes.loc[0, "query"] == "how to return 5"
+    lines = corrections_list.corrected_qrels(stored, corrections.layer(stored)).decode().split("\n")
+    own = [line.split() for line in lines if line.startswith("q5 ")]
+    assert {(doc, label) for _q, _0, doc, label in own} == {("d0", "0"), ("d2", "0"), ("d3", "1")}
+    assert len(lines) == 16 * 4 - 1 + 1
+    # What was exported is what the readers read back.
+    from rankdash.readers import Source, read
+
+    again = read([Source("qrels.tsv", "\n".join(lines).encode())]).qrels
+    assert len(again) == 16 * 4 - 1
+
+
+def test_a_correction_reads_nothing_from_the_disk_again(stored, monkeypatch):
+    store, reads = server.workspace(), []
+    whole = type(store).dataset
+    monkeypatch.setattr(
+        type(store), "dataset", lambda self, name: reads.append(name) or whole(self, name)
+    )
+    base = services.dataset(stored)
+    for label in (0.0, None, 0.0):
+        Corrections(store).correct(stored, (QUERY, "d1"), label, "")
+        layer = Corrections(store).layer(stored)
+        corrected = services.dataset(services.with_corrections(stored, layer.revision))
+        assert corrected.candidates is base.candidates
+    assert reads == [stored]
