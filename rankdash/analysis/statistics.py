@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -85,8 +86,13 @@ class Comparison:
 
     def row(self, system: str, spec: str | Measure) -> pd.Series:
         """The row of the frame. Raises SpecError for a system or metric that was not compared."""
-        of = (self.frame["system"] == system) & (self.frame["metric"] == self._spec(system, spec))
-        return self.frame[of].iloc[0]
+        return self.frame.iloc[self._places[system, self._spec(system, spec)]]
+
+    @cached_property
+    def _places(self) -> dict[tuple[str, str], int]:
+        """(system, spec) → the place of its row in the frame."""
+        pairs = zip(self.frame["system"], self.frame["metric"], strict=True)
+        return {pair: place for place, pair in enumerate(pairs)}
 
     def verdict(
         self, system: str, spec: str | Measure, names: Mapping[str, str] | None = None
@@ -149,7 +155,7 @@ def compare(
     split = systems * measures
     own = aligned.values.transpose(1, 0, 2).reshape(queries, split)
     columns = differences.transpose(1, 0, 2).reshape(queries, split - measures)
-    low, high = _intervals(np.hstack([own, columns]), settings)
+    low, high = intervals(np.hstack([own, columns]), settings)
     raw = _p_values(columns, settings).reshape(shape)
     raw[:, [not each.metric.measures_quality for each in aligned.measures]] = np.nan
     after_correction, comparisons = _corrected(raw, settings)
@@ -181,7 +187,7 @@ def mean_intervals(
     systems, queries, measures = aligned.values.shape
     common = np.where(np.isnan(aligned.values).any(axis=0), np.nan, aligned.values)
     columns = common.transpose(1, 0, 2).reshape(queries, -1)
-    low, high = _intervals(columns, settings)
+    low, high = intervals(columns, settings)
     known = ~np.isnan(columns)
     n = known.sum(axis=0)
     with np.errstate(invalid="ignore"):
@@ -210,7 +216,7 @@ class _Deltas:
     comparisons: npt.NDArray[np.int64]
 
 
-def _intervals(columns: FloatArray, settings: StatisticsSettings) -> tuple[FloatArray, FloatArray]:
+def intervals(columns: FloatArray, settings: StatisticsSettings) -> tuple[FloatArray, FloatArray]:
     """(low, high), each (C,), of the mean of each column (n, C)."""
     low, high = np.full((2, columns.shape[1]), np.nan)
     enough = (~np.isnan(columns)).sum(axis=0) >= FEWEST_QUERIES

@@ -1,0 +1,239 @@
+"""Where the documents of one ranking stand in another: every query at once.
+
+Ranks are those of the whole lists, ties settled by the rule in force. A query that only one ranking
+has (it failed, or was not run) is no move of anything: it is counted, and left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow.compute as pc
+
+from rankdash.metrics import Conventions, Judged
+from rankdash.ordering import text_array
+from rankdash.ranking import Ranking
+from rankdash.segments import Flags, Integers, offsets_from, owners, places, sort_codes
+
+Ranks = npt.NDArray[np.int32]
+
+NOT_RANKED = 0
+"""The rank of a document that a ranking lacks."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pairing:
+    """The documents of the queries that two rankings share. N documents, by query, then by rank
+    before; those that only the second ranking has come last, by rank after.
+
+    query_ids: (Q,) object array of str, in the order of the first ranking.
+    offsets:   (Q + 1,) where each query's documents start.
+    row_before, row_after: (N,) the row in the ranking, -1 where it lacks the document.
+    only_before, only_after: how many queries one of the rankings has alone.
+    """
+
+    query_ids: npt.NDArray[np.object_]
+    offsets: Integers
+    row_before: Integers
+    row_after: Integers
+    only_before: int
+    only_after: int
+
+    @cached_property
+    def query(self) -> Integers:
+        """(N,) the query of each document."""
+        return owners(self.offsets)
+
+    @cached_property
+    def in_both(self) -> Flags:
+        """(N,) whether both rankings have the document."""
+        return (self.row_before >= 0) & (self.row_after >= 0)
+
+
+def pair(before: Ranking, after: Ranking) -> Pairing:
+    """Find every document of the shared queries in both rankings."""
+    here = np.array([query in after.positions for query in before.query_ids], dtype=bool)
+    shared = np.flatnonzero(here)
+    at_after = np.array(
+        [after.positions[query] for query in before.query_ids[shared]], dtype=np.int64
+    )
+    rows_before, query_before = _rows(before, shared)
+    rows_after, query_after = _rows(after, at_after)
+    found = pc.index_in(text_array(after.doc_ids), value_set=text_array(before.doc_ids))
+    code = found.fill_null(-1).to_numpy().astype(np.int64)
+    strange = code < 0
+    code[strange] = len(before.doc_ids) + np.arange(int(strange.sum()))
+    size = len(before.doc_ids) + int(strange.sum())
+    keys = np.concatenate(
+        [
+            query_before * size + before.docs[rows_before],
+            query_after * size + code[after.docs[rows_after]],
+        ]
+    )
+    # A document is at most once in each list, and a stable sort puts the one from before first.
+    order = sort_codes(keys, max(len(shared), 1) * size)
+    ordered = keys[order]
+    first = np.flatnonzero(ordered[1:] == ordered[:-1])
+    partner = np.full(len(rows_before), -1, dtype=np.int64)
+    place_after = order[first + 1] - len(rows_before)
+    partner[order[first]] = rows_after[place_after]
+    alone = np.ones(len(rows_after), dtype=bool)
+    alone[place_after] = False
+    query = np.concatenate([query_before, query_after[alone]])
+    row_before = np.concatenate([rows_before, np.full(int(alone.sum()), -1)])
+    row_after = np.concatenate([partner, rows_after[alone]])
+    if alone.any():
+        by_query = sort_codes(query, max(len(shared), 1))
+        row_before, row_after = row_before[by_query], row_after[by_query]
+    return Pairing(
+        query_ids=before.query_ids[shared],
+        offsets=offsets_from(np.bincount(query, minlength=len(shared))),
+        row_before=row_before,
+        row_after=row_after,
+        only_before=len(before.query_ids) - len(shared),
+        only_after=len(after.query_ids) - len(shared),
+    )
+
+
+def _rows(ranking: Ranking, lists: Integers) -> tuple[Integers, Integers]:
+    """The rows of some lists of a ranking, and the place of each row's list in `lists`."""
+    counts = np.diff(ranking.offsets)[lists]
+    offsets = offsets_from(counts)
+    owner = np.repeat(np.arange(len(lists)), counts)
+    shift = ranking.offsets[:-1][lists] - offsets[:-1]
+    return np.arange(int(offsets[-1])) + np.repeat(shift, counts), owner
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """Where every document of Q shared queries stood and stands. N documents, by query.
+
+    query_ids: (Q,) object array of str. query: (N,) the query of each document.
+    doc_ids:   (N,) object array of str.
+    before, after: (N,) ranks from 1; `NOT_RANKED` where a ranking lacks the document.
+    relevant:  (N,) whether its label reaches the threshold.
+    unranked:  how many relevant documents of these queries neither ranking has.
+    only_before, only_after: how many queries one of the rankings has alone.
+    """
+
+    query_ids: npt.NDArray[np.object_]
+    query: npt.NDArray[np.int32]
+    doc_ids: npt.NDArray[np.object_]
+    before: Ranks
+    after: Ranks
+    relevant: Flags
+    unranked: int
+    only_before: int
+    only_after: int
+
+    @cached_property
+    def in_both(self) -> Flags:
+        """(N,) whether both rankings have the document."""
+        return (self.before > NOT_RANKED) & (self.after > NOT_RANKED)
+
+    @cached_property
+    def up(self) -> Ranks:
+        """(N,) how many ranks each document rose; negative where it fell, 0 where a ranking lacks
+        it (see `in_both`)."""
+        return np.where(self.in_both, self.before - self.after, 0).astype(np.int32)
+
+    def enters(self, k: int) -> Flags:
+        """(N,) whether the document came into the first k, from below or from nowhere."""
+        return _within(self.after, k) & ~_within(self.before, k)
+
+    def leaves(self, k: int) -> Flags:
+        """(N,) whether it dropped out of the first k."""
+        return _within(self.before, k) & ~_within(self.after, k)
+
+    def stays(self, k: int) -> Flags:
+        """(N,) whether it was and is among the first k."""
+        return _within(self.before, k) & _within(self.after, k)
+
+    def frame(self, rows: Flags | Integers) -> pd.DataFrame:
+        """Some of the documents: query_id, doc_id, before and after (float, NaN where a ranking
+        lacks the document), up (NaN likewise), relevant."""
+        both = self.in_both[rows]
+        return pd.DataFrame(
+            {
+                "query_id": self.query_ids[self.query[rows]],
+                "doc_id": self.doc_ids[rows],
+                "before": _or_nan(self.before[rows], self.before[rows] > NOT_RANKED),
+                "after": _or_nan(self.after[rows], self.after[rows] > NOT_RANKED),
+                "up": _or_nan(self.up[rows], both),
+                "relevant": self.relevant[rows],
+            }
+        )
+
+
+def moves(
+    before: tuple[Ranking, Judged], after: tuple[Ranking, Judged], conventions: Conventions
+) -> Moves:
+    """Where every document went between two rankings of the same queries.
+
+    before, after: each a ranking and its join with the labels under `conventions`, whose tie rule
+        and threshold are in force. Ranks count every document, labelled or not, whatever
+        `conventions.judged_only` says.
+    """
+    sides = [settled(ranking, conventions) for ranking, _ in (before, after)]
+    paired = pair(*sides)
+    relevant = np.zeros(len(paired.query), dtype=bool)
+    ranks = []
+    for ranking, (_, judged), row in zip(
+        sides, (before, after), (paired.row_before, paired.row_after), strict=True
+    ):
+        here = row >= 0
+        # One more row, for what is not ranked: index -1 finds it.
+        rank = np.append(places(ranking.offsets), NOT_RANKED)[row]
+        ranks.append(rank.astype(np.int32))
+        flags = np.append(_relevant_rows(len(ranking), judged, conventions.threshold), False)
+        relevant |= flags[row] & here
+    named = np.where(
+        paired.row_before >= 0,
+        sides[0].doc_ids[np.append(sides[0].docs, 0)[paired.row_before]],
+        sides[1].doc_ids[np.append(sides[1].docs, 0)[paired.row_after]],
+    )
+    return Moves(
+        query_ids=paired.query_ids,
+        query=paired.query.astype(np.int32),
+        doc_ids=named,
+        before=ranks[0],
+        after=ranks[1],
+        relevant=relevant,
+        unranked=_relevant_labels(paired.query_ids, before[1], conventions.threshold)
+        - int(relevant.sum()),
+        only_before=paired.only_before,
+        only_after=paired.only_after,
+    )
+
+
+def settled(ranking: Ranking, conventions: Conventions) -> Ranking:
+    """The ranking in the order that the metrics read it."""
+    return ranking.settled(conventions.order_rule(ranking.ties), conventions.score_precision)
+
+
+def _relevant_rows(size: int, judged: Judged, threshold: float) -> Flags:
+    """(size,) which rows of a ranking hold a relevant document."""
+    flags = np.zeros(size, dtype=bool)
+    chosen = judged.label >= threshold
+    flags[judged.starts[judged.query[chosen]] + judged.rank[chosen] - 1] = True
+    return flags
+
+
+def _relevant_labels(queries: npt.NDArray[np.object_], judged: Judged, threshold: float) -> int:
+    """How many documents are labelled relevant for these queries, ranked or not."""
+    shared = set(queries)
+    chosen = np.array([query in shared for query in judged.query_ids], dtype=bool)
+    relevant = judged.pool_label >= threshold
+    return int((relevant & chosen[owners(judged.pool_offsets)]).sum())
+
+
+def _within(rank: Ranks, k: int) -> Flags:
+    return (rank > NOT_RANKED) & (rank <= k)
+
+
+def _or_nan(values: Ranks, known: Flags) -> npt.NDArray[np.float64]:
+    return np.where(known, values, np.nan).astype(np.float64)

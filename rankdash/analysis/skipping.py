@@ -1,0 +1,264 @@
+"""When not to rerank: leave a query as the first stage ordered it where that was sure of itself.
+
+The rule is "skip where the margin is at least m". A threshold that looks best on some queries looks
+better there than it is, so what a rule costs is also measured on queries it was not chosen on.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from rankdash.analysis.statistics import intervals
+from rankdash.analysis.statistics_settings import StatisticsSettings
+
+FloatArray = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+TOLERANCE = 0.01
+"""The loss that is put up with, as a share of the mean of reranking everything."""
+
+FEWEST = 20
+"""With fewer queries no rule is chosen: a fold would hold three or less."""
+
+FOLDS = 5
+_STEPS = 40
+
+
+@dataclass(frozen=True)
+class Change:
+    """A rule against reranking everything: the share of queries it skips, the change in the mean
+    (negative: a loss) and the interval of that change."""
+
+    share: float
+    change: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Rule(Change):
+    """Skip where the margin is at least `threshold`."""
+
+    threshold: float
+
+
+@dataclass(frozen=True, eq=False)
+class Skipping:
+    """What skipping would cost, n queries.
+
+    curve: one row for each rule, the most careful first: threshold (inf: skip nothing), skipped,
+        share, mean (of the mixed system), change (mean less that of reranking everything), low,
+        high, and random, the change expected of skipping as many queries at random.
+    reranked, first_stage: the means of reranking everything and nothing.
+    tolerance: the loss put up with, in units of the metric.
+    rule: the rule that skips the largest share while `low` stays above -tolerance; None where only
+        skipping nothing does, or there are too few queries. Judged on the queries it was chosen on.
+    held_out: rules chosen in the same way on four fifths of the queries and applied to the rest,
+        each query once; None under `FEWEST` queries.
+    advantage: how much better the margin picks what to skip than chance, averaged over all shares,
+        in units of the metric, with its interval. As it depends on no chosen threshold, it needs no
+        other queries to be judged on.
+    no_margin: queries that have none (a list too short): they are always reranked.
+    """
+
+    n: int
+    no_margin: int
+    curve: pd.DataFrame
+    reranked: float
+    first_stage: float
+    tolerance: float
+    rule: Rule | None
+    held_out: Change | None
+    advantage: float
+    advantage_low: float
+    advantage_high: float
+
+    @property
+    def margin_helps(self) -> bool:
+        """Whether the margin is proven to pick better than chance."""
+        return self.advantage_low > 0
+
+    @property
+    def holds(self) -> bool:
+        """Whether the loss on held-out queries is sure to stay within the tolerance."""
+        return self.held_out is not None and self.held_out.low >= -self.tolerance
+
+
+def skipping(
+    pairs: pd.DataFrame,
+    margin: pd.Series[float],
+    settings: StatisticsSettings,
+    *,
+    tolerance: float = TOLERANCE,
+) -> Skipping:
+    """What a rule on the margin would skip, lose and keep.
+
+    pairs: as from `compare.paired`, the first stage against a reranker. margin: query id → the
+    first stage's margin, NaN where there is none. tolerance: as a share of the mean of reranking
+    everything. The folds are drawn with the seed of the settings.
+    """
+    known = pairs.dropna(subset="delta")
+    delta = known["delta"].to_numpy(dtype=np.float64)
+    gap = np.asarray(margin.reindex(known["query_id"]), dtype=np.float64)
+    n = len(delta)
+    reranked, first_stage = (
+        float(known[side].mean()) if n else math.nan for side in ("after", "before")
+    )
+    thresholds = _thresholds(gap)
+    skips = _skips(gap, thresholds)
+    share = skips.mean(axis=0) if n else np.zeros(len(thresholds))
+    lost = -delta[:, None] * skips
+    folds = _folds(n, settings.seed) if n >= FEWEST else np.zeros(n, dtype=np.int64)
+    training = _without_folds(lost, folds) if n >= FEWEST else np.empty((n, 0))
+    gain = (share - skips).mean(axis=1) * delta
+    low, high = intervals(np.hstack([lost, training, gain[:, None]]), settings)
+    change = lost.mean(axis=0) if n else np.full(len(thresholds), math.nan)
+    limit = tolerance * reranked
+    curve = pd.DataFrame(
+        {
+            "threshold": thresholds,
+            "skipped": skips.sum(axis=0),
+            "share": share,
+            "mean": reranked + change,
+            "change": change,
+            "low": low[: len(thresholds)],
+            "high": high[: len(thresholds)],
+            "random": -share * (reranked - first_stage),
+        }
+    )
+    fold_low = low[len(thresholds) : -1].reshape(-1, len(thresholds))
+    return Skipping(
+        n=n,
+        no_margin=int(np.isnan(gap).sum()),
+        curve=curve,
+        reranked=reranked,
+        first_stage=first_stage,
+        tolerance=limit,
+        rule=_rule(curve, limit) if n >= FEWEST else None,
+        held_out=_held_out(lost, skips, folds, fold_low, limit, settings) if n >= FEWEST else None,
+        advantage=float(gain.mean()) if n else math.nan,
+        advantage_low=float(low[-1]),
+        advantage_high=float(high[-1]),
+    )
+
+
+def _thresholds(gap: FloatArray) -> FloatArray:
+    """At most `_STEPS` thresholds that skip about equal shares more each, after one that skips
+    nothing. They follow from the margins alone, not from what came of the queries."""
+    known = np.sort(gap[~np.isnan(gap)])[::-1]
+    if not len(known):
+        return np.array([math.inf])
+    wanted = np.ceil(np.arange(1, _STEPS + 1) / _STEPS * len(known)).astype(np.int64) - 1
+    return np.concatenate([[math.inf], np.unique(known[wanted])[::-1]])
+
+
+def _skips(gap: FloatArray, thresholds: FloatArray) -> Flags:
+    """(n, T) whether each rule skips each query; never where there is no margin."""
+    return np.nan_to_num(gap, nan=-math.inf)[:, None] >= thresholds
+
+
+def _folds(n: int, seed: int) -> npt.NDArray[np.int64]:
+    """(n,) the fold of each query, of about equal sizes."""
+    drawn: npt.NDArray[np.int64] = np.random.default_rng(seed).permutation(n) % FOLDS
+    return drawn
+
+
+def _without_folds(lost: FloatArray, folds: npt.NDArray[np.int64]) -> FloatArray:
+    """(n, FOLDS × T) the columns once for each fold, with NaN for the queries held out."""
+    parts = [np.where((folds == fold)[:, None], np.nan, lost) for fold in range(FOLDS)]
+    return np.hstack(parts)
+
+
+def _best(low: FloatArray, limit: float) -> int:
+    """The last rule, that is the one that skips most, whose loss is sure to be small enough."""
+    good = np.flatnonzero(low >= -limit)
+    return int(good[-1]) if len(good) else 0
+
+
+def _rule(curve: pd.DataFrame, limit: float) -> Rule | None:
+    row = curve.iloc[_best(curve["low"].to_numpy(), limit)]
+    if not row["skipped"]:
+        return None
+    return Rule(
+        threshold=float(row["threshold"]),
+        share=float(row["share"]),
+        change=float(row["change"]),
+        low=float(row["low"]),
+        high=float(row["high"]),
+    )
+
+
+def _held_out(
+    lost: FloatArray,
+    skips: Flags,
+    folds: npt.NDArray[np.int64],
+    fold_low: FloatArray,
+    limit: float,
+    settings: StatisticsSettings,
+) -> Change:
+    """Each query under the rule that was chosen without it."""
+    chosen = np.array([_best(low, limit) for low in fold_low])[folds]
+    rows = np.arange(len(lost))
+    own = lost[rows, chosen]
+    low, high = intervals(own[:, None], settings)
+    return Change(
+        share=float(skips[rows, chosen].mean()),
+        change=float(own.mean()),
+        low=float(low[0]),
+        high=float(high[0]),
+    )
+
+
+@dataclass(frozen=True)
+class Saving:
+    """What a rule saves on n reranked queries.
+
+    share: of the calls of the reranker. pairs: of the query–document pairs; NaN where unknown.
+    timed: queries with a measured latency; mean and p95 in milliseconds over them, reranking
+        everything and with the rule, a skipped query taking none; NaN where timed is 0.
+    """
+
+    n: int
+    share: float
+    pairs: float
+    timed: int
+    mean_before: float
+    mean_after: float
+    p95_before: float
+    p95_after: float
+
+
+def saving(queries: pd.DataFrame, margin: pd.Series[float], threshold: float) -> Saving:
+    """What skipping from `threshold` on would have saved in a run.
+
+    queries: the rows of a run (`Run.queries`). Failed and skipped queries are no calls.
+    """
+    done = queries[queries["state"] == "done"]
+    gap = np.asarray(margin.reindex(done["query_id"]), dtype=np.float64)
+    skipped = _skips(gap, np.array([threshold]))[:, 0]
+    pairs = done["pairs"].to_numpy(dtype=np.float64)
+    latency = done["latency_ms"].to_numpy(dtype=np.float64)
+    timed = ~np.isnan(latency)
+    spent, left = latency[timed], np.where(skipped, 0.0, latency)[timed]
+    total = float(pairs.sum()) if len(pairs) else math.nan
+
+    def of(values: FloatArray, quantile: float | None) -> float:
+        if not len(values):
+            return math.nan
+        return float(values.mean() if quantile is None else np.quantile(values, quantile))
+
+    return Saving(
+        n=len(done),
+        share=float(skipped.mean()) if len(done) else math.nan,
+        pairs=float(pairs[skipped].sum()) / total if total > 0 else math.nan,
+        timed=int(timed.sum()),
+        mean_before=of(spent, None),
+        mean_after=of(left, None),
+        p95_before=of(spent, 0.95),
+        p95_after=of(left, 0.95),
+    )

@@ -1,0 +1,131 @@
+"""Moves counted: from which ranks to which, how far, and into and out of the first k."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from rankdash.analysis.shifts import NOT_RANKED, Moves, Ranks
+
+BINS = ("1", "2–3", "4–5", "6–10", "11–20", "> 20")
+UNRANKED = "unranked"
+"""The name of the bin, or band, of what a ranking lacks."""
+
+_STARTS = np.array([1, 2, 4, 6, 11, 21])
+
+STEPS = ("−21…", "−20…−11", "−10…−6", "−5…−3", "−2…−1", "0", "1…2", "3…5", "6…10", "11…20", "21…")
+"""How far a document moved: ranks up, negative for down; the first and the last are open."""
+
+_STEP_STARTS = np.array([-20, -10, -5, -2, 0, 1, 3, 6, 11, 21])
+
+
+def transitions(moves: Moves, *, relevant_only: bool) -> pd.DataFrame:
+    """How many documents went from each bin of ranks (rows) to each (columns).
+
+    The bins are `BINS` and, where a ranking lacks a document, `UNRANKED` as the last row or column.
+    """
+    chosen = moves.relevant if relevant_only else slice(None)
+    size = len(BINS) + 1
+    cells = _bins(moves.before[chosen]) * size + _bins(moves.after[chosen])
+    counts = np.bincount(cells, minlength=size * size).reshape(size, size)
+    names = [*BINS, UNRANKED]
+    table = pd.DataFrame(counts, index=names, columns=names)
+    rows = names if counts[-1].any() else names[:-1]
+    columns = names if counts[:, -1].any() else names[:-1]
+    return table.loc[rows, columns]
+
+
+def _bins(rank: Ranks) -> npt.NDArray[np.int64]:
+    """The bin of each rank; the last one for `NOT_RANKED`."""
+    place = np.searchsorted(_STARTS, rank, side="right") - 1
+    return np.where(rank == NOT_RANKED, len(BINS), place)
+
+
+def move_sizes(moves: Moves) -> pd.DataFrame:
+    """How far the documents moved that both rankings have.
+
+    One row for each of `STEPS`, in `step`; relevant and other: how many documents; relevant_share
+    and other_share: of all such documents (NaN where there is none).
+    """
+    step = np.searchsorted(_STEP_STARTS, moves.up, side="right")
+    columns: dict[str, object] = {"step": STEPS}
+    for name, chosen in (
+        ("relevant", moves.in_both & moves.relevant),
+        ("other", moves.in_both & ~moves.relevant),
+    ):
+        counts = np.bincount(step[chosen], minlength=len(STEPS))
+        total = int(counts.sum())
+        columns[name] = counts
+        columns[f"{name}_share"] = counts / total if total else np.full(len(STEPS), np.nan)
+    return pd.DataFrame(columns)
+
+
+@dataclass(frozen=True, eq=False)
+class Flow:
+    """Relevant documents and the first k ranks.
+
+    stayed: among the first k before and after. entered, left: came in, dropped out. outside:
+        ranked, but never among the first k. unranked: relevant by their label, and in neither
+        ranking.
+    bands: one row for each band of ranks below k, in `band` ("11–20"), the last `UNRANKED`:
+        entered (how many came in from there), left (how many went there).
+    """
+
+    k: int
+    stayed: int
+    entered: int
+    left: int
+    outside: int
+    unranked: int
+    bands: pd.DataFrame
+
+    @property
+    def before(self) -> int:
+        return self.stayed + self.left
+
+    @property
+    def after(self) -> int:
+        return self.stayed + self.entered
+
+    @property
+    def total(self) -> int:
+        """All documents labelled relevant for the shared queries."""
+        return self.stayed + self.entered + self.left + self.outside + self.unranked
+
+
+def flow(moves: Moves, k: int) -> Flow:
+    """Where relevant documents that came into the first k came from, and where those that dropped
+    out of it went."""
+    starts = np.array([k + 1, 2 * k + 1, 5 * k + 1])
+    names = [_band(k + 1, 2 * k), _band(2 * k + 1, 5 * k), f"> {5 * k}", UNRANKED]
+
+    def counted(rank: Ranks) -> npt.NDArray[np.int64]:
+        place = np.searchsorted(starts, rank, side="right") - 1
+        place = np.where(rank == NOT_RANKED, len(starts), place)
+        return np.bincount(place, minlength=len(names)).astype(np.int64)
+
+    came, went = (moves.relevant & chosen for chosen in (moves.enters(k), moves.leaves(k)))
+    stayed = int((moves.relevant & moves.stays(k)).sum())
+    entered, left = int(came.sum()), int(went.sum())
+    return Flow(
+        k=k,
+        stayed=stayed,
+        entered=entered,
+        left=left,
+        outside=int(moves.relevant.sum()) - stayed - entered - left,
+        unranked=moves.unranked,
+        bands=pd.DataFrame(
+            {
+                "band": names,
+                "entered": counted(moves.before[came]),
+                "left": counted(moves.after[went]),
+            }
+        ),
+    )
+
+
+def _band(first: int, last: int) -> str:
+    return str(first) if first == last else f"{first}–{last}"

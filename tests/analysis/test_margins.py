@@ -1,0 +1,64 @@
+"""Gaps between neighbours in score, as shares of what a query's scores span."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankdash.analysis.margins import even, margins, near_ties
+from rankdash.ranking import Ranking
+
+score = st.integers(-50, 50).map(float)
+
+
+def listed(*queries: list[float]) -> Ranking:
+    return Ranking.from_lists(
+        (f"q{place}", [f"d{n}" for n in range(len(scores))], scores)
+        for place, scores in enumerate(queries)
+    )
+
+
+def test_a_gap_is_a_share_of_the_span():
+    table = margins(listed([9.0, 7.0, 6.0, 4.0], [3.0, 3.0, 1.0]), 2)
+    assert table["first"].tolist() == pytest.approx([2 / 5, 0])
+    assert table["edge"].tolist() == pytest.approx([1 / 5, 1])
+
+
+@given(
+    st.lists(st.lists(score, min_size=1, max_size=8), min_size=1, max_size=5),
+    st.integers(-6, 6),
+    st.integers(-100, 100),
+    st.integers(1, 6),
+)
+def test_trap_21_scores_of_models_meet_only_where_scale_and_shift_are_gone(lists, power, shift, k):
+    lists = [sorted(each, reverse=True) for each in lists]
+    other = [[2.0**power * value + shift for value in each] for each in lists]
+    plain, moved = margins(listed(*lists), k), margins(listed(*other), k)
+    for name in ("first", "edge"):
+        np.testing.assert_allclose(plain[name], moved[name], atol=1e-9)
+        known = plain[name].dropna()
+        assert known.between(0, 1).all()
+
+
+def test_a_list_that_is_too_short_has_no_margin():
+    table = margins(listed([1.0], [2.0, 1.0], [3.0, 2.0, math.nan]), 2)
+    assert np.isnan(table["first"]).tolist() == [True, False, False]
+    assert table["edge"].isna().all()
+
+
+def test_near_ties_are_counted_and_exact_ones_apart():
+    table = margins(listed([100.0, 100.0, 0.0], [100.0, 99.5, 0.0], [100.0, 40.0, 0.0], [1.0]), 2)
+    row = near_ties(table).set_index("margin").loc["first"]
+    assert (row["n"], row["median"]) == (3, pytest.approx(0.005))
+    assert (row["tied"], row["near"]) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
+    nothing = near_ties(table.iloc[3:])
+    assert nothing["near"].isna().all()
+
+
+def test_ranks_in_place_of_scores_are_recognised():
+    ranks = [float(-place) for place in range(1, 9)]
+    assert even(margins(listed(ranks, ranks), 3)["first"].to_numpy())
+    assert not even(margins(listed(ranks, [9.0, 1.0]), 3)["first"].to_numpy())
+    assert even(np.array([math.nan]))

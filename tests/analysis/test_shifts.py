@@ -1,0 +1,155 @@
+"""Moves of documents between two rankings, counted, against a plain reading of both lists."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankdash.analysis.compare import ladder
+from rankdash.analysis.shifts import moves, pair
+from rankdash.analysis.transitions import BINS, STEPS, UNRANKED, flow, move_sizes, transitions
+from rankdash.metrics import Conventions, judge
+from rankdash.ranking import Ranking
+
+QUERIES = ["a", "b", "c"]
+DOCS = [f"d{place}" for place in range(30)]
+
+
+def made(lists: dict[str, list[str]], ties: str = "stable") -> Ranking:
+    rows = [
+        (query, doc, float(-place))
+        for query, docs in lists.items()
+        for place, doc in enumerate(docs)
+    ]
+    columns = zip(*rows, strict=True) if rows else ((), (), ())
+    return Ranking.from_columns(*map(list, columns), ties=ties)
+
+
+def labels(relevant: dict[str, list[str]]) -> pd.DataFrame:
+    rows = [(query, doc, 1.0) for query, docs in relevant.items() for doc in docs]
+    rows += [(query, "never", 0.0) for query in QUERIES]
+    return pd.DataFrame(rows, columns=["query_id", "doc_id", "label"])
+
+
+def moved(before: Ranking, after: Ranking, qrels: pd.DataFrame, conventions=None):
+    rules = conventions or Conventions()
+    sides = [(each, judge(each, qrels, rules)) for each in (before, after)]
+    return moves(sides[0], sides[1], rules)
+
+
+lists = st.dictionaries(
+    st.sampled_from(QUERIES), st.lists(st.sampled_from(DOCS), unique=True, min_size=1), min_size=1
+)
+
+
+@given(lists, lists, st.dictionaries(st.sampled_from(QUERIES), st.sets(st.sampled_from(DOCS))))
+def test_every_document_of_a_shared_query_is_there_once_with_its_ranks(one, other, relevant):
+    before, after = made(one), made(other)
+    qrels = labels({query: sorted(docs) for query, docs in relevant.items()})
+    found = moved(before, after, qrels)
+    frame = found.frame(np.ones(len(found.query), dtype=bool))
+    shared = [query for query in before.query_ids if query in other]
+    assert list(found.query_ids) == shared
+    assert found.only_before == len(one) - len(shared)
+    assert found.only_after == len(other) - len(shared)
+    missing = 0
+    for query in shared:
+        own = frame[frame["query_id"] == query].sort_values("doc_id", ignore_index=True)
+        wanted = ladder(before, after, qrels, query, k=5).sort_values("doc_id", ignore_index=True)
+        assert list(own["doc_id"]) == list(wanted["doc_id"])
+        np.testing.assert_array_equal(own["before"], wanted["rank_before"])
+        np.testing.assert_array_equal(own["after"], wanted["rank_after"])
+        assert list(own["relevant"]) == list(wanted["relevant"])
+        rows = found.query_ids[found.query] == query
+        ids = found.doc_ids[rows]
+        for name, method in (("enters", found.enters), ("leaves", found.leaves)):
+            flags = dict(zip(ids, method(5)[rows], strict=True))
+            assert flags == dict(zip(wanted["doc_id"], wanted[name], strict=True))
+        missing += len(relevant.get(query, set()) - set(own["doc_id"]))
+    assert found.unranked == missing
+
+
+@given(lists, lists, st.dictionaries(st.sampled_from(QUERIES), st.sets(st.sampled_from(DOCS))))
+def test_counts_add_up(one, other, relevant):
+    qrels = labels({query: sorted(docs) for query, docs in relevant.items()})
+    found = moved(made(one), made(other), qrels)
+    for relevant_only, total in ((False, len(found.query)), (True, int(found.relevant.sum()))):
+        assert transitions(found, relevant_only=relevant_only).to_numpy().sum() == total
+    sizes = move_sizes(found)
+    both = found.in_both
+    assert sizes["relevant"].sum() == (both & found.relevant).sum()
+    assert sizes["other"].sum() == (both & ~found.relevant).sum()
+    for k in (1, 3, 10):
+        way = flow(found, k)
+        assert way.bands["entered"].sum() == way.entered
+        assert way.bands["left"].sum() == way.left
+        assert way.total == found.relevant.sum() + found.unranked
+
+
+def test_a_known_change_is_counted_where_it_belongs():
+    before = made({"a": DOCS[:25], "b": ["x", "y"]})
+    # d0 falls from 1 to 3, d1 rises from 2 to 1, d21 from 22 to 2; d24 goes, "new" comes at 4.
+    after = made({"a": ["d1", "d21", "d0", "new", *DOCS[2:21], *DOCS[22:24]], "b": ["y", "x"]})
+    found = moved(before, after, labels({"a": ["d0", "d21", "new", "nowhere"], "b": []}))
+    table = transitions(found, relevant_only=True)
+    assert table.to_numpy().sum() == 3
+    assert table.loc["1", "2–3"] == table.loc["> 20", "2–3"] == table.loc[UNRANKED, "4–5"] == 1
+    assert UNRANKED not in table.columns
+    everything = transitions(found, relevant_only=False)
+    assert everything.loc["> 20", UNRANKED] == 1
+    assert everything.loc["1", "2–3"] == 2
+    assert list(everything.index) == [*BINS, UNRANKED]
+    sizes = move_sizes(found).set_index("step")
+    assert list(sizes.index) == list(STEPS)
+    assert sizes.loc["−2…−1", "relevant"] == 1
+    assert sizes.loc["11…20", "relevant"] == 1
+    assert sizes.loc["1…2", "relevant_share"] == 0
+    assert sizes["relevant_share"].sum() == pytest.approx(1)
+
+
+def test_relevant_documents_come_from_and_go_to_their_bands():
+    before = made({"a": ["d0", "d1", "d2", "d3", "d4", "d5", "d6"]})
+    after = made({"a": ["d6", "d0", "new", "d1", "d2", "d3", "d4"]})
+    found = moved(before, after, labels({"a": ["d0", "d1", "d6", "new", "d4", "nowhere"]}))
+    way = flow(found, 2)
+    assert (way.before, way.after, way.stayed) == (2, 2, 1)
+    assert (way.entered, way.left, way.outside, way.unranked) == (1, 1, 2, 1)
+    bands = way.bands.set_index("band")
+    assert list(bands.index) == ["3–4", "5–10", "> 10", UNRANKED]
+    assert bands.loc["5–10", "entered"] == 1
+    assert bands.loc["3–4", "left"] == 1
+    assert flow(found, 3).bands.set_index("band").loc[UNRANKED, "entered"] == 1
+
+
+def test_a_failed_query_moves_nothing():
+    before, after = made({"a": DOCS[:3], "failed": DOCS[:3]}), made({"a": DOCS[:3]})
+    found = moved(before, after, labels({"a": ["d0"], "failed": ["d1"]}))
+    assert found.only_before == 1
+    assert transitions(found, relevant_only=False).to_numpy().sum() == 3
+    assert found.unranked == 0
+
+
+def test_rankings_without_a_shared_query_have_no_moves():
+    found = moved(made({"a": ["d0"]}), made({"b": ["d0"]}), labels({"a": ["d0"]}))
+    assert len(found.query) == 0
+    assert transitions(found, relevant_only=False).to_numpy().sum() == 0
+    assert move_sizes(found)["relevant_share"].isna().all()
+    assert flow(found, 10).total == 0
+
+
+def test_ranks_follow_the_tie_rule_and_the_threshold_in_force():
+    rows = (["q", "q"], ["d1", "d2"], [1.0, 1.0])
+    before, after = Ranking.from_columns(*rows), made({"q": ["d1", "d2"]})
+    qrels = pd.DataFrame({"query_id": ["q", "q"], "doc_id": ["d1", "d2"], "label": [1.0, 2.0]})
+    assert moved(before, after, qrels).up.tolist() == [0, 0]
+    trec = moved(before, after, qrels, Conventions(ties="trec", threshold=2))
+    assert dict(zip(trec.doc_ids, trec.up, strict=True)) == {"d1": 1, "d2": -1}
+    assert dict(zip(trec.doc_ids, trec.relevant, strict=True)) == {"d1": False, "d2": True}
+
+
+def test_documents_come_by_query_and_rank_before_and_newcomers_last():
+    paired = pair(made({"a": ["d1", "d2"], "b": ["d3"]}), made({"b": ["d4", "d3"], "a": ["d2"]}))
+    assert paired.row_before.tolist() == [0, 1, 2, -1]
+    assert paired.offsets.tolist() == [0, 2, 4]
+    assert paired.in_both.tolist() == [False, True, True, False]

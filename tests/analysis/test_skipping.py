@@ -1,0 +1,181 @@
+"""When not to rerank: what a rule on the margin loses, saves, and promises on other queries."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rankdash.analysis.skipping import FEWEST, FOLDS, saving, skipping
+from rankdash.analysis.statistics_settings import StatisticsSettings
+
+SETTINGS = StatisticsSettings(resamples=1000)
+
+
+def made(delta: np.ndarray, margin: np.ndarray) -> tuple[pd.DataFrame, "pd.Series[float]"]:
+    ids = [f"q{place}" for place in range(len(delta))]
+    pairs = pd.DataFrame(
+        {"query_id": ids, "before": 0.4, "after": 0.4 + delta, "delta": delta, "state": "paired"}
+    )
+    return pairs, pd.Series(margin, index=ids)
+
+
+def telling(n: int = 400, seed: int = 1) -> tuple[pd.DataFrame, "pd.Series[float]"]:
+    """Reranking helps where the margin is small, and does nothing from 0.5 on."""
+    rng = np.random.default_rng(seed)
+    margin = rng.random(n)
+    gain = np.where(margin < 0.5, 0.3, 0.0) + rng.normal(0, 0.02, n)
+    return made(gain, margin)
+
+
+def silent(n: int = 400, seed: int = 2) -> tuple[pd.DataFrame, "pd.Series[float]"]:
+    rng = np.random.default_rng(seed)
+    return made(rng.normal(0.1, 0.2, n), rng.random(n))
+
+
+def test_the_mixed_system_is_the_mean_of_what_each_query_was_given():
+    pairs, margin = telling(60)
+    found = skipping(pairs, margin, SETTINGS)
+    gap = margin.to_numpy()
+    assert math.isinf(found.curve["threshold"].iloc[0])
+    for row in found.curve.itertuples():
+        skipped = gap >= row.threshold
+        mixed = np.where(skipped, pairs["before"], pairs["after"]).mean()
+        assert row.skipped == skipped.sum()
+        assert row.share == pytest.approx(skipped.mean())
+        assert row.mean == pytest.approx(mixed)
+        assert row.change == pytest.approx(mixed - pairs["after"].mean())
+        assert row.low <= row.change + 1e-9
+        assert row.change <= row.high + 1e-9
+        assert row.random == pytest.approx(-row.share * pairs["delta"].mean())
+    last = found.curve.iloc[-1]
+    assert last["share"] == 1
+    assert last["mean"] == pytest.approx(found.first_stage)
+    assert found.curve["share"].is_monotonic_increasing
+
+
+def test_a_telling_margin_lets_about_half_of_the_queries_be_skipped():
+    found = skipping(*telling(), SETTINGS)
+    assert found.rule is not None
+    assert found.rule.share == pytest.approx(0.5, abs=0.05)
+    assert found.rule.threshold == pytest.approx(0.5, abs=0.05)
+    assert found.rule.low >= -found.tolerance
+    assert found.margin_helps
+    assert found.holds
+    assert found.held_out.share == pytest.approx(found.rule.share, abs=0.05)
+
+
+def test_the_rule_is_the_one_that_skips_most_within_the_tolerance():
+    found = skipping(*telling(), SETTINGS)
+    good = found.curve[found.curve["low"] >= -found.tolerance]
+    assert found.rule.share == good["share"].max()
+    assert found.tolerance == pytest.approx(0.01 * found.reranked)
+    generous = skipping(*telling(), SETTINGS, tolerance=0.2)
+    assert generous.rule.share > found.rule.share
+
+
+def test_a_margin_that_says_nothing_is_not_said_to_help():
+    helps = [skipping(*silent(seed=seed), SETTINGS).margin_helps for seed in range(20)]
+    assert sum(helps) <= 3
+    found = skipping(*silent(), SETTINGS)
+    away = (found.curve["change"] - found.curve["random"]).abs()
+    assert away.max() < 0.03
+    assert found.advantage == pytest.approx(
+        sum(found.curve["change"] - found.curve["random"]) / len(found.curve), abs=1e-9
+    )
+
+
+def test_a_rule_found_in_noise_costs_more_on_queries_it_was_not_chosen_on():
+    """Of many tries on noise the best-looking one is partly luck, as other queries show."""
+    worse = []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        found = skipping(*made(rng.normal(0, 0.3, 100), rng.random(100)), SETTINGS, tolerance=0.1)
+        chosen = found.rule.change if found.rule else 0.0
+        worse.append(chosen - found.held_out.change)
+    assert np.mean(worse) > 0
+
+
+def test_held_out_queries_are_judged_by_rules_chosen_without_them():
+    pairs, margin = telling(100)
+    found = skipping(pairs, margin, SETTINGS)
+    folds = np.random.default_rng(SETTINGS.seed).permutation(100) % FOLDS
+    # Whatever becomes of one fold's queries changes nothing about which of them are skipped.
+    changed = pairs.copy()
+    changed.loc[folds == 0, "delta"] -= 5.0
+    again = skipping(changed, margin, SETTINGS)
+    assert again.held_out.change != found.held_out.change
+    assert found.held_out == skipping(pairs, margin, SETTINGS).held_out
+
+
+def test_where_reranking_does_harm_everything_may_be_skipped():
+    rng = np.random.default_rng(4)
+    found = skipping(*made(rng.normal(-0.1, 0.02, 200), rng.random(200)), SETTINGS)
+    assert found.rule.share == 1
+    assert found.rule.change > 0
+    assert found.holds
+
+
+def test_where_nothing_can_be_skipped_there_is_no_rule():
+    rng = np.random.default_rng(4)
+    found = skipping(*made(rng.normal(0.3, 0.02, 200), rng.random(200)), SETTINGS)
+    assert found.rule is None
+    assert found.held_out.share == 0
+    assert found.held_out.change == 0
+
+
+def test_a_query_without_a_margin_is_always_reranked_and_one_without_a_pair_is_not_counted():
+    pairs, margin = telling(60)
+    margin.iloc[:10] = math.nan
+    pairs.loc[50:, ["after", "delta"]] = math.nan
+    found = skipping(pairs, margin, SETTINGS)
+    assert (found.n, found.no_margin) == (50, 10)
+    assert found.curve["skipped"].max() == 40
+
+
+@pytest.mark.parametrize("n", [0, 1, 4, FEWEST - 1])
+def test_with_few_queries_no_rule_is_chosen(n):
+    found = skipping(*telling(n), SETTINGS)
+    assert found.rule is None
+    assert found.held_out is None
+    assert not found.holds
+
+
+def test_margins_that_are_all_alike_skip_all_or_nothing():
+    found = skipping(*made(np.full(50, 0.1), np.full(50, 0.25)), SETTINGS)
+    assert found.curve["share"].tolist() == [0, 1]
+    assert not found.margin_helps
+
+
+def run_rows(n: int) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "query_id": [f"q{place}" for place in range(n)],
+            "state": "done",
+            "latency_ms": np.arange(1.0, n + 1),
+            "pairs": 10.0,
+        }
+    )
+
+
+def test_a_rule_saves_the_calls_and_the_time_of_what_it_skips():
+    margin = pd.Series([0.9, 0.1, 0.8, 0.2], index=["q0", "q1", "q2", "q3"])
+    found = saving(run_rows(4), margin, 0.5)
+    assert (found.n, found.share, found.pairs, found.timed) == (4, 0.5, 0.5, 4)
+    assert (found.mean_before, found.mean_after) == (2.5, 1.5)
+    assert found.p95_before == pytest.approx(np.quantile([1, 2, 3, 4], 0.95))
+    assert found.p95_after == pytest.approx(np.quantile([0, 2, 0, 4], 0.95))
+
+
+def test_a_failed_query_is_no_call_and_an_unmeasured_one_no_zero():
+    rows = run_rows(4)
+    rows.loc[0, ["state", "latency_ms"]] = ["failed", math.nan]
+    rows.loc[1, "latency_ms"] = math.nan
+    margin = pd.Series([0.9, 0.1, 0.8, 0.2], index=["q0", "q1", "q2", "q3"])
+    found = saving(rows, margin, 0.5)
+    assert (found.n, found.timed) == (3, 2)
+    assert found.share == pytest.approx(1 / 3)
+    assert found.mean_before == 3.5
+    unmeasured = saving(rows.assign(latency_ms=math.nan), margin, 0.5)
+    assert math.isnan(unmeasured.mean_before)
+    assert math.isnan(unmeasured.p95_after)
