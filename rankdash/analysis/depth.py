@@ -1,0 +1,185 @@
+"""How deep to rerank: one deep run re-cut at smaller depths.
+
+A pointwise reranker gives a document the same score whatever the other documents are, so one deep
+run holds every shallower one: the first d candidates in the order of their scores, the others below
+them as they were. For a listwise reranker that is only a guess, since it would have seen other
+documents; callers say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow.compute as pc
+
+from rankdash.analysis.resampling import RESAMPLES, SEED, bootstrap_means, percentile_interval
+from rankdash.errors import DataError
+from rankdash.metrics import Conventions, Measure, evaluate, judge
+from rankdash.ordering import text_array, tied_groups
+from rankdash.ranking import Ranking
+from rankdash.segments import Floats, Integers, equal_runs, owners, places
+
+USUAL = (5, 10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000)
+MOST_OF_GAIN = 0.9
+
+
+class Cuts:
+    """A deep run laid beside the candidates that it reranked.
+
+    Raises DataError where the run ranks other documents than the candidates: then it holds no
+    shallower runs.
+    """
+
+    def __init__(self, deep: Ranking, candidates: Ranking) -> None:
+        self._deep = deep
+        self._first = _first_ranks(deep, candidates)
+
+    @property
+    def deepest(self) -> int:
+        """The longest list."""
+        return int(np.diff(self._deep.offsets).max(initial=0))
+
+    def at(self, depth: int) -> Ranking:
+        """What the run would be with only the first `depth` candidates reranked."""
+        deep, first = self._deep, self._first
+        kept = first <= depth
+        start = deep.offsets[:-1][owners(deep.offsets)]
+        before = np.concatenate([[0], np.cumsum(kept)])
+        # A document below the cut keeps its place: exactly `depth` documents stand above.
+        place = np.where(kept, before[:-1] - before[start], first - 1) + start
+        docs, scores = np.empty_like(deep.docs), np.empty_like(deep.scores)
+        docs[place] = deep.docs
+        scores[place] = np.where(kept, deep.scores, np.nan)
+        return Ranking(
+            query_ids=deep.query_ids,
+            doc_ids=deep.doc_ids,
+            offsets=deep.offsets,
+            docs=docs,
+            scores=scores,
+            tied=tied_groups(equal_runs(scores, deep.offsets)[0], deep.offsets),
+            ties=deep.ties,
+            given=np.arange(len(docs), dtype=np.int32),
+        )
+
+
+def _first_ranks(deep: Ranking, candidates: Ranking) -> Integers:
+    """(N,) the rank that each row of `deep` has among the candidates of its query, from 1."""
+    query = np.array([candidates.positions.get(q, -1) for q in deep.query_ids], dtype=np.int64)
+    code = pc.index_in(text_array(deep.doc_ids), value_set=text_array(candidates.doc_ids))
+    doc = code.fill_null(-1).to_numpy().astype(np.int64)[deep.docs]
+    row_query = query[owners(deep.offsets)]
+    size = max(len(candidates.doc_ids), 1)
+    known = pd.Index(owners(candidates.offsets) * size + candidates.docs)
+    row = known.get_indexer(np.where((row_query < 0) | (doc < 0), -1, row_query * size + doc))
+    lengths = np.diff(candidates.offsets)
+    same = (query >= 0) & (np.append(lengths, 0)[query] == np.diff(deep.offsets))
+    if bool((row < 0).any()) or not bool(same.all()):
+        raise DataError(
+            "This run does not rank the candidates of the data set, so it holds no shallower runs.",
+            remedy="Choose a run of a reranker over the first stage of this data set.",
+        )
+    ranks: Integers = places(candidates.offsets)[row]
+    return ranks
+
+
+def depths_for(deepest: int, run_depth: int | None) -> tuple[int, ...]:
+    """The usual depths up to what was reranked, and that depth itself."""
+    most = deepest if run_depth is None else min(deepest, run_depth)
+    return tuple(sorted({depth for depth in USUAL if depth < most} | ({most} if most else set())))
+
+
+@dataclass(frozen=True, eq=False)
+class DepthCurve:
+    """Quality at each depth, over the queries that every depth has a value for.
+
+    table: depth (0 = not reranked), mean, low, high; gain = mean − mean at 0; behind = mean of the
+        best depth − mean, with behind_low and behind_high.
+    best: the depth with the highest mean, the smallest of equals.
+    most: the smallest depth with 90 % of the best gain; None where nothing is gained.
+    enough: the smallest depth whose difference from the best is within its interval; 0 where not
+        reranking is.
+    queries: how many queries the means are over.
+    """
+
+    table: pd.DataFrame
+    best: int
+    most: int | None
+    enough: int
+    queries: int
+
+
+def depth_curve(
+    cuts: Cuts,
+    candidates: Ranking,
+    qrels: pd.DataFrame,
+    measure: Measure | str,
+    conventions: Conventions,
+    depths: Sequence[int],
+    left_out: Mapping[str, str] | None = None,
+    *,
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> DepthCurve:
+    """Evaluate the run at every depth and compare each with the best, query by query.
+
+    left_out: query id → "failed" or "skipped"; such queries take no part at any depth.
+    Intervals are of percentiles of a bootstrap in which all depths share the resampled queries.
+
+    Raises DataError where no query has a value at every depth.
+    """
+    rankings = {0: candidates, **{depth: cuts.at(depth) for depth in depths}}
+    columns = [
+        evaluate(judge(ranking, qrels, conventions), [measure], conventions, left_out or {})
+        for ranking in rankings.values()
+    ]
+    frame = pd.concat(
+        [pd.Series(found.values[:, 0], index=found.query_ids) for found in columns], axis="columns"
+    ).dropna()
+    if frame.empty:
+        raise DataError("No query has a value at every depth.")
+    values = frame.to_numpy(dtype=np.float64)
+    means = values.mean(axis=0)
+    draws = bootstrap_means(values, resamples=resamples, seed=seed)
+    low, high = percentile_interval(draws, level)
+    best = int(np.argmax(means))
+    behind_low, behind_high = percentile_interval(draws[:, [best]] - draws, level)
+    table = pd.DataFrame(
+        {
+            "depth": np.array(list(rankings), dtype=np.int64),
+            "mean": means,
+            "low": low,
+            "high": high,
+            "gain": means - means[0],
+            "behind": means[best] - means,
+            "behind_low": behind_low,
+            "behind_high": behind_high,
+        }
+    )
+    gain = means[best] - means[0]
+    reached = table["gain"] >= MOST_OF_GAIN * gain
+    return DepthCurve(
+        table=table,
+        best=int(table["depth"][best]),
+        most=int(table.loc[reached, "depth"].min()) if gain > 0 else None,
+        enough=int(table.loc[table["behind_low"] <= 0, "depth"].min()),
+        queries=len(values),
+    )
+
+
+def latency_at(queries: pd.DataFrame, depth: int, quantile: float = 0.95) -> float:
+    """Quantile of the latencies in ms that searches would have at a depth, in proportion to pairs.
+
+    queries: the table of a `Run` (latency_ms, pairs). An estimate: what does not grow with the
+    documents, such as sending the request, is shrunk along. NaN where nothing was measured.
+    """
+    rows = queries[queries["latency_ms"].notna() & (queries["pairs"] > 0)]
+    if rows.empty:
+        return float("nan")
+    pairs: Floats = rows["pairs"].to_numpy(dtype=np.float64)
+    shares: npt.NDArray[np.float64] = np.minimum(depth, pairs) / pairs
+    return float(np.quantile(rows["latency_ms"].to_numpy(dtype=np.float64) * shares, quantile))

@@ -1,0 +1,135 @@
+"""A deep run re-cut: each depth is what a run of that depth would have been."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankdash.analysis.depth import Cuts, depth_curve, depths_for, latency_at
+from rankdash.errors import DataError
+from rankdash.metrics import Conventions, evaluate, judge
+from rankdash.ranking import Ranking
+
+
+def lists(rng: np.random.Generator, queries: int, longest: int) -> dict[str, list[str]]:
+    return {
+        f"q{q}": [f"d{d}" for d in rng.permutation(30)[: rng.integers(1, longest + 1)]]
+        for q in range(queries)
+    }
+
+
+def ranking(found: dict[str, list[str]], scores: dict[tuple[str, str], float]) -> Ranking:
+    return Ranking.from_lists(
+        (query, docs, [scores.get((query, doc), np.nan) for doc in docs])
+        for query, docs in found.items()
+    )
+
+
+def in_order(found: dict[str, list[str]]) -> Ranking:
+    scores = {(q, d): -float(i) for q, docs in found.items() for i, d in enumerate(docs)}
+    return ranking(found, scores)
+
+
+def reranked(
+    found: dict[str, list[str]], scores: dict[tuple[str, str], float], depth: int
+) -> dict[str, list[str]]:
+    """What a run of this depth gives, written the long way."""
+    return {
+        query: sorted(docs[:depth], key=lambda doc: -scores[query, doc]) + docs[depth:]
+        for query, docs in found.items()
+    }
+
+
+@given(st.integers(0, 10**6), st.integers(1, 15))
+def test_every_depth_is_what_a_run_of_that_depth_gives(seed: int, depth: int):
+    rng = np.random.default_rng(seed)
+    found = lists(rng, 4, 12)
+    scores = {
+        (q, d): float(s)
+        for q, docs in found.items()
+        for d, s in zip(docs, rng.integers(0, 5, len(docs)), strict=True)
+    }
+    first = ranking(
+        found, {(q, d): -float(i) for q, docs in found.items() for i, d in enumerate(docs)}
+    )
+    deep = ranking(dict(reversed(reranked(found, scores, 99).items())), scores)
+    cut = Cuts(deep, first).at(depth)
+    for query, docs in reranked(found, scores, depth).items():
+        assert cut.documents_of(query)[0] == docs
+
+
+def test_a_run_over_other_documents_holds_no_shallower_runs():
+    first = Ranking.from_lists([("q", ["a", "b"], [2.0, 1.0])])
+    for docs in (["a", "c"], ["a"]):
+        other = Ranking.from_lists([("q", docs, [1.0] * len(docs))])
+        with pytest.raises(DataError, match="shallower"):
+            Cuts(other, first)
+
+
+@pytest.fixture
+def curve_parts():
+    """A reranker that lifts the relevant document when it is among the first 20 and errs below."""
+    rng = np.random.default_rng(3)
+    found, scores, labels = {}, {}, []
+    for q in range(80):
+        docs = [f"d{d}" for d in rng.permutation(60)[:50]]
+        found[f"q{q}"] = docs
+        good = int(rng.integers(2, 20))
+        labels.append((f"q{q}", docs[good], 1.0))
+        for place, doc in enumerate(docs):
+            scores[f"q{q}", doc] = 2.0 * (place == good) + rng.normal(0, 0.4) + (place > 25) * 0.8
+    first = ranking(
+        found, {(q, d): -float(i) for q, docs in found.items() for i, d in enumerate(docs)}
+    )
+    deep = ranking(reranked(found, scores, 50), scores)
+    return Cuts(deep, first), first, pd.DataFrame(labels, columns=["query_id", "doc_id", "label"])
+
+
+def test_the_curve_has_the_metric_of_each_depth_and_marks_what_is_enough(curve_parts):
+    cuts, first, qrels = curve_parts
+    depths = (5, 10, 20, 30, 50)
+    curve = depth_curve(cuts, first, qrels, "ndcg@10", Conventions(), depths)
+    for row in curve.table.itertuples():
+        of = first if row.depth == 0 else cuts.at(row.depth)
+        assert row.mean == pytest.approx(
+            evaluate(judge(of, qrels), ["ndcg@10"]).mean("ndcg@10"), rel=1e-12
+        )
+    assert curve.best == 20
+    assert curve.enough <= curve.best
+    assert curve.most is not None and curve.most <= curve.best
+    row = curve.table.set_index("depth").loc
+    assert row[curve.enough]["behind_low"] <= 0 < row[5]["behind_low"]
+    assert row[20]["behind"] == 0
+
+
+def test_where_nothing_is_gained_not_reranking_is_enough():
+    found = lists(np.random.default_rng(0), 40, 30)
+    first = in_order(found)
+    qrels = pd.DataFrame([(q, docs[0], 1.0) for q, docs in found.items()])
+    qrels.columns = ["query_id", "doc_id", "label"]
+    deep = in_order({q: docs[::-1] for q, docs in found.items()})
+    curve = depth_curve(Cuts(deep, first), first, qrels, "ndcg@10", Conventions(), (5, 30))
+    assert (curve.best, curve.most, curve.enough) == (0, None, 0)
+
+
+def test_failed_queries_take_no_part(curve_parts):
+    cuts, first, qrels = curve_parts
+    curve = depth_curve(
+        cuts, first, qrels, "ndcg@10", Conventions(), (5,), {"q0": "failed", "q1": "failed"}
+    )
+    assert curve.queries == 78
+
+
+def test_depths_end_with_what_was_reranked():
+    assert depths_for(50, None) == (5, 10, 20, 30, 50)
+    assert depths_for(50, 25) == (5, 10, 20, 25)
+    assert depths_for(3, None) == (3,)
+    assert depths_for(0, None) == ()
+
+
+def test_latency_shrinks_with_the_documents_and_is_unknown_where_unmeasured():
+    rows = pd.DataFrame({"latency_ms": [100.0, 50.0, np.nan], "pairs": [100.0, 25.0, 100.0]})
+    assert latency_at(rows, 50, 1.0) == 50.0
+    assert latency_at(rows, 10, 1.0) == 20.0
+    assert np.isnan(latency_at(rows.iloc[2:], 50))
