@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rankdash.errors import SettingError
-from rankdash.rerankers import bi_encoder, bm25, cross_encoder, precomputed
+from rankdash.rerankers import bi_encoder, bm25, cross_encoder, endpoint, precomputed
 from rankdash.rerankers.base import (
     Call,
     Capabilities,
@@ -33,7 +33,14 @@ __all__ = [
 ]
 
 _KINDS = {
-    kind.name: kind for kind in (bm25.KIND, bi_encoder.KIND, cross_encoder.KIND, precomputed.KIND)
+    kind.name: kind
+    for kind in (
+        bm25.KIND,
+        bi_encoder.KIND,
+        cross_encoder.KIND,
+        endpoint.KIND,
+        precomputed.KIND,
+    )
 }
 
 

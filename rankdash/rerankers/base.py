@@ -10,6 +10,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from rankdash.rerankers.estimates import Estimate
+from rankdash.rerankers.keys import Place
 from rankdash.rerankers.settings import SettingSpec, SettingValue
 
 Scores = npt.NDArray[np.float64]
@@ -151,7 +153,13 @@ class Reranker(Protocol):
 
 @dataclass(frozen=True)
 class RerankerKind:
-    """One entry of the registry. `build` takes the complete, checked settings."""
+    """One entry of the registry. `build` takes the complete, checked settings.
+
+    group:    where its work is done: on this machine, by a rerank service, by a language model.
+    key:      from complete settings, where its key is looked for; None for a kind without one.
+    estimate: from complete settings and requests, what they would ask of a service; None for a kind
+              that calls no one. Both raise SettingError for settings that `build` refuses.
+    """
 
     name: str
     title: str
@@ -159,3 +167,6 @@ class RerankerKind:
     settings: tuple[SettingSpec, ...]
     capabilities: Capabilities
     build: Callable[[Mapping[str, Any]], Reranker]
+    group: Literal["local", "service", "llm"] = "local"
+    key: Callable[[Mapping[str, Any]], Place] | None = None
+    estimate: Callable[[Mapping[str, Any], Sequence[Request]], Estimate] | None = None

@@ -25,6 +25,8 @@ class SettingSpec:
     choices:  the only values allowed, where there are any.
     minimum, maximum: the range of a number, both ends included.
     required: whether a text must not be empty.
+    lines:    how many lines a form shows of a text; 1 for a text without line breaks.
+    advanced: whether a form hides it until asked, because its default suits nearly everyone.
     """
 
     name: str
@@ -36,6 +38,8 @@ class SettingSpec:
     minimum: float | None = None
     maximum: float | None = None
     required: bool = False
+    lines: int = 1
+    advanced: bool = False
 
     @property
     def range(self) -> str:

@@ -10,6 +10,7 @@ import pytest
 from rankdash.ranking import Ranking
 from rankdash.rerankers import Corpus, Request, create, kinds
 from rankdash.rerankers.precomputed import Precomputed
+from tests.rerankers.loopback import running
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = {
@@ -35,8 +36,14 @@ def _ranking() -> Ranking:
     return Ranking.from_columns([row[0] for row in rows], [row[1] for row in rows], scores)
 
 
+@pytest.fixture(scope="module")
+def loopback_url():
+    with running() as server:
+        yield server.url
+
+
 @pytest.fixture(scope="module", params=[kind.name for kind in kinds()])
-def make(request, cross_folder, bi_folder):
+def make(request, cross_folder, bi_folder, loopback_url):
     """Makes a prepared reranker of one kind, each time a new one."""
     makers = {
         "bm25": lambda: create("bm25"),
@@ -44,6 +51,7 @@ def make(request, cross_folder, bi_folder):
         "cross-encoder": lambda: create(
             "cross-encoder", {"model": str(cross_folder), "batch_size": 3}
         ),
+        "endpoint": lambda: create("endpoint", {"base_url": loopback_url}),
         "precomputed": lambda: Precomputed(_ranking()),
     }
     assert set(makers) == {kind.name for kind in kinds()}

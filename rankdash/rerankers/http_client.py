@@ -1,0 +1,351 @@
+"""One client for every service: time-outs, retries, rate limits, and errors in words.
+
+What a service says is never trusted: an answer has a size limit, a redirect is not followed (it
+would take the key with it), and what it says goes into a message cut and without the key.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import threading
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, NoReturn
+from urllib.parse import urlsplit
+
+import httpx2 as httpx
+
+from rankdash.errors import UnavailableError
+from rankdash.rerankers.base import Call
+from rankdash.rerankers.keys import Place
+from rankdash.rerankers.remote import Budget, Clock, Policy
+
+# A service that asks for more patience than this is asked again anyway.
+LONGEST_PAUSE_SECONDS = 60.0
+LARGEST_ANSWER_BYTES = 32_000_000
+
+# So many requests in a row that found nobody, retries included: the service has gone.
+_GONE_AFTER = 5
+_FIRST_PAUSE_SECONDS = 0.5
+_LONGEST_BACKOFF_SECONDS = 20.0
+_TEXT_LIMIT = 300
+_LOCAL = ("127.0.0.1", "localhost", "[::1]", "::1")
+# 424 is what TEI says when its model process failed.
+_RETRY = (408, 409, 424, 425, 429)
+_MANY = re.compile(r"batch.?size|too many|too large|payload|number of (documents|texts)", re.I)
+_LONG = re.compile(r"context.?length|max_model_len|too long|maximum .{0,30}(length|tokens)", re.I)
+# Headers in which services tell how long they worked, in milliseconds; the first group found holds.
+_SERVER_TIME = (
+    ("x-tokenization-time", "x-inference-time"),
+    ("openai-processing-ms",),
+    ("x-envoy-upstream-service-time",),
+)
+_QUEUE_TIME = (("x-queue-time",),)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What became of a request.
+
+    answer:    the parsed JSON; None where there is none.
+    error:     why there is no answer; "" where there is one.
+    too_large: whether fewer documents at once might go through.
+    """
+
+    answer: Any
+    call: Call
+    error: str = ""
+    too_large: bool = False
+
+
+class Gate:
+    """Lets requests out: none while the service asks for patience, none faster than the rate."""
+
+    def __init__(self, per_minute: float, clock: Clock) -> None:
+        self._spacing = 60.0 / per_minute if per_minute > 0 else 0.0
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._opens = -math.inf
+        self._next = -math.inf
+
+    def close(self, seconds: float) -> None:
+        """Nobody passes for so long."""
+        with self._lock:
+            self._opens = max(self._opens, self._clock.now() + seconds)
+
+    def enter(self) -> float:
+        """Wait for one's turn; return for how many seconds."""
+        waited = 0.0
+        while True:
+            with self._lock:
+                now = self._clock.now()
+                turn = max(self._opens, self._next)
+                if turn <= now:
+                    self._next = now + self._spacing
+                    return waited
+            self._clock.sleep(turn - now)
+            waited += turn - now
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """One attempt.
+
+    status: of HTTP; 0 where no answer came.
+    pause:  seconds that the service asks for before the next attempt; 0 where it leaves that to us;
+            None where there is no sense in another.
+    shared: whether the others wait as well.
+    gone:   whether the service may not be there at all.
+    """
+
+    status: int
+    answer: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    error: str = ""
+    pause: float | None = None
+    shared: bool = False
+    too_large: bool = False
+    gone: bool = False
+
+
+class Client:
+    """Sends JSON to one service. Safe to use from several threads."""
+
+    def __init__(self, place: Place, policy: Policy, clock: Clock) -> None:
+        """Raises UnavailableError where a key is missing."""
+        self._base, self._variable = place.base_url, place.variable
+        self._key = key = place.find()
+        self._policy, self._clock = policy, clock
+        self._gate = Gate(policy.per_minute, clock)
+        self._lock = threading.Lock()
+        self._answered = False
+        self._gone = 0
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        if key is not None:
+            headers["Authorization"] = key.header
+        self._http = httpx.Client(
+            headers=headers,
+            follow_redirects=False,
+            # Proxies and certificates of the machine, but not on the way to itself.
+            trust_env=urlsplit(self._base).hostname not in _LOCAL,
+            limits=httpx.Limits(
+                max_connections=policy.concurrency, max_keepalive_connections=policy.concurrency
+            ),
+        )
+        weakref.finalize(self, self._http.close)
+
+    def budget(self) -> Budget:
+        """The time that one query has, from now."""
+        return Budget(self._policy.total_s, self._clock)
+
+    def post(
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        budget: Budget,
+        billed: Callable[[Any], Mapping[str, float]],
+    ) -> Reply:
+        """Send, with retries. billed: reads the units that an answer says it cost.
+
+        Raises UnavailableError where no further query can succeed either.
+        """
+        # Half of a surrogate pair, which JSON has no way to send, becomes "?".
+        content = json.dumps(body, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
+        budget.extend(self._gate.enter())
+        start, waited, attempts = self._clock.now(), 0.0, 1
+        outcome = self._attempt(path, content, budget)
+        while outcome.pause is not None and attempts <= self._policy.retries:
+            pause = self._pause(outcome, attempts)
+            if pause >= budget.left:
+                break
+            if outcome.shared:
+                self._gate.close(pause)
+            else:
+                self._clock.sleep(pause)
+                waited += pause
+            waited += self._gate.enter()
+            attempts += 1
+            outcome = self._attempt(path, content, budget)
+        error = outcome.error and self._in_words(outcome, attempts)
+        self._keep_count(outcome, error)
+        call = Call(
+            start=start,
+            end=self._clock.now(),
+            attempts=attempts,
+            retry_wait_s=waited,
+            status=outcome.status,
+            billed=dict(billed(outcome.answer)) if outcome.answer is not None else {},
+            server_ms=_milliseconds(outcome.headers, _SERVER_TIME),
+            queue_ms=_milliseconds(outcome.headers, _QUEUE_TIME),
+            error=error,
+        )
+        return Reply(outcome.answer, call, error, outcome.too_large)
+
+    def _attempt(self, path: str, content: bytes, budget: Budget) -> _Outcome:
+        left = max(budget.left, 0.01)
+        read = min(self._policy.read_s, left)
+        limits = httpx.Timeout(read, connect=min(self._policy.connect_s, left))
+        try:
+            with self._http.stream(
+                "POST", self._base + path, content=content, timeout=limits
+            ) as response:
+                body = _read(response, budget)
+        except (httpx.ConnectTimeout, httpx.ConnectError) as error:
+            return _Outcome(0, error=f"there is no connection ({error})", pause=0.0, gone=True)
+        except httpx.TimeoutException:
+            return _Outcome(0, error=f"time-out: no answer within {read:.3g} seconds")
+        except httpx.DecodingError as error:
+            return _Outcome(0, error=f"the answer cannot be unpacked ({error})", pause=0.0)
+        except httpx.TransportError as error:
+            return _Outcome(0, error=f"the connection was cut ({error})", pause=0.0, gone=True)
+        if body is None and budget.left <= 0:
+            return _Outcome(0, error="time-out: the time for this query was over")
+        if body is None:
+            return _Outcome(0, error="the answer is far too long")
+        return self._judge(response.status_code, response.headers, body)
+
+    def _judge(self, status: int, headers: Mapping[str, str], body: bytes) -> _Outcome:
+        kept = {name.lower(): value for name, value in headers.items()}
+        if 200 <= status < 300:
+            try:
+                return _Outcome(status, json.loads(body), kept)
+            except (ValueError, RecursionError):
+                error = f"the answer is not JSON: {self._clean(body)}"
+                return _Outcome(status, headers=kept, error=error, pause=0.0)
+        if 300 <= status < 400:
+            where = self._safe(kept.get("location", "")[:_TEXT_LIMIT])
+            self._refuse(status, f"it sends on to {where or 'nowhere'}, which is not followed")
+        said = self._clean(body)
+        error = f"the service answered {status}: {said}" if said else f"the service said {status}"
+        too_large = status == 413 or (status in (400, 422) and bool(_MANY.search(said)))
+        if status in _RETRY or status >= 500:
+            asked = _retry_after(kept)
+            return _Outcome(
+                status,
+                headers=kept,
+                error=error,
+                pause=asked or 0.0,
+                shared=asked is not None or status == 429,
+                gone=status >= 500,
+            )
+        own_fault = too_large or (status in (400, 422) and bool(_LONG.search(said)))
+        if not own_fault and (status in (401, 403, 404) or not self._answered):
+            self._refuse(status, said)
+        return _Outcome(status, headers=kept, error=error, too_large=too_large)
+
+    def _refuse(self, status: int, said: str) -> NoReturn:
+        named = self._variable or "…_API_KEY"
+        remedy = {
+            401: "Check the key: {variable} in the environment, or the one typed in.",
+            403: "Check the key and what it may do: {variable}, or the one typed in.",
+            404: "Check the service, the base URL and the name of the model.",
+        }.get(status, "Check the service, the base URL and the settings.")
+        raise UnavailableError(
+            "The service at {host} refused the request ({status}): {said}",
+            remedy=remedy,
+            host=urlsplit(self._base).netloc,
+            status=status,
+            said=said or "no reason given",
+            variable=named,
+        )
+
+    def _pause(self, outcome: _Outcome, attempts: int) -> float:
+        """Seconds until the next attempt: as asked for, else twice as long each time."""
+        if outcome.pause:
+            asked = min(outcome.pause, LONGEST_PAUSE_SECONDS)
+            return asked + asked * self._clock.jitter() / 10
+        backoff = min(_FIRST_PAUSE_SECONDS * 2.0 ** (attempts - 1), _LONGEST_BACKOFF_SECONDS)
+        return backoff * (1 + self._clock.jitter()) / 2
+
+    def _keep_count(self, outcome: _Outcome, error: str) -> None:
+        with self._lock:
+            if outcome.answer is not None:
+                self._answered, self._gone = True, 0
+                return
+            self._gone = self._gone + 1 if outcome.gone else 0
+            lost = self._gone >= _GONE_AFTER or (self._gone and not self._answered)
+        if lost:
+            raise UnavailableError(
+                "The service at {host} cannot be reached: {reason}",
+                remedy="See that it runs and that the base URL is right; resume goes on from here.",
+                host=urlsplit(self._base).netloc,
+                reason=error,
+            )
+
+    def _in_words(self, outcome: _Outcome, attempts: int) -> str:
+        if attempts == 1:
+            return outcome.error
+        return f"{outcome.error} (after {attempts} attempts)"
+
+    def _clean(self, body: bytes) -> str:
+        return self._safe(_said(body))
+
+    def _safe(self, text: str) -> str:
+        return text if self._key is None else self._key.redact(text)
+
+
+def _read(response: httpx.Response, budget: Budget) -> bytes | None:
+    """The body; None where it is too long or drips in for longer than the query may take."""
+    parts: list[bytes] = []
+    size = 0
+    for part in response.iter_bytes():
+        parts.append(part)
+        size += len(part)
+        if size > LARGEST_ANSWER_BYTES or budget.left <= 0:
+            return None
+    return b"".join(parts)
+
+
+def _said(body: bytes) -> str:
+    """What a service says in an error: the message in its JSON, or its text without mark-up."""
+    text = body[:20_000].decode("utf-8", "replace")
+    try:
+        answer = json.loads(text)
+    except (ValueError, RecursionError):
+        answer = None
+    for _ in range(3):
+        if isinstance(answer, list) and answer:
+            answer = answer[0]
+        elif isinstance(answer, dict):
+            named = (answer.get(name) for name in ("message", "error", "detail", "msg", "errors"))
+            answer = next((value for value in named if value), None)
+    if isinstance(answer, str):
+        text = answer
+    else:
+        text = re.sub(r"(?s)<(script|style).*?</\1>|<[^>]*>", " ", text)
+    return " ".join(text.split())[:_TEXT_LIMIT]
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """How many seconds a service asks to wait; None where it does not ask."""
+    for name, unit in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
+        value = headers.get(name, "").strip()
+        try:
+            seconds = float(value) * unit
+        except ValueError:
+            continue
+        if math.isfinite(seconds):
+            return max(seconds, 0.0)
+    try:
+        date = parsedate_to_datetime(headers.get("retry-after", ""))
+    except ValueError:
+        return None
+    moment = date if date.tzinfo else date.replace(tzinfo=UTC)
+    return max((moment - datetime.now(UTC)).total_seconds(), 0.0)
+
+
+def _milliseconds(headers: Mapping[str, str], groups: tuple[tuple[str, ...], ...]) -> float:
+    """What the service says of its time in the headers of a group; NaN where it does not say."""
+    for group in groups:
+        try:
+            found = [float(headers[name]) for name in group if name in headers]
+        except ValueError:
+            continue
+        if found and all(math.isfinite(value) for value in found):
+            return sum(found)
+    return math.nan

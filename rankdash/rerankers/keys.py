@@ -1,0 +1,159 @@
+"""Keys of services: read from the environment or handed over in memory, and never written down.
+
+A run's settings hold the *name* of a variable. The key itself lives in the environment of the
+process, or in `given`, which holds what someone typed for one run for as long as that run goes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from types import MappingProxyType
+from urllib.parse import quote, urlsplit
+
+from rankdash.errors import SettingError, UnavailableError
+
+# A variable that belongs to a service by its name is sent to that service alone. Whoever may type a
+# base URL into a shared dashboard could otherwise have its keys sent to their own server.
+HOMES: Mapping[str, str] = MappingProxyType(
+    {
+        "COHERE_API_KEY": "https://api.cohere.com",
+        "JINA_API_KEY": "https://api.jina.ai",
+        "VOYAGE_API_KEY": "https://api.voyageai.com",
+        "MXBAI_API_KEY": "https://api.mixedbread.com",
+        "ZEROENTROPY_API_KEY": "https://api.zeroentropy.dev",
+        "OPENAI_API_KEY": "https://api.openai.com",
+        "ANTHROPIC_API_KEY": "https://api.anthropic.com",
+        "MISTRAL_API_KEY": "https://api.mistral.ai",
+        "OPENROUTER_API_KEY": "https://openrouter.ai",
+        "NVIDIA_API_KEY": "https://ai.api.nvidia.com",
+    }
+)
+
+# Anything else in the environment of a server is none of a service's business.
+_NAME = re.compile(r"[A-Z][A-Z0-9_]*_API_KEY")
+
+_HIDDEN = "•••"
+_SHORTEST = 4
+_given: ContextVar[Mapping[str, str] | None] = ContextVar("given", default=None)
+
+
+class Key:
+    """A secret that does not show itself: not printed, not formatted, not pickled."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def __repr__(self) -> str:
+        return f"Key({_HIDDEN})"
+
+    def __reduce__(self) -> str:
+        raise TypeError("not to be written down")
+
+    @property
+    def header(self) -> str:
+        """The value of an Authorization header."""
+        return f"Bearer {self._value}"
+
+    def redact(self, text: str) -> str:
+        """The text without the key, also where it stands URL-encoded."""
+        if len(self._value) < _SHORTEST:
+            return text
+        for form in (self._value, quote(self._value, safe="")):
+            text = text.replace(form, _HIDDEN)
+        return text
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a run looks for its key.
+
+    variable: the name of the environment variable; "" where no key is needed.
+    base_url: where the key would be sent.
+    required: whether there is no sense in asking without one.
+    """
+
+    variable: str
+    base_url: str
+    required: bool
+
+    def find(self) -> Key | None:
+        """The key; None where none is needed and none is there.
+
+        Raises UnavailableError where it is missing, and SettingError for one that cannot be sent.
+        """
+        value = (_given.get() or {}).get(self.variable, "").strip() or self._in_environment()
+        if not value and self.required:
+            raise UnavailableError(
+                "The key of the service is missing.",
+                remedy="Type it into the form, or set the environment variable {variable} before "
+                "rankdash starts. A typed key is never stored, so it is needed again after a "
+                "restart.",
+                variable=self.variable,
+            )
+        if not value:
+            return None
+        # Such a header is refused later, by a message that quotes it.
+        if not (value.isascii() and value.isprintable()):
+            raise SettingError(
+                "The key has a character that cannot be sent, such as a line break.",
+                remedy="Copy it again.",
+            )
+        return Key(value)
+
+    @property
+    def in_environment(self) -> bool:
+        """Whether the environment of this process has the key, for this base URL."""
+        return bool(self._in_environment())
+
+    @property
+    def allowed(self) -> bool:
+        """Whether a key that is kept under the variable's name may be sent to the base URL."""
+        home = HOMES.get(self.variable, "")
+        return not home or _same_place(self.base_url, home)
+
+    def _in_environment(self) -> str:
+        if not self.variable or not self.allowed:
+            return ""
+        return os.environ.get(self.variable, "").strip()
+
+
+def place(named: str, base_url: str, usual: str) -> Place:
+    """Where the key for `base_url` is looked for.
+
+    named: the variable that the user named; "" for none. usual: the service's own; "" for none.
+
+    A variable that was named is required, and so is the service's own at the service's own address.
+    Raises SettingError where `named` cannot be the name of a key.
+    """
+    named = named.strip()
+    if named and not _NAME.fullmatch(named):
+        raise SettingError(
+            "The name of a variable with a key is written in capitals and ends in _API_KEY.",
+            remedy="Give the name of an environment variable, such as COHERE_API_KEY, never the "
+            "key itself.",
+        )
+    own = bool(usual) and _same_place(base_url, HOMES.get(usual, ""))
+    return Place(named or usual, base_url, bool(named) or own)
+
+
+@contextmanager
+def given(keys: Mapping[str, str]) -> Iterator[None]:
+    """Inside the block, `Place.find` knows these keys: variable → key."""
+    before = _given.set(dict(keys))
+    try:
+        yield
+    finally:
+        _given.reset(before)
+
+
+def _same_place(base_url: str, home: str) -> bool:
+    """Whether two URLs name the same scheme, host and port."""
+    here, there = urlsplit(base_url), urlsplit(home)
+    return (here.scheme, here.netloc) == (there.scheme, there.netloc)

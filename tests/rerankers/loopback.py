@@ -1,0 +1,309 @@
+"""A rerank service and an LLM on 127.0.0.1, over real HTTP, that breaks on command.
+
+In a test: `with running() as server: ... server.url ...`. For trials of the page and the command
+line: `python tests/rerankers/loopback.py --port 8099`.
+
+It speaks every wire format of `rankdash.rerankers.dialects` at its own path, and chat completions
+with log-probabilities. It scores by words that query and document share, so what a client should
+get is known (`score`). The faults that are set (`server.faults`) are used up one a request; a fault
+is a name with a value, such as ("status", 500) or ("hang", 2.0), or several of them in one dict.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import re
+import threading
+import time
+from collections import deque
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+# path → (documents key, wrap, results key, score key, documents a request may hold)
+RERANKERS = {
+    "/v2/rerank": ("documents", "", "results", "relevance_score", 1000),
+    "/v1/rerank": ("documents", "", "results", "relevance_score", 1000),
+    "/voyage/v1/rerank": ("documents", "", "data", "relevance_score", 1000),
+    "/v1/reranking": ("input", "", "data", "score", 1000),
+    "/v1/models/rerank": ("documents", "", "results", "relevance_score", 1000),
+    "/infinity/rerank": ("documents", "", "results", "relevance_score", 1000),
+    "/rerank": ("texts", "", "", "score", 32),
+    "/v1/ranking": ("passages", "text", "rankings", "logit", 512),
+}
+# Where a dialect is served: services that share a path have a prefix of their own.
+PREFIX = {"voyage": "/voyage", "infinity": "/infinity"}
+CHAT = "/v1/chat/completions"
+
+
+def words(text: str) -> set[str]:
+    return {*re.findall(r"[a-z0-9]+", text.lower()), *re.findall(r"[\u4e00-\u9fff]", text)}
+
+
+def score(query: str, document: str) -> float:
+    """Shared words, and the length as a tie-break, so that different texts differ."""
+    shared = words(query) & words(document)
+    return len(shared) - 0.001 * (len(document) % 97)
+
+
+class Server(ThreadingHTTPServer):
+    """seen: every request as (path, headers, body). key: what Bearer must be; "" for anything."""
+
+    daemon_threads = True
+    request_queue_size = 64
+
+    def __init__(self, port: int = 0, key: str = "") -> None:
+        super().__init__(("127.0.0.1", port), Handler)
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        self.key = key
+        self.seen: list[tuple[str, dict, dict]] = []
+        self.faults: deque[dict] = deque()
+        self.limit: int | None = None
+        self.reply = None
+        self.logprobs = True
+        self.at_once = self.most_at_once = 0
+        self.lock = threading.Lock()
+
+    def url_of(self, dialect: str) -> str:
+        return self.url + PREFIX.get(dialect, "")
+
+    def fail(self, *faults: dict) -> None:
+        """The next requests go wrong in these ways, one each."""
+        self.faults.extend(faults)
+
+    def handle_error(self, request, client_address) -> None:
+        """Clients that go away in the middle are what the tests want."""
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    # Without it Nagle's algorithm waits 40 ms for the client's acknowledgement of the headers.
+    disable_nagle_algorithm = True
+    server: Server
+
+    def log_message(self, *args) -> None:
+        pass
+
+    def do_POST(self) -> None:
+        server = self.server
+        length = int(self.headers.get("Content-Length", 0))
+        body = json.loads(self.rfile.read(length))
+        with server.lock:
+            server.seen.append((self.path, dict(self.headers), body))
+            fault = server.faults.popleft() if server.faults else {}
+            server.at_once += 1
+            server.most_at_once = max(server.most_at_once, server.at_once)
+        try:
+            self.answer(body, fault)
+        finally:
+            with server.lock:
+                server.at_once -= 1
+
+    def answer(self, body: dict, fault: dict) -> None:
+        time.sleep(fault.get("slow", 0.0) or fault.get("hang", 0.0))
+        if "cut" in fault:
+            # A length that is never reached, and the connection closes.
+            self.send_response(200)
+            self.send_header("Content-Length", "100000")
+            self.end_headers()
+            self.wfile.write(b'{"results": [')
+            self.close_connection = True
+            return
+        if "drip" in fault:
+            self.send_response(200)
+            self.send_header("Content-Length", "100000")
+            self.end_headers()
+            for _ in range(int(fault["drip"] / 0.05)):
+                self.wfile.write(b" ")
+                time.sleep(0.05)
+            self.close_connection = True
+            return
+        if "redirect" in fault:
+            self.send({}, 307, {"Location": fault["redirect"]})
+            return
+        if "status" in fault:
+            text = fault.get("text", {"message": f"told to say {fault['status']}"})
+            self.send(text, fault["status"], fault.get("headers", {}))
+            return
+        if "html" in fault:
+            self.send_bytes(b"<html><body><h1>Bad gateway</h1></body></html>", 200, "text/html")
+            return
+        if "huge" in fault:
+            self.send_bytes(b"[" + b" " * fault["huge"] + b"]", 200, "application/json")
+            return
+        given = self.headers.get("Authorization", "")
+        if self.server.key and given != f"Bearer {self.server.key}":
+            self.send({"message": f"invalid api token: {given}"}, 401)
+        elif self.path == CHAT:
+            self.chat(body)
+        elif self.path in RERANKERS:
+            self.rerank(body, fault)
+        else:
+            self.send({"detail": "Not Found"}, 404)
+
+    def rerank(self, body: dict, fault: dict) -> None:
+        key, wrap, results, score_key, limit = RERANKERS[self.path]
+        documents = body.get(key)
+        if not isinstance(documents, list) or not isinstance(body.get("query"), (str, dict)):
+            self.send({"detail": [{"msg": f"field required: {key}"}]}, 422)
+            return
+        limit = self.server.limit or limit
+        if len(documents) > limit:
+            said = f"batch size {len(documents)} > maximum allowed batch size {limit}"
+            self.send({"error": said, "error_type": "Validation"}, 422)
+            return
+        plain = [text[wrap] if wrap else text for text in documents]
+        query = body["query"][wrap] if wrap else body["query"]
+        rows = [{"index": place, score_key: score(query, text)} for place, text in enumerate(plain)]
+        rows.sort(key=lambda row: -row[score_key])
+        rows = _spoiled(rows, fault, score_key)
+        tokens = sum(len(text.split()) + len(query.split()) for text in plain)
+        headers = {}
+        answer: object = {results: rows, "usage": {"total_tokens": tokens}}
+        if self.path == "/v2/rerank":
+            units = math.ceil(len(plain) / 100)
+            answer = {"id": "x", "results": rows, "meta": {"billed_units": {"search_units": units}}}
+        elif self.path == "/v1/models/rerank":
+            answer = {"results": rows, "total_tokens": tokens}
+        elif self.path == "/rerank":
+            answer = rows
+            headers = {
+                "x-tokenization-time": "1", "x-queue-time": "2", "x-inference-time": "7",
+                "x-compute-tokens": str(tokens),
+            }  # fmt: skip
+        self.send(fault.get("answer", answer), 200, headers)
+
+    def chat(self, body: dict) -> None:
+        prompt = body["messages"][-1]["content"]
+        text, top = self.server.reply(body) if self.server.reply else judge(prompt)
+        shown = body.get("logprobs") and self.server.logprobs and top
+        tokens = len(prompt.split())
+        self.send(
+            {
+                "choices": [
+                    {
+                        "index": 0,
+                        "finish_reason": "stop",
+                        "message": {"role": "assistant", "content": text},
+                        "logprobs": {
+                            "content": [
+                                {
+                                    "token": text,
+                                    "logprob": 0.0,
+                                    "top_logprobs": [
+                                        {"token": token, "logprob": value}
+                                        for token, value in top.items()
+                                    ],
+                                }
+                            ]
+                        }
+                        if shown
+                        else None,
+                    }
+                ],
+                "usage": {
+                    "prompt_tokens": tokens,
+                    "completion_tokens": len(text.split()),
+                    "total_tokens": tokens + len(text.split()),
+                },
+            },
+            200,
+            {"openai-processing-ms": "3"},
+        )
+
+    def send(self, answer: object, status: int = 200, headers: dict | None = None) -> None:
+        self.send_bytes(json.dumps(answer).encode(), status, "application/json", headers)
+
+    def send_bytes(self, content: bytes, status: int, kind: str, headers=None) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(content)))
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(content)
+
+
+def _spoiled(rows: list[dict], fault: dict, score_key: str) -> list[dict]:
+    """What a service with a fault makes of its results."""
+    if "short" in fault:
+        rows = rows[: -fault["short"]]
+    if "duplicate" in fault:
+        rows = [*rows[:-1], dict(rows[0])]
+    if "out_of_range" in fault:
+        rows = [*rows[:-1], {**rows[-1], "index": 9999}]
+    if "no_index" in fault:
+        rows = [*rows[:-1], {score_key: 1.0}]
+    if "nan" in fault:
+        rows = [*rows[:-1], {**rows[-1], score_key: math.nan}]
+    if "null" in fault:
+        rows = [*rows[:-1], {**rows[-1], score_key: None}]
+    return rows
+
+
+def _documents(prompt: str) -> list[str]:
+    return re.findall(r"(?s)<document[^>]*>\n(.*?)\n</document>", prompt)
+
+
+def judge(prompt: str) -> tuple[str, dict[str, float]]:
+    """What an obedient model says to the prompts that rankdash sends by default."""
+    query = "".join(re.findall(r"(?s)<query>\n(.*?)\n</query>", prompt))
+    scores = [score(query, text) for text in _documents(prompt)]
+    if "[2] > [1]" in prompt:
+        order = sorted(range(len(scores)), key=lambda place: -scores[place])
+        return " > ".join(f"[{place + 1}]" for place in order), {}
+    if "A or B" in prompt:
+        a, b = scores
+        return ("A" if a >= b else "B"), {"A": a - b, " B": b - a, "The": -9.0}
+    value = scores[0]
+    if "0 to 10" in prompt:
+        return str(round(min(max(value, 0), 10))), {}
+    if "0 to 4" in prompt:
+        centre = min(max(value, 0.0), 4.0)
+        grades = {str(grade): -((grade - centre) ** 2) for grade in range(5)}
+        return max(grades, key=lambda grade: grades[grade]), grades
+    yes, no = -math.log1p(math.exp(-value)), -math.log1p(math.exp(value))
+    said = "Yes" if value > 0 else "No"
+    return said, {"Yes": yes, " yes": yes - 3, "No": no, "no": no - 3, "Maybe": -12.0}
+
+
+@contextmanager
+def running(port: int = 0, key: str = ""):
+    """A server in a thread of its own."""
+    server = Server(port, key)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--port", type=int, default=8099)
+    parser.add_argument("--key", default="", help="answer 401 to any other key")
+    parser.add_argument("--milliseconds", type=float, default=0.0, help="how long an answer takes")
+    options = parser.parse_args()
+    server = Server(options.port, options.key)
+    if options.milliseconds:
+        server.faults = _Always({"slow": options.milliseconds / 1000})
+    print(f"Listening on {server.url}", flush=True)
+    server.serve_forever()
+
+
+class _Always(deque):
+    """The same fault for every request."""
+
+    def popleft(self) -> dict:
+        return self[0]
+
+    def __init__(self, fault: dict) -> None:
+        super().__init__([fault])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,441 @@
+"""Rerank services over real HTTP on 127.0.0.1, working and broken. Waiting is done by a clock that
+the test holds, so the pauses cost no time."""
+
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import numpy as np
+import pytest
+
+from rankdash.errors import SettingError, UnavailableError
+from rankdash.rerankers import Corpus, Request, create, endpoint, keys
+from rankdash.rerankers.dialects import DIALECTS
+from rankdash.rerankers.endpoint import Endpoint
+from rankdash.rerankers.http_client import LONGEST_PAUSE_SECONDS, Gate
+from rankdash.rerankers.remote import Clock
+from rankdash.rerankers.settings import parse_settings
+from tests.rerankers.loopback import running, score
+
+DOCUMENTS = ["refund for an item", "delivery time", "退货 需要 时间", "get a refund", "cat"]
+QUERY = "get a refund 退货"
+SECRET = "sk-very/secret+42"
+
+
+@pytest.fixture(scope="module")
+def shared():
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def server(shared):
+    shared.seen.clear()
+    shared.faults.clear()
+    shared.key, shared.limit, shared.most_at_once = "", None, 0
+    return shared
+
+
+class Hands:
+    """A clock that moves when someone sleeps; `slept` is what was waited for."""
+
+    def __init__(self):
+        self.slept = []
+        self._ahead = 0.0
+        self._lock = threading.Lock()
+
+    def now(self):
+        return time.perf_counter() + self._ahead
+
+    def sleep(self, seconds):
+        with self._lock:
+            self.slept.append(seconds)
+            self._ahead += seconds
+
+    @property
+    def clock(self):
+        return Clock(self.now, self.sleep, lambda: 0.0)
+
+
+@pytest.fixture
+def hands():
+    return Hands()
+
+
+@pytest.fixture
+def make(server, hands):
+    def made(dialect="cohere", **settings):
+        given = {"dialect": dialect, "base_url": server.url_of(dialect), **settings}
+        reranker = Endpoint(parse_settings(endpoint.KIND.settings, given), hands.clock)
+        reranker.prepare(Corpus([], []))
+        return reranker
+
+    return made
+
+
+def ask(documents=DOCUMENTS, query=QUERY, name="q"):
+    return Request(name, query, [f"d{place}" for place in range(len(documents))], documents)
+
+
+def expected(documents=DOCUMENTS, query=QUERY):
+    return [score(query, text) for text in documents]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_dialect_gets_the_scores_in_the_order_of_the_documents(make, dialect):
+    (scored,) = make(dialect).score([ask()])
+    assert scored.error == ""
+    np.testing.assert_allclose(scored.scores, expected())
+    (call,) = scored.calls
+    assert (call.status, call.attempts, call.error) == (200, 1, "")
+    assert call.start <= call.end
+    billed = {"cohere": {"search_units": 1}, "tei": {}}
+    tokens = sum(len(text.split()) + len(QUERY.split()) for text in DOCUMENTS)
+    assert call.billed == billed.get(dialect, {"tokens": tokens})
+
+
+def test_what_the_server_tells_of_its_time_is_kept_apart(make):
+    (scored,) = make("tei").score([ask()])
+    assert scored.calls[0].server_ms == 8
+    assert scored.calls[0].queue_ms == 2
+
+
+def test_services_are_told_not_to_send_documents_back_and_where_to_cut(make, server):
+    for dialect in ("jina", "mixedbread", "nim", "tei", "voyage"):
+        make(dialect).score([ask()])
+    jina, mixedbread, nim, tei, voyage = (body for _, _, body in server.seen)
+    assert jina["return_documents"] is False
+    assert mixedbread["return_input"] is False
+    assert nim["query"] == {"text": QUERY}
+    assert nim["truncate"] == "END"
+    assert tei == {"query": QUERY, "texts": DOCUMENTS, "truncate": True, "raw_scores": True}
+    assert voyage["truncation"] is True
+    assert all("top_n" not in body and "top_k" not in body for _, _, body in server.seen)
+
+
+@pytest.mark.parametrize(
+    ("base", "path"),
+    [
+        ("http://x", "/v1/models/rerank"),
+        ("http://x/v1", "/models/rerank"),
+        ("http://x/v1/models", "/rerank"),
+        ("http://x/proxy", "/v1/models/rerank"),
+        ("http://x/v1/models/rerank", ""),
+    ],
+)
+def test_a_base_url_may_end_with_the_beginning_of_the_path(base, path):
+    assert DIALECTS["zeroentropy"].path_after(base) == path
+
+
+# Faults of an answer: the query fails in words, only the documents concerned have no score.
+
+
+@pytest.mark.parametrize(
+    ("fault", "says", "lost"),
+    [
+        ({"short": 2}, "too short", 2),
+        ({"duplicate": 1}, "comes twice", 2),
+        ({"out_of_range": 1}, "9999 is out of range", 1),
+        ({"no_index": 1}, "no index", 1),
+        ({"nan": 1}, "not a number", 1),
+        ({"null": 1}, "not a number", 1),
+        ({"answer": {"results": "none"}}, "has no results", 5),
+        ({"answer": ["x"]}, "has no results", 5),
+        ({"answer": {"results": [1, None, {"index": True, "relevance_score": 1}]}}, "index", 5),
+    ],
+)
+def test_an_answer_with_a_fault_fails_its_query_and_is_never_zero(make, server, fault, says, lost):
+    server.fail(fault)
+    (scored,) = make().score([ask()])
+    assert says in scored.error
+    missing = np.isnan(scored.scores)
+    assert missing.sum() == lost
+    np.testing.assert_allclose(scored.scores[~missing], np.array(expected())[~missing])
+
+
+def test_one_bad_answer_fails_one_query_of_many(make, server):
+    server.fail({"short": 1})
+    answers = make(concurrency=1).score([ask(name=f"q{number}") for number in range(4)])
+    assert [bool(answer.error) for answer in answers] == [True, False, False, False]
+
+
+# Busy services.
+
+
+@pytest.mark.parametrize(
+    ("headers", "pause"),
+    [
+        ({"Retry-After": "7"}, 7),
+        ({"retry-after-ms": "1500", "Retry-After": "9"}, 1.5),
+        ({"Retry-After": "3600"}, LONGEST_PAUSE_SECONDS),
+        ({"Retry-After": "soon"}, 0.25),
+        ({}, 0.25),
+    ],
+)
+def test_429_is_waited_for_as_long_as_asked_within_bounds(make, server, hands, headers, pause):
+    server.fail({"status": 429, "headers": headers})
+    (scored,) = make().score([ask()])
+    assert scored.error == ""
+    assert sum(hands.slept) == pytest.approx(pause, abs=0.05)
+    (call,) = scored.calls
+    assert call.attempts == 2
+    assert call.retry_wait_s == pytest.approx(pause, abs=0.05)
+    assert call.end - call.start >= call.retry_wait_s - 0.05
+
+
+def test_retry_after_may_be_a_date(make, server, hands):
+    date = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
+    server.fail({"status": 503, "headers": {"Retry-After": date}})
+    (scored,) = make().score([ask()])
+    assert scored.error == ""
+    assert 27 < sum(hands.slept) < 31
+
+
+def test_a_busy_service_holds_up_all_workers():
+    hands = Hands()
+    gate = Gate(0, hands.clock)
+    gate.close(20)
+    assert gate.enter() == pytest.approx(20, abs=0.1)
+    assert gate.enter() == pytest.approx(0, abs=0.1)
+
+
+def test_the_rate_limit_spreads_requests_evenly_and_is_not_latency(make, server, hands):
+    answers = make(per_minute=30, concurrency=1).score([ask(name=str(n)) for n in range(4)])
+    assert sum(hands.slept) == pytest.approx(6, abs=0.1)
+    assert all(answer.calls[0].end - answer.calls[0].start < 1 for answer in answers)
+    assert all(answer.calls[0].retry_wait_s == 0 for answer in answers)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [{"status": 500}, {"status": 408}, {"status": 424}, {"cut": 1}, {"html": 1}],
+    ids=str,
+)
+def test_what_may_pass_is_tried_again_with_longer_and_longer_pauses(make, server, hands, fault):
+    server.fail(fault, fault, fault)
+    (scored,) = make().score([ask()])
+    assert scored.error == ""
+    np.testing.assert_allclose(scored.scores, expected())
+    assert scored.calls[0].attempts == 4
+    assert hands.slept == pytest.approx([0.25, 0.5, 1.0])
+
+
+def test_what_does_not_pass_fails_the_query_with_the_reason(make, server):
+    reranker = make(retries=2)
+    reranker.score([ask()])
+    server.fail(*[{"html": 1}] * 3)
+    (scored,) = reranker.score([ask()])
+    assert "not JSON: Bad gateway (after 3 attempts)" in scored.error
+    assert np.isnan(scored.scores).all()
+    assert scored.calls[0].error
+
+
+def test_a_service_that_goes_away_ends_the_run_after_a_few_queries(make, server):
+    reranker = make(retries=0, concurrency=1)
+    assert reranker.score([ask()])[0].error == ""
+    server.fail(*[{"status": 502}] * 20)
+    with pytest.raises(UnavailableError, match="cannot be reached"):
+        reranker.score([ask(name=str(number)) for number in range(20)])
+    assert len(server.seen) == 1 + 5
+
+
+def test_nobody_there_ends_the_run_at_once_in_words(hands):
+    settings = {"dialect": "tei", "base_url": "http://127.0.0.1:9", "retries": 1}
+    reranker = Endpoint(parse_settings(endpoint.KIND.settings, settings), hands.clock)
+    reranker.prepare(Corpus([], []))
+    with pytest.raises(UnavailableError, match=r"127\.0\.0\.1:9 cannot be reached: there is no"):
+        reranker.score([ask()])
+
+
+# Slow services. These wait for real, so their limits are small.
+
+
+def test_a_service_that_hangs_fails_the_query_and_its_time_is_known(make, server):
+    server.fail({"hang": 0.6})
+    (scored,) = make(read_s=0.2).score([ask()])
+    assert scored.error.startswith("Time-out: no answer within 0.2 seconds")
+    assert scored.calls[0].status == 0
+    assert 0.15 < scored.calls[0].end - scored.calls[0].start < 0.55
+    assert len(server.seen) == 1
+
+
+def test_an_answer_that_drips_in_ends_with_the_time_of_the_query(make, server):
+    server.fail({"drip": 1.0})
+    (scored,) = make(total_s=0.3).score([ask()])
+    assert scored.error.startswith("Time-out")
+
+
+def test_a_pause_longer_than_the_query_may_take_is_not_begun(make, server, hands):
+    server.fail({"status": 429, "headers": {"Retry-After": "40"}})
+    (scored,) = make(total_s=30).score([ask()])
+    assert "429" in scored.error
+    assert hands.slept == []
+
+
+# Refusals.
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
+def test_a_refusal_ends_the_run_without_a_second_try(make, server, status):
+    server.fail({"status": status, "text": {"error": {"message": "no such *model*"}}})
+    with pytest.raises(UnavailableError, match=rf"\({status}\): no such \*model\*"):
+        make(concurrency=1).score([ask(), ask()])
+    assert len(server.seen) == 1
+
+
+def test_one_query_refused_after_others_were_answered_fails_alone(make, server):
+    reranker = make()
+    reranker.score([ask()])
+    server.fail({"status": 400, "text": {"message": "query must not be empty"}})
+    (scored,) = reranker.score([ask()])
+    assert scored.error == "The service answered 400: query must not be empty."
+
+
+def test_one_pair_that_is_too_long_fails_its_query_even_the_first(make, server):
+    server.fail({"status": 400, "text": {"message": "maximum context length is 512 tokens"}})
+    (scored,) = make("vllm").score([ask()])
+    assert "maximum context length" in scored.error
+
+
+def test_a_redirect_is_not_followed(make, server):
+    server.fail({"redirect": "http://elsewhere.invalid/"})
+    with pytest.raises(UnavailableError, match=r"sends on to http://elsewhere\.invalid/"):
+        make().score([ask()])
+
+
+def test_an_answer_without_end_is_not_read(make, server):
+    server.fail({"huge": 33_000_000})
+    (scored,) = make().score([ask()])
+    assert "far too long" in scored.error
+
+
+# Splitting.
+
+
+def test_a_query_is_split_over_the_limit_of_the_service(make, server):
+    documents = [f"document {number} refund" for number in range(70)]
+    (scored,) = make("tei").score([ask(documents)])
+    np.testing.assert_allclose(scored.scores, expected(documents))
+    assert sorted(len(body["texts"]) for _, _, body in server.seen) == [6, 32, 32]
+    assert len(scored.calls) == 3
+
+
+def test_a_limit_lower_than_known_is_found_by_halving_and_remembered(make, server):
+    documents = [f"document {number} refund" for number in range(30)]
+    server.limit = 9
+    reranker = make("tei", concurrency=1)
+    (scored,) = reranker.score([ask(documents)])
+    assert scored.error == ""
+    np.testing.assert_allclose(scored.scores, expected(documents))
+    server.seen.clear()
+    (scored,) = reranker.score([ask(documents)])
+    np.testing.assert_allclose(scored.scores, expected(documents))
+    assert max(len(body["texts"]) for _, _, body in server.seen) <= 9
+
+
+def test_a_single_document_that_is_too_large_fails_its_query(make, server):
+    server.fail(*[{"status": 413}] * 9)
+    (scored,) = make("tei").score([ask(DOCUMENTS[:1])])
+    assert "413" in scored.error
+
+
+# Several at once.
+
+
+def test_many_requests_are_under_way_at_once_and_stay_aligned(make, server):
+    requests = [ask([f"refund {n}", f"item {n} refund get"], name=str(n)) for n in range(24)]
+    server.fail(*[{"slow": 0.03}] * 24)
+    started = time.perf_counter()
+    answers = make(concurrency=8).score(requests)
+    assert time.perf_counter() - started < 0.6
+    assert 2 <= server.most_at_once <= 8
+    for request, answer in zip(requests, answers, strict=True):
+        np.testing.assert_allclose(answer.scores, expected(request.documents))
+
+
+# Keys.
+
+
+def test_a_key_comes_from_the_environment_or_from_hand_and_goes_into_the_header(
+    make, server, monkeypatch
+):
+    server.key = SECRET
+    monkeypatch.setenv("RACK_API_KEY", SECRET)
+    assert make(key_variable="RACK_API_KEY").score([ask()])[0].error == ""
+    monkeypatch.delenv("RACK_API_KEY")
+    with keys.given({"COHERE_API_KEY": SECRET}):
+        typed = make()
+    assert typed.score([ask()])[0].error == ""
+    assert {headers["Authorization"] for _, headers, _ in server.seen} == {f"Bearer {SECRET}"}
+
+
+def test_a_missing_key_is_named_before_any_request(monkeypatch):
+    monkeypatch.delenv("COHERE_API_KEY", raising=False)
+    with pytest.raises(UnavailableError, match="COHERE_API_KEY"):
+        create("endpoint").prepare(Corpus([], []))
+
+
+def test_the_key_of_a_service_goes_to_no_other_address(make, server, monkeypatch):
+    monkeypatch.setenv("COHERE_API_KEY", SECRET)
+    make("cohere").score([ask()])
+    with pytest.raises(UnavailableError):
+        make("vllm", key_variable="COHERE_API_KEY")
+    assert not any("Authorization" in headers for _, headers, _ in server.seen)
+
+
+@pytest.mark.parametrize("name", ["PATH", "AWS_SECRET_ACCESS_KEY", SECRET, "cohere_api_key"])
+def test_only_the_name_of_a_key_is_taken_and_what_was_typed_is_not_repeated(name):
+    with pytest.raises(SettingError) as caught:
+        create("endpoint", {"key_variable": name})
+    assert name not in str(caught.value)
+
+
+def test_a_server_that_repeats_the_key_is_not_quoted(make, server):
+    server.key = "another"
+    with keys.given({"COHERE_API_KEY": SECRET}):
+        reranker = make()
+    with pytest.raises(UnavailableError, match="invalid api token: Bearer •••") as caught:
+        reranker.score([ask()])
+    assert SECRET not in repr(vars(caught.value))
+    assert SECRET not in repr(vars(reranker))
+
+
+def test_a_key_with_a_line_break_is_refused_without_being_shown(make):
+    with keys.given({"COHERE_API_KEY": "abc\ndef"}), pytest.raises(SettingError) as caught:
+        make()
+    assert "abc" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ftp://x", "x.com", "file:///etc/passwd", "https://", "http://[::1", "http://a:b@x.com",
+        "https://x.com/?key=1", "http://x:99999",
+    ],
+)  # fmt: skip
+def test_only_plain_addresses_of_http_are_taken(url):
+    with pytest.raises(SettingError):
+        create("endpoint", {"base_url": url})
+
+
+# The estimate and the name of what is cached.
+
+
+def test_the_estimate_counts_calls_tokens_and_dollars():
+    settings = {"dialect": "tei", "price_tokens": 2.0}
+    requests = [ask(["word " * 40] * 70), ask(["字" * 40] * 3)]
+    found = endpoint.KIND.estimate(parse_settings(endpoint.KIND.settings, settings), requests)
+    assert found.calls == 3 + 1
+    assert found.tokens_in == pytest.approx(70 * 50 + 3 * 30 + 73 * 4.75, rel=0.02)
+    assert found.dollars == pytest.approx(found.tokens_in * 2e-6)
+    free = parse_settings(endpoint.KIND.settings, {})
+    assert np.isnan(endpoint.KIND.estimate(free, requests).dollars)
+
+
+def test_what_changes_scores_changes_the_fingerprint_and_nothing_else():
+    def of(**settings):
+        return create("endpoint", settings).fingerprint()
+
+    assert of() == of(concurrency=9, per_minute=3, key_variable="X_API_KEY", price_tokens=1)
+    assert len({of(), of(model="m"), of(dialect="tei"), of(base_url="http://x")}) == 4
