@@ -64,6 +64,12 @@ class Aligned:
         return weightiest
 
 
+def reason_counts(reasons: Codes) -> dict[str, int]:
+    """reason → how often it is among the reasons of a pair; reasons that occur only."""
+    counts = np.bincount(reasons, minlength=HAS_VALUE)
+    return {name: int(n) for name, n in zip(REASONS, counts, strict=False) if n}
+
+
 def align(
     evaluations: Mapping[str, Evaluation],
     baseline: str,
@@ -98,7 +104,8 @@ def align(
     states = np.full(shape, _NOT_EVALUATED, dtype=np.int8)
     for place, name in enumerate(systems):
         found = evaluations[name]
-        rows = queries.get_indexer(pd.Index(found.query_ids, dtype=object))
+        own = pd.Index(found.query_ids, dtype=object)
+        rows = slice(None) if own.equals(queries) else queries.get_indexer(own)
         for column, measure in enumerate(chosen):
             values[place, rows, column] = found.column(measure)
             states[place, rows, column] = found.cell_states[:, found.measures.index(measure)]

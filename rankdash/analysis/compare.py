@@ -14,7 +14,6 @@ from rankdash.metrics import (
     Measure,
     parse_measure,
 )
-from rankdash.ranking import Ranking
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -22,7 +21,7 @@ TIE_BAND = 0.005
 """Changes up to this size, either way, count as "same"."""
 
 PAIRED = "paired"
-_REASON_NAMES = np.array((*REASONS, PAIRED), dtype=object)
+REASON_NAMES = np.array((*REASONS, PAIRED), dtype=object)
 
 _ROUNDING = 1e-12
 
@@ -46,7 +45,7 @@ def paired(baseline: Evaluation, challenger: Evaluation, spec: str | Measure) ->
             "before": before,
             "after": after,
             "delta": after - before,
-            "state": _REASON_NAMES[aligned.reasons()[1, :, 0]],
+            "state": REASON_NAMES[aligned.reasons()[1, :, 0]],
         }
     )
 
@@ -82,48 +81,4 @@ def counts(frame: pd.DataFrame, tie_band: float = TIE_BAND) -> Tally:
     sign = direction(delta, tie_band)
     return Tally(
         helped=int((sign > 0).sum()), same=int((sign == 0).sum()), hurt=int((sign < 0).sum())
-    )
-
-
-def ladder(
-    baseline: Ranking,
-    challenger: Ranking,
-    qrels: pd.DataFrame,
-    query_id: str,
-    k: int,
-    threshold: float = 1.0,
-) -> pd.DataFrame:
-    """Where each document of one query stood and stands, by rank after, then by rank before.
-
-    Columns: doc_id; rank_before and rank_after (float, from 1; NaN where a ranking lacks it);
-    label (NaN where there is none); relevant (label ≥ threshold); enters and leaves, whether it
-    came into or dropped out of the first k. Empty where neither ranking has the query.
-
-    qrels: query_id, doc_id, label.
-    """
-    sides = [
-        pd.Series(np.arange(1.0, len(docs) + 1), index=pd.Index(docs, dtype=object), name=name)
-        for name, (docs, _) in (
-            ("rank_before", baseline.documents_of(query_id)),
-            ("rank_after", challenger.documents_of(query_id)),
-        )
-    ]
-    moves = pd.concat(sides, axis="columns").sort_values(
-        ["rank_after", "rank_before"], na_position="last"
-    )
-    own = qrels[qrels["query_id"] == query_id]
-    labels = pd.Series(own["label"].to_numpy(dtype=np.float64), index=own["doc_id"].astype(object))
-    label = labels.reindex(moves.index).to_numpy()
-    was_in = (moves["rank_before"] <= k).to_numpy()
-    is_in = (moves["rank_after"] <= k).to_numpy()
-    return pd.DataFrame(
-        {
-            "doc_id": moves.index.to_numpy(dtype=object),
-            "rank_before": moves["rank_before"].to_numpy(),
-            "rank_after": moves["rank_after"].to_numpy(),
-            "label": label,
-            "relevant": label >= threshold,
-            "enters": is_in & ~was_in,
-            "leaves": was_in & ~is_in,
-        }
     )

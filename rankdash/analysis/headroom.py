@@ -12,15 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from rankdash.analysis.compare import left_out, paired
+from rankdash.analysis.alignment import HAS_VALUE, Codes, align, reason_counts
+from rankdash.analysis.compare import REASON_NAMES
 from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, Evaluation, Judged, Measure, evaluate, parse_measure
 from rankdash.metrics.engine import Relevance
-from rankdash.segments import Integers, offsets_from, owners, places, sort_descending
+from rankdash.segments import Floats, Integers, offsets_from, owners, places, sort_descending
 
 SHARES = ("baseline", "won", "to_win", "retriever")
 """The parts of the perfect value, in the order in which a bar stacks them."""
@@ -29,23 +32,41 @@ SHARES = ("baseline", "won", "to_win", "retriever")
 _ROUNDING = 1e-9
 
 
+_VALUES = ("baseline", "challenger", "ceiling", "perfect", "retriever", "to_win", "won")
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """How far reranking can go, whatever the systems: of each labelled query.
+
+    query_ids: (Q,). ceiling: the best that an order of the candidates reaches. perfect: that of
+    all labelled documents in the order of their labels, found or not: 1 for NDCG, but below 1 for
+    a metric such as precision@10 where fewer than ten documents are relevant. recall: the share
+    of the relevant documents that is among the candidates, NaN where none is relevant.
+    """
+
+    measure: Measure
+    query_ids: npt.NDArray[np.object_]
+    ceiling: Floats
+    perfect: Floats
+    recall: Floats
+
+
 @dataclass(frozen=True, eq=False)
 class Headroom:
     """The split of one metric between two systems.
 
-    queries: one row per query of either system: query_id, baseline, challenger, ceiling, perfect,
-        retriever, to_win, won; state, "paired" or why the query was left out (then all values are
-        NaN).
     n: paired queries. left_out: reason → how many others.
     baseline … won: means over the paired queries; NaN only where n is 0.
     recall_ceiling: the mean share of the relevant documents that is among the candidates; None
         where no paired query has a relevant document.
     beyond: how many queries have a challenger above the ceiling, because it ranked documents that
         are not among the candidates; their `to_win` is negative.
+    values: (Q,) the same of every query of either system, NaN where it is left out; query_ids (Q,)
+        and reasons (Q,) go with them.
     """
 
     measure: Measure
-    queries: pd.DataFrame
     n: int
     left_out: Mapping[str, int]
     baseline: float
@@ -57,6 +78,9 @@ class Headroom:
     won: float
     recall_ceiling: float | None
     beyond: int
+    query_ids: npt.NDArray[np.object_]
+    values: Mapping[str, Floats]
+    reasons: Codes
 
     @property
     def share_won(self) -> float | None:
@@ -65,27 +89,72 @@ class Headroom:
         room = self.ceiling - self.baseline
         return self.won / room if room > _ROUNDING else None
 
+    @cached_property
+    def queries(self) -> pd.DataFrame:
+        """One row per query of either system: query_id, baseline, challenger, ceiling, perfect,
+        retriever, to_win, won; state, "paired" or why the query was left out (then all values are
+        NaN)."""
+        state = REASON_NAMES[self.reasons]
+        return pd.DataFrame({"query_id": self.query_ids, **self.values, "state": state})
 
-def headroom(
-    baseline: Evaluation,
-    challenger: Evaluation,
-    candidates: Judged,
-    spec: str | Measure,
-    *,
-    depth: int | None = None,
-) -> Headroom:
+
+def headroom(baseline: Evaluation, challenger: Evaluation, limits: Limits) -> Headroom:
     """How the perfect value of each query splits.
 
-    candidates: the labels joined with the first-stage ranking that the challenger reranked.
-    depth: how many candidates of each query it was given; None for all. Those below keep their
-        place in the ceiling too.
+    limits: of the first-stage ranking that the challenger reranked.
 
-    The perfect value is that of all labelled documents in the order of their labels, found or
-    not: 1 for NDCG, but below 1 for a metric such as precision@10 where fewer than ten documents
-    are relevant.
+    Raises SpecError for a metric that was not evaluated, or evaluations under other conventions.
+    """
+    aligned = align({"before": baseline, "after": challenger}, "before", [limits.measure])
+    before, after = aligned.values[:, :, 0]
+    reasons = aligned.reasons()[1, :, 0]
+    kept = reasons == HAS_VALUE
+    at = _places(limits.query_ids, aligned.query_ids)
+    ceiling, perfect, recall = (
+        np.where(kept & (at >= 0), each[at], np.nan)
+        for each in (limits.ceiling, limits.perfect, limits.recall)
+    )
+    before, after = np.where(kept, before, np.nan), np.where(kept, after, np.nan)
+    values = {
+        "baseline": before,
+        "challenger": after,
+        "ceiling": ceiling,
+        "perfect": perfect,
+        "retriever": perfect - ceiling,
+        "to_win": ceiling - after,
+        "won": after - before,
+    }
+    return Headroom(
+        measure=limits.measure,
+        n=int(kept.sum()),
+        left_out=reason_counts(reasons),
+        recall_ceiling=None if np.isnan(recall).all() else float(np.nanmean(recall)),
+        beyond=int((values["to_win"] < -_ROUNDING).sum()),
+        **{name: float(values[name][kept].mean()) if kept.any() else np.nan for name in _VALUES},
+        query_ids=aligned.query_ids,
+        values=values,
+        reasons=reasons,
+    )
 
-    Raises SpecError for a metric that measures no quality, one that was not evaluated, or
-    evaluations under other conventions.
+
+def _places(given: npt.NDArray[np.object_], wanted: npt.NDArray[np.object_]) -> Integers:
+    """Where each wanted id is among the given; -1 where it is not."""
+    if np.array_equal(given, wanted):
+        return np.arange(len(given))
+    return (
+        pd.Index(given, dtype=object).get_indexer(pd.Index(wanted, dtype=object)).astype(np.int64)
+    )
+
+
+def limits(
+    candidates: Judged, best: Judged, spec: str | Measure, conventions: Conventions
+) -> Limits:
+    """Ceiling, perfect value and recall of each query.
+
+    candidates: the labels joined with the first-stage ranking. best: their `best_order` down to
+    the depth that was reranked; it is the same for every metric, and costs as much as one.
+
+    Raises SpecError for a metric that measures no quality.
     """
     measure = parse_measure(spec) if isinstance(spec, str) else spec
     if not measure.metric.measures_quality:
@@ -94,48 +163,27 @@ def headroom(
             remedy="Choose a metric such as ndcg@10.",
             metric=measure.title,
         )
-    frame = paired(baseline, challenger, measure)
-    frame = frame.rename(columns={"before": "baseline", "after": "challenger", "delta": "won"})
-    ceiling, perfect, recall = _limits(candidates, measure, baseline.conventions, depth)
-    out = frame["won"].isna()
-    index = pd.Index(candidates.query_ids, dtype=object)
-    limits = pd.DataFrame({"ceiling": ceiling, "perfect": perfect, "recall": recall}, index=index)
-    limits = limits.reindex(frame["query_id"]).reset_index(drop=True)
-    frame[["ceiling", "perfect"]] = limits[["ceiling", "perfect"]]
-    frame.loc[out, ["baseline", "challenger", "ceiling", "perfect"]] = np.nan
-    frame["retriever"] = frame["perfect"] - frame["ceiling"]
-    frame["to_win"] = frame["ceiling"] - frame["challenger"]
-    means = frame[["baseline", "challenger", "ceiling", "perfect", "retriever", "to_win", "won"]]
-    recalls = limits.loc[~out, "recall"].dropna()
-    return Headroom(
-        measure=measure,
-        queries=frame[["query_id", *means.columns, "state"]],
-        n=int((~out).sum()),
-        left_out=left_out(frame),
-        recall_ceiling=float(recalls.mean()) if len(recalls) else None,
-        beyond=int((frame["to_win"] < -_ROUNDING).sum()),
-        **{str(name): float(mean) for name, mean in means.mean().items()},
-    )
-
-
-def _limits(
-    candidates: Judged, measure: Measure, conventions: Conventions, depth: int | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(Q,) ceiling, perfect value and recall among the candidates of each labelled query."""
     # A query whose candidates hold nothing relevant has a ceiling of 0, whatever its systems are
     # given for finding nothing.
     rules = replace(conventions, missing="zero", mrr_none="zero", queries="qrels")
-    best = evaluate(best_order(candidates, depth), [measure, "recall"], rules)
-    relevant = Relevance(candidates, rules).relevant_count.astype(np.int64)
-    own = Relevance(candidates, rules).lengths
+    found = evaluate(best, [measure, "recall"], rules)
+    relevance = Relevance(candidates, rules)
+    lengths = np.maximum(relevance.lengths, relevance.relevant_count.astype(np.int64))
     rules = replace(rules, judged_only=False)
-    perfect = evaluate(perfect_order(candidates, np.maximum(own, relevant)), [measure], rules)
-    return best.values[:, 0], perfect.values[:, 0], best.values[:, 1]
+    perfect = evaluate(perfect_order(candidates, lengths), [measure], rules)
+    return Limits(
+        measure=measure,
+        query_ids=candidates.query_ids,
+        ceiling=found.values[:, 0],
+        perfect=perfect.values[:, 0],
+        recall=found.values[:, 1],
+    )
 
 
 def best_order(judged: Judged, depth: int | None = None) -> Judged:
     """The lists as the best possible reranker leaves them: the first `depth` documents of each by
-    label, highest first, the others in their place. None: the whole lists."""
+    label, highest first, the others in their place. depth: how many candidates of each query a
+    challenger was given; None for all."""
     inside = np.ones(len(judged.rank), dtype=bool) if depth is None else judged.rank <= depth
     offsets = offsets_from(np.bincount(judged.query[inside], minlength=len(judged.query_ids)))
     label, rank = judged.label.copy(), judged.rank.copy()

@@ -184,13 +184,16 @@ def bca_interval(
     known = ~np.isnan(values)
     centre = _means(values, known)
     deviations = np.where(known, values - centre, 0.0)
-    spread = (deviations**2).sum(axis=0)
+    squares = deviations * deviations
+    spread = squares.sum(axis=0)
     # Draws equal to the estimate count half: per-query metrics have few distinct values.
     below = (means < centre).mean(axis=0) + 0.5 * (means == centre).mean(axis=0)
     draws = len(means)
     bias = ndtri(np.clip(below, 0.5 / draws, 1 - 0.5 / draws))
+    # A product, because a power of three is forty times slower.
+    skew = (squares * deviations).sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        acceleration = np.where(spread > 0, (deviations**3).sum(axis=0) / (6 * spread**1.5), 0.0)
+        acceleration = np.where(spread > 0, skew / (6 * spread**1.5), 0.0)
     edges = ndtri(np.array([(1 - level) / 2, (1 + level) / 2]))[:, None] + bias
     # Past the pole of the formula, which only extreme skew reaches, the interval is one-sided.
     shares = ndtr(bias + edges / np.maximum(1 - acceleration * edges, 1e-9))

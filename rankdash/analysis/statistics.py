@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.analysis.alignment import HAS_VALUE, REASONS, Aligned, align
+from rankdash.analysis.alignment import Aligned, align, reason_counts
 from rankdash.analysis.compare import direction
 from rankdash.analysis.resampling import (
     bca_interval,
@@ -385,14 +385,11 @@ def _change(
 
 def _reason_counts(aligned: Aligned) -> dict[tuple[str, str], Mapping[str, int]]:
     reasons = aligned.reasons()
-    counted: dict[tuple[str, str], Mapping[str, int]] = {}
-    for s, system in enumerate(aligned.systems):
-        for m, measure in enumerate(aligned.measures):
-            counts = np.bincount(reasons[s, :, m], minlength=HAS_VALUE)
-            counted[system, measure.spec] = {
-                name: int(n) for name, n in zip(REASONS, counts, strict=False) if n
-            }
-    return counted
+    return {
+        (system, measure.spec): reason_counts(reasons[s, :, m])
+        for s, system in enumerate(aligned.systems)
+        for m, measure in enumerate(aligned.measures)
+    }
 
 
 def _mean(values: FloatArray) -> float:

@@ -221,7 +221,7 @@ def _bars(pairs: pd.DataFrame, tie_band: float) -> list[_Bar]:
         np.add.reduceat(delta, starts) / n if len(starts) else delta,
         low,
         high,
-        *(pairs[name].to_numpy()[farthest] for name in ("query_id", "before", "after")),
+        *(pairs[name].take(farthest) for name in ("query_id", "before", "after")),
     )
     return [_Bar(*values) for values in zip(*(each.tolist() for each in columns), strict=True)]
 

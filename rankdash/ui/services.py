@@ -12,8 +12,9 @@ What does not depend on labels (texts, runs) is kept under the id of the stored 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,7 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.analysis.compare import paired
-from rankdash.analysis.headroom import Headroom
+from rankdash.analysis.headroom import Headroom, Limits, best_order, limits
 from rankdash.analysis.headroom import headroom as split_headroom
 from rankdash.analysis.segments import by_segment, derive
 from rankdash.analysis.statistics import Comparison, StatisticsSettings, compare, mean_intervals
@@ -40,6 +41,11 @@ from rankdash.ui.server import workspace
 FIRST_STAGE = "first-stage"
 _REVISION = "+"
 SYSTEM_LIMIT = 24
+# Streamlit takes a dataclass of settings apart, field by field, each time one is a key.
+_BY_VALUE: dict[str | type[Any], Callable[[Any], str]] = {
+    Conventions: repr,
+    StatisticsSettings: repr,
+}
 
 
 @dataclass(frozen=True)
@@ -208,7 +214,7 @@ def _judged(
     return judge(ranking(dataset_id, system_id), dataset(dataset_id).qrels, _conventions)
 
 
-@st.cache_resource(max_entries=4 * SYSTEM_LIMIT, show_spinner=False)
+@st.cache_resource(max_entries=4 * SYSTEM_LIMIT, show_spinner=False, hash_funcs=_BY_VALUE)
 def evaluation(
     dataset_id: str, system_id: str, specs: tuple[str, ...], conventions: Conventions
 ) -> Evaluation:
@@ -221,7 +227,7 @@ def evaluation(
     )
 
 
-@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False)
+@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False, hash_funcs=_BY_VALUE)
 def comparison(
     dataset_id: str,
     system_ids: tuple[str, ...],
@@ -234,7 +240,7 @@ def comparison(
     return compare(found, system_ids[0], settings)
 
 
-@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False)
+@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False, hash_funcs=_BY_VALUE)
 def pairs(
     dataset_id: str,
     pair: tuple[str, str],
@@ -247,7 +253,7 @@ def pairs(
     return paired(before, after, spec)
 
 
-@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False)
+@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False, hash_funcs=_BY_VALUE)
 def headroom(
     dataset_id: str,
     pair: tuple[str, str],
@@ -261,16 +267,25 @@ def headroom(
     pair: baseline and challenger. specs: what the page evaluates anyway, `spec` among them.
     """
     before, after = (evaluation(dataset_id, each, specs, conventions) for each in pair)
-    return split_headroom(
-        before,
-        after,
-        judged(dataset_id, FIRST_STAGE, conventions),
-        spec,
-        depth=depth,
-    )
+    return split_headroom(before, after, _limits(dataset_id, spec, conventions, depth))
 
 
-@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False)
+@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False, hash_funcs=_BY_VALUE)
+def _limits(dataset_id: str, spec: str, conventions: Conventions, depth: int | None) -> Limits:
+    """The same for every system that reranked the candidates to one depth."""
+    candidates = judged(dataset_id, FIRST_STAGE, conventions)
+    best = _best_order(dataset_id, conventions, depth, joining=conventions.joining)
+    return limits(candidates, best, spec, conventions)
+
+
+@st.cache_resource(max_entries=6, show_spinner=False)
+def _best_order(
+    dataset_id: str, _conventions: Conventions, depth: int | None, joining: tuple[str, ...]
+) -> Judged:
+    return best_order(judged(dataset_id, FIRST_STAGE, _conventions), depth)
+
+
+@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False, hash_funcs=_BY_VALUE)
 def curves(
     dataset_id: str,
     system_ids: tuple[str, ...],
@@ -287,7 +302,7 @@ def curves(
     return frame[["system", "k", "mean", "low", "high", "n"]]
 
 
-@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False)
+@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False, hash_funcs=_BY_VALUE)
 def segments(
     dataset_id: str,
     pair: tuple[str, str],
@@ -325,7 +340,7 @@ def _unjudged_system(dataset_id: str, system_id: str, conventions: Conventions) 
     )
 
 
-@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False)
+@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False, hash_funcs=_BY_VALUE)
 def unjudged_bounds(
     dataset_id: str, system_ids: tuple[str, ...], spec: str, conventions: Conventions
 ) -> pd.DataFrame:
@@ -334,7 +349,7 @@ def unjudged_bounds(
     return bounds_table(systems, [spec], conventions)
 
 
-@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False)
+@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False, hash_funcs=_BY_VALUE)
 def unjudged_comparison(
     dataset_id: str, baseline: str, challenger: str, spec: str, conventions: Conventions
 ) -> UnjudgedComparison:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankdash.analysis.headroom import SHARES, headroom
+from rankdash.analysis.headroom import SHARES, best_order, headroom, limits
 from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, evaluate, judge, registry
 from rankdash.ranking import Ranking
@@ -29,10 +29,14 @@ def qrels(**labels: dict[str, float]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["query_id", "doc_id", "label"])
 
 
+def limits_of(candidates, spec, rules, depth=None):
+    return limits(candidates, best_order(candidates, depth), spec, rules)
+
+
 def split(first, before, after, labels, spec, depth=None, **conventions):
     rules = Conventions(**conventions)
     ours, theirs = (evaluate(judge(each, labels, rules), [spec], rules) for each in (before, after))
-    return headroom(ours, theirs, judge(first, labels, rules), spec, depth=depth)
+    return headroom(ours, theirs, limits_of(judge(first, labels, rules), spec, rules, depth))
 
 
 def test_a_loss_is_split_between_retriever_and_reranker():
@@ -72,7 +76,7 @@ def test_a_query_that_failed_has_no_split_and_is_counted():
     judged = judge(lists, labels, rules)
     before = evaluate(judged, ["mrr"], rules)
     after = evaluate(judged, ["mrr"], rules, {"r": "failed"})
-    found = headroom(before, after, judged, "mrr")
+    found = headroom(before, after, limits_of(judged, "mrr", rules))
     assert (found.n, found.left_out, found.ceiling) == (1, {"failed": 1}, 1)
     row = found.queries.set_index("query_id").loc["r"]
     assert row["state"] == "failed"

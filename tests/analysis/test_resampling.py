@@ -121,7 +121,8 @@ def test_a_query_without_a_value_takes_no_part(queries):
     error = kept.std() / np.sqrt(len(kept))
     assert means[:, 1].mean() == pytest.approx(kept.mean(), abs=0.05 * error)
     assert means[:, 1].std() == pytest.approx(error, rel=0.03)
-    assert np.array_equal(means[:, 0], bootstrap_means(whole)[:, 0])
+    # The order in which a product adds up depends on its shape, and that on the processor.
+    assert means[:, 0] == pytest.approx(bootstrap_means(whole)[:, 0], abs=1e-5 * error)
     low, high = bca_interval(holed, means)
     expected = stats.bootstrap((kept[:, 0],), np.mean, rng=2).confidence_interval
     assert low[1] == pytest.approx(expected.low, abs=0.15 * error)
