@@ -2,7 +2,8 @@
 
 The reason is read off the *main document*: of the documents with a label above 0, the one that
 lost most where the query was hurt, gained most where it was helped, and moved the value most where
-it stayed the same. Lost and gained are the negative and the positive contributions of all documents
+it stayed the same. In MRR and hit it is the first relevant document, which may be another one after
+than before. Lost and gained are the negative and the positive contributions of all documents
 (`rankdash.analysis.contributions`). A change is *one-sided* where the smaller of the two is at most
 half of the larger. Hurt, same and helped follow the tie band.
 
@@ -18,13 +19,12 @@ The first condition that holds decides, in the order of `DECIDED`:
 |          | rank it had before differs from its own by at most `NEAR` of the list's score range |
 | truncated | hurt, one-sided, and the model read at most `CUT` of the main document |
 | buried | hurt, one-sided, and the main document left the first k (`PAGE` where there is no k) |
-| distractor_lifted | hurt, one-sided, and at least half of the documents that overtook the main |
-|          | one, and stand within k, were judged worse than it |
-| unjudged_lifted | the same, and at least half of them have no label |
+| distractor_lifted | hurt, one-sided, and of the documents that overtook the main one, stand |
+|          | within k and are not known to be as good, at least half were judged worse |
+| unjudged_lifted | the same, and more than half have no label |
 | rescued | helped, one-sided: relevant documents were lifted |
 | mixed | everything else: gains against losses |
 
-Where half of those that overtook were judged worse and half have no label, the judged ones decide.
 Scores that fall by the same step all the way down a list are ranks in disguise: they say nothing of
 margins, and there is no near-tie.
 """
@@ -46,7 +46,7 @@ from rankdash.analysis.unjudged import System
 from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, Measure
 from rankdash.metrics.engine import Relevance
-from rankdash.ranking import Ranking
+from rankdash.ranking import Ranking, Reading
 from rankdash.segments import Flags, Floats, Integers, offsets_from
 
 CODES = (
@@ -88,15 +88,6 @@ _ROUNDING = 1e-9
 _KINDS = ("worse", "unjudged", "other")
 
 
-@dataclass(frozen=True, eq=False)
-class Reading:
-    """How much of each ranked document the model read: (N,) tokens read, and in the document,
-    aligned with the rows of the challenger's ranking; -1 unknown."""
-
-    read: npt.NDArray[np.int32]
-    full: npt.NDArray[np.int32]
-
-
 def reasons(
     baseline: System,
     challenger: System,
@@ -109,6 +100,7 @@ def reasons(
     """One row for each labelled query, in the order of the labels.
 
     baseline, challenger: joined with the same labels under `conventions`.
+    reading: of the challenger's ranking, where it is known.
     Columns: query_id; reason, one of `CODES`; delta, the change with nothing found counted 0, NaN
     where failed; gained and lost, both ≥ 0; and of the main document, missing where there is none:
     doc_id, label, rank_before and rank_after (as the metric counts them, NaN where a list lacks
@@ -185,6 +177,7 @@ class _Side:
         )
         relevance = Relevance(system.judged, rules)
         self.query, self.rank, self.label = relevance.query, relevance.rank, relevance.label
+        self.relevant = relevance.relevant
         self.credit = credits_of(relevance, measure)
         self.row: Integers = self.judged.starts[self.judged.query] + self.judged.rank - 1
 
@@ -194,6 +187,15 @@ class _Side:
         labels = np.where(np.diff(self.judged.judged_before) > 0, 0.0, np.nan)
         labels[self.row] = self.label
         return labels
+
+    def first_relevant(self) -> tuple[Floats, Integers]:
+        """(Q,) the rank and the row of the first relevant document; NaN and -1 without one."""
+        relevant = np.flatnonzero(self.relevant)
+        first = relevant[np.diff(self.query[relevant], prepend=-1) != 0]
+        rank = np.full(len(self.judged.query_ids), np.nan)
+        row = np.full(len(rank), -1, dtype=np.int64)
+        rank[self.query[first]], row[self.query[first]] = self.rank[first], self.row[first]
+        return rank, row
 
     def scored(self) -> tuple[Integers, Floats, Flags]:
         """(Q,) how many documents have a score, the range of the scores, and whether they say
@@ -291,6 +293,14 @@ class _Case:
         first = order[np.diff(query, prepend=-1) != 0]
         self.main = np.full(self.size, -1, dtype=np.int64)
         self.main[self.query[first]] = first
+        if self.measure.metric.name in CARRIED:
+            firsts = [side.first_relevant() for side in (self.before, self.after)]
+            self.main_rank, self.main_row = (np.stack(both) for both in zip(*firsts, strict=True))
+            self.main_rank[:, self.main < 0] = np.nan
+            self.main_row[:, self.main < 0] = -1
+        else:
+            self.main_rank = np.stack([self._of_main(side, np.nan) for side in self.rank])
+            self.main_row = np.stack([self._of_main(side, -1) for side in self.row])
 
     def _of_main(self, values: npt.NDArray[Any], missing: float) -> npt.NDArray[Any]:
         if not len(values):
@@ -313,7 +323,8 @@ class _Case:
         binary = self.measure.metric.binary
         counts = self.label >= self.rules.threshold if binary else self.label > 0
         found = np.bincount(self.query[counts], minlength=self.size)
-        return found == 0
+        empty: Flags = found == 0
+        return empty
 
     @cached_property
     def ideal(self) -> Flags:
@@ -329,10 +340,9 @@ class _Case:
         """(Q,) see `reasons`."""
         lengths, span, meaningful = self.after.scored()
         scores, starts = self.after.ranking.scores, self.after.judged.starts
-        was = self._of_main(self.row[0], -1) - self.before.judged.starts
-        now = self._of_main(self.row[1], -1) - starts
-        both = (self.main >= 0) & (was >= 0) & (now >= 0) & (was < lengths) & (now < lengths)
-        both &= (self._of_main(self.row[0], -1) >= 0) & (self._of_main(self.row[1], -1) >= 0)
+        was = self.main_row[0] - self.before.judged.starts
+        now = self.main_row[1] - starts
+        both = (self.main_row >= 0).all(axis=0) & (was < lengths) & (now < lengths)
         known = np.flatnonzero(both & meaningful & (was != now))
         margin = np.full(self.size, np.nan)
         there, own = scores[(starts + was)[known]], scores[(starts + now)[known]]
@@ -342,8 +352,8 @@ class _Case:
     @cached_property
     def overtook(self) -> Integers:
         """(Q, 3) how many documents of each of `_KINDS` overtook the main one."""
-        query = np.flatnonzero((self.main >= 0) & ~np.isnan(self._of_main(self.rank[0], np.nan)))
-        was, now = self.row[0, self.main[query]], self.row[1, self.main[query]]
+        query = np.flatnonzero(self.main_row[0] >= 0)
+        was, now = self.main_row[:, query]
         start, length = self.after.judged.starts[query], self.after.judged.lengths[query]
         now = np.where(now < 0, start + length, now)
         if self.measure.k is not None and not self.rules.judged_only:
@@ -370,7 +380,7 @@ class _Case:
     def read(self, reading: Reading | None) -> tuple[Integers, Integers]:
         """(Q,) tokens that the model read of the main document, and that it has."""
         unknown = np.full(self.size, -1, dtype=np.int64)
-        row = self._of_main(self.row[1], -1)
+        row = self.main_row[1]
         if reading is None:
             return unknown, unknown.copy()
         here = np.flatnonzero(row >= 0)
@@ -384,9 +394,8 @@ class _Case:
         hurt = (self.sign < 0) & self.one_sided & (self.main >= 0)
         share = self._of_main(self.delta, 0.0)
         page = float(self.measure.k or PAGE)
-        was, now = (self._of_main(self.rank[side], np.nan) for side in (0, 1))
+        was, now = self.main_rank
         worse, unjudged, _ = self.overtook.T
-        passed = self.overtook.sum(axis=1)
         most = np.abs(share) >= ONE_SIDED * np.abs(self.change) - _ROUNDING
         same = self.sign == 0
         still = np.maximum(self.gained, self.lost) <= self.tie_band + _ROUNDING
@@ -398,8 +407,8 @@ class _Case:
             "near_tie": self.one_sided & most & (self.margin <= NEAR),
             "truncated": hurt & (full > 0) & (read >= 0) & (read <= CUT * full),
             "buried": hurt & (was <= page) & ~(now <= page),
-            "distractor_lifted": hurt & (passed > 0) & (2 * worse >= passed),
-            "unjudged_lifted": hurt & (passed > 0) & (2 * unjudged >= passed),
+            "distractor_lifted": hurt & (worse > 0) & (worse >= unjudged),
+            "unjudged_lifted": hurt & (unjudged > 0),
             "rescued": (self.sign > 0) & self.one_sided,
             "mixed": np.ones(self.size, dtype=bool),
         }

@@ -2,17 +2,164 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from collections.abc import Mapping
+
+import pandas as pd
 import streamlit as st
 
-from rankdash.ui import reason_services
+from rankdash.analysis.contributions import Split
+from rankdash.charts import waterfall
+from rankdash.ui import naming, reason_services, services
+from rankdash.ui.appearance import ink, show
+from rankdash.ui.folding import fold
 from rankdash.ui.frame import View
+from rankdash.ui.i18n import gettext as _
+from rankdash.ui.i18n import ngettext
 from rankdash.ui.reason_words import reason_meanings, reason_words
+from rankdash.ui.text import markdown_safe
+from rankdash.ui.why_words import evidence_text, statement_text
+
+_ZERO = 1e-12
 
 
 def draw(view: View, challenger: str, query_id: str) -> None:
     """The reason in words, the sentences, the waterfall, and the contributions as a table."""
     table = reason_services.reasons_of(view, challenger)
     if query_id not in table.index:
+        st.caption(_("The query has no labels, so nothing can be said of its value."))
         return
-    code = str(table.loc[query_id, "reason"])
-    st.markdown(f"**{reason_words()[code]}** · {reason_meanings()[code]}")
+    row = table.loc[[query_id]].iloc[0]
+    found = reason_services.split_of(view, challenger, query_id)
+    names = _names(view, found.documents)
+    _reason(view, challenger, query_id, row, found, names)
+    if found.why_not:
+        return
+    for said in reason_services.statements_of(view, challenger, query_id):
+        st.markdown(f"- {statement_text(said, found.measure.k)}")
+    moved = found.documents[found.documents["delta"].abs() > _ZERO]
+    if moved.empty:
+        st.caption(_("No document counts for more or less than before."))
+        return
+    _chart(view, challenger, found, names)
+    fold(
+        _("Contribution of each document"),
+        "queries.contributions",
+        ":material/table:",
+        lambda: _table(found, names),
+    )
+
+
+def _reason(
+    view: View,
+    challenger: str,
+    query_id: str,
+    row: pd.Series,
+    found: Split,
+    names: Mapping[str, str],
+) -> None:
+    code = str(row["reason"])
+    said = [f"**{reason_words()[code]}**: {reason_meanings()[code]}"]
+    if code == "failed":
+        said += _without_result(view, challenger, query_id)
+    elif code == "no_relevant_candidate":
+        said.append(_nothing_to_find(view, query_id))
+    elif isinstance(row["doc_id"], str):
+        name = markdown_safe(names.get(row["doc_id"], row["doc_id"]), 60)
+        said += evidence_text(row, found, name)
+    st.markdown(" ".join(said))
+
+
+def _without_result(view: View, challenger: str, query_id: str) -> list[str]:
+    said = []
+    for system in (view.baseline, challenger):
+        name = markdown_safe(view.name(system), 60)
+        state = services.left_out(system).get(query_id)
+        if state == "failed":
+            said.append(_("{system} failed on it.", system=name))
+        elif state == "skipped":
+            said.append(_("{system} was not run on it.", system=name))
+        elif query_id not in services.ranking(view.dataset_id, system).positions:
+            said.append(_("{system} does not rank it.", system=name))
+    return said
+
+
+def _nothing_to_find(view: View, query_id: str) -> str:
+    labels = reason_services.labels_of(view, query_id)
+    count = int((labels["label"] >= view.conventions.threshold).sum())
+    if not count:
+        return _("Its labels name no relevant document at all.")
+    return ngettext(
+        "Its labels name {n} relevant document, which no reranker can bring back.",
+        "Its labels name {n} relevant documents, which no reranker can bring back.",
+        count,
+    )
+
+
+def _names(view: View, documents: pd.DataFrame) -> dict[str, str]:
+    titles, openings = services.titles(view.dataset_id)
+    own = {doc_id: titles.get(doc_id, doc_id) for doc_id in documents["doc_id"]}
+    often = Counter(own.values())
+    # Passages of one article share its title; then their own words tell them apart.
+    return naming.telling(
+        {
+            doc_id: title if often[title] == 1 else openings.get(doc_id, doc_id)
+            for doc_id, title in own.items()
+        }
+    )
+
+
+def _chart(view: View, challenger: str, found: Split, names: Mapping[str, str]) -> None:
+    labels = waterfall.Labels.translated(_)
+    title, systems = view.title(view.spec), (view.name(view.baseline), view.name(challenger))
+    show(
+        waterfall.figure(
+            found.documents,
+            found.before,
+            title,
+            systems,
+            ink(),
+            labels,
+            names=names,
+            threshold=view.conventions.threshold,
+        ),
+        alt=waterfall.alt(found.documents, found.before, title, systems, labels, names=names),
+        key="queries.waterfall",
+    )
+
+
+def _table(found: Split, names: Mapping[str, str]) -> None:
+    """Every document with a label above 0 or a part in the value; the column sums are the values
+    and the change."""
+    documents = found.documents
+    counted = (documents["label"] > 0) | (documents["delta"].abs() > _ZERO)
+    rows = documents[counted]
+    total = {
+        "document": _("sum"),
+        "rank_before": math.nan,
+        "rank_after": math.nan,
+        "label": math.nan,
+        "before": found.before,
+        "after": found.after,
+        "delta": found.delta,
+    }
+    shown = pd.concat(
+        [rows.assign(document=rows["doc_id"].map(names)), pd.DataFrame([total])], ignore_index=True
+    )
+    decimal = "%.4f"
+    st.dataframe(
+        shown[list(total)],
+        hide_index=True,
+        placeholder="–",
+        column_config={
+            "document": st.column_config.TextColumn(_("document"), width="medium"),
+            "rank_before": st.column_config.NumberColumn(_("rank before"), format="%.0f"),
+            "rank_after": st.column_config.NumberColumn(_("rank after"), format="%.0f"),
+            "label": st.column_config.NumberColumn(_("label"), format="%g"),
+            "before": st.column_config.NumberColumn(_("counted before"), format=decimal),
+            "after": st.column_config.NumberColumn(_("counts now"), format=decimal),
+            "delta": st.column_config.NumberColumn(_("contribution"), format="%+.4f"),
+        },
+        alt=_("What each document adds to the value, before and after"),
+    )

@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from rankdash.charts import cutoffs, deltas, headroom, ladder, segments, style, systems
+from rankdash.charts import cutoffs, deltas, headroom, ladder, segments, style, systems, waterfall
 
 HOSTILE = "<a href='https://evil.example'>win</a> & <b>more</b>"
 SYSTEMS = ["BM25", "MiniLM", HOSTILE, "BAAI/bge-reranker-v2-m3 (batch 16, 512 tokens)"]
@@ -127,6 +127,31 @@ def moves() -> pd.DataFrame:
     )
 
 
+@pytest.fixture(scope="session")
+def parts() -> pd.DataFrame:
+    """One query's documents with what each adds: 14 change, of which the largest are hostile, one
+    is in one list only, and one has a Chinese name."""
+    rng = np.random.default_rng(3)
+    ids = [
+        HOSTILE,
+        "急性淋巴细胞白血病的治疗与预后以及随访建议",
+        *(f"document {n}" for n in range(12)),
+    ]
+    size = np.array([0.2, 0.15, *np.linspace(0.04, 0.01, 12)])
+    up = np.arange(14) % 3 > 0
+    return pd.DataFrame(
+        {
+            "doc_id": ids,
+            "rank_before": [np.nan, *rng.permutation(13) + 1.0],
+            "rank_after": [*rng.permutation(13) + 1.0, np.nan],
+            "label": [3.0, 0.5, *rng.integers(1, 4, 12)],
+            "before": np.where(up, 0.0, size),
+            "after": np.where(up, size, 0.0),
+            "delta": np.where(up, size, -size),
+        }
+    )
+
+
 @pytest.fixture(params=["light", "dark"], scope="session")
 def ink(request: pytest.FixtureRequest) -> style.Ink:
     return style.INKS[request.param]
@@ -142,6 +167,7 @@ def figures(
     splits: pd.DataFrame,
     groups: pd.DataFrame,
     moves: pd.DataFrame,
+    parts: pd.DataFrame,
 ) -> dict[str, go.Figure]:
     """Every chart by name, in one ink; none may be changed."""
     hostile = {"q7": HOSTILE}
@@ -165,4 +191,5 @@ def figures(
         "segments, many": segments.figure(many, HOSTILE, ink),
         "segments, one": segments.figure(groups[3:4], HOSTILE, ink),
         "ladder": ladder.figure(moves, 5, HOSTILE, SYSTEMS[-1], ink, names={"up": HOSTILE}),
+        "waterfall": waterfall.figure(parts, 0.42, HOSTILE, (HOSTILE, SYSTEMS[-1]), ink),
     }

@@ -20,7 +20,7 @@ from rankdash.analysis.labelling import CONFLICTS
 from rankdash.analysis.segments import DERIVED_SEGMENTS, OTHER, UNKNOWN
 from rankdash.analysis.statistics_settings import STATISTICS_SETTINGS
 from rankdash.analysis.verdict import TITLES
-from rankdash.charts import cutoffs, deltas, grades, headroom, ladder, segments, systems
+from rankdash.charts import cutoffs, deltas, grades, headroom, ladder, segments, systems, waterfall
 from rankdash.metrics import CONVENTION_SETTINGS, registry
 from rankdash.readers.refusals import REASONS
 from rankdash.rerankers import kinds
@@ -33,7 +33,7 @@ from rankdash.value.targets import shipped
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "rankdash"
 CODES = [code for code in LANGUAGES if code != "en"]
-CHARTS = (cutoffs, deltas, grades, headroom, ladder, segments, systems)
+CHARTS = (cutoffs, deltas, grades, headroom, ladder, segments, systems, waterfall)
 
 # Positions of the arguments that are shown, by the name of what is called.
 SHOWN = {"_": (0,), "gettext": (0,), "ngettext": (0, 1), "Finding": (2, 4)}

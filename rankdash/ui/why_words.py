@@ -1,0 +1,194 @@
+"""What happened to one query, in sentences. Documents are named as Markdown-safe text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import pandas as pd
+from babel.lists import format_list
+
+from rankdash.analysis.contributions import CARRIED, Split
+from rankdash.analysis.statements import Statement
+from rankdash.ui.i18n import gettext as _
+from rankdash.ui.i18n import language, ngettext, number, percent, signed
+
+_RANKS_NAMED = 4
+
+
+def statement_text(said: Statement, k: int | None) -> str:
+    """One statement, its signed share of the change first. k: the cutoff of the metric."""
+    sentence = _CAUSES.get(said.kind, _sentence)(said, k)
+    return sentence if said.kind in _CAUSES else f"**{signed(said.amount)}** · {sentence}"
+
+
+def _sentence(said: Statement, k: int | None) -> str:
+    moves = _moves(said.moves)
+    n = said.count
+    match said.kind:
+        case "entered" if k is None:
+            return ngettext(
+                "{n} relevant document is new in the list ({moves}).",
+                "{n} relevant documents are new in the list ({moves}).",
+                n,
+                moves=moves,
+            )
+        case "entered":
+            return ngettext(
+                "{n} relevant document entered the top {k} ({moves}).",
+                "{n} relevant documents entered the top {k} ({moves}).",
+                n,
+                k=k,
+                moves=moves,
+            )
+        case "left" if k is None:
+            return ngettext(
+                "{n} relevant document is no longer in the list ({moves}).",
+                "{n} relevant documents are no longer in the list ({moves}).",
+                n,
+                moves=moves,
+            )
+        case "left":
+            return ngettext(
+                "{n} relevant document fell out of the top {k} ({moves}).",
+                "{n} relevant documents fell out of the top {k} ({moves}).",
+                n,
+                k=k,
+                moves=moves,
+            )
+        case "rose":
+            return ngettext(
+                "{n} relevant document rose ({moves}).",
+                "{n} relevant documents rose ({moves}).",
+                n,
+                moves=moves,
+            )
+        case "fell":
+            return ngettext(
+                "{n} relevant document fell ({moves}).",
+                "{n} relevant documents fell ({moves}).",
+                n,
+                moves=moves,
+            )
+        case "held":
+            return ngettext(
+                "{n} relevant document kept its rank and counts differently for what is above it.",
+                "{n} relevant documents kept their rank and count differently for what is above "
+                "them.",
+                n,
+            )
+        case "first":
+            return first_text(*said.moves[0])
+        case _:
+            return ngettext("{n} other relevant document.", "{n} other relevant documents.", n)
+
+
+def _unjudged(said: Statement, k: int | None) -> str:
+    return ngettext(
+        "{n} document without a label was lifted above relevant ones (to {ranks}). Without it the "
+        "value would be {cost} higher.",
+        "{n} documents without a label were lifted above relevant ones (to {ranks}). Without them "
+        "the value would be {cost} higher.",
+        said.count,
+        ranks=_listed([_rank(after) for _before, after in said.moves]),
+        cost=number(-said.amount),
+    )
+
+
+def _worse(said: Statement, k: int | None) -> str:
+    return ngettext(
+        "{n} document labelled as not relevant was lifted above relevant ones (to {ranks}). "
+        "Without it the value would be {cost} higher.",
+        "{n} documents labelled as not relevant were lifted above relevant ones (to {ranks}). "
+        "Without them the value would be {cost} higher.",
+        said.count,
+        ranks=_listed([_rank(after) for _before, after in said.moves]),
+        cost=number(-said.amount),
+    )
+
+
+_CAUSES: dict[str, Callable[[Statement, int | None], str]] = {
+    "unjudged_above": _unjudged,
+    "worse_above": _worse,
+}
+
+
+def first_text(before: float, after: float) -> str:
+    """Where the first relevant document of the list was and is."""
+    if math.isnan(before):
+        return _("A first relevant document appeared, at rank {after}.", after=_rank(after))
+    if math.isnan(after):
+        return _("The list no longer has a relevant document; one was at rank {before}.",
+                 before=_rank(before))  # fmt: skip
+    return _(
+        "The first relevant document was at rank {before} and is at rank {after}.",
+        before=_rank(before),
+        after=_rank(after),
+    )
+
+
+def evidence_text(row: pd.Series, found: Split, name: str) -> list[str]:
+    """What the reason rests on. row: of `reasons.reasons`. name: of its main document."""
+    said = []
+    if math.isfinite(row["share"]):
+        if found.measure.metric.name in CARRIED:
+            said.append(first_text(row["rank_before"], row["rank_after"]))
+        else:
+            said.append(
+                _(
+                    "Most of it is “{document}”, label {label}: rank {before} → {after}, {share}.",
+                    document=name,
+                    label=f"{row['label']:g}",
+                    before=_rank(row["rank_before"]),
+                    after=_rank(row["rank_after"]),
+                    share=signed(row["share"]),
+                )
+            )
+    match row["reason"]:
+        case "near_tie":
+            said.append(
+                _(
+                    "Its score and the one now at its former rank differ by {margin} of the range "
+                    "of scores in the list.",
+                    margin=percent(row["margin"], 1),
+                )
+            )
+        case "truncated":
+            said.append(
+                _(
+                    "The model read {read} of its {full} tokens.",
+                    read=number(row["read"], 0),
+                    full=number(row["full"], 0),
+                )
+            )
+    if row["reason"] in ("truncated", "buried", "distractor_lifted", "unjudged_lifted"):
+        said.append(_overtaken(row))
+    return [sentence for sentence in said if sentence]
+
+
+def _overtaken(row: pd.Series) -> str:
+    worse, unjudged, other = (int(row[kind]) for kind in ("worse", "unjudged", "other"))
+    parts = [
+        *([_("{n} labelled as worse", n=number(worse, 0))] if worse else []),
+        *([_("{n} without a label", n=number(unjudged, 0))] if unjudged else []),
+        *([_("{n} as relevant", n=number(other, 0))] if other else []),
+    ]
+    if not parts:
+        return ""
+    return _("Lifted above it: {documents}.", documents=_listed(parts))
+
+
+def _moves(moves: Sequence[tuple[float, float]]) -> str:
+    return _listed([f"{_rank(before)} → {_rank(after)}" for before, after in moves])
+
+
+def _listed(parts: Sequence[str]) -> str:
+    """ "a, b and c"; many are cut short."""
+    if len(parts) > _RANKS_NAMED + 1:
+        more = len(parts) - _RANKS_NAMED
+        parts = [*parts[:_RANKS_NAMED], _("{n} more", n=number(more, 0))]
+    return str(format_list(list(parts), locale=language()))
+
+
+def _rank(rank: float) -> str:
+    return number(rank, 0)
