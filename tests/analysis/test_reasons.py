@@ -1,0 +1,335 @@
+"""One reason for each query: every code by a case, one and only one by property."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rankdash.analysis.contributions import split
+from rankdash.analysis.reasons import CODES, DECIDED, evidence, reasons
+from rankdash.analysis.unjudged import System
+from rankdash.errors import SpecError
+from rankdash.loading import load
+from rankdash.metrics import Conventions, evaluate, judge, parse_measure, registry
+from rankdash.ranking import Ranking, Reading
+from rankdash.readers import sources_from_path
+
+DATA = Path(__file__).parents[2].parent / "shared" / "data"
+QUALITY = [name for name, metric in registry.items() if metric.measures_quality]
+# Scores with uneven steps: clear margins everywhere.
+CLEAR = [20.0, 17.0, 15.0, 12.0, 11.0, 8.0, 7.0, 5.0, 4.0, 2.0, 1.5, 0.5]
+
+
+def ranked(docs: str, scores: list[float] | None = None, query: str = "q") -> Ranking:
+    return Ranking.from_lists([(query, list(docs), scores or CLEAR[: len(docs)])])
+
+
+def table(labels: dict[str, float], query: str = "q") -> pd.DataFrame:
+    rows = [(query, doc, float(label)) for doc, label in labels.items()]
+    return pd.DataFrame(rows, columns=["query_id", "doc_id", "label"])
+
+
+def reason(
+    before: str | Ranking,
+    after: str | Ranking,
+    labels: dict[str, float],
+    spec: str = "ndcg@5",
+    *,
+    left_out: dict[str, str] | None = None,
+    reading: Reading | None = None,
+    **rules,
+) -> pd.Series:
+    conventions, qrels = Conventions(**rules), table(labels)
+    ours, theirs = (ranked(each) if isinstance(each, str) else each for each in (before, after))
+    sides = [System(each, judge(each, qrels, conventions)) for each in (ours, theirs)]
+    sides[1] = System(theirs, sides[1].judged, left_out or {})
+    return reasons(*sides, parse_measure(spec), conventions, reading=reading).iloc[0]
+
+
+def test_the_two_orders_hold_the_same_codes():
+    assert sorted(CODES) == sorted(DECIDED)
+    assert len(set(CODES)) == 11
+
+
+def test_failed():
+    assert reason("ab", "ba", {"a": 1}, left_out={"q": "failed"})["reason"] == "failed"
+    other = Ranking.from_lists([("r", ["a"], [1.0])])
+    row = reason("ab", other, {"a": 1})
+    assert row["reason"] == "failed"
+    assert np.isnan(row["delta"])
+
+
+@pytest.mark.parametrize("labels", [{"x": 1, "a": 0}, {"a": 0}, {"a": -1}])
+def test_nothing_relevant_among_the_candidates(labels):
+    assert reason("abc", "cba", labels)["reason"] == "no_relevant_candidate"
+
+
+def test_what_the_metric_does_not_count_is_not_there():
+    labels = {"a": 1, "b": 0}
+    assert reason("ab", "ba", labels, "mrr", threshold=2)["reason"] == "no_relevant_candidate"
+    assert reason("ab", "ba", labels, "ndcg", threshold=2)["reason"] != "no_relevant_candidate"
+
+
+def test_already_ideal_and_kept():
+    assert reason("abcd", "abdc", {"a": 2, "b": 1})["reason"] == "already_ideal"
+    assert reason("abcd", "bacd", {"a": 1, "b": 1})["reason"] == "already_ideal"
+
+
+def test_an_ideal_order_that_was_hurt_is_explained_by_what_hurt_it():
+    assert reason("abcd", "cbad", {"a": 2, "c": 0})["reason"] == "distractor_lifted"
+
+
+def test_idle():
+    assert reason("bac", "bac", {"a": 1})["reason"] == "idle"
+    assert reason("bacdefgh", "badcefhg", {"a": 1})["reason"] == "idle"
+    beyond = reason("bcdefag", "bcdefga", {"a": 1})
+    assert beyond["reason"] == "idle", "it moved where nothing counts"
+
+
+def test_buried_leaves_the_first_k():
+    row = reason("abcdefgh", "bcdefgha", {"a": 1, "b": 0})
+    assert row["reason"] == "buried"
+    assert row["doc_id"] == "a"
+    assert (row["rank_before"], row["rank_after"], row["share"]) == (1, 8, -1)
+    assert (row["worse"], row["unjudged"], row["other"]) == (1, 4, 0), "those within k"
+
+
+def test_buried_without_a_cutoff_leaves_the_first_page():
+    docs = "abcdefghijkl"
+    assert reason(docs, docs[1:] + "a", {"a": 1}, "ndcg")["reason"] == "buried"
+    assert reason(docs, "bcd" + "a" + docs[4:], {"a": 1}, "ndcg")["reason"] == "unjudged_lifted"
+
+
+def test_a_relevant_document_that_the_list_no_longer_holds_is_buried():
+    row = reason("abc", "bc", {"a": 1, "b": 0})
+    assert row["reason"] == "buried"
+    assert np.isnan(row["rank_after"])
+
+
+def test_distractor_and_unjudged_by_what_overtook():
+    assert reason("abcd", "bcad", {"a": 1, "b": 0, "c": 0})["reason"] == "distractor_lifted"
+    assert reason("abcd", "bcad", {"a": 1, "b": 0})["reason"] == "distractor_lifted", (
+        "half and half"
+    )
+    assert reason("abcde", "bcdae", {"a": 1, "b": 0})["reason"] == "unjudged_lifted"
+    assert reason("abcd", "bcad", {"a": 1})["reason"] == "unjudged_lifted"
+
+
+def test_a_lower_grade_lifted_over_a_higher_one_is_a_distractor_where_grades_count():
+    row = reason("ab", "ba", {"a": 3, "b": 0.5})
+    assert (row["reason"], row["worse"]) == ("distractor_lifted", 1)
+
+
+def test_negative_labels_follow_their_convention():
+    labels = {"a": 1, "b": -1}
+    assert reason("abc", "bac", labels)["reason"] == "distractor_lifted"
+    assert reason("abc", "bac", labels, negative="unjudged")["reason"] == "unjudged_lifted"
+
+
+def test_among_judged_documents_nothing_unjudged_can_hurt():
+    labels = {"a": 1, "b": 0}
+    assert reason("abcde", "cdeba", labels, "ndcg@2")["reason"] == "buried"
+    row = reason("abcde", "cdeba", labels, "ndcg@2", judged_only=True)
+    assert row["reason"] == "distractor_lifted"
+    assert (row["rank_after"], row["unjudged"]) == (2, 0)
+
+
+def reading_of(after: Ranking, cut: dict[str, tuple[int, int]]) -> Reading:
+    pairs = [cut.get(doc, (50, 50)) for doc in after.doc_ids[after.docs]]
+    read, full = (np.array(side, dtype=np.int32) for side in zip(*pairs, strict=True))
+    return Reading(read, full)
+
+
+def test_truncated_where_the_model_read_little_of_what_fell():
+    after = ranked("bcdefgha")
+    cut = reading_of(after, {"a": (100, 400)})
+    row = reason("abcdefgh", after, {"a": 1}, reading=cut)
+    assert (row["reason"], row["read"], row["full"]) == ("truncated", 100, 400)
+    for read, full in ((399, 400), (-1, -1), (50, 50)):
+        whole = reading_of(after, {"a": (read, full)})
+        assert reason("abcdefgh", after, {"a": 1}, reading=whole)["reason"] == "buried"
+    other = reading_of(after, {"b": (100, 400)})
+    assert reason("abcdefgh", after, {"a": 1}, reading=other)["reason"] == "buried"
+
+
+def test_reading_is_found_again_where_ties_are_settled_by_another_rule():
+    after = ranked("bca", [3.0, 1.0, 1.0])
+    cut = reading_of(after, {"a": (1, 9), "c": (7, 7)})
+    labels = {"a": 1, "c": 1}
+    row = reason("acb", after, labels, "ndcg@2", reading=cut, ties="trec")
+    assert (row["doc_id"], row["read"], row["full"]) == ("a", 1, 9)
+
+
+def test_rescued():
+    row = reason("bcdefgha", "abcdefgh", {"a": 1})
+    assert (row["reason"], row["rank_before"], row["rank_after"]) == ("rescued", 8, 1)
+    assert reason("bac", "abc", {"a": 1})["reason"] == "rescued"
+
+
+def test_near_tie_is_decided_by_a_sliver_of_the_score_range():
+    close = [20.0, 19.9, 12.0, 3.0]
+    labels = {"a": 1}
+    assert reason("bacd", ranked("abcd", close), labels)["reason"] == "near_tie"
+    assert reason("abcd", ranked("bacd", close), labels)["reason"] == "near_tie"
+    assert reason("abcd", ranked("bcad", close), labels)["reason"] == "unjudged_lifted"
+    row = reason("bacd", ranked("abcd", close), labels)
+    assert row["margin"] == pytest.approx(0.1 / 17)
+
+
+@settings(max_examples=20)
+@given(scale=st.floats(1e-6, 1e6), shift=st.floats(-1e3, 1e3))
+def test_a_near_tie_does_not_depend_on_the_scale_of_the_scores(scale, shift):
+    close = [(score + shift) * scale for score in (20.0, 19.9, 12.0, 3.0)]
+    assert reason("bacd", ranked("abcd", close), {"a": 1})["reason"] == "near_tie"
+
+
+def test_ranks_in_disguise_make_no_near_tie():
+    docs = [f"d{n}" for n in range(200)]
+    after = Ranking.from_lists([("q", docs, [-float(n) for n in range(200)])])
+    before = Ranking.from_lists([("q", [docs[1], docs[0], *docs[2:]], after.scores.tolist())])
+    row = reason(before, after, {"d0": 1})
+    assert row["reason"] == "rescued"
+    assert np.isnan(row["margin"])
+
+
+def test_documents_below_the_depth_have_no_margin():
+    nan = float("nan")
+    after = Ranking.from_lists([("q", list("bcdae"), [9.0, 8.9, 3.0, nan, nan])])
+    row = reason("abcde", after, {"a": 1})
+    assert np.isnan(row["margin"])
+    assert row["reason"] == "unjudged_lifted"
+
+
+def test_mixed_where_gains_and_losses_are_of_one_size():
+    labels = {"a": 1, "b": 1, "c": 1}
+    row = reason("axbcde", "cxbade", labels, "recall@2")
+    assert (row["reason"], row["delta"]) == ("mixed", 0)
+    assert row["gained"] == row["lost"] == pytest.approx(1 / 3)
+    more = reason("abcdefg", "dcefgab", {"a": 2, "d": 3}, "ndcg@5")
+    assert more["reason"] == "mixed", "hurt, but nearly as much was gained"
+    assert more["delta"] < 0
+
+
+def test_in_mrr_the_first_relevant_document_is_the_one_that_moved():
+    labels = {"a": 1, "d": 1, "b": 0}
+    row = reason("abcdefgh", "bdcefgha", labels, "mrr@5")
+    assert (row["rank_before"], row["rank_after"]) == (1, 2), "d took over: nothing was buried"
+    assert (row["reason"], row["worse"], row["unjudged"]) == ("distractor_lifted", 1, 0)
+    swapped = reason("abcd", "dbca", labels, "mrr@5")
+    assert swapped["reason"] == "already_ideal", "another one is first, and the value is the same"
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later", "case"),
+    [
+        ("failed", "no_relevant_candidate", lambda: reason(
+            "ab", "ba", {"x": 1}, left_out={"q": "skipped"})),
+        ("already_ideal", "idle", lambda: reason("abc", "abc", {"a": 1})),
+        ("near_tie", "buried", lambda: reason(
+            "bcdeaf", ranked("bcdefa", [99.0, 8.0, 4.0, 1.5, 1.01, 1.0]), {"a": 1}, "ndcg@5")),
+        ("truncated", "buried", lambda: reason(
+            "abcdef", ranked("bcdefa"), {"a": 1}, "ndcg@5",
+            reading=reading_of(ranked("bcdefa"), {"a": (1, 9)}))),
+        ("buried", "distractor_lifted", lambda: reason("abc", "bca", {"a": 1, "b": 0, "c": 0},
+                                                       "ndcg@2")),
+    ],
+)  # fmt: skip
+def test_where_two_hold_the_earlier_decides(earlier, later, case):
+    assert DECIDED.index(earlier) < DECIDED.index(later)
+    assert case()["reason"] == earlier
+
+
+def test_a_metric_that_is_no_sum_over_documents_has_no_reasons():
+    with pytest.raises(SpecError, match="cannot be split"):
+        reason("ab", "ba", {"a": 1}, "judged@5")
+
+
+@pytest.mark.parametrize("name", ["medquad", "cmrc_zh"])
+def test_on_real_sets_the_reasons_agree_with_what_happened(name):
+    folder = DATA / name
+    if not folder.is_dir():
+        pytest.skip(f"{name} is not beside the project")
+    loaded = load(sources_from_path(folder))
+    data, run = loaded.dataset, next(run for run in loaded.runs if "minilm" in run.name)
+    measure = parse_measure("ndcg@10")
+    sides = [System(each, judge(each, data.qrels)) for each in (data.candidates, run.ranking)]
+    found = reasons(*sides, measure)
+    counts = found["reason"].value_counts()
+    relevant = data.qrels[data.qrels["label"] >= 1]
+    ranked_pairs = data.candidates.frame().merge(relevant, on=["query_id", "doc_id"])
+    without = found["reason"] == "no_relevant_candidate"
+    assert set(found["query_id"][~without]) == set(ranked_pairs["query_id"])
+    means = found.groupby("reason")["delta"].mean()
+    assert means["rescued"] > 0.3
+    assert means["buried"] < -0.2
+    assert counts["unjudged_lifted"] > 0, "labels are sparse in both sets"
+    assert "distractor_lifted" not in counts, "neither set labels documents as not relevant"
+    assert "truncated" not in counts, "these files do not say what the model read"
+    assert counts.get("mixed", 0) < 0.25 * len(found)
+    assert counts.get("near_tie", 0) < 0.1 * len(found)
+
+
+DOCS = "abcdefghij"
+
+
+@st.composite
+def cases(draw):
+    """Five queries, each in either ranking or not, with labels of its own."""
+    sides, labels = ([], []), []
+    for query in "vwxyz":
+        for side in sides:
+            docs = draw(st.lists(st.sampled_from(DOCS), unique=True))
+            steps = draw(st.lists(st.sampled_from([0.0, 0.01, 1.0]), min_size=10, max_size=10))
+            side += [
+                (query, doc, -score)
+                for doc, score in zip(docs, np.cumsum(steps)[: len(docs)], strict=True)
+            ]
+        own = draw(
+            st.dictionaries(st.sampled_from(DOCS + "k"), st.sampled_from([-1, 0, 0.5, 1, 3]))
+        )
+        labels += [(query, doc, float(label)) for doc, label in own.items()]
+    frames = [pd.DataFrame(side, columns=["q", "d", "s"]) for side in sides]
+    rankings = [
+        Ranking.from_columns(side["q"].astype("str"), side["d"].astype("str"), side["s"])
+        for side in frames
+    ]
+    qrels = pd.DataFrame(labels, columns=["query_id", "doc_id", "label"])
+    qrels = qrels.astype({"query_id": "str", "doc_id": "str", "label": float})
+    return rankings, qrels
+
+
+@pytest.mark.parametrize("name", QUALITY)
+@settings(max_examples=10)
+@given(
+    case=cases(), k=st.sampled_from([None, 1, 3, 25]), judged_only=st.booleans(),
+    ties=st.sampled_from(["as_ranked", "trec"]),
+)  # fmt: skip
+def test_every_labelled_query_has_one_reason_that_its_documents_bear_out(
+    name, case, k, judged_only, ties
+):
+    rankings, qrels = case
+    measure = parse_measure(name if k is None or not registry[name].has_cutoff else f"{name}@{k}")
+    rules = Conventions(judged_only=judged_only, ties=ties)
+    sides = [System(each, judge(each, qrels, rules)) for each in rankings]
+    found = reasons(*sides, measure, rules)
+    assert list(found["query_id"]) == list(sides[0].judged.query_ids)
+    assert set(found["reason"]) <= set(CODES)
+    values = [evaluate(side.judged, [measure], rules).values[:, 0] for side in sides]
+    delta = values[1] - values[0]
+    known = ~np.isnan(delta) & (found["reason"] != "failed").to_numpy()
+    np.testing.assert_allclose(found["delta"][known], delta[known], rtol=0, atol=1e-12)
+    hurt = found["reason"].isin(["truncated", "buried", "distractor_lifted", "unjudged_lifted"])
+    assert (found["delta"][hurt] < -0.005).all()
+    assert (found["delta"][found["reason"] == "rescued"] > 0.005).all()
+    still = found["reason"].isin(["already_ideal", "idle", "no_relevant_candidate"])
+    assert (found["delta"][still].abs() <= 0.005 + 1e-9).all()
+    for _, row in found.iterrows():
+        own = split(*rankings, qrels, row["query_id"], measure, rules)
+        if own.why_not or not np.isfinite(row["rank_before"]):
+            continue
+        counts = [each.kind for each in evidence(row, own, rules)]
+        told = [counts.count(kind) for kind in ("worse", "unjudged", "other")]
+        assert told == [row["worse"], row["unjudged"], row["other"]]
