@@ -112,6 +112,14 @@ def faded(colour: str, opacity: float) -> str:
     return f"rgba({red},{green},{blue},{opacity:g})"
 
 
+def blended(colour: str, background: str, share: float) -> str:
+    """A colour (#RRGGBB) mixed with a background, itself opaque. share: of the colour, 0 to 1."""
+    pairs = zip(
+        *(bytes.fromhex(each.removeprefix("#")) for each in (colour, background)), strict=True
+    )
+    return "#" + "".join(f"{round(share * one + (1 - share) * other):02X}" for one, other in pairs)
+
+
 def short(text: str, width: int = 28) -> str:
     """Text from the data, escaped, and cut in its middle to `width` columns (a Chinese character
     takes two): ids and model names often differ only at the end.
@@ -146,6 +154,11 @@ def signed(value: float, digits: int = 3) -> str:
     if not math.isfinite(value) or round(value, digits) == 0:
         return number(abs(value), digits)
     return number(value, digits) if value < 0 else f"+{number(value, digits)}"
+
+
+def ticks(highest: float) -> str:
+    """How an axis up to `highest` writes its numbers: 200k, but 0.5 and never 500m."""
+    return "~s" if highest >= 1000 else ",.3~f"
 
 
 def finish(

@@ -7,7 +7,22 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from rankdash.charts import cutoffs, deltas, headroom, ladder, segments, style, systems, waterfall
+from rankdash.analysis.ladder import Ladder
+from rankdash.charts import (
+    break_even,
+    crossover,
+    cutoffs,
+    deltas,
+    depth,
+    frontier,
+    headroom,
+    ladder,
+    segments,
+    style,
+    systems,
+    tornado,
+    waterfall,
+)
 
 HOSTILE = "<a href='https://evil.example'>win</a> & <b>more</b>"
 SYSTEMS = ["BM25", "MiniLM", HOSTILE, "BAAI/bge-reranker-v2-m3 (batch 16, 512 tokens)"]
@@ -106,55 +121,77 @@ def groups() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
+MOVES = [
+    ("up", [9, 1, 2], 3.0),
+    ("hold", [2, 2, 3], 1.0),
+    ("unjudged", [8, 3, 1], np.nan),
+    ("new", [np.nan, 4, np.nan], np.nan),
+    ("bad", [1, 5, 4], 0.0),
+    (HOSTILE, [3, 6, 7], 0.0),
+    ("rising", [7, 7, 5], 0.0),
+    ("down", [4, 12, 12], 2.0),
+    ("still", [5, 8, 6], 0.0),
+    ("far", [30, 31, 30], np.nan),
+    ("gone", [6, np.nan, np.nan], 1.0),
+]
+
+
 @pytest.fixture(scope="session")
-def moves() -> pd.DataFrame:
-    """One query at k = 5: "up" enters, "down" leaves, "new" and "gone" are on one side only."""
-    rows = [
-        ("up", 9.0, 1.0, 3.0),
-        ("hold", 2.0, 2.0, 1.0),
-        ("unjudged", 5.0, 3.0, np.nan),
-        ("new", np.nan, 4.0, np.nan),
-        ("bad", 4.0, 5.0, 0.0),
-        (HOSTILE, 3.0, 6.0, 0.0),
-        ("down", 1.0, 12.0, 2.0),
-        ("far", 30.0, 31.0, np.nan),
-        ("gone", 6.0, np.nan, 1.0),
-    ]
-    frame = pd.DataFrame(rows, columns=["doc_id", "rank_before", "rank_after", "label"])
-    was_in, is_in = frame["rank_before"] <= 5, frame["rank_after"] <= 5
-    return frame.assign(
-        relevant=frame["label"] >= 1, enters=is_in & ~was_in, leaves=was_in & ~is_in
+def moves() -> Ladder:
+    """One query at k = 5 in three systems: "up" enters, "down" leaves, "new" and "gone" are in some
+    systems only."""
+    label = np.array([label for _, _, label in MOVES])
+    doc_ids = np.array([doc for doc, _, _ in MOVES], dtype=object)
+    ideal = np.full(len(MOVES), np.nan)
+    ideal[np.argsort(-np.nan_to_num(label), kind="stable")[:4]] = [1, 2, 3, 4]
+    return Ladder(
+        systems=("first", "small", "large"),
+        doc_ids=doc_ids,
+        ranks=np.array([ranks for _, ranks, _ in MOVES], dtype=np.float64),
+        label=label,
+        relevant=label >= 1,
+        ideal=ideal,
+        k=5,
     )
 
 
-@pytest.fixture(scope="session")
-def parts() -> pd.DataFrame:
-    """One query's documents with what each adds: 14 change, of which the largest are hostile, one
-    is in one list only, and one has a Chinese name."""
+def wide_ladder(documents: int, k: int) -> Ladder:
+    """Five systems that disagree about many documents, a few of them relevant."""
     rng = np.random.default_rng(3)
-    ids = [
-        HOSTILE,
-        "急性淋巴细胞白血病的治疗与预后以及随访建议",
-        *(f"document {n}" for n in range(12)),
-    ]
-    size = np.array([0.2, 0.15, *np.linspace(0.04, 0.01, 12)])
-    up = np.arange(14) % 3 > 0
-    return pd.DataFrame(
-        {
-            "doc_id": ids,
-            "rank_before": [np.nan, *rng.permutation(13) + 1.0],
-            "rank_after": [*rng.permutation(13) + 1.0, np.nan],
-            "label": [3.0, 0.5, *rng.integers(1, 4, 12)],
-            "before": np.where(up, 0.0, size),
-            "after": np.where(up, size, 0.0),
-            "delta": np.where(up, size, -size),
-        }
+    order = np.arange(documents)
+    noisy = [np.argsort(np.argsort(order + rng.normal(0, 3 * n, documents))) for n in range(5)]
+    label = np.where(order % 9 == 0, 1.0, np.where(order % 4 == 0, 0.0, np.nan))
+    relevant = label >= 1
+    return Ladder(
+        systems=tuple(SYSTEMS + ["Fusion"]),
+        doc_ids=np.array([f"doc {n}" for n in order], dtype=object),
+        ranks=np.column_stack(noisy) + 1.0,
+        label=label,
+        relevant=relevant,
+        ideal=np.where(relevant, np.cumsum(relevant), np.nan),
+        k=k,
     )
 
 
 @pytest.fixture(params=["light", "dark"], scope="session")
 def ink(request: pytest.FixtureRequest) -> style.Ink:
     return style.INKS[request.param]
+
+
+def worth(ink: style.Ink) -> dict[str, go.Figure]:
+    """The charts of cost and return, with hostile names."""
+    swings = [tornado.Row(HOSTILE, -9.0, 40.0, HOSTILE, "2"), tornado.Row("b", 1.0, 2.0, "3", "4")]
+    axes = [break_even.Axis(HOSTILE, [1.0, 10.0], 2.0, True), break_even.Axis("y", [0.0, 1.0], 0.5)]
+    net = np.array([[-1.0, 2.0], [3.0, -4.0]])
+    points = [frontier.Point(HOSTILE, 1.0, 0.5, True), frontier.Point("slow", 9.0, 0.6, True)]
+    cuts = pd.DataFrame({"depth": [0, 10], "mean": [0.4, 0.5], "low": 0.3, "high": 0.6})
+    return {
+        "tornado": tornado.figure(swings, 10.0, ink, money=lambda amount: f"<i>{amount}"),
+        "break-even": break_even.figure(net, *axes, ink, money=lambda amount: f"<i>{amount}"),
+        "frontier": frontier.figure(points, HOSTILE, "cost", ink, target=5.0),
+        "crossover": crossover.figure([1.0, 2.0], {HOSTILE: [1.0, 3.0]}, 2.0, ink),
+        "depth": depth.figure(cuts, HOSTILE, {"best": 10}, ink, latency=[0, 9], cost=[0, 1]),
+    }
 
 
 @pytest.fixture(scope="session")
@@ -166,7 +203,7 @@ def figures(
     banded: pd.DataFrame,
     splits: pd.DataFrame,
     groups: pd.DataFrame,
-    moves: pd.DataFrame,
+    moves: Ladder,
     parts: pd.DataFrame,
 ) -> dict[str, go.Figure]:
     """Every chart by name, in one ink; none may be changed."""
@@ -176,6 +213,7 @@ def figures(
         [groups.assign(segment=HOSTILE, value=groups["value"] + str(n)) for n in range(4)]
     )
     return {
+        **worth(ink),
         "deltas, few": deltas.figure(made_pairs(60), HOSTILE, ink, names=hostile),
         "deltas, many": deltas.figure(made_pairs(1000), HOSTILE, ink, names=hostile),
         "deltas, most": deltas.figure(made_pairs(10_000), HOSTILE, ink, names=hostile),
@@ -190,6 +228,11 @@ def figures(
         "segments": segments.figure(groups, HOSTILE, ink),
         "segments, many": segments.figure(many, HOSTILE, ink),
         "segments, one": segments.figure(groups[3:4], HOSTILE, ink),
-        "ladder": ladder.figure(moves, 5, HOSTILE, SYSTEMS[-1], ink, names={"up": HOSTILE}),
+        "ladder": ladder.figure(
+            moves, ink, titles={"small": HOSTILE}, names={"up": HOSTILE}, every=True
+        ),
+        "ladder, followed": ladder.figure(moves, ink, names={"up": HOSTILE}, focus="up"),
+        "ladder, many": ladder.figure(wide_ladder(60, 10), ink),
+        "ladder, deep": ladder.figure(wide_ladder(100, 50), ink),
         "waterfall": waterfall.figure(parts, 0.42, HOSTILE, (HOSTILE, SYSTEMS[-1]), ink),
     }

@@ -1,0 +1,124 @@
+"""What 1,000 searches cost against the length of a document: where the cheaper unit flips."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+from rankdash.charts import style
+
+_HEIGHT = 340
+
+
+@dataclass(frozen=True)
+class Labels(style.Labels):
+    x: str = "tokens of a document"
+    y: str = "cost of 1,000 searches"
+    own: str = "your documents: {n}"
+    alt: str = "Cost of 1,000 searches against the length of a document. {prices}"
+    alt_price: str = "{name}: {low} at {first} tokens, {high} at {last}, {own} at yours."
+
+
+def figure(
+    lengths: Sequence[float],
+    costs: Mapping[str, Sequence[float]],
+    own: float,
+    ink: style.Ink,
+    labels: Labels | None = None,
+    *,
+    names: Mapping[str, str] = style.NO_NAMES,
+    money: Callable[[float], str] = str,
+) -> go.Figure:
+    """One line a price, told apart by colour, dash and the symbol at the user's own length.
+
+    lengths: (L,) tokens of a document, ascending, `own` among them. costs: price → (L,) what 1,000
+        searches cost. own: the mean length of the user's documents.
+    """
+    labels = labels or Labels()
+    marks = style.marks(list(costs), "")
+    place = list(lengths).index(own)
+    traces: list[style.Trace] = []
+    for key, cost in costs.items():
+        mark = marks[key]
+        name = style.short(names.get(key, key), 40)
+        line = {"color": mark.colour, "dash": mark.dash, "width": 2}
+        traces.append(
+            {
+                "type": "scatter",
+                "x": list(lengths),
+                "y": list(cost),
+                "mode": "lines+markers",
+                "name": name,
+                "line": line,
+                "marker": {
+                    "symbol": mark.symbol,
+                    "color": mark.colour,
+                    "size": [11 if each == place else 0 for each in range(len(lengths))],
+                    "opacity": 1,
+                },
+                "hovertext": [f"{name}: {style.short(money(each), 40)}" for each in cost],
+                "hovertemplate": "%{hovertext}<extra></extra>",
+            }
+        )
+    return style.finish(
+        go.Figure(traces),
+        ink,
+        _HEIGHT,
+        {
+            "hovermode": "x unified",
+            "shapes": [
+                {
+                    "type": "line",
+                    "x0": own,
+                    "x1": own,
+                    "yref": "paper",
+                    "y0": 0,
+                    "y1": 1,
+                    "line": {"color": ink.line, "width": 1, "dash": "dot"},
+                }
+            ],
+            "annotations": [
+                {
+                    "x": own,
+                    "y": 1,
+                    "yref": "paper",
+                    "xanchor": "left",
+                    "yanchor": "top",
+                    "xshift": 6,
+                    "text": labels.own.format(n=f"{own:,.0f}"),
+                    "showarrow": False,
+                    "font": {"color": ink.muted},
+                }
+            ],
+            "xaxis": {"title": {"text": labels.x}, "tickformat": "~s"},
+            "yaxis": {"title": {"text": labels.y}, "rangemode": "tozero", "tickformat": ",.2~f"},
+        },
+    )
+
+
+def alt(
+    lengths: Sequence[float],
+    costs: Mapping[str, Sequence[float]],
+    own: float,
+    labels: Labels | None = None,
+    *,
+    names: Mapping[str, str] = style.NO_NAMES,
+    money: Callable[[float], str] = str,
+) -> str:
+    """What the chart says, in words."""
+    labels = labels or Labels()
+    place = list(lengths).index(own)
+    told = [
+        labels.alt_price.format(
+            name=names.get(key, key),
+            low=money(cost[0]),
+            first=f"{lengths[0]:,.0f}",
+            high=money(cost[-1]),
+            last=f"{lengths[-1]:,.0f}",
+            own=money(cost[place]),
+        )
+        for key, cost in costs.items()
+    ]
+    return labels.alt.format(prices=" ".join(told)).strip()

@@ -1,0 +1,190 @@
+"""How deep to rerank: quality, waiting and cost over one axis of depth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from rankdash.charts import style
+
+_PANEL = 150
+_TOP = 250
+
+
+@dataclass(frozen=True)
+class Labels(style.Labels):
+    x: str = "documents reranked"
+    band: str = "interval of the mean"
+    latency: str = "p95, ms"
+    cost: str = "cost of 1,000"
+    best: str = "best: {depth}"
+    most: str = "90 % of the gain: {depth}"
+    enough: str = "within noise of the best: {depth}"
+    none: str = "not reranked"
+    alt: str = "{metric} by the number of documents reranked: {points}. {marks}"
+    alt_point: str = "{mean} at {depth}"
+
+
+def figure(
+    table: pd.DataFrame,
+    metric: str,
+    marks: dict[str, int],
+    ink: style.Ink,
+    labels: Labels | None = None,
+    *,
+    latency: Sequence[float] = (),
+    cost: Sequence[float] = (),
+    money: Callable[[float], str] = str,
+) -> go.Figure:
+    """Quality with its band on top, below it p95 latency and cost, where they are known.
+
+    table: depth, mean, low and high. marks: any of "best", "most" and "enough" → depth. latency: ms
+        and cost: of 1,000 searches, for each row of the table; empty or all NaN: not drawn.
+    Depths are evenly spaced: they grow by factors.
+    """
+    labels = labels or Labels()
+    depths = [int(depth) for depth in table["depth"]]
+    place = {depth: at for at, depth in enumerate(depths)}
+    xs = list(range(len(depths)))
+    panels = [
+        (title, list(values), written)
+        for title, values, written in (
+            (labels.latency, latency, lambda value: f"{value:,.0f} ms"),
+            (labels.cost, cost, money),
+        )
+        if any(math.isfinite(value) for value in values)
+    ]
+    traces = [*_quality(table, xs, metric, labels)]
+    traces += _marked(table, place, marks, labels, ink)
+    for number, (title, values, written) in enumerate(panels, start=2):
+        traces.append(
+            {
+                "type": "bar",
+                "x": xs,
+                "y": [value if math.isfinite(value) else None for value in values],
+                "yaxis": f"y{number}",
+                "marker": {"color": style.FIRST_STAGE},
+                "width": 0.5,
+                "name": title,
+                "showlegend": False,
+                "hovertext": [
+                    style.short(written(value), 40) if math.isfinite(value) else "–"
+                    for value in values
+                ],
+                "hovertemplate": "%{hovertext}<extra></extra>",
+            }
+        )
+    layout: dict[str, object] = {
+        "xaxis": {
+            "title": {"text": labels.x},
+            "tickvals": xs,
+            "ticktext": [labels.none if depth == 0 else f"{depth:,}" for depth in depths],
+            "anchor": f"y{len(panels) + 1}" if panels else "y",
+        },
+        "yaxis": {
+            "title": {"text": style.short(metric)},
+            "tickformat": ".2f",
+            "zeroline": False,
+            "domain": _domain(0, len(panels)),
+        },
+    }
+    for number, (title, values, _) in enumerate(panels, start=1):
+        layout[f"yaxis{number + 1}"] = {
+            "title": {"text": title},
+            "rangemode": "tozero",
+            "nticks": 4,
+            "tickformat": style.ticks(max(value for value in values if math.isfinite(value))),
+            "domain": _domain(number, len(panels)),
+        }
+    return style.finish(go.Figure(traces), ink, _TOP + _PANEL * len(panels), layout)
+
+
+def alt(
+    table: pd.DataFrame, metric: str, marks: dict[str, int], labels: Labels | None = None
+) -> str:
+    """What the chart says, in words."""
+    labels = labels or Labels()
+    points = [
+        labels.alt_point.format(
+            mean=style.number(mean), depth=labels.none if depth == 0 else f"{depth:,}"
+        )
+        for depth, mean in zip(table["depth"], table["mean"], strict=True)
+    ]
+    said = [getattr(labels, name).format(depth=depth) for name, depth in marks.items()]
+    return labels.alt.format(metric=metric, points=", ".join(points), marks=". ".join(said)).strip()
+
+
+def _quality(table: pd.DataFrame, xs: list[int], metric: str, labels: Labels) -> list[style.Trace]:
+    known = table["low"].notna() & table["high"].notna()
+    there = [x for x, has in zip(xs, known, strict=True) if has]
+    high, low = table.loc[known, "high"].tolist(), table.loc[known, "low"].tolist()
+    return [
+        {
+            "type": "scatter",
+            "x": [*there, *there[::-1]],
+            "y": [*high, *low[::-1]],
+            "mode": "lines",
+            "fill": "toself",
+            "fillcolor": style.faded(style.BETTER, 0.15),
+            "line": {"width": 0},
+            "hoverinfo": "skip",
+            "name": labels.band,
+        },
+        {
+            "type": "scatter",
+            "x": xs,
+            "y": table["mean"].tolist(),
+            "mode": "lines+markers",
+            "line": {"color": style.BETTER, "width": 2},
+            "marker": {"color": style.BETTER, "size": 7},
+            "name": style.short(metric),
+            "hovertext": [
+                f"{style.short(metric)} {style.number(mean)} ({style.number(a)}…{style.number(b)})"
+                for mean, a, b in zip(table["mean"], table["low"], table["high"], strict=True)
+            ],
+            "hovertemplate": "%{hovertext}<extra></extra>",
+        },
+    ]
+
+
+def _marked(
+    table: pd.DataFrame,
+    place: dict[int, int],
+    marks: dict[str, int],
+    labels: Labels,
+    ink: style.Ink,
+) -> list[style.Trace]:
+    """A ring of its own shape and size for each mark, so that marks on one depth all show."""
+    looks = {"best": ("star-open", 18), "most": ("square-open", 22), "enough": ("circle-open", 28)}
+    return [
+        {
+            "type": "scatter",
+            "x": [place[depth]],
+            "y": [float(table["mean"].iloc[place[depth]])],
+            "mode": "markers",
+            "marker": {
+                "symbol": looks[name][0],
+                "size": looks[name][1],
+                "color": ink.text,
+                "line": {"width": 2, "color": ink.text},
+            },
+            "name": getattr(labels, name).format(depth=labels.none if depth == 0 else f"{depth:,}"),
+            "hoverinfo": "skip",
+        }
+        for name, depth in marks.items()
+    ]
+
+
+def _domain(number: int, panels: int) -> list[float]:
+    """Quality takes the room that the panels below it leave."""
+    if not panels:
+        return [0.0, 1.0]
+    share, gap = 0.22, 0.06
+    if number == 0:
+        return [panels * share, 1.0]
+    top = (panels - number + 1) * share - gap
+    return [max(top - share + gap, 0.0), top]

@@ -1,0 +1,210 @@
+"""Quality against what it takes, money or time: which options no other beats."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+from rankdash.charts import style
+
+_HEIGHT = 360
+
+
+@dataclass(frozen=True)
+class Point:
+    """One option. x: what it takes. low, high: the interval of its quality, NaN for none. front:
+    whether no other beats it. A point without x or quality (NaN) is not drawn."""
+
+    name: str
+    x: float
+    quality: float
+    front: bool
+    low: float = math.nan
+    high: float = math.nan
+
+    @property
+    def known(self) -> bool:
+        return math.isfinite(self.x) and math.isfinite(self.quality)
+
+
+@dataclass(frozen=True)
+class Labels(style.Labels):
+    front: str = "beaten by none"
+    beaten: str = "beaten by another"
+    outside: str = "over the target"
+    target: str = "target {value}"
+    hover: str = "{name}<br>{metric} {quality}<br>{x}"
+    alt: str = "{metric} against {x_title}. {options}"
+    alt_option: str = "{name}: {quality} at {x}, {state}."
+
+
+def figure(
+    points: Sequence[Point],
+    metric: str,
+    x_title: str,
+    ink: style.Ink,
+    labels: Labels | None = None,
+    *,
+    target: float | None = None,
+    written: Callable[[float], str] = str,
+) -> go.Figure:
+    """One mark an option, those that no other beats joined by a line.
+
+    target: the highest x that will do; beyond it options are grey and crossed out. metric, x_title:
+        titles. written: x in words.
+    """
+    labels = labels or Labels()
+    drawn = sorted((point for point in points if point.known), key=lambda point: point.x)
+    traces: list[style.Trace] = []
+    front = [point for point in drawn if point.front]
+    if len(front) > 1:
+        traces.append(
+            {
+                "type": "scatter",
+                "x": [point.x for point in front],
+                "y": [point.quality for point in front],
+                "mode": "lines",
+                "line": {"color": ink.line, "dash": "dot", "width": 1, "shape": "hv"},
+                "hoverinfo": "skip",
+                "showlegend": False,
+            }
+        )
+    for state, look in _looks(labels, ink).items():
+        own = [point for point in drawn if _state(point, target) == state]
+        if not own:
+            continue
+        traces.append(
+            {
+                "type": "scatter",
+                "x": [point.x for point in own],
+                "y": [point.quality for point in own],
+                "mode": "markers+text",
+                "text": [style.short(point.name, 24) for point in own],
+                "textposition": "top right",
+                "textfont": {"color": look["colour"] if state == "outside" else ink.text},
+                "cliponaxis": False,
+                "error_y": _error(own, look["colour"]),
+                "marker": {
+                    "size": 12,
+                    "symbol": look["symbol"],
+                    "color": look["colour"],
+                    "line": {"width": 2, "color": look["colour"]},
+                },
+                "name": look["name"],
+                "hovertext": [
+                    labels.hover.format(
+                        name=style.short(point.name, 40),
+                        metric=style.short(metric),
+                        quality=style.number(point.quality),
+                        x=style.short(written(point.x), 40),
+                    )
+                    for point in own
+                ],
+                "hovertemplate": "%{hovertext}<extra></extra>",
+            }
+        )
+    highest = max([*(point.x for point in drawn), target or 0.0], default=1.0)
+    shapes, notes = [], []
+    if target is not None:
+        shapes.append(
+            {
+                "type": "line",
+                "x0": target,
+                "x1": target,
+                "yref": "paper",
+                "y0": 0,
+                "y1": 1,
+                "line": {"color": ink.line, "width": 1, "dash": "dash"},
+            }
+        )
+        notes.append(
+            {
+                "x": target,
+                "y": 0,
+                "yref": "paper",
+                "yanchor": "bottom",
+                "xanchor": "right",
+                "text": labels.target.format(value=style.short(written(target), 24)),
+                "showarrow": False,
+                "font": {"color": ink.muted},
+            }
+        )
+    return style.finish(
+        go.Figure(traces),
+        ink,
+        _HEIGHT,
+        {
+            "shapes": shapes,
+            "annotations": notes,
+            "xaxis": {
+                "title": {"text": style.short(x_title, 60)},
+                "range": [-0.08 * highest, 1.3 * highest] if highest > 0 else [-0.1, 1.0],
+                "zeroline": False,
+                "showgrid": True,
+                "gridcolor": ink.grid,
+            },
+            "yaxis": {
+                "title": {"text": style.short(metric)},
+                "tickformat": ".2f",
+                "zeroline": False,
+            },
+        },
+    )
+
+
+def alt(
+    points: Sequence[Point],
+    metric: str,
+    x_title: str,
+    labels: Labels | None = None,
+    *,
+    target: float | None = None,
+    written: Callable[[float], str] = str,
+) -> str:
+    """What the chart says, in words."""
+    labels = labels or Labels()
+    words = {"front": labels.front, "beaten": labels.beaten, "outside": labels.outside}
+    told = [
+        labels.alt_option.format(
+            name=point.name,
+            quality=style.number(point.quality),
+            x=written(point.x),
+            state=words[_state(point, target)],
+        )
+        for point in points
+        if point.known
+    ]
+    return labels.alt.format(metric=metric, x_title=x_title, options=" ".join(told)).strip()
+
+
+def _looks(labels: Labels, ink: style.Ink) -> dict[str, dict[str, str]]:
+    return {
+        "front": {"name": labels.front, "symbol": "circle", "colour": style.BETTER},
+        "beaten": {"name": labels.beaten, "symbol": "diamond", "colour": style.SYSTEMS[2]},
+        "outside": {"name": labels.outside, "symbol": "x-thin", "colour": ink.muted},
+    }
+
+
+def _state(point: Point, target: float | None) -> str:
+    if target is not None and point.x > target:
+        return "outside"
+    return "front" if point.front else "beaten"
+
+
+def _error(points: Sequence[Point], colour: str) -> style.Trace:
+    """The intervals, as far as there are any."""
+    return {
+        "type": "data",
+        "array": [_reach(point.high - point.quality) for point in points],
+        "arrayminus": [_reach(point.quality - point.low) for point in points],
+        "color": style.faded(colour, 0.5),
+        "thickness": 1.5,
+        "width": 4,
+    }
+
+
+def _reach(length: float) -> float:
+    return max(length, 0.0) if math.isfinite(length) else 0.0

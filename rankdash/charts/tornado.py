@@ -1,0 +1,163 @@
+"""What the result hangs on most: how far it swings when one assumption changes, the rest fixed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+from rankdash.charts import style
+
+_ROW = 34
+_TOP = 96
+
+
+@dataclass(frozen=True)
+class Row:
+    """One assumption. net_low, net_high: the net value at its lower and its upper value, which
+    `low` and `high` say in words."""
+
+    name: str
+    net_low: float
+    net_high: float
+    low: str
+    high: str
+
+
+@dataclass(frozen=True)
+class Labels(style.Labels):
+    x: str = "net value a month"
+    up: str = "better than now"
+    down: str = "worse than now"
+    now: str = "now: {net}"
+    hover: str = "{name} = {value}: {net}"
+    alt: str = "Net value a month, now {net}, when one assumption changes. {swings}"
+    alt_swing: str = "{name} from {low} to {high}: {net_low} to {net_high}."
+
+
+def figure(
+    rows: Sequence[Row],
+    net: float,
+    ink: style.Ink,
+    labels: Labels | None = None,
+    *,
+    money: Callable[[float], str] = str,
+) -> go.Figure:
+    """One row an assumption, the widest swing on top; a bar to either side of what it is now.
+
+    rows: the widest first. net: what it is now. money: an amount in words.
+    Better is solid and right of the line, worse is hatched and left of it.
+    """
+    labels = labels or Labels()
+    upward = list(reversed(rows))
+    titles = [style.short(row.name, 44) for row in upward]
+    traces: list[style.Trace] = []
+    for better in (True, False):
+        spans = [_span(row, net, better) for row in upward]
+        traces.append(
+            {
+                "type": "bar",
+                "orientation": "h",
+                "y": titles,
+                "x": [end - net for end, _ in spans],
+                "base": net,
+                "name": labels.up if better else labels.down,
+                "marker": {
+                    "color": style.BETTER if better else style.WORSE,
+                    "pattern": {
+                        "shape": "" if better else "/",
+                        "fgcolor": ink.background,
+                        "fillmode": "overlay",
+                        "size": 6,
+                    },
+                },
+                "text": [style.short(said, 24) for _, said in spans],
+                "textposition": "outside",
+                "cliponaxis": False,
+                "textfont": {"color": ink.muted, "size": style.FONT_SIZE - 1},
+                "hovertext": [
+                    labels.hover.format(
+                        name=title, value=style.short(said, 40), net=style.short(money(end), 40)
+                    )
+                    for title, (end, said) in zip(titles, spans, strict=True)
+                ],
+                "hovertemplate": "%{hovertext}<extra></extra>",
+            }
+        )
+    reach = [net, 0.0, *(end for row in rows for end in (row.net_low, row.net_high))]
+    room = 0.22 * (max(reach) - min(reach) or 1.0)
+    return style.finish(
+        go.Figure(traces),
+        ink,
+        _TOP + _ROW * len(rows),
+        {
+            "barmode": "overlay",
+            "bargap": 0.35,
+            "shapes": [_upright(0.0, ink, "dot"), _upright(net, ink, "solid")],
+            "annotations": [
+                {
+                    "x": net,
+                    "y": 1,
+                    "yref": "paper",
+                    "yanchor": "bottom",
+                    "text": labels.now.format(net=style.short(money(net), 40)),
+                    "showarrow": False,
+                    "font": {"color": ink.text},
+                }
+            ],
+            "margin": {"t": 62},
+            "xaxis": {
+                "title": {"text": labels.x},
+                "range": [min(reach) - room, max(reach) + room],
+                "showgrid": True,
+                "gridcolor": ink.grid,
+                "tickformat": style.ticks(max(map(abs, reach))),
+            },
+            "yaxis": {"showgrid": False, "tickfont": {"color": ink.text}},
+        },
+    )
+
+
+def alt(
+    rows: Sequence[Row],
+    net: float,
+    labels: Labels | None = None,
+    *,
+    money: Callable[[float], str] = str,
+) -> str:
+    """What the chart says, in words."""
+    labels = labels or Labels()
+    told = [
+        labels.alt_swing.format(
+            name=row.name,
+            low=row.low,
+            high=row.high,
+            net_low=money(row.net_low),
+            net_high=money(row.net_high),
+        )
+        for row in rows
+    ]
+    return labels.alt.format(net=money(net), swings=" ".join(told)).strip()
+
+
+def _span(row: Row, net: float, better: bool) -> tuple[float, str]:
+    """(the net at the end on this side, the assumption's value there); `net` where neither end is
+    on this side."""
+    ends = [(row.net_low, row.low), (row.net_high, row.high)]
+    own = [(end, said) for end, said in ends if (end > net if better else end < net)]
+    if not own:
+        return net, ""
+    return max(own) if better else min(own)
+
+
+def _upright(x: float, ink: style.Ink, dash: str) -> style.Trace:
+    return {
+        "type": "line",
+        "x0": x,
+        "x1": x,
+        "yref": "paper",
+        "y0": 0,
+        "y1": 1,
+        "line": {"color": ink.line, "width": 1, "dash": dash},
+    }

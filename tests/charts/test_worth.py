@@ -1,0 +1,151 @@
+"""The charts of cost and return: which side pays, what swings most, what no option beats."""
+
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rankdash.charts import break_even, crossover, depth, frontier, style, tornado
+
+INK = style.INKS["light"]
+
+
+def money(amount: float) -> str:
+    return f"${amount:,.2f}"
+
+
+ROWS = [
+    tornado.Row("Gain", -50.0, 150.0, "5 %", "30 %"),
+    tornado.Row("Price", 90.0, 10.0, "$0.50", "$1.50"),
+]
+
+
+def test_better_and_worse_differ_in_side_colour_and_pattern():
+    better, worse = tornado.figure(ROWS, 40.0, INK, money=money).data
+    # The widest assumption comes last, which is on top.
+    assert list(better.y) == ["Price", "Gain"] == list(worse.y)
+    assert list(better.x) == [50.0, 110.0]
+    assert list(worse.x) == [-30.0, -90.0]
+    assert better.base == worse.base == 40.0
+    assert better.marker.color != worse.marker.color
+    assert better.marker.pattern.shape != worse.marker.pattern.shape
+    # A higher price is the worse end, and says so at its end of the bar.
+    assert list(worse.text) == ["$1.50", "5 %"]
+
+
+def test_an_assumption_that_only_helps_has_no_bar_on_the_other_side():
+    _, worse = tornado.figure([tornado.Row("Share", 50.0, 60.0, "1", "2")], 40.0, INK).data
+    assert list(worse.x) == [0.0]
+    assert list(worse.text) == [""]
+
+
+def test_the_words_of_a_tornado_give_every_swing():
+    said = tornado.alt(ROWS, 40.0, money=money)
+    assert "now $40.00" in said
+    assert "Price from $0.50 to $1.50: $90.00 to $10.00." in said
+
+
+XS, YS = [1.0, 2.0, 3.0], [10.0, 20.0]
+ACROSS = break_even.Axis("Searches", XS, 2.0, logarithmic=True)
+UPWARD = break_even.Axis("Elasticity", YS, 10.0)
+NET = np.array([[-1.0, 0.5, 2.0], [-3.0, -2.0, 4.0]])
+
+
+def test_the_line_where_nothing_is_won_and_the_present_point_are_drawn():
+    figure = break_even.figure(NET, ACROSS, UPWARD, INK, money=money)
+    heat, line, now = figure.data
+    # Nothing won and nothing lost is the middle of the scale.
+    assert heat.zmin == -heat.zmax
+    assert (line.contours.start, line.contours.end) == (0, 0)
+    assert (list(now.x), list(now.y)) == ([2.0], [10.0])
+    assert figure.layout.xaxis.type == "log"
+    assert "$4.00" in heat.hovertext[1][2]
+
+
+def test_where_everything_pays_there_is_no_line():
+    figure = break_even.figure(np.abs(NET), ACROSS, UPWARD, INK)
+    assert [trace.type for trace in figure.data] == ["heatmap", "scatter"]
+    off = break_even.Axis("Searches", XS, None)
+    assert [t.type for t in break_even.figure(np.abs(NET), off, UPWARD, INK).data] == ["heatmap"]
+
+
+def test_the_words_tell_how_much_of_the_chart_pays():
+    said = break_even.alt(NET, ACROSS, UPWARD, money=money)
+    assert "It pays in 50% of the chart, from $-3.00 to $4.00." in said
+
+
+POINTS = [
+    frontier.Point("none", 0.0, 0.5, True, 0.45, 0.55),
+    frontier.Point("beaten", 3.0, 0.55, False),
+    frontier.Point("fast", 1.0, 0.6, True),
+    frontier.Point("slow", 9.0, 0.7, True),
+    frontier.Point("unpriced", math.nan, 0.9, False),
+]
+
+
+def test_what_is_beaten_and_what_is_too_slow_differ_in_more_than_colour():
+    figure = frontier.figure(POINTS, "NDCG@10", "p95", INK, target=5.0)
+    line, front, beaten, outside = figure.data
+    assert list(line.x) == [0.0, 1.0, 9.0]
+    assert [list(t.text) for t in (front, beaten, outside)] == [
+        ["none", "fast"],
+        ["beaten"],
+        ["slow"],
+    ]
+    assert len({trace.marker.symbol for trace in (front, beaten, outside)}) == 3
+    assert outside.marker.color == INK.muted
+    assert list(front.error_y.array) == pytest.approx([0.05, 0.0])
+    assert [shape.x0 for shape in figure.layout.shapes] == [5.0]
+
+
+def test_an_option_without_a_price_is_neither_drawn_nor_told():
+    said = frontier.alt(POINTS, "NDCG@10", "cost", written=money)
+    assert "unpriced" not in said
+    assert "beaten: 0.550 at $3.00, beaten by another." in said
+
+
+def test_one_own_length_is_marked_on_every_price():
+    lengths = [10.0, 200.0, 500.0]
+    costs = {"a": [1.0, 1.0, 1.0], "b": [0.1, 2.0, 5.0]}
+    figure = crossover.figure(lengths, costs, 200.0, INK, money=money)
+    assert [list(trace.marker.size) for trace in figure.data] == [[0, 11, 0]] * 2
+    assert len({trace.line.dash for trace in figure.data}) == 2
+    assert figure.layout.shapes[0].x0 == 200.0
+    assert "b: $0.10 at 10 tokens, $5.00 at 500, $2.00 at yours." in crossover.alt(
+        lengths, costs, 200.0, money=money
+    )
+
+
+TABLE = pd.DataFrame(
+    {
+        "depth": [0, 10, 50],
+        "mean": [0.5, 0.6, 0.59],
+        "low": [0.4, 0.5, 0.5],
+        "high": [0.6, 0.7, 0.7],
+    }
+)
+
+
+def test_quality_waiting_and_cost_share_the_axis_of_depth():
+    figure = depth.figure(
+        TABLE, "NDCG@10", {"best": 10, "enough": 10}, INK,
+        latency=[0, 40, 200], cost=[0, 0.5, 2.0], money=money,
+    )  # fmt: skip
+    by_axis = {trace.yaxis or "y": trace for trace in figure.data}
+    assert list(by_axis["y2"].y) == [0, 40, 200]
+    assert list(by_axis["y3"].y) == [0, 0.5, 2.0]
+    rings = [trace for trace in figure.select_traces("scatter") if trace.mode == "markers"]
+    # Both marks lie on one depth, and both can be seen.
+    assert [trace.x[0] for trace in rings] == [1, 1]
+    assert len({(trace.marker.symbol, trace.marker.size) for trace in rings}) == 2
+    assert list(figure.layout.xaxis.ticktext) == ["not reranked", "10", "50"]
+    domains = [figure.layout[axis].domain for axis in ("yaxis", "yaxis2", "yaxis3")]
+    assert all(low[0] > high[1] for low, high in itertools.pairwise(domains))
+
+
+def test_what_was_not_measured_has_no_panel():
+    figure = depth.figure(TABLE, "NDCG@10", {}, INK, latency=[math.nan] * 3)
+    assert {trace.yaxis or "y" for trace in figure.data} == {"y"}
+    assert "best: 10" in depth.alt(TABLE, "NDCG@10", {"best": 10})
