@@ -8,6 +8,7 @@ from rankdash.ui import (
     frame,
     overview_causes,
     overview_charts,
+    overview_reasons,
     targets_view,
     unjudged_view,
     verdict_strip,
@@ -50,6 +51,10 @@ if view.challengers:
         st.switch_page(frame.page("queries"))
     with lost:
         overview_causes.headroom(view)
+    reason = overview_reasons.draw(view, looked_at)
+    if reason is not None:
+        address.choose("reason", reason)
+        st.switch_page(frame.page("queries"))
     fold(
         _("Kinds of queries"),
         "overview.segments",

@@ -1,0 +1,130 @@
+"""Why a query changed, as the pages say it."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from rankdash.analysis.check import check
+from rankdash.analysis.reasons import CODES
+from rankdash.analysis.statements import Statement
+from rankdash.dataset import Dataset
+from rankdash.ranking import Ranking
+from rankdash.rerankers.precomputed import run_from_ranking
+from rankdash.store import Workspace
+from rankdash.ui import overview_reasons
+from rankdash.ui.reason_words import reason_meanings, reason_words
+from rankdash.ui.why_words import statement_text
+
+ROOT = Path(__file__).parents[2]
+DOCS = [f"d{n}" for n in range(12)]
+LABELS = {"hurt": {"d0": 2, "d3": 0}, "helped": {"d9": 1}, "none": {"d1": 0}, "lost": {"x": 1}}
+SCORES = [40.0, 33.0, 30.0, 24.0, 21.0, 17.0, 14.0, 9.0, 8.0, 5.0, 4.0, 1.0]
+
+
+@pytest.fixture
+def shop(workspace: Workspace) -> str:
+    """One query hurt (d0 from 1 to 3), one helped, one without relevant labels, one whose relevant
+    document was not retrieved."""
+    queries = pd.DataFrame({"query_id": list(LABELS), "text": [f"about {q}" for q in LABELS]})
+    documents = pd.DataFrame({"doc_id": [*DOCS, "x"], "title": "", "text": "*text* of it"})
+    labels = [(q, doc, float(n)) for q, own in LABELS.items() for doc, n in own.items()]
+    qrels = pd.DataFrame(labels, columns=["query_id", "doc_id", "label"])
+    first = Ranking.from_lists((query, DOCS, SCORES) for query in LABELS)
+    dataset = Dataset("Shop", queries, documents, qrels, first)
+    workspace.save_dataset(dataset, report_json=check(dataset, (), {}).to_json())
+    lists = dict.fromkeys(LABELS, DOCS)
+    lists["hurt"] = ["d3", "d1", "d0", *DOCS[4:], "d2"]
+    lists["helped"] = ["d9", *(doc for doc in DOCS if doc != "d9")]
+    ranking = Ranking.from_lists(
+        (query, docs, SCORES[: len(docs)]) for query, docs in lists.items()
+    )
+    workspace.save_run(run_from_ranking("new", dataset.id, ranking, "new"))
+    return dataset.id
+
+
+def shown(app: AppTest, query: str, **params: str) -> str:
+    for key, value in {"q": query, **params}.items():
+        app.query_params[key] = value
+    app.run()
+    app.switch_page(str(ROOT / "pages" / "queries.py")).run()
+    assert not app.exception
+    return "\n".join(str(each.value) for kind in (app.markdown, app.caption) for each in kind)
+
+
+def test_a_hurt_query_says_which_document_fell_and_what_passed_it(app, shop):
+    said = shown(app, "hurt")
+    assert "**distractor lifted**" in said
+    assert "label 2: rank 1 → 3" in said
+    assert "Lifted above it: 1 labelled as worse and 1 without a label" in said
+    assert "**-0.500** · 1 relevant document fell (1 → 3)." in said
+    assert "*text*" not in said.replace(r"\*text\*", ""), "documents are no Markdown"
+
+
+def test_a_helped_query_says_what_was_lifted(app, shop):
+    said = shown(app, "helped", k="5")
+    assert "**rescued**" in said
+    assert "**+1.000** · 1 relevant document entered the top 5 (10 → 1)." in said
+
+
+def test_mrr_speaks_of_the_first_relevant_document(app, shop):
+    said = shown(app, "hurt", metric="mrr")
+    assert "The first relevant document was at rank 1 and is at rank 3." in said
+
+
+def test_what_the_retriever_missed_is_not_the_rerankers(app, shop):
+    assert "labels name 1 relevant document, which no" in shown(app, "lost")
+    assert "no relevant document at all" in shown(app, "none")
+
+
+def test_in_chinese_too(app, shop):
+    said = shown(app, "hurt", lang="zh")
+    assert "干扰文档上升" in said
+    assert "1 篇相关文档下降（1 → 3）" in said
+
+
+def test_every_reason_has_words_and_a_meaning(app):
+    assert set(reason_words()) == set(reason_meanings()) == set(CODES)
+    assert len(set(reason_words().values())) == len(CODES)
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (Statement("entered", ("a", "b"), ((14, 3), (31, 9)), 0.21),
+         "**+0.210** · 2 relevant documents entered the top 10 (14 → 3 and 31 → 9)."),
+        (Statement("left", ("a",), ((2, float("nan")),), -0.5),
+         "**-0.500** · 1 relevant document fell out of the top 10 (2 → –)."),
+        (Statement("unjudged_above", ("a", "b"), ((5, 1), (6, 2)), -0.3),
+         "2 documents without a label were lifted above relevant ones (to 1 and 2). Without them "
+         "the value would be 0.300 higher."),
+        (Statement("rose", tuple("abcdefg"), tuple((n + 1, n) for n in range(1, 8)), 0.1),
+         "**+0.100** · 7 relevant documents rose (2 → 1, 3 → 2, 4 → 3, 5 → 4, and 3 more)."),
+    ],
+)  # fmt: skip
+def test_statements_in_words(said, words):
+    assert statement_text(said, 10) == words
+
+
+def test_the_overview_counts_reasons_and_what_they_add_to_the_mean(app, shop):
+    app.run()
+    assert not app.exception
+    table = next(each.value for each in app.dataframe if "adds" in each.value.columns)
+    rows = table.set_index("reason")
+    assert rows.loc["rescued", "queries"] == 1
+    assert rows.loc["distractor lifted", "mean"] == pytest.approx(-0.5)
+    assert rows.loc["nothing relevant retrieved", "queries"] == 2
+    assert list(rows.index) == [
+        reason_words()[code] for code in CODES if reason_words()[code] in rows.index
+    ]
+
+
+def test_what_reasons_add_sums_to_the_mean_change():
+    table = pd.DataFrame(
+        {"reason": ["buried", "rescued", "rescued", "failed"], "delta": [-0.4, 0.5, 0.2, None]}
+    ).astype({"delta": float})
+    found = overview_reasons.counted(table)
+    assert found["adds"].sum() == pytest.approx(table["delta"].mean())
+    assert found.loc["rescued"].tolist() == pytest.approx([2, 0.35, 0.7 / 3])
+    assert found.loc["failed", ["mean", "adds"]].isna().all()
