@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.errors import DataError
+from rankdash.measured import Measured
 from rankdash.ordering import (
     ScorePrecision,
     Ties,
@@ -255,7 +256,9 @@ class Run:
 
     queries: one row per query of the data set that the run was asked for, with
         query_id, state (QueryState), reason (why it failed, else ""),
-        latency_ms (serial, warm, NaN where not measured), index_ms (work that a search system
+        latency_ms (warm, of the query with its own documents; NaN where not measured, as where
+        it was scored together with other queries or from the cache; waiting to try a request
+        again is left out), index_ms (work that a search system
         does beforehand, such as embedding documents; NaN where there was none),
         pairs, tokens and truncated (how many pairs, tokens read, documents cut; NaN where
         unknown).
@@ -266,6 +269,11 @@ class Run:
         first-stage order, after the reranked ones, with NaN scores.
     load_ms: the cold start (loading and warming the model), kept apart from the latencies.
     reading: None where the reranker reads no tokens, or the ranking is from a file.
+    measured: None where the ranking is from a file, or the run of an older version.
+    calls: one row per request to another machine, those of failed queries included: query_id,
+        start_s (by a clock of the process that scored), ms, attempts, retry_wait_ms, status,
+        server_ms, queue_ms (NaN where the server does not tell), billed (JSON: what the service
+        charges for, by its own names), error; None where no machine was asked.
     """
 
     id: str
@@ -280,6 +288,8 @@ class Run:
     load_ms: float = float("nan")
     created: str = ""
     reading: Reading | None = None
+    measured: Measured | None = None
+    calls: pd.DataFrame | None = None
 
     @property
     def left_out(self) -> dict[str, str]:

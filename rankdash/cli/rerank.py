@@ -59,7 +59,7 @@ def rerank_to_file(
         loaded.dataset,
         made,
         depth=depth,
-        needs_text=kind.capabilities.needs_text,
+        capabilities=kind.capabilities,
         on_loaded=progress.loaded,
         on_batch=progress.scored,
     )

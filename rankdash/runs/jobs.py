@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from rankdash.errors import SettingError
 from rankdash.rerankers import create
+from rankdash.runs.plan import Timing
 from rankdash.runs.process import WorkerProcess
 from rankdash.store import Workspace
 from rankdash.store.queue import LIVE, JobRow, JobState, Queue, Stage
@@ -17,6 +18,7 @@ __all__ = [
     "JobRow",
     "JobState",
     "Stage",
+    "Timing",
     "WorkerProcess",
     "cancel",
     "delete",
@@ -32,6 +34,7 @@ class JobRequest:
 
     depth: how many candidates of a query are reranked; None for all.
     sample: how many queries, drawn with `seed`; None for all.
+    timing: what is measured beside the scores.
     """
 
     dataset_id: str
@@ -41,6 +44,7 @@ class JobRequest:
     depth: int | None = None
     sample: int | None = None
     seed: int = 0
+    timing: Timing = field(default_factory=Timing)
 
 
 def submit(workspace: Workspace, request: JobRequest) -> str:
@@ -66,6 +70,7 @@ def submit(workspace: Workspace, request: JobRequest) -> str:
         depth=request.depth,
         sample=request.sample,
         seed=request.seed,
+        timing=asdict(request.timing),
     )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from rankdash.errors import SettingError
 
 NO_CANDIDATES = "no candidates"
 NOT_SAMPLED = "not in the sample"
+MOST_CLIENTS = 256
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,56 @@ class Plan:
     @property
     def pairs(self) -> int:
         return sum(len(docs) for docs in self.documents.values())
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What a run measures beside the scores.
+
+    latency: of which queries the serial latency is measured. "auto": a sample, of which those
+        count that have no cached score. "always": a sample, scored even where scores are cached.
+        "never": no sample is set apart. Rerankers that are asked one query at a time anyway are
+        always timed where they score a whole query.
+    repeats: how often a query is timed; its latency is the median.
+    sample: how many queries are timed at most; half of all where that is fewer, so that the others
+        tell the throughput.
+    seed: draws the sample.
+    concurrency: how many clients at once the throughput is measured with, each for `seconds`;
+        empty: not at all.
+    """
+
+    latency: Literal["auto", "always", "never"] = "auto"
+    repeats: int = 1
+    sample: int = 200
+    seed: int = 0
+    concurrency: tuple[int, ...] = ()
+    seconds: float = 5.0
+
+    def __post_init__(self) -> None:
+        """Raises SettingError for a value out of its range."""
+        if self.latency not in ("auto", "always", "never"):
+            raise SettingError(
+                "The latency is measured auto, always or never, not {value!r}.", value=self.latency
+            )
+        for name, value, most in (
+            ("repeats", self.repeats, 100),
+            ("sample", self.sample, 100_000),
+            ("seconds", self.seconds, 600),
+            *(("concurrency", clients, MOST_CLIENTS) for clients in self.concurrency),
+        ):
+            if not 1 <= value <= most:
+                raise SettingError(
+                    "The {name} must be from 1 to {most}, not {value}.",
+                    name=name,
+                    most=most,
+                    value=value,
+                )
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, Any]) -> Timing:
+        """From what `dataclasses.asdict` gave, in JSON or not; what is missing has its default."""
+        levels = tuple(values.get("concurrency", ()))
+        return cls(**{**values, "concurrency": levels})
 
 
 def sample_queries(dataset: Dataset, size: int, seed: int) -> tuple[str, ...]:
@@ -45,9 +97,13 @@ def sample_queries(dataset: Dataset, size: int, seed: int) -> tuple[str, ...]:
             size=size,
         )
     counts = np.diff(dataset.candidates.offsets)
-    ids = sorted(dataset.candidates.query_ids[counts > 0])
-    order = np.random.default_rng(seed).permutation(len(ids))[:size]
-    return tuple(ids[place] for place in order)
+    return drawn(dataset.candidates.query_ids[counts > 0], seed)[:size]
+
+
+def drawn(ids: Iterable[str], seed: int) -> tuple[str, ...]:
+    """All of `ids` in a random order that depends on nothing but them and `seed`."""
+    known = sorted(ids)
+    return tuple(known[place] for place in np.random.default_rng(seed).permutation(len(known)))
 
 
 def plan(

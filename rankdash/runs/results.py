@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from rankdash.dataset import Dataset
+from rankdash.measured import Measured
 from rankdash.ranking import QueryState, Ranking, Reading, Run, digest, frozen
-from rankdash.rerankers import Reranker
+from rankdash.rerankers import Call, Reranker
 from rankdash.runs.plan import Plan
 from rankdash.runs.timing import machine
 
@@ -33,6 +36,8 @@ class QueryResult:
     latency_ms, index_ms: as in the table of a `Run`.
     read, full: (n,) int32, tokens read and tokens before texts were cut, as in a `Reading`; empty
         where unknown.
+    cached: how many of the scores were kept from an earlier run.
+    calls: the requests to other machines that were made for it.
     """
 
     query_id: str
@@ -43,6 +48,8 @@ class QueryResult:
     index_ms: float = math.nan
     read: Counts = field(default_factory=lambda: _NO_COUNTS)
     full: Counts = field(default_factory=lambda: _NO_COUNTS)
+    cached: int = 0
+    calls: tuple[Call, ...] = ()
 
     @property
     def tokens(self) -> float:
@@ -56,18 +63,25 @@ class QueryResult:
         return float((self.full > self.read).sum()) if known else math.nan
 
 
-def counts(given: npt.NDArray[np.int64] | None) -> Counts:
-    """Token counts of an answer as a result keeps them."""
-    return _NO_COUNTS if given is None else np.asarray(given, dtype=np.int32)
+def to_row(result: QueryResult) -> dict[str, Any]:
+    """A result as a row of a `Workspace` part."""
+    calls = [asdict(call) | {"billed": dict(call.billed)} for call in result.calls]
+    return {**vars(result), "calls": json.dumps(calls)}
 
 
 def results_from(rows: pd.DataFrame) -> list[QueryResult]:
     """Results from a frame with a column for each field, as `Workspace` parts are read."""
     columns = {name: list(rows[name]) for name in QueryResult.__dataclass_fields__}
+    # A job that an older version began kept less.
     for name in ("read", "full"):
-        # A job that an older version began kept no counts.
         columns[name] = [_NO_COUNTS if value is None else value for value in columns[name]]
+    columns["cached"] = [0 if pd.isna(value) else int(value) for value in columns["cached"]]
+    columns["calls"] = [_calls(value) for value in columns["calls"]]
     return [QueryResult(*values) for values in zip(*columns.values(), strict=True)]
+
+
+def _calls(text: object) -> tuple[Call, ...]:
+    return tuple(Call(**call) for call in json.loads(text)) if isinstance(text, str) else ()
 
 
 def assemble(
@@ -77,6 +91,7 @@ def assemble(
     asked: Plan,
     results: Mapping[str, QueryResult],
     load_ms: float,
+    measured: Measured,
 ) -> Run:
     """The run of a plan all of whose queries have a result.
 
@@ -116,7 +131,42 @@ def assemble(
         load_ms=load_ms,
         created=datetime.now(UTC).isoformat(timespec="milliseconds"),
         reading=_reading(read, full),
+        measured=_counted(measured, list(every.values())),
+        calls=_call_table(every.values()),
     )
+
+
+def _counted(measured: Measured, results: Collection[QueryResult]) -> Measured:
+    """With the counts over all results, those of earlier attempts included."""
+    done = [result for result in results if result.state == "done"]
+    cached = sum(result.cached for result in done)
+    return replace(
+        measured,
+        cached_pairs=cached,
+        scored_pairs=sum(len(result.scores) for result in done) - cached,
+        serial_queries=sum(not math.isnan(result.latency_ms) for result in done),
+    )
+
+
+def _call_table(results: Iterable[QueryResult]) -> pd.DataFrame | None:
+    rows = [
+        {
+            "query_id": result.query_id,
+            "start_s": call.start,
+            "ms": (call.end - call.start) * 1e3,
+            "attempts": call.attempts,
+            "retry_wait_ms": call.retry_wait_s * 1e3,
+            "status": call.status,
+            "server_ms": call.server_ms,
+            "queue_ms": call.queue_ms,
+            "billed": json.dumps(dict(call.billed)),
+            "error": call.error,
+        }
+        for result in results
+        for call in result.calls
+    ]
+    texts = {"query_id": "str", "billed": "str", "error": "str"}
+    return pd.DataFrame(rows).astype(texts) if rows else None
 
 
 def _ranked(counts: Counts, order: npt.NDArray[np.intp], below: int) -> Counts:

@@ -1,28 +1,36 @@
 """Rerank a data set: pure, resumable, and no failure ever becomes a zero.
 
-Queries are scored one after the other, each with its own documents, because that is what a user of
-a search waits for. They are handed on in batches of about a second.
+Two things are measured and never mixed. The latency of a query is that of the query alone with its
+own documents, on a warm reranker, because that is what a user of a search waits for. The throughput
+is that of blocks of queries, where the reranker is faster with many at once. Results are handed on
+in batches of about a second.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rankdash.dataset import Dataset
-from rankdash.errors import RankdashError, UnavailableError
+from rankdash.measured import Level, Measured
 from rankdash.ranking import Run
-from rankdash.rerankers import Corpus, Request, Reranker, Scored
-from rankdash.runs.plan import Plan, plan
-from rankdash.runs.results import QueryResult, assemble, counts
+from rankdash.rerankers import Capabilities, Reranker
+from rankdash.runs.concurrency import measure
+from rankdash.runs.plan import Plan, Timing, drawn, plan
+from rankdash.runs.results import QueryResult, assemble
+from rankdash.runs.scoring import Requests, ScoreStore, Scoring
+from rankdash.runs.timing import load_average, threads_of
 
 # How much work a kill can cost: what was scored since the last batch was handed on.
 BATCH_SECONDS = 1.0
 
-_REASON_LIMIT = 500
+# The size of the first block of queries, and of the largest: of cached and tiny ones.
+FIRST_BLOCK = 10
+LARGEST_BLOCK = 1024
 
 
 class Cancelled(Exception):  # noqa: N818 - it reports a wish, not an error
@@ -36,7 +44,9 @@ def rerank(
     depth: int | None = None,
     query_ids: Collection[str] | None = None,
     done: Iterable[QueryResult] = (),
-    needs_text: bool = True,
+    capabilities: Capabilities = Capabilities(),  # noqa: B008 - it is frozen
+    timing: Timing = Timing(),  # noqa: B008 - it is frozen
+    cache: ScoreStore | None = None,
     on_loaded: Callable[[float], None] = lambda load_ms: None,
     on_batch: Callable[[list[QueryResult]], None] = lambda results: None,
     cancelled: Callable[[], bool] = lambda: False,
@@ -46,16 +56,18 @@ def rerank(
 
     done: results of an earlier attempt with the same arguments; queries that failed then are
         tried again, and nothing is loaded when none is left.
-    needs_text: whether a query or document without text fails its query.
-    on_loaded: called with the cold start in milliseconds: loading and one warm-up query, whose
-        answer is thrown away.
+    capabilities: those of the reranker's kind.
+    timing: what is measured beside the scores.
+    cache: where scores of pairs are kept from run to run; used only where the capabilities and
+        the reranker's fingerprint allow it.
+    on_loaded: called with the cold start in milliseconds: loading and the first call, whose answer
+        is thrown away unless it cost money.
     on_batch: called about once a second with the results since the last call.
-    cancelled: asked before every query and after loading.
+    cancelled: asked before every call of the reranker and after loading.
     clock: a monotonic clock in nanoseconds.
 
     Every query of the data set has a row in the result: done, failed with its reason, or skipped
-    because it has no candidates or was not asked for. The latency of a query is serial and warm,
-    without what the reranker reports as index work.
+    because it has no candidates or was not asked for.
 
     Raises UnavailableError where the reranker cannot be had, SettingError for a wrong depth or
     query, and Cancelled.
@@ -67,139 +79,242 @@ def rerank(
         if result.state == "done"
         and len(result.scores) == len(asked.documents.get(result.query_id, ()))
     }
-    requests = _Requests(dataset, asked, needs_text)
     left = [query for query in asked.documents if query not in results]
-    load_ms = math.nan
-    if left:
-        first = next((query for query in left if not requests.lacking(query)), None)
-        if cancelled():
-            raise Cancelled
-        started = clock()
-        reranker.prepare(requests.corpus)
-        if cancelled():
-            raise Cancelled
-        index_seconds = _warm_up(reranker, requests.of(first)) if first is not None else 0.0
-        load_ms = (clock() - started) / 1e6 - index_seconds * 1e3
+    load_ms, measured = math.nan, Measured()
+    if left or (timing.concurrency and asked.documents):
+        work = _Work(
+            reranker,
+            capabilities,
+            timing,
+            Requests(dataset, asked, capabilities.needs_text),
+            asked,
+            cache,
+            cancelled,
+            clock,
+        )
+        load_start = load_average()
+        load_ms = work.load(left)
         on_loaded(load_ms)
-        warmed = {first: index_seconds} if first is not None else {}
-        for batch in _batches(left, requests, reranker, warmed, cancelled, clock):
+        for batch in work.batches():
             results |= {result.query_id: result for result in batch}
             on_batch(batch)
         if len(results) < len(asked.documents):
             raise Cancelled
-    return assemble(dataset, reranker, depth, asked, results, load_ms)
+        levels = work.throughput()
+        measured = replace(
+            work.measured(), throughput=levels, load_start=load_start, load_end=load_average()
+        )
+    return assemble(dataset, reranker, depth, asked, results, load_ms, measured)
 
 
-class _Requests:
-    """The texts that a reranker is given."""
+class _Work:
+    """One attempt at the queries that are left."""
 
-    def __init__(self, dataset: Dataset, asked: Plan, needs_text: bool) -> None:
-        documents, queries = dataset.document_text(), dataset.query_text()
-        self.corpus = Corpus(doc_ids=list(documents.index), texts=list(documents))
-        self._documents = dict(zip(self.corpus.doc_ids, self.corpus.texts, strict=True))
-        self._queries = {str(query): str(text) for query, text in queries.items()}
-        self._asked = asked.documents
-        self._needs_text = needs_text
+    def __init__(
+        self,
+        reranker: Reranker,
+        capabilities: Capabilities,
+        timing: Timing,
+        requests: Requests,
+        asked: Plan,
+        cache: ScoreStore | None,
+        cancelled: Callable[[], bool],
+        clock: Callable[[], int],
+    ) -> None:
+        self._reranker = reranker
+        self._capabilities = capabilities
+        self._timing = timing
+        self._requests = requests
+        self._asked = asked
+        self._cache = cache if capabilities.cacheable else None
+        self._cancelled = cancelled
+        self._clock = clock
+        self._fingerprint = ""
+        self._in_flight = 1
+        if capabilities.needs_network:
+            self._in_flight = max(1, int(reranker.settings.get("concurrency", 1)))
+        self._blocks = capabilities.across_queries or self._in_flight > 1
+        self._scoring = Scoring(reranker, requests, timing.repeats, not self._blocks, clock)
+        self._ready: list[QueryResult] = []
+        self._todo = _Todo([], [])
+        self._first_call_ms = math.nan
 
-    def of(self, query: str) -> Request:
-        docs = self._asked[query]
-        return Request(query, self._queries[query], docs, [self._documents[doc] for doc in docs])
-
-    def lacking(self, query: str) -> str:
-        """Why the query cannot be put to a reranker that reads text; "" where it can."""
-        if not self._needs_text:
-            return ""
-        if not self._queries[query].strip():
-            return "the query has no text"
-        empty = [doc for doc in self._asked[query] if not self._documents[doc].strip()]
-        if not empty:
-            return ""
-        if len(empty) == 1:
-            return f"document {empty[0]!r} has no text"
-        return f"{len(empty)} documents have no text, such as {empty[0]!r}"
-
-
-def _warm_up(reranker: Reranker, request: Request) -> float:
-    """Score a query for nothing; return the index work in it, in seconds.
-
-    What is wrong with the query shows again when it is scored for its result.
-    """
-    try:
-        answers = reranker.score([request])
-    except UnavailableError:
-        raise
-    except Exception:  # noqa: BLE001 - a reranker may be anyone's code
-        return 0.0
-    return sum(answer.index_seconds for answer in answers)
-
-
-def _batches(
-    queries: list[str],
-    requests: _Requests,
-    reranker: Reranker,
-    warmed: Mapping[str, float],
-    cancelled: Callable[[], bool],
-    clock: Callable[[], int],
-) -> Iterator[list[QueryResult]]:
-    batch: list[QueryResult] = []
-    started = clock()
-    for query in queries:
-        if cancelled():
-            break
-        lacking = requests.lacking(query)
-        if lacking:
-            batch.append(QueryResult(query, "failed", lacking))
+    def load(self, left: list[str]) -> float:
+        """Load the reranker, look up what is kept, and make the first call; the milliseconds that
+        loading and the call took."""
+        self._stop_if_cancelled()
+        started = self._clock()
+        self._reranker.prepare(self._requests.corpus)
+        load_ms = (self._clock() - started) / 1e6
+        self._stop_if_cancelled()
+        lacking = {query: self._requests.lacking(query) for query in left}
+        self._ready = [
+            QueryResult(query, "failed", reason) for query, reason in lacking.items() if reason
+        ]
+        self._look_up([query for query in left if not lacking[query]])
+        if self._capabilities.needs_network:
+            self._first_call_counts()
         else:
-            batch.append(_score(reranker, requests.of(query), warmed.get(query, 0.0), clock))
-        if clock() - started >= BATCH_SECONDS * 1e9:
-            yield batch
-            batch, started = [], clock()
-    if batch:
-        yield batch
+            self._warm_up()
+        return load_ms + (0.0 if math.isnan(self._first_call_ms) else self._first_call_ms)
+
+    def batches(self) -> Iterator[list[QueryResult]]:
+        """The results, in batches of about a second."""
+        if self._ready:
+            yield self._ready
+        yield from self._one_by_one()
+        yield from self._in_blocks()
+
+    def throughput(self) -> tuple[Level, ...]:
+        """What the timing asks for; empty where nothing."""
+        if not self._timing.concurrency:
+            return ()
+        queries = drawn(self._asked.documents, self._timing.seed)
+        levels = measure(
+            self._reranker,
+            [self._requests.of(query) for query in queries if not self._requests.lacking(query)],
+            self._timing.concurrency,
+            self._timing.seconds,
+            self._cancelled,
+        )
+        self._stop_if_cancelled()
+        return levels
+
+    def measured(self) -> Measured:
+        batched, serial = self._scoring.batched, self._scoring.serial
+        return Measured(
+            pairs=batched.pairs,
+            tokens=batched.tokens if batched.pairs else math.nan,
+            seconds=batched.seconds,
+            cpu_seconds=batched.cpu_seconds,
+            index_seconds=batched.index_seconds,
+            together=batched.together,
+            repeats=self._timing.repeats,
+            serial_seconds=serial.seconds,
+            serial_cpu_seconds=serial.cpu_seconds,
+            in_flight=self._in_flight,
+            first_call_ms=self._first_call_ms,
+            threads=threads_of(self._reranker, self._capabilities),
+        )
+
+    def _look_up(self, left: list[str]) -> None:
+        """Share the queries out: kept whole, to score alone, to score in blocks."""
+        timing = self._timing
+        sample = drawn(self._asked.documents, timing.seed)[: timing.sample]
+        if self._blocks:
+            sample = sample[: max(1, len(self._asked.documents) // 2)]
+        again = set(sample) if timing.latency == "always" and self._in_flight == 1 else set()
+        self._read_cache(left, again)
+        whole = {query for query in self._scoring.kept if not self._scoring.missing(query)}
+        self._ready += [self._scoring.cached(query) for query in left if query in whole]
+        scored = [query for query in left if query not in whole]
+        if not self._blocks:
+            self._todo = _Todo(scored, [])
+            return
+        alone = set(sample) - set(self._scoring.kept)
+        if timing.latency == "never" or self._in_flight > 1:
+            alone = set()
+        self._todo = _Todo(
+            [query for query in scored if query in alone],
+            [query for query in scored if query not in alone],
+        )
+
+    def _read_cache(self, left: list[str], again: set[str]) -> None:
+        """What is kept of the queries that are left, but for those to be scored again."""
+        if self._cache is None:
+            return
+        self._fingerprint = self._reranker.fingerprint()
+        if not self._fingerprint:
+            return
+        queries = [query for query in left if query not in again]
+        requests = [self._requests.of(query) for query in queries]
+        found = self._cache.read(
+            self._fingerprint, [(request.query, request.documents) for request in requests]
+        )
+        self._scoring.kept = {
+            query: kept
+            for query, kept in zip(queries, found, strict=True)
+            if bool(np.isfinite(kept.scores).any())
+        }
+
+    def _warm_up(self) -> None:
+        """Score a query for nothing; without one to score and nothing to measure, not at all."""
+        waiting = [*self._todo.alone, *self._todo.together]
+        if not waiting and self._timing.concurrency:
+            every = self._asked.documents
+            waiting = [query for query in every if not self._requests.lacking(query)]
+        if waiting:
+            self._first_call_ms = self._scoring.warm_up(waiting[0]) * 1e3
+
+    def _first_call_counts(self) -> None:
+        """Where a call may cost money, the first one gives its result; its time is no latency."""
+        todo = self._todo
+        queue = todo.alone or todo.together
+        if queue:
+            started = self._clock()
+            result = self._scoring.cold(queue.pop(0))
+            self._first_call_ms = (self._clock() - started) / 1e6
+            self._ready += self._kept([result])
+
+    def _one_by_one(self) -> Iterator[list[QueryResult]]:
+        batch: list[QueryResult] = []
+        started = self._clock()
+        for query in self._todo.alone:
+            if self._cancelled():
+                break
+            batch.append(self._scoring.alone(query))
+            if self._clock() - started >= BATCH_SECONDS * 1e9:
+                yield self._kept(batch)
+                batch, started = [], self._clock()
+        if batch:
+            yield self._kept(batch)
+
+    def _in_blocks(self) -> Iterator[list[QueryResult]]:
+        queries = self._todo.together
+        place, size = 0, FIRST_BLOCK
+        rate = self._first_rate()
+        while place < len(queries) and not self._cancelled():
+            block, pairs = self._block(queries[place:], rate, size)
+            started = self._clock()
+            batch = self._scoring.together(block)
+            seconds = (self._clock() - started) / 1e9
+            place, size = place + len(block), min(2 * len(block), LARGEST_BLOCK)
+            rate = pairs / seconds if seconds > 0 else math.inf
+            yield self._kept(batch)
+
+    def _block(self, queries: list[str], rate: float, most: int) -> tuple[list[str], int]:
+        """The first of `queries` that take about a second at `rate` pairs a second, and their
+        pairs; at least as many as are in flight at once."""
+        block: list[str] = []
+        pairs = 0
+        for query in queries[: max(most, self._in_flight)]:
+            more = pairs + self._scoring.missing(query)
+            if len(block) >= self._in_flight and more > rate * BATCH_SECONDS:
+                break
+            block.append(query)
+            pairs = more
+        return block, pairs
+
+    def _first_rate(self) -> float:
+        """Pairs a second of what was scored alone; without any, unlimited for the first block."""
+        serial = self._scoring.serial
+        return serial.pairs / serial.seconds if serial.seconds > 0 and serial.pairs else math.inf
+
+    def _kept(self, batch: list[QueryResult]) -> list[QueryResult]:
+        """The batch, once what was scored for it is in the cache."""
+        fresh, self._scoring.fresh = self._scoring.fresh, []
+        if self._cache is not None and self._fingerprint and fresh:
+            self._cache.write(self._fingerprint, fresh)
+        return batch
+
+    def _stop_if_cancelled(self) -> None:
+        if self._cancelled():
+            raise Cancelled
 
 
-def _score(
-    reranker: Reranker, request: Request, indexed_before: float, clock: Callable[[], int]
-) -> QueryResult:
-    started = clock()
-    try:
-        answers = reranker.score([request])
-        elapsed_ms = (clock() - started) / 1e6
-    except UnavailableError:
-        raise
-    except Exception as error:  # noqa: BLE001 - a reranker may be anyone's code: its query fails
-        return QueryResult(request.query_id, "failed", _reason(error))
-    fault = _fault(answers, len(request.doc_ids))
-    if fault:
-        return QueryResult(request.query_id, "failed", fault)
-    answer = answers[0]
-    # The warm-up has indexed the documents of the first query already: that work is its own.
-    index_ms = (answer.index_seconds + indexed_before) * 1e3
-    return QueryResult(
-        request.query_id,
-        "done",
-        scores=np.asarray(answer.scores, dtype=np.float64),
-        latency_ms=max(0.0, elapsed_ms - answer.index_seconds * 1e3),
-        index_ms=index_ms if index_ms else math.nan,
-        read=counts(answer.tokens),
-        full=counts(answer.full),
-    )
+@dataclass(frozen=True)
+class _Todo:
+    """Queries to score, one by one and in blocks."""
 
-
-def _fault(answers: list[Scored], size: int) -> str:
-    """Why the answer to one request of `size` documents cannot be used; "" where it can."""
-    if len(answers) != 1:
-        return f"the reranker gave {len(answers)} answers for 1 query"
-    if answers[0].error:
-        return answers[0].error[:_REASON_LIMIT]
-    scores = np.asarray(answers[0].scores, dtype=np.float64)
-    if scores.shape != (size,):
-        return f"the reranker gave {scores.size} scores for {size} documents"
-    finite = int(np.isfinite(scores).sum())
-    return f"scored {finite} of {size} documents" if finite < size else ""
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, RankdashError):
-        return str(error)[:_REASON_LIMIT]
-    return f"{type(error).__name__}: {error}"[:_REASON_LIMIT]
+    alone: list[str]
+    together: list[str]

@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,13 @@ from typing import Any
 from rankdash.errors import RankdashError, RerankerError, StoreError
 from rankdash.ranking import Run
 from rankdash.rerankers import create, get
-from rankdash.runs.plan import plan, sample_queries
-from rankdash.runs.results import QueryResult, results_from
+from rankdash.runs.plan import Timing, plan, sample_queries
+from rankdash.runs.results import QueryResult, results_from, to_row
 from rankdash.runs.runner import Cancelled, rerank
 from rankdash.store import Workspace
 from rankdash.store.parts import read_parts, write_part
 from rankdash.store.queue import JobRow, Owner, Progress, Queue
+from rankdash.store.score_cache import Kept
 
 BEAT_SECONDS = 1.0
 IDLE_SECONDS = 0.5
@@ -116,7 +118,9 @@ class Attempt:
             depth=job.depth,
             query_ids=sample,
             done=kept,
-            needs_text=get(job.reranker).capabilities.needs_text,
+            capabilities=get(job.reranker).capabilities,
+            timing=Timing.from_mapping(job.timing),
+            cache=_Cache(workspace),
             on_loaded=self._loaded,
             on_batch=self._keep,
             cancelled=self._has_to_stop,
@@ -138,7 +142,7 @@ class Attempt:
     def _keep(self, results: list[QueryResult]) -> None:
         if self._lost.is_set():
             return
-        write_part(self._workspace, self._job.id, [vars(result) for result in results])
+        write_part(self._workspace, self._job.id, [to_row(result) for result in results])
         self._count(results)
 
     def _count(self, results: list[QueryResult]) -> None:
@@ -170,6 +174,26 @@ class Attempt:
 
     def _finish(self, state: Any, error: RankdashError | None = None) -> None:
         self._queue.finish(self._job.id, self._owner, state, error)
+
+
+class _Cache:
+    """The score cache of a workspace, as far as it works: a run does not fail for want of it."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    def read(self, fingerprint: str, asked: Sequence[tuple[str, Sequence[str]]]) -> list[Kept]:
+        try:
+            return self._workspace.score_cache.read(fingerprint, asked)
+        except StoreError as error:
+            _log.warning("The score cache cannot be read: %s", error)
+            return [Kept.nothing(len(documents)) for _, documents in asked]
+
+    def write(self, fingerprint: str, scored: Sequence[tuple[str, Sequence[str], Kept]]) -> None:
+        try:
+            self._workspace.score_cache.write(fingerprint, scored)
+        except StoreError as error:
+            _log.warning("The score cache cannot be written: %s", error)
 
 
 def _refuse_all_failed(run: Run) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -15,16 +15,18 @@ BUSY_SECONDS = 10.0
 
 
 class Database:
-    """`file` is the SQLite file; it is made and brought up to date when this is.
+    """`file` is the SQLite file; it is made, and brought up to date by `prepare`, when this is.
 
     Every method raises StoreError where the file cannot be read or written.
     """
 
-    def __init__(self, file: Path) -> None:
+    def __init__(
+        self, file: Path, prepare: Callable[[sqlite3.Connection, Path], None] = migrate
+    ) -> None:
         self.file = file
         with in_words(file), closing(self._connect("rwc")) as db:
             db.execute("PRAGMA journal_mode = WAL")
-            migrate(db, file)
+            prepare(db, file)
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:

@@ -139,6 +139,11 @@ def notes_and_corrections(db: sqlite3.Connection) -> None:
     )
 
 
+@migration
+def what_a_job_measures(db: sqlite3.Connection) -> None:
+    db.execute("ALTER TABLE jobs ADD COLUMN timing TEXT NOT NULL DEFAULT '{}'")
+
+
 def migrate(db: sqlite3.Connection, file: Path) -> None:
     """Take the steps that are missing, all or none.
 

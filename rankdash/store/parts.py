@@ -25,6 +25,8 @@ _SCHEMA = pa.schema(
         ("index_ms", pa.float64()),
         ("read", pa.list_(pa.int32())),
         ("full", pa.list_(pa.int32())),
+        ("cached", pa.int64()),
+        ("calls", pa.string()),
     ]
 )
 

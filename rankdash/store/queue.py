@@ -41,6 +41,7 @@ class JobRow:
     """A job. Times are ISO 8601 in UTC, None where not reached.
 
     sample: how many queries are drawn with `seed`; None for all.
+    timing: what is measured beside the scores, as its submitter wrote it; empty where by default.
     cancelling: whether it was asked to stop and has not yet.
     done, failed, total: queries. pairs_done, pairs_total: (query, document) pairs.
     rate_pairs_s, seconds_left: of the current scoring; None where not known.
@@ -56,6 +57,7 @@ class JobRow:
     depth: int | None
     sample: int | None
     seed: int
+    timing: Mapping[str, object]
     state: JobState
     stage: Stage
     cancelling: bool
@@ -119,6 +121,7 @@ class Queue:
         depth: int | None,
         sample: int | None,
         seed: int,
+        timing: Mapping[str, object] | None = None,
     ) -> str:
         """Add a job at the end of the queue; return its id, which its run will have too."""
         job_id = uuid.uuid4().hex[:16]
@@ -128,8 +131,8 @@ class Queue:
             db.execute(
                 """
                 INSERT INTO jobs (id, dataset_id, name, reranker, settings, depth, sample, seed,
-                                  created, queued)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                                  timing, created, queued)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """,
                 (
                     job_id,
@@ -140,6 +143,7 @@ class Queue:
                     depth,
                     sample,
                     seed,
+                    json.dumps(dict(timing or {})),
                     created,
                     created,
                 ),
@@ -326,6 +330,7 @@ def _lost(row: sqlite3.Row) -> bool:
 def _job_row(row: sqlite3.Row) -> JobRow:
     made = {
         "settings": json.loads(row["settings"]),
+        "timing": json.loads(row["timing"]),
         "cancelling": bool(row["cancel"]) and row["state"] == "running",
         "error": _from_json(row["problem"]),
     }

@@ -34,8 +34,7 @@ class RunRow:
 
     load_ms, p50_ms, p95_ms: the cold start, and quantiles of the latency of a query in
         milliseconds; NaN where not measured.
-    pairs_per_second: over the scoring time of all queries, index work included; None where not
-        measured.
+    pairs_per_second: of the scoring itself, index work included; None where not measured.
     """
 
     id: str
@@ -73,7 +72,7 @@ def run_values(run: Run) -> dict[str, object]:
     latency = done["latency_ms"].to_numpy(dtype=np.float64)
     latency = latency[np.isfinite(latency)]
     p50, p95 = np.quantile(latency, [0.5, 0.95]) if len(latency) else (math.nan, math.nan)
-    spent = (done["latency_ms"] + done["index_ms"].fillna(0.0)).sum() / 1000.0
+    rate = math.nan if run.measured is None else run.measured.pairs_per_second
     return {
         "id": run.id,
         "dataset_id": run.dataset_id,
@@ -89,7 +88,7 @@ def run_values(run: Run) -> dict[str, object]:
         "load_ms": _known(run.load_ms),
         "p50_ms": _known(p50),
         "p95_ms": _known(p95),
-        "pairs_per_second": float(done["pairs"].sum() / spent) if spent > 0 else None,
+        "pairs_per_second": _known(rate),
     }
 
 

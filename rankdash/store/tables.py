@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import uuid
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,8 +14,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rankdash.measured import Level, Measured
 from rankdash.ordering import Ties, objects, text_array
-from rankdash.ranking import Ranking, Reading
+from rankdash.ranking import Ranking, Reading, Run
 from rankdash.store.failures import damaged, in_words
 
 _TIES = b"rankdash.ties"
@@ -112,6 +115,29 @@ def read_reading(folder: Path, rows: int) -> Reading | None:
     if len(counts) != rows:
         raise damaged(file, "its rows do not fit the ranking.")
     return Reading(_column(counts, "read"), _column(counts, "full"))
+
+
+def write_measured(folder: Path, run: Run) -> None:
+    """Write what a run measured, and the calls that it made, where it did."""
+    if run.measured is not None:
+        kept = pa.table({"measured": [json.dumps(asdict(run.measured))]})
+        write_table(folder / "measured.parquet", kept)
+    if run.calls is not None:
+        write_frame(folder / "calls.parquet", run.calls)
+
+
+def read_measured(folder: Path) -> tuple[Measured | None, pd.DataFrame | None]:
+    """What `write_measured` wrote."""
+    file, calls = folder / "measured.parquet", folder / "calls.parquet"
+    measured = None
+    if file.exists():
+        try:
+            kept = json.loads(read_table(file)["measured"][0].as_py())
+            levels = tuple(Level(**level) for level in kept.pop("throughput"))
+            measured = Measured(**kept, throughput=levels)
+        except (ValueError, TypeError, LookupError) as error:
+            raise damaged(file, str(error)) from error
+    return measured, read_frame(calls) if calls.exists() else None
 
 
 def _column(table: Any, name: str) -> Any:

@@ -2,8 +2,9 @@
 
     rankdash.sqlite            what there is
     datasets/<id>-<token>/     queries, documents, qrels, candidates
-    runs/<id>-<token>/         the queries and the ranking of a run
+    runs/<id>-<token>/         the queries and the ranking of a run, what was read and measured
     jobs/<id>/                 results of a job that has not ended, a file a batch
+    scores.sqlite              scores of pairs, for later runs; may be deleted
 
 Files are written first and named by a row last; a delete removes the row first and the files last.
 A crash in between leaves files that nothing names, which the next `Workspace.open` removes.
@@ -26,11 +27,14 @@ from rankdash.store import folders
 from rankdash.store.database import Database
 from rankdash.store.failures import damaged, in_words
 from rankdash.store.rows import DatasetRow, RunRow, dataset_row, now, run_row, run_values
+from rankdash.store.score_cache import ScoreCache
 from rankdash.store.tables import (
     read_frame,
+    read_measured,
     read_ranking,
     read_reading,
     write_frame,
+    write_measured,
     write_ranking,
     write_reading,
 )
@@ -169,6 +173,7 @@ class Workspace:
             write_frame(folder / "queries.parquet", run.queries)
             write_ranking(folder, "ranking", run.ranking)
             write_reading(folder, run.reading)
+            write_measured(folder, run)
             with self.database.writing() as db:
                 self._find(db, "datasets", run.dataset_id)
                 replaced = db.execute("SELECT folder FROM runs WHERE id = ?", (run.id,)).fetchone()
@@ -199,6 +204,7 @@ class Workspace:
         row = self._row("runs", run_id)
         folder = self.root / row["folder"]
         ranking = read_ranking(folder, "ranking")
+        measured, calls = read_measured(folder)
         return Run(
             id=run_id,
             name=row["name"],
@@ -212,6 +218,8 @@ class Workspace:
             load_ms=math.nan if row["load_ms"] is None else row["load_ms"],
             created=row["created"],
             reading=read_reading(folder, len(ranking)),
+            measured=measured,
+            calls=calls,
         )
 
     def rename_run(self, run_id: str, name: str) -> None:
@@ -234,6 +242,11 @@ class Workspace:
     def set_setting(self, key: str, value: str) -> None:
         with self.database.writing() as db:
             db.execute("INSERT OR REPLACE INTO settings (key, value) VALUES (?, ?)", (key, value))
+
+    @property
+    def score_cache(self) -> ScoreCache:
+        """The scores kept for later runs; made anew where its file is gone."""
+        return ScoreCache(self.root / "scores.sqlite")
 
     def _row(self, table: str, key: str) -> sqlite3.Row:
         with self.database.reading() as db:

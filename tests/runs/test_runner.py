@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rankdash.dataset import Dataset
 from rankdash.errors import ScoringError, UnavailableError
 from rankdash.ranking import Ranking
-from rankdash.rerankers import Scored
+from rankdash.rerankers import Capabilities, Scored
 from rankdash.runs.results import QueryResult
 from rankdash.runs.runner import Cancelled, rerank
 
@@ -181,7 +181,10 @@ def test_what_has_no_text_fails_by_name_where_text_is_needed(make_dataset):
     }
     silent = make_dataset(queries=1, query_text=" ")
     assert reasons(rerank(silent, reranker)) == {"q0": "the query has no text"}
-    assert states(rerank(dataset, Scripted(), needs_text=False)) == {"q0": "done", "q1": "done"}
+    assert states(rerank(dataset, Scripted(), capabilities=Capabilities(needs_text=False))) == {
+        "q0": "done",
+        "q1": "done",
+    }
 
 
 def test_queries_left_out_are_skipped_with_the_reason(make_dataset):

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from rankdash.dataset import Dataset
+from rankdash.measured import Level, Measured
 from rankdash.ranking import Ranking, Reading, Run
 from rankdash.store import Workspace
 
@@ -86,6 +87,20 @@ def make_run():
             depth=2,
             load_ms=123.5,
             created="2026-01-02T03:04:05+00:00",
+            measured=Measured(
+                pairs=4,
+                tokens=17.0,
+                seconds=0.1,
+                cpu_seconds=0.15,
+                index_seconds=0.06,
+                together=2,
+                threads=2,
+                load_start=0.5,
+                throughput=(Level(2, 5.0, 40, 1, 10.0, 30.0, 8.0, 24.0, 1.9),),
+            ),
+            calls=pd.DataFrame(
+                {"query_id": ["007"], "start_s": [1.5], "ms": [12.0], "billed": ['{"units": 1}']}
+            ).astype({"query_id": "str", "billed": "str"}),
             reading=Reading(
                 np.array([5, 7, -1, 5], dtype=np.int32), np.array([5, 9, -1, 8], dtype=np.int32)
             ),

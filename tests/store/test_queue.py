@@ -230,6 +230,8 @@ def part(query, score):
         "index_ms": float("nan"),
         "read": [5, 6],
         "full": [5, 9],
+        "cached": 0,
+        "calls": "[]",
     }
 
 
@@ -289,7 +291,7 @@ def test_batches_of_an_older_version_are_read_with_what_they_have(queue, submit,
     job_id = submit()
     write_part(workspace, job_id, [part("7", 1.0)])
     (file,) = (workspace.root / "jobs" / job_id).iterdir()
-    older = read_table(file).drop_columns(["read", "full"])
+    older = read_table(file).drop_columns(["read", "full", "cached", "calls"])
     write_table(file.with_name("0.parquet"), older.append_column("tokens", [[11.0]]))
     write_part(workspace, job_id, [part("8", 2.0)])
     file.unlink()

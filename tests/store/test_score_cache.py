@@ -1,0 +1,144 @@
+"""Scores that outlive their run: exact, bounded, and never in the way."""
+
+import math
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rankdash.errors import StoreError
+from rankdash.store.score_cache import Kept, ScoreCache
+
+
+@pytest.fixture
+def cache(tmp_path):
+    return ScoreCache(tmp_path / "scores.sqlite")
+
+
+def found(scores, read=None):
+    scores = np.asarray(scores, dtype=np.float64)
+    counts = np.full(len(scores), -1 if read is None else read, dtype=np.int32)
+    return Kept(scores, counts, counts + 1)
+
+
+def scores(cache, fingerprint, query, documents):
+    return cache.read(fingerprint, [(query, documents)])[0].scores.tolist()
+
+
+texts = st.text(st.characters(), max_size=8)
+exact = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@settings(
+    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(query=texts, pairs=st.dictionaries(texts, exact, max_size=8))
+def test_what_is_kept_comes_back_to_the_last_bit(cache, query, pairs):
+    """Whatever the text: lone surrogates and zero bytes too; -0.0 stays -0.0."""
+    cache.clear()
+    cache.write("m", [(query, list(pairs), found(list(pairs.values()), read=7))])
+    (kept,) = cache.read("m", [(query, [*pairs, "another document"])])
+    assert kept.scores[:-1].tobytes() == np.array(list(pairs.values()), float).tobytes()
+    assert math.isnan(kept.scores[-1])
+    assert kept.read.tolist() == [7] * len(pairs) + [-1]
+    assert kept.full.tolist() == [8] * len(pairs) + [-1]
+    assert cache.pairs == len(pairs)
+
+
+def test_model_query_and_document_all_tell_pairs_apart(cache):
+    cache.write("m", [("ask", ["a", "b"], found([1.0, 2.0]))])
+    cache.write("n", [("ask", ["a"], found([3.0]))])
+    cache.write("m", [("other", ["a"], found([4.0]))])
+    assert scores(cache, "m", "ask", ["b", "a"]) == [2.0, 1.0]
+    assert scores(cache, "n", "ask", ["a"]) == [3.0]
+    assert scores(cache, "m", "other", ["a"]) == [4.0]
+    # Where one text ends and the next begins is told apart too.
+    assert np.isnan(scores(cache, "ma", "sk", ["a"])).all()
+    assert np.isnan(scores(cache, "n", "other", ["a"])).all()
+
+
+def test_what_was_not_scored_is_not_kept_and_a_new_score_replaces_the_old(cache):
+    cache.write("m", [("ask", ["a", "b", "c"], found([1.0, math.nan, math.inf]))])
+    assert cache.pairs == 1
+    cache.write("m", [("ask", ["a", "b"], found([5.0, 6.0]))])
+    assert scores(cache, "m", "ask", ["a", "b"]) == [5.0, 6.0]
+
+
+def fill(cache, queries, documents=50):
+    names = [f"document {n}" for n in range(documents)]
+    for query in queries:
+        cache.write("m", [(query, names, found(np.arange(float(documents))))])
+    return names
+
+
+def test_over_the_limit_what_was_used_longest_ago_goes(cache, tmp_path):
+    names = fill(cache, [f"q{n}" for n in range(40)])
+    full = cache.size_bytes
+    scores(cache, "m", "q0", names)
+    cache.limit = full // 2
+    assert cache.size_bytes <= full // 2
+    assert 0 < cache.pairs < 2000
+    assert not np.isnan(scores(cache, "m", "q0", names)).any()
+    assert np.isnan(scores(cache, "m", "q1", names)).all()
+    assert not np.isnan(scores(cache, "m", "q39", names)).any()
+    assert (tmp_path / "scores.sqlite").stat().st_size <= 0.75 * full
+    fill(cache, [f"more {n}" for n in range(40)])
+    assert cache.size_bytes <= full // 2
+    assert ScoreCache(tmp_path / "scores.sqlite").limit == full // 2
+
+
+def test_a_limit_of_nothing_keeps_nothing(cache):
+    fill(cache, ["q"])
+    cache.limit = 0
+    assert cache.pairs == 0
+    fill(cache, ["q"])
+    assert cache.pairs == 0
+    with pytest.raises(StoreError, match="cannot be limited to -1"):
+        cache.limit = -1
+
+
+def test_clearing_gives_the_disk_back_and_keeps_the_limit(cache, tmp_path):
+    cache.limit = 10_000_000
+    fill(cache, [f"q{n}" for n in range(40)])
+    before = (tmp_path / "scores.sqlite").stat().st_size
+    cache.clear()
+    assert cache.pairs == 0
+    assert (tmp_path / "scores.sqlite").stat().st_size < before / 2
+    assert cache.limit == 10_000_000
+
+
+def test_a_damaged_or_deleted_cache_starts_afresh(workspace):
+    fill(workspace.score_cache, ["q"])
+    file = workspace.root / "scores.sqlite"
+    file.unlink()
+    assert workspace.score_cache.pairs == 0
+    for name in ("scores.sqlite", "scores.sqlite-wal", "scores.sqlite-shm"):
+        (workspace.root / name).unlink(missing_ok=True)
+    file.write_bytes(b"this is no database, and was none for long" * 100)
+    names = fill(workspace.score_cache, ["q"])
+    assert scores(workspace.score_cache, "m", "q", names) == list(map(float, range(50)))
+
+
+def test_several_threads_may_write_and_read_at_once(tmp_path):
+    file = tmp_path / "scores.sqlite"
+    wrong = []
+
+    def use(number):
+        try:
+            cache = ScoreCache(file)
+            names = fill(cache, [f"q{number}-{n}" for n in range(10)])
+            for n in range(10):
+                if np.isnan(scores(cache, "m", f"q{number}-{n}", names)).any():
+                    wrong.append(number)
+        except StoreError as error:
+            wrong.append(str(error))
+
+    threads = [threading.Thread(target=use, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    assert ScoreCache(file).pairs == 4 * 10 * 50
