@@ -19,7 +19,8 @@ def _divisor(relevance: Relevance, k: int | None) -> Floats:
 def _binary_sum(relevance: Relevance, k: int | None) -> Floats:
     hits = relevance.hits
     inside = within(hits.rank, k)
-    return relevance.total(hits.query[inside], hits.ordinal[inside] / hits.rank[inside])
+    weights = relevance.kept("precision at hits", lambda: hits.ordinal / hits.rank)
+    return relevance.total(hits.query[inside], weights[inside])
 
 
 def _graded_sum(relevance: Relevance, k: int | None) -> Floats:

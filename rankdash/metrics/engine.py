@@ -6,6 +6,7 @@ over a small part of the rows.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -49,6 +50,13 @@ class Relevance:
         self.rank: Integers = judged.judged_rank if condensed else judged.rank
         self.label: Floats = judged.label
         self.lengths: Integers = judged.judged_within(None) if condensed else judged.lengths
+        self._kept: dict[Hashable, Floats] = {}
+
+    def kept(self, name: Hashable, make: Callable[[], Floats]) -> Floats:
+        """What `make` gives, worked out once: every cutoff of a metric sums up the same weights."""
+        if name not in self._kept:
+            self._kept[name] = make()
+        return self._kept[name]
 
     def __len__(self) -> int:
         return len(self.judged.query_ids)

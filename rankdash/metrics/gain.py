@@ -65,26 +65,29 @@ def ideal_dcg(relevance: Relevance, form: GainForm, k: int | None) -> Floats:
 
 
 def _ranked(relevance: Relevance, form: GainForm, k: int | None) -> Floats:
-    return _sum(relevance, form, k, relevance.query, relevance.rank, relevance.label)
+    weights = relevance.kept(
+        (form, "ranked"),
+        lambda: _weights(relevance, form, relevance.query, relevance.rank, relevance.label),
+    )
+    inside = within(relevance.rank, k)
+    return relevance.total(relevance.query[inside], weights[inside])
 
 
 def _ideal(relevance: Relevance, form: GainForm, k: int | None) -> Floats:
-    labels = relevance.judged.pool_label
-    return _sum(relevance, form, k, relevance.pool_query, relevance.pool_rank, labels)
-
-
-def _sum(
-    relevance: Relevance,
-    form: GainForm,
-    k: int | None,
-    query: Integers,
-    rank: Integers,
-    label: Floats,
-) -> Floats:
+    query, rank = relevance.pool_query, relevance.pool_rank
+    weights = relevance.kept(
+        (form, "ideal"),
+        lambda: _weights(relevance, form, query, rank, relevance.judged.pool_label),
+    )
     inside = within(rank, k)
-    query = query[inside]
-    gain = form.gain(label[inside], relevance.top_label[query])
-    return relevance.total(query, gain / form.discount(rank[inside]))
+    return relevance.total(query[inside], weights[inside])
+
+
+def _weights(
+    relevance: Relevance, form: GainForm, query: Integers, rank: Integers, label: Floats
+) -> Floats:
+    """What each label adds to the sum of its query, at any cutoff that it is within."""
+    return form.gain(label, relevance.top_label[query]) / form.discount(rank)
 
 
 def _normalised(form: GainForm) -> Callable[[Relevance, int | None, float], Floats]:
