@@ -131,9 +131,12 @@ def cutoffs(view: View) -> None:
         key="overview.cutoffs",
     )
     with st.expander(_("As a table")):
-        table = curves.pivot(index="k", columns="system", values="mean")[list(view.chosen)]
+        means = dict(
+            zip(zip(curves["system"], curves["k"], strict=True), curves["mean"], strict=True)
+        )
+        columns = {names[system]: [means[system, k] for k in cutoffs] for system in view.chosen}
         st.dataframe(
-            pd.DataFrame(table.to_numpy(), index=table.index, columns=list(names.values())),
+            pd.DataFrame(columns, index=pd.Index(cutoffs, name="k")),
             alt=_("The metric at each cutoff for each system"),
         )
 

@@ -2,9 +2,11 @@
 
     python tests/benchmarks/overview.py
 
-A stored set of 10,000 queries with 100 candidates each and two runs; each interaction is done a
-few times with a new value, so that nothing of its result is cached, and the median is shown beside
-a rerun that changes nothing. Goal: at most 300 ms each.
+A stored set of 10,000 queries with 100 candidates each and two runs. Each interaction is done a
+few times with a new value, so that nothing of its result is cached; the median is what counts,
+beside a rerun that changes nothing. What a metric keeps once it is worked out, such as an opened
+section, is done under another metric each time, which is chosen beforehand and not counted. Exits
+with 1 where a median misses the goal.
 """
 
 from __future__ import annotations
@@ -21,10 +23,16 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from streamlit.testing.v1 import AppTest
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 QUERIES, CANDIDATES, DOCUMENTS = 10_000, 100, 50_000
+GOAL_MS = 300
+FOLDS = tuple(
+    f"overview.{name}" for name in ("table", "segments", "unjudged", "targets", "definitions")
+)
+METRICS = ("mrr", "map", "recall", "ndcg_exp", "precision")
 
 
 def store() -> None:
@@ -69,8 +77,6 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         os.environ["RANKDASH_HOME"] = home
         store()
-        from streamlit.testing.v1 import AppTest
-
         # As the server does when it starts (rankdash.ui.server.lifespan).
         for module in ("check_view", "comparison", "query_detail", "run_form", "overview_charts"):
             importlib.import_module(f"rankdash.ui.{module}")
@@ -89,29 +95,66 @@ def main() -> None:
             return 1000 * spent
 
         print(f"first visit, everything cold: {cost(app.run):,.0f} ms")
-        again = statistics.median(cost(app.run) for _ in range(5))
-        print(f"a rerun that changes nothing: {again:,.0f} ms")
-        acts: dict[str, list[Callable[[], object]]] = {
-            "cutoff k": [
-                lambda k=k: app.select_slider(key="address.k").set_value(k).run()
-                for k in ("5", "20", "3", "50", "15")
-            ],
-            "metric": [
-                lambda name=name: app.selectbox(key="address.metric").select(name).run()
-                for name in ("mrr", "map", "recall", "ndcg_exp", "precision")
-            ],
-            "relevant from": [
-                lambda grade=grade: app.selectbox(key="address.threshold").select(grade).run()
-                for grade in ("2", "3")
-            ],
-            "baseline": [
-                lambda name=name: app.selectbox(key="address.base").select(name).run()
-                for name in app.selectbox(key="address.base").options[1:]
-            ],
-        }
-        for name, todo in acts.items():
-            spent = [cost(act) for act in todo]
-            print(f"{name}: {statistics.median(spent):,.0f} ms (highest {max(spent):,.0f})")
+        measured = {"a rerun that changes nothing": [cost(app.run) for _ in range(5)]}
+        for name, acts in interactions(app).items():
+            measured[name] = [cost(act) for act in acts]
+        for name, act in once_a_metric(app).items():
+            measured[name] = []
+            for metric in METRICS:
+                for fold in FOLDS:
+                    app.session_state[fold] = False
+                app.selectbox(key="address.metric").select(metric).run()
+                measured[name].append(cost(act))
+    missed = []
+    for name, spent in measured.items():
+        median = statistics.median(spent)
+        print(f"{name}: {median:,.0f} ms (highest {max(spent):,.0f})")
+        if median > GOAL_MS:
+            missed.append(name)
+    if missed:
+        raise SystemExit(f"over {GOAL_MS} ms: {', '.join(missed)}")
+    print(f"all within {GOAL_MS} ms")
+
+
+def interactions(app: AppTest) -> dict[str, list[Callable[[], object]]]:
+    """Name → doing it, with a value that was not shown before each time."""
+    return {
+        "cutoff k": [
+            lambda k=k: app.select_slider(key="address.k").set_value(k).run()
+            for k in ("5", "20", "3", "50", "15")
+        ],
+        "metric": [
+            lambda name=name: app.selectbox(key="address.metric").select(name).run()
+            for name in METRICS
+        ],
+        "relevant from": [
+            lambda grade=grade: app.selectbox(key="address.threshold").select(grade).run()
+            for grade in ("2", "3")
+        ],
+        "baseline": [
+            lambda name=name: app.selectbox(key="address.base").select(name).run()
+            for name in app.selectbox(key="address.base").options[1:]
+        ],
+    }
+
+
+def once_a_metric(app: AppTest) -> dict[str, Callable[[], object]]:
+    """Name → doing it, which costs only the first time under a metric."""
+
+    def look_at_another() -> None:
+        looked_at = app.button_group(key="address.vs")
+        others = list(app.multiselect(key="address.system").value)
+        others.remove(looked_at.value)
+        looked_at.set_value(others[0]).run()
+
+    def open_fold(key: str) -> None:
+        app.session_state[key] = True
+        app.run()
+
+    return {
+        "challenger looked at": look_at_another,
+        **{f"opening {key}": lambda key=key: open_fold(key) for key in FOLDS},
+    }
 
 
 if __name__ == "__main__":
