@@ -8,6 +8,9 @@ variable would be lost when a fragment reruns).
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -27,9 +30,22 @@ _FOLDER = Path(__file__).with_name("locale")
 _DASH = "–"
 
 
+_SPOKEN: ContextVar[str | None] = ContextVar("spoken", default=None)
+
+
+@contextmanager
+def speaking(code: str) -> Iterator[None]:
+    """That language inside the block: a download is made where there is no session."""
+    token = _SPOKEN.set(code)
+    try:
+        yield
+    finally:
+        _SPOKEN.reset(token)
+
+
 def language() -> str:
     """The chosen language code, English when none or an unknown one was chosen."""
-    chosen = st.session_state.get(STATE, "en")
+    chosen = _SPOKEN.get() or st.session_state.get(STATE, "en")
     return chosen if chosen in LANGUAGES else "en"
 
 

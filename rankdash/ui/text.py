@@ -7,13 +7,14 @@ images. Whatever a user uploaded (ids, names, queries, documents) goes through h
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Sequence
 
+from rankdash.report.escaping import CONTROL
+from rankdash.report.escaping import html_safe as html_safe
+
 _ASCII_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 _ADDRESS = re.compile(r":(?=//)|www(?=\.)|@", re.IGNORECASE)
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 _WHOLE_CHARS = 12
 
@@ -35,13 +36,8 @@ def markdown_safe(text: str, limit: int = 200) -> str:
     links after the escapes are gone, so an invisible word joiner breaks them. Bidirectional
     overrides and control characters, which could make a label lie, are dropped.
     """
-    line = shortened(" ".join(_CONTROL.sub("", text).split()), limit)
+    line = shortened(" ".join(CONTROL.sub("", text).split()), limit)
     return _ASCII_PUNCTUATION.sub(r"\\\1", _ADDRESS.sub("\\g<0>\u2060", line))
-
-
-def html_safe(text: str) -> str:
-    """`text` for a place that renders HTML; nothing in it is markup there."""
-    return html.escape(_CONTROL.sub("", text), quote=True)
 
 
 def shortened(text: str, limit: int) -> str:

@@ -1,0 +1,208 @@
+"""One HTML file that loads nothing: styles, charts and what draws them are inside.
+
+The page forbids the browser everything else by its Content-Security-Policy: no request at all, and
+no script but the two whose hashes it names, so that text from the data could not run even where an
+escape were forgotten.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import plotly.graph_objects as go
+from plotly.offline import get_plotlyjs
+
+from rankdash.charts.style import INKS, Ink
+from rankdash.report.escaping import html_safe
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """A chart in the ink of a light and of a dark page. alt: what it says, in words."""
+
+    light: go.Figure
+    dark: go.Figure
+    alt: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells as text, none of it markup. numbers: which columns end at the right."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    numbers: frozenset[int] = frozenset()
+
+
+class Page:
+    """A page put together piece by piece. `chart` gives the place where one is drawn."""
+
+    def __init__(self, title: str, language: str) -> None:
+        self._title = title
+        self._language = language
+        self._charts: list[Chart] = []
+
+    def chart(self, chart: Chart) -> str:
+        """HTML of the place of a chart."""
+        self._charts.append(chart)
+        height = chart.light.layout.height or 400
+        return (
+            f'<div class="chart" role="img" style="min-height:{height:.0f}px" '
+            f'aria-label="{html_safe(chart.alt)}"></div>'
+        )
+
+    def html(self, body: str) -> str:
+        """The whole file. body: HTML, everything from the data in it escaped."""
+        engine, draw = get_plotlyjs(), _DRAW
+        policy = "; ".join(
+            [
+                "default-src 'none'",
+                f"script-src '{_hash(engine)}' '{_hash(draw)}'",
+                "style-src 'unsafe-inline'",
+                "img-src data:",
+                "base-uri 'none'",
+                "form-action 'none'",
+            ]
+        )
+        return "\n".join(
+            [
+                "<!DOCTYPE html>",
+                f'<html lang="{html_safe(self._language)}">',
+                '<head><meta charset="utf-8">',
+                f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+                '<meta name="referrer" content="no-referrer">',
+                '<meta name="viewport" content="width=device-width, initial-scale=1">',
+                '<meta name="color-scheme" content="light dark">',
+                f"<title>{html_safe(self._title)}</title>",
+                f"<style>{_style()}</style></head>",
+                f"<body><main>{body}</main>",
+                f'<script type="application/json" id="figures">{self._figures()}</script>',
+                f"<script>{engine}</script>",
+                f"<script>{draw}</script>",
+                "</body></html>",
+            ]
+        )
+
+    def _figures(self) -> str:
+        drawn = [
+            {ink: json.loads(getattr(chart, ink).to_json()) for ink in ("light", "dark")}
+            for chart in self._charts
+        ]
+        # Nothing in a chart can end the element that holds it.
+        return json.dumps(drawn, ensure_ascii=False).replace("<", "\\u003c")
+
+
+def table(content: Table, caption: str = "") -> str:
+    """HTML of a table; every cell is escaped here."""
+
+    def row(cells: Sequence[str], tag: str) -> str:
+        return "".join(
+            f"<{tag}{' class=number' if place in content.numbers else ''}>{html_safe(cell)}</{tag}>"
+            for place, cell in enumerate(cells)
+        )
+
+    said = f"<caption>{html_safe(caption)}</caption>" if caption else ""
+    body = "".join(f"<tr>{row(cells, 'td')}</tr>" for cells in content.rows)
+    head = row(content.columns, "th")
+    return f'<div class="wide"><table>{said}<tr>{head}</tr>{body}</table></div>'
+
+
+def folded(summary: str, inside: str) -> str:
+    """A part that is opened by a click. inside: HTML."""
+    return f"<details><summary>{html_safe(summary)}</summary>{inside}</details>"
+
+
+def section(heading: str, inside: str) -> str:
+    """A part with a heading. inside: HTML; without any there is no part."""
+    return f"<section><h2>{html_safe(heading)}</h2>{inside}</section>" if inside else ""
+
+
+@cache
+def _hash(script: str) -> str:
+    digest = hashlib.sha256(script.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
+
+
+def _style() -> str:
+    light, dark = (_colours(INKS[name]) for name in ("light", "dark"))
+    return (
+        f":root{{{_variables(light)}}}"
+        f"@media screen and (prefers-color-scheme:dark){{:root{{{_variables(dark)}}}}}{_RULES}"
+    )
+
+
+def _colours(ink: Ink) -> Mapping[str, str]:
+    return {
+        "page": ink.background,
+        "text": ink.text,
+        "muted": ink.muted,
+        "rule": ink.grid,
+        "box": ink.hover,
+    }
+
+
+def _variables(colours: Mapping[str, str]) -> str:
+    return "".join(f"--{name}:{value};" for name, value in colours.items())
+
+
+_RULES = """
+*{box-sizing:border-box}
+body{margin:0;background:var(--page);color:var(--text);font:15px/1.5 'Source Sans',
+'Noto Sans CJK SC','PingFang SC','Microsoft YaHei',system-ui,sans-serif}
+main{max-width:1180px;margin:0 auto;padding:1.5rem 1.25rem 3rem}
+h1{font-size:1.5rem;line-height:1.3;margin:0 0 .25rem;overflow-wrap:anywhere}
+h2{font-size:1.1rem;margin:2rem 0 .6rem}
+h3{font-size:1rem;margin:0 0 .4rem;overflow-wrap:anywhere}
+p{margin:.3rem 0;max-width:75ch;overflow-wrap:anywhere}
+header p{max-width:none}
+ul{margin:.3rem 0;padding-left:1.2rem}
+.muted,caption,th{color:var(--muted)}
+.wide{overflow-x:auto}
+table{border-collapse:collapse;width:100%;font-size:.9rem}
+caption{text-align:left;padding-bottom:.3rem}
+th,td{text-align:left;vertical-align:top;padding:.35rem .6rem;border-bottom:1px solid var(--rule);
+overflow-wrap:anywhere}
+th{font-weight:600;white-space:nowrap}
+.number{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+.chart{width:100%;break-inside:avoid}
+.lists{display:grid;grid-template-columns:repeat(auto-fit,minmax(300px,1fr));gap:1rem}
+.card{border:1px solid var(--rule);border-left-width:4px;border-radius:6px;padding:.5rem .7rem;
+margin-bottom:.5rem;break-inside:avoid}
+.card.relevant{border-left-color:currentColor}
+.card b{font-variant-numeric:tabular-nums}
+.card a{color:inherit}
+.card p{font-size:.9rem;margin:.2rem 0}
+.tag{display:inline-block;background:var(--box);border:1px solid var(--rule);border-radius:999px;
+padding:0 .6rem;margin:0 .3rem .3rem 0}
+.whole{white-space:pre-wrap;overflow-wrap:anywhere;max-width:75ch}
+details{border-bottom:1px solid var(--rule);padding:.35rem 0}
+summary{cursor:pointer;overflow-wrap:anywhere}
+footer{margin-top:2.5rem;font-size:.85rem;color:var(--muted)}
+@media print{main{max-width:none;padding:0}body{font-size:11px}h2{break-after:avoid}
+.chart .main-svg{max-width:100%}.lists{grid-template-columns:repeat(2,1fr)}}
+"""
+
+# Drawn again when the reader changes between light and dark, and in light for paper.
+_DRAW = """
+(() => {
+  const figures = JSON.parse(document.getElementById("figures").textContent);
+  const places = document.querySelectorAll(".chart");
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const draw = (ink, width) => places.forEach((place, at) => {
+    const {data, layout} = structuredClone(figures[at][ink]);
+    const size = width ? {width, autosize: false} : {autosize: true};
+    Plotly.react(place, data, {...layout, ...size},
+      {responsive: !width, displayModeBar: false, showTips: false});
+  });
+  const show = () => draw(dark.matches ? "dark" : "light");
+  show();
+  dark.addEventListener("change", show);
+  window.addEventListener("beforeprint", () => draw("light", 680));
+  window.addEventListener("afterprint", show);
+})();
+"""

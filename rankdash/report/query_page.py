@@ -1,0 +1,164 @@
+"""One query as a page: what it scored, why, where its documents went, and what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from rankdash.charts import style
+from rankdash.report.escaping import html_safe
+from rankdash.report.offline import Chart, Page, Table, folded, section, table
+
+
+@dataclass(frozen=True)
+class Labels(style.Labels):
+    """The headings."""
+
+    values: str = "What it scored"
+    why: str = "Why it changed"
+    contributions: str = "Every document's part as a table"
+    ladder: str = "Where its documents went"
+    places: str = "Every document's ranks as a table"
+    documents: str = "The first documents of each system"
+    nothing: str = "This system has no document for the query."
+    texts: str = "Whole texts"
+    no_text: str = "The data has no text for it."
+    notes: str = "Tags and note"
+    corrections: str = "Corrected labels"
+    made: str = "How these numbers are made"
+
+
+@dataclass(frozen=True)
+class Card:
+    """A document in the list of a system. grade, elsewhere (its rank in other systems) and facts
+    (score, tokens read) are in words."""
+
+    doc_id: str
+    rank: int
+    grade: str
+    relevant: bool
+    elsewhere: str
+    facts: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Document:
+    """text: "" where the data has none. about: its grade and ranks, in words."""
+
+    doc_id: str
+    title: str
+    text: str
+    about: str
+
+
+@dataclass(frozen=True, eq=False)
+class QueryPage:
+    """What the file says, in the reader's words; nothing here is markup.
+
+    facts: one line under the query: data set, systems, date.
+    reason, sentences: why it changed; empty where nothing can be said.
+    lists: system → its first documents.
+    documents: each document of the lists once.
+    note, tags, corrections: what an analyst said of the query.
+    made: what is in force, and what it means. versions: what made the file.
+    """
+
+    query: str
+    language: str
+    facts: Sequence[str]
+    values: Table
+    lists: Sequence[tuple[str, Sequence[Card]]]
+    documents: Sequence[Document]
+    made: Table
+    versions: str
+    reason: str = ""
+    sentences: Sequence[str] = ()
+    waterfall: Chart | None = None
+    contributions: Table | None = None
+    ladder: Chart | None = None
+    places: Table | None = None
+    tags: Sequence[str] = ()
+    note: str = ""
+    corrections: Table | None = None
+    definitions: Sequence[str] = field(default=())
+
+
+_SNIPPET = 180
+
+
+def html(page: QueryPage, labels: Labels | None = None) -> str:
+    """The page as one HTML file that needs no network."""
+    words = labels or Labels()
+    made = Page(page.query, page.language)
+    parts = [
+        f"<header><h1 dir=auto>{html_safe(page.query)}</h1>"
+        f'<p class="muted">{html_safe(" · ".join(page.facts))}</p></header>',
+        section(words.values, table(page.values)),
+        section(words.why, _why(made, page, words)),
+        section(words.ladder, _charted(made, page.ladder, page.places, words.places)),
+        section(words.documents, _lists(page, words)),
+        section(words.notes, _notes(page)),
+        section(words.corrections, table(page.corrections) if page.corrections else ""),
+        section(words.texts, _texts(page.documents, words)),
+        section(words.made, _paragraphs(page.definitions) + table(page.made)),
+        f"<footer>{html_safe(page.versions)}</footer>",
+    ]
+    return made.html("\n".join(parts))
+
+
+def _why(made: Page, page: QueryPage, words: Labels) -> str:
+    said = f"<p><strong>{html_safe(page.reason)}</strong></p>" if page.reason else ""
+    if page.sentences:
+        said += f"<ul>{''.join(f'<li>{html_safe(each)}</li>' for each in page.sentences)}</ul>"
+    return said + _charted(made, page.waterfall, page.contributions, words.contributions)
+
+
+def _charted(made: Page, chart: Chart | None, beside: Table | None, summary: str) -> str:
+    """A chart, and the table that says the same."""
+    drawn = made.chart(chart) if chart is not None else ""
+    return drawn + (folded(summary, table(beside)) if beside is not None else "")
+
+
+def _lists(page: QueryPage, words: Labels) -> str:
+    known = {document.doc_id: (at, document) for at, document in enumerate(page.documents)}
+    columns = []
+    for system, cards in page.lists:
+        inside = "".join(_card(card, *known[card.doc_id]) for card in cards)
+        nothing = f'<p class="muted">{html_safe(words.nothing)}</p>'
+        columns.append(f"<div><h3>{html_safe(system)}</h3>{inside or nothing}</div>")
+    return f'<div class="lists">{"".join(columns)}</div>'
+
+
+def _card(card: Card, at: int, document: Document) -> str:
+    kind = "card relevant" if card.relevant else "card"
+    facts = " · ".join([card.grade, card.elsewhere, *card.facts])
+    name = document.title or document.doc_id
+    text = document.text[: _SNIPPET - 1] + "…" if len(document.text) > _SNIPPET else document.text
+    return (
+        f'<div class="{kind}"><b>{card.rank}</b> '
+        f'<a href="#text-{at}" dir=auto>{html_safe(name)}</a>'
+        f'<p class="muted">{html_safe(facts)}</p><p dir=auto>{html_safe(text)}</p></div>'
+    )
+
+
+def _texts(documents: Sequence[Document], words: Labels) -> str:
+    # The target of a link inside of a folded part unfolds it.
+    return "".join(
+        folded(
+            f"{document.title or document.doc_id} · {document.about}",
+            f'<div class="whole" dir=auto id="text-{at}">'
+            f'<p class="muted">{html_safe(document.doc_id)}</p>'
+            f"{html_safe(document.text or words.no_text)}</div>",
+        )
+        for at, document in enumerate(documents)
+    )
+
+
+def _notes(page: QueryPage) -> str:
+    tags = "".join(f'<span class="tag">{html_safe(tag)}</span>' for tag in page.tags)
+    note = f'<div class="whole" dir=auto>{html_safe(page.note)}</div>' if page.note else ""
+    return (f"<p>{tags}</p>" if tags else "") + note
+
+
+def _paragraphs(texts: Sequence[str]) -> str:
+    return "".join(f"<p>{html_safe(text)}</p>" for text in texts)
