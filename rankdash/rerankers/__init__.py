@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rankdash.errors import SettingError
-from rankdash.rerankers import bi_encoder, bm25, cross_encoder, endpoint, precomputed
+from rankdash.rerankers import (
+    bi_encoder,
+    bm25,
+    cross_encoder,
+    endpoint,
+    llm_listwise,
+    llm_pairwise,
+    llm_pointwise,
+    precomputed,
+)
 from rankdash.rerankers.base import (
     Call,
     Capabilities,
@@ -39,6 +48,9 @@ _KINDS = {
         bi_encoder.KIND,
         cross_encoder.KIND,
         endpoint.KIND,
+        llm_pointwise.KIND,
+        llm_listwise.KIND,
+        llm_pairwise.KIND,
         precomputed.KIND,
     )
 }

@@ -77,6 +77,8 @@ class Call:
     server_ms, queue_ms: the model's time and the time in the server's queue, as the server tells;
         NaN where it does not.
     error: why it failed; "" when it did not.
+    note: what was put right in its answer, such as documents that an order left out; "" for
+        nothing.
     """
 
     start: float
@@ -88,6 +90,7 @@ class Call:
     server_ms: float = math.nan
     queue_ms: float = math.nan
     error: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True, eq=False)

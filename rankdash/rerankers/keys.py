@@ -54,7 +54,7 @@ class Key:
         return f"Key({_HIDDEN})"
 
     def __reduce__(self) -> str:
-        raise TypeError("not to be written down")
+        raise TypeError
 
     @property
     def header(self) -> str:

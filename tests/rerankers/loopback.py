@@ -178,7 +178,7 @@ class Handler(BaseHTTPRequestHandler):
         prompt = body["messages"][-1]["content"]
         text, top = self.server.reply(body) if self.server.reply else judge(prompt)
         shown = body.get("logprobs") and self.server.logprobs and top
-        tokens = len(prompt.split())
+        tokens = sum(len(message["content"]) for message in body["messages"]) // 4
         self.send(
             {
                 "choices": [

@@ -52,6 +52,10 @@ def make(request, cross_folder, bi_folder, loopback_url):
             "cross-encoder", {"model": str(cross_folder), "batch_size": 3}
         ),
         "endpoint": lambda: create("endpoint", {"base_url": loopback_url}),
+        **{
+            name: lambda name=name: create(name, {"base_url": loopback_url, "model": "any"})
+            for name in ("llm-pointwise", "llm-listwise", "llm-pairwise")
+        },
         "precomputed": lambda: Precomputed(_ranking()),
     }
     assert set(makers) == {kind.name for kind in kinds()}
@@ -134,6 +138,7 @@ def test_queries_tell_documents_apart(reranker):
 
 def test_the_registry_loads_no_heavy_library():
     heavy = "torch transformers sentence_transformers huggingface_hub bm25s jieba Stemmer scipy"
+    heavy += " httpx2"
     code = (
         "import sys, rankdash.rerankers as r; [r.create(k.name) for k in r.kinds() if k.settings];"
         f"print([name for name in '{heavy}'.split() if name in sys.modules])"

@@ -1,0 +1,258 @@
+"""A language model behind any endpoint that speaks OpenAI's chat completions."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from rankdash.errors import ScoringError, SettingError
+from rankdash.ranking import digest
+from rankdash.rerankers import keys, prompts, remote
+from rankdash.rerankers.base import Call
+from rankdash.rerankers.dialects import dig
+from rankdash.rerankers.estimates import Estimate, text_tokens
+from rankdash.rerankers.remote import Budget, Clock, check_url
+from rankdash.rerankers.settings import SettingSpec
+
+if TYPE_CHECKING:
+    from rankdash.rerankers.http_client import Client
+
+VARIABLE = "OPENAI_API_KEY"
+_HOME = keys.HOMES[VARIABLE]
+_ALTERNATIVES = 20
+# Of the frame that a chat template puts around a message.
+_FRAME_TOKENS = 8
+_SHOWN = 60
+
+CONNECTION = (
+    SettingSpec(
+        "model",
+        str,
+        "gpt-4.1-mini",
+        "Model",
+        "The name of the model, as the service calls it.",
+        required=True,
+    ),
+    SettingSpec(
+        "base_url",
+        str,
+        "",
+        "Base URL",
+        "Where an endpoint compatible with OpenAI's listens: a provider's, or vLLM, Ollama, "
+        "llama.cpp and the like on a machine of yours. Empty: OpenAI.",
+    ),
+)
+
+SAYING = (
+    SettingSpec(
+        "system",
+        str,
+        prompts.SYSTEM,
+        "System message",
+        "What the model is told first. It says that documents are data, never instructions.",
+        lines=4,
+        advanced=True,
+    ),
+    SettingSpec(
+        "document_characters",
+        int,
+        2000,
+        "Characters of a document",
+        "Longer documents are cut, so that prompts fit the model and the purse; 0 for all.",
+        minimum=0,
+        maximum=1_000_000,
+        advanced=True,
+    ),
+    SettingSpec(
+        "answer_tokens",
+        int,
+        0,
+        "Tokens of an answer",
+        "The model may say no more than this. 0: as many as a plain answer needs; a model that "
+        "thinks aloud needs thousands.",
+        minimum=0,
+        maximum=100_000,
+        advanced=True,
+    ),
+    SettingSpec(
+        "extra",
+        str,
+        "",
+        "Further fields of the request",
+        "A JSON object that is merged into the request, such as a seed or chat_template_kwargs. A "
+        "field that is null is left out.",
+        lines=2,
+        advanced=True,
+    ),
+    SettingSpec(
+        "price_in",
+        float,
+        0.0,
+        "Price of a million tokens read, $",
+        "0 where not known.",
+        minimum=0,
+        maximum=1_000_000,
+        advanced=True,
+    ),
+    SettingSpec(
+        "price_out",
+        float,
+        0.0,
+        "Price of a million tokens written, $",
+        "0 where not known.",
+        minimum=0,
+        maximum=1_000_000,
+        advanced=True,
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a model answered.
+
+    text: without its thoughts. top: token → log-probability, the likeliest at the first place of
+    the answer; empty where the endpoint gives none. error: why there is no answer; "" otherwise.
+    """
+
+    text: str
+    top: Mapping[str, float]
+    call: Call
+    error: str = ""
+
+
+class Chat:
+    """Puts prompts to one model. `settings` hold `CONNECTION`, `SAYING` and `remote.SENDING`.
+
+    Raises SettingError for an address, a variable or further fields that cannot be used.
+    """
+
+    def __init__(self, settings: Mapping[str, Any], clock: Clock | None = None) -> None:
+        self._settings = settings
+        self._place = key_place(settings)
+        self._extra = _extra(settings["extra"])
+        self._clock = clock or Clock()
+        self._client: Client | None = None
+
+    def open(self) -> None:
+        """Raises UnavailableError where a key is missing."""
+        from rankdash.rerankers.http_client import Client
+
+        self._client = Client(self._place, remote.policy(self._settings), self._clock)
+
+    def budget(self) -> Budget:
+        """The time that one query has, from now."""
+        return self._open_client().budget()
+
+    def fingerprint(self, *parts: object) -> str:
+        """Of the model, what it is told, and `parts`."""
+        told = [self._settings[name] for name in ("model", "system", "document_characters")]
+        every = (*parts, self._place.base_url, self._settings["answer_tokens"], self._extra, *told)
+        return digest([repr(part).encode() for part in every])
+
+    def ask(self, prompt: str, budget: Budget, tokens: int, *, choices: bool = False) -> Said:
+        """One answer of at most `tokens` tokens; choices: with the likeliest first tokens.
+
+        Raises UnavailableError where the endpoint refuses every request alike.
+        """
+        body: dict[str, Any] = {
+            "model": self._settings["model"],
+            "messages": [
+                {"role": "system", "content": self._settings["system"]},
+                {"role": "user", "content": prompt},
+            ],
+            "temperature": 0,
+            "max_tokens": self._settings["answer_tokens"] or tokens,
+        }
+        if choices:
+            body |= {"logprobs": True, "top_logprobs": _ALTERNATIVES}
+        body = {name: value for name, value in {**body, **self._extra}.items() if value is not None}
+        path = "/chat/completions" if urlsplit(self._place.base_url).path else _PATH
+        reply = self._open_client().post(path, body, budget, self._billed)
+        if reply.error:
+            return Said("", {}, reply.call, reply.error)
+        choice = _first(dig(reply.answer, ("choices",)))
+        text = dig(choice, ("message", "content"))
+        if not isinstance(text, str):
+            return Said("", {}, reply.call, "the answer is malformed: it has no message")
+        return Said(prompts.without_thoughts(text), _top(choice), reply.call)
+
+    def estimate(self, asked: Sequence[tuple[str, int]]) -> Estimate:
+        """What prompts would cost, each with the tokens of its answer."""
+        frame = text_tokens(self._settings["system"]) + _FRAME_TOKENS
+        read = sum(text_tokens(prompt) + frame for prompt, _ in asked)
+        written = float(sum(self._settings["answer_tokens"] or tokens for _, tokens in asked))
+        dollars = self._dollars(read, written)
+        return Estimate(len(asked), read, written, dollars if dollars else math.nan)
+
+    def _open_client(self) -> Client:
+        if self._client is None:
+            raise ScoringError("There is no connection yet: prepare() comes first.")
+        return self._client
+
+    def _billed(self, answer: Any) -> Mapping[str, float]:
+        found = {
+            name: dig(answer, ("usage", name)) for name in ("prompt_tokens", "completion_tokens")
+        }
+        billed = {
+            name: float(count)
+            for name, count in found.items()
+            if isinstance(count, (int, float)) and math.isfinite(count)
+        }
+        dollars = self._dollars(*(billed.get(name, 0.0) for name in found))
+        return {**billed, "dollars": dollars} if dollars else billed
+
+    def _dollars(self, read: float, written: float) -> float:
+        prices = self._settings["price_in"], self._settings["price_out"]
+        return float(read * prices[0] + written * prices[1]) / 1e6
+
+
+_PATH = "/v1/chat/completions"
+
+
+def key_place(settings: Mapping[str, Any]) -> keys.Place:
+    """Where requests go and which key they carry. Raises SettingError."""
+    return keys.place(settings["key_variable"], check_url(settings["base_url"] or _HOME), VARIABLE)
+
+
+def unread(text: str) -> str:
+    """How an answer that does not parse is told of."""
+    shown = " ".join(text.split())
+    shown = shown[:_SHOWN] + "…" if len(shown) > _SHOWN else shown
+    return f"the model said {shown!r}" if shown else "the model said nothing"
+
+
+def _extra(text: str) -> dict[str, Any]:
+    if not text.strip():
+        return {}
+    try:
+        fields = json.loads(text)
+    except ValueError:
+        fields = None
+    if not isinstance(fields, dict) or {"messages", "stream", "n"} & fields.keys():
+        raise SettingError(
+            "The further fields of the request must be a JSON object, without messages, stream "
+            "and n.",
+            remedy="Write it in braces, with the names in double quotes.",
+        )
+    return fields
+
+
+def _first(values: Any) -> Any:
+    return values[0] if isinstance(values, list) and values else None
+
+
+def _top(choice: Any) -> dict[str, float]:
+    """The likeliest first tokens of an answer."""
+    first = _first(dig(choice, ("logprobs", "content")))
+    listed = dig(first, ("top_logprobs",))
+    found: dict[str, float] = {}
+    for entry in listed if isinstance(listed, list) else []:
+        token, value = dig(entry, ("token",)), dig(entry, ("logprob",))
+        if isinstance(token, str) and isinstance(value, (int, float)) and not math.isnan(value):
+            found[token] = max(float(value), found.get(token, -math.inf))
+    return found

@@ -1,0 +1,209 @@
+"""A language model judges one document at a time.
+
+Yes or no by the odds of the first token: Nogueira et al., "Document Ranking with a Pretrained
+Sequence-to-Sequence Model" (2020), as asked of chat models since. Graded labels by their expected
+value: Zhuang et al., "Beyond Yes and No" (2024).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rankdash.rerankers import prompts, remote
+from rankdash.rerankers.base import Capabilities, Corpus, Request, RerankerKind, Scored
+from rankdash.rerankers.chat import CONNECTION, SAYING, Chat, Said, key_place, unread
+from rankdash.rerankers.estimates import Estimate
+from rankdash.rerankers.remote import Budget, Clock
+from rankdash.rerankers.settings import SettingSpec
+
+_TOKENS = {"yes-no": 1, "grade": 1, "number": 4}
+_PLACES = ("query", "document", "question")
+
+# As a first token says them, in English and Chinese, without blanks and case.
+_YES = frozenset(("yes", "y", "true", "是", "是的", "相关"))
+_NO = frozenset(("no", "n", "false", "否", "不", "不是", "不相关"))
+_GRADES = {str(grade): float(grade) for grade in range(5)}
+_BLANKS = " \t\r\n\u2581\u0120\u010a\"'*`.,:：。"
+_NUMBER = re.compile(r"\**\s*(10|[0-9])\s*(?:/\s*10)?\s*\**\.?")
+
+
+class LlmPointwise:
+    """Asks the same question of every document."""
+
+    name = "llm-pointwise"
+
+    def __init__(self, settings: Mapping[str, Any], clock: Clock | None = None) -> None:
+        self.settings = settings
+        self._chat = Chat(settings, clock)
+        self._answer = settings["answer"]
+        prompts.check(settings["prompt"], _PLACES)
+
+    def prepare(self, corpus: Corpus) -> None:
+        """Open the client. Raises UnavailableError where a key is missing."""
+        self._chat.open()
+
+    def fingerprint(self) -> str:
+        """Of the model and what it is asked."""
+        return self._chat.fingerprint(self.name, self._answer, self.settings["prompt"])
+
+    def estimate(self, requests: Sequence[Request]) -> Estimate:
+        """What the requests would cost: a call for each document."""
+        return self._chat.estimate(
+            [
+                (self._prompt(request.query, text), _TOKENS[self._answer])
+                for request in requests
+                for text in request.documents
+            ]
+        )
+
+    def score(self, requests: Sequence[Request]) -> list[Scored]:
+        """yes-no: log-odds; grade: the expected grade; number: the number that was said.
+
+        A document whose answer cannot be read is NaN, and its query fails with what was said.
+        """
+        budgets: dict[int, Budget] = {}
+        lock = threading.Lock()
+
+        def judge(item: tuple[int, str]) -> tuple[float, Said]:
+            number, text = item
+            with lock:
+                budget = budgets.setdefault(number, self._chat.budget())
+            return self._judge(requests[number].query, text, budget)
+
+        items = [
+            (number, text) for number, request in enumerate(requests) for text in request.documents
+        ]
+        judged = iter(remote.each(judge, items, self.settings["concurrency"]))
+        return [_together([next(judged) for _ in request.documents]) for request in requests]
+
+    def _judge(self, query: str, text: str, budget: Budget) -> tuple[float, Said]:
+        said = self._chat.ask(
+            self._prompt(query, text),
+            budget,
+            _TOKENS[self._answer],
+            choices=self._answer != "number",
+        )
+        if said.error:
+            return math.nan, said
+        if self._answer == "number":
+            found = _NUMBER.fullmatch(said.text.strip())
+            return (float(found[1]) if found else math.nan), said
+        return (log_odds if self._answer == "yes-no" else expected_grade)(said.top), said
+
+    def _prompt(self, query: str, text: str) -> str:
+        cut = prompts.cut(text, self.settings["document_characters"])
+        values = {
+            "query": prompts.query(query),
+            "document": prompts.document(cut),
+            "question": prompts.QUESTIONS[self._answer],
+        }
+        return prompts.fill(self.settings["prompt"], values)
+
+
+def log_odds(top: Mapping[str, float]) -> float:
+    """logsumexp over the forms of yes less that over the forms of no; NaN where neither is there.
+
+    One that is missing is no likelier than the last that was listed, which stands in for it.
+    """
+    yes, no = _sum(top, _YES), _sum(top, _NO)
+    if yes is None and no is None:
+        return math.nan
+    least = min(top.values())
+    return (least if yes is None else yes) - (least if no is None else no)
+
+
+def expected_grade(top: Mapping[str, float]) -> float:
+    """The mean grade by the probabilities of the grades; NaN where none is there."""
+    likely = [
+        (_GRADES[_plain(token)], math.exp(value))
+        for token, value in top.items()
+        if _plain(token) in _GRADES
+    ]
+    whole = sum(probability for _, probability in likely)
+    if not whole > 0:
+        return math.nan
+    return sum(grade * probability for grade, probability in likely) / whole
+
+
+def _sum(top: Mapping[str, float], forms: frozenset[str]) -> float | None:
+    values = [
+        value for token, value in top.items() if _plain(token) in forms and math.isfinite(value)
+    ]
+    if not values:
+        return None
+    highest = max(values)
+    return highest + math.log(sum(math.exp(value - highest) for value in values))
+
+
+def _plain(token: str) -> str:
+    return token.strip(_BLANKS).casefold()
+
+
+def _together(judged: Sequence[tuple[float, Said]]) -> Scored:
+    scores = np.array([score for score, _ in judged], dtype=np.float64)
+    calls = tuple(said.call for _, said in judged)
+    read = [said.call.billed.get("prompt_tokens", math.nan) for _, said in judged]
+    known = bool(judged) and all(map(math.isfinite, read))
+    return Scored(
+        scores,
+        tokens=np.array(read, dtype=np.int64) if known else None,
+        error=_fault([said for score, said in judged if math.isnan(score)], len(judged)),
+        calls=calls,
+    )
+
+
+def _fault(lost: Sequence[Said], count: int) -> str:
+    """Why some documents have no score, in words and counted."""
+    failed = [said.error for said in lost if said.error]
+    if failed:
+        return f"{len(failed)} of {count} requests failed: {failed[0]}."
+    if not lost:
+        return ""
+    first = lost[0]
+    reason = unread(first.text)
+    if not first.top and not _NUMBER.fullmatch(first.text):
+        reason += ", and the endpoint gave no probabilities of tokens"
+    return f"{len(lost)} of {count} answers could not be read: {reason}."
+
+
+KIND = RerankerKind(
+    name=LlmPointwise.name,
+    title="LLM, document by document",
+    meaning="A language model is asked of every document whether it is relevant. One call a "
+    "document; the score comes from the probabilities of its answer.",
+    settings=(
+        *CONNECTION,
+        SettingSpec(
+            "answer",
+            str,
+            "yes-no",
+            "Answer",
+            "yes-no: the odds of yes against no. grade: the expected grade from 0 to 4. Both need "
+            "an endpoint that gives the probabilities of tokens. number: a number from 0 to 10 as "
+            "it was said, with many ties, for endpoints that give none.",
+            choices=tuple(prompts.QUESTIONS),
+        ),
+        SettingSpec(
+            "prompt",
+            str,
+            prompts.POINTWISE,
+            "Prompt",
+            "Must contain {query}, {document} and {question}. Query and document are put between "
+            "marks that they cannot contain.",
+            lines=6,
+        ),
+        *SAYING,
+        *remote.SENDING,
+    ),
+    capabilities=Capabilities(needs_network=True, across_queries=True),
+    build=LlmPointwise,
+    group="llm",
+    key=key_place,
+    estimate=lambda settings, requests: LlmPointwise(settings).estimate(requests),
+)

@@ -1,0 +1,90 @@
+"""Prompts in which the texts of others stay data: put between marks that they cannot contain."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rankdash.errors import SettingError
+
+_SHIPPED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+SYSTEM: str = _SHIPPED["system"]
+POINTWISE: str = _SHIPPED["pointwise"]
+LISTWISE: str = _SHIPPED["listwise"]
+PAIRWISE: str = _SHIPPED["pairwise"]
+QUESTIONS: Mapping[str, str] = _SHIPPED["questions"]
+"""Kind of answer → what is asked for it."""
+
+_PLACE = re.compile(r"\{([a-z_]+)\}")
+
+# Our own marks, and those in which chat models write turns and thoughts: a server that reads the
+# latter in a document would take what follows for a message.
+_MARKS = re.compile(
+    r"<(?=\s*/?\s*(?:document|query|think|thinking|s|start_of_turn|end_of_turn)\b|\|)"
+    r"|\[(?=/?INST\])",
+    re.IGNORECASE,
+)
+_HARMLESS = {"<": "&lt;", "[": "&#91;"}
+
+_THOUGHT = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_BEGUN = re.compile(r"<think(?:ing)?>.*", re.DOTALL | re.IGNORECASE)
+_ENDED = re.compile(r".*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+
+
+def check(template: str, places: Sequence[str]) -> None:
+    """Raises SettingError where a prompt lacks one of its places or names another."""
+    found = set(_PLACE.findall(template))
+    for name in places:
+        if name not in found:
+            raise SettingError(
+                "The prompt must contain {place}.",
+                remedy="Places of this prompt: {places}.",
+                place=f"{{{name}}}",
+                places=_listed(places),
+            )
+    unknown = sorted(found.difference(places))
+    if unknown:
+        raise SettingError(
+            "The prompt has no place {place}.",
+            remedy="Places of this prompt: {places}.",
+            place=f"{{{unknown[0]}}}",
+            places=_listed(places),
+        )
+
+
+def fill(template: str, values: Mapping[str, str]) -> str:
+    """The template with its places filled, once: what a value contains is not looked at again."""
+    return _PLACE.sub(lambda found: values[found[1]], template)
+
+
+def query(text: str) -> str:
+    """A query between its marks."""
+    return f"<query>\n{_as_data(text)}\n</query>"
+
+
+def document(text: str, name: str = "") -> str:
+    """A document between its marks, with a name where there are several."""
+    start = f'<document id="{name}">' if name else "<document>"
+    return f"{start}\n{_as_data(text)}\n</document>"
+
+
+def cut(text: str, characters: int) -> str:
+    """The beginning of a text; 0 for all of it."""
+    return text[:characters] if characters else text
+
+
+def without_thoughts(text: str) -> str:
+    """What a model said after it had thought aloud; "" where it never came to an end."""
+    spoken = _THOUGHT.sub("", text)
+    spoken = _ENDED.sub("", spoken)
+    return _BEGUN.sub("", spoken).strip()
+
+
+def _as_data(text: str) -> str:
+    return _MARKS.sub(lambda found: _HARMLESS[found[0]], text)
+
+
+def _listed(places: Sequence[str]) -> str:
+    return ", ".join(f"{{{name}}}" for name in places)
