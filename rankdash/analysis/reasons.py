@@ -22,7 +22,8 @@ The first condition that holds decides, in the order of `DECIDED`:
 | distractor_lifted | hurt, one-sided, and of the documents that overtook the main one, stand |
 |          | within k and are not known to be as good, at least half were judged worse |
 | unjudged_lifted | the same, and more than half have no label |
-| rescued | helped, one-sided: relevant documents were lifted |
+| rescued | helped, and one-sided or as high as any order of the challenger's list: relevant |
+|          | documents were lifted |
 | mixed | everything else: gains against losses |
 
 Scores that fall by the same step all the way down a list are ranks in disguise: they say nothing of
@@ -326,12 +327,11 @@ class _Case:
         empty: Flags = found == 0
         return empty
 
-    @cached_property
-    def ideal(self) -> Flags:
-        """(Q,) whether no order of the baseline's list would score higher."""
-        best = Relevance(best_order(self.before.judged), self.rules)
+    def ideal(self, side: int) -> Flags:
+        """(Q,) whether no order of a side's own list would score higher."""
+        best = Relevance(best_order((self.before, self.after)[side].judged), self.rules)
         ceiling = best.total(best.query, credits_of(best, self.measure))
-        value = np.bincount(self.query, self.credit[0], minlength=self.size)
+        value = np.bincount(self.query, self.credit[side], minlength=self.size)
         reached: Flags = value >= ceiling - _ROUNDING
         return reached
 
@@ -402,14 +402,14 @@ class _Case:
         conditions = {
             "failed": self.failed,
             "no_relevant_candidate": self.nothing,
-            "already_ideal": same & self.ideal,
+            "already_ideal": same & self.ideal(0),
             "idle": same & still,
             "near_tie": self.one_sided & most & (self.margin <= NEAR),
             "truncated": hurt & (full > 0) & (read >= 0) & (read <= CUT * full),
             "buried": hurt & (was <= page) & ~(now <= page),
             "distractor_lifted": hurt & (worse > 0) & (worse >= unjudged),
             "unjudged_lifted": hurt & (unjudged > 0),
-            "rescued": (self.sign > 0) & self.one_sided,
+            "rescued": (self.sign > 0) & (self.one_sided | self.ideal(1)),
             "mixed": np.ones(self.size, dtype=bool),
         }
         codes = np.array(DECIDED, dtype=object)

@@ -124,7 +124,7 @@ def _cause(found: Split, qrels: pd.DataFrame, conventions: Conventions) -> State
     passed = (now < hurt["rank_after"].fillna(np.inf).to_numpy()) & ~(
         was < hurt["rank_before"].to_numpy()
     )
-    lifted = passed.any(axis=1) & (now[:, 0] <= (found.measure.k or np.inf))
+    lifted = passed.any(axis=1)
     causes = []
     kinds: tuple[tuple[Kind, pd.Series[bool]], ...] = (
         ("unjudged_above", rows["label"].isna()),

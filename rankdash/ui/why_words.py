@@ -14,6 +14,7 @@ from rankdash.ui.i18n import gettext as _
 from rankdash.ui.i18n import language, ngettext, number, percent, signed
 
 _RANKS_NAMED = 4
+_ROUNDING = 1e-9
 
 
 def statement_text(said: Statement, k: int | None) -> str:
@@ -133,10 +134,15 @@ def evidence_text(row: pd.Series, found: Split, name: str) -> list[str]:
     if math.isfinite(row["share"]):
         if found.measure.metric.name in CARRIED:
             said.append(first_text(row["rank_before"], row["rank_after"]))
+        elif abs(row["share"] - found.delta) < _ROUNDING:
+            said.append(
+                _("It is “{document}”, label {label}.", document=name, label=f"{row['label']:g}")
+            )
         else:
             said.append(
                 _(
-                    "Most of it is “{document}”, label {label}: rank {before} → {after}, {share}.",
+                    "The largest part is “{document}”, label {label}: rank {before} → {after}, "
+                    "{share}.",
                     document=name,
                     label=f"{row['label']:g}",
                     before=_rank(row["rank_before"]),
@@ -162,11 +168,11 @@ def evidence_text(row: pd.Series, found: Split, name: str) -> list[str]:
                 )
             )
     if row["reason"] in ("truncated", "buried", "distractor_lifted", "unjudged_lifted"):
-        said.append(_overtaken(row))
+        said.append(_overtaken(row, found.measure.k))
     return [sentence for sentence in said if sentence]
 
 
-def _overtaken(row: pd.Series) -> str:
+def _overtaken(row: pd.Series, k: int | None) -> str:
     worse, unjudged, other = (int(row[kind]) for kind in ("worse", "unjudged", "other"))
     parts = [
         *([_("{n} labelled as worse", n=number(worse, 0))] if worse else []),
@@ -175,7 +181,9 @@ def _overtaken(row: pd.Series) -> str:
     ]
     if not parts:
         return ""
-    return _("Lifted above it: {documents}.", documents=_listed(parts))
+    if k is None or row["rank_after"] <= k:
+        return _("Lifted above it: {documents}.", documents=_listed(parts))
+    return _("In the top {k}, lifted above it: {documents}.", k=k, documents=_listed(parts))
 
 
 def _moves(moves: Sequence[tuple[float, float]]) -> str:

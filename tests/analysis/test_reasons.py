@@ -167,6 +167,11 @@ def test_rescued():
     row = reason("bcdefgha", "abcdefgh", {"a": 1})
     assert (row["reason"], row["rank_before"], row["rank_after"]) == ("rescued", 8, 1)
     assert reason("bac", "abc", {"a": 1})["reason"] == "rescued"
+    labels = {"a": 2, "b": 1}
+    assert reason("bcda", "abcd", labels)["reason"] == "rescued"
+    perfect = reason("bac", "abc", {"a": 3, "b": 2.5})
+    assert perfect["lost"] > 0.5 * perfect["gained"]
+    assert perfect["reason"] == "rescued", "what fell made room for something better"
 
 
 def test_near_tie_is_decided_by_a_sliver_of_the_score_range():

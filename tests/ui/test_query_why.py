@@ -28,7 +28,9 @@ def shop(workspace: Workspace) -> str:
     """One query hurt (d0 from 1 to 3), one helped, one without relevant labels, one whose relevant
     document was not retrieved."""
     queries = pd.DataFrame({"query_id": list(LABELS), "text": [f"about {q}" for q in LABELS]})
-    documents = pd.DataFrame({"doc_id": [*DOCS, "x"], "title": "", "text": "*text* of it"})
+    documents = pd.DataFrame(
+        {"doc_id": [*DOCS, "x"], "title": "", "text": [f"*text* of {n}" for n in [*DOCS, "x"]]}
+    )
     labels = [(q, doc, float(n)) for q, own in LABELS.items() for doc, n in own.items()]
     qrels = pd.DataFrame(labels, columns=["query_id", "doc_id", "label"])
     first = Ranking.from_lists((query, DOCS, SCORES) for query in LABELS)
@@ -56,7 +58,7 @@ def shown(app: AppTest, query: str, **params: str) -> str:
 def test_a_hurt_query_says_which_document_fell_and_what_passed_it(app, shop):
     said = shown(app, "hurt")
     assert "**distractor lifted**" in said
-    assert "label 2: rank 1 → 3" in said
+    assert r"It is “\*text\* of d0”, label 2." in said
     assert "Lifted above it: 1 labelled as worse and 1 without a label" in said
     assert "**-0.500** · 1 relevant document fell (1 → 3)." in said
     assert "*text*" not in said.replace(r"\*text\*", ""), "documents are no Markdown"
