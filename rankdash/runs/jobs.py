@@ -10,7 +10,7 @@ from rankdash.rerankers import create
 from rankdash.runs.plan import Timing
 from rankdash.runs.process import WorkerProcess
 from rankdash.store import Workspace
-from rankdash.store.queue import LIVE, JobRow, JobState, Queue, Stage
+from rankdash.store.queue import LIVE, JobRow, JobState, Queue, Stage, new_id
 
 __all__ = [
     "LIVE",
@@ -23,6 +23,7 @@ __all__ = [
     "cancel",
     "delete",
     "list",
+    "new_id",
     "resume",
     "submit",
 ]
@@ -47,8 +48,10 @@ class JobRequest:
     timing: Timing = field(default_factory=Timing)
 
 
-def submit(workspace: Workspace, request: JobRequest) -> str:
+def submit(workspace: Workspace, request: JobRequest, job_id: str | None = None) -> str:
     """Queue a job and return its id; its run will have the same. Nothing is loaded here.
+
+    job_id: from `new_id`, where the worker was given keys for it before; None for a new one.
 
     Raises SettingError or UnavailableError for a reranker that cannot be made from these settings,
     SettingError for a depth or sample under 1, StoreError for an unknown data set.
@@ -71,6 +74,7 @@ def submit(workspace: Workspace, request: JobRequest) -> str:
         sample=request.sample,
         seed=request.seed,
         timing=asdict(request.timing),
+        job_id=job_id,
     )
 
 

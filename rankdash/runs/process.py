@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -9,9 +10,11 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
-from rankdash.errors import RankdashError, RerankerError
+from rankdash.errors import RankdashError, RerankerError, SettingError
+from rankdash.runs import handover
 from rankdash.store import Workspace
 from rankdash.store.queue import Owner, Queue
 
@@ -65,6 +68,26 @@ class WorkerProcess:
                     self._quick_deaths = 0
                     return
             self._start()
+
+    def hand_over(self, job_id: str, keys: Mapping[str, str]) -> None:
+        """Give the worker keys (variable → key) for a job, before the job is queued.
+
+        They go through the pipe and stay in the worker's memory until the job is done; a worker
+        that has died forgets them. Raises SettingError for what is too long to be a key.
+        """
+        text = handover.line(job_id, keys)
+        if len(text) > handover.LONGEST_LINE_BYTES:
+            raise SettingError("This is too long to be a key.", remedy="Copy it again.")
+        self.ensure()
+        with self._lock:
+            if self._process is None or self._process.stdin is None:
+                return
+            try:
+                self._process.stdin.write(text)
+                self._process.stdin.flush()
+            except OSError:
+                # It has just died. The job says that its key is missing.
+                return
 
     def stop(self) -> None:
         """End the worker; what it was doing can be resumed."""
@@ -160,7 +183,8 @@ class WorkerProcess:
 def _close(process: subprocess.Popen[bytes]) -> None:
     """Close the pipe whose end tells the worker to stop."""
     if process.stdin is not None:
-        process.stdin.close()
+        with contextlib.suppress(OSError):
+            process.stdin.close()
 
 
 def _signal_name(number: int) -> str:

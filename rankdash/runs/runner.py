@@ -51,6 +51,7 @@ def rerank(
     on_batch: Callable[[list[QueryResult]], None] = lambda results: None,
     cancelled: Callable[[], bool] = lambda: False,
     clock: Callable[[], int] = time.perf_counter_ns,
+    cpu_clock: Callable[[], int] = time.process_time_ns,
 ) -> Run:
     """Rerank the first `depth` candidates (None: all) of `query_ids` (None: all queries).
 
@@ -64,7 +65,7 @@ def rerank(
         is thrown away unless it cost money.
     on_batch: called about once a second with the results since the last call.
     cancelled: asked before every call of the reranker and after loading.
-    clock: a monotonic clock in nanoseconds.
+    clock, cpu_clock: a monotonic clock, and one of the CPU time of this process, in nanoseconds.
 
     Every query of the data set has a row in the result: done, failed with its reason, or skipped
     because it has no candidates or was not asked for.
@@ -90,7 +91,7 @@ def rerank(
             asked,
             cache,
             cancelled,
-            clock,
+            (clock, cpu_clock),
         )
         load_start = load_average()
         load_ms = work.load(left)
@@ -119,7 +120,7 @@ class _Work:
         asked: Plan,
         cache: ScoreStore | None,
         cancelled: Callable[[], bool],
-        clock: Callable[[], int],
+        clocks: tuple[Callable[[], int], Callable[[], int]],
     ) -> None:
         self._reranker = reranker
         self._capabilities = capabilities
@@ -128,13 +129,13 @@ class _Work:
         self._asked = asked
         self._cache = cache if capabilities.cacheable else None
         self._cancelled = cancelled
-        self._clock = clock
+        self._clock = clocks[0]
         self._fingerprint = ""
         self._in_flight = 1
         if capabilities.needs_network:
             self._in_flight = max(1, int(reranker.settings.get("concurrency", 1)))
         self._blocks = capabilities.across_queries or self._in_flight > 1
-        self._scoring = Scoring(reranker, requests, timing.repeats, not self._blocks, clock)
+        self._scoring = Scoring(reranker, requests, timing.repeats, not self._blocks, *clocks)
         self._ready: list[QueryResult] = []
         self._todo = _Todo([], [])
         self._first_call_ms = math.nan

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import statistics
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -102,6 +101,7 @@ class Scoring:
 
     kept: query id → what is kept of it; only the other pairs are scored.
     one_by_one: whether the calls for single queries are those that tell the throughput.
+    clock, cpu_clock: nanoseconds, of the wall and of this process.
     batched, serial: what was measured so far.
     fresh: what was scored since `fresh` was last emptied, for the cache.
     """
@@ -110,8 +110,8 @@ class Scoring:
     requests: Requests
     repeats: int
     one_by_one: bool
-    clock: Callable[[], int] = time.perf_counter_ns
-    cpu_clock: Callable[[], int] = time.process_time_ns
+    clock: Callable[[], int]
+    cpu_clock: Callable[[], int]
     kept: dict[str, Kept] = field(default_factory=dict)
     batched: Meter = field(default_factory=Meter)
     serial: Meter = field(default_factory=Meter)

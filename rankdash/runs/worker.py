@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections import deque
+from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +22,8 @@ from typing import Any
 
 from rankdash.errors import RankdashError, RerankerError, StoreError
 from rankdash.ranking import Run
-from rankdash.rerankers import create, get
+from rankdash.rerankers import create, get, keys
+from rankdash.runs.handover import Handover
 from rankdash.runs.plan import Timing, plan, sample_queries
 from rankdash.runs.results import QueryResult, results_from, to_row
 from rankdash.runs.runner import Cancelled, rerank
@@ -35,6 +37,9 @@ IDLE_SECONDS = 0.5
 
 # After this long without reaching the end of a query, a worker that shall stop just ends.
 GRACE_SECONDS = 2.0
+
+# How long a job waits for a key that was typed for it.
+KEY_SECONDS = 0.5
 
 _NICENESS = 10
 _RATE_BATCHES = 15
@@ -66,9 +71,15 @@ class Attempt:
     """One worker's work on one job. `stopping` is set when the worker has to end."""
 
     def __init__(
-        self, workspace: Workspace, owner: Owner, job: JobRow, stopping: threading.Event
+        self,
+        workspace: Workspace,
+        owner: Owner,
+        job: JobRow,
+        stopping: threading.Event,
+        handover: Handover | None = None,
     ) -> None:
         self._workspace = workspace
+        self._handover = handover or Handover()
         self._queue = Queue(workspace)
         self._owner = owner
         self._job = job
@@ -84,11 +95,13 @@ class Attempt:
         beating = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
         beating.start()
         try:
-            run = self._score()
+            with keys.given(self._keys()):
+                run = self._score()
             if self._lost.is_set():
                 raise Cancelled
             self._workspace.save_run(run)
             self._finish("done")
+            self._handover.forget(self._job.id)
         except Cancelled:
             self._finish("interrupted" if self._stopping.is_set() else "cancelled")
         except RankdashError as error:
@@ -100,6 +113,14 @@ class Attempt:
         finally:
             self._ended.set()
             beating.join()
+
+    def _keys(self) -> Mapping[str, str]:
+        """What was typed for this job. A key is sent before its job is queued, so that the wait is
+        one for another thread to put it down."""
+        kind = get(self._job.reranker)
+        place = kind.key and kind.key(self._job.settings)
+        awaited = place is not None and place.variable and not place.in_environment
+        return self._handover.keys(self._job.id, KEY_SECONDS if awaited else 0.0)
 
     def _score(self) -> Run:
         job, workspace = self._job, self._workspace
@@ -216,25 +237,31 @@ def _unexpected(error: Exception) -> RerankerError:
     )
 
 
-def work(workspace: Workspace, owner: Owner, stopping: threading.Event) -> None:
-    """Claim and run jobs until `stopping` is set."""
+def work(
+    workspace: Workspace,
+    owner: Owner,
+    stopping: threading.Event,
+    handover: Handover | None = None,
+) -> None:
+    """Claim and run jobs until `stopping` is set. handover: the keys that come while it works."""
     queue = Queue(workspace)
     while not stopping.is_set():
         try:
             job = queue.claim(owner)
             if job is not None:
-                Attempt(workspace, owner, job, stopping).run()
+                Attempt(workspace, owner, job, stopping, handover).run()
                 continue
         except StoreError as error:
             _log.error("%s", error)
         stopping.wait(IDLE_SECONDS)
 
 
-def _stop_with_parent(stopping: threading.Event) -> None:
-    """Stop when the parent has gone, which closes the pipe that is standard input."""
+def _stop_with_parent(stopping: threading.Event, handover: Handover) -> None:
+    """Take keys from the pipe that is standard input, and stop when it closes: the parent has
+    gone."""
     # Not sys.stdin: its lock, held here while Python ends, would be a fatal error.
-    while os.read(0, 4096):
-        pass
+    while data := os.read(0, 4096):
+        handover.feed(data)
     stopping.set()
 
 
@@ -259,7 +286,7 @@ def main(arguments: list[str] | None = None) -> int:
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     if hasattr(os, "nice"):
         os.nice(_NICENESS)
-    stopping = threading.Event()
+    stopping, handover = threading.Event(), Handover()
     signal.signal(signal.SIGTERM, lambda number, frame: stopping.set())
     owner = Owner(options.token) if options.token else Owner()
     try:
@@ -270,11 +297,11 @@ def main(arguments: list[str] | None = None) -> int:
     if options.end_with_stdin:
         # Ctrl-C in a terminal reaches the whole group; the parent decides when this one ends.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        threading.Thread(target=_stop_with_parent, args=(stopping,), daemon=True).start()
+        threading.Thread(target=_stop_with_parent, args=(stopping, handover), daemon=True).start()
     threading.Thread(
         target=_end_after_grace, args=(workspace, owner, stopping), daemon=True
     ).start()
-    work(workspace, owner, stopping)
+    work(workspace, owner, stopping, handover)
     return 0
 
 

@@ -1,0 +1,447 @@
+"""Two numbers, never mixed: latency of queries alone, and throughput of blocks; no cache in any."""
+
+import math
+import zlib
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rankdash.errors import SettingError
+from rankdash.rerankers import Call, Capabilities, Scored
+from rankdash.runs.plan import Timing
+from rankdash.runs.results import results_from, to_row
+from rankdash.runs.runner import Cancelled, rerank
+from rankdash.runs.timing import summarize
+from rankdash.store.parts import read_parts, write_part
+
+BLOCKS = Capabilities(across_queries=True)
+REMOTE = Capabilities(needs_network=True)
+
+
+class Clock:
+    """Nanoseconds that pass only when something says so."""
+
+    def __init__(self):
+        self.now = 0
+
+    def __call__(self):
+        return self.now
+
+    def pass_ms(self, milliseconds):
+        self.now += round(milliseconds * 1e6)
+
+
+class Model:
+    """Loads in 500 ms; its first call takes 3 s more, any call 10 ms and each pair 1 ms more.
+
+    A score depends on the texts only. `calls` has the pairs of every call, by query.
+    """
+
+    name = "model"
+    print = "weights 1"
+
+    def __init__(self, **settings):
+        self.settings = settings
+        self.clock = Clock()
+        self.loaded = 0
+        self.calls = []
+        self.odd = {}
+
+    def prepare(self, corpus):
+        self.loaded += 1
+        self.clock.pass_ms(500)
+
+    def fingerprint(self):
+        assert self.loaded
+        return self.print
+
+    def score(self, requests):
+        if not self.calls:
+            self.clock.pass_ms(3000)
+        self.calls.append({request.query_id: list(request.doc_ids) for request in requests})
+        self.clock.pass_ms(10 + sum(len(request.doc_ids) for request in requests))
+        return [self.answer(request) for request in requests]
+
+    def answer(self, request):
+        if request.query_id in self.odd:
+            return self.odd[request.query_id](request)
+        values = [zlib.crc32(f"{request.query} {text}".encode()) for text in request.documents]
+        size = len(values)
+        return Scored(np.array(values) / 7.0, np.full(size, 3), np.full(size, 5))
+
+    @property
+    def pairs_scored(self):
+        """Of all calls but the warm-up."""
+        return sum(len(docs) for call in self.calls[1:] for docs in call.values())
+
+
+def go(dataset, model, **options):
+    options.setdefault("capabilities", BLOCKS)
+    return rerank(dataset, model, clock=model.clock, **options)
+
+
+def same(run, other):
+    assert run.ranking.frame().equals(other.ranking.frame())
+    for name in ("query_id", "state", "reason", "pairs", "tokens", "truncated"):
+        assert run.queries[name].equals(other.queries[name])
+    assert run.reading.read.tolist() == other.reading.read.tolist()
+    assert run.reading.full.tolist() == other.reading.full.tolist()
+
+
+# --- the traps of other tools
+
+
+def test_trap_10_a_failed_call_is_neither_a_zero_score_nor_a_zero_latency(make_dataset):
+    model = Model()
+    model.odd["q1"] = lambda request: Scored.failed(5, "HTTP 429")
+    model.odd["q2"] = lambda request: 1 / 0
+    for capabilities in (BLOCKS, Capabilities()):
+        run = go(make_dataset(queries=8), model, capabilities=capabilities)
+        failed = run.queries.set_index("query_id").loc[["q1", "q2"]]
+        assert list(failed["reason"]) == ["HTTP 429", "ZeroDivisionError: division by zero"]
+        assert failed["latency_ms"].isna().all()
+        assert not {"q1", "q2"} & set(run.ranking.query_ids)
+        summary = summarize(run.queries)
+        assert summary.n == run.measured.serial_queries >= 2
+        assert summary.p50 == pytest.approx(15.0)
+
+
+def test_trap_15_the_cold_start_is_in_no_latency_and_in_no_throughput(make_dataset):
+    run = go(make_dataset(queries=8), Model())
+    assert run.load_ms == pytest.approx(500 + 3000 + 15)
+    assert run.measured.first_call_ms == pytest.approx(3015)
+    assert run.queries["latency_ms"].max() == pytest.approx(15.0)
+    assert run.measured.seconds == pytest.approx(0.010 + 4 * 0.005)
+
+
+def test_trap_16_the_model_is_made_once_and_outside_of_every_latency(make_dataset):
+    model = Model()
+    run = go(make_dataset(queries=8), model, timing=Timing(repeats=3))
+    assert model.loaded == 1
+    assert set(run.queries["latency_ms"].dropna().round(6)) == {15.0}
+
+
+def test_trap_17_throughput_is_measured_and_not_one_over_the_mean_latency(make_dataset):
+    run = go(make_dataset(queries=8), Model())
+    latency = run.queries["latency_ms"].mean()
+    derived = 5 / (latency / 1000)
+    # 4 queries of 5 documents in one call.
+    assert run.measured.pairs_per_second == pytest.approx(20 / 0.030)
+    assert run.measured.pairs_per_second > 1.9 * derived
+    assert run.measured.tokens_per_second == pytest.approx(3 * 20 / 0.030)
+    assert run.measured.together == 4
+
+
+# --- latency
+
+
+def test_half_of_the_queries_at_most_are_timed_alone_and_the_rest_go_together(make_dataset):
+    model = Model()
+    run = go(make_dataset(queries=9), model)
+    timed = set(run.queries["query_id"][run.queries["latency_ms"].notna()])
+    assert len(timed) == 4 == run.measured.serial_queries
+    alone = [set(call) for call in model.calls[1:] if len(call) == 1]
+    assert set().union(*alone) == timed
+    again = go(make_dataset(queries=9), Model())
+    assert timed == set(again.queries["query_id"][again.queries["latency_ms"].notna()])
+    few = go(make_dataset(queries=9), Model(), timing=Timing(sample=2))
+    assert set(few.queries["query_id"][few.queries["latency_ms"].notna()]) < timed
+    none = go(make_dataset(queries=9), Model(), timing=Timing(latency="never"))
+    assert none.queries["latency_ms"].isna().all()
+    assert none.measured.serial_seconds == 0.0
+    same(run, none)
+
+
+def test_a_repeated_query_has_the_median_of_its_latencies(make_dataset):
+    model = Model()
+
+    def stalls(request):
+        model.clock.pass_ms(40 if len(model.calls) == 3 else 0)
+        del model.odd["q0"]
+        answer = model.answer(request)
+        model.odd["q0"] = stalls
+        return answer
+
+    model.odd["q0"] = stalls
+    run = go(make_dataset(queries=1), model, timing=Timing(repeats=3), capabilities=Capabilities())
+    assert len(model.calls) == 1 + 3
+    assert run.queries["latency_ms"][0] == pytest.approx(15.0)
+    # Repeats are for the latency; the throughput is that of what was asked for.
+    assert run.measured.pairs == 5
+    assert run.measured.serial_seconds == pytest.approx(0.085)
+
+
+# --- blocks
+
+
+def test_blocks_take_about_a_second_and_follow_the_pace(make_dataset):
+    model = Model()
+    sizes = []
+    go(
+        make_dataset(queries=900),
+        model,
+        timing=Timing(latency="never"),
+        on_batch=lambda batch: sizes.append(len(batch)),
+    )
+    assert sizes[:4] == [10, 20, 40, 80]
+    # 1,000 pairs a second less the overhead of a call.
+    assert all(180 <= size <= 200 for size in sizes[5:-1])
+    assert sum(sizes) == 900
+
+
+def test_a_slow_model_gets_a_query_at_a_time(make_dataset):
+    model = Model()
+    model.answer = lambda request: (
+        model.clock.pass_ms(2000) or Scored(np.arange(float(len(request.doc_ids))))
+    )
+    sizes = []
+    go(make_dataset(queries=12), model, on_batch=lambda batch: sizes.append(len(batch)))
+    assert set(sizes) == {1}
+
+
+def test_what_is_wrong_with_one_query_of_a_block_fails_no_other(make_dataset):
+    model = Model()
+    model.odd["q3"] = lambda request: 1 / 0
+    run = go(make_dataset(queries=8), model, timing=Timing(latency="never"))
+    assert run.left_out == {"q3": "failed"}
+    del model.odd["q3"]
+    whole = go(make_dataset(queries=8), Model(), timing=Timing(latency="never"))
+    kept = whole.ranking.frame()
+    assert run.ranking.frame().equals(kept[kept["query_id"] != "q3"].reset_index(drop=True))
+
+
+def test_a_reranker_that_answers_too_few_of_a_block_is_asked_one_by_one(make_dataset):
+    class Short(Model):
+        def score(self, requests):
+            return super().score(requests)[: 1 if len(requests) == 1 else -1]
+
+    same(go(make_dataset(queries=8), Short()), go(make_dataset(queries=8), Model()))
+
+
+# --- the cache
+
+
+def test_a_second_run_of_the_same_pairs_costs_no_model_time(make_dataset, workspace):
+    cache, dataset = workspace.score_cache, make_dataset(queries=8)
+    first = go(dataset, Model(), cache=cache)
+    assert (first.measured.scored_pairs, first.measured.cached_pairs) == (40, 0)
+    assert cache.pairs == 40
+    model = Model()
+    second = go(dataset, model, cache=cache)
+    same(first, second)
+    assert model.calls == []
+    assert (second.measured.scored_pairs, second.measured.cached_pairs) == (0, 40)
+    # Nothing was measured, and nothing is not zero.
+    assert second.queries["latency_ms"].isna().all()
+    assert math.isnan(second.measured.pairs_per_second)
+    assert math.isnan(second.measured.first_call_ms)
+    assert second.load_ms == pytest.approx(500)
+
+
+def test_a_changed_depth_scores_only_the_new_pairs(make_dataset, workspace):
+    cache, dataset = workspace.score_cache, make_dataset(queries=8)
+    go(dataset, Model(), depth=3, cache=cache)
+    model = Model()
+    deeper = go(dataset, model, depth=5, cache=cache)
+    assert model.pairs_scored == 8 * 2
+    assert (deeper.measured.scored_pairs, deeper.measured.cached_pairs) == (16, 24)
+    same(deeper, go(dataset, Model(), depth=5))
+    # The time of two pairs is not the latency of a query with five documents.
+    assert deeper.queries["latency_ms"].isna().all()
+    assert deeper.measured.pairs == 16
+    shallower = Model()
+    same(go(dataset, shallower, depth=2, cache=cache), go(dataset, Model(), depth=2))
+    assert shallower.calls == []
+
+
+def test_cached_scores_are_scored_again_where_the_job_asks_for_the_latency(make_dataset, workspace):
+    cache, dataset = workspace.score_cache, make_dataset(queries=8)
+    first = go(dataset, Model(), cache=cache)
+    model = Model()
+    timed = go(dataset, model, cache=cache, timing=Timing(latency="always"))
+    same(first, timed)
+    assert timed.queries["latency_ms"].equals(first.queries["latency_ms"])
+    assert model.pairs_scored == 4 * 5
+    assert timed.measured.cached_pairs == 20
+
+
+@pytest.mark.parametrize(
+    "capabilities",
+    [
+        Capabilities(scope="listwise"),
+        Capabilities(deterministic=False),
+        Capabilities(order_sensitive=True),
+    ],
+)
+def test_scores_that_depend_on_more_than_the_pair_are_never_kept(
+    make_dataset, workspace, capabilities
+):
+    go(make_dataset(), Model(), cache=workspace.score_cache, capabilities=capabilities)
+    assert workspace.score_cache.pairs == 0
+
+
+def test_without_a_fingerprint_nothing_is_kept_and_another_one_finds_nothing(
+    make_dataset, workspace
+):
+    cache, nameless = workspace.score_cache, Model()
+    nameless.print = ""
+    go(make_dataset(), nameless, cache=cache)
+    assert cache.pairs == 0
+    go(make_dataset(), Model(), cache=cache)
+    other = Model()
+    other.print = "weights 2"
+    go(make_dataset(), other, cache=cache)
+    assert other.pairs_scored == 6 * 5
+
+
+def test_a_failed_query_is_not_kept(make_dataset, workspace):
+    model = Model()
+    model.odd["q1"] = lambda request: Scored(np.array([1.0, 2.0, math.nan, 3.0, 4.0]))
+    go(make_dataset(queries=4), model, cache=workspace.score_cache)
+    assert workspace.score_cache.pairs == 3 * 5
+
+
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_depths_caches_and_kills_in_any_order_end_like_an_unbroken_run(
+    make_dataset, tmp_path_factory, data
+):
+    from rankdash.store.score_cache import ScoreCache
+
+    dataset = make_dataset(queries=10, documents=8, depth=6)
+    cache = ScoreCache(tmp_path_factory.mktemp("cache") / "scores.sqlite")
+    for _ in range(data.draw(st.integers(1, 4))):
+        depth, stop = data.draw(st.integers(1, 6)), data.draw(st.integers(0, 12))
+        timing = Timing(latency=data.draw(st.sampled_from(["auto", "always", "never"])))
+        first, kept = Model(), []
+        with suppress(Cancelled):
+            go(
+                dataset,
+                first,
+                depth=depth,
+                cache=cache,
+                timing=timing,
+                on_batch=kept.extend,
+                cancelled=lambda model=first, stop=stop: len(model.calls) > stop,
+            )
+        second = Model()
+        run = go(dataset, second, depth=depth, cache=cache, timing=timing, done=kept)
+        same(run, go(dataset, Model(), depth=depth))
+        done = {result.query_id for result in kept}
+        assert not done & {query for call in second.calls[1:] for query in call}
+        measured = run.measured
+        assert measured.scored_pairs + measured.cached_pairs == 10 * depth
+
+
+@pytest.fixture(scope="module")
+def make_dataset():
+    """One for all: the tests here change nothing in it."""
+    import pandas as pd
+
+    from rankdash.dataset import Dataset
+    from rankdash.ranking import Ranking
+
+    def make(queries=6, documents=8, depth=5):
+        rng = np.random.default_rng(queries)
+        docs = [f"d{number}" for number in range(documents)]
+        ids = [f"q{number}" for number in range(queries)]
+        lists = [
+            (query, [docs[place] for place in rng.permutation(documents)[:depth]], [0.0] * depth)
+            for query in ids
+        ]
+        return Dataset(
+            "made",
+            pd.DataFrame({"query_id": ids, "text": [f"ask {query}" for query in ids]}),
+            pd.DataFrame({"doc_id": docs, "title": "", "text": [f"text of {doc}" for doc in docs]}),
+            pd.DataFrame({"query_id": ids, "doc_id": "d0", "label": 1.0}),
+            Ranking.from_lists(lists),
+        )
+
+    return make
+
+
+# --- calls to other machines
+
+
+class Service(Model):
+    """Takes 200 ms for a query, 50 of it to wait for a second try; q3 fails for good."""
+
+    def score(self, requests):
+        self.calls.append({request.query_id: list(request.doc_ids) for request in requests})
+        answers = []
+        for request in requests:
+            start = self.clock.now / 1e9
+            self.clock.pass_ms(200)
+            if request.query_id == "q3":
+                call = Call(start, self.clock.now / 1e9, attempts=3, status=503, error="HTTP 503")
+                answers.append(Scored.failed(len(request.doc_ids), "HTTP 503", (call,)))
+                continue
+            billed = {"search_units": 1.0}
+            call = Call(start, self.clock.now / 1e9, 2, 0.05, 200, billed, server_ms=90.0)
+            answers.append(Scored(np.arange(float(len(request.doc_ids))), calls=(call,)))
+        return answers
+
+
+def test_a_paid_call_is_made_once_and_the_first_is_no_latency(make_dataset, workspace):
+    service = Service()
+    batches = []
+    run = go(make_dataset(queries=5), service, capabilities=REMOTE, on_batch=batches.append)
+    assert [list(call) for call in service.calls] == [[f"q{n}"] for n in range(5)]
+    latencies = run.queries.set_index("query_id")["latency_ms"]
+    # Waiting to try again is the user's time, not the service's; it stands with the call.
+    assert latencies[["q1", "q2", "q4"]].to_numpy() == pytest.approx(150.0)
+    assert latencies[["q0", "q3"]].isna().all()
+    assert run.measured.first_call_ms == pytest.approx(200.0)
+    calls = run.calls.set_index("query_id")
+    assert list(calls.index) == [f"q{n}" for n in range(5)]
+    assert calls["retry_wait_ms"].drop("q3").to_numpy() == pytest.approx(50.0)
+    assert calls.loc["q3", "error"] == "HTTP 503"
+    assert calls.loc["q3", "ms"] == pytest.approx(200.0)
+    assert calls.loc["q0", "billed"] == '{"search_units": 1.0}'
+    assert not run.measured.contended
+
+    # What a worker keeps of them comes back.
+    results = [result for batch in batches for result in batch]
+    write_part(workspace, "job", [to_row(result) for result in results])
+    kept = results_from(read_parts(workspace, "job"))
+    assert repr([result.calls for result in kept]) == repr([r.calls for r in results])
+
+
+def test_several_requests_in_flight_are_said_beside_their_latencies(make_dataset):
+    service = Service(concurrency=4)
+    run = go(make_dataset(queries=9), service, capabilities=REMOTE)
+    assert len(service.calls[0]) == 1
+    # In one call, for the reranker to have four of them under way at any time.
+    assert len(service.calls[1]) >= 4
+    assert run.measured.in_flight == 4
+    assert run.queries["latency_ms"].notna().sum() == 7
+
+
+# --- what is asked for
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"repeats": 0}, {"sample": 0}, {"concurrency": (1, 0)}, {"seconds": 0}, {"latency": "maybe"}],
+)
+def test_a_timing_that_makes_no_sense_is_refused(wrong):
+    with pytest.raises(SettingError):
+        Timing(**wrong)
+
+
+def test_a_contended_measurement_is_marked(make_dataset):
+    class TwoThreads(Model):
+        threads = 2
+
+    def used(share):
+        model = TwoThreads()
+        run = go(make_dataset(), model, cpu_clock=lambda: share * model.clock.now)
+        return run.measured
+
+    assert used(1.0).contended
+    assert used(1.0).cpu_per_wall == pytest.approx(1.0)
+    assert not used(1.9).contended
+    assert used(1.9).threads == 2
