@@ -42,7 +42,7 @@ FIRST_STAGE = "first-stage"
 _REVISION = "+"
 SYSTEM_LIMIT = 24
 # Streamlit takes a dataclass of settings apart, field by field, each time one is a key.
-_BY_VALUE: dict[str | type[Any], Callable[[Any], str]] = {
+BY_VALUE: dict[str | type[Any], Callable[[Any], str]] = {
     Conventions: repr,
     StatisticsSettings: repr,
 }
@@ -214,7 +214,7 @@ def _judged(
     return judge(ranking(dataset_id, system_id), dataset(dataset_id).qrels, _conventions)
 
 
-@st.cache_resource(max_entries=4 * SYSTEM_LIMIT, show_spinner=False, hash_funcs=_BY_VALUE)
+@st.cache_resource(max_entries=4 * SYSTEM_LIMIT, show_spinner=False, hash_funcs=BY_VALUE)
 def evaluation(
     dataset_id: str, system_id: str, specs: tuple[str, ...], conventions: Conventions
 ) -> Evaluation:
@@ -227,7 +227,7 @@ def evaluation(
     )
 
 
-@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False, hash_funcs=_BY_VALUE)
+@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False, hash_funcs=BY_VALUE)
 def comparison(
     dataset_id: str,
     system_ids: tuple[str, ...],
@@ -240,7 +240,7 @@ def comparison(
     return compare(found, system_ids[0], settings)
 
 
-@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False, hash_funcs=_BY_VALUE)
+@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False, hash_funcs=BY_VALUE)
 def pairs(
     dataset_id: str,
     pair: tuple[str, str],
@@ -253,7 +253,7 @@ def pairs(
     return paired(before, after, spec)
 
 
-@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False, hash_funcs=_BY_VALUE)
+@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False, hash_funcs=BY_VALUE)
 def headroom(
     dataset_id: str,
     pair: tuple[str, str],
@@ -270,7 +270,7 @@ def headroom(
     return split_headroom(before, after, _limits(dataset_id, spec, conventions, depth))
 
 
-@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False, hash_funcs=_BY_VALUE)
+@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False, hash_funcs=BY_VALUE)
 def _limits(dataset_id: str, spec: str, conventions: Conventions, depth: int | None) -> Limits:
     """The same for every system that reranked the candidates to one depth."""
     candidates = judged(dataset_id, FIRST_STAGE, conventions)
@@ -285,7 +285,7 @@ def _best_order(
     return best_order(judged(dataset_id, FIRST_STAGE, _conventions), depth)
 
 
-@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False, hash_funcs=_BY_VALUE)
+@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False, hash_funcs=BY_VALUE)
 def curves(
     dataset_id: str,
     system_ids: tuple[str, ...],
@@ -302,7 +302,7 @@ def curves(
     return frame[["system", "k", "mean", "low", "high", "n"]]
 
 
-@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False, hash_funcs=_BY_VALUE)
+@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False, hash_funcs=BY_VALUE)
 def segments(
     dataset_id: str,
     pair: tuple[str, str],
@@ -340,7 +340,7 @@ def _unjudged_system(dataset_id: str, system_id: str, conventions: Conventions) 
     )
 
 
-@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False, hash_funcs=_BY_VALUE)
+@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False, hash_funcs=BY_VALUE)
 def unjudged_bounds(
     dataset_id: str, system_ids: tuple[str, ...], spec: str, conventions: Conventions
 ) -> pd.DataFrame:
@@ -349,7 +349,7 @@ def unjudged_bounds(
     return bounds_table(systems, [spec], conventions)
 
 
-@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False, hash_funcs=_BY_VALUE)
+@st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False, hash_funcs=BY_VALUE)
 def unjudged_comparison(
     dataset_id: str, baseline: str, challenger: str, spec: str, conventions: Conventions
 ) -> UnjudgedComparison:
