@@ -1,8 +1,17 @@
-"""Queries: which got better, which got worse, and where the documents of one of them went."""
+"""Queries: which got better, which got worse, and why each of them did."""
 
 import streamlit as st
 
-from rankdash.ui import comparison, frame, query_detail, query_list
+from rankdash.ui import (
+    address,
+    comparison,
+    frame,
+    query_detail,
+    query_filters,
+    query_list,
+    query_notes,
+    query_services,
+)
 from rankdash.ui.i18n import gettext as _
 
 st.title(_("Queries"))
@@ -16,10 +25,21 @@ if not view.challengers:
         _("Run a reranker"),
     )
 challenger = frame.looked_at(view)
-table = comparison.query_rows(view, challenger)
 comparison.tally_line(view, challenger)
-rows = query_list.filters(table, frame.segments(view))
-opened = query_list.draw(rows, view.name(view.baseline), view.name(challenger))
+rows = query_services.rows(view, challenger)
+marks = query_notes.marks(view)
+kept = query_filters.draw(rows, query_services.tags(marks), view.title(view.spec_of("judged")))
+query_filters.left_line(len(kept), len(rows.table))
+opened = query_list.draw(
+    kept,
+    marks,
+    rows.reach,
+    address.one("sort") or "hurt",
+    view.name(view.baseline),
+    view.name(challenger),
+)
 if opened is not None:
-    query_list.steps(rows, opened)
-    query_detail.draw(view, challenger, rows[rows["query_id"] == opened].iloc[0])
+    with st.container(horizontal=True, vertical_alignment="center"):
+        query_list.steps(kept, opened)
+    row = rows.table.iloc[rows.positions[opened]]
+    query_detail.draw(view, challenger, row)

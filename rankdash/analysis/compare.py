@@ -32,7 +32,7 @@ def paired(baseline: Evaluation, challenger: Evaluation, spec: str | Measure) ->
     Columns: query_id; before and after, the values of the two sides (NaN where a side has none);
     delta = after - before, NaN where a side has none, so that a query left out of one side leaves
     both; state: "paired", or why it was left out, one of `REASONS` ("absent": not among the
-    queries that the other side evaluated). Count the reasons with `left_out`.
+    queries that the other side evaluated).
 
     Raises SpecError where `spec` was not evaluated, or the two sides follow other conventions.
     """
@@ -48,12 +48,6 @@ def paired(baseline: Evaluation, challenger: Evaluation, spec: str | Measure) ->
             "state": REASON_NAMES[aligned.reasons()[1, :, 0]],
         }
     )
-
-
-def left_out(frame: pd.DataFrame) -> dict[str, int]:
-    """reason → how many queries of a `paired` frame it kept out; reasons that occur only."""
-    reasons = frame.loc[frame["state"] != PAIRED, "state"].value_counts()
-    return {reason: int(reasons[reason]) for reason in REASONS if reason in reasons}
 
 
 @dataclass(frozen=True)

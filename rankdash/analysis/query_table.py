@@ -1,8 +1,9 @@
-"""The list of queries behind a comparison: text, segments, both values, what became of each."""
+"""The list of queries behind a comparison: what is known of each, in which order, which ones."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
@@ -10,59 +11,128 @@ import pandas as pd
 from rankdash.analysis.compare import PAIRED, TIE_BAND, direction
 
 OUTCOMES = ("helped", "same", "hurt")
-ORDERS = ("hurt", "helped", "changed", "lowest", "given")
+OK, ALL_UNJUDGED = "ok", "all_unjudged"
+ORDERS = (
+    "hurt",
+    "helped",
+    "changed",
+    "headroom",
+    "lowest",
+    "disagreement",
+    "latency",
+    "given",
+)
+# What an order goes by, and whether the highest comes first.
+_KEYS = {
+    "hurt": ("delta", False),
+    "helped": ("delta", True),
+    "changed": ("size", True),
+    "headroom": ("to_win", True),
+    "lowest": ("before", False),
+    "disagreement": ("spread", True),
+    "latency": ("latency_ms", True),
+}
 
 
 def query_table(
-    queries: pd.DataFrame, pairs: pd.DataFrame, tie_band: float = TIE_BAND
+    queries: pd.DataFrame,
+    pairs: pd.DataFrame,
+    tie_band: float = TIE_BAND,
+    known: Mapping[str, pd.Series] | None = None,
 ) -> pd.DataFrame:
     """One row per query of `pairs`.
 
     queries: a data set's queries (query_id, text, segment columns).
     pairs: from `rankdash.analysis.compare.paired`.
+    known: column → values by query id, which a query may lack: judged_before and judged_after
+        (share of the first k that is judged), ceiling, to_win (headroom left), spread (highest
+        less lowest value among the rerankers), latency_ms, and whatever else is to be shown.
+
     Columns: query_id, text (missing where the data has none), the segments, before, after, delta,
-    outcome: one of `OUTCOMES`, or why the query has no difference (as in `pairs`' state).
+    size (of the change); outcome: one of `OUTCOMES`, or why the query has no difference (as in
+    `pairs`' state); state: "ok", "all_unjudged" where neither side shows a judged document, or why
+    there is no difference; words, in which a search looks; then those of `known`.
     """
     table = pairs.merge(queries, on="query_id", how="left", validate="one_to_one")
     sign = direction(table["delta"].to_numpy(), tie_band)
     moved = np.array(["same", "helped", "hurt"], dtype=object)[sign]
-    table["outcome"] = np.where(table["state"] == PAIRED, moved, table["state"])
+    paired = (table["state"] == PAIRED).to_numpy()
+    table["outcome"] = np.where(paired, moved, table["state"])
+    table["size"] = table["delta"].abs()
+    known = known or {}
+    for column, values in known.items():
+        table[column] = values.reindex(table["query_id"]).to_numpy()
+    state = np.where(paired, OK, table["state"])
+    if {"judged_before", "judged_after"} <= set(known):
+        nothing = (table["judged_before"] == 0) & (table["judged_after"] == 0)
+        state = np.where(paired & nothing, ALL_UNJUDGED, state)
+    table["state"] = state
+    table["words"] = (table["query_id"] + " " + table["text"].fillna("")).str.casefold()
     segments = [column for column in queries.columns if column not in ("query_id", "text")]
-    return table[["query_id", "text", *segments, "before", "after", "delta", "outcome"]]
+    first = ["query_id", "text", *segments, "before", "after", "delta", "size", "outcome", "state"]
+    return table[[*first, "words", *known]]
+
+
+def orders(table: pd.DataFrame) -> list[str]:
+    """Those of `ORDERS` that tell the rows of this table apart."""
+    return [
+        order
+        for order in ORDERS
+        if order == "given"
+        or (_KEYS[order][0] in table.columns and bool(table[_KEYS[order][0]].notna().any()))
+    ]
 
 
 def ordered(table: pd.DataFrame, order: str) -> pd.DataFrame:
-    """The table in one of `ORDERS`: most hurt first, most helped first, largest change first,
-    lowest baseline first, or as given. Queries without a value come last."""
+    """The table in one of `ORDERS`; equal queries stay in the order of the data, those without a
+    value come last."""
     if order == "given":
         return table
-    keys = {
-        "hurt": table["delta"],
-        "helped": -table["delta"],
-        "changed": -table["delta"].abs(),
-        "lowest": table["before"],
-    }
-    position = keys[order].sort_values(kind="stable", na_position="last").index
-    return table.loc[position]
+    column, highest_first = _KEYS[order]
+    values = table[column].to_numpy(dtype=np.float64)
+    # NaN sorts last either way.
+    return table.iloc[np.argsort(-values if highest_first else values, kind="stable")]
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Which queries are wanted; what is empty or None does not filter.
+
+    outcomes, states, reasons: values of these columns. segments: column → values.
+    delta: the lowest and highest change; queries without a change are left out.
+    judged: the least share of judged documents that both sides show.
+    text: in query or id (case ignored). tags: any of these tags.
+    """
+
+    outcomes: tuple[str, ...] = ()
+    states: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    segments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    delta: tuple[float, float] | None = None
+    judged: float = 0.0
+    text: str = ""
 
 
 def filtered(
-    table: pd.DataFrame,
-    *,
-    outcomes: tuple[str, ...] = (),
-    segments: Mapping[str, tuple[str, ...]] | None = None,
-    text: str = "",
+    table: pd.DataFrame, wanted: Filters, tags: Mapping[str, tuple[str, ...]] | None = None
 ) -> pd.DataFrame:
-    """The rows with one of the outcomes, one of the values in each segment, and the text in query
-    or id (case ignored). Whatever is empty does not filter."""
+    """The rows that pass every filter. tags: query id → its tags."""
     keep = np.ones(len(table), dtype=bool)
-    if outcomes:
-        keep &= table["outcome"].isin(outcomes).to_numpy()
-    for column, values in (segments or {}).items():
+    chosen = {"outcome": wanted.outcomes, "state": wanted.states, "reason": wanted.reasons}
+    for column, values in {**chosen, **wanted.segments}.items():
         if values:
             keep &= table[column].isin(values).to_numpy()
-    wanted = text.strip().casefold()
-    if wanted:
-        words = table["query_id"] + " " + table["text"].fillna("")
-        keep &= words.str.casefold().str.contains(wanted, regex=False).to_numpy()
+    if wanted.delta is not None:
+        low, high = wanted.delta
+        keep &= table["delta"].between(low, high).to_numpy()
+    if wanted.judged > 0:
+        keep &= (table[["judged_before", "judged_after"]].min(axis=1) >= wanted.judged).to_numpy()
+    if wanted.tags:
+        asked = set(wanted.tags)
+        tagged = {query for query, own in (tags or {}).items() if asked & set(own)}
+        keep &= table["query_id"].isin(tagged).to_numpy()
+    text = wanted.text.strip().casefold()
+    if text:
+        keep &= table["words"].str.contains(text, regex=False).to_numpy()
     return table[keep]

@@ -1,241 +1,415 @@
-"""One query: where each document stood and stands, the two joined by a line."""
+"""One query: where each document stands in every ranking, the same one joined by lines."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import plotly.graph_objects as go
 
+from rankdash.analysis.ladder import Ladder
 from rankdash.charts import style
 
 MOST_DOCUMENTS = 40
-_ROW = 24
-_FURNITURE = 80
-# On a phone, names on both sides leave room for the lines between them.
-_NAME_WIDTH, _SYSTEM_WIDTH = 20, 22
+_MOST_HEIGHTS = 90
+# Roomy while there are few rows; close enough for a cutoff of 50, and still legible.
+_ROW, _CLOSE_ROW, _MANY_ROWS = 26, 17, 24
+_FURNITURE = 90
+_NAME_WIDTH, _CLOSE_NAME_WIDTH = 26, 20
+_HEADING_WIDTH = 60
+_FADED = 0.3
+# Where, left or right of a node, the rank stands that a document came from or went to: about 30
+# pixels in half of a page, which the columns share.
+_BESIDE = 0.06
+
+FloatArray = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class Labels(style.Labels):
+    ideal: str = "ideal"
     risen: str = "relevant, risen"
     fallen: str = "relevant, fallen"
     held: str = "relevant, same rank"
+    other_risen: str = "not relevant, risen"
+    other_fallen: str = "not relevant, fallen"
+    other_held: str = "not relevant, same rank"
+    relevant: str = "relevant"
     not_relevant: str = "not relevant"
     unjudged: str = "no label"
     cutoff: str = "cutoff {k}"
     absent: str = "–"
-    hover: str = "rank {before} → {after}, label {label}"
+    place: str = "{system}: {rank}"
+    grade: str = "label {label}"
     alt: str = (
-        "Ranks of {shown} documents in {before} and {after}. Of the relevant ones {risen} rose, "
-        "{fallen} fell and {held} kept their rank; {enters} entered the first {k} and {leaves} "
-        "left it."
+        "Ranks of {shown} documents in {systems}. From {before} to {after}, of the relevant ones "
+        "{risen} rose, {fallen} fell and {held} kept their rank; {enters} entered the first {k} "
+        "and {leaves} left it."
     )
 
 
-def shown(frame: pd.DataFrame, k: int) -> pd.DataFrame:
-    """The documents worth drawing, at most `MOST_DOCUMENTS`: those that are relevant or stand in
-    the first k on either side; where there are more, the relevant, then those that cross k, then
-    those that moved farthest."""
-    near = (frame["rank_before"] <= k) | (frame["rank_after"] <= k)
-    drawn = frame[frame["relevant"] | near].copy()
-    drawn["crosses"] = drawn["enters"] | drawn["leaves"]
-    drawn["move"] = (drawn["rank_before"] - drawn["rank_after"]).abs()
-    first = drawn.sort_values(["relevant", "crosses", "move"], ascending=False, kind="stable")
-    return frame.loc[first.index[:MOST_DOCUMENTS].sort_values()]
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    """The documents drawn and where their nodes stand.
+
+    columns: one for each system, and one for the ideal order where it has any of them.
+    ranks:   (D, C) float, NaN where a column lacks the document.
+    heights: (D, C) float, 0 at the top; NaN where there is no node.
+    rows:    how many heights there are.
+    cut:     the height of the line below the first k; NaN where nothing stands on one side of it.
+    close:   whether the rows are many.
+    """
+
+    source: Ladder
+    columns: tuple[str, ...]
+    ranks: FloatArray
+    heights: FloatArray
+    rows: int
+    cut: float
+
+    @property
+    def close(self) -> bool:
+        return self.rows > _MANY_ROWS
+
+    @property
+    def systems(self) -> int:
+        return len(self.source.systems)
+
+
+def shown(ladder: Ladder, *, every: bool = False) -> Ladder:
+    """The documents worth drawing, at most `MOST_DOCUMENTS`.
+
+    Those that are relevant, cross k or move far near the top (see `Ladder.telling`); every: all
+    that some system has among its first k. Where there are more, the relevant come first, then
+    those that cross k, then those that moved farthest.
+    """
+    rows = ladder.near if every else ladder.telling
+    if int(rows.sum()) > MOST_DOCUMENTS:
+        pair = ladder.looked_at
+        move = np.nan_to_num(np.abs(ladder.ranks[:, pair] - ladder.ranks[:, 0]), nan=np.inf)
+        order = np.lexsort((-move, ~ladder.crosses[:, pair], ~ladder.relevant, ~rows))
+        rows = np.zeros(len(ladder), dtype=bool)
+        rows[order[:MOST_DOCUMENTS]] = True
+    return ladder.picked(rows)
 
 
 def figure(
-    frame: pd.DataFrame,
-    k: int,
-    before: str,
-    after: str,
+    ladder: Ladder,
     ink: style.Ink,
     labels: Labels | None = None,
     *,
+    titles: Mapping[str, str] = style.NO_NAMES,
     names: Mapping[str, str] = style.NO_NAMES,
+    focus: str | None = None,
+    every: bool = False,
 ) -> go.Figure:
-    """Two columns of documents, best on top; ranks that no drawn document has are left out.
+    """A column for each system and one for the ideal order, best on top.
 
-    Relevance by weight and node (filled: relevant; cross: not; hollow: no label), direction by
-    dash (dashed: fallen) and, for relevant documents, colour. Below the dotted line at k stand
-    those that came in from there or went out, each with its rank.
+    A node holds the rank. Nodes tell relevance by shape (filled circle: relevant; square: not;
+    wide diamond: no label) and lines by weight; lines tell direction by dash (solid: risen,
+    dashed: fallen, dotted: same rank) and, for relevant documents, by colour. What is looked at is
+    strong, the rest faint. Below the cut stand the documents outside of the first k; ▲ beside a
+    node is the rank from which a document entered, ▼ the one to which it left.
 
-    frame: as from `compare.ladder`. before, after: the names of the two systems. names: document
-    id → the text shown for it. The customdata of a node is its document id, unescaped.
+    Heights are ranks as long as they fit, so that a level line is an unchanged rank; ranks at
+    which nothing is drawn are left out.
+
+    titles: system id → its name. names: document id → the text shown for it. focus: the document
+    that is followed; without one, the change from the first to the second system. every: see
+    `shown`. The customdata of a node is its document id, unescaped.
     """
     labels = labels or Labels()
-    drawn, rows, cut = _place(shown(frame, k), k)
-    chart = go.Figure()
-    _add_lines(chart, drawn, ink, labels)
-    hover = [_hover(row, names, labels) for row in drawn.to_dict("records")]
-    _add_nodes(chart, drawn.assign(hover=np.array(hover, dtype=object)), ink, labels)
-    chart.add_scatter(
-        x=[-0.04, 1.04] if cut is not None else [None, None],
-        y=[cut, cut],
-        mode="lines",
-        name=labels.cutoff.format(k=k),
-        line={"color": ink.line, "width": 1, "dash": "dot"},
-        hoverinfo="skip",
-    )
+    drawn = _place(shown(ladder, every=every))
+    heads = {**titles, _IDEAL: labels.ideal}
+    hover = _hovers(drawn, heads, names, labels)
+    traces = [
+        *_lines(drawn, ink, labels, focus),
+        *_beside(drawn, ink),
+        *_nodes(drawn, ink, labels, focus, hover),
+        _cut(drawn, ink, labels),
+    ]
+    last = len(drawn.columns) - 1
     scale = {
-        "range": [rows - 0.3, -1.7],
+        "range": [drawn.rows - 0.4, -0.7],
         "showgrid": False,
         "zeroline": False,
-        "tickfont": {"color": ink.text},
+        "showline": False,
+        "tickfont": {"color": ink.text, "size": 11 if drawn.close else 13},
     }
+    row = _CLOSE_ROW if drawn.close else _ROW
     return style.finish(
-        chart,
+        go.Figure(data=traces),
         ink,
-        round((rows + 1) * _ROW) + _FURNITURE,
+        round((drawn.rows + 1) * row) + _FURNITURE,
         {
-            "yaxis": {**scale, **_ticks(drawn, "before", before, names, labels)},
-            "yaxis2": {
-                **scale,
-                **_ticks(drawn, "after", after, names, labels),
-                "side": "right",
-                "overlaying": "y",
+            "yaxis": {**scale, **_ticks(drawn, 0, names)},
+            "yaxis2": {**scale, **_ticks(drawn, last, names), "side": "right", "overlaying": "y"},
+            "xaxis": {
+                "range": [-0.12, last + 0.12] if last else [-0.5, 0.5],
+                "side": "top",
+                "showline": False,
+                "tickvals": list(range(last + 1)),
+                "ticktext": _headings([heads.get(each, each) for each in drawn.columns]),
+                "tickangle": 0,
+                "tickfont": {"color": ink.text},
             },
-            "xaxis": {"range": [-0.04, 1.04], "showticklabels": False, "showline": False},
         },
         legend="below",
     )
 
 
-def alt(frame: pd.DataFrame, k: int, before: str, after: str, labels: Labels | None = None) -> str:
+def alt(
+    ladder: Ladder,
+    labels: Labels | None = None,
+    *,
+    titles: Mapping[str, str] = style.NO_NAMES,
+    every: bool = False,
+) -> str:
     """What the chart says, in words."""
     labels = labels or Labels()
-    move = _direction(frame)[frame["relevant"].to_numpy(dtype=bool)]
+    names = [titles.get(each, each) for each in ladder.systems]
+    second = ladder.looked_at
+    move = _direction(ladder.ranks[:, 0], ladder.ranks[:, second])[ladder.relevant]
+    crosses, inside = ladder.crosses[:, second], ladder.inside[:, second]
     return labels.alt.format(
-        shown=len(shown(frame, k)),
-        before=before,
-        after=after,
+        shown=len(shown(ladder, every=every)),
+        systems=", ".join(names),
+        before=names[0],
+        after=names[second],
         risen=int((move > 0).sum()),
         fallen=int((move < 0).sum()),
         held=int((move == 0).sum()),
-        enters=int(frame["enters"].sum()),
-        leaves=int(frame["leaves"].sum()),
-        k=k,
+        enters=int((crosses & inside).sum()),
+        leaves=int((crosses & ~inside).sum()),
+        k=ladder.k,
     )
 
 
-def _direction(frame: pd.DataFrame) -> npt.NDArray[np.int8]:
+_IDEAL = "ideal"
+
+
+def _direction(before: FloatArray, after: FloatArray) -> npt.NDArray[np.int8]:
     """1 risen, -1 fallen, 0 same; a document that a ranking lacks stands below all others."""
-    before = frame["rank_before"].fillna(np.inf).to_numpy()
-    after = frame["rank_after"].fillna(np.inf).to_numpy()
-    return (after < before).astype(np.int8) - (after > before).astype(np.int8)
+    one, other = (np.where(np.isnan(ranks), np.inf, ranks) for ranks in (before, after))
+    return (other < one).astype(np.int8) - (other > one).astype(np.int8)
 
 
-def _place(frame: pd.DataFrame, k: int) -> tuple[pd.DataFrame, int, float | None]:
-    """The frame with y_before, y_after and direction; how many rows; where the cut line runs.
-
-    One row for each rank that a document has on either side, then one for each document that a
-    side lacks.
-    """
-    drawn = frame.copy()
-    ranks = np.unique(drawn[["rank_before", "rank_after"]].to_numpy(dtype=np.float64))
-    ranks = ranks[~np.isnan(ranks)]
-    rows = len(ranks)
-    for side in ("before", "after"):
-        rank = drawn[f"rank_{side}"].to_numpy(dtype=np.float64)
-        lacking = np.isnan(rank)
-        y = np.searchsorted(ranks, rank).astype(np.float64)
-        y[lacking] = len(ranks) + np.arange(lacking.sum())
-        drawn[f"y_{side}"] = y
-        rows = max(rows, len(ranks) + int(lacking.sum()))
-    drawn["direction"] = _direction(drawn)
-    inside = int((ranks <= k).sum())
-    return drawn, rows, inside - 0.5 if 0 < inside < rows else None
-
-
-def _add_lines(chart: go.Figure, drawn: pd.DataFrame, ink: style.Ink, labels: Labels) -> None:
-    relevant = drawn["relevant"].to_numpy(dtype=bool)
-    move = drawn["direction"].to_numpy()
-    for chosen, name, colour, dash, width in (
-        (~relevant & (move >= 0), "", ink.line, "solid", 1),
-        (~relevant & (move < 0), "", ink.line, "dash", 1),
-        (relevant & (move == 0), labels.held, ink.text, "solid", 3),
-        (relevant & (move < 0), labels.fallen, style.WORSE, "dash", 3),
-        (relevant & (move > 0), labels.risen, style.BETTER, "solid", 3),
-    ):
-        part = drawn[chosen]
-        gap = np.full(len(part), np.nan)
-        ends = np.column_stack([part["y_before"], part["y_after"], gap])
-        chart.add_scatter(
-            x=np.tile([0.0, 1.0, np.nan], len(part)),
-            y=ends.ravel(),
-            mode="lines",
-            name=name,
-            showlegend=bool(name) and len(part) > 0,
-            line={"color": colour, "dash": dash, "width": width},
-            hoverinfo="skip",
-        )
+def _place(ladder: Ladder) -> _Drawn:
+    """Above the cut a row for each rank that is drawn anywhere; below it the documents of a column
+    in their order, those that it lacks last."""
+    ranks = ladder.ranks
+    columns = ladder.systems
+    if bool((~np.isnan(ladder.ideal)).any()):
+        ranks = np.column_stack([ranks, ladder.ideal])
+        columns = (*columns, _IDEAL)
+    heights = np.full(ranks.shape, np.nan)
+    within = ranks <= ladder.k
+    used = np.unique(ranks[within])
+    if len(used) > _MOST_HEIGHTS:
+        for column in range(len(columns)):
+            inside = np.flatnonzero(within[:, column])
+            heights[inside[np.argsort(ranks[inside, column])], column] = np.arange(len(inside))
+        top = int(within.sum(axis=0).max())
+    else:
+        heights[within] = np.searchsorted(used, ranks[within])
+        top = len(used)
+    rows = top
+    for column, name in enumerate(columns):
+        below = ~within[:, column]
+        if name == _IDEAL:
+            below &= ~np.isnan(ranks[:, column])
+        outside = np.flatnonzero(below)
+        heights[outside[np.argsort(ranks[outside, column])], column] = top + np.arange(len(outside))
+        rows = max(rows, top + len(outside))
+    return _Drawn(ladder, columns, ranks, heights, rows, top - 0.5 if 0 < top < rows else np.nan)
 
 
-def _add_nodes(chart: go.Figure, drawn: pd.DataFrame, ink: style.Ink, labels: Labels) -> None:
-    relevant = drawn["relevant"].to_numpy(dtype=bool)
-    unjudged = drawn["label"].isna().to_numpy()
-    for chosen, name, symbol, size, colour in (
-        (relevant, "", "circle", 11, ink.text),
-        (~relevant & ~unjudged, labels.not_relevant, "x-thin", 7, ink.muted),
-        (unjudged, labels.unjudged, "circle-open", 8, ink.muted),
-    ):
-        part = drawn[chosen]
-        for x, side, axis in ((0, "before", "y"), (1, "after", "y2")):
-            chart.add_scatter(
-                x=np.full(len(part), x),
-                y=part[f"y_{side}"],
-                yaxis=axis,
-                mode="markers",
-                name=name,
-                showlegend=bool(name) and len(part) > 0 and side == "before",
-                marker={
-                    "color": colour,
+def _lines(
+    drawn: _Drawn, ink: style.Ink, labels: Labels, focus: str | None
+) -> Iterator[dict[str, object]]:
+    relevant = drawn.source.relevant
+    looks = (
+        (False, 0, labels.other_held, ink.line, "dot", 1.2),
+        (False, -1, labels.other_fallen, ink.line, "dash", 1.2),
+        (False, 1, labels.other_risen, ink.line, "solid", 1.2),
+        (True, 0, labels.held, ink.text, "dot", 3),
+        (True, -1, labels.fallen, style.WORSE, "dash", 3),
+        (True, 1, labels.risen, style.BETTER, "solid", 3),
+    )
+    parts: dict[tuple[bool, int, bool], tuple[list[float], list[float]]] = {}
+    for column in range(drawn.systems - 1):
+        move = _direction(drawn.ranks[:, column], drawn.ranks[:, column + 1])
+        for row in range(len(drawn.source)):
+            strong = bool(column == 0 if focus is None else drawn.source.doc_ids[row] == focus)
+            x, y = parts.setdefault((bool(relevant[row]), int(move[row]), strong), ([], []))
+            x += [column, column + 1, np.nan]
+            y += [drawn.heights[row, column], drawn.heights[row, column + 1], np.nan]
+    for kind, direction, name, colour, dash, width in looks:
+        for strong in (False, True):
+            x, y = parts.get((kind, direction, strong), ([], []))
+            if x:
+                yield {
+                    "type": "scatter",
+                    "x": x,
+                    "y": y,
+                    "mode": "lines",
+                    "name": name,
+                    "legendgroup": name,
+                    "showlegend": strong or (kind, direction, True) not in parts,
+                    "opacity": 1 if strong else _FADED,
+                    "line": {"color": colour, "dash": dash, "width": width},
+                    "hoverinfo": "skip",
+                }
+    if drawn.columns[-1] == _IDEAL:
+        yield _to_ideal(drawn, ink)
+
+
+def _to_ideal(drawn: _Drawn, ink: style.Ink) -> dict[str, object]:
+    rows = np.flatnonzero(~np.isnan(drawn.ranks[:, -1]))
+    last = len(drawn.columns) - 1
+    gap = np.full(len(rows), np.nan)
+    ends = np.column_stack([drawn.heights[rows, last - 1], drawn.heights[rows, last], gap])
+    return {
+        "type": "scatter",
+        "x": np.tile([last - 1.0, float(last), np.nan], len(rows)),
+        "y": ends.ravel(),
+        "mode": "lines",
+        "showlegend": False,
+        "line": {"color": ink.line, "dash": "dot", "width": 1},
+        "hoverinfo": "skip",
+    }
+
+
+def _nodes(
+    drawn: _Drawn, ink: style.Ink, labels: Labels, focus: str | None, hover: Sequence[str]
+) -> Iterator[dict[str, object]]:
+    relevant, unjudged = drawn.source.relevant, np.isnan(drawn.source.label)
+    size = 15 if drawn.close else 19
+    last = len(drawn.columns) - 1
+    for chosen, name, symbol, wide, fill, line, text in (
+        (relevant, labels.relevant, "circle", 2, ink.text, ink.text, ink.background),
+        (~relevant & ~unjudged, labels.not_relevant, "square", 0, ink.background, ink.line,
+         ink.muted),
+        (unjudged, labels.unjudged, "diamond-wide", 5, ink.background, ink.line, ink.muted),
+    ):  # fmt: skip
+        rows, columns = np.nonzero(chosen[:, None] & ~np.isnan(drawn.heights))
+        for axis, on in (("y", columns < max(last, 1)), ("y2", columns == last)):
+            if not on.any() or (axis == "y2" and last == 0):
+                continue
+            row, column = rows[on], columns[on]
+            ranks = drawn.ranks[row, column]
+            docs = drawn.source.doc_ids[row]
+            strong = np.ones(len(row)) if focus is None else np.where(docs == focus, 1, _FADED)
+            yield {
+                "type": "scatter",
+                "x": column.astype(np.float64),
+                "y": drawn.heights[row, column],
+                "yaxis": axis,
+                "mode": "markers+text",
+                "name": name,
+                "legendgroup": name,
+                "showlegend": axis == "y",
+                "text": [labels.absent if np.isnan(rank) else f"{rank:.0f}" for rank in ranks],
+                "textfont": {"color": text, "size": 9 if drawn.close else 11},
+                "marker": {
+                    "color": fill,
                     "symbol": symbol,
-                    "size": size,
-                    "opacity": 1,
-                    "line": {"color": colour, "width": 2},
+                    "size": size + wide,
+                    "opacity": strong,
+                    "line": {"color": line, "width": 1},
                 },
-                cliponaxis=False,
-                customdata=part["doc_id"],
-                hovertext=part["hover"],
-                hovertemplate="%{hovertext}<extra></extra>",
-            )
+                "cliponaxis": False,
+                "customdata": docs,
+                "hovertext": [hover[each] for each in row],
+                "hovertemplate": "%{hovertext}<extra></extra>",
+            }
 
 
-def _ticks(
-    drawn: pd.DataFrame, side: str, system: str, names: Mapping[str, str], labels: Labels
-) -> dict[str, object]:
-    """The system, and below it rank and document beside each node, the rank next to the node;
-    relevant ones in bold."""
-    join: Callable[[str, str], str] = (
-        (lambda rank, name: f"{name}  {rank}")
-        if side == "before"
-        else (lambda rank, name: f"{rank}  {name}")
-    )
-    texts = [f"<b>{style.short(system, _SYSTEM_WIDTH)}</b>"]
-    for row in drawn.to_dict("records"):
-        rank = row[f"rank_{side}"]
-        text = join(
-            labels.absent if np.isnan(rank) else f"{rank:.0f}",
-            style.short(names.get(row["doc_id"], row["doc_id"]), _NAME_WIDTH),
-        )
-        texts.append(f"<b>{text}</b>" if row["relevant"] else text)
-    return {"tickvals": [-1, *drawn[f"y_{side}"]], "ticktext": texts}
+def _beside(drawn: _Drawn, ink: style.Ink) -> Iterator[dict[str, object]]:
+    """The rank that an entrant came from, left of its node; the one that a leaver went to, right
+    of its node in the baseline, for the system that is looked at."""
+    step = _BESIDE * max(len(drawn.columns) - 1, 1)
+    crosses, inside = drawn.source.crosses, drawn.source.inside
+    ranks = drawn.ranks
+    x, y, text = [], [], []
+    for row, column in zip(*np.nonzero(crosses & inside), strict=True):
+        x.append(column - step)
+        y.append(drawn.heights[row, column])
+        text.append(f"▲{_rank(ranks[row, 0])}")
+    if drawn.systems > 1:
+        for row in np.flatnonzero(crosses[:, 1] & ~inside[:, 1]):
+            x.append(step)
+            y.append(drawn.heights[row, 0])
+            text.append(f"▼{_rank(ranks[row, 1])}")
+    if x:
+        yield {
+            "type": "scatter",
+            "x": x,
+            "y": y,
+            "mode": "markers+text",
+            "showlegend": False,
+            "text": text,
+            "textfont": {"color": ink.text, "size": 9 if drawn.close else 11},
+            # Lines pass behind, not through, the numbers.
+            "marker": {"symbol": "square", "size": 15 if drawn.close else 22,
+                       "color": ink.background, "opacity": 1, "line": {"width": 0}},
+            "hoverinfo": "skip",
+        }  # fmt: skip
 
 
-def _hover(row: Mapping[Hashable, object], names: Mapping[str, str], labels: Labels) -> str:
-    def shown_as(value: object) -> str:
-        number = float(str(value))
-        return labels.absent if np.isnan(number) else f"{number:g}"
+def _rank(rank: float) -> str:
+    return "–" if np.isnan(rank) else f"{rank:.0f}"
 
-    doc = str(row["doc_id"])
-    place = labels.hover.format(
-        before=shown_as(row["rank_before"]),
-        after=shown_as(row["rank_after"]),
-        label=shown_as(row["label"]),
-    )
-    return f"{style.short(names.get(doc, doc), 60)}<br>{place}"
+
+def _cut(drawn: _Drawn, ink: style.Ink, labels: Labels) -> dict[str, object]:
+    return {
+        "type": "scatter",
+        "x": [-0.12, max(len(drawn.columns) - 1, 0) + 0.12],
+        "y": [drawn.cut, drawn.cut],
+        "mode": "lines",
+        "name": labels.cutoff.format(k=drawn.source.k),
+        "showlegend": bool(np.isfinite(drawn.cut)),
+        "line": {"color": ink.text, "width": 1, "dash": "longdashdot"},
+        "hoverinfo": "skip",
+    }
+
+
+def _ticks(drawn: _Drawn, column: int, names: Mapping[str, str]) -> dict[str, object]:
+    """The name of each document beside its node; relevant ones in bold."""
+    width = _CLOSE_NAME_WIDTH if drawn.close or len(drawn.columns) > 3 else _NAME_WIDTH
+    values, texts = [], []
+    for row in np.flatnonzero(~np.isnan(drawn.heights[:, column])):
+        doc = drawn.source.doc_ids[row]
+        text = style.short(names.get(doc, doc), width)
+        values.append(drawn.heights[row, column])
+        texts.append(f"<b>{text}</b>" if drawn.source.relevant[row] else text)
+    return {"tickvals": values, "ticktext": texts}
+
+
+def _headings(names: Sequence[str]) -> list[str]:
+    """The names of the columns, every second one lower where they are many."""
+    many = len(names) > 3
+    width = _HEADING_WIDTH // max(len(names), 2) * (2 if many else 1)
+    texts = [f"<b>{style.short(name, min(width, 24))}</b>" for name in names]
+    if not many:
+        return texts
+    return [f"{text}<br> " if place % 2 else f"<br>{text}" for place, text in enumerate(texts)]
+
+
+def _hovers(
+    drawn: _Drawn, titles: Mapping[str, str], names: Mapping[str, str], labels: Labels
+) -> list[str]:
+    """What is said of each document: its name, its rank in every column, its label."""
+    texts = []
+    for row, doc in enumerate(drawn.source.doc_ids):
+        label = drawn.source.label[row]
+        places = [
+            labels.place.format(system=style.short(titles.get(each, each), 30), rank=_rank(rank))
+            for each, rank in zip(drawn.columns, drawn.ranks[row], strict=True)
+        ]
+        grade = labels.unjudged if np.isnan(label) else labels.grade.format(label=f"{label:g}")
+        texts.append("<br>".join([style.short(names.get(doc, doc), 60), *places, grade]))
+    return texts

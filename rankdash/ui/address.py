@@ -8,7 +8,7 @@ the choices are kept here as ids, always written out in full, and widgets are dr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -30,6 +30,8 @@ FIELDS: dict[str, str | None] = {
 }
 _CHOICES = "address.choices"
 _WRITTEN = "address.written"
+
+T = TypeVar("T")
 
 
 def restore() -> None:
@@ -112,7 +114,7 @@ def pick_several(
     return several(name)
 
 
-def pick_free[T](
+def pick_free(
     name: str,
     draw: Callable[..., Any],
     read: Callable[[str | None], T],

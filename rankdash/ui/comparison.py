@@ -5,15 +5,13 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from rankdash.analysis.compare import left_out
-from rankdash.analysis.query_table import query_table
 from rankdash.analysis.statistics import Comparison
 from rankdash.metrics import Evaluation
 from rankdash.ui import services
 from rankdash.ui.frame import View
 from rankdash.ui.i18n import gettext as _
 from rankdash.ui.i18n import ngettext, number
-from rankdash.ui.query_list import outcome_words
+from rankdash.ui.query_words import outcome_words
 from rankdash.ui.text import markdown_safe
 
 _SHOWN = ("ndcg", "mrr", "map", "recall", "precision", "hit", "judged")
@@ -51,19 +49,13 @@ def pairs_of(view: View, system: str) -> pd.DataFrame:
     )
 
 
-def query_rows(view: View, system: str) -> pd.DataFrame:
-    """The rows of the query list for one challenger."""
-    queries = services.dataset(view.dataset_id).queries
-    return query_table(queries, pairs_of(view, system), view.statistics.tie_band)
-
-
 def tally_line(view: View, system: str) -> None:
     """Helped, same, hurt with the tie band, and what was left out and why."""
-    row = compared(view).row(system, view.spec)
-    words = outcome_words()
+    found, words = compared(view), outcome_words()
+    row = found.row(system, view.spec)
     out = [
         _("{n} {why}", n=number(n, 0), why=words[why])
-        for why, n in left_out(pairs_of(view, system)).items()
+        for why, n in found.left_out(system, view.spec).items()
     ]
     line = _(
         "**{name}**: {helped} helped · {same} same (±{band}) · {hurt} hurt, of {queries}",

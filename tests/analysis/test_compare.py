@@ -31,6 +31,10 @@ def ranking(**lists: str) -> Ranking:
     )
 
 
+def left_out(frame: pd.DataFrame) -> dict[str, int]:
+    return frame.loc[frame["state"] != "paired", "state"].value_counts().to_dict()
+
+
 def evaluated(made: Ranking, *specs: str, left_out=None, **conventions) -> Evaluation:
     rules = Conventions(**conventions)
     return evaluate(judge(made, QRELS, rules), specs or ("mrr@10",), rules, left_out or {})
@@ -61,7 +65,7 @@ def test_a_failed_query_leaves_both_sides_and_is_counted_by_reason():
     failed = evaluated(AFTER, left_out={"q1": "failed", "q2": "skipped"})
     frame = compare.paired(evaluated(BEFORE), failed, "mrr@10")
     assert np.isnan(frame.set_index("query_id").loc["q1", "delta"])
-    assert compare.left_out(frame) == {"failed": 1, "skipped": 1, "no_relevant": 1}
+    assert left_out(frame) == {"failed": 1, "skipped": 1, "no_relevant": 1}
     assert compare.counts(frame) == compare.Tally(helped=1, same=0, hurt=1)
 
 
@@ -78,9 +82,9 @@ def test_a_query_that_one_side_did_not_evaluate_is_absent_from_the_pairs():
         for each in (BEFORE, ranking(q1="ab", q5="a"))
     ]
     frame = compare.paired(*both, "mrr@10")
-    assert compare.left_out(frame) == {"absent": 3}
+    assert left_out(frame) == {"absent": 3}
     backwards = compare.paired(*reversed(both), "mrr@10")
-    assert compare.left_out(backwards) == {"absent": 3}
+    assert left_out(backwards) == {"absent": 3}
     assert set(backwards["query_id"]) == set(frame["query_id"])
 
 
@@ -103,18 +107,3 @@ def test_a_change_of_exactly_the_tie_band_is_the_same(delta: float, expected: st
     tally = compare.counts(pd.DataFrame({"delta": [delta, np.nan]}))
     assert getattr(tally, expected) == 1
     assert tally.queries == 1
-
-
-def test_the_ladder_tells_where_each_document_came_from():
-    frame = compare.ladder(BEFORE, ranking(q1="bzax"), QRELS, "q1", 2).set_index("doc_id")
-    assert frame.index.tolist() == ["b", "z", "a", "x"]
-    assert frame.loc["b", ["rank_before", "rank_after", "label"]].tolist() == [3.0, 1.0, 1.0]
-    assert np.isnan(frame.loc["z", "rank_before"])
-    assert np.isnan(frame.loc["z", "label"])
-    assert frame["relevant"].to_dict() == {"b": True, "z": False, "a": True, "x": False}
-    assert frame["enters"].to_dict() == {"b": True, "z": True, "a": False, "x": False}
-    assert frame["leaves"].to_dict() == {"b": False, "z": False, "a": True, "x": True}
-
-
-def test_the_ladder_of_an_unknown_query_is_empty():
-    assert compare.ladder(BEFORE, AFTER, QRELS, "nobody", 10).empty

@@ -4,7 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.analysis.query_table import ORDERS, filtered, ordered, query_table
+from rankdash.analysis.query_table import (
+    ALL_UNJUDGED,
+    ORDERS,
+    Filters,
+    filtered,
+    ordered,
+    orders,
+    query_table,
+)
 
 PAIRS = pd.DataFrame(
     {
@@ -24,9 +32,19 @@ QUERIES = pd.DataFrame(
 )
 
 
+KNOWN = {
+    "judged_before": pd.Series({"q1": 0.0, "q2": 0.5, "q3": 1.0, "q4": 0.0}),
+    "judged_after": pd.Series({"q1": 0.0, "q2": 1.0, "q3": 1.0, "q4": 0.2}),
+    "to_win": pd.Series({"q4": 0.6, "q3": 0.1, "q2": 0.7, "q1": 0.3}),
+    "spread": pd.Series({"q3": 0.4}),
+    "latency_ms": pd.Series({"q1": 5.0, "q5": 900.0}),
+    "reason": pd.Series({"q1": "rescued", "q2": "buried", "q5": "failed"}),
+}
+
+
 @pytest.fixture
 def table() -> pd.DataFrame:
-    return query_table(QUERIES, PAIRS)
+    return query_table(QUERIES, PAIRS, known=KNOWN)
 
 
 def test_outcomes_follow_the_tie_band_and_a_failure_keeps_its_name(table):
@@ -54,6 +72,9 @@ def test_texts_and_segments_are_joined_by_query_id(table):
         ("changed", ["q2", "q1", "q3", "q4", "q5"]),
         ("lowest", ["q3", "q4", "q1", "q2", "q5"]),
         ("given", ["q1", "q2", "q3", "q4", "q5"]),
+        ("headroom", ["q2", "q4", "q1", "q3", "q5"]),
+        ("disagreement", ["q3", "q1", "q2", "q4", "q5"]),
+        ("latency", ["q5", "q1", "q2", "q3", "q4"]),
     ],
 )
 def test_orders_put_queries_without_a_value_last(table, order, ids):
@@ -65,11 +86,39 @@ def test_every_order_offered_is_known(table):
         assert sorted(ordered(table, order)["query_id"]) == sorted(table["query_id"])
 
 
+def test_an_order_by_what_nobody_knows_is_not_offered(table):
+    assert orders(table) == list(ORDERS)
+    bare = query_table(QUERIES, PAIRS)
+    assert orders(bare) == ["hurt", "helped", "changed", "lowest", "given"]
+    unknown = query_table(QUERIES, PAIRS, known={"latency_ms": pd.Series({"q1": np.nan})})
+    assert "latency" not in orders(unknown)
+
+
+def test_a_query_of_which_neither_side_shows_a_judged_document_says_so(table):
+    state = dict(zip(table["query_id"], table["state"], strict=True))
+    assert state == {"q1": ALL_UNJUDGED, "q2": "ok", "q3": "ok", "q4": "ok", "q5": "failed"}
+
+
+def left(table: pd.DataFrame, tagged=None, **wanted) -> list[str]:
+    return list(filtered(table, Filters(**wanted), tagged)["query_id"])
+
+
 def test_filters_by_outcome_segment_and_plain_text(table):
-    assert list(filtered(table, outcomes=("hurt", "failed"))["query_id"]) == ["q2", "q5"]
-    assert list(filtered(table, segments={"kind": ("y",)})["query_id"]) == ["q2", "q4"]
-    assert list(filtered(table, text="ONE")["query_id"]) == ["q1"]
-    assert list(filtered(table, text="退货")["query_id"]) == ["q4"]
-    assert list(filtered(table, text="(a+b)")["query_id"]) == ["q2"]
-    assert list(filtered(table, text="q3")["query_id"]) == ["q3"]
-    assert len(filtered(table)) == len(table)
+    assert left(table, outcomes=("hurt", "failed")) == ["q2", "q5"]
+    assert left(table, segments={"kind": ("y",)}) == ["q2", "q4"]
+    assert left(table, text="ONE") == ["q1"]
+    assert left(table, text="退货") == ["q4"]
+    assert left(table, text="(a+b)") == ["q2"]
+    assert left(table, text="q3") == ["q3"]
+    assert left(table) == list(table["query_id"])
+
+
+def test_filters_by_reason_state_change_judged_share_and_tag(table):
+    assert left(table, reasons=("buried", "rescued")) == ["q1", "q2"]
+    assert left(table, states=("failed", ALL_UNJUDGED)) == ["q1", "q5"]
+    assert left(table, delta=(-0.6, 0.0)) == ["q2", "q4"]
+    assert left(table, judged=0.5) == ["q2", "q3"]
+    assert left(table, judged=1.0) == ["q3"]
+    tags = {"q1": ("wrong label", "ask"), "q4": ("ask",), "gone": ("ask",)}
+    assert left(table, tags, tags=("ask",)) == ["q1", "q4"]
+    assert left(table, tags, tags=("wrong label",), outcomes=("hurt",)) == []

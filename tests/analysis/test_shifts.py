@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.analysis.compare import ladder
+from rankdash.analysis.ladder import ladder
 from rankdash.analysis.shifts import moves, pair
 from rankdash.analysis.transitions import BINS, STEPS, UNRANKED, flow, move_sizes, transitions
 from rankdash.metrics import Conventions, judge
@@ -56,16 +56,21 @@ def test_every_document_of_a_shared_query_is_there_once_with_its_ranks(one, othe
     missing = 0
     for query in shared:
         own = frame[frame["query_id"] == query].sort_values("doc_id", ignore_index=True)
-        wanted = ladder(before, after, qrels, query, k=5).sort_values("doc_id", ignore_index=True)
-        assert list(own["doc_id"]) == list(wanted["doc_id"])
-        np.testing.assert_array_equal(own["before"], wanted["rank_before"])
-        np.testing.assert_array_equal(own["after"], wanted["rank_after"])
-        assert list(own["relevant"]) == list(wanted["relevant"])
+        of_query = qrels[qrels["query_id"] == query]
+        given = dict(zip(of_query["doc_id"], of_query["label"], strict=True))
+        wanted = ladder({"before": before, "after": after}, before, given, query, k=5)
+        wanted = wanted.picked(np.argsort(wanted.doc_ids))
+        crosses, inside = wanted.crosses[:, 1], wanted.inside[:, 1]
+        expected = {"enters": crosses & inside, "leaves": crosses & ~inside}
+        assert list(own["doc_id"]) == list(wanted.doc_ids)
+        np.testing.assert_array_equal(own["before"], wanted.column("before"))
+        np.testing.assert_array_equal(own["after"], wanted.column("after"))
+        assert list(own["relevant"]) == list(wanted.relevant)
         rows = found.query_ids[found.query] == query
         ids = found.doc_ids[rows]
         for name, method in (("enters", found.enters), ("leaves", found.leaves)):
             flags = dict(zip(ids, method(5)[rows], strict=True))
-            assert flags == dict(zip(wanted["doc_id"], wanted[name], strict=True))
+            assert flags == dict(zip(wanted.doc_ids, expected[name], strict=True))
         missing += len(relevant.get(query, set()) - set(own["doc_id"]))
     assert found.unranked == missing
 

@@ -1,148 +1,223 @@
-"""The ladder: same document, one line; relevance and direction without colour."""
+"""The ladder: same document, one line; relevance, direction and focus without colour."""
+
+import itertools
+from collections.abc import Callable
 
 import numpy as np
-import pandas as pd
+import plotly.graph_objects as go
 import pytest
 
+from rankdash.analysis.ladder import Ladder
 from rankdash.charts import ladder, style
 
 INK = style.INKS["light"]
+TITLES = {"first": "BM25", "small": "MiniLM", "large": "Fusion"}
 
 
-def drawn(moves: pd.DataFrame, k: int = 5):
-    return ladder.figure(moves, k, "BM25", "MiniLM", INK)
+def drawn(moves: Ladder, **settings) -> go.Figure:
+    return ladder.figure(moves, INK, titles=TITLES, **settings)
 
 
-def nodes(figure, doc: str) -> list:
-    """(side, height, trace) for the two nodes of a document."""
-    return sorted(
-        (float(x), float(y), trace)
+def nodes(figure: go.Figure, doc: str) -> dict[int, tuple]:
+    """column → (height, trace, place in the trace) for the nodes of a document."""
+    return {
+        int(x): (float(y), trace, place)
         for trace in figure.data
-        if trace.mode == "markers"
-        for x, y, found in zip(trace.x, trace.y, trace.customdata, strict=True)
+        if trace.customdata is not None
+        for place, (x, y, found) in enumerate(zip(trace.x, trace.y, trace.customdata, strict=True))
         if found == doc
-    )
+    }
 
 
-def line_of(figure, doc: str):
-    (_, before, _), (_, after, _) = nodes(figure, doc)
+def line_of(figure: go.Figure, doc: str, column: int = 0) -> go.Scatter:
+    """The trace of the line of a document from a column to the next."""
+    at = nodes(figure, doc)
+    ends = [column, column + 1], [at[column][0], at[column + 1][0]]
     for trace in figure.data:
-        if trace.mode != "lines":
-            continue
-        ends = np.asarray(trace.y, dtype=float).reshape(-1, 3)[:, :2] if len(trace.y) > 2 else ()
-        if any(tuple(pair) == (before, after) for pair in ends):
-            return trace
+        if trace.mode == "lines" and len(trace.x) % 3 == 0:
+            x, y = (
+                np.asarray(each, dtype=float).reshape(-1, 3)[:, :2] for each in (trace.x, trace.y)
+            )
+            if any(list(a) == ends[0] and list(b) == ends[1] for a, b in zip(x, y, strict=True)):
+                return trace
     raise AssertionError(doc)
 
 
-def test_a_document_has_a_node_on_each_side_joined_by_a_line(moves: pd.DataFrame):
-    figure = drawn(moves)
-    (left, _, _), (right, _, _) = nodes(figure, "up")
-    assert (left, right) == (0.0, 1.0)
-    assert line_of(figure, "up").name == "relevant, risen"
+def said(figure: go.Figure, doc: str, column: int) -> str:
+    _, trace, place = nodes(figure, doc)[column]
+    return trace.text[place]
 
 
-def test_the_better_rank_stands_higher(moves: pd.DataFrame):
+def test_there_is_a_column_for_each_system_and_one_for_the_ideal_order(moves: Ladder):
     figure = drawn(moves)
-    heights = [nodes(figure, doc)[1][1] for doc in ("up", "hold", "unjudged", "new", "bad")]
-    assert heights == sorted(heights)
+    heads = [text.replace("<br>", "").strip() for text in figure.layout.xaxis.ticktext]
+    assert heads == ["<b>BM25</b>", "<b>MiniLM</b>", "<b>Fusion</b>", "<b>ideal</b>"]
+    assert sorted(nodes(figure, "up")) == [0, 1, 2, 3]
+    assert sorted(nodes(figure, "bad")) == [0, 1, 2], "what is not relevant has no ideal place"
+    assert line_of(figure, "up", 0).name == "relevant, risen"
+    assert line_of(figure, "up", 1).name == "relevant, fallen"
+
+
+def test_every_node_says_its_rank(moves: Ladder):
+    figure = drawn(moves)
+    assert [said(figure, "up", column) for column in range(4)] == ["9", "1", "2", "1"]
+    assert said(figure, "new", 0) == "–"
+
+
+def test_above_the_cut_equal_ranks_stand_at_equal_heights_and_better_ones_higher(moves: Ladder):
+    figure = drawn(moves)
+    heights: dict[int, set[float]] = {}
+    for place, doc in enumerate(moves.doc_ids):
+        for column, (height, _, _) in nodes(figure, doc).items():
+            rank = moves.ranks[place, column] if column < 3 else moves.ideal[place]
+            if rank <= 5:
+                heights.setdefault(int(rank), set()).add(height)
+    assert all(len(each) == 1 for each in heights.values())
+    ordered = [min(heights[rank]) for rank in sorted(heights)]
+    assert ordered == sorted(ordered)
     assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1]
     assert figure.layout.yaxis.range == figure.layout.yaxis2.range
 
 
-def test_equal_ranks_stand_at_equal_heights(moves: pd.DataFrame):
-    (_, before, _), (_, after, _) = nodes(drawn(moves), "hold")
-    assert before == after
+def test_no_two_nodes_of_a_column_share_a_place(moves: Ladder, wide: Callable[..., Ladder]):
+    for found in (moves, wide(60, 10), wide(100, 50), wide(400, 400)):
+        places = [
+            (float(x), float(y))
+            for trace in ladder.figure(found, INK).data
+            if trace.customdata is not None
+            for x, y in zip(trace.x, trace.y, strict=True)
+        ]
+        assert len(places) == len(set(places))
 
 
-def test_direction_shows_in_dash_as_well_as_in_colour(moves: pd.DataFrame):
-    figure = drawn(moves)
-    risen, fallen = line_of(figure, "up"), line_of(figure, "down")
-    assert risen.line.dash != fallen.line.dash
-    assert risen.line.color != fallen.line.color
-    assert line_of(figure, "bad").line.dash == fallen.line.dash
+LOOKS = {
+    ("relevant", "risen"): "up",
+    ("relevant", "same"): "hold",
+    ("relevant", "fallen"): "down",
+    ("not", "risen"): "rising",
+    ("not", "same"): "rising",
+    ("not", "fallen"): "bad",
+}
 
 
-def test_relevance_shows_in_weight_and_in_the_node(moves: pd.DataFrame):
-    figure = drawn(moves)
-    assert line_of(figure, "up").line.width > line_of(figure, "bad").line.width
-    looks = {doc: nodes(figure, doc)[0][2].marker for doc in ("up", "bad", "unjudged")}
-    assert len({mark.symbol for mark in looks.values()}) == 3
-    assert looks["unjudged"].symbol.endswith("-open")
-    assert looks["up"].size > looks["bad"].size
-    assert any(text == "<b>1  up</b>" for text in figure.layout.yaxis2.ticktext)
+def test_direction_and_relevance_differ_in_more_than_colour(moves: Ladder):
+    """Up, down and unchanged, relevant and not: told apart with every colour taken away."""
+    figure = drawn(moves, every=True)
+    looks = {}
+    for (relevance, direction), doc in LOOKS.items():
+        column = 1 if (relevance, direction) == ("not", "risen") else 0
+        line = line_of(figure, doc, column).line
+        marker = nodes(figure, doc)[column][1].marker
+        looks[relevance, direction] = (line.dash, line.width > 2, marker.symbol)
+    for one, other in itertools.combinations(looks, 2):
+        assert looks[one] != looks[other], (one, other)
+    for relevance in ("relevant", "not"):
+        dashes = {looks[relevance, direction][0] for direction in ("risen", "same", "fallen")}
+        assert len(dashes) == 3
+    for direction in ("risen", "same", "fallen"):
+        relevant, other = looks["relevant", direction], looks["not", direction]
+        assert relevant[1] and not other[1]
+        assert relevant[2] != other[2]
+    unjudged = nodes(figure, "unjudged")[0][1].marker.symbol
+    assert unjudged not in {look[2] for look in looks.values()}
 
 
-def test_the_cut_runs_between_the_last_rank_inside_and_the_first_outside(moves: pd.DataFrame):
+def test_the_legend_names_every_kind_of_line_and_node_once(moves: Ladder):
+    names = [t.name for t in drawn(moves, every=True).data if t.name and t.showlegend is not False]
+    assert len(names) == len(set(names))
+    assert {"relevant, risen", "not relevant, fallen", "no label", "cutoff 5"} <= set(names)
+
+
+def test_the_cut_runs_between_the_last_rank_inside_and_the_first_outside(moves: Ladder):
     figure = drawn(moves)
     cut = next(trace for trace in figure.data if trace.name == "cutoff 5").y[0]
-    assert nodes(figure, "bad")[1][1] < cut < nodes(figure, "up")[0][1]
-    assert nodes(figure, "down")[1][1] > cut
+    assert nodes(figure, "bad")[1][0] < cut < nodes(figure, "up")[0][0]
+    assert nodes(figure, "down")[1][0] > cut
 
 
-def test_entrants_carry_the_rank_they_came_from(moves: pd.DataFrame):
+def test_entrants_carry_the_rank_they_came_from_and_leavers_where_they_went(moves: Ladder):
     figure = drawn(moves)
-    assert "<b>up  9</b>" in figure.layout.yaxis.ticktext
-    assert "<b>12  down</b>" in figure.layout.yaxis2.ticktext
-
-
-def test_a_document_that_a_side_lacks_stands_below_all_others_there(moves: pd.DataFrame):
-    figure = drawn(moves)
-    assert "new  –" in figure.layout.yaxis.ticktext
-    lowest = max(
-        float(y)
+    beside = {
+        text: (x, y)
         for trace in figure.data
-        if trace.mode == "markers"
-        for x, y in zip(trace.x, trace.y, strict=True)
-        if x == 0
-    )
-    assert nodes(figure, "new")[0][1] == lowest
+        if trace.mode == "markers+text" and trace.customdata is None
+        for x, y, text in zip(trace.x, trace.y, trace.text, strict=True)
+    }
+    assert set(beside) >= {"▲9", "▲8", "▲–", "▼12", "▼6"}
+    assert beside["▲9"][1] in {nodes(figure, "up")[column][0] for column in (1, 2)}
+    assert 0 < beside["▼12"][0] < 1
+    assert beside["▼12"][1] == nodes(figure, "down")[0][0]
+
+
+def test_a_document_that_a_system_lacks_stands_below_all_others_there(moves: Ladder):
+    figure = drawn(moves)
+    lowest = max(at[0][0] for doc in moves.doc_ids if (at := nodes(figure, doc)))
+    assert nodes(figure, "new")[0][0] == lowest
     assert line_of(figure, "gone").name == "relevant, fallen"
 
 
-def test_what_is_neither_relevant_nor_near_the_top_is_left_out(moves: pd.DataFrame):
-    assert "far" not in set(ladder.shown(moves, 5)["doc_id"])
-    assert not nodes(drawn(moves), "far")
+def test_by_default_only_documents_that_are_relevant_cross_or_move_far_are_drawn(moves: Ladder):
+    told = set(ladder.shown(moves).doc_ids)
+    assert "far" not in told
+    assert "rising" not in told
+    assert {"up", "hold", "down", "gone", "bad", "new"} <= told
+    every = set(ladder.shown(moves, every=True).doc_ids)
+    assert told <= every
+    assert "rising" in every
+    assert "far" not in every
+    assert not nodes(drawn(moves), "rising")
+    assert nodes(drawn(moves, every=True), "rising")
 
 
-def test_a_long_list_keeps_the_relevant_documents(moves: pd.DataFrame):
-    n = 300
-    long = pd.DataFrame(
-        {
-            "doc_id": [f"d{place}" for place in range(n)],
-            "rank_before": np.arange(1.0, n + 1),
-            "rank_after": np.roll(np.arange(1.0, n + 1), 7),
-            "label": [1.0 if place % 30 == 0 else np.nan for place in range(n)],
-            "relevant": [place % 30 == 0 for place in range(n)],
-            "enters": False,
-            "leaves": False,
-        }
-    )
-    kept = ladder.shown(long, 100)
+def test_what_is_looked_at_is_strong_and_the_rest_faint(moves: Ladder):
+    figure = drawn(moves)
+    assert line_of(figure, "up", 0).opacity == 1
+    assert line_of(figure, "up", 1).opacity < 0.5
+    followed = drawn(moves, focus="down")
+    assert line_of(followed, "down", 0).opacity == line_of(followed, "down", 1).opacity == 1
+    assert line_of(followed, "up", 0).opacity < 0.5
+
+    def strength(doc: str) -> float:
+        _, trace, place = nodes(followed, doc)[0]
+        return trace.marker.opacity[place]
+
+    assert strength("down") == 1
+    assert strength("up") < 0.5
+
+
+def test_a_long_list_keeps_the_relevant_documents(wide: Callable[..., Ladder]):
+    found = wide(300, 100)
+    kept = ladder.shown(found)
     assert len(kept) == ladder.MOST_DOCUMENTS
-    assert set(long.loc[long["relevant"], "doc_id"]) <= set(kept["doc_id"])
+    assert set(found.doc_ids[found.relevant]) <= set(kept.doc_ids)
 
 
-def test_an_empty_frame_draws_nothing(moves: pd.DataFrame):
-    figure = drawn(moves.iloc[:0])
+@pytest.mark.parametrize(("documents", "k", "tallest"), [(60, 10, 900), (100, 50, 1500)])
+def test_it_stays_of_a_height_that_can_be_read(wide: Callable[..., Ladder], documents, k, tallest):
+    assert ladder.figure(wide(documents, k), INK).layout.height <= tallest
+
+
+def test_an_empty_ladder_draws_nothing(moves: Ladder):
+    figure = drawn(moves.picked(np.zeros(len(moves), dtype=bool)))
     assert not [1 for trace in figure.data for y in trace.y if y is not None and y == y]
 
 
-def test_the_words_count_what_the_lines_show(moves: pd.DataFrame):
-    assert ladder.alt(moves, 5, "BM25", "MiniLM") == (
-        "Ranks of 8 documents in BM25 and MiniLM. Of the relevant ones 1 rose, 2 fell and 1 kept "
-        "their rank; 2 entered the first 5 and 2 left it."
+def test_one_system_alone_is_drawn(moves: Ladder):
+    alone = Ladder(
+        ("first",), moves.doc_ids, moves.ranks[:, :1], moves.label, moves.relevant, moves.ideal, 5
+    )
+    assert nodes(ladder.figure(alone, INK), "up")
+    assert "1 rose" not in ladder.alt(alone)
+
+
+def test_the_words_count_what_the_lines_show(moves: Ladder):
+    assert ladder.alt(moves, titles=TITLES) == (
+        "Ranks of 9 documents in BM25, MiniLM, Fusion. From BM25 to MiniLM, of the relevant ones 1 "
+        "rose, 2 fell and 1 kept their rank; 3 entered the first 5 and 3 left it."
     )
 
 
-def test_the_hover_text_gives_both_ranks_and_the_label(moves: pd.DataFrame):
-    figure = drawn(moves)
-    texts = [text for t in figure.data if t.mode == "markers" for text in t.hovertext]
-    assert "new<br>rank – → 4, label –" in texts
-    assert "up<br>rank 9 → 1, label 3" in texts
-
-
-@pytest.mark.parametrize("k", [1, 1000])
-def test_any_cutoff_can_be_drawn(moves: pd.DataFrame, k: int):
-    figure = drawn(moves, k)
-    assert nodes(figure, "up")
+def test_the_hover_text_gives_every_rank_and_the_label(moves: Ladder):
+    texts = {text for t in drawn(moves).data for text in t.hovertext or ()}
+    assert "new<br>BM25: –<br>MiniLM: 4<br>Fusion: –<br>ideal: –<br>no label" in texts
+    assert "up<br>BM25: 9<br>MiniLM: 1<br>Fusion: 2<br>ideal: 1<br>label 3" in texts

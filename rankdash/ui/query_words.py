@@ -1,0 +1,38 @@
+"""What became of a query, and what a document is worth to it, in words."""
+
+from __future__ import annotations
+
+import math
+
+from rankdash.ui.i18n import gettext as _
+
+
+def outcome_words() -> dict[str, str]:
+    return {
+        "helped": _("helped ▲"),
+        "same": _("same ="),
+        "hurt": _("hurt ▼"),
+        **_left_out_words(),
+    }
+
+
+def state_words() -> dict[str, str]:
+    return {"ok": _("ok"), "all_unjudged": _("all unjudged"), **_left_out_words()}
+
+
+def _left_out_words() -> dict[str, str]:
+    return {
+        "failed": _("failed"),
+        "skipped": _("not run"),
+        "no_relevant": _("nothing relevant"),
+        "missing": _("not ranked"),
+        "undefined": _("undefined"),
+        "absent": _("only on one side"),
+    }
+
+
+def grade(label: float, best: float) -> str:
+    """A label in words: "2 of 3", "not judged"."""
+    if math.isnan(label):
+        return _("not judged")
+    return _("{label} of {best}", label=f"{label:g}", best=f"{best:g}")
