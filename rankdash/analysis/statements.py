@@ -15,6 +15,7 @@ import pandas as pd
 
 from rankdash.analysis.contributions import CARRIED, Split, without
 from rankdash.metrics import Conventions
+from rankdash.segments import Flags
 
 Kind = Literal[
     "entered", "left", "rose", "fell", "held", "first", "rest", "unjudged_above", "worse_above"
@@ -124,7 +125,7 @@ def _cause(found: Split, qrels: pd.DataFrame, conventions: Conventions) -> State
     passed = (now < hurt["rank_after"].fillna(np.inf).to_numpy()) & ~(
         was < hurt["rank_before"].to_numpy()
     )
-    lifted = passed.any(axis=1)
+    lifted: Flags = np.any(passed, axis=1)
     causes = []
     kinds: tuple[tuple[Kind, pd.Series[bool]], ...] = (
         ("unjudged_above", rows["label"].isna()),

@@ -96,7 +96,7 @@ def figure(
     """
     labels = labels or Labels()
     steps = bars(documents, before)
-    after = steps[-1].end if steps else before
+    after = _after(steps, before)
     rows = len(steps) + 2
     traces: list[style.Trace] = [
         {
@@ -208,11 +208,16 @@ def alt(
     return labels.alt.format(
         metric=metric,
         before=style.number(before),
-        after=style.number(steps[-1].end if steps else before),
+        after=style.number(_after(steps, before)),
         before_name=systems[0],
         after_name=systems[1],
         parts=" ".join(parts),
     ).strip()
+
+
+def _after(steps: list[Bar], before: float) -> float:
+    # Sums may end a hair below 0, and "−0.000" would look like a value.
+    return max(steps[-1].end, 0.0) if steps else before
 
 
 def _ranks(step: Bar, labels: Labels) -> str:

@@ -46,7 +46,7 @@ def draw(view: View, system: str) -> str | None:
         on_select="rerun",
         selection_mode="single-row",
         column_config={
-            "reason": st.column_config.TextColumn(_("why"), width=150),
+            "reason": st.column_config.TextColumn(_("why"), width=190),
             "queries": st.column_config.ProgressColumn(
                 _("queries"),
                 format="%d",

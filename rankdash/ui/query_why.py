@@ -19,7 +19,7 @@ from rankdash.ui.i18n import gettext as _
 from rankdash.ui.i18n import ngettext
 from rankdash.ui.reason_words import reason_meanings, reason_words
 from rankdash.ui.text import markdown_safe
-from rankdash.ui.why_words import evidence_text, statement_text
+from rankdash.ui.why_words import evidence_text, paragraph, statement_text
 
 _ZERO = 1e-12
 
@@ -33,11 +33,11 @@ def draw(view: View, challenger: str, query_id: str) -> None:
     row = table.loc[[query_id]].iloc[0]
     found = reason_services.split_of(view, challenger, query_id)
     names = _names(view, found.documents)
-    _reason(view, challenger, query_id, row, found, names)
+    _reason(view, challenger, query_id, row, found)
     if found.why_not:
         return
-    for said in reason_services.statements_of(view, challenger, query_id):
-        st.markdown(f"- {statement_text(said, found.measure.k)}")
+    told = reason_services.statements_of(view, challenger, query_id)
+    st.markdown("\n".join(f"- {statement_text(said, found.measure.k)}" for said in told))
     moved = found.documents[found.documents["delta"].abs() > _ZERO]
     if moved.empty:
         st.caption(_("No document counts for more or less than before."))
@@ -57,18 +57,16 @@ def _reason(
     query_id: str,
     row: pd.Series,
     found: Split,
-    names: Mapping[str, str],
 ) -> None:
     code = str(row["reason"])
-    said = [f"**{reason_words()[code]}**: {reason_meanings()[code]}"]
+    said = [_("Why: **{reason}**.", reason=reason_words()[code]), reason_meanings()[code]]
     if code == "failed":
         said += _without_result(view, challenger, query_id)
     elif code == "no_relevant_candidate":
         said.append(_nothing_to_find(view, query_id))
     elif isinstance(row["doc_id"], str):
-        name = markdown_safe(names.get(row["doc_id"], row["doc_id"]), 60)
-        said += evidence_text(row, found, name)
-    st.markdown(" ".join(said))
+        said += evidence_text(row, found, _name(view, row["doc_id"]))
+    st.markdown(paragraph(said))
 
 
 def _without_result(view: View, challenger: str, query_id: str) -> list[str]:
@@ -95,6 +93,13 @@ def _nothing_to_find(view: View, query_id: str) -> str:
         "Its labels name {n} relevant documents, which no reranker can bring back.",
         count,
     )
+
+
+def _name(view: View, doc_id: str) -> str:
+    titles, openings = services.titles(view.dataset_id)
+    title = titles.get(doc_id, doc_id)
+    alike = list(titles.values()).count(title) > 1
+    return markdown_safe(openings.get(doc_id, doc_id) if alike else title, 60)
 
 
 def _names(view: View, documents: pd.DataFrame) -> dict[str, str]:

@@ -65,6 +65,13 @@ def test_up_and_down_differ_in_more_than_colour():
     assert figure.layout.yaxis2.ticktext == ("0.300", "▼ −0.300", "▲ +0.500", "0.500")
 
 
+def test_a_sum_that_ends_a_hair_below_zero_is_zero():
+    frame = documents([(0.1, 0.0), (0.2, 0.0)])
+    figure = waterfall.figure(frame, 0.1 + 0.2 - 1e-15, "NDCG@10", SIDES, INK)
+    assert figure.layout.yaxis2.ticktext[-1] == "0.000"
+    assert "then 0.000" in waterfall.alt(frame, 0.3 - 1e-15, "NDCG@10", SIDES)
+
+
 def test_a_relevant_document_is_bold_and_every_label_is_written():
     frame = documents([(0.3, 0.0), (0.0, 0.5)])
     frame["label"] = [2.0, 0.5]
