@@ -15,10 +15,12 @@ from dataclasses import dataclass
 from functools import cache
 
 import plotly.graph_objects as go
-from plotly.offline import get_plotlyjs
+from plotly.offline import get_plotlyjs, get_plotlyjs_version
 
 from rankdash.charts.style import INKS, Ink
 from rankdash.report.escaping import html_safe
+
+CHART_ENGINE = f"plotly.js {get_plotlyjs_version()}"
 
 
 @dataclass(frozen=True, eq=False)

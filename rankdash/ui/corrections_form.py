@@ -44,7 +44,6 @@ def draw(view: View, query_id: str) -> None:
         on_change=_remember,
         placeholder=_("may stay empty"),
     )
-    corrections_list.draw(view.stored_id, query_id)
 
 
 def label(view: View, query_id: str, doc_id: str) -> None:

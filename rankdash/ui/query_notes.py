@@ -10,7 +10,7 @@ import streamlit as st
 from rankdash.errors import RankdashError
 from rankdash.ranking import digest
 from rankdash.store.notes import LONGEST_NOTE, MOST_TAGS, Note, Notes, tags_in_use
-from rankdash.ui import corrections_form
+from rankdash.ui import corrections_form, corrections_list
 from rankdash.ui.frame import View
 from rankdash.ui.i18n import error_text, moment
 from rankdash.ui.i18n import gettext as _
@@ -29,6 +29,7 @@ def draw(view: View, query_id: str) -> None:
         _remarks(view.stored_id, query_id)
     with labels:
         corrections_form.draw(view, query_id)
+    corrections_list.draw(view.stored_id, query_id)
 
 
 def marks(view: View) -> pd.DataFrame:
