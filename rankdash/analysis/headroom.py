@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +28,8 @@ from rankdash.segments import Floats, Integers, offsets_from, owners, places, so
 
 SHARES = ("baseline", "won", "to_win", "retriever")
 """The parts of the perfect value, in the order in which a bar stacks them."""
+
+_BEST_ORDERS: WeakKeyDictionary[Judged, dict[int | None, Judged]] = WeakKeyDictionary()
 
 # A challenger's sums may differ from the ceiling's in their last digits.
 _ROUNDING = 1e-9
@@ -147,12 +150,11 @@ def _places(given: npt.NDArray[np.object_], wanted: npt.NDArray[np.object_]) -> 
 
 
 def limits(
-    candidates: Judged, best: Judged, spec: str | Measure, conventions: Conventions
+    candidates: Judged, spec: str | Measure, conventions: Conventions, depth: int | None = None
 ) -> Limits:
     """Ceiling, perfect value and recall of each query.
 
-    candidates: the labels joined with the first-stage ranking. best: their `best_order` down to
-    the depth that was reranked; it is the same for every metric, and costs as much as one.
+    candidates: the labels joined with the first-stage ranking. depth: as for `best_order`.
 
     Raises SpecError for a metric that measures no quality.
     """
@@ -166,7 +168,7 @@ def limits(
     # A query whose candidates hold nothing relevant has a ceiling of 0, whatever its systems are
     # given for finding nothing.
     rules = replace(conventions, missing="zero", mrr_none="zero", queries="qrels")
-    found = evaluate(best, [measure, "recall"], rules)
+    found = evaluate(best_order(candidates, depth), [measure, "recall"], rules)
     relevance = Relevance(candidates, rules)
     lengths = np.maximum(relevance.lengths, relevance.relevant_count.astype(np.int64))
     rules = replace(rules, judged_only=False)
@@ -183,7 +185,17 @@ def limits(
 def best_order(judged: Judged, depth: int | None = None) -> Judged:
     """The lists as the best possible reranker leaves them: the first `depth` documents of each by
     label, highest first, the others in their place. depth: how many candidates of each query a
-    challenger was given; None for all."""
+    challenger was given; None for all.
+
+    Kept as long as `judged` is: it is the same for every metric and cutoff.
+    """
+    found = _BEST_ORDERS.setdefault(judged, {})
+    if depth not in found:
+        found[depth] = _best_order(judged, depth)
+    return found[depth]
+
+
+def _best_order(judged: Judged, depth: int | None) -> Judged:
     inside = np.ones(len(judged.rank), dtype=bool) if depth is None else judged.rank <= depth
     offsets = offsets_from(np.bincount(judged.query[inside], minlength=len(judged.query_ids)))
     label, rank = judged.label.copy(), judged.rank.copy()

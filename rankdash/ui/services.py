@@ -22,7 +22,7 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.analysis.compare import paired
-from rankdash.analysis.headroom import Headroom, Limits, best_order, limits
+from rankdash.analysis.headroom import Headroom, Limits, limits
 from rankdash.analysis.headroom import headroom as split_headroom
 from rankdash.analysis.segments import by_segment, derive
 from rankdash.analysis.statistics import Comparison, StatisticsSettings, compare, mean_intervals
@@ -273,16 +273,7 @@ def headroom(
 @st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False, hash_funcs=BY_VALUE)
 def _limits(dataset_id: str, spec: str, conventions: Conventions, depth: int | None) -> Limits:
     """The same for every system that reranked the candidates to one depth."""
-    candidates = judged(dataset_id, FIRST_STAGE, conventions)
-    best = _best_order(dataset_id, conventions, depth, joining=conventions.joining)
-    return limits(candidates, best, spec, conventions)
-
-
-@st.cache_resource(max_entries=6, show_spinner=False)
-def _best_order(
-    dataset_id: str, _conventions: Conventions, depth: int | None, joining: tuple[str, ...]
-) -> Judged:
-    return best_order(judged(dataset_id, FIRST_STAGE, _conventions), depth)
+    return limits(judged(dataset_id, FIRST_STAGE, conventions), spec, conventions, depth)
 
 
 @st.cache_resource(max_entries=SYSTEM_LIMIT, show_spinner=False, hash_funcs=BY_VALUE)

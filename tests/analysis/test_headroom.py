@@ -1,6 +1,8 @@
 """The perfect value splits without a remainder, and the ceiling is what no reranker passes."""
 
+import gc
 import itertools
+import weakref
 
 import numpy as np
 import pandas as pd
@@ -29,14 +31,10 @@ def qrels(**labels: dict[str, float]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["query_id", "doc_id", "label"])
 
 
-def limits_of(candidates, spec, rules, depth=None):
-    return limits(candidates, best_order(candidates, depth), spec, rules)
-
-
 def split(first, before, after, labels, spec, depth=None, **conventions):
     rules = Conventions(**conventions)
     ours, theirs = (evaluate(judge(each, labels, rules), [spec], rules) for each in (before, after))
-    return headroom(ours, theirs, limits_of(judge(first, labels, rules), spec, rules, depth))
+    return headroom(ours, theirs, limits(judge(first, labels, rules), spec, rules, depth))
 
 
 def test_a_loss_is_split_between_retriever_and_reranker():
@@ -69,6 +67,16 @@ def test_a_depth_limits_what_the_ceiling_may_reorder():
     assert split(lists, lists, lists, labels, "mrr", depth=3).ceiling == 1
 
 
+def test_the_best_order_is_kept_with_its_lists_and_not_longer():
+    judged = judge(ranking(q="abc"), qrels(q={"c": 1}), Conventions())
+    assert best_order(judged) is best_order(judged)
+    assert best_order(judged, 2) is not best_order(judged)
+    kept = weakref.ref(best_order(judged))
+    del judged
+    gc.collect()
+    assert kept() is None
+
+
 def test_a_query_that_failed_has_no_split_and_is_counted():
     labels = qrels(q={"a": 1}, r={"a": 1})
     lists = ranking(q="ab", r="ba")
@@ -76,7 +84,7 @@ def test_a_query_that_failed_has_no_split_and_is_counted():
     judged = judge(lists, labels, rules)
     before = evaluate(judged, ["mrr"], rules)
     after = evaluate(judged, ["mrr"], rules, {"r": "failed"})
-    found = headroom(before, after, limits_of(judged, "mrr", rules))
+    found = headroom(before, after, limits(judged, "mrr", rules))
     assert (found.n, found.left_out, found.ceiling) == (1, {"failed": 1}, 1)
     row = found.queries.set_index("query_id").loc["r"]
     assert row["state"] == "failed"
