@@ -14,8 +14,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -104,6 +104,11 @@ class Owner:
     pid: int = field(default_factory=os.getpid)
 
 
+def new_id() -> str:
+    """An id that no other job has."""
+    return uuid.uuid4().hex[:16]
+
+
 class Queue:
     """The jobs of a workspace. Every method raises StoreError where it cannot be used."""
 
@@ -122,9 +127,10 @@ class Queue:
         sample: int | None,
         seed: int,
         timing: Mapping[str, object] | None = None,
+        job_id: str | None = None,
     ) -> str:
         """Add a job at the end of the queue; return its id, which its run will have too."""
-        job_id = uuid.uuid4().hex[:16]
+        job_id = job_id or new_id()
         created = now()
         with self._database.writing() as db:
             refuse_unknown(db, dataset_id)
