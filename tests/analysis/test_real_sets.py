@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rankdash.analysis.headroom import SHARES, headroom
+from rankdash.analysis.headroom import SHARES, headroom, limits
 from rankdash.analysis.labelling import merge_labels, to_label, to_label_csv
 from rankdash.analysis.unjudged import Comparison, System, bounds_table
 from rankdash.loading import load
@@ -69,7 +69,8 @@ def test_headroom_adds_up_for_every_query(real):
     _, sides = real
     evaluations = {name: evaluate(side.judged, SPECS) for name, side in sides.items()}
     for spec in SPECS:
-        found = headroom(evaluations["first"], evaluations["minilm"], sides["first"].judged, spec)
+        far = limits(sides["first"].judged, spec, evaluations["first"].conventions)
+        found = headroom(evaluations["first"], evaluations["minilm"], far)
         rows = found.queries.dropna()
         assert len(rows) == found.n
         assert rows[list(SHARES)].sum(axis=1).to_numpy() == pytest.approx(rows["perfect"])
