@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from rankdash.ranking import Ranking
@@ -68,10 +67,32 @@ def near_ties(table: pd.DataFrame, near: float = NEAR_TIE) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["margin", "n", "median", "tied", "near"])
 
 
-def even(values: npt.NDArray[np.float64]) -> bool:
+def by_margin(pairs: pd.DataFrame, margin: pd.Series[float], groups: int = 10) -> pd.DataFrame:
+    """The mean change of queries with about the same margin, the least decided first.
+
+    pairs: as from `compare.paired`. margin: query id → margin. Columns: margin (the mean of the
+    group's), n, delta. Queries without a change or a margin are left out; equal margins stay
+    together, so that there may be fewer groups.
+    """
+    known = pairs.dropna(subset="delta")
+    frame = pd.DataFrame(
+        {
+            "margin": margin.reindex(known["query_id"]).to_numpy(),
+            "delta": known["delta"].to_numpy(),
+        }
+    ).dropna()
+    rank = frame["margin"].rank(method="min").to_numpy() - 1
+    group = np.floor(rank * groups / max(len(frame), 1)).astype(np.int64)
+    found = frame.groupby(group).agg(
+        margin=("margin", "mean"), n=("delta", "size"), delta=("delta", "mean")
+    )
+    return found.reset_index(drop=True)
+
+
+def even(values: pd.Series[float]) -> bool:
     """Whether all gaps are as good as equal, as where a file gave ranks and no scores."""
-    known = values[~np.isnan(values)]
-    return len(known) == 0 or float(np.ptp(known)) <= _ROUNDING
+    known = values.dropna()
+    return known.empty or float(known.max() - known.min()) <= _ROUNDING
 
 
 def _at(ranking: Ranking, starts: Integers, place: int | Integers, lengths: Integers) -> Floats:

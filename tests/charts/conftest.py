@@ -8,24 +8,58 @@ import plotly.graph_objects as go
 import pytest
 
 from rankdash.analysis.ladder import Ladder
+from rankdash.analysis.margins import by_margin
+from rankdash.analysis.shifts import Moves
+from rankdash.analysis.skipping import skipping as skips
+from rankdash.analysis.statistics_settings import StatisticsSettings
+from rankdash.analysis.transitions import flow
+from rankdash.analysis.transitions import move_sizes as sizes_of
+from rankdash.analysis.transitions import transitions as counts_of
 from rankdash.charts import (
+    agreement,
     break_even,
     crossover,
     cutoffs,
     deltas,
     depth,
+    flows,
     frontier,
     headroom,
     ladder,
+    margins,
+    move_sizes,
     segments,
+    skipping,
     style,
     systems,
     tornado,
+    transitions,
     waterfall,
 )
 
 HOSTILE = "<a href='https://evil.example'>win</a> & <b>more</b>"
 SYSTEMS = ["BM25", "MiniLM", HOSTILE, "BAAI/bge-reranker-v2-m3 (batch 16, 512 tokens)"]
+
+
+def made_moves(queries: int, seed: int = 4) -> Moves:
+    """30 documents a query, a fifth of them relevant; some are in one ranking only."""
+    rng = np.random.default_rng(seed)
+    before, after = (
+        np.argsort(np.argsort(rng.random((queries, 30)), axis=1), axis=1).ravel() + 1
+        for _ in range(2)
+    )
+    lacking = rng.random((2, len(before))) < 0.05
+    return Moves(
+        query_ids=np.array([f"q{n}" for n in range(queries)], dtype=object),
+        query=np.repeat(np.arange(queries), 30).astype(np.int32),
+        doc_ids=np.array([f"d{n}" for n in range(len(before))], dtype=object),
+        before=np.where(lacking[0], 0, before).astype(np.int32),
+        after=np.where(lacking[1], 0, after).astype(np.int32),
+        relevant=rng.random(len(before)) < 0.2,
+        unranked=5,
+        only_before=0,
+        only_after=0,
+    )
 
 
 def made_pairs(n: int, seed: int = 5) -> pd.DataFrame:
@@ -163,13 +197,43 @@ def wide_ladder(documents: int, k: int) -> Ladder:
     label = np.where(order % 9 == 0, 1.0, np.where(order % 4 == 0, 0.0, np.nan))
     relevant = label >= 1
     return Ladder(
-        systems=tuple(SYSTEMS + ["Fusion"]),
+        systems=(*SYSTEMS, "Fusion"),
         doc_ids=np.array([f"doc {n}" for n in order], dtype=object),
         ranks=np.column_stack(noisy) + 1.0,
         label=label,
         relevant=relevant,
         ideal=np.where(relevant, np.cumsum(relevant), np.nan),
         k=k,
+    )
+
+
+@pytest.fixture(scope="session")
+def wide() -> Callable[[int, int], Ladder]:
+    return wide_ladder
+
+
+@pytest.fixture(scope="session")
+def parts() -> pd.DataFrame:
+    """One query's documents with what each adds: 14 change, of which the largest are hostile, one
+    is in one list only, and one has a Chinese name."""
+    rng = np.random.default_rng(3)
+    ids = [
+        HOSTILE,
+        "急性淋巴细胞白血病的治疗与预后以及随访建议",
+        *(f"document {n}" for n in range(12)),
+    ]
+    size = np.array([0.2, 0.15, *np.linspace(0.04, 0.01, 12)])
+    up = np.arange(14) % 3 > 0
+    return pd.DataFrame(
+        {
+            "doc_id": ids,
+            "rank_before": [np.nan, *rng.permutation(13) + 1.0],
+            "rank_after": [*rng.permutation(13) + 1.0, np.nan],
+            "label": [3.0, 0.5, *rng.integers(1, 4, 12)],
+            "before": np.where(up, 0.0, size),
+            "after": np.where(up, size, 0.0),
+            "delta": np.where(up, size, -size),
+        }
     )
 
 
@@ -194,6 +258,41 @@ def worth(ink: style.Ink) -> dict[str, go.Figure]:
     }
 
 
+def shifted(ink: style.Ink) -> dict[str, go.Figure]:
+    """The charts of rank shifts, few and many documents, with hostile names."""
+    few, many = (made_moves(n) for n in (3, 400))
+    margin = pd.Series({f"q{n}": (n * 7 % 10_000) / 10_000 for n in range(10_000)})
+    sides = (HOSTILE, SYSTEMS[-1])
+    agreed = pd.DataFrame(
+        [
+            ("a", "b", 9, 0.6, 0.5, 0.7, 0.8, 0.75, 0.82),
+            ("a", "c", 9, -0.4, -0.6, -0.2, 0, 0, 0),
+            ("b", "c", 1, 1.0, np.nan, np.nan, 1.0, np.nan, np.nan),
+        ],
+        columns=["one", "other", "n", "tau", "tau_low", "tau_high", "rbo", "rbo_low", "rbo_high"],
+    )
+    names = {"a": HOSTILE, "b": SYSTEMS[-1], "c": "c"}
+    drawn = {
+        "agreement": agreement.figure(agreed, ink, p=0.9, names=names),
+        "flows": flows.figure(flow(many, 10), *sides, ink),
+        "flows, none": flows.figure(flow(few, 100), *sides, ink),
+        "move sizes": move_sizes.figure(sizes_of(many), *sides, ink),
+        "transitions": transitions.figure(counts_of(many, relevant_only=False), *sides, ink),
+        "transitions, few": transitions.figure(counts_of(few, relevant_only=True), *sides, ink),
+    }
+    for name, n in (("few", 60), ("most", 10_000)):
+        pairs = made_pairs(n)
+        found = skips(pairs, margin, StatisticsSettings(resamples=200), tolerance=0.05)
+        means = by_margin(pairs, margin)
+        drawn[f"margins, {name}"] = margins.figure(
+            pairs, margin, means, HOSTILE, ink, threshold=0.5, names={"q7": HOSTILE}
+        )
+        drawn[f"skipping, {name}"] = skipping.figure(
+            found.curve, HOSTILE, found.tolerance, ink, chosen=found.curve["threshold"].iloc[3]
+        )
+    return drawn
+
+
 @pytest.fixture(scope="session")
 def figures(
     ink: style.Ink,
@@ -214,6 +313,7 @@ def figures(
     )
     return {
         **worth(ink),
+        **shifted(ink),
         "deltas, few": deltas.figure(made_pairs(60), HOSTILE, ink, names=hostile),
         "deltas, many": deltas.figure(made_pairs(1000), HOSTILE, ink, names=hostile),
         "deltas, most": deltas.figure(made_pairs(10_000), HOSTILE, ink, names=hostile),

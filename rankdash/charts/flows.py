@@ -1,0 +1,161 @@
+"""Where relevant documents that came into the first k came from, and where others went."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+from rankdash.analysis.transitions import UNRANKED, Flow
+from rankdash.charts import style
+
+_ROW = 56
+_FURNITURE = 120
+_GAP = "\u00a0\u00a0"
+
+
+@dataclass(frozen=True)
+class Labels(style.Labels):
+    x: str = "relevant documents, {before} → {after}"
+    band: str = "rank {band}"
+    unranked: str = "not ranked"
+    came: str = "▲ came into the top {k} from there: {n:,}"
+    went: str = "▼ dropped out of it to there: {n:,}"
+    alt: str = (
+        "Of {total} relevant documents, {before_in} were in the top {k} of {before} and {after_in} "
+        "are in that of {after}: {stayed} stayed, {came} came in, {went} dropped out. {bands}"
+    )
+    alt_band: str = "{band}: {came} from there, {went} to there."
+
+
+def figure(
+    flow: Flow, before: str, after: str, ink: style.Ink, labels: Labels | None = None
+) -> go.Figure:
+    """A row for each band of ranks below k: to the right what came in from there, to the left,
+    hatched, what dropped out to there.
+
+    before, after: names of the systems.
+    """
+    labels = labels or Labels()
+    bands = [_band(band, labels) for band in flow.bands["band"]]
+    places = list(range(len(bands)))
+    came = [int(each) for each in flow.bands["entered"]]
+    went = [int(each) for each in flow.bands["left"]]
+    most = max(*came, *went, 1)
+
+    def bar(counts: list[int], sign: int, name: str, look: dict[str, object]) -> style.Trace:
+        return {
+            "type": "bar",
+            "orientation": "h",
+            "y": places,
+            "x": [sign * count for count in counts],
+            "name": name,
+            "marker": look,
+            "hoverinfo": "skip",
+        }
+
+    traces = [
+        bar(
+            came,
+            1,
+            labels.came.format(k=flow.k, n=flow.entered),
+            {"color": style.BETTER, "line": {"width": 0}},
+        ),
+        bar(went, -1, labels.went.format(k=flow.k, n=flow.left), _hatched(ink)),
+        {
+            "type": "scatter",
+            "x": [*came, *(-count for count in went)],
+            "y": [*places, *places],
+            "mode": "text",
+            "text": [f"{_GAP}{count:,}" for count in came] + [f"{count:,}{_GAP}" for count in went],
+            "textposition": ["middle right"] * len(came) + ["middle left"] * len(went),
+            "textfont": {"size": style.FONT_SIZE, "color": ink.text},
+            "cliponaxis": False,
+            "hoverinfo": "skip",
+            "showlegend": False,
+        },
+    ]
+    step = _step(most)
+    ticks = [place * step for place in range(-(most // step), most // step + 1)]
+    names = {"before": style.short(before, 24), "after": style.short(after, 24)}
+    return style.finish(
+        go.Figure(traces),
+        ink,
+        len(bands) * _ROW + _FURNITURE,
+        {
+            "barmode": "overlay",
+            "bargap": 0.35,
+            "xaxis": {
+                "title": {"text": labels.x.format(**names)},
+                "range": [-1.3 * most, 1.3 * most],
+                "tickvals": ticks,
+                "ticktext": [f"{abs(tick):,}" for tick in ticks],
+                "zeroline": True,
+            },
+            "yaxis": {
+                "tickvals": places,
+                "ticktext": bands,
+                "range": [len(bands) - 0.5, -0.5],
+                "showgrid": False,
+                "zeroline": False,
+                "tickfont": {"color": ink.text},
+            },
+        },
+    )
+
+
+def alt(flow: Flow, before: str, after: str, labels: Labels | None = None) -> str:
+    """What the chart says, in words."""
+    labels = labels or Labels()
+    rows = zip(flow.bands["band"], flow.bands["entered"], flow.bands["left"], strict=True)
+    return labels.alt.format(
+        k=flow.k,
+        total=flow.total,
+        before=before,
+        after=after,
+        before_in=flow.before,
+        after_in=flow.after,
+        stayed=flow.stayed,
+        came=flow.entered,
+        went=flow.left,
+        bands=" ".join(
+            labels.alt_band.format(
+                band=_band(band, labels).replace("&gt;", ">"), came=came, went=went
+            )
+            for band, came, went in rows
+        ),
+    )
+
+
+def _band(band: str, labels: Labels) -> str:
+    if band == UNRANKED:
+        return labels.unranked
+    return labels.band.format(band=band).replace(">", "&gt;")
+
+
+def _step(most: int) -> int:
+    """A round step that gives at most three ticks a side."""
+    size = 1
+    while most // size > 3:
+        size *= 10
+    return next(
+        step
+        for step in (max(size // 10, 1), size // 5 or 1, size // 2 or 1, size)
+        if most // step <= 3
+    )
+
+
+def _hatched(ink: style.Ink) -> dict[str, object]:
+    return {
+        "color": ink.background,
+        "line": {"color": style.WORSE, "width": 1},
+        "pattern": {
+            "shape": "\\",
+            "fillmode": "overlay",
+            "bgcolor": ink.background,
+            "fgcolor": style.WORSE,
+            "fgopacity": 1,
+            "size": 6,
+            "solidity": 0.3,
+        },
+    }

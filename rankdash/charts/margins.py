@@ -1,0 +1,207 @@
+"""Every query's change against how decided the first stage was."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from rankdash.analysis.compare import TIE_BAND, direction
+from rankdash.charts import style
+
+MOST_POINTS = 1200
+"""Above it, queries near each other are drawn as one mark, the larger the more there are."""
+
+_GRID = 28
+_HEIGHT = 380
+_LARGEST, _SMALLEST = 20.0, 5.0
+
+
+@dataclass(frozen=True)
+class Labels(style.Labels):
+    x: str = "the first stage's margin, as a share of its scores' span"
+    y: str = "change in {metric}"
+    helped: str = "helped"
+    same: str = "same"
+    hurt: str = "hurt"
+    mean: str = "mean of a tenth of the queries"
+    threshold: str = "skip from {threshold} on"
+    group: str = "{n:,} queries"
+    alt: str = (
+        "Change in {metric} of {n:,} queries against the first stage's margin. Mean change from "
+        "the least to the most decided tenth: {means}."
+    )
+    alt_empty: str = "No query has both a change and a margin."
+
+
+def figure(
+    pairs: pd.DataFrame,
+    margin: pd.Series[float],
+    means: pd.DataFrame,
+    metric: str,
+    ink: style.Ink,
+    labels: Labels | None = None,
+    *,
+    threshold: float | None = None,
+    tie_band: float = TIE_BAND,
+    names: Mapping[str, str] = style.NO_NAMES,
+) -> go.Figure:
+    """A mark for each query, or above `MOST_POINTS` for each few; a line through the means; a
+    dashed line where skipping would begin.
+
+    pairs: as from `compare.paired`. margin: query id → margin. means: as from
+    `analysis.margins.by_margin`. metric: its title. names: query id → the text shown for it. The
+    customdata of a mark is the query id, unescaped; None where it stands for several.
+    """
+    labels = labels or Labels()
+    points = _points(pairs, margin)
+    single = len(points) <= MOST_POINTS
+    marks = points.assign(n=1) if single else _gathered(points)
+    sign = direction(marks["delta"].to_numpy(), tie_band)
+    traces: list[style.Trace] = []
+    for value, name, colour, symbol in (
+        (1, labels.helped, style.BETTER, "triangle-up-open"),
+        (0, labels.same, ink.muted, "circle-open"),
+        (-1, labels.hurt, style.WORSE, "triangle-down-open"),
+    ):
+        part = marks[sign == value]
+        hover = [_hover(row, names, labels) for row in part.itertuples(index=False, name="Mark")]
+        traces.append(
+            {
+                "type": "scatter",
+                "x": part["margin"].tolist(),
+                "y": part["delta"].tolist(),
+                "mode": "markers",
+                "name": name,
+                "showlegend": len(part) > 0,
+                "marker": {
+                    "color": colour,
+                    "symbol": symbol,
+                    "size": 8 if single else _sizes(part["n"].to_numpy(), int(marks["n"].max())),
+                    "opacity": 1,
+                    "line": {"color": colour, "width": 1.5},
+                },
+                "cliponaxis": False,
+                "customdata": [
+                    query if n == 1 else None
+                    for query, n in zip(part["query_id"], part["n"], strict=True)
+                ],
+                "hovertext": hover,
+                "hovertemplate": "%{hovertext}<extra></extra>",
+            }
+        )
+    if len(means):
+        traces.append(
+            {
+                "type": "scatter",
+                "x": means["margin"].tolist(),
+                "y": means["delta"].tolist(),
+                "mode": "lines+markers",
+                "name": labels.mean,
+                "line": {"color": ink.text, "width": 2.5},
+                "marker": {"color": ink.text, "symbol": "square", "size": 7},
+                "hovertext": [
+                    f"{labels.mean}: {style.signed(delta)} (n = {n:,})"
+                    for delta, n in zip(means["delta"], means["n"], strict=True)
+                ],
+                "hovertemplate": "%{hovertext}<extra></extra>",
+            }
+        )
+    if threshold is not None:
+        reach = _reach(points["delta"])
+        traces.append(
+            {
+                "type": "scatter",
+                "x": [threshold, threshold],
+                "y": reach,
+                "mode": "lines",
+                "name": labels.threshold.format(threshold=style.number(threshold)),
+                "line": {"color": ink.text, "width": 1.5, "dash": "dash"},
+                "hoverinfo": "skip",
+            }
+        )
+    return style.finish(
+        go.Figure(traces),
+        ink,
+        _HEIGHT,
+        {
+            "xaxis": {"title": {"text": labels.x}, "tickformat": ".2~f", "rangemode": "tozero"},
+            "yaxis": {
+                "title": {"text": labels.y.format(metric=style.short(metric))},
+                "tickformat": ".2~f",
+                "range": _reach(points["delta"]),
+                "zeroline": True,
+            },
+        },
+    )
+
+
+def alt(
+    pairs: pd.DataFrame,
+    margin: pd.Series[float],
+    means: pd.DataFrame,
+    metric: str,
+    labels: Labels | None = None,
+) -> str:
+    """What the chart says, in words."""
+    labels = labels or Labels()
+    points = _points(pairs, margin)
+    if points.empty:
+        return labels.alt_empty
+    return labels.alt.format(
+        metric=metric,
+        n=len(points),
+        means=", ".join(style.signed(delta) for delta in means["delta"]),
+    )
+
+
+def _points(pairs: pd.DataFrame, margin: pd.Series[float]) -> pd.DataFrame:
+    known = pairs[["query_id", "delta"]]
+    gap = margin.reindex(known["query_id"]).to_numpy()
+    return known.assign(margin=gap).dropna().reset_index(drop=True)
+
+
+def _gathered(points: pd.DataFrame) -> pd.DataFrame:
+    """One row for each cell of a grid that holds a query: its middle, and n queries.
+
+    Directions never share a cell: a change of 0 lies on a border of its own.
+    """
+    cells = {}
+    for name in ("margin", "delta"):
+        values = points[name].to_numpy()
+        width = max(float(np.ptp(values)) / _GRID, 1e-9)
+        cells[name] = np.sign(values) * np.ceil(np.abs(values) / width)
+    found = (
+        points.assign(across=cells["margin"], upward=cells["delta"])
+        .groupby(["across", "upward"], sort=False)
+        .agg(
+            query_id=("query_id", "first"),
+            margin=("margin", "mean"),
+            delta=("delta", "mean"),
+            n=("delta", "size"),
+        )
+    )
+    return found.reset_index(drop=True)
+
+
+def _sizes(n: np.ndarray, most: int) -> list[float]:
+    """Marks whose area follows the number of queries."""
+    return [max(_SMALLEST, _LARGEST * math.sqrt(each / max(most, 1))) for each in n.tolist()]
+
+
+def _hover(row: object, names: Mapping[str, str], labels: Labels) -> str:
+    query, margin, delta, n = (getattr(row, each) for each in ("query_id", "margin", "delta", "n"))
+    place = f"{style.number(margin)} · {style.signed(delta)}"
+    if n > 1:
+        return f"{labels.group.format(n=n)}<br>{place}"
+    return f"{style.short(names.get(query, query), 60)}<br>{place}"
+
+
+def _reach(delta: pd.Series[float]) -> list[float]:
+    low, high = (float(delta.min()), float(delta.max())) if len(delta) else (0.0, 0.0)
+    room = max(0.06 * (high - low), 0.02)
+    return [min(low - room, -0.05), max(high + room, 0.05)]

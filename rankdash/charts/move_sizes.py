@@ -1,0 +1,139 @@
+"""How far documents moved, relevant ones beside the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from rankdash.charts import style
+
+_ROW = 30
+_FURNITURE = 110
+
+
+@dataclass(frozen=True)
+class Labels(style.Labels):
+    x: str = "share of documents, {before} → {after}"
+    y: str = "ranks up (+) or down (−)"
+    relevant: str = "relevant ({n:,})"
+    other: str = "all others ({n:,})"
+    hover: str = "{step}: {n:,} documents, {share:.1%}"
+    alt: str = (
+        "How far documents moved from {before} to {after}. Relevant: {relevant_up} up, "
+        "{relevant_same} not at all, {relevant_down} down. All others: {other_up} up, "
+        "{other_same} not at all, {other_down} down."
+    )
+
+
+def figure(
+    table: pd.DataFrame,
+    before: str,
+    after: str,
+    ink: style.Ink,
+    labels: Labels | None = None,
+) -> go.Figure:
+    """Two bars for each distance, the farthest up on top: the share of the relevant documents, and
+    of the others, hatched.
+
+    table: as from `analysis.transitions.move_sizes`, its steps from down to up. before, after:
+    names of the systems.
+    """
+    labels = labels or Labels()
+    steps = [_signed(step) for step in table["step"]]
+    highest = 0.0
+    traces: list[style.Trace] = []
+    for name, title, look in (
+        ("other", labels.other, _hatched(ink)),
+        ("relevant", labels.relevant, {"color": style.BETTER, "line": {"width": 0}}),
+    ):
+        counts = [int(each) for each in table[name]]
+        if not sum(counts):
+            continue
+        shares = [float(each) for each in table[f"{name}_share"]]
+        highest = max(highest, *shares)
+        traces.append(
+            {
+                "type": "bar",
+                "orientation": "h",
+                "y": list(range(len(steps))),
+                "x": shares,
+                "name": title.format(n=sum(counts)),
+                "legendrank": 1 if name == "relevant" else 2,
+                "marker": look,
+                "text": [f"{share:.0%}" if share else "" for share in shares],
+                "textposition": "outside",
+                "textfont": {"size": style.FONT_SIZE - 3, "color": ink.text},
+                "cliponaxis": False,
+                "hovertext": [
+                    labels.hover.format(step=step, n=count, share=share)
+                    for step, count, share in zip(steps, counts, shares, strict=True)
+                ],
+                "hovertemplate": "%{hovertext}<extra></extra>",
+            }
+        )
+    names = {"before": style.short(before, 24), "after": style.short(after, 24)}
+    return style.finish(
+        go.Figure(traces),
+        ink,
+        len(steps) * _ROW + _FURNITURE,
+        {
+            "barmode": "group",
+            "bargap": 0.25,
+            "xaxis": {
+                "title": {"text": labels.x.format(**names)},
+                "tickformat": ".0%",
+                "range": [0, (highest or 1.0) * 1.15],
+                "nticks": 5,
+            },
+            "yaxis": {
+                "title": {"text": labels.y},
+                "tickvals": list(range(len(steps))),
+                "ticktext": steps,
+                "range": [-0.6, len(steps) - 0.4],
+                "showgrid": False,
+                "zeroline": False,
+                "tickfont": {"color": ink.text},
+            },
+        },
+    )
+
+
+def alt(table: pd.DataFrame, before: str, after: str, labels: Labels | None = None) -> str:
+    """What the chart says, in words."""
+    labels = labels or Labels()
+    counts = {}
+    for name in ("relevant", "other"):
+        for side, rows in _sides(table).items():
+            counts[f"{name}_{side}"] = int(table.loc[rows, name].sum())
+    return labels.alt.format(before=before, after=after, **counts)
+
+
+def _sides(table: pd.DataFrame) -> dict[str, pd.Series[bool]]:
+    down, same = table["step"].str.startswith("−"), table["step"] == "0"
+    return {"up": ~(down | same), "same": same, "down": down}
+
+
+def _signed(step: str) -> str:
+    """A step with its sign on both ends, as it stands on the axis: "+3…+5", "+21 …"."""
+    ends = [
+        end if end in ("", "0") or end.startswith("−") else f"+{end}" for end in step.split("…")
+    ]
+    return " … ".join(ends).strip() if "…" in step else ends[0]
+
+
+def _hatched(ink: style.Ink) -> dict[str, object]:
+    return {
+        "color": ink.background,
+        "line": {"color": style.FIRST_STAGE, "width": 1},
+        "pattern": {
+            "shape": "/",
+            "fillmode": "overlay",
+            "bgcolor": ink.background,
+            "fgcolor": style.FIRST_STAGE,
+            "fgopacity": 1,
+            "size": 6,
+            "solidity": 0.3,
+        },
+    }

@@ -1,0 +1,162 @@
+"""The share of queries that are not reranked against what that costs."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from rankdash.analysis.significance import LEVEL
+from rankdash.charts import intervals, style
+
+_HEIGHT = 380
+_BAND, _EDGE = 0.15, 0.5
+
+
+@dataclass(frozen=True)
+class Labels(style.Labels):
+    x: str = "share of queries not reranked"
+    y: str = "change in mean {metric}"
+    rule: str = "the most decided queries first"
+    random: str = "queries picked at random"
+    tolerance: str = "loss put up with: {tolerance}"
+    chosen: str = "largest share within it: {share:.0%}"
+    interval: str = "{level:g}% interval"
+    hover: str = "{share:.0%} from a margin of {threshold} on: {change} ({span})"
+    alt: str = (
+        "Change in mean {metric} against the share of queries not reranked, the most decided "
+        "first. {points} Up to {tolerance} is put up with."
+    )
+    alt_point: str = "{share:.0%}: {change} (at random {random})."
+
+
+def figure(
+    curve: pd.DataFrame,
+    metric: str,
+    tolerance: float,
+    ink: style.Ink,
+    labels: Labels | None = None,
+    *,
+    chosen: float | None = None,
+    level: float = LEVEL,
+) -> go.Figure:
+    """The change of the mean with its band, beside that of skipping at random; a dashed line at the
+    loss put up with, and a mark on the rule chosen.
+
+    curve: as in `analysis.skipping.Skipping`. metric: its title. chosen: the threshold of the rule.
+    """
+    labels = labels or Labels()
+    share, change = curve["share"].tolist(), curve["change"].tolist()
+    known = curve.dropna(subset=["low", "high"])
+    traces: list[style.Trace] = []
+    if len(known):
+        there = known["share"].tolist()
+        traces.append(
+            {
+                "type": "scatter",
+                "x": [*there, *there[::-1]],
+                "y": [*known["high"], *known["low"].tolist()[::-1]],
+                "mode": "lines",
+                "fill": "toself",
+                "fillcolor": style.faded(style.BETTER, _BAND),
+                "line": {"color": style.faded(style.BETTER, _EDGE), "width": 1},
+                "hoverinfo": "skip",
+                "showlegend": False,
+            }
+        )
+    traces += [
+        {
+            "type": "scatter",
+            "x": share,
+            "y": change,
+            "mode": "lines",
+            "name": labels.rule,
+            "line": {"color": style.BETTER, "width": 2.5},
+            "hovertext": [_hover(row, labels) for row in curve.to_dict("records")],
+            "hovertemplate": "%{hovertext}<extra></extra>",
+        },
+        {
+            "type": "scatter",
+            "x": share,
+            "y": curve["random"].tolist(),
+            "mode": "lines",
+            "name": labels.random,
+            "line": {"color": style.FIRST_STAGE, "width": 2, "dash": "dot"},
+            "hoverinfo": "skip",
+        },
+        {
+            "type": "scatter",
+            "x": [0, 1],
+            "y": [-tolerance, -tolerance],
+            "mode": "lines",
+            "name": labels.tolerance.format(tolerance=style.signed(-tolerance)),
+            "line": {"color": style.WORSE, "width": 1.5, "dash": "dash"},
+            "hoverinfo": "skip",
+        },
+    ]
+    if chosen is not None:
+        row = curve[curve["threshold"] == chosen].iloc[0]
+        traces.append(
+            {
+                "type": "scatter",
+                "x": [row["share"]],
+                "y": [row["change"]],
+                "mode": "markers",
+                "name": labels.chosen.format(share=row["share"]),
+                "marker": {
+                    "color": ink.text,
+                    "symbol": "diamond",
+                    "size": 13,
+                    "line": {"color": ink.background, "width": 2},
+                },
+                "cliponaxis": False,
+                "hovertext": [_hover(row.to_dict(), labels)],
+                "hovertemplate": "%{hovertext}<extra></extra>",
+            }
+        )
+    if len(known):
+        words = labels.interval.format(level=100 * level)
+        traces.append(intervals.key(words, "square", style.faded(style.BETTER, 2 * _BAND)))
+    return style.finish(
+        go.Figure(traces),
+        ink,
+        _HEIGHT,
+        {
+            "xaxis": {"title": {"text": labels.x}, "tickformat": ".0%", "range": [-0.01, 1.01]},
+            "yaxis": {
+                "title": {"text": labels.y.format(metric=style.short(metric))},
+                "tickformat": ".3~f",
+                "zeroline": True,
+                "nticks": 6,
+            },
+        },
+    )
+
+
+def alt(curve: pd.DataFrame, metric: str, tolerance: float, labels: Labels | None = None) -> str:
+    """What the chart says, in words."""
+    labels = labels or Labels()
+    chosen = curve.iloc[[round(place * (len(curve) - 1) / 4) for place in range(5)]]
+    points = [
+        labels.alt_point.format(
+            share=row["share"],
+            change=style.signed(row["change"]),
+            random=style.signed(row["random"]),
+        )
+        for row in chosen.drop_duplicates("threshold").to_dict("records")
+    ]
+    return labels.alt.format(
+        metric=metric, points=" ".join(points), tolerance=style.number(tolerance)
+    )
+
+
+def _hover(row: Mapping[Hashable, Any], labels: Labels) -> str:
+    return labels.hover.format(
+        share=row["share"],
+        threshold=style.number(row["threshold"]),
+        change=style.signed(row["change"]),
+        span=intervals.span(row["low"], row["high"]) or "–",
+    )

@@ -1,0 +1,172 @@
+"""From which ranks to which: a cell for each pair of bins, with its count written in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from rankdash.analysis.transitions import UNRANKED
+from rankdash.charts import intervals, style
+
+_ROW = 46
+_FURNITURE = 130
+_NAME_WIDTH = 26
+# The strongest shade, as a share of the colour: text stays readable on it, light and dark.
+_STRONGEST = 0.5
+_COMPACT_FROM = 1_000
+
+
+@dataclass(frozen=True)
+class Labels(style.Labels):
+    before: str = "rank in {system}"
+    after: str = "rank in {system}"
+    unranked: str = "none"
+    up: str = "moved up"
+    same: str = "about the same"
+    down: str = "moved down"
+    hover: str = "from {before} to {after}: {n} ({share:.0%} of those at {before})"
+    alt: str = (
+        "Ranks in {before} (rows) and in {after} (columns) of {n} documents: {up} moved to a "
+        "higher band, {same} stayed in theirs, {down} moved to a lower one."
+    )
+
+
+def figure(
+    table: pd.DataFrame,
+    before: str,
+    after: str,
+    ink: style.Ink,
+    labels: Labels | None = None,
+) -> go.Figure:
+    """Rows are ranks before, columns ranks after, each cell with its count and its share of the
+    row. Below the diagonal documents moved up, above it down: told by place, by an arrow in the
+    cell and by colour; the shade is the share of the row.
+
+    table: as from `analysis.transitions.transitions`. before, after: names of the systems.
+    """
+    labels = labels or Labels()
+    rows, columns = list(table.index), list(table.columns)
+    counts = table.to_numpy()
+    totals = counts.sum(axis=1)
+    sides = {name: _empty(len(rows), len(columns)) for name in ("up", "same", "down")}
+    written: list[tuple[int, int, str]] = []
+    hover = [["" for _ in columns] for _ in rows]
+    for y, start in enumerate(rows):
+        for x, end in enumerate(columns):
+            count = int(counts[y, x])
+            share = count / totals[y] if totals[y] else 0.0
+            side = _side(start, end, rows, columns)
+            sides[side][y][x] = share
+            hover[y][x] = labels.hover.format(
+                before=_bin(start, labels), after=_bin(end, labels), n=f"{count:,}", share=share
+            )
+            written.append((y, x, _text(count, share, side)))
+    colours = {"up": style.BETTER, "same": style.FIRST_STAGE, "down": style.WORSE}
+    heats = [
+        {
+            "type": "heatmap",
+            "z": shares,
+            "zmin": 0,
+            "zmax": 1,
+            "colorscale": [
+                [0, style.blended(colours[side], ink.background, 0.06)],
+                [1, style.blended(colours[side], ink.background, _STRONGEST)],
+            ],
+            "showscale": False,
+            "xgap": 3,
+            "ygap": 3,
+            "hovertext": hover,
+            "hovertemplate": "%{hovertext}<extra></extra>",
+            "hoverongaps": False,
+        }
+        for side, shares in sides.items()
+    ]
+    texts = {
+        "type": "scatter",
+        "x": [x for _, x, _ in written],
+        "y": [y for y, _, _ in written],
+        "text": [text for *_, text in written],
+        "mode": "text",
+        "textfont": {"family": style.FONT, "size": style.FONT_SIZE - 1, "color": ink.text},
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
+    keys = [
+        intervals.key(name, symbol, colours[side])
+        for side, symbol, name in (
+            ("up", "triangle-up", labels.up),
+            ("same", "square", labels.same),
+            ("down", "triangle-down", labels.down),
+        )
+    ]
+    axis = {
+        "showgrid": False,
+        "zeroline": False,
+        "showline": False,
+        "tickfont": {"color": ink.text},
+    }
+    return style.finish(
+        go.Figure([*heats, texts, *keys]),
+        ink,
+        len(rows) * _ROW + _FURNITURE,
+        {
+            "xaxis": {
+                **axis,
+                "title": {"text": labels.after.format(system=style.short(after, _NAME_WIDTH))},
+                "range": [-0.5, len(columns) - 0.5],
+                "tickvals": list(range(len(columns))),
+                "ticktext": [_bin(each, labels) for each in columns],
+                "tickangle": 0,
+            },
+            "yaxis": {
+                **axis,
+                "title": {"text": labels.before.format(system=style.short(before, _NAME_WIDTH))},
+                "range": [len(rows) - 0.5, -0.5],
+                "tickvals": list(range(len(rows))),
+                "ticktext": [_bin(each, labels) for each in rows],
+            },
+        },
+    )
+
+
+def alt(table: pd.DataFrame, before: str, after: str, labels: Labels | None = None) -> str:
+    """What the chart says, in words."""
+    labels = labels or Labels()
+    rows, columns = list(table.index), list(table.columns)
+    totals, counts = {"up": 0, "same": 0, "down": 0}, table.to_numpy()
+    for y, start in enumerate(rows):
+        for x, end in enumerate(columns):
+            totals[_side(start, end, rows, columns)] += int(counts[y, x])
+    return labels.alt.format(before=before, after=after, n=sum(totals.values()), **totals)
+
+
+def _empty(rows: int, columns: int) -> list[list[float | None]]:
+    return [[None] * columns for _ in range(rows)]
+
+
+def _side(start: str, end: str, rows: Sequence[str], columns: Sequence[str]) -> str:
+    """Which way a document went; what is not ranked stands below everything."""
+    order = [*(each for each in rows if each != UNRANKED), UNRANKED]
+    one, other = order.index(start), order.index(end)
+    return "same" if one == other else "up" if other < one else "down"
+
+
+def _text(count: int, share: float, side: str) -> str:
+    if not count:
+        return "0"
+    arrow = {"up": "▲", "same": "=", "down": "▼"}[side]
+    return f"{arrow} <b>{_compact(count)}</b><br>{share:.0%}"
+
+
+def _compact(count: int) -> str:
+    """A count that fits its cell; hover and table have it in full."""
+    if count < _COMPACT_FROM:
+        return str(count)
+    return f"{count / 1000:.1f}k" if count < 10 * _COMPACT_FROM else f"{count / 1000:,.0f}k"
+
+
+def _bin(name: str, labels: Labels) -> str:
+    return labels.unranked if name == UNRANKED else name.replace(">", "&gt;")
