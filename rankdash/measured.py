@@ -51,8 +51,6 @@ class Measured:
     serial_queries: how many queries were timed, alone and warm. repeats: how often each; its
         latency is the median.
     serial_seconds, serial_cpu_seconds: wall and CPU time of that.
-    in_flight: how many requests to another machine were under way at once while latencies were
-        taken; 1 = serial.
 
     first_call_ms: the first call after loading, which is in no latency; NaN where there was none.
     scored_pairs, cached_pairs: pairs that the reranker scored, and that had their score already.
@@ -71,7 +69,6 @@ class Measured:
     repeats: int = 1
     serial_seconds: float = 0.0
     serial_cpu_seconds: float = 0.0
-    in_flight: int = 1
     first_call_ms: float = math.nan
     scored_pairs: int = 0
     cached_pairs: int = 0

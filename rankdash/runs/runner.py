@@ -131,10 +131,11 @@ class _Work:
         self._cancelled = cancelled
         self._clock = clocks[0]
         self._fingerprint = ""
-        self._in_flight = 1
+        self._blocks = capabilities.across_queries
+        # Enough queries in a block to keep as many requests under way as are allowed.
+        self._least = 1
         if capabilities.needs_network:
-            self._in_flight = max(1, int(reranker.settings.get("concurrency", 1)))
-        self._blocks = capabilities.across_queries or self._in_flight > 1
+            self._least = max(1, int(reranker.settings.get("concurrency", 1)))
         self._scoring = Scoring(reranker, requests, timing.repeats, not self._blocks, *clocks)
         self._ready: list[QueryResult] = []
         self._todo = _Todo([], [])
@@ -193,7 +194,6 @@ class _Work:
             repeats=self._timing.repeats,
             serial_seconds=serial.seconds,
             serial_cpu_seconds=serial.cpu_seconds,
-            in_flight=self._in_flight,
             first_call_ms=self._first_call_ms,
             threads=threads_of(self._reranker, self._capabilities),
         )
@@ -204,7 +204,7 @@ class _Work:
         sample = drawn(self._asked.documents, timing.seed)[: timing.sample]
         if self._blocks:
             sample = sample[: max(1, len(self._asked.documents) // 2)]
-        again = set(sample) if timing.latency == "always" and self._in_flight == 1 else set()
+        again = set(sample) if timing.latency == "always" else set()
         self._read_cache(left, again)
         whole = {query for query in self._scoring.kept if not self._scoring.missing(query)}
         self._ready += [self._scoring.cached(query) for query in left if query in whole]
@@ -213,7 +213,7 @@ class _Work:
             self._todo = _Todo(scored, [])
             return
         alone = set(sample) - set(self._scoring.kept)
-        if timing.latency == "never" or self._in_flight > 1:
+        if timing.latency == "never":
             alone = set()
         self._todo = _Todo(
             [query for query in scored if query in alone],
@@ -285,12 +285,12 @@ class _Work:
 
     def _block(self, queries: list[str], rate: float, most: int) -> tuple[list[str], int]:
         """The first of `queries` that take about a second at `rate` pairs a second, and their
-        pairs; at least as many as are in flight at once."""
+        pairs; at least as many as keep the requests under way that are allowed."""
         block: list[str] = []
         pairs = 0
-        for query in queries[: max(most, self._in_flight)]:
+        for query in queries[: max(most, self._least)]:
             more = pairs + self._scoring.missing(query)
-            if len(block) >= self._in_flight and more > rate * BATCH_SECONDS:
+            if len(block) >= self._least and more > rate * BATCH_SECONDS:
                 break
             block.append(query)
             pairs = more

@@ -169,13 +169,12 @@ class Scoring:
         return self._result(query, request, first.answers[0], latency)
 
     def together(self, queries: Sequence[str]) -> list[QueryResult]:
-        """Score queries in one call. Their latencies are known only where the reranker tells its
-        calls to other machines."""
+        """Score queries in one call. Their latencies are unknown: they share the time."""
         requests = [self._request(query) for query in queries]
         asked = self._ask(requests)
         self.batched.add(asked, len(queries))
         return [
-            self._result(query, request, answer, _latency_of_calls(answer.calls))
+            self._result(query, request, answer, math.nan)
             for query, request, answer in zip(queries, requests, asked.answers, strict=True)
         ]
 
@@ -271,13 +270,6 @@ def _latency_ms(asked: _Asked) -> float:
         return math.nan
     spent = asked.seconds - answer.index_seconds
     return max(0.0, _without_waits(spent, answer.calls)) * 1e3
-
-
-def _latency_of_calls(calls: Sequence[Call]) -> float:
-    if not calls:
-        return math.nan
-    spent = max(call.end for call in calls) - min(call.start for call in calls)
-    return _without_waits(spent, calls) * 1e3
 
 
 def _without_waits(seconds: float, calls: Sequence[Call]) -> float:

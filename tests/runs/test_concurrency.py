@@ -1,0 +1,175 @@
+"""Throughput with several clients: measured, bounded in time, and honest about what is shared."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from rankdash.errors import UnavailableError
+from rankdash.measured import Level
+from rankdash.rerankers import Request, Scored
+from rankdash.runs.concurrency import measure, within_target
+from rankdash.runs.plan import Timing
+from rankdash.runs.runner import Cancelled, rerank
+
+REQUESTS = [Request(f"q{n}", f"ask {n}", ["a", "b"], ["one", "two"]) for n in range(20)]
+
+
+class Slots:
+    """Answers in 20 ms; as many requests at once as it has slots, the others wait."""
+
+    name = "slots"
+
+    def __init__(self, slots, answer=None):
+        self.settings = {}
+        self._slots = threading.Semaphore(slots)
+        self._answer = answer or (lambda request: Scored(np.array([1.0, 2.0])))
+        self._lock = threading.Lock()
+        self.now = self.most = 0
+        self.seen = []
+
+    def prepare(self, corpus):
+        pass
+
+    def fingerprint(self):
+        return ""
+
+    def score(self, requests):
+        (request,) = requests
+        with self._lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
+            self.seen.append(request.query_id)
+        with self._slots:
+            time.sleep(0.02)
+        with self._lock:
+            self.now -= 1
+        return [self._answer(request)]
+
+
+def test_clients_are_under_way_at_once_and_the_rate_is_what_came_back():
+    reranker = Slots(100)
+    one, four = measure(reranker, REQUESTS, (1, 4), 0.4)
+    assert reranker.most == 4
+    assert (one.in_flight, four.in_flight) == (1, 4)
+    for level in (one, four):
+        assert level.queries_per_second == pytest.approx(level.queries / level.seconds)
+        assert level.pairs_per_second == pytest.approx(2 * level.queries / level.seconds)
+        assert level.seconds < 1.5
+        assert 20.0 <= level.p50_ms <= level.p95_ms
+    assert four.queries_per_second > 2 * one.queries_per_second
+    # Every client takes the next query of one list.
+    assert set(reranker.seen) == {request.query_id for request in REQUESTS}
+
+
+def test_trap_17_where_clients_queue_the_rate_is_not_clients_over_latency_of_one():
+    """One slot: four clients get no more done than one, and some wait four times as long."""
+    one, four = measure(Slots(1), REQUESTS, (1, 4), 0.4)
+    derived = 4 * 1000 / one.p50_ms
+    assert four.queries_per_second < 0.5 * derived
+    assert four.p95_ms > 2.5 * one.p50_ms
+
+
+def test_failures_are_counted_apart_and_are_no_throughput():
+    def answer(request):
+        if request.query_id == "q1":
+            return Scored.failed(2, "HTTP 429")
+        if request.query_id == "q2":
+            raise ValueError("broken")
+        if request.query_id == "q3":
+            return Scored(np.array([1.0, np.nan]))
+        return Scored(np.array([1.0, 2.0]))
+
+    (level,) = measure(Slots(100, answer), REQUESTS[1:4], (2,), 0.1)
+    assert level.queries == 0
+    assert level.failed >= 2
+    assert np.isnan(level.p50_ms)
+    assert level.queries_per_second == 0.0
+    (level,) = measure(Slots(100, answer), REQUESTS[:5], (2,), 0.3)
+    assert level.queries > 0
+    assert level.failed > 0
+
+
+def test_documents_are_embedded_before_the_clock_starts():
+    known = set()
+
+    def answer(request):
+        fresh = request.query_id not in known
+        known.add(request.query_id)
+        if fresh:
+            time.sleep(0.3)
+        return Scored(np.array([1.0, 2.0]), index_seconds=0.3 if fresh else 0.0)
+
+    class Embeds(Slots):
+        def score(self, requests):
+            return [
+                answer for request in requests for answer in super(Embeds, self).score([request])
+            ]
+
+    # The warm-up of a run has embedded the documents of its first query.
+    known.add("q0")
+    (level,) = measure(Embeds(100, answer), REQUESTS[:3], (1,), 0.2)
+    assert level.p95_ms < 200
+    assert level.queries >= 3
+
+
+def test_a_reranker_that_is_gone_ends_it():
+    def answer(request):
+        raise UnavailableError("No model any more.")
+
+    with pytest.raises(UnavailableError):
+        measure(Slots(2, answer), REQUESTS, (2,), 0.1)
+
+
+def test_nothing_to_ask_or_a_cancel_measures_nothing():
+    assert measure(Slots(1), [], (1, 2), 1.0) == ()
+    assert measure(Slots(1), REQUESTS, (1, 2), 5.0, cancelled=lambda: True) == ()
+
+
+def level(in_flight, rate, p95, failed=0):
+    return Level(in_flight, 5.0, 100, failed, p95 / 2, p95, rate, rate * 50, 1.0)
+
+
+def test_the_most_queries_a_second_that_still_meet_the_target():
+    levels = (level(1, 2.0, 300.0), level(2, 3.5, 450.0), level(4, 4.0, 900.0))
+    assert within_target(levels, 500.0).in_flight == 2
+    assert within_target(levels, 2000.0).in_flight == 4
+    assert within_target(levels, 100.0) is None
+    assert within_target((level(8, 9.0, 100.0, failed=3), *levels), 500.0).in_flight == 2
+    assert within_target((level(1, 0.0, float("nan")),), 500.0) is None
+
+
+def test_a_run_measures_the_levels_it_is_asked_for_with_nothing_from_a_cache(
+    make_dataset, workspace
+):
+    dataset = make_dataset(queries=4)
+
+    class Kept(Slots):
+        def fingerprint(self):
+            return "slots"
+
+    def answer(request):
+        return Scored(np.arange(float(len(request.doc_ids))))
+
+    timing = Timing(concurrency=(1, 2), seconds=1)
+    rerank(dataset, Kept(9, answer), cache=workspace.score_cache)
+    reranker = Kept(9, answer)
+    kept = []
+    run = rerank(
+        dataset, reranker, cache=workspace.score_cache, timing=timing, on_batch=kept.extend
+    )
+    assert run.measured.cached_pairs == 20
+    one, two = run.measured.throughput
+    assert (one.in_flight, two.in_flight) == (1, 2)
+    assert one.queries >= 10
+    assert one.p50_ms >= 20.0
+    workspace.save_dataset(dataset)
+    workspace.save_run(run)
+    assert workspace.run(run.id).measured.throughput == (one, two)
+    # A kill after the last query: the levels are still to be measured, and nothing else.
+    again = Kept(9, answer)
+    resumed = rerank(dataset, again, done=kept, timing=Timing(concurrency=(2,), seconds=1))
+    assert [level.in_flight for level in resumed.measured.throughput] == [2]
+    with pytest.raises(Cancelled):
+        rerank(dataset, again, done=kept, timing=timing, cancelled=lambda: again.most > 0)
