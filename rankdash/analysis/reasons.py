@@ -35,6 +35,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -45,7 +46,7 @@ from rankdash.analysis.contributions import CARRIED, Split, credits_of, splits
 from rankdash.analysis.headroom import best_order
 from rankdash.analysis.unjudged import System
 from rankdash.errors import SpecError
-from rankdash.metrics import Conventions, Measure
+from rankdash.metrics import Conventions, Judged, Measure
 from rankdash.metrics.engine import Relevance
 from rankdash.ranking import Ranking, Reading
 from rankdash.segments import Flags, Floats, Integers, offsets_from
@@ -87,6 +88,9 @@ ONE_SIDED = 0.5
 
 _ROUNDING = 1e-9
 _KINDS = ("worse", "unjudged", "other")
+_JOINED: WeakKeyDictionary[Judged, WeakKeyDictionary[Judged, tuple[Integers, Integers]]] = (
+    WeakKeyDictionary()
+)
 
 
 def reasons(
@@ -222,6 +226,33 @@ class _Side:
         return lengths, span, some & (lengths > 2) & (span > 0) & ~even
 
 
+def _joined(before: _Side, after: _Side) -> tuple[Integers, Integers]:
+    """(D,) the code of each document of `after` among those of `before`, new ones after them; and
+    for each position of `after` with a label above 0 the one of `before` with the same query and
+    document, -1 where there is none.
+
+    Kept as long as both joins with the labels are: they are the same for every metric and cutoff.
+    """
+    found = _JOINED.setdefault(before.judged, WeakKeyDictionary())
+    if after.judged not in found:
+        found[after.judged] = _join(before, after)
+    return found[after.judged]
+
+
+def _join(before: _Side, after: _Side) -> tuple[Integers, Integers]:
+    ours, theirs = before.ranking, after.ranking
+    if ours.doc_ids is theirs.doc_ids:
+        codes = np.arange(len(ours.doc_ids))
+    else:
+        codes = pd.Index(ours.doc_ids).get_indexer(pd.Index(theirs.doc_ids)).astype(np.int64)
+        new = codes < 0
+        codes[new] = len(ours.doc_ids) + np.arange(new.sum())
+    width = len(ours.doc_ids) + len(theirs.doc_ids)
+    was = before.query * width + ours.docs[before.row]
+    now = after.query * width + codes[theirs.docs[after.row]]
+    return codes, pd.Index(was).get_indexer(now).astype(np.int64)
+
+
 class _Case:
     """Q queries, P pairs of query and document with a label above 0 in either list."""
 
@@ -242,17 +273,9 @@ class _Case:
 
     def _join(self) -> None:
         """Pair up the positions of both sides by query and document."""
-        ours, theirs = self.before.ranking, self.after.ranking
-        if ours.doc_ids is theirs.doc_ids:
-            self.codes = np.arange(len(ours.doc_ids))
-        else:
-            self.codes = pd.Index(ours.doc_ids).get_indexer(pd.Index(theirs.doc_ids))
-            new = self.codes < 0
-            self.codes[new] = len(ours.doc_ids) + np.arange(new.sum())
-        self.width = len(ours.doc_ids) + len(theirs.doc_ids)
-        was = self.before.query * self.width + ours.docs[self.before.row]
-        now = self.after.query * self.width + self.codes[theirs.docs[self.after.row]]
-        at = pd.Index(was).get_indexer(now)
+        self.codes, at = _joined(self.before, self.after)
+        self.width = len(self.before.ranking.doc_ids) + len(self.after.ranking.doc_ids)
+        was, now = self.before.query, self.after.query
         fresh = np.flatnonzero(at < 0)
         known = np.flatnonzero(at >= 0)
         count = len(was) + len(fresh)
