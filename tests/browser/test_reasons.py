@@ -1,0 +1,60 @@
+"""From how many queries a reason explains, to those queries, to what happened to one of them."""
+
+import re
+
+import pandas as pd
+import pytest
+from playwright.sync_api import expect
+
+from rankdash.analysis.check import check
+from rankdash.dataset import Dataset
+from rankdash.ranking import Ranking
+from rankdash.rerankers.precomputed import run_from_ranking
+from rankdash.store import Workspace
+
+pytestmark = pytest.mark.browser
+
+DOCS = [f"d{place}" for place in range(12)]
+SCORES = [40.0, 33.0, 30.0, 24.0, 21.0, 17.0, 14.0, 9.0, 8.0, 5.0, 4.0, 1.0]
+# The header of the table and half of its first row, in pixels.
+FIRST_ROW, FIRST_BOX = 54, 16
+
+
+def store(workspace: Workspace) -> str:
+    """Six queries: the first two lose their one relevant document, the others gain it."""
+    names = [f"q{place}" for place in range(6)]
+    wanted = {name: "d0" if name in names[:2] else "d11" for name in names}
+    first = Ranking.from_lists((name, DOCS, SCORES) for name in names)
+    dataset = Dataset(
+        "Shop",
+        pd.DataFrame({"query_id": names, "text": [f"about {name}" for name in names]}),
+        pd.DataFrame({"doc_id": DOCS, "title": [f"title of {d}" for d in DOCS], "text": "text"}),
+        pd.DataFrame([(*pair, 1.0) for pair in wanted.items()],
+                     columns=["query_id", "doc_id", "label"]),
+        first,
+    )  # fmt: skip
+    workspace.save_dataset(dataset, report_json=check(dataset, (), {}).to_json())
+    turned = Ranking.from_lists((name, DOCS[::-1], SCORES) for name in names)
+    workspace.save_run(run_from_ranking("turned", dataset.id, turned, "turned"))
+    return dataset.id
+
+
+def test_a_reason_on_the_overview_leads_to_its_queries_and_each_says_why(visit, app):
+    visit.open(f"?data={store(Workspace.open(app.home))}")
+    heading = visit.page.get_by_role("heading", name="Why queries changed")
+    heading.scroll_into_view_if_needed()
+    reasons = visit.page.get_by_test_id("stDataFrame").filter(
+        has=visit.page.get_by_text("adds to the mean")
+    )
+    reasons.scroll_into_view_if_needed()
+    reasons.click(position={"x": FIRST_BOX, "y": FIRST_ROW})
+    expect(visit.page.get_by_role("heading", name="Queries", level=1)).to_be_visible()
+    visit.settle()
+    assert "reason=buried" in visit.params
+    visit.sees("2 of 6 queries listed")
+    visit.sees("Why: buried.")
+    visit.sees("title of d0")
+    visit.sees(re.compile(r"1 relevant document fell out of the top 10 \(1 → 12\)"))
+    chart = visit.page.locator(".st-key-queries-waterfall")
+    expect(chart).to_contain_text("▼ −1.000")
+    expect(chart).to_contain_text("1 → 12 · label 1")
