@@ -7,6 +7,7 @@ from rankdash.ui import (
     comparison,
     frame,
     query_detail,
+    query_export,
     query_filters,
     query_list,
     query_notes,
@@ -41,5 +42,6 @@ opened = query_list.draw(
 if opened is not None:
     with st.container(horizontal=True, vertical_alignment="center"):
         query_list.steps(kept, opened)
+        query_export.button(view, challenger, opened)
     row = rows.table.iloc[rows.positions[opened]]
     query_detail.draw(view, challenger, row)

@@ -3,10 +3,10 @@
 The rule, which needs no dictionary and no model:
 
 - Words written with blanks: each word of the query counts, short everyday words aside (unless the
-  query has no others). A word of the text is marked when it is the same, or when it begins with
-  the query's word less a common English ending and has at most four letters more: "returning"
-  marks "return", "returns" and "returned". What is left of a word has at least four letters; a
-  shorter word is marked only where it stands alone, with or without a plural s.
+  query has no others). A word of the text is marked when it is the same, or when both are the
+  same less a common English ending: "returning" marks "return", "returns" and "returned". What is
+  left of a word has at least four letters; a shorter word is marked only where it stands alone,
+  with or without a plural s.
 - Text without blanks (Chinese, Japanese kana): question words and particles split the query into
   pieces; then the longest stretch of two or more characters that a piece and the text have in
   common is marked, from left to right. A single character is marked only where a piece has no
@@ -30,9 +30,11 @@ _UNSPACED = "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\u
 _UNSPACED += "\U00020000-\U0003fffd"
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
 _WORD = re.compile(rf"[^\W_{_UNSPACED}]+")
-_ENDINGS = ("ations", "ation", "ings", "ing", "ies", "ied", "ely", "ed", "es", "ly", "s", "y", "e")
+_ENDINGS = (
+    "ations", "ation", "ments", "ment", "ness", "ings", "ing", "ions", "ion", "ies", "ied", "ive",
+    "ers", "er", "ed", "es", "ly", "al", "s", "y", "e",
+)  # fmt: skip
 _SHORTEST_STEM = 4
-_LONGEST_ENDING = 4
 _LONGEST_PIECE = 12
 _EVERYDAY = frozenset(
     """a an and any are as at be been but by can could do does did for from had has have how i if in
@@ -48,11 +50,11 @@ _PARTICLES = re.compile(
 
 @dataclass(frozen=True)
 class Terms:
-    """What is looked for. words: written in full; stems: how a word must begin; pieces: stretches
-    of text without blanks."""
+    """What is looked for. words: written in full; stems: the same less their endings; pieces:
+    stretches of text without blanks."""
 
     words: frozenset[str]
-    stems: tuple[str, ...]
+    stems: frozenset[str]
     pieces: frozenset[str]
 
 
@@ -72,7 +74,7 @@ def terms(query: str) -> Terms:
     }
     return Terms(
         words=frozenset(telling),
-        stems=tuple(sorted({stem for word in telling if (stem := _stem(word))})),
+        stems=frozenset(stem for word in telling if (stem := _stem(word))),
         pieces=frozenset(stretches | {piece for piece in pieces if len(piece) == 1}),
     )
 
@@ -138,16 +140,17 @@ def _stem(word: str) -> str:
     """The word less its ending; "" where too little is left to go by."""
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
-            return word[: -len(ending)]
+            stem = word[: -len(ending)]
+            # "stopped" is "stop", "studying" is "studies".
+            doubled = stem[-1] == stem[-2] or stem[-1] in "yie"
+            return stem[:-1] if doubled and len(stem) > _SHORTEST_STEM else stem
     return word if len(word) >= _SHORTEST_STEM else ""
 
 
 def _is_wanted(word: str, wanted: Terms) -> bool:
     if word in wanted.words or (word.endswith("s") and word[:-1] in wanted.words):
         return True
-    return any(
-        word.startswith(stem) and len(word) - len(stem) <= _LONGEST_ENDING for stem in wanted.stems
-    )
+    return _stem(word) in wanted.stems
 
 
 def _stretches(

@@ -22,6 +22,7 @@ from rankdash.ui.text import markdown_safe
 def draw(view: View, challenger: str, row: pd.Series) -> None:
     """row: the query's row of the list."""
     query_id = str(row["query_id"])
+    st.subheader(markdown_safe(_text(row), 300), anchor=False)
     query_strip.draw(view, challenger, row)
     fold(
         _("Tags, note and labels"),
@@ -36,10 +37,6 @@ def draw(view: View, challenger: str, row: pd.Series) -> None:
         return
     query_ladder.draw(view, found)
     query_cards.draw(view, challenger, found, query_id, _text(row))
-
-
-def heading(row: pd.Series) -> None:
-    st.subheader(markdown_safe(_text(row), 300), anchor=False)
 
 
 def _text(row: pd.Series) -> str:

@@ -31,7 +31,7 @@ def draw(rows: Rows, tags: Mapping[str, tuple[str, ...]], depth: str) -> pd.Data
     tags: query id → its tags. depth: what judged@k is called.
     """
     table = rows.table
-    first = st.columns([1.2, 1.2, 1.2, 1.2])
+    first = st.columns(4)
     order = _order(table, first[0])
     outcomes = _several(
         "outcome", _present(table, "outcome", OUTCOMES), first[1], _("Outcome"), outcome_words()
@@ -50,7 +50,7 @@ def draw(rows: Rows, tags: Mapping[str, tuple[str, ...]], depth: str) -> pd.Data
     every = sorted({tag for own in tags.values() for tag in own})
     states = _present(table, "state", (OK,))
     # Only filters that could leave something out take part, so the row is as long as it needs.
-    second = st.columns([1.2, 1.2, 1.2, 1.2])
+    second = st.columns(4, vertical_alignment="bottom")
     cells = iter(second)
     segments = (
         _several("segment", list(options), next(cells), _("Kind of query"), _segment_words(options))

@@ -11,23 +11,15 @@ with 1 where a median misses the goal.
 
 from __future__ import annotations
 
-import gc
-import importlib
 import os
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 
-import numpy as np
-import pandas as pd
+from large_set import ROOT, freeze, store
 from streamlit.testing.v1 import AppTest
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
-QUERIES, CANDIDATES, DOCUMENTS = 10_000, 100, 50_000
 GOAL_MS = 300
 FOLDS = tuple(
     f"overview.{name}" for name in ("table", "segments", "unjudged", "targets", "definitions")
@@ -35,53 +27,11 @@ FOLDS = tuple(
 METRICS = ("mrr", "map", "recall", "ndcg_exp", "precision")
 
 
-def store() -> None:
-    """The data set and its runs: grades 0 to 3, about 8 relevant documents a query."""
-    from rankdash.dataset import Dataset
-    from rankdash.ranking import Ranking
-    from rankdash.rerankers.precomputed import run_from_ranking
-    from rankdash.store import Workspace
-
-    rng = np.random.default_rng(0)
-    queries = np.array([f"q{i}" for i in range(QUERIES)], dtype=object)
-    documents = np.array([f"d{i}" for i in range(DOCUMENTS)], dtype=object)
-    picked = np.argsort(rng.random((QUERIES, CANDIDATES * 2)), axis=1)[:, :CANDIDATES]
-    codes = (picked + rng.integers(0, DOCUMENTS, size=(QUERIES, 1))) % DOCUMENTS
-    labels = rng.choice([0, 1, 2, 3], p=[0.92, 0.04, 0.02, 0.02], size=codes.shape)
-    rows = np.repeat(queries, CANDIDATES)
-    flat = documents[codes.ravel()]
-
-    def ranking(signal: float) -> Ranking:
-        scores = rng.normal(size=codes.shape) + signal * labels
-        return Ranking.from_columns(rows, flat, scores.ravel())
-
-    dataset = Dataset(
-        "large",
-        pd.DataFrame(
-            {"query_id": queries, "text": queries, "kind": rng.choice(list("abc"), QUERIES)}
-        ),
-        pd.DataFrame({"doc_id": documents, "title": "", "text": "text"}),
-        pd.DataFrame({"query_id": rows, "doc_id": flat, "label": labels.ravel()}),
-        ranking(0.5),
-    )
-    from rankdash.analysis.check import check
-
-    workspace = Workspace.open()
-    report = check(dataset, (), {})
-    workspace.save_dataset(dataset, report_json=report.to_json())
-    for name, signal in (("small model", 0.8), ("large model", 1.2)):
-        workspace.save_run(run_from_ranking(name, dataset.id, ranking(signal), name))
-
-
 def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         os.environ["RANKDASH_HOME"] = home
-        store()
-        # As the server does when it starts (rankdash.ui.server.lifespan).
-        for module in ("check_view", "comparison", "query_detail", "run_form", "overview_charts"):
-            importlib.import_module(f"rankdash.ui.{module}")
-        gc.collect()
-        gc.freeze()
+        store({"small model": 0.8, "large model": 1.2})
+        freeze()
         app = AppTest.from_file(str(ROOT / "rankdash" / "ui" / "main.py"), default_timeout=120)
 
         app.session_state["sidebar.rules"] = True

@@ -1,0 +1,86 @@
+"""The data set of the page benchmarks: 10,000 queries with 100 candidates each, and its runs."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+QUERIES, CANDIDATES, DOCUMENTS = 10_000, 100, 50_000
+WORDS = (
+    "model",
+    "order",
+    "rank",
+    "query",
+    "label",
+    "metric",
+    "search",
+    "passage",
+    "answer",
+    "time",
+)
+
+
+def store(runs: Mapping[str, float], *, judged: float = 1.0) -> None:
+    """The data set and its runs: grades 0 to 3, about 8 relevant documents a query, texts of 120
+    words. runs: name → how much of the labels its scores know. judged: the share of the candidates
+    that has a label."""
+    from rankdash.analysis.check import check
+    from rankdash.dataset import Dataset
+    from rankdash.ranking import Ranking
+    from rankdash.rerankers.precomputed import run_from_ranking
+    from rankdash.store import Workspace
+
+    rng = np.random.default_rng(0)
+    queries = np.array([f"q{i}" for i in range(QUERIES)], dtype=object)
+    documents = np.array([f"d{i}" for i in range(DOCUMENTS)], dtype=object)
+    picked = np.argsort(rng.random((QUERIES, CANDIDATES * 2)), axis=1)[:, :CANDIDATES]
+    codes = (picked + rng.integers(0, DOCUMENTS, size=(QUERIES, 1))) % DOCUMENTS
+    labels = rng.choice([0, 1, 2, 3], p=[0.92, 0.04, 0.02, 0.02], size=codes.shape)
+    rows = np.repeat(queries, CANDIDATES)
+    flat = documents[codes.ravel()]
+
+    def ranking(signal: float) -> Ranking:
+        scores = rng.normal(size=codes.shape) + signal * labels
+        return Ranking.from_columns(rows, flat, scores.ravel())
+
+    def texts(count: int, words: int) -> list[str]:
+        picks = rng.integers(0, len(WORDS), size=(count, words))
+        return [" ".join(WORDS[word] for word in row) for row in picks]
+
+    first = ranking(0.5)
+    kept = rng.random(len(rows)) < judged
+    qrels = pd.DataFrame({"query_id": rows, "doc_id": flat, "label": labels.ravel()})[kept]
+    dataset = Dataset(
+        "large",
+        pd.DataFrame(
+            {
+                "query_id": queries,
+                "text": [f"{text} {n}" for n, text in enumerate(texts(QUERIES, 6))],
+                "kind": rng.choice(list("abc"), QUERIES),
+            }
+        ),
+        pd.DataFrame({"doc_id": documents, "title": "", "text": texts(DOCUMENTS, 120)}),
+        qrels,
+        first,
+    )
+    workspace = Workspace.open()
+    report = check(dataset, (), {})
+    workspace.save_dataset(dataset, report_json=report.to_json())
+    for name, signal in runs.items():
+        workspace.save_run(run_from_ranking(name, dataset.id, ranking(signal), name))
+
+
+def freeze() -> None:
+    """As the server does when it starts (rankdash.ui.server.lifespan)."""
+    for module in ("check_view", "comparison", "query_detail", "run_form", "overview_charts"):
+        importlib.import_module(f"rankdash.ui.{module}")
+    gc.collect()
+    gc.freeze()

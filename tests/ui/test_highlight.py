@@ -1,0 +1,83 @@
+"""Marking the words of a query: what is marked, what is not, and nothing gets out of the HTML."""
+
+import html
+import itertools
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankdash.ui.highlight import marked_html, snippet, spans, terms
+
+
+def marked(query: str, text: str) -> list[str]:
+    return [text[start:end] for start, end in spans(text, terms(query))]
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "expected"),
+    [
+        ("returning a gift", "Return it; returns of GIFTS were returned.",
+         ["Return", "returns", "GIFTS", "returned"]),
+        ("how do I return it", "How do I do it: return", ["return"]),
+        ("what is it", "It is what it is", ["It", "is", "what", "it", "is"]),
+        ("cat food", "category cats cat seafood foods", ["cats", "cat", "foods"]),
+        ("studies", "study studied studying student", ["study", "studied", "studying"]),
+        ("treat stopping pulls", "treatment stopped pulling pullover",
+         ["treatment", "stopped", "pulling"]),
+        ("vitamin B12", "B12, b12 and B1", ["B12", "b12"]),
+        ("naïve café", "CAFÉ Naïve cafe", ["CAFÉ", "Naïve"]),
+    ],
+)  # fmt: skip
+def test_english_words_are_found_whatever_their_ending(query, text, expected):
+    assert marked(query, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "expected"),
+    [
+        ("急性淋巴细胞白血病的治疗方法是什么", "急性淋巴细胞白血病可治疗。方法很多，是什么的",
+         ["急性淋巴细胞白血病", "治疗", "方法"]),
+        ("如何退货", "退货的方法：退回货物", ["退货"]),
+        ("谁是唐太宗?", "唐太宗李世民是谁", ["唐太宗"]),
+        ("茶", "喝茶", ["茶"]),
+        ("iPhone 手机保修", "ＩＰＨＯＮＥ手机的保修期", ["ＩＰＨＯＮＥ", "手机", "保修"]),
+    ],
+)  # fmt: skip
+def test_chinese_is_marked_by_the_longest_stretch_in_common(query, text, expected):
+    assert marked(query, text) == expected
+
+
+def test_the_snippet_is_where_most_of_the_words_stand():
+    text = "gift " + "filler " * 100 + "a return of every gift " + "filler " * 100
+    found = spans(text, terms("return gift"))
+    start, end = snippet(text, found, 80)
+    assert "return of every gift" in text[start:end]
+    assert end - start <= 80
+    assert snippet("short", [], 80) == (0, 5)
+
+
+HOSTILE = st.text(alphabet="<>&\"'`ab退货 \u202e\x00İßﬁ/=", max_size=60)
+
+
+@given(HOSTILE, HOSTILE)
+def test_whatever_the_text_nothing_but_marks_is_markup(query, text):
+    found = spans(text, terms(query))
+    assert all(0 <= a < b <= len(text) for a, b in found)
+    assert all(b <= c for (_, b), (c, _) in itertools.pairwise(found))
+    made = marked_html(text, found)
+    bare = re.sub("</?mark>", "", made)
+    assert "<" not in bare
+    assert ">" not in bare
+    gone = "\u202e\x00"
+    assert html.unescape(bare) == "".join(each for each in text if each not in gone)
+    assert made.count("<mark>") == made.count("</mark>") == len(found)
+
+
+@given(HOSTILE, st.integers(0, 60), st.integers(0, 60))
+def test_a_part_holds_the_part_and_no_more(text, one, other):
+    start, end = sorted((min(one, len(text)), min(other, len(text))))
+    made = marked_html(text, spans(text, terms("ab 退货")), start, end)
+    expected = "".join(each for each in text[start:end] if each not in "\u202e\x00")
+    assert html.unescape(re.sub("</?mark>", "", made)) == expected
