@@ -312,9 +312,11 @@ class _Case:
         sign = self.sign[self.query]
         weight = np.where(sign == 0, np.abs(self.delta), sign * self.delta)
         moved = np.flatnonzero(weight > _ROUNDING)
-        order = moved[np.lexsort((-np.round(weight[moved], 12), self.query[moved]))]
-        query = self.query[order]
-        first = order[np.diff(query, prepend=-1) != 0]
+        query, rounded = self.query[moved], np.round(weight[moved], 12)
+        most = np.zeros(self.size)
+        np.maximum.at(most, query, rounded)
+        # Backwards, so that of equal ones the first is written last.
+        first = moved[rounded == most[query]][::-1]
         self.main = np.full(self.size, -1, dtype=np.int64)
         self.main[self.query[first]] = first
         if self.measure.metric.name in CARRIED:
