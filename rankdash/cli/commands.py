@@ -303,6 +303,21 @@ def _add_rerank(commands: _Commands[_Parser]) -> None:
         metavar="FILE",
         help="the run to write; replaced if it is there, refused if it is one of the data's files",
     )
+    add(
+        "--repeats",
+        type=int,
+        default=1,
+        metavar="N",
+        help="how often a query is timed alone; its latency is the median (default: %(default)s)",
+    )
+    add(
+        "--clients",
+        type=int,
+        nargs="+",
+        default=[],
+        metavar="N",
+        help="measure the throughput with so many clients at once too, such as 1 2 4",
+    )
     _add_conflict(parser)
     parser.set_defaults(command=_rerank)
 
@@ -372,6 +387,7 @@ def _compare(arguments: argparse.Namespace) -> int:
 
 def _rerank(arguments: argparse.Namespace) -> int:
     from rankdash.cli.rerank import rerank_to_file
+    from rankdash.runs.plan import Timing
 
     complete = rerank_to_file(
         arguments.data,
@@ -381,6 +397,7 @@ def _rerank(arguments: argparse.Namespace) -> int:
         depth=arguments.depth,
         first_stage=arguments.first_stage,
         conflict=arguments.conflict,
+        timing=Timing(repeats=arguments.repeats, concurrency=tuple(arguments.clients)),
     )
     return DONE if complete else INCOMPLETE
 

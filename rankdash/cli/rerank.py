@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rankdash.cli.writing import printable, warn
@@ -16,7 +17,7 @@ from rankdash.report.trec import write_run
 from rankdash.rerankers import RerankerKind, create, get, kinds
 from rankdash.rerankers.precomputed import Precomputed
 from rankdash.rerankers.settings import nearest
-from rankdash.runs.plan import plan
+from rankdash.runs.plan import Timing, plan
 from rankdash.runs.results import QueryResult
 from rankdash.runs.runner import rerank
 from rankdash.runs.timing import summarize
@@ -33,8 +34,10 @@ def rerank_to_file(
     depth: int | None,
     first_stage: str | None,
     conflict: Conflict,
+    timing: Timing,
 ) -> bool:
-    """Rerank and write; progress and failures go to standard error. Whether every query is done.
+    """Rerank and write; progress, failures and what was measured go to standard error. Whether
+    every query is done.
 
     settings: "key=value" each. Raises DataError, SettingError and UnavailableError before any work
     is done, DataError too where `out` would replace a file of the data set, and ScoringError where
@@ -60,6 +63,7 @@ def rerank_to_file(
         made,
         depth=depth,
         capabilities=kind.capabilities,
+        timing=timing,
         on_loaded=progress.loaded,
         on_batch=progress.scored,
     )
@@ -159,9 +163,40 @@ def _finish(run: Run, target: Path) -> bool:
     for query, reason in zip(failed["query_id"], failed["reason"], strict=True):
         sys.stderr.write(f"failed: query {printable(query)}: {printable(reason)}\n")
     skipped = int((states == "skipped").sum())
-    latency = summarize(run.queries)
     sys.stderr.write(
-        f"{done:,} queries reranked, {len(failed):,} failed, {skipped:,} without candidates; "
-        f"p50 {latency.p50:.1f} ms, p95 {latency.p95:.1f} ms. Written: {printable(str(target))}\n"
+        f"{done:,} queries reranked, {len(failed):,} failed, {skipped:,} without candidates. "
+        f"Written: {printable(str(target))}\n"
     )
+    sys.stderr.writelines(f"{line}\n" for line in _measured(run))
     return failed.empty
+
+
+def _measured(run: Run) -> Iterator[str]:
+    """Latency and throughput, apart: neither follows from the other."""
+    latency, measured = summarize(run.queries), run.measured
+    if latency.n:
+        queries = "1 query" if latency.n == 1 else f"{latency.n:,} queries"
+        tail = "" if latency.p99 is None else f", p99 {latency.p99:.1f} ms"
+        yield (
+            f"Latency of a query alone, warm: p50 {latency.p50:.1f} ms, p90 {latency.p90:.1f} ms, "
+            f"p95 {latency.p95:.1f} ms{tail} ({queries})"
+        )
+    if measured is None:
+        return
+    if measured.pairs:
+        tokens = measured.tokens_per_second
+        read = "" if math.isnan(tokens) else f", {tokens:,.0f} tokens a second"
+        how = "one query" if measured.together == 1 else f"up to {measured.together:,} queries"
+        yield f"Throughput: {measured.pairs_per_second:,.1f} pairs a second{read} ({how} at a time)"
+    for level in measured.throughput:
+        clients = "1 client" if level.in_flight == 1 else f"{level.in_flight} clients"
+        failed = f", {level.failed:,} failed" if level.failed else ""
+        yield (
+            f"With {clients}: {level.queries_per_second:,.2f} queries a second, "
+            f"p50 {level.p50_ms:.1f} ms, p95 {level.p95_ms:.1f} ms{failed}"
+        )
+    if measured.contended:
+        yield (
+            f"Other programs were using the processor: {measured.cpu_per_wall:.1f} of "
+            f"{measured.threads} threads had work, so these times are too long."
+        )

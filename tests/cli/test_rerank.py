@@ -1,6 +1,7 @@
 """`rerank`: a run that evaluates to the same order, and nothing half-written."""
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -88,6 +89,21 @@ def test_the_run_evaluates_to_the_order_of_the_reranker(run: Callable, data: Pat
         "--format", "json",
     )  # fmt: skip
     assert outcome.json["systems"]["bm25"]["mean"] == {"p@1": 1.0}
+
+
+def test_latency_and_throughput_are_told_apart(run: Callable, data: Path, tmp_path: Path):
+    outcome = run(
+        "rerank", "--data", data, "--reranker", "bm25", "--out", tmp_path / "a.trec",
+        "--repeats", "3",
+    )  # fmt: skip
+    assert re.search(r"alone, warm: p50 [\d.]+ ms, p90 .*p95 [\d.]+ ms \(2 queries\)", outcome.err)
+    assert re.search(r"Throughput: [\d.,]+ pairs a second \(one query at a time\)", outcome.err)
+    refused = run(
+        "rerank", "--data", data, "--reranker", "bm25", "--out", tmp_path / "b.trec",
+        "--clients", "0",
+    )  # fmt: skip
+    assert refused.code == 2
+    assert "concurrency must be from 1" in refused.err
 
 
 def test_candidates_below_the_depth_keep_their_order(

@@ -67,11 +67,11 @@ def start_slow_worker(workspace, tmp_path):
     """Start a worker that needs `milliseconds` for a query; queries scored go to `scored.log`."""
     running = []
 
-    def start(milliseconds=20, home=None):
+    def start(milliseconds=20, home=None, kind="alone"):
         command = [sys.executable, str(HERE / "slow_worker.py"), str(tmp_path / "scored.log")]
         with (tmp_path / "worker.stderr").open("ab") as said:
             process = subprocess.Popen(
-                [*command, str(milliseconds), "--workspace", str(home or workspace.root)],
+                [*command, str(milliseconds), kind, "--workspace", str(home or workspace.root)],
                 env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
                 stderr=said,
             )

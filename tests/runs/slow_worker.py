@@ -1,20 +1,23 @@
 """The real worker with a reranker that takes its time and writes down what it scored.
 
-Started by tests: slow_worker.py LOG MILLISECONDS then the arguments of the worker.
+Started by tests: slow_worker.py LOG MILLISECONDS KIND then the arguments of the worker. The kind is
+"alone" for a reranker that is asked one query at a time, "blocks" for one that scores across
+queries and whose scores may be kept.
 """
 
 import sys
 import time
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from rankdash.errors import UnavailableError
-from rankdash.rerankers import Scored
+from rankdash.rerankers import Capabilities, Scored, get
 from rankdash.runs import runner, worker
 
-log, seconds = Path(sys.argv[1]), float(sys.argv[2]) / 1000
+log, seconds, blocks = Path(sys.argv[1]), float(sys.argv[2]) / 1000, sys.argv[3] == "blocks"
 
 
 class Slow:
@@ -32,25 +35,27 @@ class Slow:
             time.sleep(3.0)
 
     def fingerprint(self):
-        return ""
+        return "slow" if blocks else ""
 
     def score(self, requests):
-        (request,) = requests
+        return [self._score(request) for request in requests]
+
+    def _score(self, request):
         with log.open("a") as lines:
             lines.write(f"{request.query_id}\n")
         time.sleep(seconds)
         if self.settings["k1"] == 6.0 or request.query_id == "q5":
-            return [Scored.failed(len(request.doc_ids), "a time-out")]
+            return Scored.failed(len(request.doc_ids), "a time-out")
         values = [zlib.crc32(f"{request.query_id} {doc}".encode()) for doc in request.doc_ids]
-        return [
-            Scored(
-                np.array(values, dtype=np.float64),
-                tokens=np.full(len(values), 3),
-                full=np.full(len(values), 4),
-            )
-        ]
+        return Scored(
+            np.array(values, dtype=np.float64),
+            tokens=np.full(len(values), 3),
+            full=np.full(len(values), 4),
+        )
 
 
+kind = replace(get("bm25"), capabilities=Capabilities(across_queries=blocks))
+worker.get = lambda name: kind
 worker.create = lambda name, settings: Slow(settings)
 runner.BATCH_SECONDS = 0.2
-sys.exit(worker.main(sys.argv[3:]))
+sys.exit(worker.main(sys.argv[4:]))

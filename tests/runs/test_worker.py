@@ -1,12 +1,13 @@
 """The real worker process on a real workspace, cancelled, killed and resumed."""
 
+import math
 import signal
 from collections import Counter
 
 import pytest
 
 from rankdash.runs import jobs
-from rankdash.runs.jobs import JobRequest
+from rankdash.runs.jobs import JobRequest, Timing
 from rankdash.runs.worker import Pace
 from rankdash.store.parts import read_parts
 
@@ -46,11 +47,12 @@ def without_timings(run):
     return run.queries[["query_id", "state", "reason", "pairs", "tokens", "truncated"]]
 
 
+@pytest.mark.parametrize("kind", ["alone", "blocks"])
 def test_a_killed_job_goes_on_where_it_was_and_ends_like_an_unbroken_one(
-    workspace, submit, row, scored, start_slow_worker, wait_until
+    workspace, submit, row, scored, start_slow_worker, wait_until, kind
 ):
     job_id = submit(name="broken")
-    worker = start_slow_worker(50)
+    worker = start_slow_worker(50, kind=kind)
     wait_until(lambda: 15 <= row(job_id).done < QUERIES - 10)
     worker.send_signal(signal.SIGKILL)
     worker.wait()
@@ -62,13 +64,14 @@ def test_a_killed_job_goes_on_where_it_was_and_ends_like_an_unbroken_one(
     assert len(kept) >= 15
 
     jobs.resume(workspace, job_id)
-    start_slow_worker()
+    start_slow_worker(kind=kind)
     wait_until(lambda: row(job_id).state == "done")
     after = scored()
     assert all(after[query] == before[query] for query in kept)
     # Beside two warm-ups and the failed query, only the batch of 0.2 s that was lost comes again.
     assert sum(after.values()) - QUERIES - 3 <= 5
 
+    workspace.score_cache.clear()
     whole_id = submit(name="unbroken")
     wait_until(lambda: row(whole_id).state == "done")
     broken, whole = workspace.run(job_id), workspace.run(whole_id)
@@ -76,6 +79,33 @@ def test_a_killed_job_goes_on_where_it_was_and_ends_like_an_unbroken_one(
     assert without_timings(broken).equals(without_timings(whole))
     assert broken.left_out == {"q5": "failed"}
     assert not (workspace.root / "jobs" / job_id).exists()
+
+
+def test_a_second_job_of_the_same_pairs_asks_the_model_nothing(
+    workspace, submit, row, scored, start_slow_worker, wait_until
+):
+    first_id, second_id = submit(sample=5, seed=3), submit(sample=5, seed=3)
+    timed_id = submit(sample=5, seed=3, timing=Timing(latency="always", repeats=2))
+    start_slow_worker(kind="blocks")
+    wait_until(lambda: row(second_id).state == "done")
+    asked = set(scored()) - {"q5"}
+    wait_until(lambda: row(timed_id).state == "done")
+    first, second, timed = (workspace.run(job_id) for job_id in (first_id, second_id, timed_id))
+    assert second.ranking.frame().equals(first.ranking.frame())
+    assert second.measured.cached_pairs == first.measured.scored_pairs == 5 * len(asked)
+    assert math.isnan(workspace.runs()[1].p50_ms)
+    assert timed.queries["latency_ms"].notna().sum() == 2 == timed.measured.repeats
+    assert timed.ranking.frame().equals(first.ranking.frame())
+
+
+def test_a_score_cache_that_cannot_be_used_stops_no_job(
+    workspace, submit, row, start_slow_worker, wait_until
+):
+    (workspace.root / "scores.sqlite").mkdir()
+    job_id = submit(sample=5)
+    start_slow_worker(kind="blocks")
+    wait_until(lambda: row(job_id).state == "done")
+    assert workspace.run(job_id).measured.cached_pairs == 0
 
 
 def test_progress_is_shown_while_it_runs(submit, row, start_slow_worker, wait_until):

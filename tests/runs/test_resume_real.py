@@ -1,0 +1,86 @@
+"""2,000 pairs by the real MiniLM: the worker killed, the server restarted, nothing scored twice."""
+
+import os
+import signal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rankdash.dataset import Dataset
+from rankdash.ranking import Ranking
+from rankdash.runs import jobs
+from rankdash.runs.jobs import JobRequest, Timing, WorkerProcess
+from rankdash.store import Workspace
+from rankdash.store.parts import read_parts
+
+pytestmark = pytest.mark.model
+
+QUERIES, DEPTH = 40, 50
+WORDS = ["order", "refund", "parcel", "invoice", "battery", "doctor", "dose", "heart", "recipe"]
+
+
+@pytest.fixture
+def dataset():
+    rng = np.random.default_rng(5)
+
+    def text(size):
+        return " ".join(rng.choice(WORDS, size))
+
+    # No two queries share a document, so that each block has its own to embed.
+    docs = [f"d{n}" for n in range(QUERIES * DEPTH)]
+    ids = [f"q{n}" for n in range(QUERIES)]
+    lists = [
+        (query, docs[n * DEPTH : (n + 1) * DEPTH], [0.0] * DEPTH) for n, query in enumerate(ids)
+    ]
+    return Dataset(
+        "two thousand pairs",
+        pd.DataFrame({"query_id": ids, "text": [text(6) for _ in ids]}),
+        pd.DataFrame({"doc_id": docs, "title": "", "text": [text(9) for _ in docs]}),
+        pd.DataFrame({"query_id": ids, "doc_id": "d0", "label": 1.0}),
+        Ranking.from_lists(lists),
+    )
+
+
+def test_2000_pairs_survive_a_kill_and_a_server_restart(workspace, dataset, wait_until):
+    workspace.save_dataset(dataset)
+
+    def row(job_id):
+        return next(row for row in jobs.list(workspace) if row.id == job_id)
+
+    request = JobRequest(dataset.id, "bi-encoder", timing=Timing(latency="never"))
+    job_id = jobs.submit(workspace, request)
+    server = WorkerProcess(workspace)
+    server.ensure()
+    wait_until(lambda: row(job_id).done > 0, seconds=120)
+    os.kill(server.pid, signal.SIGKILL)
+    wait_until(lambda: server.pid is None)
+    kept = read_parts(workspace, job_id).set_index("query_id")
+    assert 0 < len(kept) < QUERIES
+    assert row(job_id).state == "interrupted"
+    server.stop()
+
+    # Another server, which knows nothing of the first, opens the workspace.
+    again = Workspace.open(workspace.root)
+    next_server = WorkerProcess(again)
+    try:
+        jobs.resume(again, job_id)
+        next_server.ensure()
+        wait_until(lambda: row(job_id).state == "done", seconds=120)
+        broken = again.run(job_id)
+        again.score_cache.clear()
+        whole_id = jobs.submit(again, request)
+        wait_until(lambda: row(whole_id).state == "done", seconds=120)
+    finally:
+        next_server.stop()
+    whole = again.run(whole_id)
+    assert int(broken.queries["pairs"].sum()) == QUERIES * DEPTH
+    # What the first worker handed over was not scored again, nor changed.
+    index_ms = broken.queries.set_index("query_id")["index_ms"]
+    assert index_ms[kept.index].equals(kept["index_ms"].astype(float))
+    assert broken.measured.pairs + broken.measured.cached_pairs <= (QUERIES - len(kept)) * DEPTH
+    a, b = broken.ranking.frame(), whole.ranking.frame()
+    assert a["doc_id"].equals(b["doc_id"])
+    assert np.abs(a["score"] - b["score"]).max() < 1e-5
+    assert broken.reading.read.tolist() == whole.reading.read.tolist()
+    assert broken.queries["tokens"].equals(whole.queries["tokens"])
