@@ -67,18 +67,6 @@ class Split:
         return self.after - self.before
 
 
-def contributions(
-    before: Ranking,
-    after: Ranking,
-    qrels: pd.DataFrame,
-    query_id: str,
-    measure: Measure,
-    conventions: Conventions | None = None,
-) -> pd.DataFrame:
-    """`Split.documents` of a query; empty where `split` says why not."""
-    return split(before, after, qrels, query_id, measure, conventions).documents
-
-
 def split(
     before: Ranking,
     after: Ranking,

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from rankdash.analysis.contributions import Split
+from rankdash.analysis.reasons import evidence
 from rankdash.charts import waterfall
 from rankdash.ui import naming, reason_services, services
 from rankdash.ui.appearance import ink, show
@@ -47,7 +49,7 @@ def draw(view: View, challenger: str, query_id: str) -> None:
         _("Contribution of each document"),
         "queries.contributions",
         ":material/table:",
-        lambda: _table(found, names),
+        lambda: _tables(view, row, found, names),
     )
 
 
@@ -134,6 +136,44 @@ def _chart(view: View, challenger: str, found: Split, names: Mapping[str, str]) 
     )
 
 
+def _tables(view: View, row: pd.Series, found: Split, names: Mapping[str, str]) -> None:
+    _table(found, names)
+    above = evidence(row, found, view.conventions)
+    if not above:
+        return
+    st.markdown(_("Above “{document}” now, and not before:", document=_name(view, row["doc_id"])))
+    kinds = {
+        "worse": _("labelled as worse"),
+        "unjudged": _("without a label"),
+        "other": _("as relevant"),
+    }
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "document": [names[each.doc_id] for each in above],
+                "rank_before": [each.rank_before for each in above],
+                "rank_after": [each.rank_after for each in above],
+                "label": [each.label for each in above],
+                "kind": [kinds[each.kind] for each in above],
+            }
+        ),
+        hide_index=True,
+        placeholder="–",
+        column_config={**_columns(), "kind": st.column_config.TextColumn(_("what it is"))},
+        alt=_("Documents that were lifted above the one that changed most"),
+    )
+
+
+def _columns() -> dict[str, Any]:
+    """The columns that both tables have."""
+    return {
+        "document": st.column_config.TextColumn(_("document"), width="medium"),
+        "rank_before": st.column_config.NumberColumn(_("rank before"), format="%.0f"),
+        "rank_after": st.column_config.NumberColumn(_("rank after"), format="%.0f"),
+        "label": st.column_config.NumberColumn(_("label"), format="%g"),
+    }
+
+
 def _table(found: Split, names: Mapping[str, str]) -> None:
     """Every document with a label above 0 or a part in the value; the column sums are the values
     and the change."""
@@ -158,10 +198,7 @@ def _table(found: Split, names: Mapping[str, str]) -> None:
         hide_index=True,
         placeholder="–",
         column_config={
-            "document": st.column_config.TextColumn(_("document"), width="medium"),
-            "rank_before": st.column_config.NumberColumn(_("rank before"), format="%.0f"),
-            "rank_after": st.column_config.NumberColumn(_("rank after"), format="%.0f"),
-            "label": st.column_config.NumberColumn(_("label"), format="%g"),
+            **_columns(),
             "before": st.column_config.NumberColumn(_("counted before"), format=decimal),
             "after": st.column_config.NumberColumn(_("counts now"), format=decimal),
             "delta": st.column_config.NumberColumn(_("contribution"), format="%+.4f"),

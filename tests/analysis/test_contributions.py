@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankdash.analysis.contributions import contributions, split, splits, without
+from rankdash.analysis.contributions import split, splits, without
 from rankdash.analysis.statements import CAUSES, MOST, statements
 from rankdash.metrics import Conventions, evaluate, judge, parse_measure, registry
 from rankdash.ranking import Ranking
@@ -132,7 +132,7 @@ def test_a_query_that_one_ranking_lacks_is_not_split_and_keeps_its_value():
 
 def test_each_documents_part_is_its_discounted_gain():
     qrels = table({"a": 3, "b": 1, "x": 2}, {})
-    rows = contributions(ranked("abc"), ranked("cba"), qrels, "q", parse_measure("ndcg@3"))
+    rows = split(ranked("abc"), ranked("cba"), qrels, "q", parse_measure("ndcg@3")).documents
     ideal = 3 + 2 / math.log2(3) + 1 / 2
     rows = rows.set_index("doc_id")
     assert list(rows.index) == ["a", "c", "b"], "the largest change first"
@@ -144,13 +144,13 @@ def test_each_documents_part_is_its_discounted_gain():
 
 def test_in_mrr_the_credit_passes_from_one_document_to_the_other():
     qrels = table({"a": 1, "b": 1}, {})
-    rows = contributions(ranked("ab"), ranked("cb"), qrels, "q", parse_measure("mrr"))
+    rows = split(ranked("ab"), ranked("cb"), qrels, "q", parse_measure("mrr")).documents
     assert dict(zip(rows["doc_id"], rows["delta"], strict=True)) == {"a": -1.0, "b": 0.5, "c": 0.0}
 
 
 def test_in_average_precision_a_document_counts_less_when_one_above_it_goes():
     qrels = table({"a": 1, "b": 1}, {})
-    rows = contributions(ranked("ab"), ranked("cb"), qrels, "q", parse_measure("map"))
+    rows = split(ranked("ab"), ranked("cb"), qrels, "q", parse_measure("map")).documents
     assert dict(zip(rows["doc_id"], rows["delta"], strict=True))["b"] == pytest.approx(-0.25)
     told = statements(
         split(ranked("ab"), ranked("cb"), qrels, "q", parse_measure("map")), qrels, Conventions()
@@ -161,7 +161,7 @@ def test_in_average_precision_a_document_counts_less_when_one_above_it_goes():
 def test_among_judged_documents_ranks_count_those_alone():
     qrels = table({"a": 1, "b": 0}, {})
     rules = Conventions(judged_only=True)
-    rows = contributions(ranked("uba"), ranked("ua"), qrels, "q", parse_measure("mrr"), rules)
+    rows = split(ranked("uba"), ranked("ua"), qrels, "q", parse_measure("mrr"), rules).documents
     rows = rows.set_index("doc_id")
     assert rows.loc["a", ["rank_before", "rank_after"]].tolist() == [2, 1]
     assert "u" not in rows.index

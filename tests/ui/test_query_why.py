@@ -80,6 +80,18 @@ def test_what_the_retriever_missed_is_not_the_rerankers(app, shop):
     assert "no relevant document at all" in shown(app, "none")
 
 
+def test_the_folded_tables_sum_to_the_change_and_name_what_was_lifted(app, shop):
+    app.session_state["queries.contributions"] = True
+    shown(app, "hurt")
+    parts = next(
+        each.value for each in app.dataframe if "delta" in each.value and "label" in each.value
+    )
+    assert parts["delta"].iloc[:-1].sum() == pytest.approx(parts["delta"].iloc[-1])
+    above = next(each.value for each in app.dataframe if "kind" in each.value)
+    assert above["rank_after"].tolist() == [1, 2]
+    assert above["kind"].tolist() == ["labelled as worse", "without a label"]
+
+
 def test_in_chinese_too(app, shop):
     said = shown(app, "hurt", lang="zh")
     assert "干扰文档上升" in said
