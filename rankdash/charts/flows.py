@@ -10,13 +10,13 @@ from rankdash.analysis.transitions import UNRANKED, Flow
 from rankdash.charts import style
 
 _ROW = 56
-_FURNITURE = 120
+_FURNITURE = 136
 _GAP = "\u00a0\u00a0"
 
 
 @dataclass(frozen=True)
 class Labels(style.Labels):
-    x: str = "relevant documents, {before} → {after}"
+    x: str = "relevant documents<br>{before} → {after}"
     band: str = "rank {band}"
     unranked: str = "not ranked"
     came: str = "▲ came into the top {k} from there: {n:,}"
@@ -77,7 +77,7 @@ def figure(
     ]
     step = _step(most)
     ticks = [place * step for place in range(-(most // step), most // step + 1)]
-    names = {"before": style.short(before, 24), "after": style.short(after, 24)}
+    names = {"before": style.short(before, 18), "after": style.short(after, 18)}
     return style.finish(
         go.Figure(traces),
         ink,

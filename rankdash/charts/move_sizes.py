@@ -10,12 +10,12 @@ import plotly.graph_objects as go
 from rankdash.charts import style
 
 _ROW = 30
-_FURNITURE = 110
+_FURNITURE = 126
 
 
 @dataclass(frozen=True)
 class Labels(style.Labels):
-    x: str = "share of documents, {before} → {after}"
+    x: str = "share of documents<br>{before} → {after}"
     y: str = "ranks up (+) or down (−)"
     relevant: str = "relevant ({n:,})"
     other: str = "all others ({n:,})"
@@ -73,7 +73,7 @@ def figure(
                 "hovertemplate": "%{hovertext}<extra></extra>",
             }
         )
-    names = {"before": style.short(before, 24), "after": style.short(after, 24)}
+    names = {"before": style.short(before, 18), "after": style.short(after, 18)}
     return style.finish(
         go.Figure(traces),
         ink,

@@ -1,0 +1,122 @@
+"""The page on rank shifts: it counts what moved, and says when reranking may be skipped."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rankdash.loading import load
+from rankdash.ranking import Ranking
+from rankdash.readers import Source
+from rankdash.rerankers.precomputed import run_from_ranking
+from tests.ui.test_pages import in_address, open_page, texts
+
+QUERIES, DOCS = 60, 6
+
+
+def said(app) -> str:
+    return "\n".join([texts(app), *(str(each.value) for each in app.warning)])
+
+
+@pytest.fixture
+def decided(workspace) -> str:
+    """A set whose first stage is right, and far ahead of its second, on every other query; the run
+    "better" is right on all, and took 10 ms on each."""
+    rows, lists = [], []
+    for q in range(QUERIES):
+        sure = q % 2 == 0
+        right = 0 if sure else DOCS - 1
+        # With a large gap after the first document, or nearly none.
+        scores = [100.0 if sure else 50.1 + q / 100, *(50.0 - 10 * d for d in range(DOCS - 1))]
+        rows += [f"q{q},find {q},d{d},text {d},{int(d == right)},{scores[d]}" for d in range(DOCS)]
+        order = [right, *(d for d in range(DOCS) if d != right)]
+        lists.append((f"q{q}", [f"d{d}" for d in order], np.arange(DOCS, 0.0, -1.0)))
+    head = "query_id,query,doc_id,document,label,score\n"
+    loaded = load([Source("sure.csv", (head + "\n".join(rows)).encode())], name="Sure")
+    dataset_id = workspace.save_dataset(loaded.dataset, report_json=loaded.report.to_json())
+    run = run_from_ranking("better", dataset_id, Ranking.from_lists(lists), "better")
+    frame = run.queries.assign(latency_ms=10.0, pairs=float(DOCS))
+    fields = {name: getattr(run, name) for name in type(run).__dataclass_fields__}
+    workspace.save_run(type(run)(**{**fields, "queries": frame}))
+    return dataset_id
+
+
+def test_without_a_second_ranking_the_page_says_what_to_do(app, workspace, stored):
+    workspace.delete_run(workspace.runs(stored)[0].id)
+    assert "only the baseline" in said(open_page(app, "rank_shifts"))
+
+
+def test_it_says_where_relevant_documents_went_and_what_is_left_out(app, stored):
+    words = said(open_page(app, "rank_shifts", k="1"))
+    # Relevant documents stand at ranks 1 to 4 in turn; the run, which fails on one, puts all first.
+    assert "Of 15 relevant documents, **4** were in the top 1 before and **15** are after" in words
+    assert "11 came in, 0 dropped out, 4 stayed" in words
+    assert "1 query has only one of the two rankings and is left out" in words
+
+
+def test_too_few_queries_choose_no_rule(app, stored):
+    words = said(open_page(app, "rank_shifts"))
+    assert "Too few queries to choose a rule: 15. It takes 20." in words
+    assert "nan" not in words.lower()
+
+
+def test_a_sure_first_stage_can_skip_the_reranker(app, decided):
+    words = said(open_page(app, "rank_shifts", k="3"))
+    assert "**50% of the queries can skip reranking**: those with a margin of at least" in words
+    assert "5-fold cross-validation" in words
+    assert "Saves **50%** of the calls and 50% of the query–document pairs." in words
+    assert "Reranking takes 10 → **5.0 ms** on average" in words
+    app.number_input(key="shifts.price").set_value(2.0).run()
+    assert "1,000 searches cost 1.0000 instead of 2.0000." in said(app)
+
+
+def test_the_margin_and_the_tolerance_are_in_the_address(app, decided):
+    open_page(app, "rank_shifts", margin="edge", loss="0.05", documents="all", k="3")
+    assert in_address(app, "margin") == ["edge"]
+    assert in_address(app, "loss") == ["0.05"]
+    assert in_address(app, "documents") == ["all"]
+    assert "skip reranking**: those" not in said(app), "that gap says nothing here"
+
+
+def test_the_first_stage_itself_cannot_be_skipped(app, decided, workspace):
+    run = workspace.runs(decided)[0].id
+    words = said(open_page(app, "rank_shifts", base=run, system="first-stage"))
+    assert "The first stage is what is shown where reranking is skipped" in words
+
+
+@pytest.mark.parametrize("part", ["counts", "by_query", "farthest", "thresholds", "near"])
+def test_every_folded_part_is_a_table_that_is_made_when_opened(app, decided, part):
+    open_page(app, "rank_shifts")
+    closed = len(app.dataframe)
+    app.session_state[f"shifts.{part}"] = True
+    app.run()
+    assert not app.exception
+    assert len(app.dataframe) > closed
+
+
+def test_tables_hold_the_numbers_of_the_charts(app, decided):
+    for part in ("counts", "by_query", "farthest", "near"):
+        app.session_state[f"shifts.{part}"] = True
+    open_page(app, "rank_shifts", k="1")
+    counts, bands, sizes, agreement, by_query, farthest, near, told = (
+        each.value for each in app.dataframe
+    )
+    assert counts.loc["6–10", "1"] == QUERIES / 2
+    assert bands["came in from there"].sum() == QUERIES / 2
+    assert sizes["relevant"].sum() == QUERIES
+    assert agreement["queries"].tolist() == [QUERIES]
+    assert by_query["rbo"].is_monotonic_increasing
+    assert len(by_query) == QUERIES
+    assert (farthest["up"] == DOCS - 1).all()
+    assert set(near["system"]) == {"First stage", "better"}
+    assert told["a guide to what to skip"].iloc[0] == "yes"
+    assert isinstance(told, pd.DataFrame)
+
+
+def test_rankings_without_a_common_query_have_no_shifts(app, stored, workspace):
+    lists = Ranking.from_lists([("q1", ["d1", "d0"], [2.0, 1.0])])
+    other = Ranking.from_lists([("q2", ["d1", "d0"], [2.0, 1.0])])
+    for name, ranking in (("one", lists), ("two", other)):
+        workspace.save_run(run_from_ranking(name, stored, ranking, name))
+    ids = {row.name: row.id for row in workspace.runs(stored)}
+    words = said(open_page(app, "rank_shifts", base=ids["one"], system=ids["two"]))
+    assert "No query in common" in words
