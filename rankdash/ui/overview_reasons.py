@@ -8,7 +8,7 @@ import streamlit as st
 from rankdash.analysis.contributions import splits
 from rankdash.analysis.reasons import CODES
 from rankdash.metrics import parse_measure
-from rankdash.ui import address, reason_services
+from rankdash.ui import address, comparison, reason_services
 from rankdash.ui.frame import View
 from rankdash.ui.i18n import gettext as _
 from rankdash.ui.i18n import ngettext
@@ -27,7 +27,7 @@ def draw(view: View, system: str) -> str | None:
               metric=view.title(view.spec))
         )  # fmt: skip
         return None
-    counts = counted(reason_services.reasons_of(view, system))
+    counts = counted(reason_services.reason_of(view, system), comparison.pairs_of(view, system))
     words, meanings = reason_words(), reason_meanings()
     picked = st.dataframe(
         pd.DataFrame(
@@ -74,13 +74,19 @@ def draw(view: View, system: str) -> str | None:
     return str(counts.index[chosen[0]]) if chosen and chosen[0] < len(counts) else None
 
 
-def counted(table: pd.DataFrame) -> pd.DataFrame:
+def counted(reason: pd.Series[str], pairs: pd.DataFrame) -> pd.DataFrame:
     """Index: the reasons that occur, in the order of `CODES`. queries; mean, of their changes (NaN
-    where there is none); adds, what they add to the mean change of all that have one."""
-    groups = table.groupby("reason")["delta"]
-    found = groups.agg(queries="size", mean="mean", adds="sum")
-    found["adds"] = (found["adds"] / max(table["delta"].notna().sum(), 1)).where(groups.count() > 0)
-    return pd.DataFrame(found).reindex([code for code in CODES if code in found.index])
+    where there is none); adds, what they add to the mean change of all that have one.
+
+    reason: query_id → code. pairs: as from `compare.paired`.
+    """
+    delta = pairs.set_index("query_id")["delta"].reindex(reason.index)
+    groups = delta.groupby(reason.to_numpy(dtype=object))
+    found = pd.DataFrame(
+        {"queries": groups.size(), "mean": groups.mean(), "adds": groups.sum(min_count=1)}
+    )
+    found["adds"] /= max(int(delta.notna().sum()), 1)
+    return found.reindex([code for code in CODES if code in found.index])
 
 
 address.FIELDS.setdefault("reason", None)

@@ -135,10 +135,11 @@ def test_the_overview_counts_reasons_and_what_they_add_to_the_mean(app, shop):
 
 
 def test_what_reasons_add_sums_to_the_mean_change():
-    table = pd.DataFrame(
-        {"reason": ["buried", "rescued", "rescued", "failed"], "delta": [-0.4, 0.5, 0.2, None]}
-    ).astype({"delta": float})
-    found = overview_reasons.counted(table)
-    assert found["adds"].sum() == pytest.approx(table["delta"].mean())
+    codes = ["buried", "rescued", "rescued", "failed", "no_relevant_candidate"]
+    reason = pd.Series(codes, index=list("abcde"))
+    pairs = pd.DataFrame({"query_id": list("edcba"), "delta": [None, None, 0.2, 0.5, -0.4]})
+    found = overview_reasons.counted(reason, pairs.astype({"delta": float}))
+    assert list(found.index) == ["failed", "no_relevant_candidate", "buried", "rescued"]
+    assert found["adds"].sum() == pytest.approx(0.1)
     assert found.loc["rescued"].tolist() == pytest.approx([2, 0.35, 0.7 / 3])
-    assert found.loc["failed", ["mean", "adds"]].isna().all()
+    assert found.loc[["failed", "no_relevant_candidate"], ["mean", "adds"]].isna().all(axis=None)
