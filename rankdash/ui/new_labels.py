@@ -12,6 +12,8 @@ from rankdash.analysis.labelling import CONFLICTS, Conflict, Merged, merge_label
 from rankdash.errors import RankdashError
 from rankdash.ranking import digest
 from rankdash.readers import Source, read
+from rankdash.store.corrections import Corrections
+from rankdash.store.notes import Notes
 from rankdash.ui import address, services
 from rankdash.ui.i18n import error_text, ngettext
 from rankdash.ui.i18n import gettext as _
@@ -64,7 +66,26 @@ def _store(old: str, merged: Merged) -> str:
         for run in runs:
             own = digest([stored.encode(), run.id.encode()])
             workspace().save_run(replace(run, id=own, dataset_id=stored))
+        _carry_remarks(old, stored)
     return stored
+
+
+def _carry_remarks(old: str, new: str) -> None:
+    """Notes and corrections go along, but for corrections that the new labels agree with."""
+    notes, corrections = Notes(workspace()), Corrections(workspace())
+    known = {note.query_id for note in notes.all(new)}
+    for note in notes.all(old):
+        if note.query_id not in known:
+            notes.keep(new, note.query_id, note.tags, note.text)
+    if not corrections.layer(new).count:
+        corrections.restore(
+            new,
+            [
+                each
+                for each in corrections.all(old)
+                if services.uploaded_labels(new, each.query_id).get(each.doc_id) != each.label
+            ],
+        )
 
 
 def _named(merged: Merged) -> str:

@@ -163,3 +163,23 @@ def test_a_correction_reads_nothing_from_the_disk_again(stored, monkeypatch):
         corrected = services.dataset(services.with_corrections(stored, layer.revision))
         assert corrected.candidates is base.candidates
     assert reads == [stored]
+
+
+def test_notes_and_corrections_go_along_when_labels_are_added(app, stored):
+    store = server.workspace()
+    Notes(store).keep(stored, QUERY, ["look again"], "")
+    corrections = Corrections(store)
+    corrections.correct(stored, (QUERY, "d1"), 0.0, "Ada")
+    corrections.correct(stored, (QUERY, "d2"), 1.0, "")
+    app.session_state["data.labels"] = True
+    open_page(app, "data")
+    labels = b"query_id,doc_id,label\nq5,d2,1\n"
+    app.file_uploader[-1].set_value(("labels.csv", labels, "text/csv")).run()
+    app.button(key="labels.add").click().run()
+    assert not app.exception
+    [merged] = in_address(app, "data")
+    assert merged != stored
+    assert Notes(store).of(merged, QUERY).tags == ("look again",)
+    [carried] = corrections.all(merged)
+    assert (carried.pair, carried.label, carried.who) == ((QUERY, "d1"), 0.0, "Ada")
+    assert len(corrections.all(stored)) == 2
