@@ -15,7 +15,7 @@ import streamlit as st
 from rankdash.ui import naming
 
 # Name in the address → the value that goes without saying; it must never depend on the data.
-# Who offers a choice adds its field.
+# All are known before the first page is drawn: what is not known is dropped from a link.
 FIELDS: dict[str, str | None] = {
     "data": None,
     "base": None,
@@ -25,6 +25,18 @@ FIELDS: dict[str, str | None] = {
     "q": None,
     "vs": None,
     "sort": "hurt",
+    "outcome": None,
+    "reason": None,
+    "segment": None,
+    "state": None,
+    "tag": None,
+    "text": None,
+    "delta": None,
+    "share": None,
+    "docs": "telling",
+    "follow": None,
+    "cards": None,
+    "documents": "relevant",
     "labels": "corrected",
     "lang": None,
 }

@@ -17,7 +17,6 @@ from rankdash.ui.query_services import Shown, Text
 from rankdash.ui.query_words import grade
 from rankdash.ui.text import html_safe, shortened
 
-address.FIELDS["cards"] = None
 _AT_ONCE = 20
 _SNIPPET = 320
 # A document as long as a book is not sent whole with every card.
@@ -115,7 +114,8 @@ class _Cards:
         relevant = bool(self.ladder.relevant[row])
         label = float(self.ladder.label[row])
         kind = " rd-relevant" if relevant else ""
-        title = f"<div class='rd-title'>{html_safe(text.title)}</div>" if text.title else ""
+        marked = marked_html(text.title, spans(text.title, self.wanted))
+        title = f"<div class='rd-title'>{marked}</div>" if text.title else ""
         quiet = " · ".join(html_safe(part) for part in self._facts(shown))
         return (
             f"<div class='rd-card{kind}'><div class='rd-top'>"

@@ -35,7 +35,7 @@ def draw(view: View, challenger: str, row: pd.Series) -> None:
     if not len(found):
         st.info(_("Neither ranking has a document for this query."), icon=":material/info:")
         return
-    query_ladder.draw(view, found)
+    query_ladder.draw(view, found, query_id)
     query_cards.draw(view, challenger, found, query_id, _text(row))
 
 

@@ -18,7 +18,6 @@ from rankdash.ui.reason_words import reason_words
 from rankdash.ui.text import shortened
 
 _FIELDS = ("outcome", "reason", "segment", "text", "state", "tag", "delta", "share")
-address.FIELDS.update({**dict.fromkeys(_FIELDS), "sort": "hurt"})
 
 _SHARES = ("0", "0.25", "0.5", "0.75", "1")
 _STEPS = 20

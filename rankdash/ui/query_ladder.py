@@ -15,17 +15,16 @@ from rankdash.ui.appearance import ink, show
 from rankdash.ui.folding import fold
 from rankdash.ui.frame import View
 from rankdash.ui.i18n import gettext as _
-from rankdash.ui.i18n import number
+from rankdash.ui.i18n import ngettext, number
 from rankdash.ui.query_services import Text
-from rankdash.ui.text import markdown_safe
+from rankdash.ui.text import markdown_safe, shortened
 
-address.FIELDS.update({"docs": "telling", "follow": None})
 _TELLING, _EVERY = "telling", "every"
 _NOBODY = ""
-_OPENING = 80
+_OPENING, _SHORT_OPENING = 80, 20
 
 
-def draw(view: View, ladder: Ladder) -> None:
+def draw(view: View, ladder: Ladder, query_id: str) -> None:
     st.markdown(f"**{_('Where the documents went')}**")
     texts = query_services.texts_of(view, chart.shown(ladder, every=True).doc_ids)
     names = _names(texts)
@@ -55,15 +54,9 @@ def draw(view: View, ladder: Ladder) -> None:
         address.choose("follow", None)
     titles = {system: view.name(system) for system in ladder.systems}
     labels = chart.Labels.translated(_)
-    near = int(ladder.near.sum())
-    if len(drawn) < near:
-        st.caption(
-            _(
-                "{n} of the {all} documents that are relevant or near the top are drawn.",
-                n=number(len(drawn), 0),
-                all=number(near, 0),
-            )
-        )
+    notes = [*_left_out(ladder, len(drawn)), *_not_retrieved(view, ladder, query_id)]
+    if notes:
+        st.caption(" ".join(notes))
     show(
         chart.figure(
             ladder,
@@ -83,6 +76,36 @@ def draw(view: View, ladder: Ladder) -> None:
         ":material/table:",
         partial(_table, ladder.picked(ladder.near), titles, texts),
     )
+
+
+def _left_out(ladder: Ladder, drawn: int) -> list[str]:
+    near = int(ladder.near.sum())
+    if drawn >= near:
+        return []
+    return [
+        _(
+            "{n} of the {all} documents that are relevant or near the top are drawn.",
+            n=number(drawn, 0),
+            all=number(near, 0),
+        )
+    ]
+
+
+def _not_retrieved(view: View, ladder: Ladder, query_id: str) -> list[str]:
+    """How many relevant documents no reranker could have lifted."""
+    labels = query_services.labels_of(view.dataset_id, query_id)
+    listed = set(ladder.doc_ids)
+    threshold = view.conventions.threshold
+    lacking = sum(label >= threshold and doc not in listed for doc, label in labels.items())
+    if not lacking:
+        return []
+    return [
+        ngettext(
+            "{n} relevant document is in none of these rankings.",
+            "{n} relevant documents are in none of these rankings.",
+            lacking,
+        )
+    ]
 
 
 def _table(ladder: Ladder, titles: dict[str, str], texts: dict[str, Text]) -> None:
@@ -117,4 +140,8 @@ def _names(texts: dict[str, Text]) -> dict[str, str]:
         opening = (text.body or "")[:_OPENING]
         alone = text.title and often[text.title] == 1
         own[doc] = (text.title if alone else opening) or text.title or doc
-    return naming.telling(own)
+    # The chart cuts a name in its middle, which suits titles; the end of an opening says nothing.
+    return {
+        doc: name if texts[doc].title in own[doc] else shortened(name, _SHORT_OPENING)
+        for doc, name in naming.telling(own).items()
+    }

@@ -1,0 +1,113 @@
+"""The drill-down in a real browser: filter, open, next by key, and the address restores it all."""
+
+import json
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from rankdash.loading import load
+from rankdash.ranking import Ranking
+from rankdash.readers import Source
+from rankdash.rerankers.precomputed import run_from_ranking
+from rankdash.store import Workspace
+
+pytestmark = pytest.mark.browser
+
+HOSTILE = (
+    '<img src=x onerror="window.hacked=1"><script>window.hacked=2</script> '
+    "![pic](http://evil.invalid/a.png) [link](http://evil.invalid/) "
+    "<svg onload=window.hacked=3> <a href='http://evil.invalid/'>x</a>"
+)
+TEXTS = (f"You return a gift in the shop. {HOSTILE}", "如何退货：退货需要小票。", "Opening hours")
+
+
+@pytest.fixture
+def compared(app) -> str:
+    """The id of a data set with a run that turns every list around."""
+    rows = [
+        {
+            "query_id": f"q{q}",
+            "query": f"how to return gift {q} 如何退货",
+            "doc_id": f"q{q}d{d}",
+            "document": text,
+            "label": int(d == q % 3),
+            "score": 3 - d,
+            "kind": "ab"[q % 2],
+        }
+        for q in range(8)
+        for d, text in enumerate(TEXTS)
+    ]
+    lines = "\n".join(json.dumps(row) for row in rows)
+    loaded = load([Source("shop.jsonl", lines.encode())], name="Shop")
+    store = Workspace.open(app.home)
+    store.save_dataset(loaded.dataset, report_json=loaded.report.to_json())
+    turned = [(f"q{q}", [f"q{q}d{d}" for d in (2, 1, 0)], [3.0, 2.0, 1.0]) for q in range(8)]
+    store.save_run(
+        run_from_ranking("turned", loaded.dataset.id, Ranking.from_lists(turned), "turned")
+    )
+    return loaded.dataset.id
+
+
+def choose(visit, label: str, option: str) -> None:
+    visit.page.get_by_role("combobox", name=label).click()
+    visit.page.get_by_role("option", name=option).click()
+    visit.settle()
+
+
+def opened(visit) -> str:
+    return visit.page.get_by_role("heading", level=3).first.inner_text()
+
+
+def test_filter_open_step_by_key_and_come_back_by_the_address(visit, compared):
+    visit.open(f"queries?data={compared}")
+    visit.sees("8 of 8 queries listed")
+    choose(visit, "Kind of query", "kind: a")
+    visit.sees("4 of 8 queries listed")
+    visit.page.keyboard.press("Escape")
+    visit.page.get_by_role("heading", name="Queries", level=1).click()
+    visit.sees("1 of 4")
+    first = opened(visit)
+    visit.page.keyboard.press("j")
+    visit.sees("2 of 4")
+    second = opened(visit)
+    assert second != first
+    visit.page.keyboard.press("j")
+    visit.sees("3 of 4")
+    visit.page.keyboard.press("k")
+    visit.sees("2 of 4")
+    expect(visit.page.get_by_role("heading", name=second)).to_be_visible()
+    assert "segment=kind%3Da" in visit.params
+    query = re.search(r"(?:^|&)q=(q\d)", visit.params)[1]
+    assert second.startswith(f"how to return gift {query[1:]} ")
+
+    link = visit.page.url
+    visit.page.goto("about:blank")
+    visit.page.goto(link)
+    visit.settle()
+    visit.sees("4 of 8 queries listed")
+    expect(visit.page.get_by_role("heading", name=second)).to_be_visible()
+    assert visit.page.url == link
+
+    visit.page.get_by_role("button", name="Clear filters").click()
+    visit.sees("8 of 8 queries listed")
+    expect(visit.page.get_by_role("heading", name=second)).to_be_visible()
+    assert "segment" not in visit.params
+
+
+def test_marked_words_of_hostile_documents_are_text_and_the_whole_text_unfolds(visit, compared):
+    visit.open(f"queries?data={compared}")
+    visit.sees("Documents in the order of")
+    marks = visit.page.locator("mark")
+    expect(marks.filter(has_text=re.compile("^return$")).first).to_be_visible()
+    expect(marks.filter(has_text=re.compile("^退货$")).first).to_be_visible()
+    card = visit.page.locator(".rd-card").filter(has_text="in the shop")
+    expect(card).to_contain_text("<img src=x onerror=")
+    expect(card).to_contain_text("![pic](http://evil.invalid/a.png)")
+    assert card.locator("img, script, svg, a").count() == 0
+    visit.page.get_by_text("all near the top").click()
+    visit.settle()
+    assert visit.page.evaluate("window.hacked") is None
+    assert visit.page.locator("[src*='evil'], [href*='evil']").count() == 0
+    # What the fixture asserts in the end: no request left for another host.
+    assert visit.strangers == []

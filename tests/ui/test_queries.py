@@ -1,0 +1,171 @@
+"""The Queries page: filters and the open query live in the address, and the detail says why."""
+
+import re
+from dataclasses import replace
+from urllib.parse import unquote
+
+import numpy as np
+import pytest
+
+from rankdash.loading import load
+from rankdash.ranking import Ranking, Reading
+from rankdash.readers import Source
+from rankdash.rerankers.precomputed import run_from_ranking
+
+from .test_pages import in_address, open_page, texts
+
+FILTERS = ("outcome", "reason", "segment", "text", "state", "delta", "share")
+
+
+def listed(app):
+    return app.dataframe[0].value
+
+
+def press(app, label: str) -> None:
+    next(button for button in app.button if button.label == label).click().run()
+    assert not app.exception
+
+
+def cards(app) -> str:
+    return "".join(element.proto.body for element in app.get("html"))
+
+
+def test_a_link_shows_the_queries_it_names_in_its_order(app, stored):
+    open_page(app, "queries", outcome="helped", segment="kind=b", sort="helped", text="RETURN 1")
+    assert list(listed(app)["query"]) == [f"how to return {n}" for n in (11, 10, 14, 13)]
+    assert "4 of 16 queries listed" in texts(app)
+    assert in_address(app, "q") == ["q11"]
+
+
+def test_filters_are_written_into_the_address_and_cleared_from_it(app, stored):
+    open_page(app, "queries")
+    assert len(listed(app)) == 16
+    assert not set(FILTERS) & set(app.query_params)
+    app.multiselect(key="address.outcome").select("same").run()
+    app.slider(key="address.delta").set_value((0.0, 0.2)).run()
+    app.text_input(key="address.text").set_value("q12").run()
+    assert in_address(app, "outcome") == ["same"]
+    assert in_address(app, "delta") == ["0..0.2"]
+    assert in_address(app, "text") == ["q12"]
+    assert list(listed(app)["query"]) == ["how to return 12"]
+    press(app, "Clear filters")
+    assert len(listed(app)) == 16
+    assert not set(FILTERS) & set(app.query_params)
+    assert in_address(app, "q") == ["q12"], "the query that was open stays open"
+
+
+def test_what_a_link_cannot_mean_filters_nothing(app, stored):
+    open_page(
+        app,
+        "queries",
+        delta="nan..x",
+        share="7",
+        reason="nonsense",
+        segment="kind=zzz",
+        sort="disagreement",
+        q="nobody",
+    )
+    assert len(listed(app)) == 16
+    assert not {"delta", "share", "reason", "segment", "sort"} & set(app.query_params)
+
+
+def test_no_query_left_says_so(app, stored):
+    open_page(app, "queries", text="nothing like it")
+    assert "No query matches these filters." in texts(app)
+    press(app, "Clear filters")
+    assert len(listed(app)) == 16
+
+
+def test_next_and_previous_follow_the_order_of_the_list(app, stored):
+    open_page(app, "queries", sort="helped")
+    order = list(listed(app)["query"])
+    press(app, "Next")
+    press(app, "Next")
+    press(app, "Previous")
+    assert app.subheader[0].value == order[1]
+    assert "2 of 16" in texts(app)
+    assert in_address(app, "q") == [f"q{order[1].rpartition(' ')[2]}"]
+
+
+def test_the_strip_says_values_ceiling_and_share_of_the_headroom(app, stored):
+    said = texts(open_page(app, "queries", q="q3"))
+    assert "**NDCG@10 0.431 → 1.000** · +0.569 helped ▲" in said
+    assert "ceiling 1.000 · 100% of the headroom won" in said
+    assert "Judged@10 100% → 100%" in said
+    assert "the baseline left nothing to win" in texts(open_page(app, "queries", q="q0"))
+
+
+def bar(picture: str) -> tuple[float, float]:
+    """Where the bar of a picture begins and ends."""
+    found = re.search(r"rect x='([\d.]+)' y='4' width='([\d.]+)'", unquote(picture))
+    start, wide = map(float, found.groups())
+    return start, start + wide
+
+
+def test_bars_share_one_axis_and_point_the_way_of_the_change(app, stored):
+    open_page(app, "queries", sort="given")
+    shown = listed(app).set_index("query")["bar"]
+    (middle, most), (_, less), none = (bar(shown[f"how to return {n}"]) for n in (3, 1, 0))
+    assert most > less > middle
+    assert none == (middle, middle)
+    assert (most - middle) / (less - middle) == pytest.approx(0.569 / 0.369, rel=0.05)
+    assert shown.isna().sum() == 1, "a failed query has no bar"
+    app.selectbox(key="address.base").select_index(1).run()
+    turned = listed(app).set_index("query")["bar"]
+    start, end = bar(turned["how to return 3"])
+    assert start < end == pytest.approx(middle, abs=0.2)
+
+
+@pytest.fixture
+def read_run(workspace, stored) -> str:
+    """A second run, that read part of its documents and turns every list around."""
+    lists = [(f"q{q}", [f"d{d}" for d in (3, 2, 1, 0)], [4.0, 3.0, 2.0, 1.0]) for q in range(16)]
+    run = run_from_ranking("reader", stored, Ranking.from_lists(lists), "reader.trec")
+    full = np.full(64, 1840, dtype=np.int32)
+    full[1::4] = -1
+    read = np.full(64, 512, dtype=np.int32)
+    read[2::4] = full[2::4] = -1
+    return workspace.save_run(replace(run, reading=Reading(read, full)))
+
+
+def test_cards_say_rank_move_grade_score_and_what_the_model_saw(app, read_run):
+    open_page(app, "queries", q="q3", vs=read_run)
+    said = cards(app)
+    assert said.count("the model saw 512 of 1,840 tokens") == 2
+    assert said.count("the model read 512 tokens") == 1
+    first = said.split("<div class='rd-card")[1]
+    assert "document d3" in first
+    assert "▲3 First stage 4" in first
+    assert "= better 1" in first
+    assert "1 of 1" in first
+    assert "score of reader 4" in first
+    app.button_group(key="address.cards").set_value("first-stage").run()
+    assert "document d0" in cards(app).split("<div class='rd-card")[1]
+    assert "tokens" not in cards(app), "what another system read is not said here"
+    assert in_address(app, "cards") == ["first-stage"]
+
+
+def test_disagreement_is_an_order_where_there_is_more_than_one_reranker(app, read_run):
+    open_page(app, "queries", sort="disagreement")
+    spread = listed(app)["spread"]
+    assert spread.is_monotonic_decreasing
+    assert spread.iloc[0] > 0
+
+
+def test_hostile_documents_are_shown_as_text(app, workspace):
+    hostile = "<img src=x onerror=alert(1)> ![p](http://evil.invalid/a.png) <mark>return</mark>"
+    rows = "query_id,query,doc_id,document,label,score\n" + "".join(
+        f"q{q},return,d{d},{hostile} {d},{int(d == 1)},{2 - d}\n"
+        for q in range(6)
+        for d in range(2)
+    )
+    loaded = load([Source("h.csv", rows.encode())], name="H")
+    workspace.save_dataset(loaded.dataset, report_json=loaded.report.to_json())
+    best = [(f"q{q}", ["d1", "d0"], [2.0, 1.0]) for q in range(6)]
+    workspace.save_run(run_from_ranking("r", loaded.dataset.id, Ranking.from_lists(best), "r"))
+    open_page(app, "queries")
+    said = cards(app)
+    assert "&lt;img src=x" in said
+    assert "<img" not in said
+    assert "<mark>return</mark>" in said
+    assert "&lt;mark&gt;<mark>return</mark>&lt;/mark&gt;" in said
