@@ -19,6 +19,14 @@ FLAGS = [
 ]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _one_cache_of_models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Exported models in a folder of the session, also for the processes that tests start."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RANKDASH_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     chromium = shutil.which("chromium")

@@ -123,7 +123,7 @@ def _settings(pairs: Sequence[str]) -> dict[str, str]:
         if not equals or not key.strip():
             raise SettingError(
                 "A setting is written key=value, not {pair!r}.",
-                remedy="For example: --set batch_size=16",
+                remedy="For example: --set max_length=256",
                 pair=pair,
             )
         found[key.strip()] = value

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from rankdash.errors import ScoringError, UnavailableError
-from rankdash.rerankers import model_files, neural
-from rankdash.rerankers.base import Capabilities, Corpus, Request, RerankerKind, Scored
+from rankdash.rerankers import export, model_files, neural, runtimes
+from rankdash.rerankers.agreement import Sample
+from rankdash.rerankers.base import Capabilities, Corpus, Request, RerankerKind, Scored, Scores
+from rankdash.rerankers.embeddings import Embeddings, Kept
+from rankdash.rerankers.opening import NativeOnlyError, Opened, open_model
+from rankdash.rerankers.runtimes import Runtime
 from rankdash.rerankers.settings import SettingSpec
 
 Vectors = npt.NDArray[np.float32]
@@ -20,21 +24,24 @@ Vectors = npt.NDArray[np.float32]
 class BiEncoder:
     """Cosine similarity of sentence-transformers embeddings.
 
-    A document is encoded once in the life of the object, whichever queries it is a candidate of;
-    a search system does that beforehand, so the time is reported as `index_seconds`.
+    A document is encoded once, whichever queries it is a candidate of and whichever run it is in: a
+    search system does that beforehand, so the time is reported as `index_seconds`.
     """
 
     name = "bi-encoder"
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self.settings = settings
-        self._model: Any = None
-        self._limit: int | None = None
-        self._vectors: dict[str, Vectors] = {}
-        self._lengths: dict[str, int] = {}
+        self._encoder: _Encoder | None = None
+        self._documents: Embeddings | None = None
+        self._fingerprint = ""
+        self._sample = Sample()
 
     def prepare(self, corpus: Corpus) -> None:
-        """Load the model. Raises UnavailableError, within seconds where the hub is needed."""
+        """Open the model; afterwards `settings` name the runtime that was chosen.
+
+        Raises UnavailableError, within seconds where the hub is needed.
+        """
         model = str(self.settings["model"])
         folder = model_files.locate(model, "sentence-transformers")
         pooled = (folder / "modules.json").is_file()
@@ -44,82 +51,153 @@ class BiEncoder:
                 remedy="Use it with the reranker cross-encoder.",
                 model=model,
             )
-        self._model = neural.load("SentenceTransformer", folder, self.settings)
-        self._limit = neural.limit_length(self._model, self.settings["max_length"])
+        weights = model_files.digest(folder)
+        prompts = {role: str(self.settings[f"{role}_prompt"]) for role in ("query", "document")}
+        runtime = "torch"
+        try:
+            opened = open_model("text", folder, weights, self.settings, lambda model: None)
+            self._encoder = _Engine(opened, prompts)
+            runtime = opened.runtime.name
+        except NativeOnlyError as only:
+            self._encoder = _Native(only.model, prompts)
+        self.settings = {**self.settings, "runtime": runtime}
+        self._fingerprint = neural.fingerprint(
+            self.name,
+            weights,
+            runtimes.precision(runtime),
+            self.settings["max_length"],
+            *prompts.values(),
+        )
+        self._documents = Embeddings(export.cache_folder() / "embeddings", self._fingerprint)
 
     def fingerprint(self) -> str:
-        """None yet."""
-        return ""
+        """Of weights, precision, length and prompts: exact runtimes share one."""
+        return self._fingerprint
+
+    def details(self) -> dict[str, object]:
+        """What to keep with a run besides its settings: how it was computed, and how far an
+        approximate runtime agrees with an exact one on pairs of this run."""
+        encoder = self._encoder
+        if not isinstance(encoder, _Engine):
+            return {}
+        told = encoder.opened.details()
+        if not runtimes.KINDS[encoder.opened.runtime.name].exact and self._sample.requests:
+            exact = encoder.opened.exact()
+            told |= self._sample.measure(lambda request: _cosines(encoder, request, exact))
+        return told
 
     def score(self, requests: Sequence[Request]) -> list[Scored]:
         """Cosine similarities in [-1, 1]; a query whose scores are not finite fails."""
-        if self._model is None:
+        if self._encoder is None or self._documents is None:
             raise ScoringError("No model is loaded yet: prepare() comes first.")
-        return neural.answer_each(requests, self._score)
+        encoder, documents = self._encoder, self._documents
+        return neural.answer_each(requests, lambda asked: self._score(asked, encoder, documents))
 
-    def _score(self, requests: Sequence[Request]) -> list[Scored]:
-        documents = [[neural.readable(text) for text in request.documents] for request in requests]
-        seconds = [self._index(texts) for texts in documents]
-        asked = [neural.readable(request.query) for request in requests]
-        queries = self._encode(asked, "query") if asked else np.zeros((0, 0), np.float32)
-        lengths = self._count(asked, "query")
+    def _score(
+        self, requests: Sequence[Request], encoder: _Encoder, documents: Embeddings
+    ) -> list[Scored]:
+        texts = [[neural.readable(text) for text in request.documents] for request in requests]
+        seconds = _index(encoder, documents, [text for each in texts for text in each])
+        queries = encoder.encode([request.query for request in requests], "query")
+        # The work is done for all together; a query is charged for its share of the documents.
+        total = max(1, sum(len(each) for each in texts))
+        answers = []
+        for request, query, each in zip(requests, queries, texts, strict=True):
+            held = [documents.of(text) for text in each]
+            answer = _answer(query, held, encoder.limit, seconds * len(each) / total)
+            self._sample.add(request, answer.scores)
+            answers.append(answer)
+        return answers
+
+
+class _Engine:
+    """Embeddings by our own engine."""
+
+    def __init__(self, opened: Opened, prompts: Mapping[str, str]) -> None:
+        self.opened = opened
+        self.limit: int | None = opened.limit
+        self._prompts = {
+            role: prompts[role] or opened.card.prompts.get(role, "") for role in prompts
+        }
+
+    def encode(self, texts: Sequence[str], role: str, runtime: Runtime | None = None) -> list[Kept]:
+        """Embeddings and uncut token counts, in the order of `texts`."""
+        if not texts:
+            return []
+        frame = self.opened.subwords.frame
+        room = max(1, self.opened.limit - frame.size)
+        cuts = self.opened.subwords.cut(
+            [neural.prompted(self._prompts[role], text) for text in texts], self.opened.limit
+        )
+        framed = [frame.around([cut.ids[:room]]) for cut in cuts]
+        vectors = self.opened.compute(
+            [ids for ids, _ in framed], [types for _, types in framed], runtime
+        )
         return [
-            self._answer(vector, None if lengths is None else int(lengths[place]), texts, spent)
-            for place, (vector, texts, spent) in enumerate(
-                zip(queries, documents, seconds, strict=True)
-            )
+            Kept(vector, cut.full + frame.size) for vector, cut in zip(vectors, cuts, strict=True)
         ]
 
-    def _answer(
-        self, query: Vectors, query_length: int | None, texts: list[str], seconds: float
-    ) -> Scored:
+
+class _Native:
+    """Embeddings by sentence-transformers, for models that are built in a way of their own.
+
+    How many tokens such a model reads is not known.
+    """
+
+    limit: int | None = None
+
+    def __init__(self, model: Any, prompts: Mapping[str, str]) -> None:
+        self._prompts = prompts
+        self._encoders: dict[str, Callable[..., Any]] = {
+            "query": model.encode_query,
+            "document": model.encode_document,
+        }
+
+    def encode(self, texts: Sequence[str], role: str) -> list[Kept]:
         if not texts:
-            return Scored(np.zeros(0))
-        vectors = np.stack([self._vectors[text] for text in texts]).astype(np.float64)
-        scores = _unit(vectors) @ _unit(query.astype(np.float64))
-        if query_length is None or self._limit is None:
-            return neural.checked(scores, None, None, seconds)
-        lengths = np.array([self._lengths[text] for text in texts], dtype=np.int64)
-        read = np.minimum(lengths, self._limit) + min(query_length, self._limit)
-        return neural.checked(scores, read, lengths + query_length, seconds)
+            return []
+        vectors = self._encoders[role](
+            [neural.readable(text) for text in texts],
+            prompt=self._prompts[role] or None,
+            show_progress_bar=False,
+        )
+        return [Kept(np.asarray(vector, dtype=np.float32), -1) for vector in vectors]
 
-    def _index(self, texts: list[str]) -> float:
-        """Encode the documents not seen before; the seconds that took."""
-        fresh = [text for text in dict.fromkeys(texts) if text not in self._vectors]
-        if not fresh:
-            return 0.0
-        start = time.perf_counter()
-        lengths = self._count(fresh, "document")
-        if lengths is not None:
-            self._lengths.update(zip(fresh, lengths.tolist(), strict=True))
-        self._vectors.update(zip(fresh, self._encode(fresh, "document", lengths), strict=True))
-        return time.perf_counter() - start
 
-    def _encode(
-        self, texts: list[str], role: str, lengths: neural.Lengths | None = None
-    ) -> Vectors:
-        """(texts, dimensions) embeddings, in the order of `texts`."""
-        encode = self._model.encode_query if role == "query" else self._model.encode_document
-        if lengths is None:
-            lengths = np.array([len(text) for text in texts], dtype=np.int64)
-        vectors: dict[int, Vectors] = {}
-        for places in neural.batches(lengths, self.settings["batch_size"]):
-            found = encode(
-                [texts[place] for place in places],
-                prompt=self.settings[f"{role}_prompt"] or None,
-                batch_size=len(places),
-                show_progress_bar=False,
-            )
-            vectors.update(zip(places.tolist(), found, strict=True))
-        return np.stack([vectors[place] for place in range(len(texts))])
+_Encoder = _Engine | _Native
 
-    def _count(self, texts: list[str], role: str) -> neural.Lengths | None:
-        """Tokens of each text with its prompt, uncut; None where the model has no limit."""
-        if self._limit is None:
-            return None
-        prompt = self.settings[f"{role}_prompt"] or self._model.prompts.get(role) or ""
-        texts = [prompt + text for text in texts]
-        return neural.token_counts(self._model.tokenizer, texts, special=True)
+
+def _index(encoder: _Encoder, documents: Embeddings, texts: Sequence[str]) -> float:
+    """Encode the documents not seen before; the seconds that took."""
+    fresh = [text for text in dict.fromkeys(texts) if text not in documents]
+    if not fresh:
+        return 0.0
+    start = time.perf_counter()
+    documents.add(fresh, encoder.encode(fresh, "document"))
+    return time.perf_counter() - start
+
+
+def _answer(query: Kept, held: Sequence[Kept], limit: int | None, seconds: float) -> Scored:
+    if not held:
+        return Scored(np.zeros(0))
+    scores = _compared(query, held)
+    if limit is None:
+        return neural.checked(scores, None, None, seconds)
+    full = np.array([kept.full for kept in held], dtype=np.int64)
+    read = np.minimum(full, limit) + min(query.full, limit)
+    return neural.checked(scores, read, full + query.full, seconds)
+
+
+def _cosines(encoder: _Engine, request: Request, runtime: Runtime) -> Scores:
+    """The scores of a request with everything encoded anew in a given runtime."""
+    (query,) = encoder.encode([request.query], "query", runtime)
+    return _compared(query, encoder.encode(request.documents, "document", runtime))
+
+
+def _compared(query: Kept, held: Sequence[Kept]) -> Scores:
+    vectors = np.stack([kept.vector for kept in held]).astype(np.float64)
+    scores: Scores = _unit(vectors) @ _unit(query.vector.astype(np.float64))
+    return scores
 
 
 def _unit(vectors: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -143,7 +221,7 @@ KIND = RerankerKind(
             "The default comes with rankdash and needs no network.",
             required=True,
         ),
-        neural.BATCH_SIZE,
+        neural.RUNTIME,
         SettingSpec(
             "max_length",
             int,
@@ -154,25 +232,11 @@ KIND = RerankerKind(
             minimum=0,
             maximum=neural.LONGEST,
         ),
-        neural.DTYPE,
+        neural.QUERY_PROMPT,
+        neural.DOCUMENT_PROMPT,
         neural.DEVICE,
-        SettingSpec(
-            "query_prompt",
-            str,
-            "",
-            "Query prompt",
-            "Text put before every query, such as 'query: '. Empty: the prompt that the model "
-            "declares, if any.",
-        ),
-        SettingSpec(
-            "document_prompt",
-            str,
-            "",
-            "Document prompt",
-            "Text put before every document, such as 'passage: '. Empty: the prompt that the "
-            "model declares, if any.",
-        ),
+        neural.BATCH_TOKENS,
     ),
-    capabilities=Capabilities(),
+    capabilities=Capabilities(across_queries=True),
     build=BiEncoder,
 )

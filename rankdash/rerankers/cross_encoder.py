@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rankdash.errors import ScoringError, UnavailableError
-from rankdash.rerankers import model_files, neural
+from rankdash.rerankers import known_models, model_files, neural, runtimes
+from rankdash.rerankers.agreement import Sample
 from rankdash.rerankers.base import Capabilities, Corpus, Request, RerankerKind, Scored, Scores
+from rankdash.rerankers.engine import Ids
+from rankdash.rerankers.opening import Opened, open_model
+from rankdash.rerankers.runtimes import Runtime
 from rankdash.rerankers.settings import SettingSpec
+
+_DEFAULT_MODEL = "cross-encoder/ms-marco-MiniLM-L6-v2"
 
 # A query so long that it would leave the document fewer tokens than this (or than a quarter, for
 # models that read little) is cut to leave them.
@@ -22,21 +29,26 @@ class CrossEncoder:
     """Raw logits of a sequence-classification model with one output.
 
     Never a sigmoid of them: a saturated one makes ties, which fall back to the input order. Where a
-    pair is too long the document is cut, not the query.
+    pair is too long the document is cut, not the query. `score` fills its batches across all
+    requests that it is given.
     """
 
     name = "cross-encoder"
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self.settings = settings
-        self._model: Any = None
-        self._limit = 0
-        self._special = 0
+        self._opened: Opened | None = None
+        self._activation = ""
+        self._fingerprint = ""
+        self._sample = Sample()
 
     def prepare(self, corpus: Corpus) -> None:
-        """Load the model. Raises UnavailableError, within seconds where the hub is needed."""
-        model = str(self.settings["model"])
-        folder = model_files.locate(model, "cross-encoder")
+        """Open the model; afterwards `settings` name the runtime that was chosen.
+
+        Raises UnavailableError, within seconds where the hub is needed.
+        """
+        settings = known_models.with_prompts(self.settings)
+        folder = model_files.locate(str(settings["model"]), "cross-encoder")
         found = model_files.architecture(folder)
         if not found.endswith("ForSequenceClassification"):
             raise UnavailableError(
@@ -44,105 +56,138 @@ class CrossEncoder:
                 "for sequence classification.",
                 remedy="Use a cross-encoder, such as {example}; models that only embed texts work "
                 "with the reranker bi-encoder.",
-                model=model,
+                model=settings["model"],
                 found=found or "not given",
                 example=_DEFAULT_MODEL,
             )
-        self._model = neural.load("CrossEncoder", folder, self.settings)
-        if self._model.num_labels != 1:
+        weights = model_files.digest(folder)
+        self._opened = open_model(
+            "pair", folder, weights, settings, lambda model: self._check(model, folder)
+        )
+        self._activation = model_files.activation(folder)
+        self.settings = {**settings, "runtime": self._opened.runtime.name}
+        self._fingerprint = neural.fingerprint(
+            self.name,
+            weights,
+            runtimes.precision(self._opened.runtime.name),
+            self._opened.limit,
+            settings["query_prompt"],
+            settings["document_prompt"],
+        )
+
+    def _check(self, model: Any, folder: Path) -> None:
+        if model.num_labels != 1:
             raise UnavailableError(
                 "The model {model!r} gives {count} scores for each pair, one for each class; a "
                 "reranker gives one.",
                 remedy="Use a model with one output, such as {example}.",
-                model=model,
-                count=self._model.num_labels,
+                model=self.settings["model"],
+                count=model.num_labels,
                 example=_DEFAULT_MODEL,
             )
-        untrained = self._heads() - model_files.weight_names(folder)
+        untrained = _heads(model) - model_files.weight_names(folder)
         if untrained:
             raise UnavailableError(
                 "The model {model!r} was never trained to score pairs: its files lack {weight}.",
                 remedy="Use a model with a trained output, such as {example}.",
-                model=model,
+                model=self.settings["model"],
                 weight=min(untrained),
                 example=_DEFAULT_MODEL,
             )
-        self._limit = neural.limit_length(self._model, self.settings["max_length"]) or 0
-        self._special = self._model.tokenizer.num_special_tokens_to_add(pair=True)
 
     def fingerprint(self) -> str:
-        """None yet."""
-        return ""
+        """Of weights, precision, length and prompts: exact runtimes share one."""
+        return self._fingerprint
+
+    def details(self) -> dict[str, object]:
+        """What to keep with a run besides its settings: how it was computed, what the model's
+        authors do to a score before they show it, and how far an approximate runtime agrees with
+        an exact one on pairs of this run."""
+        if self._opened is None:
+            return {}
+        told = {**self._opened.details(), "activation": self._activation}
+        if not runtimes.KINDS[self._opened.runtime.name].exact and self._sample.requests:
+            exact = self._opened.exact()
+            told |= self._sample.measure(lambda request: self._logits([request], exact)[0])
+        return told
 
     def score(self, requests: Sequence[Request]) -> list[Scored]:
         """Logits; a query whose scores are not finite fails."""
-        if self._model is None:
+        if self._opened is None:
             raise ScoringError("No model is loaded yet: prepare() comes first.")
         return neural.answer_each(requests, self._score)
 
     def _score(self, requests: Sequence[Request]) -> list[Scored]:
-        queries = [neural.readable(request.query) for request in requests]
-        texts = [neural.readable(text) for request in requests for text in request.documents]
-        sizes = [len(request.documents) for request in requests]
-        owner = np.repeat(np.arange(len(requests)), sizes)
-        query_lengths = self._count(queries)
-        room = self._limit - self._special - min(_DOCUMENT_TOKENS, self._limit // 4)
-        fitting = [
-            self._shortened(query, room) if length > room else query
-            for query, length in zip(queries, query_lengths, strict=True)
-        ]
-        document_lengths = self._count(texts) + self._special
-        lengths = np.minimum(query_lengths, room)[owner] + document_lengths
-        pairs = [(fitting[place], text) for place, text in zip(owner, texts, strict=True)]
-        scores = self._logits(pairs, lengths)
-        full = query_lengths[owner] + document_lengths
-        read = np.minimum(lengths, self._limit)
-        bounds = np.cumsum([0, *sizes])
-        return [
+        rows, types, full = self._rows(requests)
+        scores = self._computed(rows, types, None)
+        read = np.array([len(row) for row in rows], dtype=np.int64)
+        answers = [
             neural.checked(scores[start:stop], read[start:stop], full[start:stop], 0.0)
-            for start, stop in pairwise(bounds)
+            for start, stop in _bounds(requests)
         ]
+        for request, answer in zip(requests, answers, strict=True):
+            self._sample.add(request, answer.scores)
+        return answers
 
-    def _heads(self) -> set[str]:
-        """Names of the weights that give the score; where a file lacks them they are random."""
-        import torch
+    def _logits(self, requests: Sequence[Request], runtime: Runtime) -> list[Scores]:
+        rows, types, _ = self._rows(requests)
+        scores = self._computed(rows, types, runtime)
+        return [scores[start:stop] for start, stop in _bounds(requests)]
 
-        return {
-            f"{name}.weight"
-            for name, part in self._model.model.named_modules()
-            if isinstance(part, torch.nn.Linear) and part.out_features == 1
-        }
+    def _computed(self, rows: list[Ids], types: list[Ids], runtime: Runtime | None) -> Scores:
+        if self._opened is None or not rows:
+            return np.zeros(0)
+        return self._opened.compute(rows, types, runtime)[:, 0].astype(np.float64)
 
-    def _logits(self, pairs: list[tuple[str, str]], lengths: neural.Lengths) -> Scores:
-        import torch
-
-        scores = np.zeros(len(pairs))
-        for places in neural.batches(lengths, self.settings["batch_size"]):
-            scores[places] = self._model.predict(
-                [pairs[place] for place in places],
-                batch_size=len(places),
-                show_progress_bar=False,
-                activation_fn=torch.nn.Identity(),
-                processing_kwargs={"text": {"truncation": "only_second"}},
+    def _rows(self, requests: Sequence[Request]) -> tuple[list[Ids], list[Ids], neural.Lengths]:
+        """Token ids and types of every pair, and how many tokens it has uncut."""
+        opened = self._opened
+        if opened is None:
+            return [], [], np.zeros(0, dtype=np.int64)
+        before, after = neural.around(str(self.settings["document_prompt"]))
+        asked = str(self.settings["query_prompt"])
+        queries = opened.subwords.cut(
+            [neural.prompted(asked, request.query) for request in requests], opened.limit
+        )
+        documents = opened.subwords.cut(
+            [before + neural.readable(text) for request in requests for text in request.documents],
+            opened.limit,
+        )
+        closing = opened.subwords.cut([after], opened.limit)[0].ids
+        free = opened.limit - opened.subwords.frame.size - len(closing)
+        room = max(1, free - min(_DOCUMENT_TOKENS, opened.limit // 4))
+        rows, types, full = [], [], []
+        owner = np.repeat(
+            np.arange(len(requests)), [len(request.documents) for request in requests]
+        )
+        for place, document in zip(owner, documents, strict=True):
+            query = queries[place]
+            asking = query.ids[:room]
+            text = document.ids[: max(0, free - len(asking))]
+            ids, kinds = opened.subwords.frame.around(
+                [asking, np.concatenate([text, closing]) if len(closing) else text]
             )
-        return scores
-
-    def _count(self, texts: list[str]) -> neural.Lengths:
-        """Tokens of each text, uncut and without special tokens; repeats are counted once."""
-        distinct = list(dict.fromkeys(texts))
-        counts = neural.token_counts(self._model.tokenizer, distinct, special=False)
-        known = dict(zip(distinct, counts.tolist(), strict=True))
-        return np.array([known[text] for text in texts], dtype=np.int64)
-
-    def _shortened(self, query: str, room: int) -> str:
-        """The first `room` tokens of a query, as text."""
-        tokenizer = self._model.tokenizer
-        ids = tokenizer(query, add_special_tokens=False, verbose=False)["input_ids"]
-        text: str = tokenizer.decode(ids[:room])
-        return text
+            rows.append(ids)
+            types.append(kinds)
+            full.append(query.full + document.full + opened.limit - free)
+        return rows, types, np.array(full, dtype=np.int64)
 
 
-_DEFAULT_MODEL = "cross-encoder/ms-marco-MiniLM-L6-v2"
+def _bounds(requests: Sequence[Request]) -> list[tuple[int, int]]:
+    ends = np.cumsum([0, *(len(request.documents) for request in requests)])
+    return [(int(start), int(stop)) for start, stop in pairwise(ends)]
+
+
+def _heads(model: Any) -> set[str]:
+    """Names of the weights that give the score; where a file lacks them they are random."""
+    import torch
+
+    return {
+        f"{name}.weight"
+        for name, part in model.model.named_modules()
+        if isinstance(part, torch.nn.Linear) and part.out_features == 1
+    }
+
 
 KIND = RerankerKind(
     name=CrossEncoder.name,
@@ -159,7 +204,7 @@ KIND = RerankerKind(
             "fetched once, or a local folder.",
             required=True,
         ),
-        neural.BATCH_SIZE,
+        neural.RUNTIME,
         SettingSpec(
             "max_length",
             int,
@@ -170,9 +215,11 @@ KIND = RerankerKind(
             minimum=0,
             maximum=neural.LONGEST,
         ),
-        neural.DTYPE,
+        neural.QUERY_PROMPT,
+        neural.DOCUMENT_PROMPT,
         neural.DEVICE,
+        neural.BATCH_TOKENS,
     ),
-    capabilities=Capabilities(),
+    capabilities=Capabilities(across_queries=True),
     build=CrossEncoder,
 )

@@ -6,6 +6,7 @@ does not answer, that is said within seconds.
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import json
 import threading
@@ -80,6 +81,15 @@ def architecture(folder: Path) -> str:
     return str(names[0])
 
 
+def activation(folder: Path) -> str:
+    """What a cross-encoder's authors apply to a score before showing it, such as Sigmoid."""
+    config = _json(folder / "config.json")
+    own = config.get("sentence_transformers")
+    named = own.get("activation_fn") if isinstance(own, dict) else None
+    named = named or config.get("sbert_ce_default_activation_function") or "Sigmoid"
+    return str(named).rpartition(".")[2]
+
+
 def weight_names(folder: Path) -> set[str]:
     """The names of the tensors in the safetensors files of a folder."""
     from safetensors import safe_open
@@ -89,6 +99,17 @@ def weight_names(folder: Path) -> set[str]:
         with safe_open(path, framework="np") as weights:
             names.update(weights.keys())
     return names
+
+
+def digest(folder: Path) -> str:
+    """A hash of every file that decides what a model computes."""
+    sha = hashlib.sha256()
+    kinds = {".json", ".txt", ".model", ".safetensors"}
+    for path in sorted(path for path in folder.rglob("*") if path.suffix in kinds):
+        sha.update(path.relative_to(folder).as_posix().encode())
+        with path.open("rb") as file:
+            sha.update(hashlib.file_digest(file, "sha256").digest())
+    return sha.hexdigest()
 
 
 def _packaged() -> Path | None:

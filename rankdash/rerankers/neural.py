@@ -1,10 +1,12 @@
-"""What the neural rerankers share: their settings, loading a model, and counting tokens."""
+"""What the neural rerankers share: their settings, loading a model, and failing one by one."""
 
 from __future__ import annotations
 
+import hashlib
 import importlib
+import json
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,34 +15,58 @@ import numpy as np
 import numpy.typing as npt
 
 from rankdash.errors import RankdashError, ScoringError, UnavailableError
+from rankdash.rerankers import runtimes
 from rankdash.rerankers.base import Request, Scored, Scores
 from rankdash.rerankers.settings import SettingSpec
 
-BATCH_SIZE = SettingSpec(
-    "batch_size",
-    int,
-    32,
-    "Batch size",
-    "How many texts or pairs go through the model at once. Changes speed and memory only.",
-    minimum=1,
-    maximum=4096,
-)
-DTYPE = SettingSpec(
-    "dtype",
+RUNTIME = SettingSpec(
+    "runtime",
     str,
-    "float32",
-    "Model precision",
-    "float32 is exact, also for models stored in 16 bits; the others are faster on some machines "
-    "and change scores slightly.",
-    choices=("float32", "bfloat16", "float16"),
+    runtimes.AUTO,
+    "Runtime",
+    "What computes the model. auto takes the fastest of those that rank exactly as 32-bit PyTorch "
+    "does, measured for two seconds. torch-bf16, torch-fp16, openvino-bf16 and onnx-int8 change "
+    "scores slightly: how much is measured on your own queries.",
+    choices=runtimes.CHOICES,
+)
+BATCH_TOKENS = SettingSpec(
+    "batch_tokens",
+    int,
+    0,
+    "Tokens in a batch",
+    "How many tokens go through the model at once. Changes speed and memory only. 0: what suits "
+    "the runtime.",
+    minimum=0,
+    maximum=1_048_576,
+    advanced=True,
 )
 DEVICE = SettingSpec(
     "device",
     str,
     "auto",
     "Device",
-    "auto takes a graphics card where PyTorch finds one.",
+    "auto takes an NVIDIA graphics card where PyTorch finds one.",
     choices=("auto", "cpu", "cuda", "mps"),
+    advanced=True,
+)
+
+QUERY_PROMPT = SettingSpec(
+    "query_prompt",
+    str,
+    "",
+    "Query prompt",
+    "Text put before every query, such as 'query: '; with {text} in it, the query goes there. "
+    "Empty: what the model declares or is known to need, if anything.",
+    advanced=True,
+)
+DOCUMENT_PROMPT = SettingSpec(
+    "document_prompt",
+    str,
+    "",
+    "Document prompt",
+    "Text put before every document, such as 'passage: '; with {text} in it, the document goes "
+    "there. Empty: what the model declares or is known to need, if anything.",
+    advanced=True,
 )
 
 LONGEST = 131_072
@@ -49,8 +75,10 @@ LONGEST = 131_072
 Lengths = npt.NDArray[np.int64]
 
 
-def load(model_class: str, folder: Path, settings: Mapping[str, Any], **extra: object) -> Any:
+def load(model_class: str, folder: Path, device: str, dtype: str = "float32") -> Any:
     """A sentence-transformers model of class `model_class` from a local folder.
+
+    dtype: its precision, whatever that of the files.
 
     Raises UnavailableError where PyTorch, the device or the model is not usable here.
     """
@@ -64,7 +92,6 @@ def load(model_class: str, folder: Path, settings: Mapping[str, Any], **extra: o
             remedy="Install it: pip install sentence-transformers torch",
             package=error.name or "sentence-transformers",
         ) from error
-    device = None if settings["device"] == "auto" else settings["device"]
     _check_device(torch, device)
     try:
         with _quiet():
@@ -74,10 +101,9 @@ def load(model_class: str, folder: Path, settings: Mapping[str, Any], **extra: o
                 trust_remote_code=False,
                 local_files_only=True,
                 model_kwargs={
-                    "dtype": getattr(torch, settings["dtype"]),
+                    "dtype": getattr(torch, dtype),
                     "use_safetensors": True,
                 },
-                **extra,
             )
     except (
         OSError,
@@ -94,11 +120,11 @@ def load(model_class: str, folder: Path, settings: Mapping[str, Any], **extra: o
             remedy="Check that the folder is complete and of a kind that works without its own "
             "code.",
             folder=str(folder),
-            reason=_first_line(error),
+            reason=first_line(error),
         ) from error
 
 
-def _check_device(torch: Any, device: str | None) -> None:
+def _check_device(torch: Any, device: str) -> None:
     known = {"cuda": torch.cuda.is_available, "mps": torch.backends.mps.is_available}
     if device in known and not known[device]():
         raise UnavailableError(
@@ -127,53 +153,26 @@ def _quiet() -> Iterator[None]:
             transformers.enable_progress_bar()
 
 
-def limit_length(model: Any, wanted: int) -> int | None:
-    """Make `model` read at most `wanted` tokens (0 = as many as it declares); what it now reads.
-
-    Never more than it has positions for. None where the model has no limit.
-    """
-    import torch
-
-    declared = model.max_seq_length
-    if declared is None or not np.isfinite(declared):
-        return None
-    positions = [
-        # RoBERTa and its kin start counting positions behind the padding index.
-        table.num_embeddings - (0 if table.padding_idx is None else table.padding_idx + 1)
-        for table in (getattr(part, "position_embeddings", None) for part in model.modules())
-        if isinstance(table, torch.nn.Embedding)
-    ]
-    limit = min(wanted or int(declared), *(positions or [int(declared)]), LONGEST)
-    model.max_seq_length = limit
-    return limit
-
-
-def token_counts(tokenizer: Any, texts: Sequence[str], *, special: bool) -> Lengths:
-    """(texts,) how many tokens each text has, uncut, with or without the special tokens."""
-    if not texts:
-        return np.zeros(0, dtype=np.int64)
-    encoded = tokenizer(
-        list(texts),
-        add_special_tokens=special,
-        truncation=False,
-        padding=False,
-        return_attention_mask=False,
-        return_token_type_ids=False,
-        verbose=False,
-    )
-    return np.array([len(ids) for ids in encoded["input_ids"]], dtype=np.int64)
-
-
-def batches(lengths: Lengths, size: int) -> Iterator[npt.NDArray[np.intp]]:
-    """Positions of texts of like length, longest first, so that little of a batch is padding."""
-    order = np.argsort(-lengths, kind="stable")
-    for start in range(0, len(order), size):
-        yield order[start : start + size]
-
-
 def readable(text: str) -> str:
     """The text with lone surrogates, which tokenizers refuse, replaced by "?"."""
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def around(prompt: str) -> tuple[str, str]:
+    """What a prompt puts before and after a text: "{text}" stands for it, or else it comes last."""
+    before, _, after = prompt.partition("{text}")
+    return readable(before), readable(after)
+
+
+def prompted(prompt: str, text: str) -> str:
+    """A text with its prompt, fit for a tokenizer."""
+    before, after = around(prompt)
+    return before + readable(text) + after
+
+
+def fingerprint(*parts: object) -> str:
+    """A hash of what decides the scores of a model."""
+    return hashlib.sha256(json.dumps([str(part) for part in parts]).encode()).hexdigest()
 
 
 def checked(scores: Scores, tokens: Lengths | None, full: Lengths | None, seconds: float) -> Scored:
@@ -199,10 +198,10 @@ def answer_each(
         raise
     except (RuntimeError, ValueError, TypeError, LookupError, MemoryError) as error:
         if len(requests) == 1:
-            return [Scored.failed(len(requests[0].documents), _first_line(error))]
+            return [Scored.failed(len(requests[0].documents), first_line(error))]
         return [answer for request in requests for answer in answer_each([request], together)]
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
     lines = [line for line in str(error).splitlines() if line.strip()]
     return lines[0] if lines else type(error).__name__

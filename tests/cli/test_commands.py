@@ -75,7 +75,7 @@ def test_help_names_every_command_and_option():
 def test_help_of_rerank_lists_the_settings_from_their_schema():
     shown = program("rerank", "--help").stdout
     assert "bi-encoder" in shown
-    assert "batch_size=32" in shown
+    assert "batch_tokens=0" in shown
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def cosines(folder, query, documents):
 
 @pytest.fixture(scope="module")
 def reranker(bi_folder):
-    return prepared(bi_folder, batch_size=2)
+    return prepared(bi_folder, batch_tokens=20)
 
 
 def test_scores_are_the_cosines_of_the_embeddings(reranker, bi_folder):
@@ -178,19 +178,27 @@ def test_minilm_reads_256_tokens_although_its_tokenizer_file_says_128(minilm):
 
 
 @pytest.mark.model
-def test_minilm_pads_to_the_longest_text_of_a_batch_and_not_to_128(minilm):
-    import torch
-    from torch.nn.modules.module import register_module_forward_pre_hook
+def test_minilm_pads_to_the_longest_text_of_a_batch_and_not_to_128(monkeypatch):
+    from rankdash.rerankers import runtimes
 
     widths = set()
+    forward = runtimes.OnnxRuntime.forward
 
-    def note(module, inputs):
-        if isinstance(module, torch.nn.Embedding):
-            widths.add(inputs[0].shape[-1])
+    def note(self, ids, mask, types):
+        widths.add(ids.shape[1])
+        return forward(self, ids, mask, types)
 
-    hook = register_module_forward_pre_hook(note)
-    try:
-        score(minilm, "short", ["two words", "and three words"])
-    finally:
-        hook.remove()
+    monkeypatch.setattr(runtimes.OnnxRuntime, "forward", note)
+    score(prepared(runtime="onnx"), "never asked", ["two unseen", "and three unseen"])
     assert max(widths) == 5
+
+
+def test_documents_are_encoded_once_for_all_runs_with_the_same_model(bi_folder):
+    requests = [Request("q", QUERY, ["a", "b"], ["kept card order", "cat time dog"])]
+    first = prepared(bi_folder).score(requests)[0]
+    again = prepared(bi_folder).score(requests)[0]
+    assert first.index_seconds > 0 == again.index_seconds
+    np.testing.assert_array_equal(first.scores, again.scores)
+    np.testing.assert_array_equal(first.full, again.full)
+    prompted = prepared(bi_folder, document_prompt="card ").score(requests)[0]
+    assert prompted.index_seconds > 0

@@ -47,9 +47,9 @@ def make(request, cross_folder, bi_folder, loopback_url):
     """Makes a prepared reranker of one kind, each time a new one."""
     makers = {
         "bm25": lambda: create("bm25"),
-        "bi-encoder": lambda: create("bi-encoder", {"model": str(bi_folder), "batch_size": 3}),
+        "bi-encoder": lambda: create("bi-encoder", {"model": str(bi_folder), "batch_tokens": 40}),
         "cross-encoder": lambda: create(
-            "cross-encoder", {"model": str(cross_folder), "batch_size": 3}
+            "cross-encoder", {"model": str(cross_folder), "batch_tokens": 40}
         ),
         "endpoint": lambda: create("endpoint", {"base_url": loopback_url}),
         **{

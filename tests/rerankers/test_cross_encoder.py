@@ -44,7 +44,7 @@ def reference(folder, query, documents, max_length=64, dtype="float32"):
 
 @pytest.fixture(scope="module")
 def reranker(cross_folder):
-    return prepared(cross_folder, batch_size=3)
+    return prepared(cross_folder, batch_tokens=40)
 
 
 def test_scores_are_the_raw_logits_of_the_model(reranker, cross_folder):
@@ -93,9 +93,9 @@ def test_a_max_length_beyond_the_model_is_what_the_model_reads(cross_folder):
         assert score(prepared(cross_folder, max_length=asked), QUERY, [LONG]).tokens[0] == 64
 
 
-def test_batch_size_changes_nothing_but_speed(reranker, cross_folder):
+def test_the_size_of_batches_changes_nothing_but_speed(reranker, cross_folder):
     documents = [*DOCUMENTS, LONG, "shipping days"]
-    one_by_one = score(prepared(cross_folder, batch_size=1), QUERY, documents).scores
+    one_by_one = score(prepared(cross_folder, batch_tokens=1), QUERY, documents).scores
     np.testing.assert_allclose(score(reranker, QUERY, documents).scores, one_by_one, atol=1e-5)
 
 
@@ -107,7 +107,7 @@ def test_weights_stored_in_16_bits_are_computed_in_32(cross_folder, tmp_path):
     exact = reference(half, QUERY, DOCUMENTS, dtype="float32")
     found = score(prepared(half), QUERY, DOCUMENTS).scores
     np.testing.assert_allclose(found, exact, atol=1e-5)
-    rough = score(prepared(half, dtype="bfloat16"), QUERY, DOCUMENTS).scores
+    rough = score(prepared(half, runtime="torch-bf16"), QUERY, DOCUMENTS).scores
     assert np.abs(rough - exact).max() > 1e-4
 
 

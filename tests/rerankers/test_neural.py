@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from rankdash.errors import UnavailableError
 from rankdash.rerankers import Request, Scored
-from rankdash.rerankers.neural import answer_each, batches, checked, readable
+from rankdash.rerankers.neural import answer_each, checked, readable
 
 
 def requests(*names):
@@ -36,16 +36,6 @@ def test_one_score_that_is_not_finite_fails_the_query_and_is_never_zero():
     scored = checked(np.array([1.0, np.inf, 2.0]), None, None, 0.5)
     assert "1 of 3" in scored.error
     assert np.isnan(scored.scores).all()
-
-
-@given(st.lists(st.integers(0, 50), max_size=40), st.integers(1, 9))
-def test_batches_hold_every_text_once_with_like_lengths_together(lengths, size):
-    array = np.array(lengths, dtype=np.int64)
-    found = list(batches(array, size))
-    assert sorted(place for batch in found for place in batch) == list(range(len(lengths)))
-    assert all(len(batch) <= size for batch in found)
-    ordered = [array[place] for batch in found for place in batch]
-    assert ordered == sorted(lengths, reverse=True)
 
 
 @given(st.text(st.characters(blacklist_categories=())))

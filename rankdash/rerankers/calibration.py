@@ -1,0 +1,125 @@
+"""Which of the exact runtimes is fastest on this machine: measured once for each model, and kept.
+
+They give the same ranking, so the choice is about time only. Which one wins depends on the
+processor: it is measured, never assumed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import platform
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import numpy as np
+
+from rankdash.rerankers import runtimes
+from rankdash.rerankers.engine import Ids
+from rankdash.rerankers.runtimes import Runtime
+
+SECONDS = 2.0
+_ROUNDS = 50
+PREFERRED = "onnx"
+# PyTorch takes seconds and some 600 MB to import: it has to be this much faster to be worth it.
+_MARGINS = {"torch": 0.7, "openvino": 0.9}
+_FILE = "calibration.json"
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """choice: the runtime to use. seconds: the fastest of several batches by runtime."""
+
+    choice: str
+    seconds: Mapping[str, float]
+
+
+def kept(folder: Path) -> Calibration | None:
+    """What was measured here for the exported model in `folder`, with these versions."""
+    try:
+        told = json.loads((folder / _FILE).read_text(encoding="utf-8"))
+        if told["machine"] != _machine():
+            return None
+        return Calibration(str(told["choice"]), dict(told["seconds"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def keep(folder: Path, measured: Calibration) -> None:
+    """Pin the choice, for every later run; a folder that cannot be written costs a new measurement
+    the next time."""
+    told = {"choice": measured.choice, "seconds": measured.seconds, "machine": _machine()}
+    made = folder / f"{uuid.uuid4().hex}.json"
+    try:
+        made.write_text(json.dumps(told), encoding="utf-8")
+        made.replace(folder / _FILE)
+    except OSError:
+        made.unlink(missing_ok=True)
+
+
+def calibrate(
+    candidates: Mapping[str, Runtime],
+    limit: int,
+    *,
+    seconds: float = SECONDS,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Calibration:
+    """Time the candidates in turns, A B A B, for `seconds` in all or 50 rounds, and choose.
+
+    limit: the longest row that the model reads.
+    """
+    if len(candidates) == 1:
+        return Calibration(next(iter(candidates)), {})
+    width = min(256, limit)
+    ids: Ids = np.random.default_rng(0).integers(5, 30, size=(2, width))
+    mask, types = np.ones_like(ids), np.zeros_like(ids)
+    best = dict.fromkeys(candidates, math.inf)
+    for runtime in candidates.values():
+        runtime.forward(ids, mask, types)
+    started = clock()
+    for _ in range(_ROUNDS):
+        for name, runtime in candidates.items():
+            before = clock()
+            runtime.forward(ids, mask, types)
+            best[name] = min(best[name], clock() - before)
+        if clock() - started >= seconds:
+            break
+    return Calibration(choose(best), best)
+
+
+def choose(seconds: Mapping[str, float]) -> str:
+    """The fastest, where it beats the preferred one by its margin."""
+    base = seconds.get(PREFERRED, math.inf)
+    worthy = {
+        name: taken
+        for name, taken in seconds.items()
+        if name == PREFERRED or taken <= base * _MARGINS.get(name, 1.0)
+    }
+    return min(worthy, key=lambda name: worthy[name])
+
+
+def _machine() -> dict[str, object]:
+    versions: dict[str, object] = {}
+    for package in sorted({kind.package for kind in runtimes.KINDS.values()}):
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    node = platform.processor() or platform.machine()
+    processor = hashlib.sha256(f"{node} {_model()}".encode()).hexdigest()[:16]
+    return {"processor": processor, "threads": runtimes.threads(), **versions}
+
+
+def _model() -> str:
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    # The flags tell apart processors that virtual machines give one name.
+    wanted = ("model name", "flags")
+    return " ".join(line for line in text.splitlines()[:40] if line.startswith(wanted))

@@ -1,0 +1,114 @@
+"""Embeddings of documents on disk, so that a data set is encoded once for each model.
+
+One folder a model (a fingerprint of weights, precision, length and prompt), in it files of
+safetensors, which hold numbers only: (n, 32) text hashes, (n, d) vectors, (n,) token counts. A file
+that is broken is left out, and what it held is computed again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import shutil
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Vector = npt.NDArray[np.float32]
+
+LIMIT_BYTES = 1 << 30
+_MANY_FILES = 16
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The embedding of a text, and how many tokens the text has uncut (-1 = unknown)."""
+
+    vector: Vector
+    full: int
+
+
+class Embeddings:
+    """The embeddings of one model. Several processes may add to the same folder."""
+
+    def __init__(self, root: Path, fingerprint: str, limit_bytes: int = LIMIT_BYTES) -> None:
+        self._root = root
+        self._folder = root / fingerprint[:32]
+        self._limit = limit_bytes
+        self._known: dict[bytes, Kept] = {}
+        self._read()
+
+    def __contains__(self, text: str) -> bool:
+        return _key(text) in self._known
+
+    def of(self, text: str) -> Kept:
+        """What `add` was given for the text. Raises KeyError where it was not."""
+        return self._known[_key(text)]
+
+    def add(self, texts: Sequence[str], found: Sequence[Kept]) -> None:
+        """Keep embeddings, in memory for certain and on disk where that works."""
+        fresh = {_key(text): kept for text, kept in zip(texts, found, strict=True)}
+        self._known.update(fresh)
+        with contextlib.suppress(OSError):
+            self._write(fresh)
+
+    def _read(self) -> None:
+        from safetensors import SafetensorError
+        from safetensors.numpy import load_file
+
+        files = sorted(self._folder.glob("*.safetensors"))
+        for path in files:
+            try:
+                held = load_file(path)
+                keys = [bytes(key) for key in held["keys"]]
+                entries = zip(keys, held["vectors"], held["full"], strict=True)
+                self._known.update({key: Kept(vector, int(full)) for key, vector, full in entries})
+            except (OSError, SafetensorError, KeyError, ValueError, TypeError):
+                with contextlib.suppress(OSError):
+                    path.unlink()
+        with contextlib.suppress(OSError):
+            if files:
+                self._folder.touch()
+            if len(files) > _MANY_FILES:
+                self._write(self._known)
+                for path in files:
+                    path.unlink(missing_ok=True)
+
+    def _write(self, entries: dict[bytes, Kept]) -> None:
+        from safetensors.numpy import save_file
+
+        widths = {len(kept.vector) for kept in entries.values()}
+        if len(widths) != 1:
+            return
+        self._folder.mkdir(parents=True, exist_ok=True)
+        name = uuid.uuid4().hex
+        making = self._folder / f"{name}.part"
+        arrays: dict[str, npt.NDArray[Any]] = {
+            "keys": np.array([list(key) for key in entries], dtype=np.uint8),
+            "vectors": np.stack([kept.vector for kept in entries.values()]).astype(np.float32),
+            "full": np.array([kept.full for kept in entries.values()], dtype=np.int64),
+        }
+        save_file(arrays, making)
+        making.replace(self._folder / f"{name}.safetensors")
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """Delete the models used longest ago until all together are under the limit."""
+        folders = [path for path in self._root.iterdir() if path.is_dir()]
+        sizes = {
+            folder: sum(file.stat().st_size for file in folder.iterdir()) for folder in folders
+        }
+        for folder in sorted(folders, key=lambda path: path.stat().st_mtime):
+            if sum(sizes.values()) <= self._limit:
+                return
+            shutil.rmtree(folder, ignore_errors=True)
+            del sizes[folder]
+
+
+def _key(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8")).digest()

@@ -1,0 +1,225 @@
+"""Models as ONNX graphs of our own making, kept by the hash of their weights.
+
+Scoring then needs neither PyTorch nor transformers. A graph is compared with PyTorch on 32 inputs
+before it is kept, and appears whole or not at all, so several processes may export one model at
+once. Deleting the folder costs an export the next time, nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import shutil
+import uuid
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import platformdirs
+
+from rankdash.rerankers import runtimes
+from rankdash.rerankers.engine import Forward, Ids, compute
+from rankdash.rerankers.neural import first_line
+from rankdash.rerankers.runtimes import Runtime
+
+Purpose = Literal["pair", "text"]
+
+# Part of every key: a change of how models are exported makes old graphs go unused.
+_FORMAT = 1
+_GRAPH, _CARD, _TOKENIZER, _INT8 = "model.onnx", "card.json", "tokenizer.json", "model.int8.onnx"
+_OPSET = 17
+_PARITY_ROWS = 32
+_PARITY_TOKENS = 96
+# Largest difference from PyTorch, relative to the largest output: rounding stays well below.
+_TOLERANCE = 5e-5
+
+
+class NotExportableError(Exception):
+    """A model works in PyTorch only; the text says why."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """What scoring has to know of a model besides its graph.
+
+    inputs: the model's inputs by name. padding: the token id that fills short rows.
+    declared, positions: the longest input by the model's own settings and by its position table;
+        0 = no limit.
+    prompts: the texts that the model declares for "query" and "document".
+    difference: the largest difference from PyTorch on the inputs that were compared.
+    """
+
+    inputs: tuple[str, ...]
+    padding: int
+    declared: int
+    positions: int
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    difference: float = 0.0
+
+    def limit(self, wanted: int, longest: int) -> int:
+        """How many tokens are read where `wanted` are asked for (0 = as declared)."""
+        limits = [wanted or self.declared or longest, self.positions or longest, longest]
+        return min(limits)
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A model's graph, card and tokenizer in a folder of their own."""
+
+    folder: Path
+    card: Card
+
+    @property
+    def tokenizer(self) -> Path:
+        return self.folder / _TOKENIZER
+
+    def open(self, name: str) -> Runtime:
+        """The model in a runtime. Raises UnavailableError where its package is missing."""
+        graph = self.folder / _GRAPH
+        return runtimes.open_exported(
+            name, self._quantized() if name == "onnx-int8" else graph, self.card.inputs
+        )
+
+    def _quantized(self) -> Path:
+        """The graph with weights of 8 bits, made when it is first asked for."""
+        target = self.folder / _INT8
+        if not target.is_file():
+            from onnxruntime.quantization import QuantType, quantize_dynamic
+
+            made = self.folder / f"{uuid.uuid4().hex}.onnx"
+            with _quiet():
+                quantize_dynamic(self.folder / _GRAPH, made, weight_type=QuantType.QInt8)
+            made.replace(target)
+        return target
+
+
+def cache_folder() -> Path:
+    """Where what is derived from models is kept: `RANKDASH_CACHE`, or "cache" in `RANKDASH_HOME`,
+    or the user's cache directory."""
+    for variable, below in (("RANKDASH_CACHE", "."), ("RANKDASH_HOME", "cache")):
+        given = os.environ.get(variable, "")
+        if given:
+            return (Path(given).expanduser() / below).absolute()
+    return Path(platformdirs.user_cache_dir("rankdash", False))
+
+
+def find(purpose: Purpose, weights: str) -> Exported | None:
+    """The model whose files hash to `weights`, where it was exported before."""
+    folder = _place(purpose, weights)
+    try:
+        told = json.loads((folder / _CARD).read_text(encoding="utf-8"))
+        card = Card(**{**told, "inputs": tuple(told["inputs"])})
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+    complete = all((folder / name).is_file() for name in (_GRAPH, _TOKENIZER))
+    return Exported(folder, card) if complete else None
+
+
+def export(purpose: Purpose, weights: str, module: Any, card: Card, tokenizer: Any) -> Exported:
+    """Export a PyTorch module, compare the graph with it, and keep it.
+
+    module: takes the inputs of `card` in their order, in evaluation mode, float32, on the CPU.
+    tokenizer: of the library tokenizers.
+
+    Raises NotExportableError where it cannot be exported or the graph computes something else.
+    """
+    folder = _place(purpose, weights)
+    making = folder.parent / f"{folder.name}.{uuid.uuid4().hex[:8]}"
+    try:
+        making.mkdir(parents=True)
+        with _quiet():
+            _write_graph(module, card, making / _GRAPH)
+        difference = _difference(module, card, making / _GRAPH, tokenizer.get_vocab_size())
+        tokenizer.save(str(making / _TOKENIZER))
+        card = Card(**{**vars(card), "difference": difference})
+        (making / _CARD).write_text(json.dumps(asdict(card)), encoding="utf-8")
+        # Another process may have been faster: its graph is as good.
+        with contextlib.suppress(OSError):
+            if find(purpose, weights) is None:
+                shutil.rmtree(folder, ignore_errors=True)
+                making.rename(folder)
+    except NotExportableError:
+        raise
+    except Exception as error:
+        # The exporter fails in as many ways as models can be written.
+        raise NotExportableError(first_line(error)) from error
+    finally:
+        shutil.rmtree(making, ignore_errors=True)
+    kept = find(purpose, weights)
+    if kept is None:
+        raise NotExportableError(f"{folder} cannot be written")
+    return kept
+
+
+def _place(purpose: Purpose, weights: str) -> Path:
+    return cache_folder() / "models" / f"{purpose}-{_FORMAT}-{weights[:32]}"
+
+
+def _write_graph(module: Any, card: Card, path: Path) -> None:
+    import torch
+
+    ids = torch.full((2, 8), 3, dtype=torch.int64)
+    mask = torch.ones_like(ids)
+    ids[1, 5:], mask[1, 5:] = card.padding, 0
+    given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": torch.zeros_like(ids)}
+    # The exporter that traces needs no other package and takes a tenth of the time of its
+    # successor.
+    torch.onnx.export(
+        module,
+        tuple(given[name] for name in card.inputs),
+        str(path),
+        input_names=list(card.inputs),
+        output_names=["output"],
+        dynamic_axes={name: {0: "batch", 1: "width"} for name in card.inputs},
+        opset_version=_OPSET,
+        dynamo=False,
+    )
+
+
+def _difference(module: Any, card: Card, graph: Path, vocabulary: int) -> float:
+    """The largest difference between graph and module over rows of many lengths, in batches."""
+    rows = sample_rows(card, vocabulary, _PARITY_ROWS, _PARITY_TOKENS)
+    types = [np.zeros_like(row) for row in rows]
+
+    def results(forward: Forward) -> npt.NDArray[np.float32]:
+        return compute(rows, types, forward, budget=4 * _PARITY_TOKENS, padding=card.padding)
+
+    expected = results(runtimes.Torch("torch", module, "cpu", card.inputs).forward)
+    found = results(runtimes.open_exported("onnx", graph, card.inputs).forward)
+    difference = float(np.abs(found - expected).max())
+    if not difference <= _TOLERANCE * max(1.0, float(np.abs(expected).max())):
+        raise NotExportableError(f"the exported graph differs by {difference:.2g}")
+    return difference
+
+
+def sample_rows(card: Card, vocabulary: int, count: int, longest: int) -> list[Ids]:
+    """Rows of arbitrary tokens, always the same, from short ones to `longest` tokens."""
+    draw = np.random.default_rng(0)
+    most = min(longest, card.limit(longest, longest))
+    lengths = np.linspace(min(4, most), most, count).astype(np.int64)
+    rows = [draw.integers(0, vocabulary, size=length) for length in lengths]
+    # A padding token within a row is something that no text has.
+    return [np.where(row == card.padding, (row + 1) % vocabulary, row) for row in rows]
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the notes of the exporters about themselves."""
+    names: Sequence[str] = ("torch.onnx", "root")
+    loggers = [logging.getLogger("" if name == "root" else name) for name in names]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)

@@ -1,0 +1,152 @@
+"""Texts to the token ids of a model, each distinct text once, and how the model frames them."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from rankdash.errors import UnavailableError
+from rankdash.rerankers.engine import Frame, Ids
+
+# How many tokens of texts seen before are kept: 16 MB.
+_KEPT = 2_000_000
+_PROBES = ("refund", "a", "1", "的")
+
+
+class Source(Protocol):
+    """A tokenizer, whichever library it comes from."""
+
+    def plain(self, texts: Sequence[str]) -> list[list[int]]:
+        """The token ids of each text, uncut and without special tokens."""
+        ...
+
+    def framed(self, first: str, second: str | None) -> tuple[list[int], list[int]]:
+        """Token ids and token types of one text or a pair, with special tokens."""
+        ...
+
+
+class RawTokenizer:
+    """The `tokenizers` library by itself, which needs no PyTorch."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        # Files may carry truncation and padding to a fixed length.
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        self._tokenizer = tokenizer
+
+    @classmethod
+    def from_file(cls, path: Path) -> RawTokenizer:
+        from tokenizers import Tokenizer
+
+        try:
+            return cls(Tokenizer.from_file(str(path)))
+        except Exception as error:
+            # What is wrong with the file comes as a bare Exception.
+            raise UnavailableError(
+                "The file {file} of the model cannot be read: {reason}",
+                remedy="Fetch the model again.",
+                file=str(path),
+                reason=str(error),
+            ) from error
+
+    def plain(self, texts: Sequence[str]) -> list[list[int]]:
+        encoded = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [encoding.ids for encoding in encoded]
+
+    def framed(self, first: str, second: str | None) -> tuple[list[int], list[int]]:
+        encoding = self._tokenizer.encode(first, second)
+        return encoding.ids, encoding.type_ids
+
+
+class SlowTokenizer:
+    """A tokenizer of transformers that is written in Python."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+
+    def plain(self, texts: Sequence[str]) -> list[list[int]]:
+        if not texts:
+            return []
+        encoded = self._tokenizer(
+            list(texts), add_special_tokens=False, truncation=False, padding=False, verbose=False
+        )
+        return [list(ids) for ids in encoded["input_ids"]]
+
+    def framed(self, first: str, second: str | None) -> tuple[list[int], list[int]]:
+        encoded = self._tokenizer(first, second, return_token_type_ids=True)
+        return list(encoded["input_ids"]), list(encoded["token_type_ids"])
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The token ids of a text, `full` before it was cut."""
+
+    ids: Ids
+    full: int
+
+
+class Subwords:
+    """Token ids of texts. Several threads may use it: the tokenizers themselves stand only one."""
+
+    def __init__(self, source: Source, *, pairs: bool) -> None:
+        self._source = source
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[str, Cut] = OrderedDict()
+        self._size = 0
+        self.frame = _frame(source, pairs=pairs)
+
+    def cut(self, texts: Sequence[str], limit: int) -> list[Cut]:
+        """The first `limit` tokens of each text, without special tokens.
+
+        limit: the same in every call; a tokenizer is never asked twice about a text it has seen
+            lately.
+        """
+        with self._lock:
+            fresh = [text for text in dict.fromkeys(texts) if text not in self._kept]
+            known = {text: self._kept[text] for text in texts if text in self._kept}
+            for text, ids in zip(fresh, self._source.plain(fresh), strict=True):
+                known[text] = Cut(np.array(ids[:limit], dtype=np.int64), len(ids))
+                self._keep(text, known[text])
+        return [known[text] for text in texts]
+
+    def _keep(self, text: str, cut: Cut) -> None:
+        self._kept[text] = cut
+        self._size += len(cut.ids) + 1
+        while self._size > _KEPT:
+            _, gone = self._kept.popitem(last=False)
+            self._size -= len(gone.ids) + 1
+
+
+def _frame(source: Source, *, pairs: bool) -> Frame:
+    """The special tokens around texts, found by comparing a probe with and without them."""
+    for probe in _PROBES:
+        (inner,) = source.plain([probe])
+        if not inner:
+            continue
+        ids, types = source.framed(probe, probe if pairs else None)
+        starts = [place for place in range(len(ids)) if ids[place : place + len(inner)] == inner][
+            : 2 if pairs else 1
+        ]
+        if len(starts) == (2 if pairs else 1):
+            return _taken_apart(ids, types, starts, len(inner))
+    raise UnavailableError(
+        "The model's tokenizer joins texts in a way that cannot be followed.",
+        remedy="Choose another model.",
+    )
+
+
+def _taken_apart(ids: list[int], types: list[int], starts: list[int], size: int) -> Frame:
+    first, second = starts[0], starts[-1]
+    end = second + size
+    kinds = [types[0], types[first]]
+    if len(starts) == 2:
+        kinds += [types[min(first + size, second)], types[second]]
+    kinds.append(types[-1])
+    between = tuple(ids[first + size : second]) if len(starts) == 2 else ()
+    return Frame(tuple(ids[:first]), between, tuple(ids[end:]), tuple(kinds))
