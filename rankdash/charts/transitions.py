@@ -17,6 +17,7 @@ _NAME_WIDTH = 26
 # The strongest shade, as a share of the colour: text stays readable on it, light and dark.
 _STRONGEST = 0.5
 _COMPACT_FROM = 1_000
+_LEAST_SHARE = 0.005
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,8 @@ def _text(count: int, share: float, side: str) -> str:
     if not count:
         return "0"
     arrow = {"up": "▲", "same": "=", "down": "▼"}[side]
-    return f"{arrow} <b>{_compact(count)}</b><br>{share:.0%}"
+    part = f"{share:.0%}" if share >= _LEAST_SHARE else "&lt;1%"
+    return f"{arrow} <b>{_compact(count)}</b><br>{part}"
 
 
 def _compact(count: int) -> str:
