@@ -273,7 +273,8 @@ class Run:
     calls: one row per request to another machine, those of failed queries included: query_id,
         start_s (by a clock of the process that scored), ms, attempts, retry_wait_ms, status,
         server_ms, queue_ms (NaN where the server does not tell), billed (JSON: what the service
-        charges for, by its own names), error; None where no machine was asked.
+        charges for, by its own names), error, note (what was put right in the answer); None where
+        no machine was asked.
     """
 
     id: str

@@ -7,6 +7,7 @@ would take the key with it), and what it says goes into a message cut and withou
 from __future__ import annotations
 
 import json
+import logging
 import math
 import re
 import threading
@@ -28,6 +29,9 @@ from rankdash.rerankers.remote import Budget, Clock, Policy
 # A service that asks for more patience than this is asked again anyway.
 LONGEST_PAUSE_SECONDS = 60.0
 LARGEST_ANSWER_BYTES = 32_000_000
+
+# It tells of every request, at a level that the worker writes down.
+logging.getLogger("httpx2").setLevel(logging.WARNING)
 
 # So many requests in a row that found nobody, retries included: the service has gone.
 _GONE_AFTER = 5

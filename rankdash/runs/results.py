@@ -161,11 +161,12 @@ def _call_table(results: Iterable[QueryResult]) -> pd.DataFrame | None:
             "queue_ms": call.queue_ms,
             "billed": json.dumps(dict(call.billed)),
             "error": call.error,
+            "note": call.note,
         }
         for result in results
         for call in result.calls
     ]
-    texts = {"query_id": "str", "billed": "str", "error": "str"}
+    texts = {"query_id": "str", "billed": "str", "error": "str", "note": "str"}
     return pd.DataFrame(rows).astype(texts) if rows else None
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
+from rankdash.rerankers import get
 from rankdash.runs import jobs
 from rankdash.runs.jobs import LIVE, JobRow
-from rankdash.ui import dialogs
+from rankdash.ui import dialogs, key_field
 from rankdash.ui.i18n import duration, error_text, ngettext, number
 from rankdash.ui.i18n import gettext as _
 from rankdash.ui.server import worker, workspace
@@ -59,7 +60,11 @@ def _draw_job(row: JobRow) -> None:
                         "{n} query is done and kept.", "{n} queries are done and kept.", row.done
                     )
                 )
+            with text:
+                found = key_field.draw(get(row.reranker), row.settings, row.id)
             if action.button(_("Resume"), key=f"resume.{row.id}", icon=":material/resume:"):
+                if found.keys:
+                    worker().hand_over(row.id, found.keys)
                 jobs.resume(workspace(), row.id)
                 worker().ensure()
                 st.rerun(scope="app")

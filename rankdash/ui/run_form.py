@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,9 +11,10 @@ import streamlit as st
 
 from rankdash.errors import RankdashError
 from rankdash.rerankers import RerankerKind, kinds
+from rankdash.rerankers.dialects import DIALECTS
 from rankdash.runs import jobs
 from rankdash.runs.jobs import JobRequest
-from rankdash.ui import naming, services, settings_form
+from rankdash.ui import key_field, naming, run_estimate, services, settings_form
 from rankdash.ui.i18n import duration, error_text, ngettext, number
 from rankdash.ui.i18n import gettext as _
 from rankdash.ui.server import worker, workspace
@@ -20,6 +22,10 @@ from rankdash.ui.text import markdown_safe
 
 _SEED = 7
 _FEWEST_MEASURED = 30
+# Runs that differ in one of these say nothing of each other's speed.
+_SAME_SPEED = ("model", "dialect", "base_url")
+
+Settings = dict[str, str | int | float | bool]
 
 
 @dataclass(frozen=True)
@@ -33,7 +39,7 @@ class Plan:
 
 
 def draw(dataset_id: str) -> None:
-    offered = {kind.name: kind for kind in kinds() if kind.name != "precomputed"}
+    offered = _offered()
     chosen = st.multiselect(
         _("Rerankers"),
         list(offered),
@@ -44,11 +50,12 @@ def draw(dataset_id: str) -> None:
         persist_state="session",
     )
     plan = _plan(dataset_id)
-    settings = {}
+    settings, found = {}, {}
     for name in chosen:
         with st.expander(_(offered[name].title), expanded=len(chosen) == 1):
             st.caption(_(offered[name].meaning))
             settings[name] = settings_form.draw(offered[name])
+            found[name] = key_field.draw(offered[name], settings[name], name)
     if not chosen:
         st.info(_("Choose at least one reranker."), icon=":material/info:")
         return
@@ -61,10 +68,34 @@ def draw(dataset_id: str) -> None:
             icon=":material/block:",
         )
         return
-    _say_estimate([offered[name] for name in chosen], plan)
+    _say_estimate([offered[name] for name in chosen], settings, plan)
+    for name in chosen:
+        run_estimate.say(dataset_id, offered[name], settings[name], plan.depth, plan.queries)
+    lacking = [_(offered[name].title) for name in chosen if found[name].missing]
     label = ngettext("Start {n} run", "Start {n} runs", len(chosen))
-    if st.button(label, type="primary", icon=":material/play_arrow:"):
-        _start(dataset_id, [offered[name] for name in chosen], settings, plan)
+    if st.button(
+        label,
+        type="primary",
+        icon=":material/play_arrow:",
+        disabled=bool(lacking),
+        help=_("A key is missing: {names}.", names=", ".join(lacking)) if lacking else None,
+    ):
+        wishes = [_Wish(offered[name], settings[name], found[name].keys) for name in chosen]
+        _start(dataset_id, wishes, plan)
+
+
+@dataclass(frozen=True)
+class _Wish:
+    kind: RerankerKind
+    settings: Settings
+    keys: Mapping[str, str]
+
+
+def _offered() -> dict[str, RerankerKind]:
+    """What can be run, by name: first what runs here, then services, then language models."""
+    groups = ("local", "service", "llm")
+    able = [kind for kind in kinds() if kind.name != "precomputed"]
+    return {kind.name: kind for kind in sorted(able, key=lambda kind: groups.index(kind.group))}
 
 
 def _plan(dataset_id: str) -> Plan:
@@ -102,12 +133,12 @@ def _plan(dataset_id: str) -> Plan:
     )
 
 
-def _say_estimate(chosen: list[RerankerKind], plan: Plan) -> None:
+def _say_estimate(chosen: list[RerankerKind], settings: Mapping[str, Settings], plan: Plan) -> None:
     parts = [
         ngettext("{n} query", "{n} queries", plan.queries),
         _("about {n} pairs for each reranker", n=number(plan.pairs, 0)),
     ]
-    seconds = [_measured_seconds(kind.name, plan) for kind in chosen]
+    seconds = [_measured_seconds(kind.name, settings[kind.name], plan) for kind in chosen]
     known = sum(value for value in seconds if value is not None)
     if all(value is not None for value in seconds):
         parts.append(_("about {time} on this machine", time=duration(known)))
@@ -125,9 +156,16 @@ def _say_estimate(chosen: list[RerankerKind], plan: Plan) -> None:
     st.caption(" · ".join(parts))
 
 
-def _measured_seconds(kind: str, plan: Plan) -> float | None:
-    """From the longest run of that kind in this workspace: its pairs a second, and its start."""
-    measured = [row for row in workspace().runs() if row.reranker == kind and row.pairs_per_second]
+def _measured_seconds(kind: str, settings: Settings, plan: Plan) -> float | None:
+    """From the longest run of that kind and model in this workspace: its pairs a second, and its
+    start."""
+    measured = [
+        row
+        for row in workspace().runs()
+        if row.reranker == kind
+        and row.pairs_per_second
+        and all(row.settings.get(name) == settings.get(name) for name in _SAME_SPEED)
+    ]
     # A run of a dozen queries is mostly start: the longest tells the rate best.
     longest = max(measured, key=lambda row: row.queries_done, default=None)
     if longest is None or longest.queries_done < min(_FEWEST_MEASURED, plan.queries):
@@ -136,25 +174,24 @@ def _measured_seconds(kind: str, plan: Plan) -> float | None:
     return start + plan.pairs / float(longest.pairs_per_second or 1.0)
 
 
-def _start(
-    dataset_id: str,
-    chosen: list[RerankerKind],
-    settings: dict[str, dict[str, str | int | float | bool]],
-    plan: Plan,
-) -> None:
+def _start(dataset_id: str, wishes: list[_Wish], plan: Plan) -> None:
     try:
-        for kind in chosen:
+        for wish in wishes:
+            job_id = jobs.new_id()
+            if wish.keys:
+                worker().hand_over(job_id, wish.keys)
             jobs.submit(
                 workspace(),
                 JobRequest(
                     dataset_id=dataset_id,
-                    reranker=kind.name,
-                    settings=settings[kind.name],
-                    name=_run_name(dataset_id, kind, settings[kind.name], plan),
+                    reranker=wish.kind.name,
+                    settings=wish.settings,
+                    name=_run_name(dataset_id, wish.kind, wish.settings, plan),
                     depth=plan.depth,
                     sample=plan.sample,
                     seed=_SEED,
                 ),
+                job_id,
             )
     except RankdashError as error:
         st.error(markdown_safe(error_text(error), 500), icon=":material/error:")
@@ -166,12 +203,16 @@ def _start(
 def _run_name(
     dataset_id: str,
     kind: RerankerKind,
-    settings: dict[str, str | int | float | bool],
+    settings: Settings,
     plan: Plan,
 ) -> str:
     """The model or the kind, what makes this run special, and a number where the name is taken."""
     model = str(settings.get("model", "")).rstrip("/").split("/")[-1]
-    parts = [model or _(kind.title)]
+    service = DIALECTS.get(str(settings.get("dialect", "")))
+    parts = [model or (service.title if service else _(kind.title))]
+    if kind.group == "llm":
+        # One model may well be asked in several ways.
+        parts.append(_(kind.title))
     if plan.depth is not None:
         parts.append(_("top {n}", n=plan.depth))
     if plan.sample is not None:

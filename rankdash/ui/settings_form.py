@@ -7,15 +7,49 @@ import streamlit as st
 from rankdash.rerankers import RerankerKind, SettingSpec
 from rankdash.ui.i18n import gettext as _
 
+_A_ROW = 3
+_LINE_PIXELS = 26
+_COARSE_FROM = 100
+
 
 def draw(kind: RerankerKind) -> dict[str, str | int | float | bool]:
-    """One widget per setting, three a row; returns name → value."""
+    """One widget per setting, three a row and longer texts below; returns name → value.
+
+    What suits nearly everyone as it is stays behind "More settings".
+    """
+    values = _rows(kind.name, [spec for spec in kind.settings if not spec.advanced])
+    advanced = [spec for spec in kind.settings if spec.advanced]
+    if advanced:
+        with st.expander(_("More settings"), key=f"more.{kind.name}"):
+            values |= _rows(kind.name, advanced)
+    return {spec.name: values[spec.name] for spec in kind.settings}
+
+
+def _rows(kind: str, specs: list[SettingSpec]) -> dict[str, str | int | float | bool]:
     values: dict[str, str | int | float | bool] = {}
-    columns = st.columns(3)
-    for position, spec in enumerate(kind.settings):
-        with columns[position % 3]:
-            values[spec.name] = _widget(kind.name, spec)
+    short = [spec for spec in specs if spec.lines == 1]
+    for start in range(0, len(short), _A_ROW):
+        # A row of columns of its own, so that labels of two lines do not push the next row apart.
+        for column, spec in zip(st.columns(_A_ROW), short[start : start + _A_ROW], strict=False):
+            with column:
+                values[spec.name] = _widget(kind, spec)
+    for spec in specs:
+        if spec.lines > 1:
+            values[spec.name] = _long_text(kind, spec)
     return values
+
+
+def _long_text(kind: str, spec: SettingSpec) -> str:
+    return str(
+        st.text_area(
+            _(spec.title),
+            str(spec.default),
+            height=_LINE_PIXELS * (spec.lines + 1),
+            help=_(spec.help),
+            key=f"setting.{kind}.{spec.name}",
+            persist_state="session",
+        )
+    )
 
 
 def _widget(kind: str, spec: SettingSpec) -> str | int | float | bool:
@@ -39,7 +73,12 @@ def _widget(kind: str, spec: SettingSpec) -> str | int | float | bool:
         # Not stripped: a prompt may end in a blank; the schema strips what must not.
         return str(
             st.text_input(
-                label, str(spec.default), help=help_text, key=key, persist_state="session"
+                label,
+                str(spec.default),
+                help=help_text,
+                key=key,
+                placeholder=None if spec.default or spec.required else _("as usual"),
+                persist_state="session",
             )
         )
     whole = spec.type is int
@@ -48,11 +87,18 @@ def _widget(kind: str, spec: SettingSpec) -> str | int | float | bool:
         min_value=_bound(spec.minimum, whole),
         max_value=_bound(spec.maximum, whole),
         value=int(spec.default) if whole else float(spec.default),
+        format=None if whole else "%g",
+        step=None if whole else _step(spec),
         help=help_text,
         key=key,
         persist_state="session",
     )
     return int(value) if whole else float(value)
+
+
+def _step(spec: SettingSpec) -> float:
+    """What + and - change: hundredths of a share, whole seconds and dollars."""
+    return 1.0 if (spec.maximum or 0) >= _COARSE_FROM else 0.01
 
 
 def _bound(limit: float | None, whole: bool) -> int | float | None:

@@ -250,16 +250,17 @@ def judge(prompt: str) -> tuple[str, dict[str, float]]:
     """What an obedient model says to the prompts that rankdash sends by default."""
     query = "".join(re.findall(r"(?s)<query>\n(.*?)\n</query>", prompt))
     scores = [score(query, text) for text in _documents(prompt)]
-    if "[2] > [1]" in prompt:
+    asked = prompt.rpartition("</document>")[2]
+    if "[2] > [1]" in asked:
         order = sorted(range(len(scores)), key=lambda place: -scores[place])
         return " > ".join(f"[{place + 1}]" for place in order), {}
-    if "A or B" in prompt:
+    if "A or B" in asked:
         a, b = scores
         return ("A" if a >= b else "B"), {"A": a - b, " B": b - a, "The": -9.0}
     value = scores[0]
-    if "0 to 10" in prompt:
+    if "0 to 10" in asked:
         return str(round(min(max(value, 0), 10))), {}
-    if "0 to 4" in prompt:
+    if "0 to 4" in asked:
         centre = min(max(value, 0.0), 4.0)
         grades = {str(grade): -((grade - centre) ** 2) for grade in range(5)}
         return max(grades, key=lambda grade: grades[grade]), grades

@@ -1,0 +1,164 @@
+"""The form of a run that calls a service: its key, its settings and what it would cost."""
+
+from pathlib import Path
+
+import pytest
+
+KEY = "sk-typed-4711"
+RUN = str(Path(__file__).parents[2] / "pages" / "run.py")
+
+
+class Hand:
+    """The worker as the form sees it, without a process. keys: what it was given, by job."""
+
+    def __init__(self):
+        self.keys = {}
+
+    def hand_over(self, job_id, keys):
+        self.keys[job_id] = dict(keys)
+
+    def ensure(self):
+        pass
+
+
+@pytest.fixture
+def hand(monkeypatch):
+    for name in ("COHERE_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    made = Hand()
+    for module in ("run_form", "job_list"):
+        monkeypatch.setattr(f"rankdash.ui.{module}.worker", lambda: made)
+    return made
+
+
+@pytest.fixture
+def form(app, stored, hand):
+    def opened(kind, **settings):
+        app.query_params["data"] = stored
+        app.run()
+        app.switch_page(RUN).run()
+        app.multiselect(key="run.rerankers").set_value([kind]).run()
+        for name, value in settings.items():
+            every = [*app.text_input, *app.selectbox, *app.number_input, *app.text_area]
+            (widget,) = [item for item in every if item.key == f"setting.{kind}.{name}"]
+            widget.set_value(value).run()
+        assert not app.exception
+        return app
+
+    return opened
+
+
+def start(app):
+    (button,) = [button for button in app.button if button.label == "Start 1 run"]
+    return button
+
+
+def said(app):
+    return "\n".join(str(item.value) for item in (*app.caption, *app.error, *app.info))
+
+
+def jobs_of(workspace):
+    from rankdash.runs import jobs
+
+    return jobs.list(workspace)
+
+
+def test_without_its_key_a_hosted_service_cannot_be_started(form):
+    app = form("endpoint")
+    assert app.text_input(key="key.endpoint").label == "Key of the service (COHERE_API_KEY)"
+    assert start(app).disabled
+    app.text_input(key="key.endpoint").set_value(KEY).run()
+    assert not start(app).disabled
+
+
+def test_a_typed_key_goes_to_the_worker_and_not_into_the_job(form, hand, workspace):
+    app = form("endpoint", base_url="http://127.0.0.1:9")
+    app.text_input(key="key.endpoint").set_value(f" {KEY} ").run()
+    start(app).click().run()
+    (job,) = jobs_of(workspace)
+    assert hand.keys == {job.id: {"COHERE_API_KEY": KEY}}
+    assert KEY not in repr(job)
+    assert (job.name, job.settings["base_url"]) == ("Cohere", "http://127.0.0.1:9")
+    files = [path for path in workspace.root.rglob("*") if path.is_file()]
+    assert not any(KEY.encode() in path.read_bytes() for path in files)
+
+
+def test_a_key_in_the_environment_is_named_and_not_asked_for(form, hand, monkeypatch, workspace):
+    monkeypatch.setenv("COHERE_API_KEY", KEY)
+    app = form("endpoint")
+    assert not [field for field in app.text_input if field.key == "key.endpoint"]
+    assert "from the environment of this server: COHERE_API_KEY" in said(app)
+    assert KEY not in said(app)
+    start(app).click().run()
+    assert hand.keys == {}
+    assert len(jobs_of(workspace)) == 1
+
+
+def test_a_key_in_the_secrets_is_given_to_the_worker(form, hand, monkeypatch, workspace):
+    import streamlit as st
+
+    monkeypatch.setattr(type(st.secrets), "load_if_toml_exists", lambda self: True)
+    monkeypatch.setattr(type(st.secrets), "get", lambda self, name, other=None: {
+        "COHERE_API_KEY": KEY}.get(name, other))  # fmt: skip
+    app = form("endpoint")
+    assert "from the secrets of this server: COHERE_API_KEY" in said(app)
+    start(app).click().run()
+    assert list(hand.keys.values()) == [{"COHERE_API_KEY": KEY}]
+
+
+def test_the_servers_key_of_a_service_is_not_offered_to_another_address(form, monkeypatch):
+    monkeypatch.setenv("COHERE_API_KEY", KEY)
+    app = form("endpoint", base_url="http://127.0.0.1:9")
+    assert app.text_input(key="key.endpoint").value == ""
+    assert "from the environment" not in said(app)
+
+
+def test_a_service_of_ones_own_needs_no_key(form):
+    app = form("endpoint", dialect="tei")
+    assert not [field for field in app.text_input if field.key == "key.endpoint"]
+    assert not start(app).disabled
+
+
+def test_what_it_would_cost_is_said_before_it_starts(form):
+    app = form("endpoint", dialect="tei")
+    assert "about 16 calls to 127" in said(app)
+    assert "price not known" in said(app)
+    app = form("endpoint", dialect="voyage", price_tokens=50.0)
+    # 16 queries of 4 documents: 64 times about 4 tokens of query and 3 of document.
+    assert r"about \$0\.0" in said(app)
+
+
+@pytest.mark.parametrize(
+    ("kind", "calls"), [("llm-pointwise", 64), ("llm-listwise", 16), ("llm-pairwise", 192)]
+)
+def test_a_language_model_shows_its_prompt_and_its_calls(form, workspace, kind, calls):
+    app = form(kind, base_url="http://127.0.0.1:9")
+    (prompt,) = [area for area in app.text_area if area.key == f"setting.{kind}.prompt"]
+    assert "{query}" in prompt.value
+    assert f"about {calls} calls to" in said(app)
+    prompt.set_value("no places").run()
+    start(app).click().run()
+    assert "The prompt must contain" in said(app).replace("\\", "")
+    assert jobs_of(workspace) == ()
+
+
+def test_wrong_settings_are_told_in_place(form):
+    app = form("endpoint", base_url="ftp://x")
+    assert "must begin with https" in said(app).replace("\\", "")
+    app = form("endpoint", base_url="", key_variable="PATH")
+    assert "ends in _API_KEY" in said(app).replace("\\", "")
+
+
+def test_a_failed_job_takes_a_key_again(form, hand, workspace):
+    from rankdash.store.queue import Queue
+
+    app = form("endpoint", base_url="http://127.0.0.1:9")
+    start(app).click().run()
+    (job,) = jobs_of(workspace)
+    Queue(workspace).cancel(job.id)
+    app.run()
+    app.text_input(key=f"key.{job.id}").set_value(KEY).run()
+    (resume,) = [button for button in app.button if button.label == "Resume"]
+    resume.click().run()
+    assert hand.keys == {job.id: {"COHERE_API_KEY": KEY}}
+    assert jobs_of(workspace)[0].state == "queued"
