@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from rankdash.analysis.ladder import Ladder
 from rankdash.charts import style
 
-MOST_DOCUMENTS = 40
+MOST_TELLING, MOST_DOCUMENTS = 24, 40
 _MOST_HEIGHTS = 90
 # Roomy while there are few rows; close enough for a cutoff of 50, and still legible.
 _ROW, _CLOSE_ROW, _MANY_ROWS = 26, 17, 24
@@ -80,19 +80,20 @@ class _Drawn:
 
 
 def shown(ladder: Ladder, *, every: bool = False) -> Ladder:
-    """The documents worth drawing, at most `MOST_DOCUMENTS`.
+    """The documents worth drawing, at most `MOST_TELLING`.
 
     Those that are relevant, cross k or move far near the top (see `Ladder.telling`); every: all
-    that some system has among its first k. Where there are more, the relevant come first, then
-    those that cross k, then those that moved farthest.
+    that some system has among its first k, at most `MOST_DOCUMENTS`. Where there are more, the
+    relevant come first, then those that cross k, then those that moved farthest.
     """
     rows = ladder.near if every else ladder.telling
-    if int(rows.sum()) > MOST_DOCUMENTS:
+    most = MOST_DOCUMENTS if every else MOST_TELLING
+    if int(rows.sum()) > most:
         pair = ladder.looked_at
         move = np.nan_to_num(np.abs(ladder.ranks[:, pair] - ladder.ranks[:, 0]), nan=np.inf)
         order = np.lexsort((-move, ~ladder.crosses[:, pair], ~ladder.relevant, ~rows))
         rows = np.zeros(len(ladder), dtype=bool)
-        rows[order[:MOST_DOCUMENTS]] = True
+        rows[order[:most]] = True
     return ladder.picked(rows)
 
 

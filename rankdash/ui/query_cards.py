@@ -17,7 +17,7 @@ from rankdash.ui.query_services import Shown, Text
 from rankdash.ui.query_words import grade
 from rankdash.ui.text import html_safe, shortened
 
-_AT_ONCE = 20
+_AT_ONCE, _MOST_BELOW = 20, 10
 _SNIPPET = 320
 # A document as long as a book is not sent whole with every card.
 _LONGEST_TEXT = 20_000
@@ -40,6 +40,7 @@ _STYLE = """<style>
   text-decoration: underline; text-decoration-thickness: 2px; text-underline-offset: 2px; }
 .rd-card p { margin: 0.3rem 0; overflow-wrap: anywhere; }
 .rd-card details p { white-space: pre-wrap; }
+.rd-below { font-weight: 600; margin: 0.8rem 0 0.4rem; }
 .rd-card summary { cursor: pointer; font-size: 0.82rem; opacity: 0.85; }
 </style>"""
 
@@ -65,14 +66,18 @@ def draw(view: View, challenger: str, ladder: Ladder, query_id: str, query: str)
         st.caption(_("This ranking has no document for the query."))
         return
     most = max(min(ladder.k, _AT_ONCE), _more(query_id, system))
-    docs = list(ladder.doc_ids[order[:most]])
+    below = [row for row in order[most:] if ladder.relevant[row]][:_MOST_BELOW]
+    docs = list(ladder.doc_ids[[*order[:most], *below]])
     texts = query_services.texts_of(view, docs)
     cards = _Cards(view, system, ladder, terms(query), _best(view))
     listed = query_services.list_of(view, system, query_id, docs)
     html = [
         cards.html(int(row), texts[shown.doc_id], shown)
-        for row, shown in zip(order, listed, strict=False)
+        for row, shown in zip([*order[:most], *below], listed, strict=True)
     ]
+    if below:
+        heading = html_safe(_("Relevant, further down"))
+        html.insert(len(html) - len(below), f"<div class='rd-below'>{heading}</div>")
     st.html(_STYLE + "".join(html))
     if most < len(order):
         st.button(

@@ -185,10 +185,13 @@ def test_what_is_looked_at_is_strong_and_the_rest_faint(moves: Ladder):
     assert strength("up") < 0.5
 
 
-def test_a_long_list_keeps_the_relevant_documents(wide: Callable[..., Ladder]):
-    found = wide(300, 100)
-    kept = ladder.shown(found)
-    assert len(kept) == ladder.MOST_DOCUMENTS
+@pytest.mark.parametrize(
+    ("every", "most"), [(False, ladder.MOST_TELLING), (True, ladder.MOST_DOCUMENTS)]
+)
+def test_a_long_list_keeps_the_relevant_documents(wide: Callable[..., Ladder], every, most):
+    found = wide(150, 50)
+    kept = ladder.shown(found, every=every)
+    assert len(kept) == most
     assert set(found.doc_ids[found.relevant]) <= set(kept.doc_ids)
 
 

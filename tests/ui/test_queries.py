@@ -145,6 +145,19 @@ def test_cards_say_rank_move_grade_score_and_what_the_model_saw(app, read_run):
     assert in_address(app, "cards") == ["first-stage"]
 
 
+def test_a_relevant_document_below_the_cutoff_has_its_card_after_the_others(app, read_run):
+    open_page(app, "queries", q="q3", vs=read_run, k="2", cards="first-stage")
+    found = cards(app)
+    places = [
+        found.index(part) for part in ("document d0", "document d1", "further down", "document d3")
+    ]
+    assert places == sorted(places)
+    assert "document d2" not in found
+    press(app, "Show 2 more")
+    assert "document d2" in cards(app)
+    assert "further down" not in cards(app)
+
+
 def test_disagreement_is_an_order_where_there_is_more_than_one_reranker(app, read_run):
     open_page(app, "queries", sort="disagreement")
     spread = listed(app)["spread"]
