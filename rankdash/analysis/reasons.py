@@ -35,7 +35,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -44,12 +43,13 @@ import pandas as pd
 from rankdash.analysis.compare import TIE_BAND, direction
 from rankdash.analysis.contributions import CARRIED, Split, credits_of, splits
 from rankdash.analysis.headroom import best_order
+from rankdash.analysis.sides import Side, given_rows, joined, rows
 from rankdash.analysis.unjudged import System
 from rankdash.errors import SpecError
-from rankdash.metrics import Conventions, Judged, Measure
+from rankdash.metrics import Conventions, Measure
 from rankdash.metrics.engine import Relevance
-from rankdash.ranking import Ranking, Reading
-from rankdash.segments import Flags, Floats, Integers, offsets_from
+from rankdash.ranking import Reading
+from rankdash.segments import Flags, Floats, Integers
 
 CODES = (
     "failed",
@@ -88,9 +88,6 @@ ONE_SIDED = 0.5
 
 _ROUNDING = 1e-9
 _KINDS = ("worse", "unjudged", "other")
-_JOINED: WeakKeyDictionary[Judged, WeakKeyDictionary[Judged, tuple[Integers, Integers]]] = (
-    WeakKeyDictionary()
-)
 
 
 def reasons(
@@ -171,88 +168,6 @@ def _kinds(label: Floats, main: Floats, measure: Measure, rules: Conventions) ->
     return np.where(np.isnan(label), 1, np.where(worse, 0, 2))
 
 
-class _Side:
-    """A ranking as the metric reads it: settled ties, labels by row, credits of positions."""
-
-    def __init__(self, system: System, measure: Measure, rules: Conventions) -> None:
-        self.system = system
-        self.judged = system.judged
-        self.ranking = system.ranking.settled(
-            rules.order_rule(system.ranking.ties), rules.score_precision
-        )
-        relevance = Relevance(system.judged, rules)
-        self.query, self.rank, self.label = relevance.query, relevance.rank, relevance.label
-        self.relevant = relevance.relevant
-        self.credit = credits_of(relevance, measure)
-        self.row: Integers = self.judged.starts[self.judged.query] + self.judged.rank - 1
-
-    @cached_property
-    def row_label(self) -> Floats:
-        """(N,) labels above 0 as they are, 0 for other labelled documents, NaN for the rest."""
-        labels = np.where(np.diff(self.judged.judged_before) > 0, 0.0, np.nan)
-        labels[self.row] = self.label
-        return labels
-
-    def first_relevant(self) -> tuple[Floats, Integers]:
-        """(Q,) the rank and the row of the first relevant document; NaN and -1 without one."""
-        relevant = np.flatnonzero(self.relevant)
-        first = relevant[np.diff(self.query[relevant], prepend=-1) != 0]
-        rank = np.full(len(self.judged.query_ids), np.nan)
-        row = np.full(len(rank), -1, dtype=np.int64)
-        rank[self.query[first]], row[self.query[first]] = self.rank[first], self.row[first]
-        return rank, row
-
-    def scored(self) -> tuple[Integers, Floats, Flags]:
-        """(Q,) how many documents have a score, the range of the scores, and whether they say
-        anything of margins."""
-        scores, starts = self.ranking.scores, self.judged.starts
-        lengths = self.judged.lengths
-        if bool(np.isnan(scores[-1:]).any()) or bool(np.isnan(scores).any()):
-            known = offsets_from(~np.isnan(scores))
-            lengths = known[starts + lengths] - known[starts]
-        some = lengths > 0
-        span = np.zeros(len(lengths))
-        first, last = starts[some], (starts + lengths - 1)[some]
-        span[some] = scores[first] - scores[last]
-        step = span / np.maximum(lengths - 1, 1)
-        # Even steps leave every score where a straight line from first to last has it; three
-        # points tell nearly all lists that are no ranks from those that may be.
-        even = np.ones(len(lengths), dtype=bool)
-        for share in (0.25, 0.5, 0.75):
-            place = np.floor(share * np.maximum(lengths - 1, 0)).astype(np.int64)
-            at = np.where(some, starts + place, 0)
-            line = np.where(some, scores[np.where(some, starts, 0)] - step * place, 0.0)
-            even &= ~some | (np.abs(scores[at] - line) <= _ROUNDING * np.maximum(span, 1e-300))
-        return lengths, span, some & (lengths > 2) & (span > 0) & ~even
-
-
-def _joined(before: _Side, after: _Side) -> tuple[Integers, Integers]:
-    """(D,) the code of each document of `after` among those of `before`, new ones after them; and
-    for each position of `after` with a label above 0 the one of `before` with the same query and
-    document, -1 where there is none.
-
-    Kept as long as both joins with the labels are: they are the same for every metric and cutoff.
-    """
-    found = _JOINED.setdefault(before.judged, WeakKeyDictionary())
-    if after.judged not in found:
-        found[after.judged] = _join(before, after)
-    return found[after.judged]
-
-
-def _join(before: _Side, after: _Side) -> tuple[Integers, Integers]:
-    ours, theirs = before.ranking, after.ranking
-    if ours.doc_ids is theirs.doc_ids:
-        codes = np.arange(len(ours.doc_ids))
-    else:
-        codes = pd.Index(ours.doc_ids).get_indexer(pd.Index(theirs.doc_ids)).astype(np.int64)
-        new = codes < 0
-        codes[new] = len(ours.doc_ids) + np.arange(new.sum())
-    width = len(ours.doc_ids) + len(theirs.doc_ids)
-    was = before.query * width + ours.docs[before.row]
-    now = after.query * width + codes[theirs.docs[after.row]]
-    return codes, pd.Index(was).get_indexer(now).astype(np.int64)
-
-
 class _Case:
     """Q queries, P pairs of query and document with a label above 0 in either list."""
 
@@ -265,7 +180,7 @@ class _Case:
         tie_band: float,
     ) -> None:
         self.measure, self.rules, self.tie_band = measure, rules, tie_band
-        self.before, self.after = (_Side(each, measure, rules) for each in (baseline, challenger))
+        self.before, self.after = (Side(each, measure, rules) for each in (baseline, challenger))
         self.size = len(self.before.judged.query_ids)
         self._join()
         self._sum()
@@ -273,7 +188,7 @@ class _Case:
 
     def _join(self) -> None:
         """Pair up the positions of both sides by query and document."""
-        self.codes, at = _joined(self.before, self.after)
+        self.codes, at = joined(self.before, self.after)
         self.width = len(self.before.ranking.doc_ids) + len(self.after.ranking.doc_ids)
         was, now = self.before.query, self.after.query
         fresh = np.flatnonzero(at < 0)
@@ -383,8 +298,8 @@ class _Case:
         now = np.where(now < 0, start + length, now)
         if self.measure.k is not None and not self.rules.judged_only:
             now = np.minimum(now, start + self.measure.k)
-        above, mine = _rows(start, now)
-        own, whose = _rows(self.before.judged.starts[query], was)
+        above, mine = rows(start, now)
+        own, whose = rows(self.before.judged.starts[query], was)
         passed = self.codes[self.after.ranking.docs[above]] + mine * self.width
         stood = self.before.ranking.docs[own] + whose * self.width
         new = pd.Index(stood).get_indexer(passed) < 0
@@ -409,7 +324,7 @@ class _Case:
         if reading is None:
             return unknown, unknown.copy()
         here = np.flatnonzero(row >= 0)
-        rows = _given_rows(self.after.ranking, self.after.system.ranking)[row[here]]
+        rows = given_rows(self.after.ranking, self.after.system.ranking)[row[here]]
         read, full = unknown, unknown.copy()
         read[here], full[here] = reading.read[rows], reading.full[rows]
         return read, full
@@ -465,20 +380,3 @@ class _Case:
             here = np.flatnonzero(row >= 0)
             ids[here] = ranking.doc_ids[ranking.docs[row[here]]]
         return ids
-
-
-def _rows(starts: Integers, stops: Integers) -> tuple[Integers, Integers]:
-    """All rows from each start up to its stop, end to end, and which range each belongs to."""
-    counts = np.maximum(stops - starts, 0)
-    offsets = offsets_from(counts)
-    which = np.repeat(np.arange(len(starts)), counts)
-    return np.arange(offsets[-1]) + (starts - offsets[:-1])[which], which
-
-
-def _given_rows(settled: Ranking, ranking: Ranking) -> Integers:
-    """(N,) the row of `ranking` that each row of the same ranking, settled again, was."""
-    if settled is ranking:
-        return np.arange(len(ranking))
-    row_of = np.empty(len(ranking), dtype=np.int64)
-    row_of[ranking.given] = np.arange(len(ranking))
-    return row_of[settled.given]

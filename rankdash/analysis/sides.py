@@ -1,0 +1,121 @@
+"""Two rankings of the same queries as a metric reads them, and which of their positions hold the
+same document."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import pandas as pd
+
+from rankdash.analysis.contributions import credits_of
+from rankdash.analysis.unjudged import System
+from rankdash.metrics import Conventions, Judged, Measure
+from rankdash.metrics.engine import Relevance
+from rankdash.ranking import Ranking
+from rankdash.segments import Flags, Floats, Integers, offsets_from
+
+_ROUNDING = 1e-9
+_JOINED: WeakKeyDictionary[Judged, WeakKeyDictionary[Judged, tuple[Integers, Integers]]] = (
+    WeakKeyDictionary()
+)
+
+
+class Side:
+    """A ranking as the metric reads it: settled ties, labels by row, credits of positions."""
+
+    def __init__(self, system: System, measure: Measure, rules: Conventions) -> None:
+        self.system = system
+        self.judged = system.judged
+        self.ranking = system.ranking.settled(
+            rules.order_rule(system.ranking.ties), rules.score_precision
+        )
+        relevance = Relevance(system.judged, rules)
+        self.query, self.rank, self.label = relevance.query, relevance.rank, relevance.label
+        self.relevant = relevance.relevant
+        self.credit = credits_of(relevance, measure)
+        self.row: Integers = self.judged.starts[self.judged.query] + self.judged.rank - 1
+
+    @cached_property
+    def row_label(self) -> Floats:
+        """(N,) labels above 0 as they are, 0 for other labelled documents, NaN for the rest."""
+        labels = np.where(np.diff(self.judged.judged_before) > 0, 0.0, np.nan)
+        labels[self.row] = self.label
+        return labels
+
+    def first_relevant(self) -> tuple[Floats, Integers]:
+        """(Q,) the rank and the row of the first relevant document; NaN and -1 without one."""
+        relevant = np.flatnonzero(self.relevant)
+        first = relevant[np.diff(self.query[relevant], prepend=-1) != 0]
+        rank = np.full(len(self.judged.query_ids), np.nan)
+        row = np.full(len(rank), -1, dtype=np.int64)
+        rank[self.query[first]], row[self.query[first]] = self.rank[first], self.row[first]
+        return rank, row
+
+    def scored(self) -> tuple[Integers, Floats, Flags]:
+        """(Q,) how many documents have a score, the range of the scores, and whether they say
+        anything of margins."""
+        scores, starts = self.ranking.scores, self.judged.starts
+        lengths = self.judged.lengths
+        if bool(np.isnan(scores[-1:]).any()) or bool(np.isnan(scores).any()):
+            known = offsets_from(~np.isnan(scores))
+            lengths = known[starts + lengths] - known[starts]
+        some = lengths > 0
+        span = np.zeros(len(lengths))
+        first, last = starts[some], (starts + lengths - 1)[some]
+        span[some] = scores[first] - scores[last]
+        step = span / np.maximum(lengths - 1, 1)
+        # Even steps leave every score where a straight line from first to last has it; three
+        # points tell nearly all lists that are no ranks from those that may be.
+        even = np.ones(len(lengths), dtype=bool)
+        for share in (0.25, 0.5, 0.75):
+            place = np.floor(share * np.maximum(lengths - 1, 0)).astype(np.int64)
+            at = np.where(some, starts + place, 0)
+            line = np.where(some, scores[np.where(some, starts, 0)] - step * place, 0.0)
+            even &= ~some | (np.abs(scores[at] - line) <= _ROUNDING * np.maximum(span, 1e-300))
+        return lengths, span, some & (lengths > 2) & (span > 0) & ~even
+
+
+def joined(before: Side, after: Side) -> tuple[Integers, Integers]:
+    """(D,) the code of each document of `after` among those of `before`, new ones after them; and
+    for each position of `after` with a label above 0 the one of `before` with the same query and
+    document, -1 where there is none.
+
+    Kept as long as both joins with the labels are: they are the same for every metric and cutoff.
+    """
+    found = _JOINED.setdefault(before.judged, WeakKeyDictionary())
+    if after.judged not in found:
+        found[after.judged] = _join(before, after)
+    return found[after.judged]
+
+
+def _join(before: Side, after: Side) -> tuple[Integers, Integers]:
+    ours, theirs = before.ranking, after.ranking
+    if ours.doc_ids is theirs.doc_ids:
+        codes = np.arange(len(ours.doc_ids))
+    else:
+        codes = pd.Index(ours.doc_ids).get_indexer(pd.Index(theirs.doc_ids)).astype(np.int64)
+        new = codes < 0
+        codes[new] = len(ours.doc_ids) + np.arange(new.sum())
+    width = len(ours.doc_ids) + len(theirs.doc_ids)
+    was = before.query * width + ours.docs[before.row]
+    now = after.query * width + codes[theirs.docs[after.row]]
+    return codes, pd.Index(was).get_indexer(now).astype(np.int64)
+
+
+def rows(starts: Integers, stops: Integers) -> tuple[Integers, Integers]:
+    """All rows from each start up to its stop, end to end, and which range each belongs to."""
+    counts = np.maximum(stops - starts, 0)
+    offsets = offsets_from(counts)
+    which = np.repeat(np.arange(len(starts)), counts)
+    return np.arange(offsets[-1]) + (starts - offsets[:-1])[which], which
+
+
+def given_rows(settled: Ranking, ranking: Ranking) -> Integers:
+    """(N,) the row of `ranking` that each row of the same ranking, settled again, was."""
+    if settled is ranking:
+        return np.arange(len(ranking))
+    row_of = np.empty(len(ranking), dtype=np.int64)
+    row_of[ranking.given] = np.arange(len(ranking))
+    return row_of[settled.given]
