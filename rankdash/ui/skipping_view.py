@@ -47,7 +47,7 @@ def draw(view: View, challenger: str) -> None:
         st.info(_("No query has a value on both sides."), icon=":material/info:")
         return
     _readout(view, challenger, found, gaps)
-    if found.rule is not None:
+    if found.rule is not None and found.holds:
         _saved(challenger, gaps, found.rule.threshold, price)
     points, cost = st.columns(2, gap="medium")
     with points:

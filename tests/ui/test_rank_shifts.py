@@ -69,6 +69,15 @@ def test_a_sure_first_stage_can_skip_the_reranker(app, decided):
     assert "1,000 searches cost 1.0000 instead of 2.0000." in said(app)
 
 
+def test_a_rule_that_does_not_hold_elsewhere_promises_no_saving(app, decided, monkeypatch):
+    from rankdash.analysis.skipping import Skipping
+
+    monkeypatch.setattr(Skipping, "holds", False)
+    words = said(open_page(app, "rank_shifts", k="3"))
+    assert "**No safe rule.** Skipping 50% of the queries" in words
+    assert "Saves" not in words
+
+
 def test_the_margin_and_the_tolerance_are_in_the_address(app, decided):
     open_page(app, "rank_shifts", margin="edge", loss="0.05", documents="all", k="3")
     assert in_address(app, "margin") == ["edge"]
