@@ -82,7 +82,7 @@ def _page(view: View, challenger: str, query_id: str) -> QueryPage:
         language=language(),
         facts=_facts(view, query_id),
         values=_values(view, challenger, query_id),
-        reason=f"{reason_words()[reason]}: {reason_meanings()[reason]}" if reason else "",
+        reason=f"{reason_words()[reason]} · {reason_meanings()[reason]}" if reason else "",
         sentences=[
             statement_text(said, measure.k).replace("**", "")
             for said in reason_services.statements_of(view, challenger, query_id)
