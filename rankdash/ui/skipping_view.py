@@ -49,6 +49,14 @@ def draw(view: View, challenger: str) -> None:
     _readout(view, challenger, found, gaps)
     if found.rule is not None and found.holds:
         _saved(challenger, gaps, found.rule.threshold, price)
+    if found.no_margin:
+        st.caption(
+            ngettext(
+                "{n} query has a list too short for this margin and is always reranked.",
+                "{n} queries have a list too short for this margin and are always reranked.",
+                found.no_margin,
+            )
+        )
     points, cost = st.columns(2, gap="medium")
     with points:
         _points(view, challenger, found, gaps)

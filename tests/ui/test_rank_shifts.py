@@ -83,7 +83,8 @@ def test_the_margin_and_the_tolerance_are_in_the_address(app, decided):
     assert in_address(app, "margin") == ["edge"]
     assert in_address(app, "loss") == ["0.05"]
     assert in_address(app, "documents") == ["all"]
-    assert "skip reranking**: those" not in said(app), "that gap says nothing here"
+    open_page(app, "rank_shifts", margin="edge", k="20")
+    assert "60 queries have a list too short for this margin" in said(app)
 
 
 def test_the_first_stage_itself_cannot_be_skipped(app, decided, workspace):
