@@ -15,7 +15,7 @@ import streamlit as st
 from rankdash.ui import naming
 
 # Name in the address → the value that goes without saying; it must never depend on the data.
-# All are known before the first page is drawn: what is not known is dropped from a link.
+# Who offers a choice adds its field.
 FIELDS: dict[str, str | None] = {
     "data": None,
     "base": None,
@@ -42,6 +42,7 @@ FIELDS: dict[str, str | None] = {
 }
 _CHOICES = "address.choices"
 _WRITTEN = "address.written"
+_MOST_FIELDS = 100
 
 T = TypeVar("T")
 
@@ -51,7 +52,8 @@ def restore() -> None:
 
     A click on the navigation leaves the address empty; then the session's choices stand.
     """
-    given = {name: st.query_params.get_all(name) for name in FIELDS if name in st.query_params}
+    # Also what no one has offered yet: a page adds its fields when it is first drawn.
+    given = {name: st.query_params.get_all(name) for name in list(st.query_params)[:_MOST_FIELDS]}
     if not given or given == st.session_state.get(_WRITTEN):
         return
     st.session_state[_CHOICES] = given
@@ -61,7 +63,9 @@ def restore() -> None:
 def publish() -> None:
     """Write the choices into the address."""
     wanted = {
-        name: values for name, values in _choices().items() if values and values != [FIELDS[name]]
+        name: values
+        for name, values in _choices().items()
+        if name in FIELDS and values and values != [FIELDS[name]]
     }
     st.session_state[_WRITTEN] = wanted
     if {name: st.query_params.get_all(name) for name in st.query_params} != wanted:

@@ -20,10 +20,11 @@ pages = [
         ("overview", _("Overview"), ":material/monitoring:", True),
         ("queries", _("Queries"), ":material/manage_search:", False),
         ("rank_shifts", _("Rank shifts"), ":material/swap_vert:", False),
+        ("cost", _("Cost & ROI"), ":material/payments:", False),
         ("run", _("Run"), ":material/play_circle:", False),
         ("data", _("Data"), ":material/database:", False),
     )
 ]
 page = st.navigation(pages)
-frame.draw_sidebar(analysis=page.url_path in ("", "overview", "queries", "rank_shifts"))
+frame.draw_sidebar(analysis=page.url_path in ("", "overview", "queries", "rank_shifts", "cost"))
 page.run()

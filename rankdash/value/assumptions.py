@@ -111,7 +111,7 @@ ASSUMPTIONS = (
         0.0, 1.0, 0.001, logarithmic=True,
     ),
     Assumption(
-        "elasticity", "value", "Value gained for each 1 % of quality", "percent of value",
+        "elasticity", "value", "Value gained for each 1 % of quality", "%",
         "How much more a search is worth when the metric rises by 1 %. Nobody knows yours without "
         "an experiment; published calculators silently take 1.",
         0.0, 2.0, 0.01, most=10.0,

@@ -67,10 +67,15 @@ class Gain:
     hit: float = 0.0
     hit_draws: Draws = field(default_factory=lambda: np.zeros(0))
 
+    def interval(self, level: float) -> tuple[float, float] | None:
+        """Of `relative`; None where nothing was resampled."""
+        low, high = _interval(self.draws, level)
+        return None if low is None or high is None else (low, high)
+
     def proven(self, level: float) -> bool:
         """Whether the interval of the gain lies above 0."""
-        low, _ = _interval(self.draws, level)
-        return low is not None and low > 0
+        ends = self.interval(level)
+        return ends is not None and ends[0] > 0
 
 
 @dataclass(frozen=True, eq=False)

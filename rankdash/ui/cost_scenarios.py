@@ -1,0 +1,128 @@
+"""Named scenarios: saved in the workspace, compared side by side, taken back into the sliders."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from rankdash.errors import DataError, RankdashError
+from rankdash.ui import address, cost_inputs, cost_words
+from rankdash.ui.cost_options import Choice
+from rankdash.ui.frame import View
+from rankdash.ui.i18n import error_text, number, percent
+from rankdash.ui.i18n import gettext as _
+from rankdash.ui.server import workspace
+from rankdash.ui.text import markdown_safe
+from rankdash.value.assumptions import Assumptions
+from rankdash.value.outcome import Gain, Outcome, outcome
+
+_SAVED = "scenarios"
+_MOST = 50
+_LONGEST_NAME = 60
+
+
+def draw(view: View, choice: Choice, scenario: Assumptions) -> None:
+    """Pessimistic, expected and optimistic of what is set now, and every saved scenario."""
+    saved = _load()
+    st.dataframe(
+        pd.DataFrame([_row(name, came) for name, came in _compared(view, choice, scenario, saved)]),
+        hide_index=True,
+        alt=_("Scenarios side by side"),
+    )
+    st.caption(
+        _(
+            "Pessimistic and optimistic: the sliders as they are, with the gain at the lower and "
+            "the upper end of its {level} interval.",
+            level=percent(view.statistics.level),
+        )
+    )
+    with st.form("cost.scenarios.save", border=False, clear_on_submit=True):
+        columns = st.columns([3, 1], vertical_alignment="bottom")
+        name = columns[0].text_input(
+            _("Save these assumptions as"), max_chars=_LONGEST_NAME, placeholder=_("a name")
+        )
+        if columns[1].form_submit_button(_("Save"), icon=":material/save:", width="stretch"):
+            _save(saved, name.strip(), scenario)
+    if saved:
+        columns = st.columns([3, 1, 1], vertical_alignment="bottom")
+        picked = columns[0].selectbox(_("Saved scenario"), list(saved), key="cost.scenarios.pick")
+        if columns[1].button(_("Use it"), icon=":material/tune:", width="stretch"):
+            cost_inputs.take_over(saved[picked])
+            address.publish()
+            st.rerun(scope="fragment")
+        if columns[2].button(_("Delete"), icon=":material/delete:", width="stretch"):
+            _keep({name: each for name, each in saved.items() if name != picked})
+            st.rerun(scope="fragment")
+
+
+def _compared(
+    view: View, choice: Choice, scenario: Assumptions, saved: Mapping[str, Assumptions]
+) -> list[tuple[str, Outcome]]:
+    level = view.statistics.level
+    rows = [(_("as set now (expected)"), choice.came)]
+    gain = choice.option.gain
+    ends = gain.interval(level) if gain is not None else None
+    if gain is not None and ends is not None:
+        low, high = (
+            outcome(replace(choice.option, gain=Gain(end, hit=gain.hit)), scenario, level)
+            for end in ends
+        )
+        rows = [(_("pessimistic"), low), *rows, (_("optimistic"), high)]
+    for name, each in saved.items():
+        rows.append((name, outcome(choice.option, each, level)))
+    return rows
+
+
+def _row(name: str, came: Outcome) -> dict[str, str]:
+    return {
+        _("scenario"): name,
+        _("cost a month"): cost_words.figure(came.cost_per_month),
+        _("value a month"): cost_words.figure(came.value_per_month),
+        _("net a month"): cost_words.figure(came.net_per_month),
+        _("return on the cost"): cost_words.figure(came.roi, "percent"),
+        _("months to pay back"): cost_words.figure(came.payback_months, "months"),
+        _("break-even elasticity"): cost_words.figure(came.break_even_elasticity, "elasticity"),
+    }
+
+
+def _load() -> dict[str, Assumptions]:
+    text = workspace().setting(_SAVED)
+    if not text:
+        return {}
+    try:
+        read: Any = json.loads(text)
+        return {str(name): Assumptions.from_dict(each) for name, each in read.items()}
+    except (RankdashError, ValueError, TypeError, AttributeError) as error:
+        said = error_text(error) if isinstance(error, RankdashError) else str(error)
+        st.warning(
+            _("The saved scenarios cannot be read: {reason}", reason=markdown_safe(said, 300)),
+            icon=":material/warning:",
+        )
+        return {}
+
+
+def _save(saved: dict[str, Assumptions], name: str, scenario: Assumptions) -> None:
+    try:
+        if not name:
+            raise DataError("A scenario needs a name.")
+        if name not in saved and len(saved) >= _MOST:
+            raise DataError(
+                "There are {most} saved scenarios already.",
+                remedy="Delete one of them first.",
+                most=number(_MOST, 0),
+            )
+        _keep(saved | {name: scenario})
+    except RankdashError as error:
+        st.error(markdown_safe(error_text(error), 300), icon=":material/error:")
+    else:
+        st.rerun(scope="fragment")
+
+
+def _keep(scenarios: Mapping[str, Assumptions]) -> None:
+    text = json.dumps({name: each.to_dict() for name, each in scenarios.items()})
+    workspace().set_setting(_SAVED, text)

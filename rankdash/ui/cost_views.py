@@ -1,0 +1,298 @@
+"""What the answer hangs on: swings, break-even map, options against each other, units, depth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from rankdash.charts import break_even, crossover, frontier, tornado
+from rankdash.ui import address, cost_options, cost_prices
+from rankdash.ui.appearance import ink, show
+from rankdash.ui.cost_inputs import currency, unit
+from rankdash.ui.cost_options import Choice
+from rankdash.ui.cost_words import amount
+from rankdash.ui.frame import View
+from rankdash.ui.i18n import gettext as _
+from rankdash.ui.i18n import number, percent
+from rankdash.ui.text import markdown_safe
+from rankdash.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
+from rankdash.value.billing import Load, cost_per_thousand, crossover_tokens
+from rankdash.value.price_list import ListedPrice
+from rankdash.value.sensitivity import (
+    GAIN,
+    INPUTS,
+    PRICE,
+    input_value,
+    net_grid,
+    net_per_month,
+    pareto,
+    usual_ranges,
+)
+from rankdash.value.sensitivity import tornado as swings_of
+
+_CELLS = 25
+_REACH = 4.0
+_BY_NAME: dict[str, Assumption] = {each.name: each for each in ASSUMPTIONS}
+
+address.FIELDS.update({"across": "searches_per_day", "upward": "elasticity"})
+
+
+def swings(view: View, choice: Choice, scenario: Assumptions) -> None:
+    """One assumption changes, the rest stays: the widest swing on top."""
+    net = net_per_month(choice.option, scenario)
+    if net is None or choice.option.gain is None:
+        st.info(_("Without a price and a gain there is nothing to vary."), icon=":material/info:")
+        return
+    interval = choice.option.gain.interval(view.statistics.level)
+    ranges = usual_ranges(choice.option, scenario, interval)
+    rows = [
+        tornado.Row(
+            _title(each.name),
+            each.net_low,
+            each.net_high,
+            _said(each.name, each.low),
+            _said(each.name, each.high),
+        )
+        for each in swings_of(choice.option, scenario, ranges)
+    ]
+    labels = tornado.Labels.translated(_)
+    if not rows:
+        st.info(_("No assumption changes the result."), icon=":material/info:")
+        return
+    show(
+        tornado.figure(rows, net, ink(), labels, money=amount),
+        alt=tornado.alt(rows, net, labels, money=amount),
+        key="cost.swings",
+    )
+    st.caption(
+        _(
+            "The gain varies over its {level} interval, every other number by half either way.",
+            level=percent(view.statistics.level),
+        )
+    )
+    with st.expander(_("As a table")):
+        st.dataframe(
+            pd.DataFrame(
+                {
+                    _("assumption"): [row.name for row in rows],
+                    _("from"): [row.low for row in rows],
+                    _("to"): [row.high for row in rows],
+                    _("net a month, from"): [amount(row.net_low) for row in rows],
+                    _("net a month, to"): [amount(row.net_high) for row in rows],
+                }
+            ),
+            hide_index=True,
+            alt=_("What the result hangs on"),
+        )
+
+
+def where_it_pays(choice: Choice, scenario: Assumptions) -> None:
+    """The net over two assumptions that a person picks."""
+    offered = [name for name in INPUTS if input_value(choice.option, scenario, name) is not None]
+    if PRICE not in offered or GAIN not in offered:
+        st.info(_("Without a price and a gain there is nothing to vary."), icon=":material/info:")
+        return
+    columns = st.columns(2)
+    picked = [
+        address.pick_one(
+            field,
+            offered,
+            column.selectbox,
+            default=str(address.FIELDS[field]),
+            label=label,
+            format_func=_title,
+        )
+        for field, label, column in zip(
+            ("across", "upward"), (_("Across"), _("Upward")), columns, strict=True
+        )
+    ]
+    across, upward = (name or offered[0] for name in picked)
+    if across == upward:
+        st.info(_("Choose two different assumptions."), icon=":material/info:")
+        return
+    axes = tuple(
+        _axis(name, input_value(choice.option, scenario, name) or 0.0) for name in (across, upward)
+    )
+    net = net_grid(choice.option, scenario, (across, axes[0].values), (upward, axes[1].values))
+    labels = break_even.Labels.translated(_)
+    show(
+        break_even.figure(net, axes[0], axes[1], ink(), labels, money=amount),
+        alt=break_even.alt(net, axes[0], axes[1], labels, money=amount),
+        key="cost.map",
+    )
+    with st.expander(_("As a table")):
+        st.dataframe(
+            pd.DataFrame(
+                net,
+                index=pd.Index([f"{value:,.6g}" for value in axes[1].values], name=axes[1].title),
+                columns=[f"{value:,.6g}" for value in axes[0].values],
+            ).round(2),
+            alt=_("Net value a month over two assumptions"),
+        )
+
+
+def options(view: View, choices: Sequence[Choice], scenario: Assumptions) -> None:
+    """Quality against price, and against waiting, with the options that no other beats."""
+    cost_title = _("{currency} for 1,000 searches", currency=currency())
+    rows = []
+    for choice in choices:
+        system = cost_options.system_of(view, choice)
+        if system is None:
+            continue
+        cost = choice.came.cost_per_thousand.value
+        p95 = choice.waiting.p95
+        rows.append(
+            (
+                choice.name,
+                math.nan if cost is None else cost,
+                math.nan if p95 is None else p95,
+                *cost_options.quality(view, system),
+            )
+        )
+    frame = pd.DataFrame(rows, columns=["option", "cost", "p95", "quality", "low", "high"])
+    metric = view.title(view.spec)
+    labels = frontier.Labels.translated(_)
+    for column, x, title, target, written in zip(
+        st.columns(2),
+        ("cost", "p95"),
+        (cost_title, _("p95 added, ms")),
+        (None, scenario.latency_target_ms),
+        (amount, lambda value: _("{ms} ms", ms=number(value, 0))),
+        strict=True,
+    ):
+        within = frame[x] <= (math.inf if target is None else target)
+        front = pareto(frame[x].where(within).tolist(), frame["quality"].tolist())
+        points = [
+            frontier.Point(str(name), at, quality, bool(on), low, high)
+            for name, at, quality, low, high, on in zip(
+                frame["option"], frame[x], frame["quality"], frame["low"], frame["high"], front,
+                strict=True,
+            )
+        ]  # fmt: skip
+        with column:
+            show(
+                frontier.figure(
+                    points, metric, title, ink(), labels, target=target, written=written
+                ),
+                alt=frontier.alt(points, metric, title, labels, target=target, written=written),
+                key=f"cost.front.{x}",
+            )
+    st.caption(
+        _(
+            "Filled: no other option is as cheap (or as fast) and better. Systems without a price "
+            "or a latency are not drawn."
+        )
+    )
+    with st.expander(_("As a table")):
+        st.dataframe(
+            frame.set_axis(
+                [_("option"), cost_title, _("p95 added, ms"), metric, _("low"), _("high")],
+                axis="columns",
+            ),
+            hide_index=True,
+            placeholder="–",
+            alt=_("Quality, price and waiting of each option"),
+        )
+
+
+def units(choice: Choice, prices: dict[str, ListedPrice]) -> None:
+    """Which billing unit is cheaper for documents of what length."""
+    load = choice.load.load
+    own = float(load.document_tokens)
+    shown = {
+        key: each
+        for key, each in prices.items()
+        if each.price.currency == currency() and each.price.unit != "hour"
+    }
+    if own <= 0 or not shown:
+        st.info(
+            _("This needs texts and prices that depend on their length."), icon=":material/info:"
+        )
+        return
+    lengths = sorted({*np.linspace(10, max(1000.0, 2 * own), 40).tolist(), own})
+    costs = {
+        key: [
+            float(cost_per_thousand(each.price, Load(load.query_tokens, load.documents, length)))
+            for length in lengths
+        ]
+        for key, each in shown.items()
+    }
+    names = {key: cost_prices.words(each) for key, each in shown.items()}
+    labels = crossover.Labels.translated(_)
+    show(
+        crossover.figure(lengths, costs, own, ink(), labels, names=names, money=amount),
+        alt=crossover.alt(lengths, costs, own, labels, names=names, money=amount),
+        key="cost.units",
+    )
+    searches = next((each for each in shown.values() if each.price.unit == "search"), None)
+    for each in shown.values():
+        flip = (
+            crossover_tokens(searches.price, each.price, load)
+            if searches is not None and each.price.unit != "search"
+            else None
+        )
+        if searches is not None and flip is not None:
+            st.markdown(
+                _(
+                    "From **{n} tokens** a document on, {units} is cheaper than {tokens}.",
+                    n=number(flip, 0),
+                    units=markdown_safe(cost_prices.words(searches), 80),
+                    tokens=markdown_safe(cost_prices.words(each), 80),
+                )
+            )
+    with st.expander(_("As a table")):
+        st.dataframe(
+            pd.DataFrame(
+                {_("tokens of a document"): lengths}
+                | {names[key]: values for key, values in costs.items()}
+            ).round(4),
+            hide_index=True,
+            alt=_("Cost of 1,000 searches at each document length"),
+        )
+
+
+def _title(name: str) -> str:
+    if name == PRICE:
+        return _("Price of 1,000 searches")
+    if name == GAIN:
+        return _("Measured gain")
+    return _(_BY_NAME[name].title)
+
+
+def _said(name: str, value: float) -> str:
+    """A value of an input in words."""
+    if name == PRICE:
+        return amount(value)
+    if name == GAIN:
+        return percent(value, 1)
+    each = _BY_NAME[name]
+    if each.unit == "share":
+        return percent(value, 1)
+    if each.unit == "money":
+        return amount(value)
+    return f"{_rounded(value):,.10g} {unit(each)}".strip()
+
+
+def _rounded(value: float) -> float:
+    """To three digits, and whole from a thousand on."""
+    return float(f"{value:.3g}") if abs(value) < 1000 else float(round(value))
+
+
+def _axis(name: str, now: float) -> break_even.Axis:
+    """From next to nothing to a few times what it is now, or over its slider where it is 0."""
+    if name == GAIN:
+        reach = max(abs(now) * 2, 0.05)
+        return break_even.Axis(_title(name), np.linspace(-reach / 4, reach, _CELLS).tolist(), now)
+    if name == PRICE:
+        high = max(_REACH * now, 0.1)
+        return break_even.Axis(_title(name), np.linspace(0, high, _CELLS).tolist(), now)
+    each = _BY_NAME[name]
+    if each.logarithmic and now > 0:
+        low, high = max(now / 100, each.least, 1e-9), min(now * 100, each.most)
+        return break_even.Axis(_title(name), np.geomspace(low, high, _CELLS).tolist(), now, True)
+    high = min(max(2 * now, each.high), each.most)
+    return break_even.Axis(_title(name), np.linspace(each.low, high, _CELLS).tolist(), now)

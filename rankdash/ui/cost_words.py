@@ -1,0 +1,215 @@
+"""Outcomes in plain sentences: every figure, or the reason why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+from rankdash.ui.cost_inputs import currency
+from rankdash.ui.cost_options import Choice
+from rankdash.ui.frame import View
+from rankdash.ui.i18n import gettext as _
+from rankdash.ui.i18n import number, percent
+from rankdash.ui.money import money
+from rankdash.ui.text import markdown_safe
+from rankdash.value.assumptions import Assumptions
+from rankdash.value.outcome import Estimate, Gain
+
+Answer = Literal["yes", "maybe", "unproven", "no", "unknown"]
+
+
+def amount(value: float | None) -> str:
+    return money(value, currency())
+
+
+def reason(why: str | None) -> str:
+    """Why a figure does not exist, in a few words."""
+    words = {
+        "no_cost": _("nothing is spent, so there is no return on it"),
+        "no_gain": _("none: the quality does not rise"),
+        "no_traffic": _("none: there are no searches"),
+        "no_value": _("none: a search is worth nothing here"),
+        "no_setup": _("no one-off cost to earn back"),
+        "never": _("never"),
+        "always": _("from the first search"),
+        "unknown_cost": _("no price known"),
+        "unknown_gain": _("no gain measured"),
+    }
+    return words[why] if why is not None else ""
+
+
+def _elasticity(value: float) -> str:
+    return f"{number(value, 2)} %"
+
+
+def _months(value: float) -> str:
+    return number(value, 1)
+
+
+def _count(value: float) -> str:
+    return number(value, 0)
+
+
+_WRITTEN: Mapping[str, Callable[[float], str]] = {
+    "money": amount,
+    "percent": percent,
+    "months": _months,
+    "count": _count,
+    "elasticity": _elasticity,
+}
+
+
+def figure(found: Estimate, written: str = "money") -> str:
+    """An estimate with its interval, or the reason why there is none."""
+    if found.value is None:
+        return reason(found.reason)
+    write = _WRITTEN[written]
+    value = write(found.value)
+    if found.low is None and found.high is None:
+        return value
+    return _(
+        "{value} ({low} … {high})",
+        value=value,
+        low=write(found.low) if found.low is not None else _("never"),
+        high=write(found.high) if found.high is not None else _("never"),
+    )
+
+
+def worth(found: Estimate, gain: Gain | None, level: float) -> str:
+    """The value a month; "0 to X" where the gain may be nothing."""
+    if found.value is None:
+        return reason(found.reason)
+    if gain is not None and len(gain.draws) and not gain.proven(level):
+        if found.high is not None and found.high > 0:
+            return _("0 to {high}", high=amount(found.high))
+        return figure(found)
+    return figure(found)
+
+
+def answer(choice: Choice, level: float) -> Answer:
+    """Does it pay? yes and maybe need a proven gain; yes, that it pays at the lower limit too."""
+    gain, net = choice.option.gain, choice.came.net_per_month
+    if gain is None or net.value is None:
+        return "unknown"
+    if gain.relative <= 0:
+        return "no"
+    if not choice.came.proven:
+        return "unproven"
+    if net.value <= 0:
+        return "no"
+    return "yes" if net.low is not None and net.low > 0 else "maybe"
+
+
+def headline(view: View, choice: Choice, scenario: Assumptions) -> str:
+    """Break-even first, then what it comes to under the assumptions; one paragraph."""
+    name = markdown_safe(choice.name, 60)
+    metric, level = view.title(view.spec), percent(view.statistics.level)
+    gain, came = choice.option.gain, choice.came
+    if gain is None:
+        return _(
+            "**No answer for {name}.** {metric} of {baseline} is 0, or no query can be compared, "
+            "so there is no relative gain.",
+            name=name,
+            metric=metric,
+            baseline=markdown_safe(view.name(view.baseline), 60),
+        )
+    if choice.option.cost_per_search is None:
+        return _(
+            "**No answer for {name}.** Its price is not in {currency}; choose one that is.",
+            name=name,
+            currency=currency(),
+        )
+    change = _signed_percent(gain.relative)
+    kind = answer(choice, view.statistics.level)
+    if gain.relative <= 0:
+        return _(
+            "**No: {name} does not pay at any price.** It changes {metric} by {change}, and costs "
+            "{cost} a month.",
+            name=name,
+            metric=metric,
+            change=change,
+            cost=amount(came.cost_per_month.value),
+        )
+    if kind == "unproven":
+        return _(
+            "**Not proven that {name} pays.** {metric} changes by {change}, but its interval "
+            "includes 0: the value is {worth} a month, for {cost} a month. {even}",
+            name=name,
+            metric=metric,
+            change=change,
+            worth=worth(came.value_per_month, gain, view.statistics.level),
+            cost=amount(came.cost_per_month.value),
+            even=_break_even(choice, metric, level),
+        )
+    lead = {
+        "yes": _("**{name} pays under these assumptions.**", name=name),
+        "maybe": _("**{name} probably pays under these assumptions.**", name=name),
+        "no": _("**{name} does not pay under these assumptions.**", name=name),
+    }[kind]
+    rest = _(
+        "At {elasticity} % it brings {value} a month and costs {cost}: net {net}.",
+        elasticity=number(scenario.elasticity, 2),
+        value=figure(came.value_per_month),
+        cost=amount(came.cost_per_month.value),
+        net=figure(came.net_per_month),
+    )
+    return " ".join((lead, _break_even(choice, metric, level), rest))
+
+
+def _break_even(choice: Choice, metric: str, level: str) -> str:
+    even, searches = choice.came.break_even_elasticity, choice.came.break_even_searches
+    if even.value is None:
+        return {
+            "always": _("It pays even if better ranking were worth nothing."),
+            "no_traffic": _("There are no searches, so nothing can be won."),
+            "no_value": _("A search is worth nothing here, so nothing can be won."),
+        }.get(even.reason or "", "")
+    said = _(
+        "It pays if 1 % more {metric} brings at least **{need} %** more value ({level}: {low} … "
+        "{high}).",
+        metric=metric,
+        need=number(even.value, 2),
+        level=level,
+        low=number(even.low, 2),
+        high=number(even.high, 2) if even.high is not None else _("never"),
+    )
+    if searches.value is not None:
+        said += " " + _("From {n} searches a day on.", n=number(searches.value, 0))
+    return said
+
+
+def badge(kind: Answer) -> tuple[str, str, Literal["blue", "orange", "gray"]]:
+    """(word, icon, colour); word and icon say it without the colour."""
+    words: dict[Answer, tuple[str, str, Literal["blue", "orange", "gray"]]] = {
+        "yes": (_("pays"), ":material/check_circle:", "blue"),
+        "maybe": (_("probably pays"), ":material/trending_up:", "blue"),
+        "unproven": (_("not proven"), ":material/help:", "gray"),
+        "no": (_("does not pay"), ":material/cancel:", "orange"),
+        "unknown": (_("no answer"), ":material/block:", "gray"),
+    }
+    return words[kind]
+
+
+def passages(choice: Choice, scenario: Assumptions) -> str:
+    """What may be saved on an LLM's input, or why nothing is claimed; "" where no LLM is asked
+    about."""
+    if scenario.passages < 1 or choice.option.free or not choice.system:
+        return ""
+    if choice.passages is None:
+        return _(
+            "No saving on the LLM is claimed: no number of reranked passages surely holds the "
+            "recall of the first {n}.",
+            n=number(scenario.passages, 0),
+        )
+    return _(
+        "{after} reranked passages surely hold the recall of the first {n}: the LLM reads "
+        "{saved} fewer tokens a search.",
+        after=number(choice.passages, 0),
+        n=number(scenario.passages, 0),
+        saved=number((scenario.passages - choice.passages) * scenario.passage_tokens, 0),
+    )
+
+
+def _signed_percent(value: float) -> str:
+    text = percent(value, 1)
+    return f"+{text}" if value > 0 else text

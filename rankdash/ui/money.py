@@ -1,0 +1,40 @@
+"""Amounts in the language of the reader and the currency of the scenario."""
+
+from __future__ import annotations
+
+import math
+
+from babel.numbers import format_currency, get_currency_symbol
+
+from rankdash.ui.i18n import language
+
+_WHOLE_FROM = 1000.0
+
+
+def money(amount: float | None, currency: str) -> str:
+    """An amount as a person writes it: cents below 1,000, whole units from there on, and as many
+    digits as a small price needs ($0.00041)."""
+    if amount is None or not math.isfinite(amount):
+        return "–"
+    size = abs(amount)
+    if size >= _WHOLE_FROM:
+        digits = 0
+    elif size >= 1 or size == 0:
+        digits = 2
+    else:
+        digits = min(1 - math.floor(math.log10(size)), 9)
+        digits = max(digits, 2)
+    pattern = "¤#,##0" + ("." + "0" * digits if digits else "")
+    return str(
+        format_currency(
+            amount,
+            currency,
+            format=f"{pattern};-{pattern}",
+            locale=language(),
+            currency_digits=False,
+        )
+    )
+
+
+def symbol(currency: str) -> str:
+    return str(get_currency_symbol(currency, locale=language()))
