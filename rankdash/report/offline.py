@@ -185,7 +185,8 @@ padding:0 .6rem;margin:0 .3rem .3rem 0}
 details{border-bottom:1px solid var(--rule);padding:.35rem 0}
 summary{cursor:pointer;overflow-wrap:anywhere}
 footer{margin-top:2.5rem;font-size:.85rem;color:var(--muted)}
-@media print{html{font-size:11px}main{max-width:none;padding:0}body{font-size:1rem}h2{break-after:avoid}
+@media print{html{font-size:11px}main{max-width:none;padding:0}body{font-size:1rem}
+h2{break-after:avoid}
 .chart .main-svg{max-width:100%}.lists{grid-template-columns:repeat(2,1fr)}}
 """
 
