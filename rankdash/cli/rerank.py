@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import textwrap
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -21,8 +22,10 @@ from rankdash.runs.plan import Timing, plan
 from rankdash.runs.results import QueryResult
 from rankdash.runs.runner import rerank
 from rankdash.runs.timing import summarize
+from rankdash.runs.usage import usage
 
 _REPORT_SECONDS = 5.0
+_DEFAULT_CHARACTERS = 60
 
 
 def rerank_to_file(
@@ -112,7 +115,11 @@ def describe_rerankers() -> str:
         lines.append(f"  {kind.name}: {kind.meaning}")
         for spec in kind.settings:
             possible = ", ".join(spec.choices) or spec.range or spec.type.__name__
-            lines.append(f"    {spec.name}={spec.default}  {spec.help} ({possible})")
+            default = str(spec.default)
+            if len(default) > _DEFAULT_CHARACTERS:
+                # A prompt is many lines long.
+                default = textwrap.shorten(default, _DEFAULT_CHARACTERS, placeholder=" …")
+            lines.append(f"    {spec.name}={default}  {spec.help} ({possible})")
     return "\n".join(lines)
 
 
@@ -167,8 +174,20 @@ def _finish(run: Run, target: Path) -> bool:
         f"{done:,} queries reranked, {len(failed):,} failed, {skipped:,} without candidates. "
         f"Written: {printable(str(target))}\n"
     )
-    sys.stderr.writelines(f"{line}\n" for line in _measured(run))
+    sys.stderr.writelines(f"{line}\n" for line in (*_measured(run), *_used(run)))
     return failed.empty
+
+
+def _used(run: Run) -> Iterator[str]:
+    """What services were asked and what they charge for."""
+    used = usage(run)
+    if used is None:
+        return
+    amounts = [f"{amount:,.6g} {printable(unit)}" for unit, amount in used.billed.items()]
+    failed = f", {used.failed:,} without an answer" if used.failed else ""
+    yield f"Calls: {used.calls:,}{failed}. Billed: {', '.join(amounts) or 'not told'}"
+    if used.noted:
+        yield f"Answers put right or not readable: {used.noted:,}"
 
 
 def _measured(run: Run) -> Iterator[str]:

@@ -37,6 +37,7 @@ def say(
         # The form says what is wrong with them.
         return
     parts = [
+        _(kind.title),
         _("about {n} calls to {host}", n=number(found.calls, 0), host=markdown_safe(host, 60)),
         _("{n} tokens read", n=_round(found.tokens_in)),
     ]
@@ -48,7 +49,7 @@ def say(
         # A bare dollar sign opens a formula in Markdown.
         amount = "\\$" + number(found.dollars, 2 if found.dollars >= 1 else 4)
         parts.append(_("about {amount}", amount=amount))
-    st.caption(f"{_(kind.title)}: " + " · ".join(parts))
+    st.caption(" · ".join(parts))
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

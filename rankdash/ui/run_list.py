@@ -9,7 +9,7 @@ import streamlit as st
 
 from rankdash.ranking import digest
 from rankdash.store import RunRow
-from rankdash.ui import address, dialogs, frame, naming
+from rankdash.ui import address, dialogs, frame, naming, run_usage
 from rankdash.ui.i18n import gettext as _
 from rankdash.ui.i18n import moment
 from rankdash.ui.server import workspace
@@ -47,6 +47,8 @@ def draw(dataset_id: str) -> None:
         )
     )
     chosen = [rows[position] for position in event["selection"]["rows"] if position < len(rows)]
+    if len(chosen) == 1:
+        run_usage.say(chosen[0].id)
     compare, rename, delete, _rest = st.columns([2, 1, 1, 3])
     if compare.button(
         _("Compare on Overview"), icon=":material/monitoring:", disabled=not chosen, width="stretch"
