@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -103,7 +103,8 @@ class Scored:
     full:          (n,) int64, how many there were before texts were cut to fit the model: a text of
                    the pair was cut where full > tokens; None where unknown.
     index_seconds: time spent on what a search system does beforehand, such as embedding documents.
-    error:         why the query failed; "" when it did not. A failed query has only NaN scores.
+    error:         why the query failed; "" when it did not. Scores of a failed query are not used;
+                   what could not be scored is NaN in any case.
     calls:         the requests to other machines that were made for it, failed ones included.
     """
 
@@ -151,6 +152,16 @@ class Reranker(Protocol):
 
         May be called by several threads at once, after `prepare`.
         """
+        ...
+
+
+@runtime_checkable
+class Detailed(Protocol):
+    """A reranker that has more to tell of a run than its settings."""
+
+    def details(self) -> Mapping[str, object]:
+        """How it computed: what was chosen and measured, numbers and texts by name. Asked once,
+        after the last score, and not timed; empty before `prepare`."""
         ...
 
 
