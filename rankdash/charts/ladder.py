@@ -16,13 +16,15 @@ MOST_TELLING, MOST_DOCUMENTS = 24, 40
 _MOST_HEIGHTS = 90
 # Roomy while there are few rows; close enough for a cutoff of 50, and still legible.
 _ROW, _CLOSE_ROW, _MANY_ROWS = 26, 17, 24
-_FURNITURE = 90
-_NAME_WIDTH, _CLOSE_NAME_WIDTH = 26, 20
-_HEADING_WIDTH = 60
+_FURNITURE = 110
+_TEXT_LINE = 20
+# Narrow enough for a phone, where names on both sides leave a third for the columns.
+_NAME_WIDTH, _CLOSE_NAME_WIDTH = 24, 16
+_HEADING_WIDTHS = {1: 24, 2: 22, 3: 15}
 _FADED = 0.3
 # Where, left or right of a node, the rank stands that a document came from or went to: about 30
 # pixels in half of a page, which the columns share.
-_BESIDE = 0.06
+_BESIDE = 0.07
 
 FloatArray = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -31,12 +33,9 @@ Flags = npt.NDArray[np.bool_]
 @dataclass(frozen=True)
 class Labels(style.Labels):
     ideal: str = "ideal"
-    risen: str = "relevant, risen"
-    fallen: str = "relevant, fallen"
-    held: str = "relevant, same rank"
-    other_risen: str = "not relevant, risen"
-    other_fallen: str = "not relevant, fallen"
-    other_held: str = "not relevant, same rank"
+    risen: str = "risen"
+    fallen: str = "fallen"
+    held: str = "same rank"
     relevant: str = "relevant"
     not_relevant: str = "not relevant"
     unjudged: str = "no label"
@@ -141,21 +140,20 @@ def figure(
         "tickfont": {"color": ink.text, "size": 11 if drawn.close else 13},
     }
     row = _CLOSE_ROW if drawn.close else _ROW
+    heads_height = _levels(drawn) * _TEXT_LINE + 4
     return style.finish(
         go.Figure(data=traces),
         ink,
-        round((drawn.rows + 1) * row) + _FURNITURE,
+        round((drawn.rows + 0.3) * row) + _FURNITURE + heads_height,
         {
+            "annotations": _headings(drawn, heads, ink),
+            "margin": {"t": heads_height},
             "yaxis": {**scale, **_ticks(drawn, 0, names)},
             "yaxis2": {**scale, **_ticks(drawn, last, names), "side": "right", "overlaying": "y"},
             "xaxis": {
                 "range": [-0.12, last + 0.12] if last else [-0.5, 0.5],
-                "side": "top",
+                "showticklabels": False,
                 "showline": False,
-                "tickvals": list(range(last + 1)),
-                "ticktext": _headings([heads.get(each, each) for each in drawn.columns]),
-                "tickangle": 0,
-                "tickfont": {"color": ink.text},
             },
         },
         legend="below",
@@ -233,12 +231,12 @@ def _lines(
 ) -> Iterator[dict[str, object]]:
     relevant = drawn.source.relevant
     looks = (
-        (False, 0, labels.other_held, ink.line, "dot", 1.2),
-        (False, -1, labels.other_fallen, ink.line, "dash", 1.2),
-        (False, 1, labels.other_risen, ink.line, "solid", 1.2),
-        (True, 0, labels.held, ink.text, "dot", 3),
-        (True, -1, labels.fallen, style.WORSE, "dash", 3),
         (True, 1, labels.risen, style.BETTER, "solid", 3),
+        (True, -1, labels.fallen, style.WORSE, "dash", 3),
+        (True, 0, labels.held, ink.text, "dot", 3),
+        (False, 1, labels.risen, ink.line, "solid", 1.2),
+        (False, -1, labels.fallen, ink.line, "dash", 1.2),
+        (False, 0, labels.held, ink.line, "dot", 1.2),
     )
     parts: dict[tuple[bool, int, bool], tuple[list[float], list[float]]] = {}
     for column in range(drawn.systems - 1):
@@ -248,8 +246,10 @@ def _lines(
             x, y = parts.setdefault((bool(relevant[row]), int(move[row]), strong), ([], []))
             x += [column, column + 1, np.nan]
             y += [drawn.heights[row, column], drawn.heights[row, column + 1], np.nan]
+    named = set()
+    # The strongest line of a direction stands for it in the legend.
     for kind, direction, name, colour, dash, width in looks:
-        for strong in (False, True):
+        for strong in (True, False):
             x, y = parts.get((kind, direction, strong), ([], []))
             if x:
                 yield {
@@ -258,12 +258,12 @@ def _lines(
                     "y": y,
                     "mode": "lines",
                     "name": name,
-                    "legendgroup": name,
-                    "showlegend": strong or (kind, direction, True) not in parts,
+                    "showlegend": name not in named,
                     "opacity": 1 if strong else _FADED,
                     "line": {"color": colour, "dash": dash, "width": width},
                     "hoverinfo": "skip",
                 }
+                named.add(name)
     if drawn.columns[-1] == _IDEAL:
         yield _to_ideal(drawn, ink)
 
@@ -311,7 +311,6 @@ def _nodes(
                 "yaxis": axis,
                 "mode": "markers+text",
                 "name": name,
-                "legendgroup": name,
                 "showlegend": axis == "y",
                 "text": [labels.absent if np.isnan(rank) else f"{rank:.0f}" for rank in ranks],
                 "textfont": {"color": text, "size": 9 if drawn.close else 11},
@@ -390,14 +389,28 @@ def _ticks(drawn: _Drawn, column: int, names: Mapping[str, str]) -> dict[str, ob
     return {"tickvals": values, "ticktext": texts}
 
 
-def _headings(names: Sequence[str]) -> list[str]:
-    """The names of the columns, every second one lower where they are many."""
-    many = len(names) > 3
-    width = _HEADING_WIDTH // max(len(names), 2) * (2 if many else 1)
-    texts = [f"<b>{style.short(name, min(width, 24))}</b>" for name in names]
-    if not many:
-        return texts
-    return [f"{text}<br> " if place % 2 else f"<br>{text}" for place, text in enumerate(texts)]
+def _levels(drawn: _Drawn) -> int:
+    """In how many lines the names of the columns stand, so that none is over another."""
+    columns = len(drawn.columns)
+    return 1 if columns < 3 else 2 if columns < 5 else 3
+
+
+def _headings(drawn: _Drawn, titles: Mapping[str, str], ink: style.Ink) -> list[dict[str, object]]:
+    levels = _levels(drawn)
+    return [
+        {
+            "x": column,
+            "y": 1,
+            "yref": "paper",
+            "yanchor": "bottom",
+            # In pixels: rows get lower where a narrow chart has a longer legend.
+            "yshift": (levels - 1 - column % levels) * _TEXT_LINE,
+            "text": f"<b>{style.short(titles.get(each, each), _HEADING_WIDTHS[levels])}</b>",
+            "font": {"color": ink.text, "size": style.FONT_SIZE},
+            "showarrow": False,
+        }
+        for column, each in enumerate(drawn.columns)
+    ]
 
 
 def _hovers(
