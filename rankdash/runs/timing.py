@@ -95,7 +95,9 @@ def threads_of(reranker: Reranker, capabilities: Capabilities) -> int:
     told = getattr(reranker, "threads", None)
     if isinstance(told, int):
         return told
-    if capabilities.needs_network:
+    torch = sys.modules.get("torch")
+    on_card = torch is not None and torch.cuda.is_initialized()
+    if capabilities.needs_network or on_card:
         return 0
     return _threads() if capabilities.across_queries else 1
 

@@ -1,5 +1,6 @@
 import math
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -7,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.runs.timing import machine, summarize
+from rankdash.rerankers import Capabilities
+from rankdash.runs.timing import machine, summarize, threads_of
 
 
 def table(latencies, pairs=10.0):
@@ -53,6 +55,24 @@ def test_an_interval_holds_the_true_quantile_19_times_in_20():
     low, high = summarize(table([1.0, 2.0, 3.0])).p95_interval
     assert low == 2.0
     assert math.isnan(high)
+
+
+def test_threads_are_those_that_scoring_keeps_busy(monkeypatch):
+    """A graphics card or another machine leaves the processor idle, which is no contention."""
+
+    def threads(reranker=None, **capabilities):
+        return threads_of(reranker, Capabilities(**capabilities))
+
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    assert threads() == 1
+    assert threads(across_queries=True) == machine()["threads"] >= 1
+    assert threads(needs_network=True, across_queries=True) == 0
+    assert threads(SimpleNamespace(threads=7), across_queries=True) == 7
+    card = SimpleNamespace(
+        cuda=SimpleNamespace(is_initialized=lambda: True), get_num_threads=lambda: 4
+    )
+    monkeypatch.setitem(sys.modules, "torch", card)
+    assert threads(across_queries=True) == 0
 
 
 def test_the_machine_is_described():
