@@ -18,36 +18,30 @@ class Sample:
     """Some of the pairs scored, with their scores: of the first queries, documents spread over the
     candidates."""
 
-    requests: list[Request] = field(default_factory=list)
-    scores: list[Scores] = field(default_factory=list)
+    kept: list[tuple[Request, Scores]] = field(default_factory=list)
 
     def add(self, request: Request, scores: Scores) -> None:
         """Remember some documents of a request, unless there are enough or it is known."""
         size = len(request.doc_ids)
-        known = any(request.query_id == kept.query_id for kept in self.requests)
-        if len(self.requests) >= _QUERIES or size < 2 or known or not np.isfinite(scores).all():
+        known = any(request.query_id == kept.query_id for kept, _ in self.kept)
+        if len(self.kept) >= _QUERIES or size < 2 or known or not np.isfinite(scores).all():
             return
         places = np.unique(np.linspace(0, size - 1, min(size, _DOCUMENTS)).astype(int))
-        self.requests.append(
-            Request(
-                request.query_id,
-                request.query,
-                [request.doc_ids[place] for place in places],
-                [request.documents[place] for place in places],
-            )
+        part = Request(
+            request.query_id,
+            request.query,
+            [request.doc_ids[place] for place in places],
+            [request.documents[place] for place in places],
         )
-        self.scores.append(scores[places])
+        self.kept.append((part, scores[places]))
 
     def measure(self, exact: Callable[[Request], Scores]) -> dict[str, object]:
         """The mean over queries of Spearman's rank correlation with exact scores, and on how many
         pairs; nothing where no pair was remembered."""
-        found = [
-            rank_correlation(scores, exact(request))
-            for request, scores in zip(self.requests, self.scores, strict=True)
-        ]
+        found = [rank_correlation(scores, exact(request)) for request, scores in self.kept]
         if not found:
             return {}
-        pairs = sum(len(request.doc_ids) for request in self.requests)
+        pairs = sum(len(request.doc_ids) for request, _ in self.kept)
         return {"rank_agreement": round(float(np.mean(found)), 4), "agreement_pairs": pairs}
 
 

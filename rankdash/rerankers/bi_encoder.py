@@ -38,10 +38,7 @@ class BiEncoder:
         self._sample = Sample()
 
     def prepare(self, corpus: Corpus) -> None:
-        """Open the model; afterwards `settings` name the runtime that was chosen.
-
-        Raises UnavailableError, within seconds where the hub is needed.
-        """
+        """Open the model. Raises UnavailableError, within seconds where the hub is needed."""
         model = str(self.settings["model"])
         folder = model_files.locate(model, "sentence-transformers")
         pooled = (folder / "modules.json").is_file()
@@ -60,7 +57,6 @@ class BiEncoder:
             runtime = opened.runtime.name
         except NativeOnlyError as only:
             self._encoder = _Native(only.model, prompts)
-        self.settings = {**self.settings, "runtime": runtime}
         self._fingerprint = neural.fingerprint(
             self.name,
             weights,
@@ -81,7 +77,7 @@ class BiEncoder:
         if not isinstance(encoder, _Engine):
             return {}
         told = encoder.opened.details()
-        if not runtimes.KINDS[encoder.opened.runtime.name].exact and self._sample.requests:
+        if not runtimes.KINDS[encoder.opened.runtime.name].exact and self._sample.kept:
             exact = encoder.opened.exact()
             told |= self._sample.measure(lambda request: _cosines(encoder, request, exact))
         return told

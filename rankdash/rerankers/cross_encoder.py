@@ -36,18 +36,15 @@ class CrossEncoder:
     name = "cross-encoder"
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
-        self.settings = settings
+        self.settings = known_models.with_prompts(settings)
         self._opened: Opened | None = None
         self._activation = ""
         self._fingerprint = ""
         self._sample = Sample()
 
     def prepare(self, corpus: Corpus) -> None:
-        """Open the model; afterwards `settings` name the runtime that was chosen.
-
-        Raises UnavailableError, within seconds where the hub is needed.
-        """
-        settings = known_models.with_prompts(self.settings)
+        """Open the model. Raises UnavailableError, within seconds where the hub is needed."""
+        settings = self.settings
         folder = model_files.locate(str(settings["model"]), "cross-encoder")
         found = model_files.architecture(folder)
         if not found.endswith("ForSequenceClassification"):
@@ -65,7 +62,6 @@ class CrossEncoder:
             "pair", folder, weights, settings, lambda model: self._check(model, folder)
         )
         self._activation = model_files.activation(folder)
-        self.settings = {**settings, "runtime": self._opened.runtime.name}
         self._fingerprint = neural.fingerprint(
             self.name,
             weights,
@@ -106,7 +102,7 @@ class CrossEncoder:
         if self._opened is None:
             return {}
         told = {**self._opened.details(), "activation": self._activation}
-        if not runtimes.KINDS[self._opened.runtime.name].exact and self._sample.requests:
+        if not runtimes.KINDS[self._opened.runtime.name].exact and self._sample.kept:
             exact = self._opened.exact()
             told |= self._sample.measure(lambda request: self._logits([request], exact)[0])
         return told

@@ -68,7 +68,9 @@ class Opened:
             "tokens_in_a_batch": self.budget,
         }
         if self.timed:
-            told["calibration_seconds"] = {k: round(v, 4) for k, v in self.timed.items()}
+            told["calibration"] = ", ".join(
+                f"{name} {seconds * 1e3:.1f} ms" for name, seconds in self.timed.items()
+            )
         if KINDS[self.runtime.name].exported:
             told["export_difference"] = self.card.difference
         if self.note:
@@ -262,6 +264,8 @@ def _card(model: Any) -> Card:
         for table in (getattr(part, "position_embeddings", None) for part in model.modules())
         if isinstance(table, torch.nn.Embedding)
     ]
+    if not positions:
+        positions = [int(getattr(first.auto_model.config, "max_position_embeddings", 0) or 0)]
     prompts = {key: str(text) for key, text in (model.prompts or {}).items() if text}
     default = prompts.get(model.default_prompt_name or "", "")
     document = next((prompts[name] for name in _DOCUMENT_PROMPTS if name in prompts), default)
@@ -271,7 +275,7 @@ def _card(model: Any) -> Card:
         inputs=tuple(inputs),
         padding=0 if padding is None else int(padding),
         declared=min(int(declared), neural.LONGEST) if has_limit else 0,
-        positions=min(positions, default=0),
+        positions=min(positions),
         prompts={"query": prompts.get("query", default), "document": document},
     )
 

@@ -17,6 +17,7 @@ from rankdash.dataset import Dataset
 from rankdash.measured import Measured
 from rankdash.ranking import QueryState, Ranking, Reading, Run, digest, frozen
 from rankdash.rerankers import Call, Reranker
+from rankdash.rerankers.base import Detailed
 from rankdash.runs.plan import Plan
 from rankdash.runs.timing import machine
 
@@ -126,7 +127,10 @@ def assemble(
         reranker=reranker.name,
         queries=_frame([every[query] for query in dataset.queries["query_id"]], asked),
         settings=dict(reranker.settings),
-        machine=machine(),
+        machine={
+            **machine(),
+            **(reranker.details() if isinstance(reranker, Detailed) else {}),
+        },
         depth=depth,
         load_ms=load_ms,
         created=datetime.now(UTC).isoformat(timespec="milliseconds"),

