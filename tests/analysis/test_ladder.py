@@ -5,7 +5,7 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.analysis.headroom import best_order, limits
+from rankdash.analysis.headroom import limits
 from rankdash.analysis.ladder import FAR, Ladder, ladder
 from rankdash.metrics import Conventions, evaluate, judge
 from rankdash.ranking import Ranking
@@ -99,9 +99,7 @@ def test_the_ideal_column_reaches_the_ceiling_of_the_headroom(before, labels):
         columns=["query_id", "doc_id", "label"],
     )
 
-    candidates = judge(ranking(before), qrels)
-    found_limits = limits(candidates, best_order(candidates), "ndcg@5", Conventions())
-    ceiling = found_limits.ceiling[0]
+    ceiling = limits(judge(ranking(before), qrels), "ndcg@5", Conventions()).ceiling[0]
     if len(order):
         rest = [doc for doc in before if doc not in set(order)]
         best = evaluate(judge(ranking("".join([*order, *rest])), qrels), ["ndcg@5"])
