@@ -42,6 +42,7 @@ def take_over(scenario: Assumptions) -> None:
     """Put every slider to the number of a scenario."""
     for each in ASSUMPTIONS:
         address.choose(each.name, f"{getattr(scenario, each.name):.10g}")
+    address.publish()
 
 
 def draw() -> Assumptions:
@@ -62,10 +63,13 @@ def draw() -> Assumptions:
                 _slider(each)
     with st.popover(_("Type exact numbers"), icon=":material/edit:", width="stretch"):
         _exact()
-    if st.button(_("Back to the defaults"), icon=":material/undo:", width="stretch"):
-        take_over(Assumptions())
-        address.publish()
-        st.rerun(scope="fragment")
+    st.button(
+        _("Back to the defaults"),
+        icon=":material/undo:",
+        width="stretch",
+        on_click=take_over,
+        args=(Assumptions(),),
+    )
     return assumptions()
 
 
@@ -152,5 +156,4 @@ def _exact() -> None:
                 st.error(markdown_safe(error_text(error), 300), icon=":material/error:")
                 return
             take_over(scenario)
-            address.publish()
-            st.rerun(scope="fragment")
+            st.rerun()

@@ -170,9 +170,12 @@ def edit(prices: dict[str, ListedPrice]) -> None:
         icon=":material/download:",
         width="stretch",
     )
-    if back.button(_("Back to the shipped ones"), key="cost.prices.reset", width="stretch"):
-        workspace().set_setting(_SAVED, "")
-        st.rerun(scope="fragment")
+    back.button(
+        _("Back to the shipped ones"),
+        key="cost.prices.reset",
+        width="stretch",
+        on_click=lambda: workspace().set_setting(_SAVED, ""),
+    )
     given = st.file_uploader(
         _("Import a price list (TOML or JSON)"), type=["toml", "json"], key=_UPLOAD
     )
@@ -189,7 +192,7 @@ def _keep(content: bytes, file: str) -> None:
     except RankdashError as error:
         st.error(markdown_safe(error_text(error), 400), icon=":material/error:")
     else:
-        st.rerun(scope="fragment")
+        st.rerun()
 
 
 def _row(each: ListedPrice) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.errors import DataError, RankdashError
-from rankdash.ui import address, cost_inputs, cost_words
+from rankdash.ui import cost_inputs, cost_words
 from rankdash.ui.cost_options import Choice
 from rankdash.ui.frame import View
 from rankdash.ui.i18n import error_text, number, percent
@@ -51,13 +51,20 @@ def draw(view: View, choice: Choice, scenario: Assumptions) -> None:
     if saved:
         columns = st.columns([3, 1, 1], vertical_alignment="bottom")
         picked = columns[0].selectbox(_("Saved scenario"), list(saved), key="cost.scenarios.pick")
-        if columns[1].button(_("Use it"), icon=":material/tune:", width="stretch"):
-            cost_inputs.take_over(saved[picked])
-            address.publish()
-            st.rerun(scope="fragment")
-        if columns[2].button(_("Delete"), icon=":material/delete:", width="stretch"):
-            _keep({name: each for name, each in saved.items() if name != picked})
-            st.rerun(scope="fragment")
+        columns[1].button(
+            _("Use it"),
+            icon=":material/tune:",
+            width="stretch",
+            on_click=cost_inputs.take_over,
+            args=(saved[picked],),
+        )
+        columns[2].button(
+            _("Delete"),
+            icon=":material/delete:",
+            width="stretch",
+            on_click=_keep,
+            args=({name: each for name, each in saved.items() if name != picked},),
+        )
 
 
 def _compared(
@@ -120,7 +127,7 @@ def _save(saved: dict[str, Assumptions], name: str, scenario: Assumptions) -> No
     except RankdashError as error:
         st.error(markdown_safe(error_text(error), 300), icon=":material/error:")
     else:
-        st.rerun(scope="fragment")
+        st.rerun()
 
 
 def _keep(scenarios: Mapping[str, Assumptions]) -> None:

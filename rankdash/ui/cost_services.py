@@ -68,19 +68,19 @@ def gain(
     before, after = (quality[side].to_numpy(dtype=np.float64) for side in ("before", "after"))
     found = np.nan_to_num(hits["delta"].to_numpy(dtype=np.float64))
     known = ~np.isnan(before) & ~np.isnan(after)
-    columns = np.column_stack([before, after, found])[known]
+    # The change is a column of its own: as a difference of two means, a draw of nothing is not 0.
+    columns = np.column_stack([before, after - before, found])[known]
     means = columns.mean(axis=0) if len(columns) else np.zeros(3)
     if means[0] <= 0:
         return None
     draws = bootstrap_means(columns, resamples=settings.resamples, seed=settings.seed)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        relative = draws[:, 1] / draws[:, 0] - 1
-    usable = np.isfinite(relative)
+    # A resample in which the baseline finds nothing has no relative change.
+    usable = draws[draws[:, 0] > 0]
     return Gain(
-        relative=float(means[1] / means[0] - 1),
-        draws=relative[usable],
+        relative=float(means[1] / means[0]),
+        draws=usable[:, 1] / usable[:, 0],
         hit=float(means[2]),
-        hit_draws=draws[usable, 2],
+        hit_draws=usable[:, 2],
     )
 
 

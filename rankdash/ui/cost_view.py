@@ -16,6 +16,7 @@ from rankdash.ui import (
     cost_options,
     cost_prices,
     cost_scenarios,
+    cost_simple,
     cost_views,
 )
 from rankdash.ui.frame import View
@@ -50,6 +51,7 @@ def draw(view: View, looked_at: str) -> None:
                 _("Scenarios"),
                 lambda: cost_scenarios.draw(view, choice, scenario),
             ),
+            "simple": (_("Simple ROI"), lambda: cost_simple.draw(view, choice, scenario)),
             "assumptions": (
                 _("Assumptions"),
                 lambda: cost_cards.assumptions_table(view, scenario, choices),

@@ -1,0 +1,151 @@
+"""The Cost page: the published example to the cent, no in words, sliders, scenarios, prices."""
+
+import json
+import re
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from rankdash.loading import load
+from rankdash.ranking import Ranking
+from rankdash.readers import Source
+from rankdash.rerankers.precomputed import run_from_ranking
+from rankdash.store import Workspace
+from rankdash.ui.frame import PAGES
+
+# Of 100 queries, so many have their relevant document first: hit@1 0.72 and 0.87.
+BEFORE, AFTER = 72, 87
+
+
+def first_places(workspace: Workspace, before: int, after: int) -> tuple[str, str]:
+    """A data set of 100 queries and a run, with so many relevant documents in first place."""
+    rows = "query_id,query,doc_id,document,label,score\n" + "".join(
+        f"q{q},question {q},d{d},words of document {d},{int(d == 0)},{score}\n"
+        for q in range(100)
+        for d, score in ((0, 2 if q < before else 0), (1, 1))
+    )
+    loaded = load([Source("shop.csv", rows.encode())], name="Shop")
+    dataset_id = workspace.save_dataset(
+        loaded.dataset, source="upload", report_json=loaded.report.to_json()
+    )
+    order = [("d0", "d1") if q < after else ("d1", "d0") for q in range(100)]
+    ranking = Ranking.from_lists((f"q{q}", docs, [2.0, 1.0]) for q, docs in enumerate(order))
+    run = run_from_ranking("better", dataset_id, ranking, "better.trec")
+    workspace.save_run(run)
+    return dataset_id, run.id
+
+
+@pytest.fixture
+def opened(workspace: Workspace, app: AppTest):
+    """The Cost page on the published example: hit@1, $1 for 1,000 search units."""
+
+    def on(before: int = BEFORE, after: int = AFTER, **params: str) -> AppTest:
+        dataset_id, run_id = first_places(workspace, before, after)
+        prices = {"prices": [
+            {"key": "flat", "provider": "Flat", "unit": "search", "amount": 1.0,
+             "source": "a test", "as_of": "2026-11-21"},
+            {"key": "euro", "provider": "Euro", "unit": "search", "amount": 1.0, "currency": "EUR",
+             "source": "a test", "as_of": "2020-01-01"},
+        ]}  # fmt: skip
+        workspace.set_setting("prices", json.dumps(prices))
+        chosen = {"data": dataset_id, "metric": "hit", "k": "1", "price": f"{run_id}=flat"}
+        for name, value in (chosen | params).items():
+            app.query_params[name] = value
+        app.run()
+        return app.switch_page(str(PAGES / "cost.py")).run()
+
+    return on
+
+
+def text(app: AppTest) -> str:
+    blocks = [*app.markdown, *app.caption, *app.info, *app.warning]
+    return "\n".join([*(block.value for block in blocks), *(str(h.value) for h in app.get("html"))])
+
+
+def answer(app: AppTest) -> str:
+    return next(each.value for each in app.markdown if each.value.startswith("**"))
+
+
+def test_the_published_example_to_the_cent(opened):
+    app = opened(part="simple")
+    page = text(app)
+    for figure in ("20.8333%", "$208.33", "$100.00", "108.33%"):
+        assert figure in page
+    # The same numbers behind the answer: 0.48 % of value for 1 % of quality.
+    assert re.search(r"at least \*\*0\.48 %\*\* more value", answer(app))
+    assert "**better pays under these assumptions.**" in answer(app)
+
+
+def test_a_worse_system_does_not_pay_at_any_price_and_says_so(opened):
+    app = opened(72, 60)
+    assert "does not pay at any price" in answer(app)
+    assert not re.search(r"\b(nan|inf|None)\b", text(app))
+
+
+def test_a_gain_that_may_be_nothing_is_worth_0_to_x(opened):
+    app = opened(72, 73)
+    assert answer(app).startswith("**Not proven that better pays.**")
+    assert re.search(r"the value is 0 to \\?\$[\d,.]+ a month", answer(app))
+    assert "never" in answer(app)
+
+
+@pytest.mark.parametrize(
+    ("params", "said"),
+    [
+        ({"searches_per_day": "10", "share": "0"}, "nothing can be won"),
+        ({"value_per_search": "0"}, "A search is worth nothing here"),
+        ({"currency": "EUR"}, "Its price is not in EUR"),
+    ],
+)
+def test_what_has_no_answer_says_why(opened, params, said):
+    page = text(opened(**params))
+    assert said in page
+    assert not re.search(r"\b(nan|inf|None)\b", page)
+
+
+def test_a_slider_changes_the_answer_and_the_link(opened):
+    app = opened()
+    before = answer(app)
+    app.select_slider(key="cost.value_per_search").set_value(0.001).run()
+    assert answer(app) != before
+    assert "does not pay under these assumptions" in answer(app)
+    assert app.query_params["value_per_search"] in ("0.001", ["0.001"])
+
+
+def test_a_link_restores_the_scenario(opened):
+    app = opened(elasticity="0.25", monthly_cost="400", setup_cost="1000")
+    assert app.slider(key="cost.elasticity").value == 0.25
+    assert "months to pay back" in text(app)
+    assert "searches a day on." in answer(app) or "does not pay" in answer(app)
+
+
+def test_a_scenario_is_saved_compared_and_taken_back(opened, workspace: Workspace):
+    app = opened(part="scenarios", elasticity="0.25")
+    next(each for each in app.text_input if "Save these" in each.label).set_value("careful")
+    next(each for each in app.button if each.label == "Save").click().run()
+    assert json.loads(workspace.setting("scenarios"))["careful"]["elasticity"] == 0.25
+    table = app.dataframe[0].value
+    assert list(table["scenario"]) == [
+        "pessimistic", "as set now (expected)", "optimistic", "careful"
+    ]  # fmt: skip
+    next(each for each in app.button if each.label == "Back to the defaults").click().run()
+    assert app.slider(key="cost.elasticity").value == 1.0
+    next(each for each in app.button if each.label == "Use it").click().run()
+    assert app.slider(key="cost.elasticity").value == 0.25
+
+
+@pytest.mark.parametrize("part", ["swings", "map", "options", "depth", "units", "assumptions"])
+def test_every_part_is_drawn(opened, part):
+    app = opened(part=part)
+    assert not app.exception
+    charts = app.get("plotly_chart")
+    # A run from a file ranks the candidates, so it can be cut at any depth too.
+    assert charts or part == "assumptions"
+    assert app.get("arrow_data_frame") or app.dataframe
+
+
+def test_an_old_price_and_an_estimate_are_marked(opened):
+    app = opened(also="euro", currency="EUR")
+    notes = " ".join(each.help or "" for each in app.caption if each.help)
+    assert "read more than 180 days ago" in notes
+    assert "tokens estimated" in notes
