@@ -199,6 +199,7 @@ KIND = RerankerKind(
             "A cross-encoder such as BAAI/bge-reranker-v2-m3: a name on the Hugging Face hub, "
             "fetched once, or a local folder.",
             required=True,
+            suggestions=tuple(model.id for model in known_models.known_models()),
         ),
         neural.RUNTIME,
         SettingSpec(

@@ -25,6 +25,7 @@ class SettingSpec:
     choices:  the only values allowed, where there are any.
     minimum, maximum: the range of a number, both ends included.
     required: whether a text must not be empty.
+    suggestions: values that a form offers for a text, beside which any other can be typed.
     lines:    how many lines a form shows of a text; 1 for a text without line breaks.
     advanced: whether a form hides it until asked, because its default suits nearly everyone.
     """
@@ -38,6 +39,7 @@ class SettingSpec:
     minimum: float | None = None
     maximum: float | None = None
     required: bool = False
+    suggestions: tuple[str, ...] = ()
     lines: int = 1
     advanced: bool = False
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from rankdash.rerankers import RerankerKind, SettingSpec
+from rankdash.rerankers.known_models import known_models
 from rankdash.ui.i18n import gettext as _
 
 _A_ROW = 3
@@ -69,6 +70,8 @@ def _widget(kind: str, spec: SettingSpec) -> str | int | float | bool:
             persist_state="session",
         )
         return str(chosen)
+    if spec.suggestions:
+        return _suggested(label, spec, key)
     if spec.type is str:
         # Not stripped: a prompt may end in a blank; the schema strips what must not.
         return str(
@@ -94,6 +97,30 @@ def _widget(kind: str, spec: SettingSpec) -> str | int | float | bool:
         persist_state="session",
     )
     return int(value) if whole else float(value)
+
+
+def _suggested(label: str, spec: SettingSpec, key: str) -> str:
+    """A list to choose from, or to type something else into; below it what is known of a model."""
+    options = list(dict.fromkeys([str(spec.default), *spec.suggestions]))
+    chosen = st.selectbox(
+        label,
+        options,
+        help=_(spec.help),
+        key=key,
+        accept_new_options=True,
+        persist_state="session",
+    )
+    known = next((model for model in known_models() if model.id == chosen), None)
+    if known is not None:
+        st.caption(
+            _("{languages} · {millions} M parameters · {tokens} tokens · {licence}").format(
+                languages=", ".join(known.languages),
+                millions=f"{known.parameters / 1e6:,.0f}",
+                tokens=f"{known.max_length:,}",
+                licence=known.licence,
+            )
+        )
+    return str(chosen)
 
 
 def _step(spec: SettingSpec) -> float:

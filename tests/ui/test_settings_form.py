@@ -1,0 +1,22 @@
+"""The form of a reranker's settings."""
+
+from streamlit.testing.v1 import AppTest
+
+
+def _form() -> None:
+    import streamlit as st
+
+    from rankdash.rerankers import get
+    from rankdash.ui.settings_form import draw
+
+    st.text(draw(get("cross-encoder"))["model"])
+
+
+def test_well_known_models_are_offered_with_what_is_known_of_them_and_others_can_be_typed():
+    at = AppTest.from_function(_form, default_timeout=30).run()
+    (model,) = [box for box in at.selectbox if box.label == "Model"]
+    assert len(model.options) >= 10
+    assert at.text[0].value == model.value == "cross-encoder/ms-marco-MiniLM-L6-v2"
+    assert at.caption[0].value.startswith("en · 23 M parameters · 512 tokens · Apache-2.0")
+    model.set_value("BAAI/bge-reranker-base").run()
+    assert "zh, en" in at.caption[0].value
