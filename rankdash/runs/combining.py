@@ -1,0 +1,112 @@
+"""A run made of stored runs, at once and without scoring anything."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import numpy as np
+import pandas as pd
+
+from rankdash.dataset import Dataset
+from rankdash.errors import DataError
+from rankdash.ranking import QueryState, Ranking, Run, digest
+from rankdash.rerankers.fusion import Fusion
+from rankdash.rerankers.fusion import fuse as fuse_rankings
+
+KIND = "fusion"
+FIRST_STAGE = "first stage"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A ranking to combine. run: where it comes from one; None for the first stage."""
+
+    name: str
+    ranking: Ranking
+    run: Run | None = None
+
+
+def fuse(dataset: Dataset, parts: Sequence[Part], how: Fusion, name: str) -> Run:
+    """The combination of `parts` as a run of the data set, equal sums in the order of the first.
+
+    A query that failed in one part fails, with the part's reason; one that a part was not asked for
+    is skipped: half of a combination is never passed off as the whole. No latency is stored, since
+    none was measured; where every part is timed, `machine` holds the sum of their medians.
+
+    Raises SettingError for fewer than two parts or wrong weights, and DataError where no query is
+    in every part.
+    """
+    ranking = fuse_rankings([part.ranking for part in parts], how)
+    if not len(ranking.query_ids):
+        raise DataError(
+            "The rankings have no query in common.",
+            remedy="Combine runs over the same queries.",
+        )
+    weights = how.weights or (1.0,) * len(parts)
+    settings = {
+        "method": how.method,
+        **({"k": how.k} if how.method == "rrf" else {}),
+        "parts": " + ".join(part.name for part in parts),
+        "weights": ", ".join(f"{weight:g}" for weight in weights),
+        "part_ids": ", ".join(part.run.id if part.run else FIRST_STAGE for part in parts),
+    }
+    wish = (dataset.id, KIND, name, repr(sorted(settings.items())))
+    return Run(
+        id=digest(text.encode("utf-8", "surrogatepass") for text in wish),
+        name=name,
+        dataset_id=dataset.id,
+        ranking=ranking,
+        reranker=KIND,
+        queries=_queries(dataset, parts, set(ranking.query_ids)),
+        settings=settings,
+        machine=_timed(parts),
+        created=datetime.now(UTC).isoformat(timespec="milliseconds"),
+    )
+
+
+def _queries(dataset: Dataset, parts: Sequence[Part], done: set[str]) -> pd.DataFrame:
+    told = [_states(part) for part in parts]
+    rows = [_state(query, query in done, parts, told) for query in dataset.queries["query_id"]]
+    table = pd.DataFrame(rows, columns=["query_id", "state", "reason"]).astype("str")
+    for column in ("latency_ms", "index_ms", "tokens", "truncated"):
+        table[column] = np.full(len(table), math.nan)
+    # Nothing was scored for it.
+    table.insert(5, "pairs", np.where(table["state"] == "done", 0.0, math.nan))
+    return table
+
+
+def _states(part: Part) -> dict[str, tuple[str, str]]:
+    """query id → state and reason, as far as the part tells."""
+    if part.run is None:
+        return {}
+    table = part.run.queries
+    found = zip(table["state"], table["reason"], strict=True)
+    return dict(zip(table["query_id"], found, strict=True))
+
+
+def _state(
+    query: str, done: bool, parts: Sequence[Part], told: Sequence[dict[str, tuple[str, str]]]
+) -> tuple[str, QueryState, str]:
+    if done:
+        return query, "done", ""
+    for wanted in ("failed", "skipped"):
+        for part, states in zip(parts, told, strict=True):
+            state, reason = states.get(query, ("", ""))
+            if state == wanted:
+                return query, wanted, f"{part.name}: {reason}"
+    lacking = [part.name for part in parts if query not in part.ranking.positions]
+    return query, "skipped", f"not in {', '.join(lacking)}"
+
+
+def _timed(parts: Sequence[Part]) -> dict[str, object]:
+    medians = [
+        float(np.nanmedian(part.run.queries["latency_ms"]))
+        for part in parts
+        if part.run is not None and part.run.queries["latency_ms"].notna().any()
+    ]
+    if len(medians) < sum(part.run is not None for part in parts):
+        return {}
+    return {"parts_p50_ms_in_sum": round(sum(medians), 3)}

@@ -1,0 +1,162 @@
+"""Fusion against values worked out by hand, a plain implementation with dicts, and the clock."""
+
+import math
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankdash.errors import SettingError
+from rankdash.ranking import Ranking
+from rankdash.rerankers.fusion import METHODS, Fusion, fuse
+
+nan = math.nan
+A = Ranking.from_lists([("q", ["a", "b", "c"], [9.0, 5.0, 1.0])])
+B = Ranking.from_lists([("q", ["c", "d", "a"], [0.4, 0.3, 0.2])])
+
+
+def of(ranking, query="q"):
+    return dict(zip(*ranking.documents_of(query), strict=True))
+
+
+def test_reciprocal_ranks_by_hand():
+    fused = fuse([A, B], Fusion())
+    assert of(fused) == pytest.approx(
+        {"a": 1 / 61 + 1 / 63, "c": 1 / 63 + 1 / 61, "b": 1 / 62, "d": 1 / 62}
+    )
+    # Equal sums keep the order of the first ranking, and what only the second has comes after.
+    assert list(of(fused)) == ["a", "c", "b", "d"]
+    assert fused.tied.tolist() == [True]
+
+
+def test_k_and_weights_of_reciprocal_ranks():
+    assert of(fuse([A, B], Fusion(k=0, weights=(1, 3)))) == pytest.approx(
+        {"c": 1 / 3 + 3, "a": 1 + 1, "d": 1.5, "b": 0.5}
+    )
+
+
+def test_min_max_by_hand():
+    fused = of(fuse([A, B], Fusion("minmax", (2, 1))))
+    assert fused == pytest.approx({"a": 2.0, "b": 1.0, "c": 1.0, "d": 0.5})
+    assert list(fused) == ["a", "b", "c", "d"]
+
+
+def test_standard_deviations_above_the_lowest_by_hand():
+    wide, narrow = math.sqrt(32 / 3), math.sqrt(0.02 / 3)
+    assert of(fuse([A, B], Fusion("z"))) == pytest.approx(
+        {"a": 8 / wide, "c": 0.2 / narrow, "b": 4 / wide, "d": 0.1 / narrow}
+    )
+
+
+@pytest.mark.parametrize("method", ["minmax", "z"])
+def test_documents_below_the_depth_count_as_the_worst_and_do_not_spoil_the_scale(method):
+    deep = Ranking.from_lists([("q", ["a", "b", "c"], [3.0, 1.0, nan])])
+    found = of(fuse([deep, B], Fusion(method)))
+    alone = of(fuse([Ranking.from_lists([("q", ["a", "b"], [3.0, 1.0])]), B], Fusion(method)))
+    assert found == pytest.approx(alone)
+    assert all(math.isfinite(score) for score in found.values())
+
+
+def test_a_list_without_differences_adds_nothing():
+    flat = Ranking.from_lists([("q", ["b", "c"], [7.0, 7.0])])
+    for method in ("minmax", "z"):
+        assert of(fuse([flat, A], Fusion(method)))["a"] == max(
+            of(fuse([flat, A], Fusion(method))).values()
+        )
+        assert of(fuse([flat, A], Fusion(method)))["c"] == 0
+
+
+def test_only_queries_that_every_ranking_has():
+    more = Ranking.from_lists([("p", ["a"], [1.0]), ("q", ["b"], [1.0])])
+    assert list(fuse([more, A], Fusion()).query_ids) == ["q"]
+    assert not len(fuse([A, Ranking.from_lists([("p", ["a"], [1.0])])], Fusion()))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: Fusion("sum"),
+        lambda: Fusion(weights=(1, 0)),
+        lambda: Fusion(weights=(1, nan)),
+        lambda: Fusion(k=-1),
+        lambda: fuse([A], Fusion()),
+        lambda: fuse([A, B], Fusion(weights=(1,))),
+    ],
+)
+def test_what_makes_no_sense_is_refused(wrong):
+    with pytest.raises(SettingError):
+        wrong()
+
+
+# --- the same by a plain implementation -----------------------------------------------------------
+
+
+def plain(rankings, method, weights, k):
+    """query → document → sum, with dicts and loops."""
+    result = {}
+    for query in rankings[0].query_ids:
+        if not all(query in ranking.positions for ranking in rankings):
+            continue
+        sums = {}
+        for ranking, weight in zip(rankings, weights, strict=True):
+            docs, scores = ranking.documents_of(query)
+            known = [float(score) for score in scores if not math.isnan(score)]
+            low, high = (min(known), max(known)) if known else (0.0, 0.0)
+            mean = sum(known) / len(known) if known else 0.0
+            spread = {
+                "minmax": high - low,
+                "z": math.sqrt(sum((s - mean) ** 2 for s in known) / max(len(known), 1)),
+            }
+            for rank, (doc, score) in enumerate(zip(docs, scores, strict=True), start=1):
+                if method == "rrf":
+                    points = 1 / (k + rank)
+                else:
+                    told = not math.isnan(score) and high > low
+                    points = (score - low) / spread[method] if told else 0.0
+                sums[doc] = sums.get(doc, 0.0) + weight * points
+        result[query] = sums
+    return result
+
+
+@st.composite
+def rankings(draw):
+    made = []
+    for _ in range(draw(st.integers(2, 4))):
+        lists = []
+        for query in draw(st.lists(st.sampled_from("pqrs"), min_size=1, max_size=4, unique=True)):
+            docs = draw(st.lists(st.sampled_from("abcdefg"), min_size=1, max_size=7, unique=True))
+            scores = sorted((draw(st.integers(-9, 9)) / 4 for _ in docs), reverse=True)
+            unscored = draw(st.integers(0, len(docs)))
+            scores[len(docs) - unscored :] = [nan] * unscored
+            lists.append((query, docs, scores))
+        made.append(Ranking.from_lists(lists))
+    return made
+
+
+@given(rankings(), st.sampled_from(list(METHODS)), st.sampled_from([0.0, 1.0, 60.0]), st.data())
+def test_equals_a_plain_implementation(made, method, k, data):
+    weights = tuple(data.draw(st.sampled_from([0.5, 1.0, 3.0])) for _ in made)
+    fused = fuse(made, Fusion(method, weights, k))
+    expected = plain(made, method, weights, k)
+    assert list(fused.query_ids) == list(expected)
+    for query, sums in expected.items():
+        assert of(fused, query) == pytest.approx(sums)
+        # Best first, and ties as they first came.
+        order = sorted(sums, key=lambda doc: -round(sums[doc], 10))
+        assert list(of(fused, query)) == order
+    settled = fused.settled("trec").settled("stable")
+    np.testing.assert_array_equal(settled.docs, fused.docs)
+
+
+def test_ten_thousand_queries_take_a_moment():
+    draw = np.random.default_rng(0)
+    queries = np.repeat([f"q{n}" for n in range(10_000)], 100)
+    docs = np.tile([f"d{n}" for n in range(100)], 10_000)
+    made = [Ranking.from_columns(queries, docs, draw.normal(size=len(docs))) for _ in range(2)]
+    start = time.process_time()
+    fused = fuse(made, Fusion("z"))
+    # About a third of a second; generous, because others use the machine as well.
+    assert time.process_time() - start < 2
+    assert len(fused) == len(docs)

@@ -1,0 +1,111 @@
+"""A run made of runs: what it names, which queries it has, and that a failure stays one."""
+
+import math
+
+import pandas as pd
+import pytest
+
+from rankdash.dataset import Dataset
+from rankdash.errors import DataError
+from rankdash.ranking import Ranking, Run
+from rankdash.rerankers.fusion import Fusion
+from rankdash.runs.combining import Part, fuse
+from rankdash.store import Workspace
+
+QUERIES = ["q1", "q2", "q3", "q4", "q5"]
+
+
+@pytest.fixture
+def dataset():
+    lists = [(query, ["a", "b", "c"], [3.0, 2.0, 1.0]) for query in QUERIES[:4]]
+    return Dataset(
+        name="shop",
+        queries=pd.DataFrame({"query_id": QUERIES, "text": QUERIES}),
+        documents=pd.DataFrame({"doc_id": ["a", "b", "c"], "title": "", "text": "text"}),
+        qrels=pd.DataFrame({"query_id": QUERIES, "doc_id": "c", "label": 1.0}),
+        candidates=Ranking.from_lists(lists),
+    )
+
+
+def a_run(dataset, name, states, latency=math.nan):
+    """A run that turns the candidates round, with the given state of each query."""
+    done = [query for query, state in states.items() if state == "done"]
+    rows = pd.DataFrame({"query_id": list(states), "state": list(states.values())}, dtype="str")
+    rows["reason"] = pd.Series([f"why {state}" for state in states.values()], dtype="str")
+    for column in ("latency_ms", "index_ms", "pairs", "tokens", "truncated"):
+        rows[column] = math.nan
+    rows.loc[rows["state"] == "done", "latency_ms"] = latency
+    ranking = Ranking.from_lists([(query, ["c", "b", "a"], [3.0, 2.0, 1.0]) for query in done])
+    return Run(f"id-{name}", name, dataset.id, ranking, "stub", rows)
+
+
+def parts(dataset):
+    whole = a_run(dataset, "whole", dict.fromkeys(QUERIES[:4], "done") | {"q5": "skipped"}, 10.0)
+    broken = a_run(
+        dataset,
+        "broken",
+        {"q1": "done", "q2": "failed", "q3": "skipped", "q4": "done", "q5": "skipped"},
+        5.0,
+    )
+    return [
+        Part("First stage", dataset.candidates),
+        *(Part(run.name, run.ranking, run) for run in (whole, broken)),
+    ]
+
+
+def test_a_query_that_failed_in_a_part_fails_and_is_never_half_a_result(dataset):
+    run = fuse(dataset, parts(dataset), Fusion(), "both")
+    assert dict(zip(run.queries["query_id"], run.queries["state"], strict=True)) == {
+        "q1": "done",
+        "q2": "failed",
+        "q3": "skipped",
+        "q4": "done",
+        "q5": "skipped",
+    }
+    reasons = dict(zip(run.queries["query_id"], run.queries["reason"], strict=True))
+    assert reasons["q2"] == "broken: why failed"
+    assert reasons["q3"] == "broken: why skipped"
+    assert list(run.ranking.query_ids) == ["q1", "q4"]
+
+    assert run.ranking.documents_of("q1")[0] == ["c", "b", "a"]
+
+
+def test_it_names_its_parts_and_claims_no_time(dataset):
+    run = fuse(dataset, parts(dataset), Fusion("minmax", (1, 2, 0.5)), "both")
+    assert run.settings == {
+        "method": "minmax",
+        "parts": "First stage + whole + broken",
+        "weights": "1, 2, 0.5",
+        "part_ids": "first stage, id-whole, id-broken",
+    }
+    assert run.queries["latency_ms"].isna().all()
+    assert run.queries["pairs"].max() == 0
+    assert run.machine == {"parts_p50_ms_in_sum": 15.0}
+    untimed = a_run(dataset, "untimed", dict.fromkeys(QUERIES[:4], "done"))
+    mixed = [*parts(dataset), Part("untimed", untimed.ranking, untimed)]
+    assert fuse(dataset, mixed, Fusion(), "both").machine == {}
+
+
+def test_runs_without_a_query_in_common_are_refused(dataset):
+    one, other = (a_run(dataset, query, {query: "done"}) for query in ("q1", "q2"))
+    with pytest.raises(DataError, match="no query in common"):
+        fuse(
+            dataset,
+            [Part(run.name, run.ranking, run) for run in (one, other)],
+            Fusion(),
+            "both",
+        )
+
+
+def test_it_is_stored_and_read_back(dataset, tmp_path):
+    workspace = Workspace.open(tmp_path)
+    workspace.save_dataset(dataset, source="test")
+    run = fuse(dataset, parts(dataset), Fusion(), "both")
+    again = workspace.run(workspace.save_run(run))
+    assert again.ranking.documents_of("q4")[0] == run.ranking.documents_of("q4")[0]
+    assert again.settings == dict(run.settings)
+    (row,) = workspace.runs(dataset.id)
+    assert (row.queries_done, row.queries_failed, row.queries_skipped) == (2, 1, 2)
+    # The same wish again replaces it.
+    workspace.save_run(fuse(dataset, parts(dataset), Fusion(), "both"))
+    assert len(workspace.runs(dataset.id)) == 1
