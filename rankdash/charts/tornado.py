@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from rankdash.charts import style
 
-_ROW = 34
+_ROW = 44
 _TOP = 96
 
 
@@ -51,7 +51,12 @@ def figure(
     """
     labels = labels or Labels()
     upward = list(reversed(rows))
-    titles = [style.short(row.name, 44) for row in upward]
+    titles = [style.short(row.name, 30) for row in upward]
+    # At the ends of the bars the values would run into the titles.
+    ticks = [
+        f"{title}<br>{style.short(row.low, 14)} … {style.short(row.high, 14)}"
+        for title, row in zip(titles, upward, strict=True)
+    ]
     traces: list[style.Trace] = []
     for better in (True, False):
         spans = [_span(row, net, better) for row in upward]
@@ -59,7 +64,7 @@ def figure(
             {
                 "type": "bar",
                 "orientation": "h",
-                "y": titles,
+                "y": list(range(len(upward))),
                 "x": [end - net for end, _ in spans],
                 "base": net,
                 "name": labels.up if better else labels.down,
@@ -72,10 +77,6 @@ def figure(
                         "size": 6,
                     },
                 },
-                "text": [style.short(said, 24) for _, said in spans],
-                "textposition": "outside",
-                "cliponaxis": False,
-                "textfont": {"color": ink.muted, "size": style.FONT_SIZE - 1},
                 "hovertext": [
                     labels.hover.format(
                         name=title, value=style.short(said, 40), net=style.short(money(end), 40)
@@ -86,7 +87,7 @@ def figure(
             }
         )
     reach = [net, 0.0, *(end for row in rows for end in (row.net_low, row.net_high))]
-    room = 0.22 * (max(reach) - min(reach) or 1.0)
+    room = 0.05 * (max(reach) - min(reach) or 1.0)
     return style.finish(
         go.Figure(traces),
         ink,
@@ -114,7 +115,13 @@ def figure(
                 "gridcolor": ink.grid,
                 "tickformat": style.ticks(max(map(abs, reach))),
             },
-            "yaxis": {"showgrid": False, "tickfont": {"color": ink.text}},
+            "yaxis": {
+                "showgrid": False,
+                "zeroline": False,
+                "tickfont": {"color": ink.text},
+                "tickvals": list(range(len(upward))),
+                "ticktext": ticks,
+            },
         },
     )
 

@@ -23,22 +23,23 @@ ROWS = [
 
 
 def test_better_and_worse_differ_in_side_colour_and_pattern():
-    better, worse = tornado.figure(ROWS, 40.0, INK, money=money).data
+    figure = tornado.figure(ROWS, 40.0, INK, money=money)
+    better, worse = figure.data
     # The widest assumption comes last, which is on top.
-    assert list(better.y) == ["Price", "Gain"] == list(worse.y)
+    ticks = list(figure.layout.yaxis.ticktext)
+    assert ticks == ["Price<br>$0.50 … $1.50", "Gain<br>5 % … 30 %"]
     assert list(better.x) == [50.0, 110.0]
     assert list(worse.x) == [-30.0, -90.0]
     assert better.base == worse.base == 40.0
     assert better.marker.color != worse.marker.color
     assert better.marker.pattern.shape != worse.marker.pattern.shape
-    # A higher price is the worse end, and says so at its end of the bar.
-    assert list(worse.text) == ["$1.50", "5 %"]
+    # A higher price is the worse end, and says so.
+    assert list(worse.hovertext) == ["Price = $1.50: $10.00", "Gain = 5 %: $-50.00"]
 
 
 def test_an_assumption_that_only_helps_has_no_bar_on_the_other_side():
     _, worse = tornado.figure([tornado.Row("Share", 50.0, 60.0, "1", "2")], 40.0, INK).data
     assert list(worse.x) == [0.0]
-    assert list(worse.text) == [""]
 
 
 def test_the_words_of_a_tornado_give_every_swing():
