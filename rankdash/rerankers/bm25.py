@@ -7,6 +7,7 @@ are those that Kamphuis et al., "Which BM25 Do You Mean?" (2020) compare, comput
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -31,18 +32,33 @@ class Index:
     """BM25 statistics over texts; `settings` are complete settings of the kind "bm25"."""
 
     def __init__(self, texts: Sequence[str], settings: Mapping[str, Any]) -> None:
-        self._size = len(texts)
+        self._texts = texts
         self._tokenize = Tokenizer(settings["language"])
         words = self._tokenize(texts)
+        self._mean_length = float(np.mean([len(each) for each in words])) if words else 0.0
         self._bm25 = _build_index(words, settings) if any(words) else None
 
     def scores(self, query: str) -> Scores:
         """(texts,) float64; all zero when the query shares no word with any text."""
         words = self._tokenize([query])[0]
         if self._bm25 is None or not words:
-            return np.zeros(self._size)
+            return np.zeros(len(self._texts))
         scores: Scores = self._bm25.get_scores(words).astype(np.float64)
         return scores
+
+    def text(self, place: int) -> str:
+        """One of the texts."""
+        return self._texts[place]
+
+    def scores_of(self, query: str, texts: Sequence[str]) -> Scores:
+        """(texts,) float64: scores of texts that are not indexed, by the statistics of those that
+        are. A word that none of those has counts for nothing."""
+        words = self._tokenize([query])[0]
+        if self._bm25 is None:
+            return np.zeros(len(texts))
+        return _weighed(
+            self._bm25, words, self._tokenize(texts), len(self._texts), self._mean_length
+        )
 
 
 def _build_index(words: list[list[str]], settings: Mapping[str, Any]) -> Any:
@@ -57,6 +73,28 @@ def _build_index(words: list[list[str]], settings: Mapping[str, Any]) -> Any:
     bm25 = bm25s.BM25(k1=settings["k1"], b=settings["b"], method=settings["method"])
     bm25.index(words, show_progress=False)
     return bm25
+
+
+def _weighed(
+    bm25: Any, query: list[str], texts: list[list[str]], size: int, mean_length: float
+) -> Scores:
+    """As bm25s computes it, which it can for indexed texts only; a test compares the two."""
+    from bm25s import scoring
+
+    rarity = scoring._select_idf_scorer(bm25.method)
+    frequency = scoring._select_tfc_scorer(bm25.method)
+    settings = {"l_avg": mean_length, "k1": bm25.k1, "b": bm25.b, "delta": bm25.delta}
+    scores = np.zeros(len(texts))
+    for word, repeats in Counter(query).items():
+        code = bm25.vocab_dict.get(word)
+        if code is None:
+            continue
+        column = bm25.scores["indptr"]
+        weight = rarity(int(column[code + 1] - column[code]), N=size)
+        counts = np.array([text.count(word) for text in texts], dtype=np.float64)
+        lengths = np.array([len(text) for text in texts], dtype=np.float64)
+        scores += repeats * weight * frequency(tf_array=counts, l_d=lengths, **settings)
+    return scores
 
 
 class Bm25:
@@ -79,7 +117,11 @@ class Bm25:
         return ""
 
     def score(self, requests: Sequence[Request]) -> list[Scored]:
-        """BM25 scores; a query with a document outside the corpus fails."""
+        """BM25 scores; a query with a document outside the corpus fails.
+
+        A document whose text is not that of the corpus is scored as what it says, by the statistics
+        of the corpus.
+        """
         if self._index is None:
             raise ScoringError("BM25 has no statistics yet: prepare() comes first.")
         return [self._score(self._index, request) for request in requests]
@@ -90,7 +132,17 @@ class Bm25:
             error = ScoringError("Document {doc!r} is not in the corpus.", doc=unknown[0])
             return Scored.failed(len(request.doc_ids), str(error))
         places = [self._places[doc] for doc in request.doc_ids]
-        return Scored(index.scores(request.query)[np.array(places, dtype=np.int64)])
+        changed = [
+            number
+            for number, (place, text) in enumerate(zip(places, request.documents, strict=True))
+            if text != index.text(place)
+        ]
+        scores = index.scores(request.query)[np.array(places, dtype=np.int64)]
+        if changed:
+            scores[changed] = index.scores_of(
+                request.query, [request.documents[number] for number in changed]
+            )
+        return Scored(scores)
 
 
 def order_candidates(

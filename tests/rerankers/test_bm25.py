@@ -53,6 +53,20 @@ def test_word_rarity_comes_from_the_corpus_and_not_from_the_candidates():
     assert scores[1] > scores[0] * 2
 
 
+@pytest.mark.parametrize("method", ["lucene", "robertson", "atire", "bm25l", "bm25+"])
+def test_a_changed_text_is_scored_as_an_indexed_one_would_be(method):
+    reranker = prepared({"method": method})
+    query = "refund item delivery 退货"
+    indexed = scores_of(reranker, query)
+    # A blank at the end makes it another text of the same words.
+    changed = {doc: f"{text} " for doc, text in DOCUMENTS.items()}
+    assert scores_of(reranker, query, changed) == pytest.approx(indexed, rel=1e-5)
+    assert len(set(indexed.values())) > 2
+    without = scores_of(reranker, query, DOCUMENTS | {"d1": "How to return an item"})
+    assert without["d1"] < indexed["d1"]
+    assert without["d3"] == indexed["d3"]
+
+
 def test_k1_zero_ignores_repeats():
     texts = {"once": "tea cup", "thrice": "tea tea"}
     scores = scores_of(prepared({"k1": "0"}, texts), "tea", texts)
