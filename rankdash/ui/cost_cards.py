@@ -64,8 +64,7 @@ def _card(view: View, choice: Choice, scenario: Assumptions) -> None:
                 )
     p95 = choice.waiting.p95
     if choice.system:
-        measured = _("not measured") if p95 is None else _("{ms} ms", ms=number(p95, 0))
-        lines.append((_("p95 added"), measured))
+        lines.append((_("p95 added"), _("not measured") if p95 is None else _milliseconds(p95)))
     for title, said in lines:
         value, _at, interval = said.partition(" (")
         ends = f"  \n:small[{markdown_safe(interval.rstrip(')'), 60)}]" if interval else ""
@@ -79,6 +78,11 @@ def _with_ends(mean: float, low: float, high: float) -> str:
     if not (math.isfinite(low) and math.isfinite(high)):
         return number(mean)
     return _("{value} ({low} … {high})", value=number(mean), low=number(low), high=number(high))
+
+
+def _milliseconds(value: float) -> str:
+    """Whole ones, and never 0 for what is only small."""
+    return _("{ms} ms", ms="< 1" if 0 < value < 1 else number(value, 0))
 
 
 def _notes(choice: Choice) -> list[str]:

@@ -5,6 +5,8 @@ One fragment: a slider redraws it and nothing else of the page.
 
 from __future__ import annotations
 
+import functools
+
 import streamlit as st
 
 from rankdash.ui import (
@@ -61,12 +63,11 @@ def draw(view: View, looked_at: str) -> None:
         part = address.pick_one(
             "part",
             list(parts),
-            st.pills,
+            functools.partial(st.radio, horizontal=True),
             default="swings",
             label=_("Show"),
             label_visibility="collapsed",
             format_func=lambda name: parts[name][0],
-            required=True,
         )
         parts[part or "swings"][1]()
         st.download_button(

@@ -33,7 +33,7 @@ def main() -> None:
         app.switch_page(str(ROOT / "pages" / "cost.py")).run()
         missed = []
         for part in PARTS:
-            app.button_group(key="address.part").set_value(part)
+            app.radio(key="address.part").set_value(part)
             first = _spent(app)
             moves = []
             for value in VALUES:
