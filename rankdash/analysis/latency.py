@@ -1,0 +1,279 @@
+"""How long queries took: the curve, the target, what it grows with, two systems side by side.
+
+Latency is that of a query alone, with its own documents, on a warm reranker. Nothing here says how
+many queries a second a machine serves: one over a latency is not that (`measured.Level` is).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from rankdash.analysis.resampling import (
+    RESAMPLES,
+    SEED,
+    FloatArray,
+    bootstrap_means,
+    percentile_interval,
+)
+from rankdash.ranking import Reading, Run
+
+MOST_POINTS = 400
+"""As many steps of a curve as a screen can show apart."""
+
+FEWEST_FITTED = 10
+"""With fewer points a line says more of chance than of the system."""
+
+# Theil and Sen take the slope of every two points: of 600 there are 179,700.
+_MOST_FITTED = 600
+_TIMED_OUT = "time-out"
+
+
+def latencies(queries: pd.DataFrame) -> FloatArray:
+    """The measured latencies in the table of a `Run`, ascending, in milliseconds."""
+    values = queries["latency_ms"].to_numpy(dtype=np.float64)
+    return np.sort(values[np.isfinite(values)])
+
+
+def ecdf(ordered: FloatArray, most: int = MOST_POINTS) -> pd.DataFrame:
+    """ms and share (of the queries that took at most so long), a row a step.
+
+    ordered: ascending. Where there are more than `most` steps, every n-th is kept, and the first
+    and the slowest always; each row that is kept is exact.
+    """
+    n = len(ordered)
+    if not n:
+        return pd.DataFrame({"ms": np.zeros(0), "share": np.zeros(0)})
+    last = np.flatnonzero(np.append(np.diff(ordered) > 0, True))
+    if len(last) > most:
+        last = last[np.unique(np.linspace(0, len(last) - 1, most).round().astype(np.intp))]
+    return pd.DataFrame({"ms": ordered[last], "share": (last + 1) / n})
+
+
+@dataclass(frozen=True)
+class Apart:
+    """What became of the queries that a run was asked for, by number.
+
+    timed: have a latency. untimed: done without one, as where they were scored together with
+        others. failed: those that timed out not among them. timed_out: took longer than the time
+        they were given, `limit_ms` at the most (NaN where none did).
+    skipped: not asked for, or nothing to rerank. retried: needed more than one attempt, timed or
+        not. retry_wait_ms: waited in all to try again, which is in no latency.
+    cached_pairs: scores kept from an earlier run.
+    """
+
+    timed: int
+    untimed: int
+    failed: int
+    timed_out: int
+    skipped: int
+    retried: int
+    retry_wait_ms: float
+    cached_pairs: int
+    limit_ms: float = math.nan
+
+
+def apart(run: Run) -> Apart:
+    """Nothing that failed is a latency of 0, and none is left out without a word."""
+    state, latency = run.queries["state"], run.queries["latency_ms"]
+    done, failed = state == "done", state == "failed"
+    timed = done & np.isfinite(latency)
+    late, limit_ms, retried, waited = 0, math.nan, 0, 0.0
+    if run.calls is not None:
+        over = run.calls[run.calls["error"].str.startswith(_TIMED_OUT)]
+        over = over[over["query_id"].isin(run.queries.loc[failed, "query_id"])]
+        late = int(over["query_id"].nunique())
+        limit_ms = float(over["ms"].max()) if late else math.nan
+        again = run.calls[run.calls["attempts"] > 1]
+        retried = int(again["query_id"].nunique())
+        waited = float(again["retry_wait_ms"].sum())
+    return Apart(
+        timed=int(timed.sum()),
+        untimed=int((done & ~timed).sum()),
+        failed=int(failed.sum()) - late,
+        timed_out=late,
+        skipped=int((state == "skipped").sum()),
+        retried=retried,
+        retry_wait_ms=waited,
+        cached_pairs=run.measured.cached_pairs if run.measured is not None else 0,
+        limit_ms=limit_ms,
+    )
+
+
+@dataclass(frozen=True)
+class OnTarget:
+    """Whether 95 % of queries are answered in time.
+
+    within: of n queries, those in time; a query that timed out is not. kind: "meets" and "misses"
+    where the n queries prove it at a level of 5 %, else "likely" and "unlikely", by what was seen.
+    """
+
+    within: int
+    n: int
+    kind: Literal["meets", "likely", "unlikely", "misses"]
+
+
+def on_target(
+    ordered: FloatArray, target_ms: float, *, timed_out: int = 0, share: float = 0.95
+) -> OnTarget | None:
+    """Count, and test the count exactly: of queries that are in time with probability `share`, how
+    many are is binomial (Clopper & Pearson 1934, one-sided). None without a query."""
+    from scipy.stats import binom
+
+    n = len(ordered) + timed_out
+    if not n:
+        return None
+    within = int(np.searchsorted(ordered, target_ms, side="right"))
+    if binom.sf(within - 1, n, share) <= 0.05:
+        return OnTarget(within, n, "meets")
+    if binom.cdf(within, n, share) <= 0.05:
+        return OnTarget(within, n, "misses")
+    return OnTarget(within, n, "likely" if within >= share * n else "unlikely")
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A line through latencies: ms = intercept + slope × x, with the interval of the slope.
+
+    n: points it rests on. first, last: the smallest and the largest x among them.
+    """
+
+    slope: float
+    low: float
+    high: float
+    intercept: float
+    n: int
+    first: float
+    last: float
+
+    def at(self, x: float) -> float:
+        return self.intercept + self.slope * x
+
+
+def fit(x: FloatArray, ms: FloatArray, level: float = 0.95, seed: int = SEED) -> Fit | None:
+    """The median of the slopes of every two points, which a quarter of outliers does not move.
+
+    Of more than 600 points as many are drawn by chance. None under `FEWEST_FITTED` points, or where
+    x has fewer than three values. Sources: Theil (1950); Sen (1968), interval included.
+    """
+    from scipy.stats import theilslopes
+
+    known = np.isfinite(x) & np.isfinite(ms)
+    x, ms = x[known], ms[known]
+    if len(x) > _MOST_FITTED:
+        drawn = np.random.default_rng(seed).choice(len(x), _MOST_FITTED, replace=False)
+        x, ms = x[drawn], ms[drawn]
+    if len(x) < FEWEST_FITTED or len(np.unique(x)) < 3:
+        return None
+    found = theilslopes(ms, x, alpha=level)
+    return Fit(
+        slope=float(found.slope),
+        low=float(found.low_slope),
+        high=float(found.high_slope),
+        intercept=float(np.median(ms - found.slope * x)),
+        n=len(x),
+        first=float(x.min()),
+        last=float(x.max()),
+    )
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """How many times as long one system takes as another on the same queries: the geometric mean
+    of the ratios, with its interval (NaN for a single query). unlike: of the n queries, those
+    with another number of documents."""
+
+    ratio: float
+    low: float
+    high: float
+    n: int
+    unlike: int
+
+
+def paired_ratio(
+    before: pd.DataFrame,
+    after: pd.DataFrame,
+    *,
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> Ratio | None:
+    """`after` over `before`, two tables of `Run`s, joined by query id; None where no query was
+    timed in both. The interval is a percentile bootstrap over queries of the mean logarithm."""
+    columns = ["query_id", "latency_ms", "pairs"]
+    both = before[columns].merge(after[columns], on="query_id", suffixes=("_0", "_1"))
+    both = both[(both["latency_ms_0"] > 0) & (both["latency_ms_1"] > 0)]
+    if both.empty:
+        return None
+    logs = np.log(both["latency_ms_1"].to_numpy() / both["latency_ms_0"].to_numpy())
+    low = high = math.nan
+    if len(logs) > 1:
+        means = bootstrap_means(logs[:, None], resamples=resamples, seed=seed)
+        low, high = (float(np.exp(each[0])) for each in percentile_interval(means, level))
+    unlike = int((both["pairs_0"] != both["pairs_1"]).sum())
+    return Ratio(float(np.exp(logs.mean())), low, high, len(logs), unlike)
+
+
+@dataclass(frozen=True)
+class TokenLengths:
+    """How long pairs are in tokens, and what a model left unread.
+
+    table: start, stop (tokens, stop not included; inf for the last where longer ones are gathered),
+        whole (pairs read to the end), cut (pairs that were not).
+    pairs: with a known length. limit: the most tokens that were read of a cut pair; None where no
+        pair was cut. unread: share of all tokens. p50, p95: of the full lengths.
+    """
+
+    table: pd.DataFrame
+    pairs: int
+    cut: int
+    limit: int | None
+    unread: float
+    p50: float
+    p95: float
+
+
+def token_lengths(reading: Reading, bins: int = 30) -> TokenLengths | None:
+    """None where no length is known."""
+    known = (reading.read >= 0) & (reading.full >= 0)
+    read = reading.read[known].astype(np.int64)
+    full = reading.full[known].astype(np.int64)
+    if not len(full):
+        return None
+    cut = full > read
+    p50, p95, most = (float(each) for each in np.quantile(full, [0.5, 0.95, 0.99]))
+    limit = int(read[cut].max()) if cut.any() else None
+    edges = _edges(max(most, limit or 0), bins)
+    beyond = bool(full.max() >= edges[-1])
+    places = np.minimum(np.searchsorted(edges, full, side="right") - 1, len(edges) - 1)
+    count = len(edges) - 1 + beyond
+    table = pd.DataFrame(
+        {
+            "start": edges[:count],
+            "stop": np.append(edges[1:], math.inf)[:count],
+            "whole": np.bincount(places[~cut], minlength=count),
+            "cut": np.bincount(places[cut], minlength=count),
+        }
+    )
+    return TokenLengths(
+        table=table,
+        pairs=len(full),
+        cut=int(cut.sum()),
+        limit=limit,
+        unread=float((full - read).sum() / max(int(full.sum()), 1)),
+        p50=p50,
+        p95=p95,
+    )
+
+
+def _edges(most: float, bins: int) -> npt.NDArray[np.int64]:
+    """Bins of a round width from 0 to beyond `most`."""
+    width = max(most / bins, 1.0)
+    unit = 10 ** math.floor(math.log10(width))
+    step = next(unit * each for each in (1, 2, 4, 5, 10) if unit * each >= width)
+    return np.arange(0, math.floor(most / step) + 2, dtype=np.int64) * int(step)

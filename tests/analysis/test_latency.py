@@ -1,0 +1,184 @@
+"""Latency: every number by hand, what must hold for any, and the traps of other tools."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankdash.analysis.latency import (
+    FEWEST_FITTED,
+    apart,
+    ecdf,
+    fit,
+    latencies,
+    on_target,
+    paired_ratio,
+    token_lengths,
+)
+from rankdash.measured import Measured
+from rankdash.ranking import Ranking, Reading, Run
+
+times = st.lists(st.floats(0.01, 1e5), min_size=1, max_size=60)
+
+
+def table(ms, pairs=10.0, state="done") -> pd.DataFrame:
+    ids = [f"q{n}" for n in range(len(ms))]
+    frame = pd.DataFrame({"query_id": ids, "latency_ms": np.array(ms, dtype=float)})
+    return frame.assign(pairs=pairs, state=state)
+
+
+def test_the_curve_by_hand_counts_equal_times_as_one_step():
+    curve = ecdf(latencies(table([30.0, 10.0, math.nan, 10.0, 20.0])))
+    assert curve["ms"].tolist() == [10.0, 20.0, 30.0]
+    assert curve["share"].tolist() == [0.5, 0.75, 1.0]
+    assert ecdf(np.zeros(0)).empty
+
+
+@given(times, st.integers(2, 20))
+def test_a_thinned_curve_has_only_true_points_and_both_ends(values, most):
+    ordered = np.sort(values)
+    curve = ecdf(ordered, most)
+    assert len(curve) <= most
+    for row in curve.itertuples():
+        assert row.share == np.mean(ordered <= row.ms)
+    assert curve["ms"].iloc[-1] == ordered[-1]
+    assert curve["share"].iloc[-1] == 1
+    if len(set(values)) > 1:
+        assert curve["ms"].iloc[0] == ordered[0]
+
+
+def test_the_target_is_met_only_where_the_queries_prove_it():
+    """59 of 59 is the least that proves 95 %: 0.95^59 = 0.0485, 0.95^58 = 0.0510."""
+    assert on_target(np.full(59, 9.0), 10.0).kind == "meets"
+    assert on_target(np.full(58, 9.0), 10.0).kind == "likely"
+    assert on_target(np.full(4, 11.0), 10.0).kind == "misses"
+    assert on_target(np.array([*[9.0] * 17, 11.0, 11.0]), 10.0).kind == "unlikely"
+    found = on_target(np.array([10.0]), 10.0)
+    assert (found.within, found.n, found.kind) == (1, 1, "likely")
+    assert on_target(np.zeros(0), 10.0) is None
+
+
+def test_a_query_that_timed_out_is_not_in_time():
+    ordered = np.full(59, 9.0)
+    found = on_target(ordered, 10.0, timed_out=9)
+    assert (found.within, found.n) == (59, 68)
+    assert found.kind == "misses"
+
+
+@given(times, st.floats(0.01, 1e5), st.floats(0.01, 1e5))
+def test_a_later_target_is_never_harder(values, one, other):
+    ranks = ["misses", "unlikely", "likely", "meets"]
+    early, late = (on_target(np.sort(values), each).kind for each in sorted((one, other)))
+    assert ranks.index(early) <= ranks.index(late)
+
+
+@given(st.floats(-5, 5), st.floats(0, 100))
+def test_a_line_is_found_whatever_a_few_points_do(slope, intercept):
+    x = np.arange(40.0)
+    ms = intercept + slope * x
+    ms[[3, 17, 29]] = 1e6
+    found = fit(x, ms)
+    assert found.slope == pytest.approx(slope, abs=1e-6)
+    assert found.at(10) == pytest.approx(intercept + 10 * slope, abs=1e-5)
+    assert found.low <= found.slope <= found.high
+    assert (found.n, found.first, found.last) == (40, 0, 39)
+
+
+def test_no_line_through_too_few_points_or_one_depth():
+    few = np.arange(float(FEWEST_FITTED - 1))
+    assert fit(few, few) is None
+    assert fit(np.full(50, 100.0), np.arange(50.0)) is None
+    gaps = np.where(np.arange(30) % 3 > 0, np.nan, 1.0)
+    assert fit(np.arange(30.0), gaps).n == 10
+
+
+def test_many_points_are_drawn_from_and_the_draw_repeats():
+    x = np.arange(5000.0)
+    noisy = 3 * x + np.random.default_rng(1).normal(0, 50, len(x))
+    assert fit(x, noisy) == fit(x, noisy)
+    assert fit(x, noisy).n == 600
+    assert fit(x, noisy).slope == pytest.approx(3, abs=0.02)
+
+
+def test_a_ratio_is_of_the_same_queries_joined_by_id():
+    """Trap 12: by position q1 would be compared with q0."""
+    before = table([10.0, 20.0, 40.0, math.nan])
+    after = table([20.0, 40.0, 80.0, 5.0]).iloc[::-1]
+    found = paired_ratio(before, after)
+    assert found.ratio == pytest.approx(2.0)
+    assert (found.low, found.high) == (pytest.approx(2.0), pytest.approx(2.0))
+    assert (found.n, found.unlike) == (3, 0)
+    assert paired_ratio(before, table([1.0], pairs=5.0)).unlike == 1
+    assert paired_ratio(before[3:], after) is None
+    assert math.isnan(paired_ratio(before[:1], after).low)
+
+
+@given(times)
+def test_turned_around_the_ratio_is_its_inverse(values):
+    rng = np.random.default_rng(len(values))
+    one, other = table(values), table(np.array(values) * rng.uniform(0.5, 2, len(values)))
+    there, back = (paired_ratio(*each, resamples=50) for each in ((one, other), (other, one)))
+    assert there.ratio * back.ratio == pytest.approx(1)
+    if there.n > 1:
+        assert there.low <= there.ratio * (1 + 1e-9)
+        assert there.ratio <= there.high * (1 + 1e-6) or there.n < 5
+
+
+def run_of(queries: pd.DataFrame, calls: pd.DataFrame | None = None, **measured) -> Run:
+    return Run(
+        id="r", name="r", dataset_id="d", ranking=Ranking.from_lists([]), reranker="endpoint",
+        queries=queries, calls=calls, measured=Measured(**measured),
+    )  # fmt: skip
+
+
+def test_what_failed_was_late_or_retried_is_apart_and_no_latency():
+    """Trap 10: a failed call is no latency of 0."""
+    queries = table([10.0, math.nan, math.nan, math.nan, math.nan])
+    queries["state"] = ["done", "done", "failed", "failed", "skipped"]
+    calls = pd.DataFrame(
+        [
+            ("q0", 1, 0.0, 50.0, ""),
+            ("q1", 3, 250.0, 400.0, ""),
+            ("q2", 1, 0.0, 20.0, "the service said 500"),
+            ("q3", 2, 100.0, 30_000.0, "time-out: no answer within 30 seconds"),
+            ("q3", 1, 0.0, 1_000.0, "time-out: the time for this query was over"),
+        ],
+        columns=["query_id", "attempts", "retry_wait_ms", "ms", "error"],
+    )
+    found = apart(run_of(queries, calls, cached_pairs=7))
+    assert (found.timed, found.untimed, found.failed, found.timed_out) == (1, 1, 1, 1)
+    assert (found.skipped, found.retried, found.cached_pairs) == (1, 2, 7)
+    assert (found.retry_wait_ms, found.limit_ms) == (350.0, 30_000.0)
+    assert latencies(queries).tolist() == [10.0]
+    alone = apart(run_of(queries))
+    assert (alone.failed, alone.timed_out, alone.retried) == (2, 0, 0)
+
+
+def test_lengths_by_hand():
+    read, full = np.array([100, 512, 512, -1, 40]), np.array([100, 512, 1024, -1, 40])
+    found = token_lengths(Reading(read.astype(np.int32), full.astype(np.int32)))
+    assert (found.pairs, found.cut, found.limit) == (4, 1, 512)
+    assert found.unread == pytest.approx(512 / 1676)
+    assert found.p50 == 306
+    assert found.table["cut"].sum() == 1
+    cut = found.table[found.table["cut"] > 0].iloc[0]
+    assert cut["start"] <= 1024 < cut["stop"]
+    assert token_lengths(Reading(np.array([-1], np.int32), np.array([-1], np.int32))) is None
+
+
+@given(st.lists(st.tuples(st.integers(0, 4000), st.integers(0, 500)), min_size=1, max_size=80))
+def test_every_pair_is_in_the_bin_of_its_length(pairs):
+    full = np.array([sum(each) for each in pairs], dtype=np.int32)
+    read = np.array([each[0] for each in pairs], dtype=np.int32)
+    found = token_lengths(Reading(read, full))
+    bins = found.table
+    assert len(bins) <= 33
+    assert (bins["start"].iloc[1:].to_numpy() == bins["stop"].iloc[:-1].to_numpy()).all()
+    for row in bins.itertuples():
+        inside = (full >= row.start) & (full < row.stop)
+        assert row.cut == (inside & (full > read)).sum()
+        assert row.whole == (inside & (full == read)).sum()
+    assert found.limit is None or found.limit < full.max()
