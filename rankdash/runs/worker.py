@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from typing import Any
 from rankdash.errors import RankdashError, RerankerError, StoreError
 from rankdash.ranking import Run
 from rankdash.rerankers import create, get, keys
+from rankdash.runs.explain import Explainer
 from rankdash.runs.handover import Handover
 from rankdash.runs.plan import Timing, plan, sample_queries
 from rankdash.runs.results import QueryResult, results_from, to_row
@@ -55,6 +56,10 @@ class Pace:
         """At `seconds` (any origin), `pairs` had been scored."""
         self._marks.append((seconds, pairs))
 
+    def skip(self, seconds: float) -> None:
+        """So many seconds since the latest mark went to something else."""
+        self._marks = deque(((at + seconds, pairs) for at, pairs in self._marks), _RATE_BATCHES)
+
     @property
     def rate(self) -> float | None:
         if len(self._marks) < 2:
@@ -67,7 +72,8 @@ class Pace:
 
 
 class Attempt:
-    """One worker's work on one job. `stopping` is set when the worker has to end."""
+    """One worker's work on one job. `stopping` is set when the worker has to end; `between` is
+    called between two batches, which is in no measured time."""
 
     def __init__(
         self,
@@ -76,8 +82,10 @@ class Attempt:
         job: JobRow,
         stopping: threading.Event,
         handover: Handover | None = None,
+        between: Callable[[], object] = lambda: None,
     ) -> None:
         self._workspace = workspace
+        self._between = between
         self._handover = handover or Handover()
         self._queue = Queue(workspace)
         self._owner = owner
@@ -138,7 +146,7 @@ class Attempt:
             depth=job.depth,
             query_ids=sample,
             done=kept,
-            capabilities=get(job.reranker).capabilities,
+            capabilities=get(job.reranker).able(job.settings),
             timing=Timing.from_mapping(job.timing),
             cache=_Cache(workspace),
             on_loaded=self._loaded,
@@ -164,6 +172,9 @@ class Attempt:
             return
         write_part(self._workspace, self._job.id, [to_row(result) for result in results])
         self._count(results)
+        started = time.monotonic()
+        self._between()
+        self._pace.skip(time.monotonic() - started)
 
     def _count(self, results: list[QueryResult]) -> None:
         before = self._progress
@@ -242,13 +253,26 @@ def work(
     stopping: threading.Event,
     handover: Handover | None = None,
 ) -> None:
-    """Claim and run jobs until `stopping` is set. handover: the keys that come while it works."""
-    queue = Queue(workspace)
+    """Claim and run jobs until `stopping` is set. handover: the keys that come while it works.
+
+    Explanations come first, and between the batches of a job: someone is waiting for them.
+    """
+    queue, explainer = Queue(workspace), Explainer(workspace, owner, stopping, handover)
+
+    def explain() -> None:
+        try:
+            while not stopping.is_set() and explainer.serve():
+                pass
+        except StoreError as error:
+            # No reason for the job that goes on to fail.
+            _log.error("%s", error)
+
     while not stopping.is_set():
         try:
+            explain()
             job = queue.claim(owner)
             if job is not None:
-                Attempt(workspace, owner, job, stopping, handover).run()
+                Attempt(workspace, owner, job, stopping, handover, explain).run()
                 continue
         except StoreError as error:
             _log.error("%s", error)

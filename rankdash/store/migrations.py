@@ -144,6 +144,35 @@ def what_a_job_measures(db: sqlite3.Connection) -> None:
     db.execute("ALTER TABLE jobs ADD COLUMN timing TEXT NOT NULL DEFAULT '{}'")
 
 
+@migration
+def explanations(db: sqlite3.Connection) -> None:
+    db.execute(
+        """
+        CREATE TABLE explanations (
+            id TEXT PRIMARY KEY,
+            run_id TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+            query_id TEXT NOT NULL,
+            doc_id TEXT NOT NULL,
+            level TEXT NOT NULL,
+            state TEXT NOT NULL DEFAULT 'queued',
+            cancel INTEGER NOT NULL DEFAULT 0,
+            worker TEXT,
+            host TEXT,
+            pid INTEGER,
+            heartbeat REAL,
+            done INTEGER NOT NULL DEFAULT 0,
+            total INTEGER NOT NULL DEFAULT 0,
+            result TEXT,
+            problem TEXT,
+            queued TEXT NOT NULL,
+            finished TEXT
+        )
+        """
+    )
+    db.execute("CREATE INDEX explanations_by_state ON explanations (state, queued)")
+    db.execute("CREATE INDEX explanations_by_run ON explanations (run_id)")
+
+
 def migrate(db: sqlite3.Connection, file: Path) -> None:
     """Take the steps that are missing, all or none.
 

@@ -12,18 +12,20 @@ one has taken over, and one that wakes up before that simply carries on.
 from __future__ import annotations
 
 import json
-import os
-import socket
 import sqlite3
 import time
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal, cast
+from dataclasses import dataclass
+from typing import Literal
 
 from rankdash.errors import RankdashError, StoreError
 from rankdash.store import folders
+from rankdash.store.explanations import Explanations
 from rankdash.store.failures import refuse_unknown
+from rankdash.store.owners import STALE_SECONDS as STALE_SECONDS
+from rankdash.store.owners import Owner as Owner
+from rankdash.store.owners import lost, problem_from_json, problem_to_json
 from rankdash.store.rows import now
 from rankdash.store.workspace import Workspace
 
@@ -31,9 +33,6 @@ JobState = Literal["queued", "running", "done", "failed", "cancelled", "interrup
 Stage = Literal["waiting", "loading", "scoring"]
 
 LIVE: tuple[JobState, ...] = ("queued", "running")
-
-# A worker beats once a second; this many missed beats mean that it is gone or hangs.
-STALE_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -95,15 +94,6 @@ class Progress:
     load_ms: float | None = None
 
 
-@dataclass(frozen=True)
-class Owner:
-    """Who works on a job: a process, and a token that no other process ever has."""
-
-    token: str = field(default_factory=lambda: uuid.uuid4().hex)
-    host: str = field(default_factory=socket.gethostname)
-    pid: int = field(default_factory=os.getpid)
-
-
 def new_id() -> str:
     """An id that no other job has."""
     return uuid.uuid4().hex[:16]
@@ -115,6 +105,7 @@ class Queue:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._database = workspace.database
+        self._explanations = Explanations(workspace)
 
     def submit(
         self,
@@ -160,9 +151,9 @@ class Queue:
         """The jobs of a data set, or all, oldest first. What has no live worker is interrupted."""
         with self._database.reading() as db:
             found = _select(db, dataset_id)
-        lost = [row["worker"] for row in found if row["state"] == "running" and _lost(row)]
-        if lost:
-            for token in set(lost):
+        gone = {row["worker"] for row in found if row["state"] == "running" and lost(row)}
+        if gone:
+            for token in gone:
                 self.interrupt(token)
             with self._database.reading() as db:
                 found = _select(db, dataset_id)
@@ -239,7 +230,7 @@ class Queue:
                        cancel = 0, worker = NULL, rate_pairs_s = NULL, seconds_left = NULL
                 WHERE id = ? AND worker = ?
                 """,
-                (state, _to_json(error), now(), job_id, owner.token),
+                (state, problem_to_json(error), now(), job_id, owner.token),
             ).rowcount
         if ended and state == "done":
             folders.remove(self._workspace.root, [f"jobs/{job_id}"])
@@ -253,17 +244,19 @@ class Queue:
                        problem = ?, finished = ?, rate_pairs_s = NULL, seconds_left = NULL
                 WHERE worker = ? AND state = 'running'
                 """,
-                (_to_json(error), now(), worker),
+                (problem_to_json(error), now(), worker),
             )
+        self._explanations.interrupt(worker, error)
 
     def fail_waiting(self, error: RankdashError) -> None:
-        """Fail every queued job, because no worker can be had."""
+        """Fail every queued job and explanation, because no worker can be had."""
         with self._database.writing() as db:
             db.execute(
                 "UPDATE jobs SET state = 'failed', problem = ?, finished = ? "
                 "WHERE state = 'queued'",
-                (_to_json(error), now()),
+                (problem_to_json(error), now()),
             )
+        self._explanations.fail_waiting(error)
 
     def cancel(self, job_id: str) -> None:
         """Cancel at once what waits, and ask the worker to stop what runs; else without effect."""
@@ -317,47 +310,15 @@ def _owned(db: sqlite3.Connection, job_id: str, owner: Owner) -> bool:
     return row is not None and not row["cancel"]
 
 
-def _lost(row: sqlite3.Row) -> bool:
-    """Whether the worker of a running job is dead or silent."""
-    if time.time() - row["heartbeat"] > STALE_SECONDS:
-        return True
-    # Only POSIX can ask about a process without touching it.
-    if os.name != "posix" or row["host"] != socket.gethostname():
-        return False
-    try:
-        os.kill(row["pid"], 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
-    return False
-
-
 def _job_row(row: sqlite3.Row) -> JobRow:
     made = {
         "settings": json.loads(row["settings"]),
         "timing": json.loads(row["timing"]),
         "cancelling": bool(row["cancel"]) and row["state"] == "running",
-        "error": _from_json(row["problem"]),
+        "error": problem_from_json(row["problem"]),
     }
     kept = {name: row[name] for name in JobRow.__dataclass_fields__ if name not in made}
     return JobRow(**kept, **made)
-
-
-def _to_json(error: RankdashError | None) -> str | None:
-    if error is None:
-        return None
-    return json.dumps(
-        {"template": error.template, "remedy": error.remedy, "params": error.params}, default=str
-    )
-
-
-def _from_json(problem: str | None) -> RankdashError | None:
-    if problem is None:
-        return None
-    kept = cast(dict[str, object], json.loads(problem))
-    params = cast(dict[str, object], kept["params"])
-    return RankdashError(str(kept["template"]), remedy=str(kept["remedy"]), **params)
 
 
 def _no_job(job_id: str) -> StoreError:

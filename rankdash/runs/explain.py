@@ -1,0 +1,281 @@
+"""Explanations as a worker makes them: one after the other, with one model kept for the next."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+import numpy as np
+import numpy.typing as npt
+
+from rankdash.analysis.occlusion import (
+    LEVELS,
+    Explanation,
+    Level,
+    Variant,
+    cost,
+    explain,
+)
+from rankdash.errors import RankdashError, RerankerError, ScoringError, StoreError
+from rankdash.rerankers import Corpus, Request, Reranker, RerankerKind, Scored, create, get, keys
+from rankdash.rerankers.settings import SettingValue
+from rankdash.runs.handover import Handover
+from rankdash.runs.runner import Cancelled
+from rankdash.store import RunRow, Workspace
+from rankdash.store.explanations import ExplanationRow, Explanations
+from rankdash.store.owners import Owner
+
+BEAT_SECONDS = 1.0
+
+# How long a model waits for the next question.
+KEEP_SECONDS = 300.0
+
+# How many pairs are scored between two looks at whether to stop; for a service, one call.
+LOCAL_BATCH, REMOTE_BATCH = 16, 25
+
+# How long an explanation waits for a key that was typed for it.
+_KEY_SECONDS = 0.5
+_log = logging.getLogger(__name__)
+
+
+def in_calls(
+    query_id: str, doc_id: str, variants: Sequence[Variant], remote: bool
+) -> Iterator[list[Request]]:
+    """The variants, in order, as the requests that are put to a reranker together."""
+    size = REMOTE_BATCH if remote else LOCAL_BATCH
+    for at in range(0, len(variants), size):
+        requests = []
+        for query, alike in groupby(variants[at : at + size], key=lambda variant: variant.query):
+            texts = [variant.document for variant in alike]
+            requests.append(Request(query_id, query, [doc_id] * len(texts), texts))
+        yield requests
+
+
+@dataclass(frozen=True, eq=False)
+class _Held:
+    """A reranker that is ready, and the texts of its data set. used: by `time.monotonic`."""
+
+    run_id: str
+    kind: RerankerKind
+    reranker: Reranker
+    queries: Mapping[str, str]
+    documents: Mapping[str, str]
+    used: float
+
+
+class Explainer:
+    """Makes explanations for a worker. Used by one thread."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        owner: Owner,
+        stopping: threading.Event,
+        handover: Handover | None = None,
+    ) -> None:
+        self._workspace = workspace
+        self._owner = owner
+        self._stopping = stopping
+        self._handover = handover or Handover()
+        self._rows = Explanations(workspace)
+        self._held: _Held | None = None
+
+    def serve(self) -> bool:
+        """Make the explanation that has waited longest; False where none waits. Errors end the
+        explanation, not the worker."""
+        self._let_go()
+        row = self._rows.claim(self._owner)
+        if row is None:
+            return False
+        with self._beating(row.id) as has_to_stop:
+            self._make(row, has_to_stop)
+        return True
+
+    def _make(self, row: ExplanationRow, has_to_stop: Callable[[], bool]) -> None:
+        try:
+            found = self._explain(row, has_to_stop)
+        except Cancelled:
+            stopping = self._stopping.is_set()
+            self._rows.finish(row.id, self._owner, "interrupted" if stopping else "cancelled")
+        except RankdashError as error:
+            _log.error("Explanation %s failed: %s", row.id, error)
+            self._rows.finish(row.id, self._owner, "failed", error=error)
+        except Exception as error:  # noqa: BLE001 - one bad question must not stop the worker
+            _log.exception("Explanation %s failed", row.id)
+            self._rows.finish(row.id, self._owner, "failed", error=_unexpected(error))
+        else:
+            self._rows.finish(row.id, self._owner, "done", result=found.to_json())
+            self._handover.forget(row.id)
+
+    def _explain(self, row: ExplanationRow, has_to_stop: Callable[[], bool]) -> Explanation:
+        asked = row.asked
+        run = next((each for each in self._workspace.runs() if each.id == asked.run_id), None)
+        if run is None:
+            raise Cancelled
+        kind = get(run.reranker)
+        with keys.given(self._keys(row.id, kind, run)):
+            held = self._ready(run, kind, has_to_stop)
+            query, document = held.queries[asked.query_id], held.documents[asked.doc_id]
+            level = _level(asked.level)
+            told = cost(query, document, level)
+            work = _Scoring(
+                held,
+                (asked.query_id, asked.doc_id),
+                lambda done: self._rows.progress(row.id, self._owner, done, told.variants),
+                has_to_stop,
+            )
+            found = explain(query, document, level, work)
+        return replace(found, read=work.read, full=work.full)
+
+    def _keys(self, explanation_id: str, kind: RerankerKind, run: RunRow) -> Mapping[str, str]:
+        place = kind.key and kind.key(run.settings)
+        awaited = place is not None and place.variable and not place.in_environment
+        return self._handover.keys(explanation_id, _KEY_SECONDS if awaited else 0.0)
+
+    def _ready(self, run: RunRow, kind: RerankerKind, has_to_stop: Callable[[], bool]) -> _Held:
+        """The reranker of a run, kept from before or loaded now. A service is asked anew each time:
+        it holds a key."""
+        if self._held is not None and self._held.run_id == run.id:
+            self._held = replace(self._held, used=time.monotonic())
+            return self._held
+        # Not two at once: a model may fill the memory.
+        self._held = None
+        data = self._workspace.dataset(run.dataset_id)
+        queries, documents = data.query_text(), data.document_text()
+        reranker = create(run.reranker, _settings(run))
+        corpus = Corpus(doc_ids=list(documents.index), texts=list(documents))
+        if has_to_stop():
+            raise Cancelled
+        reranker.prepare(corpus)
+        held = _Held(
+            run.id,
+            kind,
+            reranker,
+            {str(query): str(text) for query, text in queries.items()},
+            dict(zip(corpus.doc_ids, corpus.texts, strict=True)),
+            time.monotonic(),
+        )
+        if not kind.capabilities.needs_network:
+            self._held = held
+        return held
+
+    def _let_go(self) -> None:
+        """Forget a model that no one has asked for a while."""
+        if self._held is not None and time.monotonic() - self._held.used > KEEP_SECONDS:
+            self._held = None
+
+    @contextmanager
+    def _beating(self, explanation_id: str) -> Iterator[Callable[[], bool]]:
+        """Say once a second that it is alive; gives what tells whether to stop."""
+        lost, ended = threading.Event(), threading.Event()
+
+        def beat() -> None:
+            while not ended.wait(BEAT_SECONDS):
+                try:
+                    if not self._rows.beat(explanation_id, self._owner):
+                        lost.set()
+                except StoreError as error:
+                    # The next beat may get through; if none does, readers see the silence.
+                    _log.warning("No heartbeat: %s", error)
+
+        thread = threading.Thread(target=beat, name="heartbeat of an explanation", daemon=True)
+        thread.start()
+        try:
+            yield lambda: lost.is_set() or self._stopping.is_set()
+        finally:
+            ended.set()
+            thread.join()
+
+
+class _Scoring:
+    """Scores variants in batches; what the reranker refuses is NaN.
+
+    on_batch: called with the number of pairs scored. read, full: tokens of the first variant, which
+        is the whole pair; None where not told.
+
+    Raises ScoringError where the first variant fails, and Cancelled.
+    """
+
+    def __init__(
+        self,
+        held: _Held,
+        pair: tuple[str, str],
+        on_batch: Callable[[int], None],
+        has_to_stop: Callable[[], bool],
+    ) -> None:
+        self._score = held.reranker.score
+        self._remote = held.kind.capabilities.needs_network
+        self._pair = pair
+        self._on_batch = on_batch
+        self._has_to_stop = has_to_stop
+        self._done = 0
+        self.read: int | None = None
+        self.full: int | None = None
+
+    def __call__(self, variants: Sequence[Variant]) -> npt.NDArray[np.float64]:
+        found = [np.zeros(0)]
+        for requests in in_calls(*self._pair, variants, self._remote):
+            if self._has_to_stop():
+                raise Cancelled
+            answers = self._ask(requests)
+            if not self._done:
+                self._look_at(answers[0])
+            found += [np.asarray(answer.scores, dtype=np.float64) for answer in answers]
+            self._done += sum(len(request.documents) for request in requests)
+            self._on_batch(self._done)
+        return np.concatenate(found)
+
+    def _ask(self, requests: Sequence[Request]) -> list[Scored]:
+        answers = self._score(requests)
+        failed = any(answer.error for answer in answers)
+        pairs = sum(len(request.documents) for request in requests)
+        if not failed or pairs == 1 or self._remote:
+            return answers
+        # Each alone, so that only the guilty fail. Asking a service again may cost money.
+        return [
+            answer
+            for request in requests
+            for text in request.documents
+            for answer in self._score(
+                [replace(request, doc_ids=request.doc_ids[:1], documents=[text])]
+            )
+        ]
+
+    def _look_at(self, whole: Scored) -> None:
+        """Without the score of the pair itself there is nothing to go on with."""
+        if not np.isfinite(whole.scores[0]):
+            raise ScoringError(
+                "The document cannot be scored as it is: {reason}.",
+                reason=whole.error.rstrip(".") or "the reranker gave no score",
+            )
+        if whole.tokens is not None:
+            self.read = int(whole.tokens[0])
+        if whole.full is not None:
+            self.full = int(whole.full[0])
+
+
+def _level(text: str) -> Level:
+    return next(level for level in LEVELS if level == text)
+
+
+def _settings(run: RunRow) -> dict[str, SettingValue]:
+    """What the reranker is created from; the store keeps nothing else there."""
+    return {
+        name: value
+        for name, value in run.settings.items()
+        if isinstance(value, str | int | float | bool)
+    }
+
+
+def _unexpected(error: Exception) -> RerankerError:
+    return RerankerError(
+        "The explanation stopped at an unexpected error ({kind}: {text}).",
+        remedy="The worker's log in the workspace has the details.",
+        kind=type(error).__name__,
+        text=str(error)[:300],
+    )

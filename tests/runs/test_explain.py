@@ -1,0 +1,205 @@
+"""Explanations by a worker: effects of a made-up model exact, cancelled, failed, kept."""
+
+import math
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from rankdash.analysis.occlusion import Explanation
+from rankdash.errors import UnavailableError
+from rankdash.rerankers import Scored
+from rankdash.runs import explain, jobs
+from rankdash.runs.explain import Explainer
+from rankdash.runs.jobs import JobRequest, WorkerProcess
+from rankdash.runs.runner import rerank
+from rankdash.store.explanations import Asked, Explanations
+from rankdash.store.owners import Owner
+
+TEXT = "A gift has a refund. Never a refund, never."
+WORTH = {"refund": 2.0, "gift": 0.5, "ever": -1.25}
+
+
+class Made:
+    """Scores by what words are worth; a text without "has" cannot be scored."""
+
+    name = "bm25"
+    prepared = 0
+
+    def __init__(self, settings):
+        self.settings = settings
+
+    def prepare(self, corpus):
+        Made.prepared += 1
+        if self.settings["k1"] == 9.0:
+            raise UnavailableError("No model {name!r} here.", remedy="Give a folder.", name="nine")
+        if self.settings["k1"] == 8.0:
+            raise RuntimeError("a bug in the model's code")
+
+    def fingerprint(self):
+        return ""
+
+    def score(self, requests):
+        return [self._score(request) for request in requests]
+
+    def _score(self, request):
+        if any("has" not in text for text in request.documents):
+            return Scored.failed(len(request.documents), "a text without has")
+        scores = [sum(v for word, v in WORTH.items() if word in t) for t in request.documents]
+        size = len(scores)
+        return Scored(np.array(scores), np.full(size, 12), np.full(size, 40))
+
+
+@pytest.fixture
+def dataset(workspace, make_dataset):
+    made = make_dataset(doc_text={"d0": TEXT, "d1": "alone"}, query_text="my gift")
+    workspace.save_dataset(made)
+    return made
+
+
+@pytest.fixture
+def add_run(workspace, dataset):
+    def add(run_id, settings=None, name="bm25"):
+        from rankdash.rerankers import create, get
+
+        run = rerank(
+            dataset, create(name, settings), capabilities=get(name).capabilities, query_ids=["q0"]
+        )
+        return workspace.save_run(
+            type(run)(**{**{f: getattr(run, f) for f in run.__dataclass_fields__}, "id": run_id})
+        )
+
+    return add
+
+
+@pytest.fixture
+def explainer(workspace, monkeypatch):
+    Made.prepared = 0
+    monkeypatch.setattr(explain, "create", lambda name, settings: Made(settings))
+    return Explainer(workspace, Owner(), threading.Event())
+
+
+@pytest.fixture
+def ask(workspace):
+    rows = Explanations(workspace)
+
+    def put(run_id, doc_id="d0", level="term", query_id="q0"):
+        asked = Asked(run_id, query_id, doc_id, level)
+        rows.ask(asked)
+        return lambda: rows.find(asked)
+
+    return put
+
+
+def effects(row, text):
+    stage = Explanation.from_json(row.result).stages[-1]
+    return dict(zip([part.shown(text) for part in stage.parts], stage.effects, strict=True))
+
+
+def test_effects_tokens_and_the_part_that_cannot_be_spared(explainer, add_run, ask):
+    add_run("one")
+    find = ask("one")
+    assert explainer.serve()
+    assert not explainer.serve()
+    row = find()
+    assert (row.state, row.done, row.total) == ("done", 6, 6)
+    found = Explanation.from_json(row.result)
+    assert (found.score, found.read, found.full) == (1.25, 12, 40)
+    assert str(effects(row, TEXT)) == str(
+        {"A": 0.0, "gift": 0.5, "has": math.nan, "refund": 2.0, "Never": -1.25}
+    ), "a variant that failed has no effect, and does not take the others with it"
+
+
+def test_a_kept_answer_and_a_kept_model_are_not_made_again(explainer, add_run, ask, monkeypatch):
+    add_run("one")
+    add_run("two")
+    ask("one")
+    explainer.serve()
+    ask("one")
+    assert not explainer.serve(), "it is kept"
+    ask("one", level="query")
+    explainer.serve()
+    assert Made.prepared == 1
+    ask("two")
+    explainer.serve()
+    assert Made.prepared == 2, "one model is kept, not two"
+    later = time.monotonic() + explain.KEEP_SECONDS + 1
+    monkeypatch.setattr(explain.time, "monotonic", lambda: later)
+    explainer.serve()
+    assert explainer._held is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"k1": 9}, "No model 'nine' here. Give a folder."),
+        ({"k1": 8}, "unexpected error (RuntimeError: a bug in the model's code)"),
+        ({}, "cannot be scored as it is: a text without has."),
+    ],
+)
+def test_a_failure_is_said_in_words(explainer, add_run, ask, settings, said):
+    add_run("one", settings)
+    find = ask("one", "d1" if not settings else "d0")
+    explainer.serve()
+    row = find()
+    assert row.state == "failed"
+    assert said in str(row.error)
+    assert row.result is None
+
+
+def test_one_that_is_cancelled_stops(explainer, add_run, ask, monkeypatch, workspace):
+    monkeypatch.setattr(explain, "BEAT_SECONDS", 0.01)
+    add_run("one")
+    find = ask("one", level="sentence")
+
+    def slow(self, requests):
+        Explanations(workspace).cancel(find().id)
+        time.sleep(0.2)
+        return [self._score(request) for request in requests]
+
+    monkeypatch.setattr(explain, "LOCAL_BATCH", 1)
+    monkeypatch.setattr(Made, "score", slow)
+    explainer.serve()
+    assert (find().state, find().done) == ("cancelled", 1)
+
+
+def test_it_does_not_wait_for_the_end_of_a_job(
+    workspace, dataset, add_run, ask, start_slow_worker, wait_until
+):
+    add_run("one")
+    job_id = jobs.submit(workspace, JobRequest(dataset.id, "bm25"))
+    start_slow_worker(300)
+
+    def job():
+        return next(row for row in jobs.list(workspace) if row.id == job_id)
+
+    wait_until(lambda: job().done)
+    find = ask("one")
+    wait_until(lambda: find().state == "done")
+    assert job().state == "running"
+    wait_until(lambda: job().state == "done")
+    assert workspace.run(job_id).queries["state"].value_counts()["done"] == 5
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("kind", ["bi-encoder", "bm25"])
+def test_the_real_worker_with_a_real_model(workspace, add_run, ask, wait_until, monkeypatch, kind):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    add_run("one", {"runtime": "torch"} if kind == "bi-encoder" else {}, kind)
+    worker = WorkerProcess(workspace)
+    find, about = ask("one"), ask("one", level="query")
+    try:
+        worker.ensure()
+        row = wait_until(lambda: not find().live and find(), seconds=120)
+        wait_until(lambda: about().state == "done")
+    finally:
+        worker.stop()
+    assert row.state == "done", row.error
+    found = effects(row, TEXT)
+    assert max(found, key=found.get) == "gift"
+    kept = workspace.run("one").ranking
+    docs, scores = kept.documents_of("q0")
+    again = Explanation.from_json(row.result)
+    assert again.score == pytest.approx(scores[docs.index("d0")], abs=1e-4)
+    assert effects(about(), "my gift")["gift"] > 0
