@@ -128,10 +128,11 @@ def _read_run(path: Path, labels: Sequence[Source], conflict: Conflict) -> Parse
     except DataError as problem:
         if problem.params.get("wanted") != source.name:
             raise
-        raise _no_ranking(path) from problem
+        raise no_ranking(path) from problem
 
 
-def _no_ranking(path: Path) -> DataError:
+def no_ranking(path: Path) -> DataError:
+    """What to raise for a file that ranks nothing."""
     return DataError(
         "The file holds no ranking: there are neither scores nor ranks in it.",
         remedy="A ranking has a score or a rank for each query and document, as a TREC run does.",
@@ -147,7 +148,7 @@ def _labels(alone: Parsed, together: Parsed) -> pd.DataFrame:
 def _rankings(name: str, path: Path, alone: Parsed, together: Parsed) -> dict[str, Ranking]:
     """The ranking of a file under the file's name, and any other it holds under its own."""
     if together.candidates is None:
-        raise _no_ranking(path)
+        raise no_ranking(path)
     known = alone.rankings if alone.candidates is None else together.rankings
     others = {
         f"{name}/{other}": ranking

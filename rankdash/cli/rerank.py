@@ -9,13 +9,13 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rankdash.cli.writing import printable, warn
+from rankdash.cli.writing import one_line, printable, warn
 from rankdash.errors import DataError, ScoringError, SettingError
 from rankdash.loading import load
 from rankdash.ranking import Run
 from rankdash.readers import Conflict, sources_from_path
 from rankdash.report.trec import write_run
-from rankdash.rerankers import RerankerKind, create, get, kinds
+from rankdash.rerankers import RerankerKind, add_plugins, create, get, kinds, problems
 from rankdash.rerankers.precomputed import Precomputed
 from rankdash.rerankers.settings import nearest
 from rankdash.runs.plan import Timing, plan
@@ -48,15 +48,8 @@ def rerank_to_file(
     """
     kind = _kind(reranker)
     made = create(reranker, _settings(settings))
-    target = Path(out)
-    if not target.parent.is_dir():
-        raise DataError(
-            "There is no folder {folder}.",
-            remedy="Make it first, or write elsewhere.",
-            file=out,
-            folder=str(target.parent),
-        )
-    _spare_the_input(target, data)
+    target = target_of(out)
+    spare_the_input(target, data)
     sources = [source for path in data for source in sources_from_path(Path(path))]
     loaded = load(sources, first_stage=first_stage, conflict=conflict)
     warn(loaded.report.warnings)
@@ -65,12 +58,32 @@ def rerank_to_file(
         loaded.dataset,
         made,
         depth=depth,
-        capabilities=kind.capabilities,
+        capabilities=kind.able(made.settings),
         timing=timing,
         on_loaded=progress.loaded,
         on_batch=progress.scored,
     )
     return _finish(run, target)
+
+
+def use_plugins(files: Sequence[str]) -> None:
+    """Add plugins from files, and say on standard error which plugins are left out."""
+    add_plugins(files)
+    for problem in problems():
+        sys.stderr.write(f"warning: {one_line(str(problem))}\n")
+
+
+def target_of(out: str) -> Path:
+    """The file to write. Raises DataError where its folder is missing."""
+    target = Path(out)
+    if not target.parent.is_dir():
+        raise DataError(
+            "There is no folder {folder}.",
+            remedy="Make it first, or write elsewhere.",
+            file=out,
+            folder=str(target.parent),
+        )
+    return target
 
 
 def _kind(name: str) -> RerankerKind:
@@ -93,7 +106,7 @@ def _makeable() -> list[RerankerKind]:
     return [kind for kind in kinds() if kind.name != Precomputed.name]
 
 
-def _spare_the_input(target: Path, data: Sequence[str]) -> None:
+def spare_the_input(target: Path, data: Sequence[str]) -> None:
     """Raises DataError where `target` is one of the input files, or a file inside an input
     folder."""
     if not target.exists():

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 
-from rankdash.errors import SettingError
+from rankdash.errors import RankdashError, SettingError
 from rankdash.rerankers import (
     bi_encoder,
     bm25,
+    cascade,
     cross_encoder,
     endpoint,
     llm_listwise,
     llm_pairwise,
     llm_pointwise,
+    plugins,
     precomputed,
 )
 from rankdash.rerankers.base import (
@@ -36,41 +40,72 @@ __all__ = [
     "Scored",
     "SettingSpec",
     "SettingValue",
+    "add_plugins",
     "create",
     "get",
     "kinds",
+    "problems",
 ]
 
-_KINDS = {
-    kind.name: kind
-    for kind in (
-        bm25.KIND,
-        bi_encoder.KIND,
-        cross_encoder.KIND,
-        endpoint.KIND,
-        llm_pointwise.KIND,
-        llm_listwise.KIND,
-        llm_pairwise.KIND,
-        precomputed.KIND,
-    )
-}
+_BUILT_IN = (
+    bm25.KIND,
+    bi_encoder.KIND,
+    cross_encoder.KIND,
+    endpoint.KIND,
+    llm_pointwise.KIND,
+    llm_listwise.KIND,
+    llm_pairwise.KIND,
+    precomputed.KIND,
+)
+# "fusion" is what a run made of runs is called.
+_RESERVED = (cascade.NAME, "fusion")
+_named_files: list[str] = []
+
+
+@dataclass(frozen=True)
+class _Registry:
+    kinds: Mapping[str, RerankerKind]
+    problems: Sequence[RankdashError]
+
+
+@cache
+def _registry() -> _Registry:
+    taken = (*(kind.name for kind in _BUILT_IN), *_RESERVED)
+    found = plugins.find([*plugins.files_in_environment(), *_named_files], taken)
+    every = [*_BUILT_IN, *found.kinds]
+    stages = cascade.kind([kind for kind in every if kind is not precomputed.KIND])
+    every.insert(_BUILT_IN.index(cross_encoder.KIND) + 1, stages)
+    return _Registry({kind.name: kind for kind in every}, found.problems)
+
+
+def add_plugins(files: Sequence[str]) -> None:
+    """Take these Python files as plugins too, from now on. They are run when a kind is asked for;
+    why one is left out is in `problems`."""
+    _named_files.extend(files)
+    _registry.cache_clear()
+
+
+def problems() -> list[RankdashError]:
+    """Why plugins are left out; empty where all that are named work."""
+    return list(_registry().problems)
 
 
 def kinds() -> list[RerankerKind]:
     """Every kind of reranker, in the order in which a list shows them."""
-    return list(_KINDS.values())
+    return list(_registry().kinds.values())
 
 
 def get(name: str) -> RerankerKind:
     """The kind of that name. Raises SettingError naming the nearest where there is none."""
-    kind = _KINDS.get(name.strip().lower())
+    known = _registry().kinds
+    kind = known.get(name.strip().lower())
     if kind is None:
         raise SettingError(
             "There is no reranker {name!r}.",
             remedy="Did you mean {nearest!r}? Rerankers: {names}.",
             name=name,
-            nearest=nearest(name, list(_KINDS)),
-            names=", ".join(_KINDS),
+            nearest=nearest(name, list(known)),
+            names=", ".join(known),
         )
     return kind
 

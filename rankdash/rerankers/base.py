@@ -170,6 +170,7 @@ class RerankerKind:
     """One entry of the registry. `build` takes the complete, checked settings.
 
     group:    where its work is done: on this machine, by a rerank service, by a language model.
+    varying:  from complete settings, what it needs and promises, where that hangs on them.
     key:      from complete settings, where its key is looked for; None for a kind without one.
     estimate: from complete settings and requests, what they would ask of a service; None for a kind
               that calls no one. Both raise SettingError for settings that `build` refuses.
@@ -182,5 +183,13 @@ class RerankerKind:
     capabilities: Capabilities
     build: Callable[[Mapping[str, Any]], Reranker]
     group: Literal["local", "service", "llm"] = "local"
-    key: Callable[[Mapping[str, Any]], Place] | None = None
+    varying: Callable[[Mapping[str, Any]], Capabilities] | None = None
+    key: Callable[[Mapping[str, Any]], Place | None] | None = None
     estimate: Callable[[Mapping[str, Any], Sequence[Request]], Estimate] | None = None
+
+    def able(self, settings: Mapping[str, Any]) -> Capabilities:
+        """What it needs and promises with these complete settings.
+
+        Raises SettingError for settings that `build` refuses.
+        """
+        return self.capabilities if self.varying is None else self.varying(settings)

@@ -119,7 +119,7 @@ def fuse(rankings: Sequence[Ranking], how: Fusion) -> Ranking:
 def _points(ranking: Ranking, how: Fusion) -> Floats:
     """(N,) what each row of a ranking gives to its document, unweighted."""
     if how.method == "rrf":
-        return 1.0 / (how.k + places(ranking.offsets))
+        return 1.0 / (how.k + places(ranking.offsets).astype(np.float64))
     scored = np.isfinite(ranking.scores)
     owner, size = owners(ranking.offsets)[scored], len(ranking.query_ids)
     scores = ranking.scores[scored]

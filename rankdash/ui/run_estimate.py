@@ -31,7 +31,10 @@ def say(
     if kind.estimate is None or kind.key is None:
         return
     try:
-        host = urlsplit(kind.key(settings).base_url).netloc
+        place = kind.key(settings)
+        if place is None:
+            return
+        host = urlsplit(place.base_url).netloc
         found = _estimate(dataset_id, kind.name, tuple(settings.items()), depth, queries)
     except RankdashError:
         # The form says what is wrong with them.

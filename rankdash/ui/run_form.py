@@ -151,9 +151,17 @@ def _say_estimate(chosen: list[RerankerKind], settings: Mapping[str, Settings], 
         )
     else:
         parts.append(_("time not known yet: nothing of this kind has run here"))
-    if not any(kind.capabilities.needs_network for kind in chosen):
+    if not any(_calls_out(kind, settings[kind.name]) for kind in chosen):
         parts.append(_("$0: all of it runs on this machine"))
     st.caption(" · ".join(parts))
+
+
+def _calls_out(kind: RerankerKind, settings: Settings) -> bool:
+    """Whether another machine is asked; with settings that cannot be read, maybe."""
+    try:
+        return kind.able(settings).needs_network
+    except RankdashError:
+        return True
 
 
 def _measured_seconds(kind: str, settings: Settings, plan: Plan) -> float | None:
@@ -209,7 +217,8 @@ def _run_name(
     """The model or the kind, what makes this run special, and a number where the name is taken."""
     model = str(settings.get("model", "")).rstrip("/").split("/")[-1]
     service = DIALECTS.get(str(settings.get("dialect", "")))
-    parts = [model or (service.title if service else _(kind.title))]
+    stages = [str(settings[stage]) for stage in ("first", "second") if stage in settings]
+    parts = [model or " → ".join(stages) or (service.title if service else _(kind.title))]
     if kind.group == "llm":
         # One model may well be asked in several ways.
         parts.append(_(kind.title))

@@ -1,0 +1,99 @@
+"""What the commands share: the parser, exit codes, and arguments that several of them take."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from rankdash.metrics import Conventions
+
+DONE, INCOMPLETE, REFUSED, INTERRUPTED = 0, 1, 2, 130
+
+
+class UsageError(Exception):
+    """The arguments make no sense; the message is argparse's own."""
+
+
+class Parser(argparse.ArgumentParser):
+    """Refuses with one line; `closing` writes the end of the help text when it is asked for."""
+
+    closing: Callable[[], str] | None = None
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}. See: {self.prog} --help")
+
+    def format_help(self) -> str:
+        if self.closing is not None:
+            self.epilog = self.closing()
+        return super().format_help()
+
+
+Commands = argparse._SubParsersAction
+
+
+def add_conflict(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--conflict",
+        choices=("highest", "lowest", "mean", "refuse"),
+        default="highest",
+        help="which label is kept where a pair has several (default: %(default)s)",
+    )
+
+
+def add_plugin(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--plugin",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a Python file that defines rerankers of your own; it is run, so name only what you "
+        "trust; may be repeated (see the README)",
+    )
+
+
+def add_conventions(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "--conventions",
+        choices=("rankdash", "trec_eval"),
+        default="rankdash",
+        help="rankdash: every labelled query counts, those without a relevant document apart. "
+        "trec_eval: as `trec_eval` without -c (default: %(default)s). The options below override "
+        "single rules",
+    )
+    add(
+        "--ties",
+        choices=("trec", "stable"),
+        help="equal scores: by document id descending (the default), or as in the file",
+    )
+    add("--threshold", type=float, metavar="N", help="the lowest label that is relevant")
+    add(
+        "--judged-only",
+        action="store_true",
+        help="take documents without a label out of the rankings",
+    )
+    add(
+        "--missing",
+        choices=("zero", "skip"),
+        help="a labelled query that a ranking lacks: scores 0, or is left out",
+    )
+    add(
+        "--no-relevant",
+        choices=("count", "skip"),
+        help="a query without a relevant document: counts as 0, or is left out",
+    )
+
+
+def conventions(arguments: argparse.Namespace) -> Conventions:
+    from rankdash.cli.evaluate import conventions_of
+
+    return conventions_of(
+        arguments.conventions,
+        ties=arguments.ties,
+        threshold=arguments.threshold,
+        judged_only=arguments.judged_only or None,
+        missing=arguments.missing,
+        no_relevant=arguments.no_relevant,
+    )

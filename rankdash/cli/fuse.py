@@ -1,0 +1,55 @@
+"""`fuse`: rankings from files into one TREC run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rankdash.cli.evaluate import no_ranking
+from rankdash.cli.rerank import spare_the_input, target_of
+from rankdash.cli.writing import printable, warn
+from rankdash.errors import DataError
+from rankdash.ranking import Ranking
+from rankdash.readers import read, sources_from_path
+from rankdash.report.trec import write_run
+from rankdash.rerankers.fusion import Fusion, fuse
+
+_NAMED = 3
+
+
+def fuse_files(runs: Sequence[str], how: Fusion, out: str) -> None:
+    """Combine and write; queries that are left out are named on standard error.
+
+    Raises DataError where a file holds no ranking or there is no query in common, and where `out`
+    would replace one of `runs`.
+    """
+    target = target_of(out)
+    spare_the_input(target, runs)
+    rankings = [_ranking(Path(path)) for path in runs]
+    fused = fuse(rankings, how)
+    if not len(fused.query_ids):
+        raise DataError(
+            "The rankings have no query in common.",
+            remedy="Combine runs over the same queries.",
+        )
+    write_run(fused, target, f"fusion-{how.method}")
+    for path, ranking in zip(runs, rankings, strict=True):
+        lost = [query for query in ranking.query_ids if query not in fused.positions]
+        if lost:
+            named = ", ".join(printable(query) for query in lost[:_NAMED])
+            sys.stderr.write(
+                f"left out: {len(lost):,} queries of {printable(path)} that not every ranking "
+                f"has, such as {named}\n"
+            )
+    sys.stderr.write(
+        f"{len(fused.query_ids):,} queries combined. Written: {printable(str(target))}\n"
+    )
+
+
+def _ranking(path: Path) -> Ranking:
+    parsed = read(sources_from_path(path))
+    warn(parsed.findings)
+    if parsed.candidates is None:
+        raise no_ranking(path)
+    return parsed.candidates

@@ -1,0 +1,111 @@
+"""Rerankers that others wrote: installed packages, and files named by whoever starts rankdash.
+
+A package offers one by an entry point of the group `rankdash.rerankers`; a file, named on the
+command line or in the environment variable RANKDASH_PLUGINS, by a name `KIND` (or `KINDS`, several)
+at its top. Both are Python code that is run, so neither ever comes from an upload. One that is
+broken is told and left out; the others work.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import importlib.util
+import os
+import re
+import sys
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from rankdash.errors import RankdashError, UnavailableError
+from rankdash.rerankers.base import RerankerKind
+from rankdash.rerankers.neural import first_line
+from rankdash.rerankers.settings import parse_settings
+
+GROUP = "rankdash.rerankers"
+VARIABLE = "RANKDASH_PLUGINS"
+
+_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+
+@dataclass(frozen=True)
+class Plugins:
+    """The kinds found, and why others are left out."""
+
+    kinds: tuple[RerankerKind, ...] = ()
+    problems: tuple[RankdashError, ...] = ()
+
+
+def find(files: Collection[str], taken: Collection[str]) -> Plugins:
+    """The kinds of installed packages and of `files`. taken: names that are not theirs to use."""
+    kinds: dict[str, RerankerKind] = {}
+    problems: list[RankdashError] = []
+    for source, load in (*_installed(), *_files(files)):
+        try:
+            for kind in _checked(load()):
+                if kind.name in taken or kind.name in kinds:
+                    raise ValueError(f"the name {kind.name!r} is taken")
+                kinds[kind.name] = kind
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - it is anyone's code
+            problems.append(
+                UnavailableError(
+                    "The plugin {source} is left out: {reason}.",
+                    remedy="Mend it, or start rankdash without it.",
+                    source=source,
+                    reason=f"{type(error).__name__}: {first_line(error)}".rstrip("."),
+                )
+            )
+    return Plugins(tuple(kinds.values()), tuple(problems))
+
+
+def files_in_environment() -> list[str]:
+    """The files that RANKDASH_PLUGINS names, separated as in PATH."""
+    return [part for part in os.environ.get(VARIABLE, "").split(os.pathsep) if part.strip()]
+
+
+def _installed() -> Iterator[tuple[str, Callable[[], object]]]:
+    for entry in importlib.metadata.entry_points(group=GROUP):
+        yield f"{entry.name} ({entry.value})", entry.load
+
+
+def _files(files: Collection[str]) -> Iterator[tuple[str, Callable[[], object]]]:
+    for file in dict.fromkeys(files):
+        yield file, partial(_run, Path(file).expanduser().absolute())
+
+
+def _run(path: Path) -> object:
+    """What the file defines as KIND or KINDS."""
+    name = f"rankdash_plugin_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
+    if not path.is_file():
+        raise FileNotFoundError("there is no such file")
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError("it is no Python file; its name has to end in .py")
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses look for the module that they are defined in.
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    if not hasattr(module, "KINDS") and not hasattr(module, "KIND"):
+        raise AttributeError("it defines neither KIND nor KINDS")
+    return getattr(module, "KINDS", None) or module.KIND
+
+
+def _checked(found: object) -> list[RerankerKind]:
+    kinds: list[RerankerKind] = []
+    for kind in found if isinstance(found, (list, tuple)) else [found]:
+        if not isinstance(kind, RerankerKind):
+            raise TypeError(f"a RerankerKind is needed, not {type(kind).__name__}")
+        if not _NAME.fullmatch(kind.name):
+            raise ValueError(
+                f"the name {kind.name!r} may have small letters, digits and hyphens only"
+            )
+        optional = [spec for spec in kind.settings if not spec.required]
+        parse_settings(optional, {})
+        kinds.append(kind)
+    return kinds

@@ -1,0 +1,180 @@
+"""Two rerankers one after the other: what the second reads, how stages stay apart, what fails."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankdash.errors import SettingError
+from rankdash.rerankers import Corpus, Request, Scored, create, get
+from rankdash.rerankers.cascade import Cascade
+from tests.rerankers.loopback import running
+
+
+class Fixed:
+    """Scores by document id; `asked` is what it was given."""
+
+    def __init__(self, scores, *, tokens=False, fail=(), details=None):
+        self.known = scores
+        self.tokens = tokens
+        self.fail = fail
+        self.asked = []
+        if details:
+            self.details = lambda: details
+
+    def prepare(self, corpus):
+        self.prepared = True
+
+    def score(self, requests):
+        self.asked += [list(request.doc_ids) for request in requests]
+        return [
+            Scored.failed(len(request.doc_ids), "no luck")
+            if request.query_id in self.fail
+            else self.of(request)
+            for request in requests
+        ]
+
+    def of(self, request):
+        scores = np.array([self.known[doc] for doc in request.doc_ids], dtype=np.float64)
+        counts = np.full(len(scores), 10) if self.tokens else None
+        return Scored(scores, counts, None if counts is None else counts + 1, 0.25)
+
+
+def request(docs="abcd", query="q"):
+    return Request(query, "text", list(docs), [f"text of {doc}" for doc in docs])
+
+
+def cascade(first, second, top=2):
+    return Cascade({"top": top}, first, second)
+
+
+def order(scored, docs="abcd"):
+    return "".join(docs[place] for place in np.argsort(-scored.scores, kind="stable"))
+
+
+FIRST = {"a": 0.1, "b": 0.4, "c": 0.3, "d": 0.2}
+SECOND = {"a": 9.0, "b": -50.0, "c": -40.0, "d": 9.0}
+
+
+def test_the_second_reads_the_best_of_the_first_and_the_rest_stay_below_in_their_order():
+    first, second = Fixed(FIRST), Fixed(SECOND)
+    (found,) = cascade(first, second).score([request()])
+    assert second.asked == [["b", "c"]]
+    assert order(found) == "cbda"
+    # Raw scores of the second; those of the first would stand above them on one scale.
+    assert found.scores.tolist() == [-52.0, -50.0, -40.0, -51.0]
+
+
+@given(
+    st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=12),
+    st.lists(st.floats(-1e300, 1e300), min_size=12, max_size=12),
+    st.integers(1, 14),
+)
+def test_stages_never_mix_whatever_the_scores(first, second, top):
+    docs = "abcdefghijkl"[: len(first)]
+    one = Fixed(dict(zip(docs, first, strict=True)))
+    other = Fixed(dict(zip(docs, second, strict=False)))
+    (found,) = cascade(one, other, top).score([request(docs)])
+    before = sorted(docs, key=lambda doc: -one.known[doc])
+    best = sorted(sorted(before[:top]), key=lambda doc: -other.known[doc])
+    assert list(order(found, docs)) == best + before[top:]
+    assert np.isfinite(found.scores).all()
+    below = [found.scores[docs.index(doc)] for doc in before[top:]]
+    steps = np.diff([min(found.scores[docs.index(doc)] for doc in best), *below])
+    equal = [False, *(one.known[a] == one.known[b] for a, b in pairwise(before[top:]))]
+    assert [step < 0 for step in steps] == [not same for same in equal[: len(steps)]]
+
+
+def test_a_query_that_fails_in_a_stage_fails_and_the_others_do_not():
+    docs = [request(query=name) for name in ("p", "q", "r")]
+    found = cascade(Fixed(FIRST, fail=["p"]), Fixed(SECOND, fail=["r"])).score(docs)
+    assert [answer.error for answer in found] == [
+        "first stage: no luck",
+        "",
+        "second stage: no luck",
+    ]
+    assert np.isnan(found[0].scores).all() and np.isnan(found[2].scores).all()
+
+
+def test_documents_that_a_stage_did_not_score_make_the_query_fail():
+    (found,) = cascade(Fixed(FIRST | {"d": np.nan}), Fixed(SECOND)).score([request()])
+    assert found.error == "first stage: not every document was scored"
+
+
+def test_tokens_and_index_time_of_both_are_added_up():
+    (found,) = cascade(Fixed(FIRST, tokens=True), Fixed(SECOND, tokens=True)).score([request()])
+    assert found.tokens.tolist() == [10, 20, 20, 10]
+    assert found.full.tolist() == [11, 22, 22, 11]
+    assert found.index_seconds == 0.5
+    (found,) = cascade(Fixed(FIRST), Fixed(SECOND, tokens=True)).score([request()])
+    assert found.tokens.tolist() == [0, 10, 10, 0]
+    assert cascade(Fixed(FIRST), Fixed(SECOND)).score([request()])[0].tokens is None
+
+
+def test_both_are_prepared_and_tell_what_they_did():
+    first, second = Fixed(FIRST, details={"runtime": "x"}), Fixed(SECOND)
+    both = cascade(first, second)
+    both.prepare(Corpus([], []))
+    assert first.prepared and second.prepared
+    assert both.details() == {"first_runtime": "x"}
+    assert both.fingerprint() == ""
+
+
+def test_settings_of_the_stages_from_lines_or_json():
+    made = create(
+        "cascade",
+        {"first_settings": "k1=1.5\n b = 0.5 ", "second_settings": '{"max_length": 64}', "top": 3},
+    )
+    assert made._first.settings["k1"] == 1.5
+    assert made._first.settings["b"] == 0.5
+    assert made._second.settings["max_length"] == 64
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"first": "cascade"},
+        {"second": "precomputed"},
+        {"first_settings": "k1"},
+        {"first_settings": "{k1"},
+        {"first_settings": '{"k1": [1]}'},
+        {"first_settings": "k9=1"},
+        {"second_settings": "max_length=-1"},
+        {"top": 0},
+    ],
+)
+def test_what_cannot_be_made_is_refused_at_once(wrong):
+    with pytest.raises(SettingError):
+        create("cascade", wrong)
+
+
+def test_what_it_needs_hangs_on_its_stages(monkeypatch):
+    kind = get("cascade")
+    local = dict(create("cascade").settings)
+    assert not kind.able(local).needs_network
+    assert kind.key(local) is None
+    remote = local | {"second": "endpoint"}
+    assert kind.able(remote).needs_network
+    assert kind.key(remote).variable == "COHERE_API_KEY"
+    assert not kind.able(remote).cacheable
+    requests = [request("abcdefgh")] * 3
+    assert kind.estimate(local, requests).calls == 0
+    assert kind.estimate(remote | {"top": 2}, requests).calls == 3
+    fewer = kind.estimate(remote | {"top": 2}, requests).tokens_in
+    assert fewer < kind.estimate(remote | {"top": 8}, requests).tokens_in
+
+
+def test_a_service_gets_only_the_best_of_the_first():
+    with running() as server:
+        made = create(
+            "cascade",
+            {"second": "endpoint", "second_settings": f"base_url={server.url}", "top": 2},
+        )
+        texts = ["return a gift", "parking", "return", "hours"]
+        made.prepare(Corpus(list("abcd"), texts))
+        (found,) = made.score([Request("q", "return gift", list("abcd"), texts)])
+    assert found.error == ""
+    assert len(found.calls) == 1
+    assert set(np.argsort(-found.scores)[:2].tolist()) == {0, 2}
