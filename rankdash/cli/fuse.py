@@ -39,8 +39,8 @@ def fuse_files(runs: Sequence[str], how: Fusion, out: str) -> None:
         if lost:
             named = ", ".join(printable(query) for query in lost[:_NAMED])
             sys.stderr.write(
-                f"left out: {len(lost):,} queries of {printable(path)} that not every ranking "
-                f"has, such as {named}\n"
+                f"left out, because not every ranking has them: {len(lost):,} of the queries of "
+                f"{printable(path)}, such as {named}\n"
             )
     sys.stderr.write(
         f"{len(fused.query_ids):,} queries combined. Written: {printable(str(target))}\n"

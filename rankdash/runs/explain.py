@@ -160,7 +160,7 @@ class Explainer:
             dict(zip(corpus.doc_ids, corpus.texts, strict=True)),
             time.monotonic(),
         )
-        if not kind.capabilities.needs_network:
+        if not kind.able(reranker.settings).needs_network:
             self._held = held
         return held
 
@@ -209,7 +209,7 @@ class _Scoring:
         has_to_stop: Callable[[], bool],
     ) -> None:
         self._score = held.reranker.score
-        self._remote = held.kind.capabilities.needs_network
+        self._remote = held.kind.able(held.reranker.settings).needs_network
         self._pair = pair
         self._on_batch = on_batch
         self._has_to_stop = has_to_stop

@@ -1,0 +1,109 @@
+"""Plugins: the README's example works, a broken one is told and stops nothing."""
+
+import os
+import re
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+from rankdash import rerankers
+from rankdash.errors import SettingError
+from rankdash.rerankers import Corpus, Request, create, get, kinds, plugins, problems
+
+README = Path(__file__).parents[2] / "README.md"
+BUILT_IN = {kind.name for kind in kinds()}
+
+
+def example() -> str:
+    (code,) = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    return code
+
+
+@pytest.fixture
+def plug(tmp_path, monkeypatch):
+    """Names files of these contents in the environment."""
+
+    def named(**contents):
+        paths = [tmp_path / f"{name}.py" for name in contents]
+        for path, text in zip(paths, contents.values(), strict=True):
+            path.write_text(text, encoding="utf-8")
+        monkeypatch.setenv(plugins.VARIABLE, os.pathsep.join(map(str, paths)))
+        rerankers._registry.cache_clear()
+        return paths
+
+    yield named
+    monkeypatch.undo()
+    rerankers._registry.cache_clear()
+
+
+def test_the_example_of_the_readme_is_a_reranker_of_about_twenty_lines(plug):
+    code = example()
+    assert len(code.splitlines()) <= 23
+    plug(shortest=code)
+    assert problems() == []
+    made = create("shortest", {"longest": "no"})
+    made.prepare(Corpus(["a", "b"], ["long text", "text"]))
+    asked = Request("q", "query", ["a", "b"], ["long text", "text"])
+    assert made.score([asked])[0].scores.tolist() == [-9.0, -4.0]
+    assert (
+        "shortest" in next(spec for spec in get("cascade").settings if spec.name == "first").choices
+    )
+    both = create(
+        "cascade", {"first": "shortest", "second": "bm25", "first_settings": "longest=yes"}
+    )
+    both.prepare(Corpus(["a", "b"], ["long text", "text"]))
+    assert both.score([asked])[0].error == ""
+
+
+BROKEN = {
+    "syntax": ("def", "SyntaxError"),
+    "imports": ("import nothing_of_the_kind", "nothing_of_the_kind"),
+    "leaves": ("raise SystemExit(3)", "SystemExit"),
+    "empty": ("", "neither KIND nor KINDS"),
+    "other": ("KIND = 3", "RerankerKind is needed, not int"),
+    "taken": (example().replace('"shortest"', '"bm25"'), "'bm25' is taken"),
+    "reserved": (example().replace('"shortest"', '"fusion"'), "'fusion' is taken"),
+    "shouting": (example().replace('"shortest"', '"A B"'), "small letters"),
+    "default": (example().replace("bool, False", "int, 'x'"), "whole number"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_plugin_is_named_with_the_reason_and_the_others_work(plug, name):
+    text, reason = BROKEN[name]
+    plug(**{name: text, "good": example()})
+    assert {kind.name for kind in kinds()} == BUILT_IN | {"shortest"}
+    (problem,) = problems()
+    assert f"{name}.py is left out" in str(problem)
+    assert reason in str(problem)
+
+
+def test_a_file_that_is_not_there_is_told(plug, tmp_path):
+    plug()
+    rerankers._registry.cache_clear()
+    found = plugins.find([str(tmp_path / "gone.py")], [])
+    assert "no such file" in str(found.problems[0])
+
+
+def test_two_plugins_of_one_name(plug):
+    plug(one=example(), two=example())
+    assert "'shortest' is taken" in str(problems()[0])
+    assert get("shortest").title == "Shortest first"
+
+
+def test_an_entry_point_of_an_installed_package(monkeypatch):
+    entry = EntryPoint("lexical", "rankdash.rerankers.bm25:KIND", plugins.GROUP)
+    gone = EntryPoint("gone", "no_such_package:KIND", plugins.GROUP)
+    monkeypatch.setattr(
+        "importlib.metadata.entry_points",
+        lambda group: [entry, gone] if group == plugins.GROUP else [],
+    )
+    found = plugins.find([], [])
+    assert [kind.name for kind in found.kinds] == ["bm25"]
+    assert "no_such_package" in str(found.problems[0])
+
+
+def test_without_the_plugin_its_name_is_unknown():
+    with pytest.raises(SettingError, match="no reranker 'shortest'"):
+        get("shortest")
