@@ -171,9 +171,11 @@ class RerankerKind:
 
     group:    where its work is done: on this machine, by a rerank service, by a language model.
     varying:  from complete settings, what it needs and promises, where that hangs on them.
+    check:    of complete settings: raises UnavailableError where what they name is plainly not on
+              this machine. Loads nothing and asks no one, so that a server may call it.
     key:      from complete settings, where its key is looked for; None for a kind without one.
     estimate: from complete settings and requests, what they would ask of a service; None for a kind
-              that calls no one. Both raise SettingError for settings that `build` refuses.
+              that calls no one. All three raise SettingError for settings that `build` refuses.
     """
 
     name: str
@@ -184,6 +186,7 @@ class RerankerKind:
     build: Callable[[Mapping[str, Any]], Reranker]
     group: Literal["local", "service", "llm"] = "local"
     varying: Callable[[Mapping[str, Any]], Capabilities] | None = None
+    check: Callable[[Mapping[str, Any]], None] | None = None
     key: Callable[[Mapping[str, Any]], Place | None] | None = None
     estimate: Callable[[Mapping[str, Any], Sequence[Request]], Estimate] | None = None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,13 +42,7 @@ class BiEncoder:
         """Open the model. Raises UnavailableError, within seconds where the hub is needed."""
         model = str(self.settings["model"])
         folder = model_files.locate(model, "sentence-transformers")
-        pooled = (folder / "modules.json").is_file()
-        if not pooled and model_files.architecture(folder).endswith("SequenceClassification"):
-            raise UnavailableError(
-                "The model {model!r} scores pairs of texts and has no embeddings.",
-                remedy="Use it with the reranker cross-encoder.",
-                model=model,
-            )
+        _refuse_others(model, folder)
         weights = model_files.digest(folder)
         prompts = {role: str(self.settings[f"{role}_prompt"]) for role in ("query", "document")}
         runtime = "torch"
@@ -202,6 +197,25 @@ def _unit(vectors: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return vectors / np.where(lengths == 0, 1.0, lengths)
 
 
+def _check(settings: Mapping[str, Any]) -> None:
+    """Before anything is loaded: the runtime, and a local folder; a name on the hub is not asked
+    for."""
+    runtimes.check_installed(str(settings["runtime"]))
+    folder = model_files.local(str(settings["model"]))
+    if folder is not None:
+        _refuse_others(str(settings["model"]), folder)
+
+
+def _refuse_others(model: str, folder: Path) -> None:
+    pooled = (folder / "modules.json").is_file()
+    if not pooled and model_files.architecture(folder).endswith("SequenceClassification"):
+        raise UnavailableError(
+            "The model {model!r} scores pairs of texts and has no embeddings.",
+            remedy="Use it with the reranker cross-encoder.",
+            model=model,
+        )
+
+
 KIND = RerankerKind(
     name=BiEncoder.name,
     title="Bi-encoder",
@@ -235,4 +249,5 @@ KIND = RerankerKind(
     ),
     capabilities=Capabilities(across_queries=True),
     build=BiEncoder,
+    check=_check,
 )

@@ -182,6 +182,11 @@ def kind(members: Sequence[RerankerKind]) -> RerankerKind:
             across_queries=any(one.across_queries for one in each),
         )
 
+    def check(settings: Mapping[str, Any]) -> None:
+        for member, given in stages(settings):
+            if member.check is not None:
+                member.check(given)
+
     def key(settings: Mapping[str, Any]) -> Place | None:
         places = [member.key(given) for member, given in stages(settings) if member.key]
         wanted = [place for place in places if place is not None and place.variable]
@@ -211,6 +216,7 @@ def kind(members: Sequence[RerankerKind]) -> RerankerKind:
         capabilities=Capabilities(scope="listwise", order_sensitive=True),
         build=build,
         varying=able,
+        check=check,
         key=key,
         estimate=estimate,
     )

@@ -46,17 +46,7 @@ class CrossEncoder:
         """Open the model. Raises UnavailableError, within seconds where the hub is needed."""
         settings = self.settings
         folder = model_files.locate(str(settings["model"]), "cross-encoder")
-        found = model_files.architecture(folder)
-        if not found.endswith("ForSequenceClassification"):
-            raise UnavailableError(
-                "The model {model!r} is not a cross-encoder: its architecture is {found}, not one "
-                "for sequence classification.",
-                remedy="Use a cross-encoder, such as {example}; models that only embed texts work "
-                "with the reranker bi-encoder.",
-                model=settings["model"],
-                found=found or "not given",
-                example=_DEFAULT_MODEL,
-            )
+        _refuse_others(str(settings["model"]), folder)
         weights = model_files.digest(folder)
         self._opened = open_model(
             "pair", folder, weights, settings, lambda model: self._check(model, folder)
@@ -169,6 +159,29 @@ class CrossEncoder:
         return rows, types, np.array(full, dtype=np.int64)
 
 
+def _check(settings: Mapping[str, Any]) -> None:
+    """Before anything is loaded: the runtime, and a local folder; a name on the hub is not asked
+    for."""
+    runtimes.check_installed(str(settings["runtime"]))
+    folder = model_files.local(str(settings["model"]))
+    if folder is not None:
+        _refuse_others(str(settings["model"]), folder)
+
+
+def _refuse_others(model: str, folder: Path) -> None:
+    found = model_files.architecture(folder)
+    if not found.endswith("ForSequenceClassification"):
+        raise UnavailableError(
+            "The model {model!r} is not a cross-encoder: its architecture is {found}, not one "
+            "for sequence classification.",
+            remedy="Use a cross-encoder, such as {example}; models that only embed texts work "
+            "with the reranker bi-encoder.",
+            model=model,
+            found=found or "not given",
+            example=_DEFAULT_MODEL,
+        )
+
+
 def _bounds(requests: Sequence[Request]) -> list[tuple[int, int]]:
     ends = np.cumsum([0, *(len(request.documents) for request in requests)])
     return [(int(start), int(stop)) for start, stop in pairwise(ends)]
@@ -219,4 +232,5 @@ KIND = RerankerKind(
     ),
     capabilities=Capabilities(across_queries=True),
     build=CrossEncoder,
+    check=_check,
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import re
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path, PurePosixPath
@@ -31,6 +32,7 @@ _TOKENIZERS = (
     "spm.model",
     "tokenizer.model",
 )
+_HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?", re.ASCII)
 
 T = TypeVar("T")
 
@@ -44,6 +46,19 @@ def locate(model: str, organization: str) -> Path:
     Raises UnavailableError, saying what to do, where the files cannot be had, are incomplete, or
     would have to be unpickled.
     """
+    folder = local(model)
+    if folder is not None:
+        return folder
+    name = model if "/" in model else f"{organization}/{model}"
+    return _cached(name) or _download(name)
+
+
+def local(model: str) -> Path | None:
+    """The complete folder that `model` names, or None for the name of a hub model. Opens a few
+    small files and asks no one.
+
+    Raises UnavailableError, saying what to do, where it is neither, or the folder holds no model.
+    """
     packaged = _packaged() if model in (PACKAGED, f"sentence-transformers/{PACKAGED}") else None
     folder = packaged or Path(model).expanduser()
     if folder.is_dir():
@@ -55,8 +70,9 @@ def locate(model: str, organization: str) -> Path:
             remedy="Give an existing folder, or a name of the form organization/model.",
             folder=str(folder),
         )
-    name = model if "/" in model else f"{organization}/{model}"
-    return _cached(name) or _download(name)
+    if not _HUB_NAME.fullmatch(model):
+        raise _no_name(model)
+    return None
 
 
 def check_folder(folder: Path) -> None:
@@ -185,6 +201,12 @@ def _lacks(folder: Path, file: Path) -> UnavailableError:
     )
 
 
+def _no_name(model: str) -> UnavailableError:
+    return UnavailableError(
+        "{model!r} is neither a folder nor a name of the form organization/model.", model=model
+    )
+
+
 def _cached(name: str) -> Path | None:
     """The model in the Hugging Face cache, where it is there and complete."""
     import huggingface_hub as hub
@@ -193,9 +215,7 @@ def _cached(name: str) -> Path | None:
         folder = Path(hub.snapshot_download(name, local_files_only=True))
         check_folder(folder)
     except hub.errors.HFValidationError as error:
-        raise UnavailableError(
-            "{model!r} is neither a folder nor a name of the form organization/model.", model=name
-        ) from error
+        raise _no_name(name) from error
     except (hub.errors.LocalEntryNotFoundError, UnavailableError):
         return None
     return folder

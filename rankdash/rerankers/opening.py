@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rankdash.errors import SettingError, UnavailableError
+from rankdash.errors import SettingError
 from rankdash.rerankers import calibration, export, neural, runtimes
 from rankdash.rerankers.engine import Ids, Outputs, compute
 from rankdash.rerankers.export import Card, Exported, NotExportableError, Purpose
@@ -112,13 +112,7 @@ def open_model(
             runtime=wanted,
             device=device,
         )
-    if wanted != runtimes.AUTO and not runtimes.installed(wanted):
-        package = KINDS[wanted].package
-        raise UnavailableError(
-            "The package {package} is not installed.",
-            remedy="Install it: pip install {package}",
-            package=package,
-        )
+    runtimes.check_installed(wanted)
     loading = _Loading(purpose, folder, device, check)
     note = ""
     if device == "cpu" and (wanted == runtimes.AUTO or KINDS[wanted].exported):

@@ -80,6 +80,16 @@ def installed(name: str) -> bool:
     return importlib.util.find_spec(KINDS[name].package) is not None
 
 
+def check_installed(name: str) -> None:
+    """Raise UnavailableError where the package of a runtime is missing; AUTO always has one."""
+    if name != AUTO and not installed(name):
+        raise UnavailableError(
+            "The package {package} is not installed.",
+            remedy="Install it: pip install {package}",
+            package=KINDS[name].package,
+        )
+
+
 def threads() -> int:
     """How many threads may compute here."""
     if hasattr(os, "sched_getaffinity"):
@@ -89,13 +99,7 @@ def threads() -> int:
 
 def open_exported(name: str, graph: Path, inputs: Sequence[str]) -> Runtime:
     """An exported model in the runtime `name`. Raises UnavailableError where it is not here."""
-    if not installed(name):
-        package = KINDS[name].package
-        raise UnavailableError(
-            "The package {package} is not installed.",
-            remedy="Install it: pip install {package}",
-            package=package,
-        )
+    check_installed(name)
     if name.startswith("openvino"):
         return OpenVino(name, graph, inputs)
     return OnnxRuntime(name, graph, inputs)

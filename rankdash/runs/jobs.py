@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from rankdash.errors import SettingError
-from rankdash.rerankers import create
+from rankdash.rerankers import Reranker, create, get
 from rankdash.runs.plan import Timing
 from rankdash.runs.process import WorkerProcess
 from rankdash.store import Workspace
@@ -21,6 +21,7 @@ __all__ = [
     "Timing",
     "WorkerProcess",
     "cancel",
+    "check",
     "delete",
     "list",
     "new_id",
@@ -48,15 +49,28 @@ class JobRequest:
     timing: Timing = field(default_factory=Timing)
 
 
+def check(reranker: str, settings: Mapping[str, str | int | float | bool]) -> Reranker:
+    """The reranker that a job would score with, not loaded: whether it is worth queueing.
+
+    Raises SettingError or UnavailableError for one that cannot be made from these settings, or
+    whose model or package is plainly not on this machine. A model of the hub is not looked for.
+    """
+    made = create(reranker, settings)
+    kind = get(reranker)
+    if kind.check is not None:
+        kind.check(made.settings)
+    return made
+
+
 def submit(workspace: Workspace, request: JobRequest, job_id: str | None = None) -> str:
     """Queue a job and return its id; its run will have the same. Nothing is loaded here.
 
     job_id: from `new_id`, where the worker was given keys for it before; None for a new one.
 
-    Raises SettingError or UnavailableError for a reranker that cannot be made from these settings,
-    SettingError for a depth or sample under 1, StoreError for an unknown data set.
+    Raises SettingError or UnavailableError as `check` does, SettingError for a depth or sample
+    under 1, StoreError for an unknown data set.
     """
-    reranker = create(request.reranker, request.settings)
+    reranker = check(request.reranker, request.settings)
     for name, value in (("depth", request.depth), ("sample", request.sample)):
         if value is not None and value < 1:
             raise SettingError(

@@ -55,6 +55,48 @@ def test_a_wrong_wish_is_refused_before_it_is_queued(workspace, dataset, request
     assert jobs.list(workspace) == ()
 
 
+def wishes_for_what_is_not_here(folder):
+    text, pairs = folder / "text", folder / "pairs"
+    for place, architecture in ((text, "BertModel"), (pairs, "BertForSequenceClassification")):
+        place.mkdir()
+        (place / "config.json").write_text(f'{{"architectures": ["{architecture}"]}}')
+        for name in ("model.safetensors", "tokenizer.json"):
+            (place / name).touch()
+    gone = str(folder / "gone")
+    return [
+        ("cross-encoder", {"model": gone}, "no folder"),
+        ("cross-encoder", {"model": str(folder)}, r"no complete model: it lacks config\.json"),
+        ("cross-encoder", {"model": str(text)}, "architecture is BertModel"),
+        ("cross-encoder", {"model": "two words"}, "neither a folder nor a name"),
+        ("bi-encoder", {"model": gone}, "no folder"),
+        ("bi-encoder", {"model": str(pairs)}, "scores pairs of texts"),
+        ("cascade", {"second": "cross-encoder", "second_settings": f"model={gone}"}, "no folder"),
+    ]
+
+
+def test_a_model_that_is_plainly_not_here_is_refused_before_it_is_queued(
+    workspace, dataset, tmp_path
+):
+    folder = tmp_path / "models"
+    folder.mkdir()
+    for kind, settings, message in wishes_for_what_is_not_here(folder):
+        with pytest.raises(UnavailableError, match=message):
+            jobs.submit(workspace, JobRequest(dataset.id, kind, settings))
+    assert jobs.list(workspace) == ()
+    for model in (str(folder / "pairs"), "some-one/a-model_v1.5", "ms-marco-MiniLM-L6-v2"):
+        jobs.submit(workspace, JobRequest(dataset.id, "cross-encoder", {"model": model}))
+    assert len(jobs.list(workspace)) == 3
+
+
+def test_a_runtime_that_is_not_installed_is_refused_before_it_is_queued(
+    workspace, dataset, monkeypatch
+):
+    monkeypatch.setattr("rankdash.rerankers.runtimes.installed", lambda name: name == "onnx")
+    with pytest.raises(UnavailableError, match="openvino is not installed"):
+        jobs.submit(workspace, JobRequest(dataset.id, "bi-encoder", {"runtime": "openvino-bf16"}))
+    assert jobs.submit(workspace, JobRequest(dataset.id, "bi-encoder", {"runtime": "onnx"}))
+
+
 def test_the_server_side_loads_no_model_library():
     said = subprocess.run(
         [sys.executable, "-c", HEAVY], cwd=ROOT, capture_output=True, text=True, check=True
