@@ -36,7 +36,13 @@ FIELDS: dict[str, str | None] = {
     "docs": "telling",
     "follow": None,
     "cards": None,
+    "doc": None,
+    "leave": "term",
     "documents": "relevant",
+    "target": "500",
+    "against": None,
+    "rules": None,
+    "reader": None,
     "labels": "corrected",
     "lang": None,
 }

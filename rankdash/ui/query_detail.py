@@ -9,6 +9,7 @@ from rankdash.ui import (
     query_cards,
     query_ladder,
     query_notes,
+    query_occlusion,
     query_services,
     query_strip,
     query_why,
@@ -37,6 +38,13 @@ def draw(view: View, challenger: str, row: pd.Series) -> None:
         return
     query_ladder.draw(view, found, query_id)
     query_cards.draw(view, challenger, found, query_id, _text(row))
+    query = row["text"] if isinstance(row["text"], str) else ""
+    fold(
+        _("Why this score?"),
+        "queries.occlusion",
+        ":material/ink_highlighter:",
+        lambda: query_occlusion.draw(view, challenger, found, query_id, query),
+    )
 
 
 def _text(row: pd.Series) -> str:
