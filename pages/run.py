@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from rankdash.ui import address, frame, job_list, run_form, run_list
+from rankdash.ui import address, combine_form, frame, job_list, run_form, run_list
 from rankdash.ui.i18n import gettext as _
 
 st.title(_("Run"))
@@ -17,4 +17,5 @@ if dataset_id is None:
 else:
     run_form.draw(dataset_id)
     job_list.draw(dataset_id)
+    combine_form.draw(dataset_id)
     run_list.draw(dataset_id)

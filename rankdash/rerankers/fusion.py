@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -18,13 +17,7 @@ from rankdash.ordering import Groups, order_rows
 from rankdash.ranking import Ranking
 from rankdash.segments import Floats, Integers, offsets_from, owners, places, sort_codes
 
-METHODS = MappingProxyType(
-    {
-        "rrf": "Reciprocal rank fusion: a document gets 1 / (k + rank) from every ranking",
-        "minmax": "Weighted sum of scores, each ranking's stretched to 0 … 1 for each query",
-        "z": "Weighted sum of scores, each ranking's in standard deviations for each query",
-    }
-)
+METHODS = ("rrf", "minmax", "z")
 USUAL_K = 60.0
 
 # Sums that differ by rounding only are ties.

@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from rankdash.errors import RankdashError
-from rankdash.rerankers import RerankerKind, kinds
+from rankdash.rerankers import RerankerKind, kinds, problems
 from rankdash.rerankers.dialects import DIALECTS
 from rankdash.runs import jobs
 from rankdash.runs.jobs import JobRequest
@@ -39,6 +39,8 @@ class Plan:
 
 
 def draw(dataset_id: str) -> None:
+    for problem in problems():
+        st.warning(markdown_safe(error_text(problem), 500), icon=":material/extension_off:")
     offered = _offered()
     chosen = st.multiselect(
         _("Rerankers"),

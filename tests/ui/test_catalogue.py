@@ -56,7 +56,8 @@ DESCRIBED |= {"remedy", "CONFLICTS[rule]"}
 def modules() -> dict[Path, ast.Module]:
     """Everything that can put words on a page; the command line speaks English."""
     files = [*PACKAGE.rglob("*.py"), *(ROOT / "pages").glob("*.py")]
-    return {path: ast.parse(path.read_text()) for path in files if path.parent.name != "cli"}
+    on_screen = [path for path in files if PACKAGE / "cli" not in path.parents]
+    return {path: ast.parse(path.read_text()) for path in on_screen}
 
 
 @cache
