@@ -106,6 +106,37 @@ def apart(run: Run) -> Apart:
 
 
 @dataclass(frozen=True)
+class CallParts:
+    """Where the time of one request to another machine goes, medians in milliseconds; NaN where
+    the service does not tell. rest: the network, and what the service does not count as either."""
+
+    calls: int
+    whole: float
+    server: float
+    queue: float
+    rest: float
+
+
+def call_parts(run: Run) -> CallParts | None:
+    """Over the requests that were answered, waits to try again left out; None without any."""
+    if run.calls is None:
+        return None
+    good = run.calls[run.calls["error"] == ""]
+    if good.empty:
+        return None
+    whole = good["ms"] - good["retry_wait_ms"]
+    known = good["server_ms"].notna()
+    told = good["server_ms"] + good["queue_ms"].fillna(0.0)
+    return CallParts(
+        calls=len(good),
+        whole=float(whole.median()),
+        server=float(good["server_ms"].median()),
+        queue=float(good["queue_ms"].median()),
+        rest=float((whole - told)[known].median()),
+    )
+
+
+@dataclass(frozen=True)
 class OnTarget:
     """Whether 95 % of queries are answered in time.
 

@@ -20,11 +20,13 @@ pages = [
         ("overview", _("Overview"), ":material/monitoring:", True),
         ("queries", _("Queries"), ":material/manage_search:", False),
         ("rank_shifts", _("Rank shifts"), ":material/swap_vert:", False),
+        ("latency", _("Latency"), ":material/timer:", False),
         ("cost", _("Cost & ROI"), ":material/payments:", False),
         ("run", _("Run"), ":material/play_circle:", False),
         ("data", _("Data"), ":material/database:", False),
     )
 ]
 page = st.navigation(pages)
-frame.draw_sidebar(analysis=page.url_path in ("", "overview", "queries", "rank_shifts", "cost"))
+without_numbers = ("run", "data")
+frame.draw_sidebar(analysis=page.url_path not in without_numbers)
 page.run()

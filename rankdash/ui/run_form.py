@@ -13,8 +13,8 @@ from rankdash.errors import RankdashError
 from rankdash.rerankers import RerankerKind, kinds, problems
 from rankdash.rerankers.dialects import DIALECTS
 from rankdash.runs import jobs
-from rankdash.runs.jobs import JobRequest
-from rankdash.ui import key_field, naming, run_estimate, services, settings_form
+from rankdash.runs.jobs import JobRequest, Timing
+from rankdash.ui import key_field, naming, run_estimate, services, settings_form, timing_form
 from rankdash.ui.i18n import duration, error_text, ngettext, number
 from rankdash.ui.i18n import gettext as _
 from rankdash.ui.server import worker, workspace
@@ -70,6 +70,7 @@ def draw(dataset_id: str) -> None:
             icon=":material/block:",
         )
         return
+    timing = timing_form.draw()
     _say_estimate([offered[name] for name in chosen], settings, plan)
     for name in chosen:
         run_estimate.say(dataset_id, offered[name], settings[name], plan.depth, plan.queries)
@@ -83,7 +84,7 @@ def draw(dataset_id: str) -> None:
         help=_("A key is missing: {names}.", names=", ".join(lacking)) if lacking else None,
     ):
         wishes = [_Wish(offered[name], settings[name], found[name].keys) for name in chosen]
-        _start(dataset_id, wishes, plan)
+        _start(dataset_id, wishes, plan, timing)
 
 
 @dataclass(frozen=True)
@@ -184,7 +185,7 @@ def _measured_seconds(kind: str, settings: Settings, plan: Plan) -> float | None
     return start + plan.pairs / float(longest.pairs_per_second or 1.0)
 
 
-def _start(dataset_id: str, wishes: list[_Wish], plan: Plan) -> None:
+def _start(dataset_id: str, wishes: list[_Wish], plan: Plan, timing: Timing) -> None:
     try:
         for wish in wishes:
             job_id = jobs.new_id()
@@ -200,6 +201,7 @@ def _start(dataset_id: str, wishes: list[_Wish], plan: Plan) -> None:
                     depth=plan.depth,
                     sample=plan.sample,
                     seed=_SEED,
+                    timing=timing,
                 ),
                 job_id,
             )

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rankdash.analysis.latency import (
     FEWEST_FITTED,
     apart,
+    call_parts,
     ecdf,
     fit,
     latencies,
@@ -155,6 +156,24 @@ def test_what_failed_was_late_or_retried_is_apart_and_no_latency():
     assert latencies(queries).tolist() == [10.0]
     alone = apart(run_of(queries))
     assert (alone.failed, alone.timed_out, alone.retried) == (2, 0, 0)
+
+
+def test_time_in_the_network_is_told_from_the_time_in_the_model():
+    calls = pd.DataFrame(
+        [
+            ("q0", 100.0, 0.0, 60.0, 10.0, ""),
+            ("q1", 500.0, 380.0, 70.0, math.nan, ""),
+            ("q2", 9000.0, 0.0, math.nan, math.nan, "time-out"),
+        ],
+        columns=["query_id", "ms", "retry_wait_ms", "server_ms", "queue_ms", "error"],
+    )
+    found = call_parts(run_of(table([1.0]), calls))
+    assert (found.calls, found.whole, found.server) == (2, 110.0, 65.0)
+    assert (found.queue, found.rest) == (10.0, 40.0)
+    silent = call_parts(run_of(table([1.0]), calls.assign(server_ms=math.nan)))
+    assert math.isnan(silent.rest)
+    assert call_parts(run_of(table([1.0]), calls[2:])) is None
+    assert call_parts(run_of(table([1.0]))) is None
 
 
 def test_lengths_by_hand():

@@ -1,0 +1,45 @@
+"""Latency: how long a query takes, cold and warm, alone and with others, and on which machine."""
+
+import streamlit as st
+
+from rankdash.ui import frame, latency_readout, latency_view
+from rankdash.ui.folding import fold
+from rankdash.ui.i18n import gettext as _
+
+st.title(_("Latency"))
+view = frame.view()
+frame.caption(view)
+found = latency_readout.timed(view)
+if not found:
+    latency_readout.not_timed(view, found)
+    frame.nothing_yet(
+        _("No latency measured yet"),
+        _(
+            "A run times queries one at a time, on a warm model, with their own documents. None of "
+            "the systems compared has such times."
+        ),
+        "run",
+        _("Run a reranker"),
+    )
+target_ms = latency_readout.target()
+latency_readout.draw(view, found, target_ms)
+latency_readout.not_timed(view, found)
+latency_view.spread(view, found, target_ms)
+fold(
+    _("All numbers as a table"),
+    "latency.numbers",
+    ":material/table:",
+    lambda: latency_readout.numbers(view, found),
+)
+fold(
+    _("The machine, its load, and versions"),
+    "latency.machines",
+    ":material/memory:",
+    lambda: latency_readout.machines(view, found),
+)
+throughput, lengths = st.columns(2, gap="medium")
+with throughput:
+    latency_view.under_load(view, target_ms)
+with lengths:
+    latency_view.token_lengths(view)
+latency_view.growth(view, found)

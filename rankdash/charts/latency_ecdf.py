@@ -1,0 +1,237 @@
+"""The share of queries that are answered within a time, and the percentiles in a strip below.
+
+The percentiles have a row for each system, so that their labels lie on no curve.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from rankdash.charts import milliseconds, style
+from rankdash.runs.timing import LatencySummary
+
+_CURVES = 270
+_ROW = 52
+_FURNITURE = 84
+_ROOM = 0.17
+"""Of the width of the axis on either side, for the labels of the outermost percentiles."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One system. steps: ms and share, as from `analysis.latency.ecdf`."""
+
+    system: str
+    name: str
+    steps: pd.DataFrame
+    summary: LatencySummary
+
+
+@dataclass(frozen=True)
+class Labels(style.Labels):
+    x: str = "milliseconds for one query (log scale)"
+    y: str = "share of queries answered"
+    target: str = "target {ms} ms"
+    hover: str = "{name}<br>{share:.1%} within {ms} ms"
+    hover_interval: str = "{name}<br>{percentile}: {ms} ms ({low} … {high})"
+    alt: str = "Share of queries answered within a time. {systems}"
+    alt_system: str = "{name}: p50 {p50} ms, p95 {p95} ms, {n:,} queries."
+    alt_empty: str = "No latency was measured."
+
+
+def figure(
+    curves: Sequence[Curve],
+    marks: Mapping[str, style.Mark],
+    ink: style.Ink,
+    labels: Labels | None = None,
+    *,
+    target_ms: float,
+) -> go.Figure:
+    """A step curve for each system on a log axis, its p50, p95 and, where it is known, p99 marked
+    on it and written below; a dashed line at the target. marks: system → its mark."""
+    labels = labels or Labels()
+    traces: list[style.Trace] = []
+    notes: list[dict[str, object]] = []
+    for place, curve in enumerate(curves):
+        row = float(len(curves) - 1 - place)
+        mark = marks[curve.system]
+        traces += [
+            _line(curve, mark, labels),
+            *_interval(curve, row, mark, labels),
+            _points(curve, row, mark, ink, lower=False),
+            _points(curve, row, mark, ink, lower=True),
+        ]
+        notes += _written(curve, row, ink)
+    slow = [float(curve.steps["ms"].iloc[-1]) for curve in curves]
+    fast = [float(curve.steps["ms"].iloc[0]) for curve in curves]
+    ends = milliseconds.reach([target_ms, *slow, *fast], _ROOM)
+    strip = max(len(curves), 1) * _ROW
+    height = _CURVES + strip + _FURNITURE
+    share = strip / (_CURVES + strip)
+    notes.append(
+        {
+            "x": math.log10(target_ms),
+            "y": 0.02,
+            "yref": "y domain",
+            "xanchor": "left" if math.log10(target_ms) < sum(ends) / 2 else "right",
+            "yanchor": "bottom",
+            "showarrow": False,
+            "text": labels.target.format(ms=milliseconds.text(target_ms)),
+            "font": {"color": ink.muted, "size": style.FONT_SIZE - 1},
+        }
+    )
+    return style.finish(
+        go.Figure(traces),
+        ink,
+        height,
+        {
+            "annotations": notes,
+            "shapes": [milliseconds.target_line(target_ms, ink)],
+            "xaxis": {
+                **milliseconds.log_axis(ends),
+                "title": {"text": labels.x},
+                "anchor": "y2",
+                "gridcolor": ink.grid,
+            },
+            "yaxis": {
+                "domain": [share + 0.05, 1],
+                "title": {"text": labels.y},
+                "tickformat": ".0%",
+                "tickvals": [0, 0.25, 0.5, 0.75, 0.95],
+                "range": [0, 1.03],
+                "zeroline": False,
+            },
+            "yaxis2": {
+                "domain": [0, share],
+                "tickvals": list(range(len(curves)))[::-1],
+                "ticktext": [style.short(curve.name, 20) for curve in curves],
+                "tickfont": {"color": ink.text},
+                "range": [-0.6, max(len(curves), 1) - 0.4],
+                "showgrid": False,
+                "zeroline": False,
+            },
+        },
+    )
+
+
+def alt(curves: Sequence[Curve], labels: Labels | None = None) -> str:
+    """What the chart says, in words."""
+    labels = labels or Labels()
+    if not curves:
+        return labels.alt_empty
+    said = [
+        labels.alt_system.format(
+            name=curve.name,
+            p50=milliseconds.text(curve.summary.p50),
+            p95=milliseconds.text(curve.summary.p95),
+            n=curve.summary.n,
+        )
+        for curve in curves
+    ]
+    return labels.alt.format(systems=" ".join(said))
+
+
+def _percentiles(summary: LatencySummary) -> list[tuple[str, float, float]]:
+    """Name, share, milliseconds."""
+    found = [("p50", 0.5, summary.p50), ("p95", 0.95, summary.p95)]
+    return found if summary.p99 is None else [*found, ("p99", 0.99, summary.p99)]
+
+
+def _line(curve: Curve, mark: style.Mark, labels: Labels) -> style.Trace:
+    name = style.short(curve.name, 40)
+    ms, share = curve.steps["ms"].tolist(), curve.steps["share"].tolist()
+    return {
+        "type": "scatter",
+        # From nought, so that the first step is seen.
+        "x": [*ms[:1], *ms],
+        "y": [0.0, *share],
+        "mode": "lines",
+        "showlegend": False,
+        "line": {"color": mark.colour, "dash": mark.dash, "width": 2, "shape": "hv"},
+        "hovertext": [
+            labels.hover.format(name=name, share=each, ms=milliseconds.text(at))
+            for at, each in zip([*ms[:1], *ms], [0.0, *share], strict=True)
+        ],
+        "hovertemplate": "%{hovertext}<extra></extra>",
+    }
+
+
+def _points(
+    curve: Curve, row: float, mark: style.Mark, ink: style.Ink, *, lower: bool
+) -> style.Trace:
+    """The percentiles on the curve, or in its row of the strip."""
+    found = _percentiles(curve.summary)
+    return {
+        "type": "scatter",
+        "x": [ms for _, _, ms in found],
+        "y": [row] * len(found) if lower else [share for _, share, _ in found],
+        "yaxis": "y2" if lower else "y",
+        "mode": "markers",
+        "showlegend": False,
+        "hoverinfo": "skip",
+        "marker": {
+            "color": mark.colour,
+            "symbol": mark.symbol,
+            "size": 9,
+            "line": {"color": mark.colour if "open" in mark.symbol else ink.background, "width": 1},
+        },
+    }
+
+
+def _interval(curve: Curve, row: float, mark: style.Mark, labels: Labels) -> list[style.Trace]:
+    """A bar from the lower to the upper end of what p50 and p95 may be; open where unknown."""
+    summary, slowest = curve.summary, float(curve.steps["ms"].iloc[-1])
+    found = []
+    for name, value, (low, high) in (
+        ("p50", summary.p50, summary.p50_interval),
+        ("p95", summary.p95, summary.p95_interval),
+    ):
+        hover = labels.hover_interval.format(
+            name=style.short(curve.name, 40),
+            percentile=name,
+            ms=milliseconds.text(value),
+            low=milliseconds.text(low),
+            high=milliseconds.text(high),
+        )
+        found.append(
+            {
+                "type": "scatter",
+                "x": [
+                    low if math.isfinite(low) else value,
+                    high if math.isfinite(high) else slowest,
+                ],
+                "y": [row, row],
+                "yaxis": "y2",
+                "mode": "lines",
+                "showlegend": False,
+                "line": {"color": style.faded(mark.colour, 0.35), "width": 9},
+                "hovertext": [hover, hover],
+                "hovertemplate": "%{hovertext}<extra></extra>",
+            }
+        )
+    return found
+
+
+def _written(curve: Curve, row: float, ink: style.Ink) -> list[dict[str, object]]:
+    """p50 ends above its mark, p95 begins there, p99 begins below its own: never on each other."""
+    sides = {"p50": ("right", 9), "p95": ("left", 9), "p99": ("left", -9)}
+    return [
+        {
+            "x": math.log10(max(ms, 1e-6)),
+            "y": row,
+            "yref": "y2",
+            "xanchor": sides[name][0],
+            "yanchor": "bottom" if sides[name][1] > 0 else "top",
+            "yshift": sides[name][1] - (2 if sides[name][1] > 0 else -2),
+            "xshift": -2 if sides[name][0] == "right" else 4,
+            "showarrow": False,
+            "text": f"{name} <b>{milliseconds.text(ms)}</b>",
+            "font": {"color": ink.text, "size": style.FONT_SIZE - 1},
+        }
+        for name, _, ms in _percentiles(curve.summary)
+    ]

@@ -1,0 +1,133 @@
+"""Where the latencies of each system lie, as boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+
+from rankdash.analysis.resampling import FloatArray
+from rankdash.charts import milliseconds, style
+
+_ROW = 64
+_FURNITURE = 96
+_SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """One system. ordered: its latencies in milliseconds, ascending."""
+
+    system: str
+    name: str
+    ordered: FloatArray
+
+
+@dataclass(frozen=True)
+class Labels(style.Labels):
+    x: str = "milliseconds for one query (log scale)"
+    hover: str = (
+        "{name} ({n:,} queries)<br>p5 {p5} · p25 {p25} · p50 {p50} · p75 {p75} · p95 {p95} ms"
+    )
+    alt: str = "Latencies in milliseconds. {systems}"
+    alt_system: str = "{name}: half between {p25} and {p75}, nine in ten between {p5} and {p95}."
+    alt_empty: str = "No latency was measured."
+
+
+def figure(
+    spreads: Sequence[Spread],
+    marks: Mapping[str, style.Mark],
+    ink: style.Ink,
+    labels: Labels | None = None,
+    *,
+    target_ms: float,
+) -> go.Figure:
+    """A box for each system: half of its queries, its median, and whiskers to p5 and p95; the
+    fastest and the slowest as dots. A dashed line at the target. marks: system → its mark."""
+    labels = labels or Labels()
+    rows = list(range(len(spreads)))[::-1]
+    traces: list[style.Trace] = []
+    ends = [target_ms]
+    for row, spread in zip(rows, spreads, strict=True):
+        colour = marks[spread.system].colour
+        low, first, middle, third, high = (float(each) for each in _quantiles(spread))
+        extremes = [float(spread.ordered[0]), float(spread.ordered[-1])]
+        ends += extremes
+        traces += [
+            {
+                "type": "box",
+                "orientation": "h",
+                "y": [row],
+                "lowerfence": [low],
+                "q1": [first],
+                "median": [middle],
+                "q3": [third],
+                "upperfence": [high],
+                "line": {"color": colour, "width": 2},
+                "fillcolor": style.faded(colour, 0.18),
+                "width": 0.5,
+                "showlegend": False,
+                "hoverinfo": "skip",
+            },
+            {
+                "type": "scatter",
+                "x": [*extremes, middle],
+                "y": [row] * 3,
+                "mode": "markers",
+                "marker": {
+                    "color": [colour, colour, "rgba(0,0,0,0)"],
+                    "symbol": ["circle-open", "circle-open", "circle"],
+                    "size": 7,
+                },
+                "showlegend": False,
+                "cliponaxis": False,
+                "hovertext": [_hover(spread, labels)] * 3,
+                "hovertemplate": "%{hovertext}<extra></extra>",
+            },
+        ]
+    return style.finish(
+        go.Figure(traces),
+        ink,
+        len(spreads) * _ROW + _FURNITURE,
+        {
+            "shapes": [milliseconds.target_line(target_ms, ink)],
+            "xaxis": {
+                **milliseconds.log_axis(milliseconds.reach(ends, 0.06)),
+                "title": {"text": labels.x},
+                "gridcolor": ink.grid,
+            },
+            "yaxis": {
+                "tickvals": rows,
+                "ticktext": [style.short(spread.name, 20) for spread in spreads],
+                "tickfont": {"color": ink.text},
+                "range": [-0.6, max(len(spreads), 1) - 0.4],
+                "showgrid": False,
+                "zeroline": False,
+            },
+        },
+    )
+
+
+def alt(spreads: Sequence[Spread], labels: Labels | None = None) -> str:
+    """What the chart says, in words."""
+    labels = labels or Labels()
+    if not spreads:
+        return labels.alt_empty
+    said = [labels.alt_system.format(name=each.name, **_words(each)) for each in spreads]
+    return labels.alt.format(systems=" ".join(said))
+
+
+def _quantiles(spread: Spread) -> FloatArray:
+    return np.quantile(spread.ordered, _SHARES)
+
+
+def _words(spread: Spread) -> dict[str, str]:
+    names = [f"p{share * 100:.0f}" for share in _SHARES]
+    return dict(zip(names, map(milliseconds.text, _quantiles(spread)), strict=True))
+
+
+def _hover(spread: Spread, labels: Labels) -> str:
+    name = style.short(spread.name, 40)
+    return labels.hover.format(name=name, n=len(spread.ordered), **_words(spread))

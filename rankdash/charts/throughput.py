@@ -1,0 +1,185 @@
+"""Queries a second, and what each waits, by how many are under way at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+from rankdash.charts import milliseconds, style
+from rankdash.measured import Level
+from rankdash.runs.concurrency import within_target
+
+_HEIGHT = 420
+_SPLIT = 0.5
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One system and its levels, in the order they were measured."""
+
+    system: str
+    name: str
+    levels: Sequence[Level]
+
+
+@dataclass(frozen=True)
+class Labels(style.Labels):
+    x: str = "queries under way at once"
+    rate: str = "queries a second"
+    wait: str = "p95 and, dotted, p50, ms"
+    best: str = "most within the target"
+    p50: str = "{name}, p50"
+    p95: str = "{name}, p95"
+    hover: str = (
+        "{name}, {n} at once<br>{rate} queries/s · {pairs} pairs/s<br>p50 {p50} ms · p95 {p95} ms"
+        "<br>{queries:,} answered, {failed:,} failed"
+    )
+    alt: str = "Queries a second by queries under way at once. {systems}"
+    alt_system: str = "{name}: {levels}."
+    alt_level: str = "{n} at once {rate}/s with p95 {p95} ms"
+    alt_empty: str = "No throughput was measured."
+
+
+def figure(
+    measured: Sequence[Measurement],
+    marks: Mapping[str, style.Mark],
+    ink: style.Ink,
+    labels: Labels | None = None,
+    *,
+    target_ms: float,
+) -> go.Figure:
+    """Above the rate, below p50 (dotted) and p95 on a log axis with the target dashed; a ring
+    around the highest rate whose p95 meets it. marks: system → its mark."""
+    labels = labels or Labels()
+    traces: list[style.Trace] = []
+    rings: list[Level] = []
+    for each in measured:
+        traces += _curves(each, marks[each.system], labels)
+        best = within_target(each.levels, target_ms)
+        if best is not None:
+            rings.append(best)
+    if rings:
+        traces.append(_rings(rings, ink, labels))
+    levels = [level for each in measured for level in each.levels]
+    clients = sorted({level.in_flight for level in levels})
+    waits = [target_ms, *(ms for level in levels for ms in (level.p50_ms, level.p95_ms))]
+    highest = max((level.queries_per_second for level in levels), default=1.0)
+    return style.finish(
+        go.Figure(traces),
+        ink,
+        _HEIGHT,
+        {
+            "shapes": [milliseconds.target_line(target_ms, ink, "y2")],
+            "xaxis": {
+                "type": "log",
+                "tickvals": clients,
+                "ticktext": [str(each) for each in clients],
+                "title": {"text": labels.x},
+                "anchor": "y2",
+            },
+            "yaxis": {
+                "domain": [_SPLIT + 0.04, 1],
+                "title": {"text": labels.rate},
+                "range": [0, 1.18 * highest],
+                "tickformat": style.ticks(highest),
+                "nticks": 5,
+            },
+            "yaxis2": {
+                **milliseconds.log_axis(milliseconds.reach(waits, 0.1), short=True),
+                "domain": [0, _SPLIT - 0.04],
+                "title": {"text": labels.wait},
+                "gridcolor": ink.grid,
+            },
+        },
+    )
+
+
+def alt(measured: Sequence[Measurement], labels: Labels | None = None) -> str:
+    """What the chart says, in words."""
+    labels = labels or Labels()
+    if not measured:
+        return labels.alt_empty
+    said = []
+    for each in measured:
+        levels = [
+            labels.alt_level.format(
+                n=level.in_flight,
+                rate=milliseconds.text(level.queries_per_second),
+                p95=milliseconds.text(level.p95_ms),
+            )
+            for level in each.levels
+        ]
+        said.append(labels.alt_system.format(name=each.name, levels=", ".join(levels)))
+    return labels.alt.format(systems=" ".join(said))
+
+
+def _curves(each: Measurement, mark: style.Mark, labels: Labels) -> list[style.Trace]:
+    name = style.short(each.name)
+    hover = [
+        labels.hover.format(
+            name=name,
+            n=level.in_flight,
+            rate=milliseconds.text(level.queries_per_second),
+            pairs=milliseconds.text(level.pairs_per_second),
+            p50=milliseconds.text(level.p50_ms),
+            p95=milliseconds.text(level.p95_ms),
+            queries=level.queries,
+            failed=level.failed,
+        )
+        for level in each.levels
+    ]
+    found = []
+    for values, title, axis, dash, symbol in (
+        ([level.queries_per_second for level in each.levels], name, "y", mark.dash, mark.symbol),
+        (
+            [level.p50_ms for level in each.levels],
+            labels.p50.format(name=name),
+            "y2",
+            "dot",
+            "line-ew-open",
+        ),
+        (
+            [level.p95_ms for level in each.levels],
+            labels.p95.format(name=name),
+            "y2",
+            mark.dash,
+            mark.symbol,
+        ),
+    ):
+        found.append(
+            {
+                "type": "scatter",
+                "x": [level.in_flight for level in each.levels],
+                "y": values,
+                "yaxis": axis,
+                "mode": "lines+markers",
+                "name": title,
+                "showlegend": axis == "y",
+                "cliponaxis": False,
+                "line": {"color": mark.colour, "dash": dash, "width": 2},
+                "marker": {"color": mark.colour, "symbol": symbol, "size": 8},
+                "hovertext": [f"{title}<br>{text}" for text in hover],
+                "hovertemplate": "%{hovertext}<extra></extra>",
+            }
+        )
+    return found
+
+
+def _rings(best: Sequence[Level], ink: style.Ink, labels: Labels) -> style.Trace:
+    return {
+        "type": "scatter",
+        "x": [level.in_flight for level in best],
+        "y": [level.queries_per_second for level in best],
+        "mode": "markers",
+        "name": labels.best,
+        "cliponaxis": False,
+        "marker": {
+            "color": ink.text,
+            "symbol": "circle-open",
+            "size": 18,
+            "line": {"color": ink.text, "width": 2},
+        },
+        "hoverinfo": "skip",
+    }

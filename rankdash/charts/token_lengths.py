@@ -1,0 +1,139 @@
+"""How long query and document are together, in the model's tokens, and what it did not read."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+from rankdash.analysis.latency import TokenLengths
+from rankdash.charts import style
+
+_HEIGHT = 320
+
+
+@dataclass(frozen=True)
+class Labels(style.Labels):
+    x: str = "tokens of query and document together, before cutting"
+    y: str = "share of pairs"
+    whole: str = "read to the end ({n:,})"
+    cut: str = "cut ({n:,}, {share:.0%})"
+    limit: str = "most read: {n:,}"
+    longer: str = "from {start:,} on"
+    between: str = "{start:,} to {last:,}"
+    hover: str = "{bin} tokens<br>{n:,} pairs, {share:.1%}"
+    alt: str = (
+        "Lengths of {n:,} pairs in {name}: half have up to {p50:,} tokens, 95 in 100 up to "
+        "{p95:,}. {cut}"
+    )
+    alt_cut: str = "{n:,} are cut; at most {limit:,} tokens are read."
+    alt_whole: str = "None is cut."
+
+
+def figure(lengths: TokenLengths, ink: style.Ink, labels: Labels | None = None) -> go.Figure:
+    """A bar for each range of lengths, hatched where pairs were cut; a line at what was read of
+    those at most. The last bar gathers what is longer."""
+    labels = labels or Labels()
+    table = lengths.table
+    width = float(table["stop"].iloc[0] - table["start"].iloc[0])
+    ranges = list(zip(table["start"], table["stop"], strict=True))
+    middles = [start + width / 2 for start, _ in ranges]
+    end = middles[-1] + width / 2
+    names = [
+        labels.between.format(start=int(start), last=int(stop) - 1)
+        if math.isfinite(stop)
+        else labels.longer.format(start=int(start))
+        for start, stop in ranges
+    ]
+    traces: list[style.Trace] = []
+    for column, title, look in (
+        ("whole", labels.whole, {"color": style.BETTER, "line": {"width": 0}}),
+        ("cut", labels.cut, _hatched(ink)),
+    ):
+        counts = [int(each) for each in table[column]]
+        if not sum(counts):
+            continue
+        traces.append(
+            {
+                "type": "bar",
+                "x": middles,
+                "width": 0.92 * width,
+                "y": [count / lengths.pairs for count in counts],
+                "name": title.format(n=sum(counts), share=sum(counts) / lengths.pairs),
+                "marker": look,
+                "hovertext": [
+                    labels.hover.format(bin=name, n=count, share=count / lengths.pairs)
+                    for name, count in zip(names, counts, strict=True)
+                ],
+                "hovertemplate": "%{hovertext}<extra></extra>",
+            }
+        )
+    highest = float((table["whole"] + table["cut"]).max()) / lengths.pairs
+    if lengths.limit is not None:
+        traces.append(
+            {
+                "type": "scatter",
+                "x": [lengths.limit, lengths.limit],
+                "y": [0, 1.08 * highest],
+                "mode": "lines",
+                "name": labels.limit.format(n=lengths.limit),
+                "line": {"color": ink.text, "width": 1.5, "dash": "dash"},
+                "hoverinfo": "skip",
+            }
+        )
+    last = int(table["start"].iloc[-1])
+    beyond = math.isinf(ranges[-1][1])
+    # The last bar gathers what is longer, and its tick says so.
+    regular = list(range(0, round(end) + 1, max(int(width) * 5, 1)))
+    ticks = [*(tick for tick in regular if tick < last - 2 * width), last] if beyond else regular
+    return style.finish(
+        go.Figure(traces),
+        ink,
+        _HEIGHT,
+        {
+            "barmode": "stack",
+            "legend": {"traceorder": "normal"},
+            "xaxis": {
+                "title": {"text": labels.x},
+                "tickvals": ticks,
+                "ticktext": [
+                    f"{tick:,} …" if beyond and tick == last else f"{tick:,}" for tick in ticks
+                ],
+                "range": [0, end],
+            },
+            "yaxis": {
+                "title": {"text": labels.y},
+                "tickformat": ".1~%",
+                "range": [0, 1.1 * highest],
+                "nticks": 5,
+            },
+        },
+    )
+
+
+def alt(lengths: TokenLengths, name: str, labels: Labels | None = None) -> str:
+    """What the chart says, in words. name: of the system."""
+    labels = labels or Labels()
+    cut = labels.alt_whole
+    if lengths.limit is not None:
+        cut = labels.alt_cut.format(n=lengths.cut, limit=lengths.limit)
+    return labels.alt.format(
+        n=lengths.pairs, name=name, p50=round(lengths.p50), p95=round(lengths.p95), cut=cut
+    )
+
+
+def _hatched(ink: style.Ink) -> dict[str, object]:
+    return {
+        "color": ink.background,
+        "line": {"color": style.WORSE, "width": 1},
+        "pattern": {
+            "shape": "/",
+            "fillmode": "overlay",
+            "bgcolor": ink.background,
+            "fgcolor": style.WORSE,
+            "fgopacity": 1,
+            "size": 6,
+            "solidity": 0.4,
+        },
+    }

@@ -1,0 +1,75 @@
+"""What a run measures beside the scores: latency, and throughput where it is asked for."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import streamlit as st
+
+from rankdash.runs.jobs import Timing
+from rankdash.ui.i18n import duration
+from rankdash.ui.i18n import gettext as _
+
+_CLIENTS = (1, 2, 4, 8, 16, 32)
+_LATENCY: tuple[Literal["auto", "always", "never"], ...] = ("auto", "always", "never")
+_MOST_REPEATS = 20
+
+
+def draw() -> Timing:
+    usual = Timing()
+    with st.expander(_("What is measured"), icon=":material/timer:", key="run.timing"):
+        left, middle, right = st.columns(3)
+        latency = left.selectbox(
+            _("Latency of single queries"),
+            _LATENCY,
+            format_func={
+                "auto": _("where no score is kept"),
+                "always": _("always: score again"),
+                "never": _("not measured"),
+            }.__getitem__,
+            help=_(
+                "Queries of a sample are timed one at a time, on a warm model. Scores kept from an "
+                "earlier run take no model time, so they tell no latency."
+            ),
+            key="run.latency",
+            persist_state="session",
+        )
+        repeats = middle.number_input(
+            _("Each timed how often"),
+            1,
+            _MOST_REPEATS,
+            usual.repeats,
+            help=_("Its latency is the median. A service that charges does so every time."),
+            key="run.repeats",
+            persist_state="session",
+        )
+        seconds = right.number_input(
+            _("Seconds for each level of throughput"),
+            1.0,
+            120.0,
+            usual.seconds,
+            step=1.0,
+            key="run.seconds",
+            persist_state="session",
+        )
+        clients = st.pills(
+            _("Throughput with so many queries at once"),
+            _CLIENTS,
+            selection_mode="multi",
+            help=_(
+                "Measured, never derived from a latency: that many queries are kept under way for "
+                "the seconds chosen. A service that charges does so for each of them."
+            ),
+            key="run.clients",
+            persist_state="session",
+        )
+        if clients:
+            st.caption(
+                _("Adds about {time} to each run.", time=duration(len(clients) * float(seconds)))
+            )
+    return Timing(
+        latency=latency,
+        repeats=int(repeats),
+        concurrency=tuple(sorted(clients)),
+        seconds=float(seconds),
+    )
