@@ -126,7 +126,8 @@ def defused(cell: str) -> str:
     return f"'{cell}" if _STARTS_FORMULA.match(cell) else cell
 
 
-def _restored(cell: str) -> str:
+def restored(cell: str) -> str:
+    """The text that `defused` was given."""
     return cell[1:] if _WAS_DEFUSED.match(cell) else cell
 
 
@@ -228,11 +229,8 @@ def _as_in(ids: pd.Series[str], known: set[str]) -> list[str | None]:
     """
     if any(_STARTS_FORMULA.match(name) and not name.startswith("'") for name in ids):
         return [name if name in known else None for name in ids]
-    found = ((_restored(name), name) for name in ids)
-    return [
-        restored if restored in known else (name if name in known else None)
-        for restored, name in found
-    ]
+    found = ((restored(name), name) for name in ids)
+    return [plain if plain in known else (name if name in known else None) for plain, name in found]
 
 
 def _refuse_two_labels(new: pd.DataFrame) -> None:

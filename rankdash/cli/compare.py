@@ -14,7 +14,7 @@ from rankdash.metrics import Conventions, Measure
 from rankdash.readers import Conflict
 from rankdash.report.comparison import HEAD, cells, latex, made_with, markdown
 
-_REASONS = {
+LEFT_OUT = {
     "failed": "failed",
     "skipped": "skipped",
     "no_relevant": "without a relevant document",
@@ -72,7 +72,7 @@ def _notes(comparison: Comparison, measure: Measure) -> Iterator[str]:
     for system in comparison.challengers:
         out = comparison.left_out(system, measure)
         if out:
-            counted = ", ".join(f"{n:,} {_REASONS[reason]}" for reason, n in out.items())
+            counted = ", ".join(f"{n:,} {LEFT_OUT[reason]}" for reason, n in out.items())
             yield f"Left out of both sides for {one_line(system)}: {counted}.\n"
     for system in (comparison.baseline, *comparison.challengers):
         row = comparison.row(system, measure)

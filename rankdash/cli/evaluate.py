@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 import pandas as pd
 
@@ -19,6 +20,7 @@ from rankdash.readers import Conflict, Parsed, Source, read, sources_from_path
 
 # What a reader notes when a file names queries or documents by their text only.
 _NAMED_BY_TEXT = {"made_query_id", "made_doc_id"}
+_NONE_LEFT_OUT: Mapping[Path, Mapping[str, str]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +67,12 @@ def evaluate_files(
     conventions: Conventions,
     *,
     conflict: Conflict,
+    left_out: Mapping[Path, Mapping[str, str]] = _NONE_LEFT_OUT,
 ) -> Results:
     """Read and score. What the readers find odd goes to standard error.
+
+    left_out: run file → query id → "failed" or "skipped", where it is known why a run lacks a
+        query: it has no value then, instead of a 0.
 
     Raises DataError where a file cannot be used, or ranks none of the labelled queries.
     """
@@ -80,19 +86,21 @@ def evaluate_files(
         )
     noticed = list(alone.findings)
     systems: dict[str, Evaluation] = {}
-    for name, path in _names(runs).items():
+    for name, path in names_of(runs).items():
+        out = left_out.get(path, {})
         together = _read_run(path, label_sources, conflict)
         noticed += together.findings
         labels = _labels(alone, together)
         for system, ranking in _rankings(name, path, alone, together).items():
-            noticed += _matching(system, ranking, labels, path, _made_ids(together))
+            expected = labels[~labels["query_id"].isin(out)] if out else labels
+            noticed += _matching(system, ranking, expected, path, _made_ids(together))
             judged = judge(ranking, labels, conventions)
-            systems[system] = evaluate(judged, list(measures.values()), conventions)
+            systems[system] = evaluate(judged, list(measures.values()), conventions, out)
     warn(noticed)
     return Results(qrels, measures, conventions, conflict, systems)
 
 
-def _names(runs: Sequence[str]) -> dict[str, Path]:
+def names_of(runs: Sequence[str]) -> dict[str, Path]:
     """System name → file: its stem, with as many folders before it as tell two files apart.
 
     Raises DataError where a file is given twice.

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from rankdash.cli.timings import write_timings
 from rankdash.cli.writing import one_line, printable, warn
 from rankdash.errors import DataError, ScoringError, SettingError
 from rankdash.loading import load
@@ -38,18 +39,30 @@ def rerank_to_file(
     first_stage: str | None,
     conflict: Conflict,
     timing: Timing,
+    timings: str | None = None,
 ) -> bool:
     """Rerank and write; progress, failures and what was measured go to standard error. Whether
     every query is done.
 
-    settings: "key=value" each. Raises DataError, SettingError and UnavailableError before any work
-    is done, DataError too where `out` would replace a file of the data set, and ScoringError where
-    every query failed: then no file is written.
+    settings: "key=value" each. timings: a file for what became of each query and how long it took.
+
+    Raises DataError, SettingError and UnavailableError before any work is done, DataError too where
+    a file to write would replace one of the data set or the other, and ScoringError where every
+    query failed: then no file is written.
     """
     kind = _kind(reranker)
     made = create(reranker, _settings(settings))
     target = target_of(out)
     spare_the_input(target, data)
+    table = None if timings is None else target_of(timings)
+    if table is not None:
+        spare_the_input(table, data)
+        if table.resolve() == target.resolve():
+            raise DataError(
+                "The run and the timings would be written to one file.",
+                remedy="Give --timings another name.",
+                file=str(table),
+            )
     sources = [source for path in data for source in sources_from_path(Path(path))]
     loaded = load(sources, first_stage=first_stage, conflict=conflict)
     warn(loaded.report.warnings)
@@ -63,7 +76,10 @@ def rerank_to_file(
         on_loaded=progress.loaded,
         on_batch=progress.scored,
     )
-    return _finish(run, target)
+    complete = _finish(run, target)
+    if table is not None:
+        write_timings(run, table)
+    return complete
 
 
 def use_plugins(files: Sequence[str]) -> None:

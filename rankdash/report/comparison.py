@@ -64,17 +64,17 @@ def markdown(comparison: Comparison, names: Mapping[str, str] = _NO_NAMES) -> It
     name shown. Nothing in a name is taken for markup."""
     for measure in comparison.measures:
         yield f"### {measure.title}\n\n"
-        yield _piped(HEAD)
-        yield _piped(["---", *["---:"] * (len(HEAD) - 2), "---"])
+        yield piped(HEAD)
+        yield piped(["---", *["---:"] * (len(HEAD) - 2), "---"])
         for system, row in _rows(comparison, measure.spec):
-            shown = _markdown_safe(names.get(system, system))
-            yield _piped([shown, *map(_markdown_safe, cells(row, comparison.settings))])
+            shown = markdown_safe(names.get(system, system))
+            yield piped([shown, *map(markdown_safe, cells(row, comparison.settings))])
         yield "\n"
         for system in comparison.challengers:
             sentence = comparison.verdict(system, measure, names).sentence
-            yield f"- {_markdown_safe(sentence)}\n"
+            yield f"- {markdown_safe(sentence)}\n"
         yield "\n"
-    yield f"{_markdown_safe(made_with(comparison.settings))}\n"
+    yield f"{markdown_safe(made_with(comparison.settings))}\n"
 
 
 def latex(comparison: Comparison, names: Mapping[str, str] = _NO_NAMES) -> Iterator[str]:
@@ -139,11 +139,13 @@ def _one_line(text: str) -> str:
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#|~&$])")
 
 
-def _markdown_safe(text: str) -> str:
+def markdown_safe(text: str) -> str:
+    """On one line; nothing in it is markup in Markdown."""
     return _MARKDOWN.sub(r"\\\1", _one_line(text))
 
 
-def _piped(texts: Sequence[str]) -> str:
+def piped(texts: Sequence[str]) -> str:
+    """A row of a Markdown table; the cells must be safe."""
     return f"| {' | '.join(texts)} |\n"
 
 

@@ -1,8 +1,8 @@
 """The commands, a room each with its arguments, and what happens when something goes wrong.
 
-Exit codes: 0 done; 1 the data has errors (`check`) or some queries failed (`rerank`); 2 nothing
-could be done, with one line on standard error that says what, where and what to do; 130 stopped by
-Ctrl+C.
+Exit codes: 0 done; 1 the data has errors (`check`), some queries failed (`rerank`) or a condition
+is not met (`gate`); 2 nothing could be done, with one line on standard error that says what, where
+and what to do; 130 stopped by Ctrl+C.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from rankdash.cli.commands import check, compare, evaluate, fuse, rerank, rerankers
+from rankdash.cli.commands import check, compare, evaluate, fuse, gate, rerank, rerankers
 from rankdash.cli.commands.parsing import DONE, INTERRUPTED, REFUSED, Parser, UsageError
 from rankdash.errors import RankdashError
 
@@ -64,6 +64,6 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
-    for room in (check, evaluate, compare, rerank, fuse, rerankers):
+    for room in (check, evaluate, compare, gate, rerank, fuse, rerankers):
         room.add(commands)
     return parser

@@ -76,6 +76,12 @@ def add(commands: Commands[Parser]) -> None:
         metavar="N",
         help="measure the throughput with so many clients at once too, such as 1 2 4",
     )
+    argument(
+        "--timings",
+        metavar="FILE",
+        help="write what became of each query and how long it took, as CSV where the name ends in "
+        ".csv and as JSON else; `gate` reads it",
+    )
     add_plugin(parser)
     add_conflict(parser)
     parser.set_defaults(command=_rerank)
@@ -95,6 +101,7 @@ def _rerank(arguments: argparse.Namespace) -> int:
         first_stage=arguments.first_stage,
         conflict=arguments.conflict,
         timing=Timing(repeats=arguments.repeats, concurrency=tuple(arguments.clients)),
+        timings=arguments.timings,
     )
     return DONE if complete else INCOMPLETE
 

@@ -1,0 +1,273 @@
+"""Conditions that a change has to meet before it is let through, and whether it meets them.
+
+What has to hold of queries in general, the mean and the gain, is decided by the lower limit of a
+one-sided interval and not by what was seen: a gain that may be chance does not pass. What guards
+the queries at hand, the share that got worse and the latencies, is decided by what was seen; the
+interval beside it says how far other queries like these could go.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from rankdash.analysis.latency import latencies
+from rankdash.analysis.resampling import FloatArray
+from rankdash.analysis.statistics import Comparison, StatisticsSettings
+from rankdash.analysis.verdict import FEWEST_QUERIES
+from rankdash.errors import SpecError
+from rankdash.metrics import Measure, parse_measure
+
+Kind = Literal["min", "min-gain", "max-hurt", "max"]
+Reason = Literal["met", "missed", "unproven", "too_few", "no_values"]
+
+CONFIDENCE = 0.95
+LOWEST_CONFIDENCE, HIGHEST_CONFIDENCE = 0.75, 0.9999
+QUANTILES: Mapping[str, float] = {"p50_ms": 0.5, "p90_ms": 0.9, "p95_ms": 0.95}
+FAILED = "failed"
+"""What `max` can limit beside the quantiles of the latencies: the number of failed queries."""
+
+# A rounding error of the last digit must not fail a value that is the limit.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One thing to hold.
+
+    kind: "min": the mean of a metric; "min-gain": the mean paired difference from the baseline;
+        "max-hurt": the share of paired queries that got worse; "max": a latency or a count.
+    subject: the metric's spec, or for "max" one of `QUANTILES` or `FAILED`.
+    """
+
+    kind: Kind
+    subject: str
+    limit: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Whether a condition holds.
+
+    value: what was seen: a mean, a mean difference, a share, milliseconds or a count; NaN where
+        there is none. low, high: its limits, each one-sided at the confidence; NaN where the
+        queries are too few for one, and for a count. n: the queries it rests on.
+    reason: "met"; "missed": what was seen misses the limit; "unproven": what was seen meets it,
+        but the lower limit of confidence does not; "too_few": under `FEWEST_QUERIES` queries;
+        "no_values": none.
+    """
+
+    condition: Condition
+    value: float
+    low: float
+    high: float
+    n: int
+    reason: Reason
+
+    @property
+    def passed(self) -> bool:
+        return self.reason == "met"
+
+
+def parse_conditions(
+    minima: Iterable[str] = (),
+    gains: Iterable[str] = (),
+    hurt: Iterable[str] = (),
+    maxima: Iterable[str] = (),
+) -> tuple[Condition, ...]:
+    """Conditions as typed, "ndcg@10=0.8" each. A bare number in `hurt` holds for every metric that
+    `gains` and `minima` name, and for ndcg@10 where they name none.
+
+    Raises SpecError for one that cannot be read, that is stated twice, or where there is none.
+    """
+    found = [_of_metric("min", text) for text in minima]
+    found += [_of_metric("min-gain", text) for text in gains]
+    named = list(dict.fromkeys(each.subject for each in found)) or [parse_measure("ndcg@10").spec]
+    for text in hurt:
+        if "=" in text:
+            found.append(_of_metric("max-hurt", text))
+        else:
+            found += [Condition("max-hurt", spec, _number(text, text)) for spec in named]
+    found += [_of_quantity(text) for text in maxima]
+    if not found:
+        raise SpecError(
+            "There is no condition to check.",
+            remedy="State at least one, such as --min ndcg@10=0.8.",
+        )
+    _refuse_odd(found)
+    return tuple(found)
+
+
+def measures_of(conditions: Sequence[Condition]) -> dict[str, Measure]:
+    """spec → measure, those to evaluate; ndcg@10 where the conditions name none."""
+    specs = [each.subject for each in conditions if each.kind != "max"] or ["ndcg@10"]
+    return {spec: parse_measure(spec) for spec in specs}
+
+
+def settings_at(confidence: float, **changes: float | int) -> StatisticsSettings:
+    """Settings with which each end of an interval is a one-sided limit at `confidence`.
+
+    Raises SpecError where it is out of range.
+    """
+    if not LOWEST_CONFIDENCE <= confidence <= HIGHEST_CONFIDENCE:
+        raise SpecError(
+            "The confidence must be between {low} and {high}, not {value!r}.",
+            low=LOWEST_CONFIDENCE,
+            high=HIGHEST_CONFIDENCE,
+            value=confidence,
+        )
+    return StatisticsSettings(level=2 * confidence - 1, **changes)  # type: ignore[arg-type]
+
+
+def confidence_of(settings: StatisticsSettings) -> float:
+    """The inverse of `settings_at`."""
+    return (1 + settings.level) / 2
+
+
+def decide(
+    conditions: Sequence[Condition],
+    comparison: Comparison,
+    challenger: str,
+    timings: pd.DataFrame | None = None,
+) -> tuple[Outcome, ...]:
+    """An outcome for each condition, in order.
+
+    comparison: made with `settings_at`. timings: query_id, state and latency_ms, as the table of a
+        `Run`.
+
+    Raises SpecError where a condition needs timings and there are none.
+    """
+    return tuple(_outcome(each, comparison, challenger, timings) for each in conditions)
+
+
+def _outcome(
+    condition: Condition,
+    comparison: Comparison,
+    challenger: str,
+    timings: pd.DataFrame | None,
+) -> Outcome:
+    confidence = confidence_of(comparison.settings)
+    if condition.kind == "max":
+        if timings is None:
+            raise SpecError(
+                "Nothing says how long queries took, which {subject} is about.",
+                remedy="Give the file that `rerank --timings` wrote.",
+                subject=condition.subject,
+            )
+        if condition.subject == FAILED:
+            return _failures(condition, timings)
+        return _quantile(condition, timings, confidence)
+    row = comparison.row(challenger, condition.subject)
+    if condition.kind == "max-hurt":
+        return _hurt(condition, int(row["hurt"]), int(row["paired"]), confidence)
+    seen, n = ("mean", "n") if condition.kind == "min" else ("delta", "paired")
+    value, low, high = (float(row[name]) for name in (seen, f"{seen}_low", f"{seen}_high"))
+    reason: Reason = "met"
+    if int(row[n]) < FEWEST_QUERIES:
+        reason = "too_few" if row[n] else "no_values"
+    elif value < condition.limit - _ROUNDING:
+        reason = "missed"
+    elif low < condition.limit - _ROUNDING:
+        reason = "unproven"
+    return Outcome(condition, value, low, high, int(row[n]), reason)
+
+
+def _hurt(condition: Condition, hurt: int, n: int, confidence: float) -> Outcome:
+    """Limits of a share: Clopper & Pearson (1934)."""
+    from scipy.special import betaincinv
+
+    if not n:
+        return Outcome(condition, math.nan, math.nan, math.nan, 0, "no_values")
+    low = float(betaincinv(hurt, n - hurt + 1, 1 - confidence)) if hurt else 0.0
+    high = float(betaincinv(hurt + 1, n - hurt, confidence)) if hurt < n else 1.0
+    reason: Reason = "too_few" if n < FEWEST_QUERIES else _seen(hurt / n, condition.limit)
+    return Outcome(condition, hurt / n, low, high, n, reason)
+
+
+def _failures(condition: Condition, timings: pd.DataFrame) -> Outcome:
+    failed, n = int((timings["state"] == "failed").sum()), len(timings)
+    reason = _seen(failed, condition.limit) if n else "no_values"
+    return Outcome(condition, float(failed), math.nan, math.nan, n, reason)
+
+
+def _quantile(condition: Condition, timings: pd.DataFrame, confidence: float) -> Outcome:
+    """Latencies of queries that are done. Quantiles interpolate linearly (Hyndman & Fan 1996, type
+    7); their limits are order statistics (David & Nagaraja 2003, section 7.1)."""
+    from scipy.stats import binom
+
+    ordered: FloatArray = latencies(timings[timings["state"] == "done"])
+    n = len(ordered)
+    if n < FEWEST_QUERIES:
+        reason: Reason = "too_few" if n else "no_values"
+        return Outcome(condition, math.nan, math.nan, math.nan, n, reason)
+    share = QUANTILES[condition.subject]
+    value = float(np.quantile(ordered, share))
+    below, above = (int(each) for each in binom.ppf([1 - confidence, confidence], n, share))
+    low = float(ordered[below - 1]) if below else math.nan
+    high = float(ordered[above]) if above < n else math.nan
+    return Outcome(condition, value, low, high, n, _seen(value, condition.limit))
+
+
+def _seen(value: float, limit: float) -> Reason:
+    return "met" if value <= limit + _ROUNDING else "missed"
+
+
+def _of_metric(kind: Kind, text: str) -> Condition:
+    subject, limit = _parts(kind, text)
+    return Condition(kind, parse_measure(subject).spec, limit)
+
+
+def _of_quantity(text: str) -> Condition:
+    subject, limit = _parts("max", text)
+    if subject not in (*QUANTILES, FAILED):
+        raise SpecError(
+            "--max knows no {subject!r}.",
+            remedy="It knows: {known}.",
+            subject=subject,
+            known=", ".join((*QUANTILES, FAILED)),
+        )
+    return Condition("max", subject, limit)
+
+
+def _parts(kind: Kind, text: str) -> tuple[str, float]:
+    subject, equals, number = text.rpartition("=")
+    if not equals or not subject.strip():
+        raise SpecError(
+            "A condition is written name=number, not {text!r}.",
+            remedy="For example: --{kind} {example}",
+            text=text,
+            kind=kind,
+            example="p95_ms=500" if kind == "max" else "ndcg@10=0.5",
+        )
+    return subject.strip(), _number(number, text)
+
+
+def _number(number: str, text: str) -> float:
+    try:
+        value = float(number)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise SpecError("{number!r} in {text!r} is no number.", number=number, text=text)
+    return value
+
+
+def _refuse_odd(conditions: Sequence[Condition]) -> None:
+    """Conditions that contradict each other, or that everything or nothing could meet."""
+    stated = set()
+    for each in conditions:
+        if (each.kind, each.subject) in stated:
+            raise SpecError(
+                "--{kind} is stated twice for {subject}.", kind=each.kind, subject=each.subject
+            )
+        stated.add((each.kind, each.subject))
+        if each.kind == "max-hurt" and not 0 <= each.limit <= 1:
+            raise SpecError(
+                "--max-hurt takes a share of the queries between 0 and 1, not {limit:g}.",
+                limit=each.limit,
+            )

@@ -1,0 +1,135 @@
+"""`gate` and its arguments."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from rankdash.cli.commands.parsing import (
+    DONE,
+    INCOMPLETE,
+    Commands,
+    Parser,
+    add_conflict,
+    add_conventions,
+    conventions,
+)
+
+
+def add(commands: Commands[Parser]) -> None:
+    parser = commands.add_parser(
+        "gate",
+        help="pass or fail a change by conditions, for CI",
+        description="Check a challenger against conditions. --min and --min-gain are decided by "
+        "the lower limit of a one-sided interval, not by the mean; --max-hurt and --max by what "
+        "was seen. Exit code 0: all are met. 1: some are not, or there are too few queries to "
+        "tell. 2: it could not run.",
+        allow_abbrev=False,
+    )
+    argument = parser.add_argument
+    argument("--qrels", required=True, metavar="FILE", help="the labels, in any form that is read")
+    argument("--baseline", required=True, metavar="FILE", help="the ranking to compare with")
+    argument("--challenger", required=True, metavar="FILE", help="the ranking to let through")
+    _add_conditions(parser)
+    argument(
+        "--timings",
+        metavar="FILE",
+        help="how long the challenger's queries took, as `rerank --timings` writes it; queries "
+        "that failed there leave both sides",
+    )
+    argument(
+        "--latency-column",
+        default="latency_ms",
+        metavar="NAME",
+        help="the column of --timings with milliseconds (default: %(default)s)",
+    )
+    argument(
+        "--confidence",
+        type=float,
+        default=0.95,
+        metavar="N",
+        help="of each one-sided limit (default: %(default)s)",
+    )
+    argument(
+        "--tie-band",
+        type=float,
+        metavar="N",
+        help="changes of a query up to this size hurt nobody (default: 0.005)",
+    )
+    argument("--seed", type=int, metavar="N", help="the same seed gives the same limits")
+    add_conventions(parser)
+    argument("--format", choices=("text", "markdown", "junit"), default="text")
+    argument(
+        "--out",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="write to a file, and a text to the screen; may be repeated. A name that ends in .md "
+        "gets Markdown, in .xml JUnit, in .txt text, any other what --format says",
+    )
+    add_conflict(parser)
+    parser.set_defaults(command=_gate)
+
+
+def _add_conditions(parser: argparse.ArgumentParser) -> None:
+    argument = parser.add_argument
+    argument(
+        "--min",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="SPEC=N",
+        help="the mean of a metric is at least N",
+    )
+    argument(
+        "--min-gain",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="SPEC=N",
+        help="the mean gain over the baseline, query by query, is at least N",
+    )
+    argument(
+        "--max-hurt",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="[SPEC=]SHARE",
+        help="at most this share of the queries gets worse; without SPEC by every metric that "
+        "--min and --min-gain name (ndcg@10 where they name none)",
+    )
+    argument(
+        "--max",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME=N",
+        help="p50_ms, p90_ms or p95_ms, the latency that so many percent of the queries stay "
+        "within, or failed, the number of failed queries, is at most N; needs --timings",
+    )
+
+
+def _gate(arguments: argparse.Namespace) -> int:
+    from rankdash.analysis.gate import parse_conditions, settings_at
+    from rankdash.cli.gate import FORMATS, check_files, write_files
+
+    conditions = parse_conditions(
+        arguments.min, arguments.min_gain, arguments.max_hurt, arguments.max
+    )
+    asked = {"tie_band": arguments.tie_band, "seed": arguments.seed}
+    changes = {name: value for name, value in asked.items() if value is not None}
+    checked = check_files(
+        arguments.qrels,
+        arguments.baseline,
+        arguments.challenger,
+        conditions,
+        conventions(arguments),
+        settings_at(arguments.confidence, **changes),
+        conflict=arguments.conflict,
+        timings=arguments.timings,
+        column=arguments.latency_column,
+        out=arguments.out,
+    )
+    write_files(checked, arguments.out, arguments.format)
+    sys.stdout.write(FORMATS["text" if arguments.out else arguments.format](checked))
+    return DONE if checked.passed else INCOMPLETE

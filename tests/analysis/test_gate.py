@@ -1,0 +1,214 @@
+"""Conditions: parsed or refused, and decided by the right number."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rankdash.analysis.gate import (
+    Condition,
+    confidence_of,
+    decide,
+    measures_of,
+    parse_conditions,
+    settings_at,
+)
+from rankdash.analysis.statistics import compare
+from rankdash.errors import SpecError
+from rankdash.metrics import evaluate, judge
+from rankdash.ranking import Ranking
+
+
+def compared(base: list[int], up: list[int], left_out: dict[str, str] | None = None, **settings):
+    """Each query has one relevant document, at the place given; mrr@10 is 1 over it."""
+    qrels = pd.DataFrame(
+        {"query_id": [f"q{i}" for i in range(len(base))], "doc_id": "good", "label": 1.0}
+    )
+
+    def evaluation(places: list[int], out: dict[str, str]):
+        ranking = Ranking.from_lists(
+            (
+                f"q{i}",
+                [*(f"bad{j}" for j in range(1, place)), "good"],
+                list(range(place, 0, -1)),
+            )
+            for i, place in enumerate(places)
+            if f"q{i}" not in out
+        )
+        return evaluate(judge(ranking, qrels), ["mrr@10"], None, out)
+
+    systems = {"base": evaluation(base, {}), "up": evaluation(up, left_out or {})}
+    return compare(systems, "base", settings_at(settings.pop("confidence", 0.95), **settings))
+
+
+def outcome(kind: str, limit: float, comparison, timings=None, subject: str = "mrr@10"):
+    return decide([Condition(kind, subject, limit)], comparison, "up", timings)[0]
+
+
+def timed(latencies: list[float], failed: int = 0) -> pd.DataFrame:
+    states = ["done"] * len(latencies) + ["failed"] * failed
+    return pd.DataFrame(
+        {
+            "query_id": [f"q{i}" for i in range(len(states))],
+            "state": states,
+            "latency_ms": [*latencies, *[math.nan] * failed],
+        }
+    )
+
+
+def test_conditions_are_parsed_and_a_bare_share_holds_for_every_metric_named():
+    found = parse_conditions(["ndcg@10=0.8"], ["MRR@10=-.01"], ["0.2"], ["p95_ms=500"])
+    assert found == (
+        Condition("min", "ndcg@10", 0.8),
+        Condition("min-gain", "mrr@10", -0.01),
+        Condition("max-hurt", "ndcg@10", 0.2),
+        Condition("max-hurt", "mrr@10", 0.2),
+        Condition("max", "p95_ms", 500.0),
+    )
+    assert list(measures_of(found)) == ["ndcg@10", "mrr@10"]
+    assert parse_conditions(hurt=["0.1"]) == (Condition("max-hurt", "ndcg@10", 0.1),)
+    assert list(measures_of(parse_conditions(maxima=["failed=0"]))) == ["ndcg@10"]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({}, "no condition"),
+        ({"minima": ["ndcg@10"]}, "name=number"),
+        ({"minima": ["=0.5"]}, "name=number"),
+        ({"minima": ["ndcg@10=high"]}, "'high' in 'ndcg@10=high' is no number"),
+        ({"minima": ["ndcg@10=nan"]}, "is no number"),
+        ({"minima": ["ndgc@10=0.5"]}, "ndcg"),
+        ({"minima": ["ndcg@10=0.5", "ndcg@10=0.6"]}, "stated twice for ndcg@10"),
+        ({"hurt": ["20"]}, "between 0 and 1, not 20"),
+        ({"maxima": ["p99_ms=5"]}, "It knows: p50_ms, p90_ms, p95_ms, failed"),
+        ({"maxima": ["p95_ms"]}, "--max p95_ms=500"),
+    ],
+)
+def test_what_cannot_be_a_condition_is_refused_with_a_remedy(given, told):
+    with pytest.raises(SpecError) as refused:
+        parse_conditions(**given)
+    assert told in str(refused.value)
+
+
+@pytest.mark.parametrize("confidence", [0.5, 1.0, math.nan])
+def test_a_confidence_out_of_range_is_refused(confidence):
+    with pytest.raises(SpecError, match=r"between 0\.75 and"):
+        settings_at(confidence)
+
+
+def test_the_limits_are_one_sided():
+    settings = settings_at(0.95)
+    assert settings.level == pytest.approx(0.9)
+    assert confidence_of(settings) == pytest.approx(0.95)
+    rng = np.random.default_rng(1)
+    base = [int(place) for place in rng.integers(1, 6, 200)]
+    low = outcome("min", 0.0, compared(base, base)).low
+    values = 1 / np.array(base)
+    # The one-sided t limit, which the bootstrap comes near to with so many queries.
+    assert low == pytest.approx(values.mean() - 1.653 * values.std(ddof=1) / 200**0.5, abs=0.003)
+
+
+def test_the_lower_limit_and_not_the_mean_decides():
+    comparison = compared([2] * 40, [1, 2] * 20)
+    seen = outcome("min", 0.0, comparison)
+    assert seen.value == pytest.approx(0.75)
+    assert seen.passed
+    assert outcome("min", seen.low, comparison).passed
+    between = outcome("min", (seen.low + seen.value) / 2, comparison)
+    assert (between.passed, between.reason) == (False, "unproven")
+    above = outcome("min", 0.76, comparison)
+    assert (above.passed, above.reason) == (False, "missed")
+    gain = outcome("min-gain", 0.0, comparison)
+    assert gain.value == pytest.approx(0.25)
+    assert gain.passed
+    assert outcome("min-gain", 0.24, comparison).reason == "unproven"
+
+
+def test_more_confidence_asks_for_more():
+    base, up = [2] * 40, [1] * 8 + [2] * 28 + [3] * 4
+    lows = [
+        outcome("min-gain", 0.0, compared(base, up, confidence=level)).low
+        for level in (0.8, 0.95, 0.999)
+    ]
+    assert lows[0] > lows[1] > lows[2]
+
+
+def test_a_value_that_is_the_limit_passes():
+    same = compared([2] * 10, [2] * 10)
+    assert outcome("min", 0.5, same).passed
+    assert outcome("min-gain", 0.0, same).passed
+    assert outcome("max-hurt", 0.0, same).passed
+    thirds = compared([3] * 9, [3] * 9)
+    assert outcome("min", 1 / 3, thirds).passed
+    hurt = compared([1] * 10, [1] * 8 + [2] * 2)
+    assert outcome("max-hurt", 0.2, hurt).passed
+    assert not outcome("max-hurt", 0.19, hurt).passed
+    assert outcome("max", 7.0, same, timed([7.0] * 5), "p95_ms").passed
+
+
+def test_the_share_of_hurt_queries_has_the_limits_of_clopper_and_pearson():
+    comparison = compared([1] * 20, [2] * 3 + [1] * 17)
+    found = outcome("max-hurt", 0.2, comparison)
+    assert found.value == pytest.approx(0.15)
+    # From tables of the two-sided 90 % interval for 3 of 20.
+    assert [found.low, found.high] == pytest.approx([0.0422, 0.3437], abs=5e-4)
+    none = outcome("max-hurt", 0.2, compared([1] * 20, [1] * 20))
+    assert [none.low, none.high] == pytest.approx([0.0, 1 - 0.05 ** (1 / 20)])
+    banded = compared([1] * 20, [2] * 3 + [1] * 17, tie_band=0.6)
+    assert outcome("max-hurt", 0.0, banded).passed
+
+
+@pytest.mark.parametrize("kind", ["min", "min-gain", "max-hurt"])
+def test_under_five_queries_nothing_passes(kind):
+    few = outcome(kind, 0.0 if kind != "max-hurt" else 1.0, compared([2] * 4, [1] * 4))
+    assert (few.passed, few.reason, few.n) == (False, "too_few", 4)
+    lost = {f"q{i}": "failed" for i in range(6)}
+    none = outcome(kind, 0.0, compared([2] * 6, [1] * 6, lost))
+    assert (none.passed, none.reason, none.n) == (False, "no_values", 0)
+
+
+def test_failed_queries_leave_both_sides_and_are_no_zeros():
+    comparison = compared([1] * 5 + [2] * 20, [1] * 25, {f"q{i}": "failed" for i in range(5)})
+    assert outcome("min", 1.0, comparison).passed
+    gain = outcome("min-gain", 0.5, comparison)
+    assert gain.n == 20
+    assert gain.passed
+    assert outcome("max-hurt", 0.0, comparison).passed
+
+
+def test_latencies_that_were_not_measured_are_in_no_quantile():
+    comparison = compared([1] * 10, [1] * 10)
+    found = outcome("max", 50.0, comparison, timed([10.0] * 19 + [math.nan] * 5, 3), "p95_ms")
+    assert (found.value, found.n, found.passed) == (10.0, 19, True)
+    failed = outcome("max", 2, comparison, timed([10.0] * 19, 3), "failed")
+    assert (failed.value, failed.n, failed.passed) == (3.0, 22, False)
+    assert outcome("max", 3, comparison, timed([10.0] * 19, 3), "failed").passed
+    for latencies, reason in (
+        ([math.nan] * 9, "no_values"),
+        ([1.0] * 4, "too_few"),
+        ([], "no_values"),
+    ):
+        unknown = outcome("max", 500.0, comparison, timed(latencies), "p95_ms")
+        assert (unknown.passed, unknown.reason) == (False, reason)
+    assert outcome("max", 0, comparison, timed([]), "failed").reason == "no_values"
+
+
+def test_limits_of_a_quantile_are_order_statistics_that_hold_it_as_often_as_stated():
+    rng = np.random.default_rng(3)
+    comparison = compared([1] * 10, [1] * 10)
+    draws = [
+        outcome("max", 1.0, comparison, timed(rng.uniform(0, 1, 80).tolist()), "p50_ms")
+        for _ in range(400)
+    ]
+    assert 0.93 <= np.mean([draw.high >= 0.5 for draw in draws]) <= 1
+    assert 0.93 <= np.mean([draw.low <= 0.5 for draw in draws]) <= 1
+    few = outcome("max", 1.0, comparison, timed([1.0] * 20), "p95_ms")
+    # 0.95 to the power of 20 is more than 5 %: all may be below the quantile.
+    assert math.isnan(few.high)
+
+
+def test_a_latency_without_timings_is_refused():
+    with pytest.raises(SpecError, match="Give the file that `rerank --timings` wrote"):
+        outcome("max", 500.0, compared([1] * 9, [1] * 9), None, "p95_ms")

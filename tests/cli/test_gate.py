@@ -1,0 +1,261 @@
+"""`gate`: exit codes, reasons, and the three forms it is told in."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+SAMPLE = Path(__file__).parents[2] / "assets" / "samples" / "helpcentre"
+
+
+@pytest.fixture
+def gate(run: Callable, tmp_path: Path) -> Callable:
+    """Writes labels and two runs of queries with one relevant document each, by its places (None:
+    the query is missing), and runs the gate in that folder."""
+
+    def command(base: list[int], up: list[int | None], *options: object, name: str = "up"):
+        (tmp_path / "labels.qrels").write_text(
+            "".join(f"q{i} 0 good 1\n" for i in range(len(base)))
+        )
+        for system, places in (("base", base), (name, up)):
+            rows = [
+                f"q{i} Q0 {'good' if rank == place else f'bad{rank}'} {rank} {20 - rank} x\n"
+                for i, place in enumerate(places)
+                if place
+                for rank in range(1, place + 1)
+            ]
+            (tmp_path / f"{system}.trec").write_text("".join(rows))
+        return run(
+            "gate", "--qrels", tmp_path / "labels.qrels",
+            "--baseline", tmp_path / "base.trec", "--challenger", tmp_path / f"{name}.trec",
+            *options,
+        )  # fmt: skip
+
+    return command
+
+
+def timings(folder: Path, latencies: list[float | str | None]) -> Path:
+    """A string in place of a latency is a state."""
+    path = folder / "timings.json"
+    rows = [
+        {
+            "query_id": f"q{i}",
+            "state": each if isinstance(each, str) else "done",
+            "latency_ms": None if isinstance(each, str) else each,
+        }
+        for i, each in enumerate(latencies)
+    ]
+    path.write_text(json.dumps(rows))
+    return path
+
+
+def test_it_passes_with_exit_code_0(gate, tmp_path):
+    passed = gate(
+        [2] * 20, [1] * 20, "--min", "mrr@10=0.8", "ndcg@10=0.8", "--min-gain", "mrr@10=0.0",
+        "--max-hurt", "0.2", "--max", "p95_ms=500", "--timings", timings(tmp_path, [120.0] * 20),
+    )  # fmt: skip
+    assert passed.code == 0, passed.err
+    assert passed.out.startswith("Passed: up against base. All 6 conditions are met.")
+    assert passed.out.count("pass  ") == 6
+    assert "FAIL" not in passed.out
+    assert "one-sided at 95% confidence" in passed.out
+    assert passed.err == ""
+
+
+def test_it_fails_with_exit_code_1_and_the_reasons(gate, tmp_path):
+    failed = gate(
+        [2] * 20, [1] * 14 + [4] * 6, "--min", "mrr@10=0.76", "hit@1=0.9",
+        "--min-gain", "mrr@10=0.0", "--max-hurt", "mrr@10=0.2",
+        "--max", "p95_ms=100", "failed=0", "--timings", timings(tmp_path, [120.0] * 20),
+    )  # fmt: skip
+    assert failed.code == 1
+    assert failed.out.startswith("Failed: up against base. Not met: 4 of 6.")
+    assert (
+        "- MRR@10, at least 0.76: it was 0.7750, but with 95% confidence it is only at least 0.6"
+        in failed.out
+    )
+    assert "- Hit@1, at least 0.9: it was 0.7000." in failed.out
+    assert "- MRR@10, queries hurt, at most 20%: it was 30.0%." in failed.out
+    assert "- p95 latency, at most 100 ms: it was 120.0 ms." in failed.out
+    assert "gain, at least 0:" not in failed.out
+
+
+def test_a_value_just_under_the_limit_is_not_shown_as_the_limit(gate):
+    failed = gate([2] * 10, [2] * 10, "--min", "mrr@10=0.500001")
+    assert failed.code == 1
+    assert "it was 0.5000." not in failed.out
+    assert gate([2] * 10, [2] * 10, "--min", "mrr@10=0.5").code == 0
+
+
+def test_fewer_than_five_queries_do_not_pass(gate):
+    failed = gate([2] * 4, [1] * 4, "--min-gain", "mrr@10=0")
+    assert failed.code == 1
+    assert "only 4 queries have a value, and at least 5 are needed. Add labelled" in failed.out
+
+
+def test_failed_queries_leave_both_sides_and_missing_ones_count_0(gate, tmp_path):
+    places = [None] * 3 + [1] * 20
+    options = ("--min", "mrr@10=0.99", "--max-hurt", "0")
+    failed = gate([2] * 23, places, *options)
+    assert failed.code == 1
+    assert "up lacks 3 queries, which count 0 in MRR@10." in failed.out
+    file = timings(tmp_path, ["failed"] * 3 + [10.0] * 20)
+    known = gate([2] * 23, places, *options, "--max", "p95_ms=50", "--timings", file)
+    assert known.code == 0, known.out
+    assert "Left out of both sides for MRR@10: 3 failed." in known.out
+    # They are no reason to warn of queries that count 0.
+    assert known.err == ""
+    limited = gate([2] * 23, places, "--max", "failed=2", "--timings", file)
+    assert limited.code == 1
+    assert "- failed queries, at most 2: it was 3." in limited.out
+
+
+def test_latencies_may_be_missing_and_come_from_a_named_column(gate, tmp_path):
+    file = tmp_path / "times.csv"
+    rows = "".join(f"q{i},{'' if i % 2 else 40},{'NaN' if i % 4 else 90}\n" for i in range(20))
+    file.write_text("query_id,wall,cpu\n" + rows)
+    options = ("--max", "p95_ms=50", "--timings", file, "--latency-column")
+    passed = gate([1] * 20, [1] * 20, *options, "wall")
+    assert passed.code == 0
+    assert "10 queries have no latency and are in no quantile." in passed.out
+    assert gate([1] * 20, [1] * 20, *options, "cpu").code == 1
+    file.write_text("query_id,wall,cpu\n" + "".join(f"q{i},NaN,1\n" for i in range(20)))
+    unknown = gate([1] * 20, [1] * 20, *options, "wall")
+    assert unknown.code == 1
+    assert "no query has a latency, so nothing is known" in unknown.out
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ((), "State at least one, such as --min ndcg@10=0.8."),
+        (("--min", "ndgc@10=0.8"), "ndcg"),
+        (("--min", "ndcg@10"), "For example: --min ndcg@10=0.5"),
+        (("--max", "p95_ms=500"), "rerank --timings"),
+        (("--min", "ndcg@10=0.8", "--confidence", "0.4"), "between 0.75 and 0.9999"),
+        (("--min", "ndcg@10=0.8", "--timings", "nowhere.csv"), "nowhere.csv"),
+        (("--min", "ndcg@10=0.8", "--challenger", "nowhere.trec"), "nowhere.trec"),
+        (("--min", "ndcg@10=0.8", "--out", "nowhere/gate.md"), "Make it first"),
+        (("--min", "ndcg@10=0.8", "--format", "html"), "gate --help"),
+    ],
+)
+def test_what_could_not_run_is_exit_code_2_with_a_line_and_a_remedy(gate, options, told):
+    refused = gate([2] * 20, [1] * 20, *options)
+    assert refused.code == 2
+    assert refused.out == ""
+    assert refused.err.startswith("error: ")
+    assert refused.err.count("\n") == 1
+    assert told in refused.err
+    assert "Traceback" not in refused.err
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("query_id,seconds\nq0,1\nq1,2\n", "Its columns: query_id, seconds."),
+        ("query_id,latency_ms\nq0,1\nq1,fast\nq2,3\n", "line 3: 'fast' is no latency."),
+        ("query_id,latency_ms\nq0,1\nq1,-2\nq2,3\n", "line 3: '-2' is no latency."),
+        ("query_id,latency_ms\nq0,1\nq1,inf\nq2,3\n", "line 3: 'inf' is no latency."),
+        ("query_id,state,latency_ms\nq0,done,1\nq1,lost,2\n", "line 3: 'lost' is no state"),
+        ("query_id,latency_ms\nother1,1\nother2,2\n", "None of the queries that were timed"),
+        ("", "empty"),
+        ("not a table", "form of the file"),
+    ],
+)
+def test_timings_that_cannot_be_trusted_stop_it(gate, tmp_path, content, told):
+    file = tmp_path / "times.csv"
+    file.write_text(content)
+    refused = gate([2] * 9, [1] * 9, "--max", "p95_ms=5", "--timings", file)
+    assert refused.code == 2
+    assert "times.csv" in refused.err
+    assert told in refused.err
+
+
+def test_it_writes_over_none_of_its_inputs(gate, tmp_path):
+    before = gate([2] * 9, [1] * 9, "--min", "mrr@10=0.5")
+    assert before.code == 0
+    refused = gate([2] * 9, [1] * 9, "--min", "mrr@10=0.5", "--out", tmp_path / "up.trec")
+    assert refused.code == 2
+    assert "would destroy it" in refused.err
+
+
+def test_junit_holds_a_case_for_each_condition(gate, tmp_path):
+    out = tmp_path / "gate.xml"
+    hostile = "<up> & ]]>\x07 “x”"
+    failed = gate(
+        [2] * 20, [1] * 10 + [3] * 10, "--min", "mrr@10=0.2", "--max-hurt", "0.1",
+        "--format", "junit", "--out", out, name=hostile,
+    )  # fmt: skip
+    assert failed.code == 1
+    # The screen gets a text all the same.
+    assert failed.out.startswith("Failed: ")
+    root = ElementTree.fromstring(out.read_bytes())
+    assert root.tag == "testsuites"
+    (suite,) = root
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("2", "1", "0")
+    assert suite.get("name") == r"<up> & ]]>\x07 “x” against base"
+    first, second = suite.findall("testcase")
+    assert (first.get("classname"), first.get("name")) == ("rankdash.gate", "MRR@10, at least 0.2")
+    assert first.find("failure") is None
+    failure = second.find("failure")
+    assert failure.get("type") == "missed"
+    assert failure.get("message") == failure.text == "It was 50.0%."
+    assert gate([2] * 20, [1] * 20, "--min", "mrr@10=0.2", "--format", "junit").out.startswith(
+        '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites'
+    )
+
+
+def test_nothing_in_markdown_is_markup_but_ours(gate):
+    hostile = "a|b`<img src=x>_*[x](y)"
+    failed = gate(
+        [2] * 20, [3] * 20, "--min", "mrr@10=0.9", "--format", "markdown",
+        name=hostile.replace("/", ""),
+    )  # fmt: skip
+    assert failed.code == 1
+    assert failed.out.startswith(
+        r"## Failed: a\|b\`\<img src=x\>\_\*\[x\]\(y\) against base. Not met: 1 of 1."
+    )
+    rows = [line for line in failed.out.splitlines() if line.startswith("|")]
+    assert len(rows) == 3
+    assert all(row.count("|") == 6 for row in rows)
+    assert rows[2].startswith("| ❌ **fail** | MRR@10, at least 0.9 | 0.3333 | 0.3333 … 0.3333 |")
+
+
+def test_several_files_are_each_written_as_their_ending_says(gate, tmp_path):
+    names = ("gate.md", "gate.XML", "gate.txt", "summary")
+    out = [text for name in names for text in ("--out", tmp_path / name)]
+    options = ("--min", "mrr@10=0.5", "--format", "markdown")
+    passed = gate([2] * 20, [1] * 20, *options, *out)
+    written = {name: (tmp_path / name).read_text(encoding="utf-8") for name in names}
+    assert written["gate.md"] == written["summary"]
+    assert written["gate.md"].startswith("## Passed: ")
+    assert written["gate.XML"].startswith("<?xml")
+    assert written["gate.txt"] == passed.out
+
+
+@pytest.mark.parametrize("name", ["times.csv", "times.json"])
+def test_it_reads_what_rerank_writes(run, tmp_path, name):
+    made = run(
+        "rerank", "--data", SAMPLE, "--reranker", "bm25", "--depth", "20",
+        "--out", tmp_path / "bm25.trec", "--timings", tmp_path / name,
+    )  # fmt: skip
+    assert made.code == 0, made.err
+    passed = run(
+        "gate", "--qrels", SAMPLE / "qrels.tsv", "--baseline", SAMPLE / "initial.trec",
+        "--challenger", tmp_path / "bm25.trec", "--min", "ndcg@10=0.5",
+        "--max", "p95_ms=10000", "failed=0", "--timings", tmp_path / name,
+    )  # fmt: skip
+    assert passed.code == 0, passed.out + passed.err
+    row = next(line for line in passed.out.splitlines() if "failed queries" in line)
+    assert row.split()[-1] == "74"
+
+
+def test_rerank_refuses_timings_where_they_would_destroy_something(run, tmp_path):
+    options = ("rerank", "--data", SAMPLE, "--reranker", "bm25", "--out", tmp_path / "a.trec")
+    same = run(*options, "--timings", tmp_path / "a.trec")
+    assert (same.code, "one file" in same.err) == (2, True)
+    data = run(*options, "--timings", SAMPLE / "qrels.tsv")
+    assert (data.code, "would destroy it" in data.err) == (2, True)
+    assert not (tmp_path / "a.trec").exists()
