@@ -344,7 +344,9 @@ def _kind(character: str) -> Literal["", "word", "unspaced"]:
     """ "" for blanks and punctuation."""
     if character.isalnum():
         return "unspaced" if _UNSPACED.match(character) else "word"
-    return "" if character.isspace() or unicodedata.category(character)[0] in "PCZ" else "word"
+    category = unicodedata.category(character)
+    # Accents belong to their word, emoji and currencies stand for one.
+    return "word" if category[0] == "M" or category in ("So", "Sc") else ""
 
 
 def _folded(word: str) -> str:

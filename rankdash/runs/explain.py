@@ -118,8 +118,10 @@ class Explainer:
         if run is None:
             raise Cancelled
         kind = get(run.reranker)
-        with keys.given(self._keys(row.id, kind, run)):
-            held = self._ready(run, kind, has_to_stop)
+        # Complete settings: an older version may not have known them all.
+        reranker = create(run.reranker, scalars(run.settings))
+        with keys.given(self._keys(row.id, kind, reranker)):
+            held = self._ready(run, kind, reranker, has_to_stop)
             query, document = held.queries[asked.query_id], held.documents[asked.doc_id]
             level = _level(asked.level)
             told = cost(query, document, level)
@@ -132,14 +134,22 @@ class Explainer:
             found = explain(query, document, level, work)
         return replace(found, read=work.read, full=work.full)
 
-    def _keys(self, explanation_id: str, kind: RerankerKind, run: RunRow) -> Mapping[str, str]:
-        place = kind.key and kind.key(run.settings)
+    def _keys(
+        self, explanation_id: str, kind: RerankerKind, reranker: Reranker
+    ) -> Mapping[str, str]:
+        place = kind.key and kind.key(reranker.settings)
         awaited = place is not None and place.variable and not place.in_environment
         return self._handover.keys(explanation_id, _KEY_SECONDS if awaited else 0.0)
 
-    def _ready(self, run: RunRow, kind: RerankerKind, has_to_stop: Callable[[], bool]) -> _Held:
-        """The reranker of a run, kept from before or loaded now. A service is asked anew each time:
-        it holds a key."""
+    def _ready(
+        self,
+        run: RunRow,
+        kind: RerankerKind,
+        reranker: Reranker,
+        has_to_stop: Callable[[], bool],
+    ) -> _Held:
+        """The reranker of a run, kept from before or made ready now. Not that of a service: it
+        holds a key."""
         if self._held is not None and self._held.run_id == run.id:
             self._held = replace(self._held, used=time.monotonic())
             return self._held
@@ -147,7 +157,6 @@ class Explainer:
         self._held = None
         data = self._workspace.dataset(run.dataset_id)
         queries, documents = data.query_text(), data.document_text()
-        reranker = create(run.reranker, _settings(run))
         corpus = Corpus(doc_ids=list(documents.index), texts=list(documents))
         if has_to_stop():
             raise Cancelled
@@ -263,11 +272,11 @@ def _level(text: str) -> Level:
     return next(level for level in LEVELS if level == text)
 
 
-def _settings(run: RunRow) -> dict[str, SettingValue]:
-    """What the reranker is created from; the store keeps nothing else there."""
+def scalars(settings: Mapping[str, object]) -> dict[str, SettingValue]:
+    """The settings of a stored run as a reranker is created from them; there are no others."""
     return {
         name: value
-        for name, value in run.settings.items()
+        for name, value in settings.items()
         if isinstance(value, str | int | float | bool)
     }
 

@@ -17,10 +17,10 @@ from rankdash.analysis.occlusion import (
 )
 from rankdash.ui.i18n import gettext as _
 from rankdash.ui.i18n import ngettext, number, signed
-from rankdash.ui.text import html_safe, shortened
+from rankdash.ui.text import html_safe, markdown_safe, shortened
 
 # An effect counts as one from this share of the largest on; and where the steps of strength begin.
-_STEPS = (0.05, 0.25, 0.5, 0.75)
+_STEPS = (0.1, 0.3, 0.55, 0.8)
 _LONGEST_SHOWN = 120
 _DIGITS = 4
 
@@ -29,7 +29,7 @@ _STYLE = """<style>
 .rd-why { border: 1px solid color-mix(in srgb, currentColor 22%, transparent); border-radius: 8px;
   padding: 0.7rem 0.9rem; max-height: 30rem; overflow-y: auto; white-space: pre-wrap;
   overflow-wrap: anywhere; line-height: 1.9; font-size: 0.95rem; }
-.rd-why mark, .rd-why-key mark { color: inherit; border-radius: 3px; padding: 0.1rem 0;
+.rd-why mark, .rd-why-key mark { color: inherit; border-radius: 3px; padding: 0.1rem 0; margin: 0 1px;
   text-underline-offset: 3px; text-decoration-skip-ink: none; }
 .rd-up { text-decoration: underline solid #0072B2; }
 .rd-down { text-decoration: underline wavy #D55E00; }
@@ -50,11 +50,19 @@ def draw(found: Explanation, query: str, document: str) -> None:
     """The result for a pair of texts."""
     stage = found.stages[-1]
     text = query if stage.level == "query" else document
-    st.markdown(_summary(found))
-    largest = _largest(stage)
-    if not largest:
+    st.markdown(
+        _(
+            "Score for “{query}” with nothing left out: **{score}**",
+            query=markdown_safe(query, 120),
+            score=number(found.score, _DIGITS),
+        )
+    )
+    if not _largest(stage):
         st.caption(_("No part by itself changes the score."))
-    left, right = st.columns([3, 2])
+    # Sentences need the width; words stand beside the text.
+    left, right = (st.container(), st.container())
+    if stage.level != "sentence":
+        left, right = st.columns(2)
     with left:
         st.html(_STYLE + _key(found) + _marked(found, text, query))
     with right:
@@ -64,10 +72,6 @@ def draw(found: Explanation, query: str, document: str) -> None:
         _table(found.stages[0], text, _("Effect of each sentence on the score"))
     for note in _notes(found, text):
         st.caption(note)
-
-
-def _summary(found: Explanation) -> str:
-    return _("Score with nothing left out: **{score}**", score=number(found.score, _DIGITS))
 
 
 def _notes(found: Explanation, text: str) -> list[str]:
@@ -203,12 +207,17 @@ def _table(stage: Stage, text: str, alt: str) -> None:
         placeholder="–",
         height=420 if len(shown) > 11 else "content",
         column_config={
-            "part": st.column_config.TextColumn(_("part left out"), width="medium"),
-            "effect": st.column_config.NumberColumn(
-                _("effect"), format=f"%+.{_DIGITS}f", help=_("The score less that without it.")
+            "part": st.column_config.TextColumn(
+                _("part left out"), width="large" if stage.level == "sentence" else 120
             ),
-            "does": st.column_config.TextColumn(_("what it does")),
-            "places": st.column_config.NumberColumn(_("times"), format="%d"),
+            "effect": st.column_config.NumberColumn(
+                _("effect"),
+                format=f"%+.{_DIGITS}f",
+                width=75,
+                help=_("The score less that without it."),
+            ),
+            "does": st.column_config.TextColumn(_("what it does"), width=125),
+            "places": st.column_config.NumberColumn(_("times"), format="%d", width=50),
         },
         alt=alt,
     )

@@ -21,10 +21,10 @@ from rankdash.analysis.occlusion import (
     cost,
 )
 from rankdash.errors import RankdashError
-from rankdash.rerankers import Request, RerankerKind, get
+from rankdash.rerankers import Request, RerankerKind, create, get
 from rankdash.rerankers.settings import SettingValue
 from rankdash.runs import jobs
-from rankdash.runs.explain import in_calls
+from rankdash.runs.explain import in_calls, scalars
 from rankdash.store import RunRow
 from rankdash.store.explanations import Asked, ExplanationRow, Explanations
 from rankdash.ui import address, key_field, occlusion_view, query_services, services
@@ -41,22 +41,15 @@ _MOST_OFFERED = 50
 
 @dataclass(frozen=True)
 class _Question:
-    """One pair and what is left out of it."""
+    """One pair and what is left out of it. settings: of the run's reranker, complete."""
 
     run: RunRow
     kind: RerankerKind
+    settings: Mapping[str, SettingValue]
     asked: Asked
     level: Level
     query: str
     document: str
-
-    @property
-    def settings(self) -> Mapping[str, SettingValue]:
-        return {
-            name: value
-            for name, value in self.run.settings.items()
-            if isinstance(value, str | int | float | bool)
-        }
 
 
 def draw(view: View, challenger: str, ladder: Ladder, query_id: str, query: str) -> None:
@@ -89,7 +82,8 @@ def draw(view: View, challenger: str, ladder: Ladder, query_id: str, query: str)
         )
     )
     asked = Asked(run.id, query_id, doc_id, level)
-    _panel(_Question(run, get(run.reranker), asked, level, query, document))
+    settings = create(run.reranker, scalars(run.settings)).settings
+    _panel(_Question(run, get(run.reranker), settings, asked, level, query, document))
 
 
 def _why_not(view: View, system: str) -> str:
@@ -102,6 +96,8 @@ def _why_not(view: View, system: str) -> str:
         )
     try:
         kind = get(run.reranker)
+        if kind.capabilities.needs_text:
+            create(run.reranker, scalars(run.settings))
     except RankdashError as error:
         return markdown_safe(error_text(error), 300)
     if not kind.capabilities.needs_text:

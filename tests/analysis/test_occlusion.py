@@ -88,6 +88,11 @@ def test_a_word_is_one_term_with_all_its_places():
     assert parts["once"].without(text) == "Don't pay 3.5 twice; PAY ."
 
 
+def test_signs_are_no_words_and_accents_and_emoji_are():
+    text = "<b>Cafe\u0301</b> = 5 € 🙂"
+    assert [part.shown(text) for part in terms(text, "")] == ["b", "Cafe\u0301", "5", "€", "🙂"]
+
+
 def test_chinese_is_cut_along_the_query_and_its_particles():
     text = "退货申请需要在签收后七天内提交。"
     shown = [part.shown(text) for part in terms(text, "如何申请退货")]
