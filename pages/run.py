@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from rankdash.ui import address, combine_form, frame, job_list, run_form, run_list
+from rankdash.ui import address, cache_panel, combine_form, frame, job_list, run_form, run_list
 from rankdash.ui.i18n import gettext as _
 
 st.title(_("Run"))
@@ -19,3 +19,4 @@ else:
     job_list.draw(dataset_id)
     combine_form.draw(dataset_id)
     run_list.draw(dataset_id)
+    cache_panel.draw()

@@ -49,6 +49,7 @@ def rerank(
     cache: ScoreStore | None = None,
     on_loaded: Callable[[float], None] = lambda load_ms: None,
     on_batch: Callable[[list[QueryResult]], None] = lambda results: None,
+    on_timing: Callable[[], None] = lambda: None,
     cancelled: Callable[[], bool] = lambda: False,
     clock: Callable[[], int] = time.perf_counter_ns,
     cpu_clock: Callable[[], int] = time.process_time_ns,
@@ -64,6 +65,7 @@ def rerank(
     on_loaded: called with the cold start in milliseconds: loading and the first call, whose answer
         is thrown away unless it cost money.
     on_batch: called about once a second with the results since the last call.
+    on_timing: called before the throughput is measured, where it is: all is scored by then.
     cancelled: asked before every call of the reranker and after loading.
     clock, cpu_clock: a monotonic clock, and one of the CPU time of this process, in nanoseconds.
 
@@ -101,6 +103,8 @@ def rerank(
             on_batch(batch)
         if len(results) < len(asked.documents):
             raise Cancelled
+        if timing.concurrency:
+            on_timing()
         levels = work.throughput()
         measured = replace(
             work.measured(), throughput=levels, load_start=load_start, load_end=load_average()

@@ -151,6 +151,7 @@ class Attempt:
             cache=_Cache(workspace),
             on_loaded=self._loaded,
             on_batch=self._keep,
+            on_timing=self._time,
             cancelled=self._has_to_stop,
         )
         _refuse_all_failed(run)
@@ -175,6 +176,12 @@ class Attempt:
         started = time.monotonic()
         self._between()
         self._pace.skip(time.monotonic() - started)
+
+    def _time(self) -> None:
+        self._progress = replace(
+            self._progress, stage="timing", rate_pairs_s=None, seconds_left=None
+        )
+        self._queue.progress(self._job.id, self._owner, self._progress)
 
     def _count(self, results: list[QueryResult]) -> None:
         before = self._progress

@@ -30,7 +30,7 @@ from rankdash.store.rows import now
 from rankdash.store.workspace import Workspace
 
 JobState = Literal["queued", "running", "done", "failed", "cancelled", "interrupted"]
-Stage = Literal["waiting", "loading", "scoring"]
+Stage = Literal["waiting", "loading", "scoring", "timing"]
 
 LIVE: tuple[JobState, ...] = ("queued", "running")
 

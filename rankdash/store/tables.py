@@ -126,18 +126,23 @@ def write_measured(folder: Path, run: Run) -> None:
         write_frame(folder / "calls.parquet", run.calls)
 
 
-def read_measured(folder: Path) -> tuple[Measured | None, pd.DataFrame | None]:
-    """What `write_measured` wrote."""
-    file, calls = folder / "measured.parquet", folder / "calls.parquet"
-    measured = None
-    if file.exists():
-        try:
-            kept = json.loads(read_table(file)["measured"][0].as_py())
-            levels = tuple(Level(**level) for level in kept.pop("throughput"))
-            measured = Measured(**kept, throughput=levels)
-        except (ValueError, TypeError, LookupError) as error:
-            raise damaged(file, str(error)) from error
-    return measured, read_frame(calls) if calls.exists() else None
+def read_measured(folder: Path) -> Measured | None:
+    """What `write_measured` wrote of times and counts."""
+    file = folder / "measured.parquet"
+    if not file.exists():
+        return None
+    try:
+        kept = json.loads(read_table(file)["measured"][0].as_py())
+        levels = tuple(Level(**level) for level in kept.pop("throughput"))
+        return Measured(**kept, throughput=levels)
+    except (ValueError, TypeError, LookupError) as error:
+        raise damaged(file, str(error)) from error
+
+
+def read_calls(folder: Path) -> pd.DataFrame | None:
+    """What `write_measured` wrote of calls."""
+    file = folder / "calls.parquet"
+    return read_frame(file) if file.exists() else None
 
 
 def _column(table: Any, name: str) -> Any:

@@ -16,12 +16,14 @@ import json
 import math
 import os
 import sqlite3
+from collections.abc import Mapping
 from pathlib import Path
 
 import platformdirs
 
 from rankdash.dataset import Dataset
 from rankdash.errors import DataError, StoreError
+from rankdash.measured import Measured
 from rankdash.ranking import Run
 from rankdash.store import folders
 from rankdash.store.database import Database
@@ -29,6 +31,7 @@ from rankdash.store.failures import damaged, in_words
 from rankdash.store.rows import DatasetRow, RunRow, dataset_row, now, run_row, run_values
 from rankdash.store.score_cache import ScoreCache
 from rankdash.store.tables import (
+    read_calls,
     read_frame,
     read_measured,
     read_ranking,
@@ -204,7 +207,6 @@ class Workspace:
         row = self._row("runs", run_id)
         folder = self.root / row["folder"]
         ranking = read_ranking(folder, "ranking")
-        measured, calls = read_measured(folder)
         return Run(
             id=run_id,
             name=row["name"],
@@ -218,9 +220,14 @@ class Workspace:
             load_ms=math.nan if row["load_ms"] is None else row["load_ms"],
             created=row["created"],
             reading=read_reading(folder, len(ranking)),
-            measured=measured,
-            calls=calls,
+            measured=read_measured(folder),
+            calls=read_calls(folder),
         )
+
+    def recorded(self, run_id: str) -> tuple[Mapping[str, object], Measured | None]:
+        """The machine of a stored run and what it measured, without its tables: for a list."""
+        row = self._row("runs", run_id)
+        return json.loads(row["machine"]), read_measured(self.root / row["folder"])
 
     def rename_run(self, run_id: str, name: str) -> None:
         self._rename("runs", run_id, name)

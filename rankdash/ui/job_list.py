@@ -93,6 +93,7 @@ def _state(row: JobRow) -> str:
         return {
             "loading": _("getting ready"),
             "scoring": _("scoring"),
+            "timing": _("all scored; measuring the throughput"),
         }.get(row.stage, _("starting"))
     return {
         "queued": _("waiting for its turn"),

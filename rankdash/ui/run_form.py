@@ -187,6 +187,9 @@ def _measured_seconds(kind: str, settings: Settings, plan: Plan) -> float | None
 
 def _start(dataset_id: str, wishes: list[_Wish], plan: Plan, timing: Timing) -> None:
     try:
+        # All before the first is queued: who mends one setting and starts again wants none twice.
+        for wish in wishes:
+            jobs.check(wish.kind.name, wish.settings)
         for wish in wishes:
             job_id = jobs.new_id()
             if wish.keys:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from rankdash.ranking import digest
 from rankdash.store import RunRow
-from rankdash.ui import address, dialogs, frame, naming, run_usage
+from rankdash.ui import address, dialogs, frame, naming, run_details, run_records
 from rankdash.ui.i18n import gettext as _
 from rankdash.ui.i18n import moment
 from rankdash.ui.server import workspace
@@ -43,12 +43,11 @@ def draw(dataset_id: str) -> None:
         _(
             "p50 and p95: milliseconds for one query after warm-up. Start: loading and warming the "
             "model. Work done beforehand, such as embedding documents, is not in them, but it is "
-            "in pairs/s: query and document pairs a second over the whole run."
+            "in pairs/s: query and document pairs a second over the whole run. Select a run to see "
+            "all that it recorded."
         )
     )
     chosen = [rows[position] for position in event["selection"]["rows"] if position < len(rows)]
-    if len(chosen) == 1:
-        run_usage.say(chosen[0].id)
     compare, rename, delete, _rest = st.columns([2, 1, 1, 3])
     if compare.button(
         _("Compare on Overview"), icon=":material/monitoring:", disabled=not chosen, width="stretch"
@@ -71,9 +70,12 @@ def draw(dataset_id: str) -> None:
             [markdown_safe(row.name, 80) for row in chosen],
             lambda: _delete(chosen),
         )
+    if len(chosen) == 1:
+        run_details.draw(chosen[0].id)
 
 
 def _table(rows: Sequence[RunRow]) -> pd.DataFrame:
+    records = [run_records.record(row.id) for row in rows]
     return pd.DataFrame(
         {
             _("name"): [row.name for row in rows],
@@ -85,6 +87,10 @@ def _table(rows: Sequence[RunRow]) -> pd.DataFrame:
             _("p95 ms"): [row.p95_ms for row in rows],
             _("pairs/s"): [row.pairs_per_second for row in rows],
             _("start s"): [row.load_ms / 1000 for row in rows],
+            _("runtime"): [
+                " → ".join(name for _stage, name in each.runtimes) or None for each in records
+            ],
+            _("remarks"): ["; ".join(each.remarks()) or None for each in records],
             _("made (UTC)"): [moment(row.created) for row in rows],
             _("settings"): [
                 ", ".join(f"{name}={value}" for name, value in row.settings.items() if value != "")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
+from babel import Locale
 
 from rankdash.rerankers import RerankerKind, SettingSpec
 from rankdash.rerankers.known_models import known_models
 from rankdash.ui.i18n import gettext as _
+from rankdash.ui.i18n import language, number
 
 _A_ROW = 3
 _LINE_PIXELS = 26
@@ -112,15 +116,24 @@ def _suggested(label: str, spec: SettingSpec, key: str) -> str:
     )
     known = next((model for model in known_models() if model.id == chosen), None)
     if known is not None:
+        st.caption(_(known.purpose))
         st.caption(
-            _("{languages} · {millions} M parameters · {tokens} tokens · {licence}").format(
-                languages=", ".join(known.languages),
-                millions=f"{known.parameters / 1e6:,.0f}",
-                tokens=f"{known.max_length:,}",
+            _(
+                "{languages} · {millions} M parameters · {tokens} tokens · licence as stated on "
+                "its page, to be checked there: {licence}",
+                languages=_languages(known.languages),
+                millions=number(known.parameters / 1e6, 0),
+                tokens=number(known.max_length, 0),
                 licence=known.licence,
             )
         )
     return str(chosen)
+
+
+def _languages(codes: Sequence[str]) -> str:
+    if codes == ("multi",):
+        return _("many languages")
+    return ", ".join(Locale(code).get_display_name(language()) or code for code in codes)
 
 
 def _step(spec: SettingSpec) -> float:

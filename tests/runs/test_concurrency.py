@@ -169,7 +169,15 @@ def test_a_run_measures_the_levels_it_is_asked_for_with_nothing_from_a_cache(
     assert workspace.run(run.id).measured.throughput == (one, two)
     # A kill after the last query: the levels are still to be measured, and nothing else.
     again = Kept(9, answer)
-    resumed = rerank(dataset, again, done=kept, timing=Timing(concurrency=(2,), seconds=1))
+    told = []
+    resumed = rerank(
+        dataset,
+        again,
+        done=kept,
+        timing=Timing(concurrency=(2,), seconds=1),
+        on_timing=lambda: told.append(again.most),
+    )
+    assert told == [0]
     assert [level.in_flight for level in resumed.measured.throughput] == [2]
     with pytest.raises(Cancelled):
         rerank(dataset, again, done=kept, timing=timing, cancelled=lambda: again.most > 0)

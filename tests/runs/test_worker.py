@@ -142,6 +142,19 @@ def test_a_cancelled_job_keeps_what_it_has_and_can_go_on(
     assert {run.id for run in workspace.runs()} == {job_id, next_id}
 
 
+def test_a_job_that_measures_its_throughput_says_so(
+    workspace, submit, row, start_slow_worker, wait_until
+):
+    job_id = submit(timing=Timing(concurrency=(1,), seconds=60))
+    start_slow_worker(1)
+    shown = wait_until(lambda: row(job_id).stage == "timing" and row(job_id))
+    assert (shown.state, shown.done + shown.failed) == ("running", QUERIES)
+    assert shown.pairs_done == shown.pairs_total
+    assert (shown.rate_pairs_s, shown.seconds_left) == (None, None)
+    jobs.cancel(workspace, job_id)
+    wait_until(lambda: row(job_id).state == "cancelled")
+
+
 def test_a_cancel_while_the_model_loads_counts_right_after(
     workspace, submit, row, start_slow_worker, wait_until
 ):

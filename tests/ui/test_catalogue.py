@@ -27,6 +27,7 @@ from rankdash.metrics import CONVENTION_SETTINGS, registry
 from rankdash.readers.refusals import REASONS
 from rankdash.report import query_page
 from rankdash.rerankers import kinds
+from rankdash.rerankers.known_models import known_models
 from rankdash.ui.i18n import LANGUAGES
 from rankdash.value import price_list
 from rankdash.value.assumptions import ASSUMPTIONS
@@ -49,7 +50,7 @@ SHOWN_BY_NAME = ("template", "remedy")
 SENTENCE = re.compile(r"[A-Z{].* .*[.:]\s*", re.DOTALL)
 # What a page may translate without writing it there, as a field or a variable: the schemas' words.
 DESCRIBED = {"title", "meaning", "formula", "help", "note", "advice", "source", "template", "value"}
-DESCRIBED |= {"remedy", "CONFLICTS[rule]"}
+DESCRIBED |= {"remedy", "purpose", "CONFLICTS[rule]"}
 
 
 @cache
@@ -133,6 +134,7 @@ def from_schemas() -> Iterator[str]:
     for assumption in ASSUMPTIONS:
         yield from (assumption.title, assumption.unit, assumption.meaning)
     yield from UNITS.values()
+    yield from (model.purpose for model in known_models())
     for listed in price_list.shipped():
         yield from (listed.provider, listed.model, listed.source)
     yield shipped().source

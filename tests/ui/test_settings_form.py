@@ -17,6 +17,7 @@ def test_well_known_models_are_offered_with_what_is_known_of_them_and_others_can
     (model,) = [box for box in at.selectbox if box.label == "Model"]
     assert len(model.options) >= 10
     assert at.text[0].value == model.value == "cross-encoder/ms-marco-MiniLM-L6-v2"
-    assert at.caption[0].value.startswith("en · 23 M parameters · 512 tokens · Apache-2.0")
+    assert at.caption[1].value.startswith("English · 23 M parameters · 512 tokens · ")
     model.set_value("BAAI/bge-reranker-base").run()
-    assert "zh, en" in at.caption[0].value
+    assert at.caption[0].value == "Chinese and English."
+    assert "Chinese, English · 278 M" in at.caption[1].value
