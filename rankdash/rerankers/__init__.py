@@ -13,6 +13,7 @@ from rankdash.rerankers import (
     cascade,
     cross_encoder,
     endpoint,
+    late_interaction,
     llm_listwise,
     llm_pairwise,
     llm_pointwise,
@@ -50,6 +51,7 @@ __all__ = [
 _BUILT_IN = (
     bm25.KIND,
     bi_encoder.KIND,
+    late_interaction.KIND,
     cross_encoder.KIND,
     endpoint.KIND,
     llm_pointwise.KIND,

@@ -42,7 +42,7 @@ class BiEncoder:
         """Open the model. Raises UnavailableError, within seconds where the hub is needed."""
         model = str(self.settings["model"])
         folder = model_files.locate(model, "sentence-transformers")
-        _refuse_others(model, folder)
+        refuse_others(model, folder)
         weights = model_files.digest(folder)
         prompts = {role: str(self.settings[f"{role}_prompt"]) for role in ("query", "document")}
         runtime = "torch"
@@ -203,10 +203,11 @@ def _check(settings: Mapping[str, Any]) -> None:
     runtimes.check_installed(str(settings["runtime"]))
     folder = model_files.local(str(settings["model"]))
     if folder is not None:
-        _refuse_others(str(settings["model"]), folder)
+        refuse_others(str(settings["model"]), folder)
 
 
-def _refuse_others(model: str, folder: Path) -> None:
+def refuse_others(model: str, folder: Path) -> None:
+    """Raises UnavailableError for a model that only scores pairs."""
     pooled = (folder / "modules.json").is_file()
     if not pooled and model_files.architecture(folder).endswith("SequenceClassification"):
         raise UnavailableError(

@@ -7,7 +7,7 @@ by their exact length in tokens, whichever query they belong to, and equal rows 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -112,22 +112,73 @@ def compute(
     padding: the token id that fills up short rows; the mask is 0 there.
     budget, rounding, limit: as `plan` takes them.
     """
-    first: dict[bytes, int] = {}
-    keys = (row.tobytes() + kinds.tobytes() for row, kinds in zip(rows, types, strict=True))
-    found = np.array([first.setdefault(key, len(first)) for key in keys], dtype=np.intp)
-    _, distinct = np.unique(found, return_index=True)
-    lengths = np.array([len(rows[place]) for place in distinct], dtype=np.int64)
-    batches = plan(lengths, budget, rounding, limit)
+    found, distinct = _distinct(rows, types)
     results: Outputs | None = None
-    for places, width in zip(batches.batches, batches.widths, strict=True):
-        ids = np.full((len(places), width), padding, dtype=np.int64)
-        mask, kinds = np.zeros_like(ids), np.zeros_like(ids)
-        for line, place in enumerate(places):
-            row = distinct[place]
-            size = len(rows[row])
-            ids[line, :size], kinds[line, :size], mask[line, :size] = rows[row], types[row], 1
-        given = forward(ids, mask, kinds)
+    for places, given in _forwarded(
+        [rows[row] for row in distinct],
+        [types[row] for row in distinct],
+        forward,
+        (budget, padding, rounding, limit),
+    ):
         if results is None:
             results = np.empty((len(distinct), *given.shape[1:]), dtype=np.float32)
         results[places] = given
     return np.zeros(0, dtype=np.float32) if results is None else results[found]
+
+
+def compute_each(
+    rows: Sequence[Ids],
+    types: Sequence[Ids],
+    forward: Forward,
+    *,
+    budget: int,
+    padding: int,
+    rounding: int = 1,
+    limit: int | None = None,
+) -> list[Outputs]:
+    """As `compute`, for a model with an output for each token: (tokens of the row, …) float32 for
+    each row, without those of the padding. Equal rows share one array.
+
+    forward: to (batch, width, …).
+    """
+    found, distinct = _distinct(rows, types)
+    results: list[Outputs] = [np.zeros(0, dtype=np.float32)] * len(distinct)
+    for places, given in _forwarded(
+        [rows[row] for row in distinct],
+        [types[row] for row in distinct],
+        forward,
+        (budget, padding, rounding, limit),
+    ):
+        for place, values in zip(places, given, strict=True):
+            results[place] = values[: len(rows[distinct[place]])].copy()
+    return [results[place] for place in found]
+
+
+def _distinct(
+    rows: Sequence[Ids], types: Sequence[Ids]
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """For each row the number of its equal, and the first row of each number."""
+    first: dict[bytes, int] = {}
+    keys = (row.tobytes() + kinds.tobytes() for row, kinds in zip(rows, types, strict=True))
+    found = np.array([first.setdefault(key, len(first)) for key in keys], dtype=np.intp)
+    _, distinct = np.unique(found, return_index=True)
+    return found, distinct
+
+
+def _forwarded(
+    rows: Sequence[Ids],
+    types: Sequence[Ids],
+    forward: Forward,
+    how: tuple[int, int, int, int | None],
+) -> Iterator[tuple[npt.NDArray[np.intp], Outputs]]:
+    """Batch by batch: which rows, and what `forward` gives for them."""
+    budget, padding, rounding, limit = how
+    lengths = np.array([len(row) for row in rows], dtype=np.int64)
+    batches = plan(lengths, budget, rounding, limit)
+    for places, width in zip(batches.batches, batches.widths, strict=True):
+        ids = np.full((len(places), width), padding, dtype=np.int64)
+        mask, kinds = np.zeros_like(ids), np.zeros_like(ids)
+        for line, row in enumerate(places):
+            size = len(rows[row])
+            ids[line, :size], kinds[line, :size], mask[line, :size] = rows[row], types[row], 1
+        yield places, forward(ids, mask, kinds)

@@ -24,11 +24,12 @@ import numpy.typing as npt
 import platformdirs
 
 from rankdash.rerankers import runtimes
-from rankdash.rerankers.engine import Forward, Ids, compute
+from rankdash.rerankers.engine import Forward, Ids, compute, compute_each
 from rankdash.rerankers.neural import first_line
 from rankdash.rerankers.runtimes import Runtime
 
-Purpose = Literal["pair", "text"]
+# One score for two texts, a vector for a text, or one for each of its tokens.
+Purpose = Literal["pair", "text", "tokens"]
 
 # Part of every key: a change of how models are exported makes old graphs go unused.
 _FORMAT = 1
@@ -135,7 +136,7 @@ def export(purpose: Purpose, weights: str, module: Any, card: Card, tokenizer: A
         making.mkdir(parents=True)
         with _quiet():
             _write_graph(module, card, making / _GRAPH)
-        difference = _difference(module, card, making / _GRAPH, tokenizer.get_vocab_size())
+        difference = _difference(purpose, module, card, making / _GRAPH, tokenizer.get_vocab_size())
         tokenizer.save(str(making / _TOKENIZER))
         card = Card(**{**vars(card), "difference": difference})
         (making / _CARD).write_text(json.dumps(asdict(card)), encoding="utf-8")
@@ -182,12 +183,17 @@ def _write_graph(module: Any, card: Card, path: Path) -> None:
     )
 
 
-def _difference(module: Any, card: Card, graph: Path, vocabulary: int) -> float:
+def _difference(purpose: Purpose, module: Any, card: Card, graph: Path, vocabulary: int) -> float:
     """The largest difference between graph and module over rows of many lengths, in batches."""
     rows = sample_rows(card, vocabulary, _PARITY_ROWS, _PARITY_TOKENS)
     types = [np.zeros_like(row) for row in rows]
 
     def results(forward: Forward) -> npt.NDArray[np.float32]:
+        if purpose == "tokens":
+            each = compute_each(
+                rows, types, forward, budget=4 * _PARITY_TOKENS, padding=card.padding
+            )
+            return np.concatenate(each)
         return compute(rows, types, forward, budget=4 * _PARITY_TOKENS, padding=card.padding)
 
     expected = results(runtimes.Torch("torch", module, "cpu", card.inputs).forward)

@@ -14,12 +14,16 @@ import numpy as np
 
 from rankdash.errors import SettingError
 from rankdash.rerankers import calibration, export, neural, runtimes
-from rankdash.rerankers.engine import Ids, Outputs, compute
+from rankdash.rerankers.engine import Ids, Outputs, compute, compute_each
 from rankdash.rerankers.export import Card, Exported, NotExportableError, Purpose
 from rankdash.rerankers.runtimes import KINDS, Runtime
 from rankdash.rerankers.subwords import RawTokenizer, SlowTokenizer, Source, Subwords
 
-_CLASSES = {"pair": "CrossEncoder", "text": "SentenceTransformer"}
+_CLASSES = {
+    "pair": "CrossEncoder",
+    "text": "SentenceTransformer",
+    "tokens": "SentenceTransformer",
+}
 _TORCH_TYPES = {"torch": "float32", "torch-bf16": "bfloat16", "torch-fp16": "float16"}
 _DOCUMENT_PROMPTS = ("document", "passage", "corpus")
 
@@ -50,6 +54,21 @@ class Opened:
         """What the model gives for each row, (rows, outputs), here or in another runtime."""
         chosen = runtime or self.runtime
         return compute(
+            rows,
+            types,
+            chosen.forward,
+            budget=self.budget if runtime is None else runtime.budget,
+            padding=self.card.padding,
+            rounding=chosen.rounding,
+            limit=self.limit,
+        )
+
+    def compute_each(
+        self, rows: Sequence[Ids], types: Sequence[Ids], runtime: Runtime | None = None
+    ) -> list[Outputs]:
+        """As `compute`, of a model opened for "tokens": (tokens, outputs) for each row."""
+        chosen = runtime or self.runtime
+        return compute_each(
             rows,
             types,
             chosen.forward,
@@ -220,22 +239,28 @@ class _Loading:
         if dtype not in self._made:
             model = neural.load(_CLASSES[self.purpose], self._folder, self._device, dtype)
             self._check(model)
-            if self.purpose == "text" and not _follows_the_pattern(model):
+            if self.purpose != "pair" and not _follows_the_pattern(model, self.purpose):
                 raise NativeOnlyError(model)
             card = _card(model)
             self._made[dtype] = model, _module(self.purpose, model, card.inputs), card
         return self._made[dtype]
 
 
-def _follows_the_pattern(model: Any) -> bool:
-    """Whether a model of embeddings is: token ids in, transformer, pooling, vector out."""
-    names = [type(part).__name__ for part in model]
+def _follows_the_pattern(model: Any, purpose: Purpose) -> bool:
+    """Whether a model of embeddings is: token ids in, transformer, pooling, vector out; of one for
+    "tokens" only the transformer is used."""
     first = model[0]
-    return (
-        names[:1] == ["Transformer"]
-        and set(names[1:]) <= {"Pooling", "Dense", "Normalize", "LayerNorm", "Dropout"}
+    usual = (
+        type(first).__name__ == "Transformer"
         and getattr(first, "tokenizer", None) is not None
         and not getattr(first, "do_lower_case", False)
+    )
+    if purpose == "tokens":
+        return usual
+    names = {type(part).__name__ for part in list(model)[1:]}
+    return (
+        usual
+        and names <= {"Pooling", "Dense", "Normalize", "LayerNorm", "Dropout"}
         and all(getattr(part, "include_prompt", True) for part in model)
     )
 
@@ -294,8 +319,18 @@ def _module(purpose: Purpose, model: Any, inputs: Sequence[str]) -> Any:
             features = self.inner(dict(zip(inputs, given, strict=True)))
             return features["sentence_embedding"].float()
 
+    class Tokens(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = model[0]
+
+        def forward(self, *given: Any) -> Any:
+            features = self.inner(dict(zip(inputs, given, strict=True)))
+            return features["token_embeddings"].float()
+
+    made = {"pair": Pair, "text": Text, "tokens": Tokens}[purpose]
     # The wrapper too: an exporter that finds it in training mode leaves the model in that.
-    return (Pair() if purpose == "pair" else Text()).eval()
+    return made().eval()
 
 
 def _source(tokenizer: Any) -> Source:

@@ -51,6 +51,9 @@ def make(request, cross_folder, bi_folder, loopback_url):
         "cross-encoder": lambda: create(
             "cross-encoder", {"model": str(cross_folder), "batch_tokens": 40}
         ),
+        "late-interaction": lambda: create(
+            "late-interaction", {"model": str(bi_folder), "batch_tokens": 40}
+        ),
         "cascade": lambda: create(
             "cascade", {"second_settings": f"model={bi_folder}\nbatch_tokens=40", "top": 3}
         ),

@@ -1,0 +1,185 @@
+"""MaxSim against its definition and sentence-transformers, and what bounds its memory."""
+
+import numpy as np
+import pytest
+
+from rankdash.errors import UnavailableError
+from rankdash.rerankers import Corpus, Request, create, late_interaction
+from rankdash.rerankers.late_interaction import max_sim, trained_for_it
+
+QUERY = "how to get a refund for the order"
+DOCS = [
+    "return an item within days",
+    "the cat and the dog on the sofa",
+    "退货 运费",
+    "",
+    "payment by card " * 20,
+    "return an item within days",
+]
+
+
+def request(query=QUERY, docs=DOCS, name="q"):
+    return Request(name, query, [f"d{n}" for n in range(len(docs))], docs)
+
+
+def made(model, **settings):
+    reranker = create("late-interaction", {"model": str(model), "batch_tokens": 40, **settings})
+    reranker.prepare(Corpus([], []))
+    return reranker
+
+
+def vectors(folder, text, limit=32):
+    """The last layer of the transformer, by transformers alone: one text, no padding."""
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModel.from_pretrained(folder).eval()
+    given = tokenizer(text, truncation=True, max_length=limit, return_tensors="pt")
+    with torch.inference_mode():
+        return model(**given).last_hidden_state[0].double().numpy()
+
+
+def plain(query, document):
+    """The definition, with loops."""
+    total = 0.0
+    for one in query:
+        total += max(
+            float(one @ other / np.linalg.norm(one) / np.linalg.norm(other)) for other in document
+        )
+    return total
+
+
+@pytest.fixture(scope="module")
+def encoder(bi_folder):
+    return made(bi_folder)
+
+
+def test_scores_are_those_of_the_definition(encoder, bi_folder):
+    (found,) = encoder.score([request()])
+    query = vectors(bi_folder, QUERY)
+    expected = [plain(query, vectors(bi_folder, text)) for text in DOCS]
+    np.testing.assert_allclose(found.scores, expected, atol=1e-4)
+    assert found.scores.max() <= len(query) + 1e-6
+    assert found.scores[0] == found.scores[5]
+    assert found.index_seconds > 0
+
+
+def test_scores_are_those_of_sentence_transformers(encoder, bi_folder):
+    from sentence_transformers import MultiVectorEncoder
+    from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
+    from sentence_transformers.sentence_transformer.modules import Transformer
+
+    # Explicit modules: given a folder alone it adds a projection of random numbers.
+    transformer = Transformer(str(bi_folder))
+    transformer.max_seq_length = 32
+    model = MultiVectorEncoder(modules=[transformer, MultiVectorMask()], device="cpu")
+    query = [np.asarray(each) for each in model.encode([QUERY], show_progress_bar=False)]
+    documents = [np.asarray(each) for each in model.encode(DOCS, show_progress_bar=False)]
+    expected = [plain(query[0], document) for document in documents]
+    np.testing.assert_allclose(encoder.score([request()])[0].scores, expected, atol=1e-4)
+
+
+def test_two_instances_agree_because_nothing_in_it_is_random(encoder, bi_folder):
+    again = made(bi_folder)
+    assert again.fingerprint() == encoder.fingerprint() != ""
+    np.testing.assert_array_equal(
+        again.score([request()])[0].scores, encoder.score([request()])[0].scores
+    )
+    assert made(bi_folder, max_length=16).fingerprint() != encoder.fingerprint()
+    assert made(bi_folder, query_prompt="the ").fingerprint() != encoder.fingerprint()
+
+
+def test_tokens_read_and_uncut_are_counted(encoder, bi_folder):
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(bi_folder)
+    (found,) = encoder.score([request()])
+    query = len(tokenizer(QUERY)["input_ids"])
+    full = [len(tokenizer(text)["input_ids"]) for text in DOCS]
+    assert found.full.tolist() == [query + size for size in full]
+    assert found.tokens.tolist() == [query + min(size, 32) for size in full]
+
+
+def test_torch_and_exported_graphs_agree(bi_folder):
+    scores = {
+        runtime: made(bi_folder, runtime=runtime).score([request()])[0].scores
+        for runtime in ("torch", "onnx")
+    }
+    np.testing.assert_allclose(scores["torch"], scores["onnx"], atol=1e-5)
+
+
+def test_portions_and_what_is_kept_change_nothing(encoder, bi_folder, monkeypatch):
+    requests = [request(), request("the cat", DOCS[::-1], "p")]
+    expected = encoder.score(requests)
+    monkeypatch.setattr(late_interaction, "_CHUNK_CHARACTERS", 40)
+    monkeypatch.setattr(late_interaction, "_KEPT_BYTES", 3000)
+    small = made(bi_folder)
+    for _ in range(2):
+        for one, other in zip(small.score(requests), expected, strict=True):
+            np.testing.assert_allclose(one.scores, other.scores, atol=1e-5)
+    held = small._documents._held.values()
+    assert sum(tokens.vectors.nbytes for tokens in held) <= 3000
+
+
+def test_it_tells_that_the_model_was_not_trained_for_it(encoder):
+    encoder.score([request()])
+    assert encoder.details()["trained_for_late_interaction"] is False
+    assert "experiment" in late_interaction.KIND.meaning
+
+
+def test_an_approximate_runtime_tells_how_far_it_agrees(bi_folder):
+    reranker = made(bi_folder, runtime="onnx-int8")
+    reranker.score([request()])
+    told = reranker.details()
+    assert -1 <= told["rank_agreement"] <= 1
+    assert reranker.fingerprint() != made(bi_folder).fingerprint()
+
+
+def test_a_cross_encoder_is_refused(cross_folder):
+    with pytest.raises(UnavailableError, match="no embeddings"):
+        made(cross_folder)
+
+
+@pytest.fixture(scope="module")
+def colbert(bi_folder, tmp_path_factory):
+    """A model that says it was trained for late interaction: transformer, projection, mask."""
+    import torch
+    from sentence_transformers import MultiVectorEncoder
+    from sentence_transformers.base.modules import Dense, Normalize
+    from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
+    from sentence_transformers.sentence_transformer.modules import Transformer
+
+    torch.manual_seed(5)
+    modules = [
+        Transformer(str(bi_folder)),
+        Dense(32, 8, bias=False, module_input_name="token_embeddings"),
+        MultiVectorMask(skiplist_words=["the"]),
+        Normalize(module_input_name="token_embeddings"),
+    ]
+    folder = tmp_path_factory.mktemp("colbert")
+    model = MultiVectorEncoder(modules=modules, device="cpu")
+    model.save_pretrained(str(folder))
+    return folder, model
+
+
+def test_a_trained_model_is_run_as_it_was_trained(colbert, bi_folder):
+    folder, model = colbert
+    assert trained_for_it(folder) and not trained_for_it(bi_folder)
+    reranker = made(folder)
+    assert reranker.details()["trained_for_late_interaction"] is True
+    docs = DOCS[:4]
+    (found,) = reranker.score([request(docs=docs)])
+    query = np.asarray(model.encode_query([QUERY], show_progress_bar=False)[0])
+    documents = model.encode_document(docs, show_progress_bar=False)
+    expected = [plain(query, np.asarray(document)) for document in documents]
+    np.testing.assert_allclose(found.scores, expected, atol=1e-4)
+    assert found.tokens is None
+
+
+def test_max_sim_by_hand():
+    query = np.array([[1, 0], [0, 1]], dtype=np.float32)
+    one = np.array([[1, 0], [0.6, 0.8]], dtype=np.float32)
+    none = np.zeros((0, 2), dtype=np.float32)
+    assert max_sim(query, [none, one, one[:1], none]) == pytest.approx([-2, 1.8, 1, -2])
+    assert max_sim(query, []).shape == (0,)
