@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,8 @@ import plotly.graph_objects as go
 from rankdash.charts import style
 
 _HEIGHT = 400
+_FAINT = 0.12
+_TICKS = 3
 
 
 @dataclass(frozen=True)
@@ -26,12 +29,12 @@ class Axis:
 
 @dataclass(frozen=True)
 class Labels(style.Labels):
-    bar: str = "net value<br>a month"
+    bar: str = "net value<br>{period}"
     line: str = "break-even"
     now: str = "as it is now"
     hover: str = "{x_title}: {x}<br>{y_title}: {y}<br>{net}"
     alt: str = (
-        "Net value a month over {x_title} (across) and {y_title} (upward). It pays in {share} of "
+        "Net value {period} over {x_title} (across) and {y_title} (upward). It pays in {share} of "
         "the chart, from {low} to {high}."
     )
 
@@ -43,14 +46,20 @@ def figure(
     ink: style.Ink,
     labels: Labels | None = None,
     *,
+    now: float = 0.0,
+    period: str = "a month",
     money: Callable[[float], str] = str,
 ) -> go.Figure:
-    """net: (upward, across). Pays: blue; does not: vermillion; the break-even line between them is
+    """net: (upward, across), for the period that `period` says. now: what it is at the present
+    point, which the colours are fitted to.
+
+    Pays: blue; does not: vermillion; the break-even line between them is
     drawn, so the sides are told apart without colour, and the present point is marked."""
     labels = labels or Labels()
     xs, ys = list(across.values), list(upward.values)
-    # One far corner must not wash out the rest: the tenth that is farthest from 0 looks alike.
-    reach = float(np.quantile(np.abs(net), 0.9)) or 1.0
+    scale = _scale(net, now)
+    reach = float(np.abs(net).max(initial=0.0)) or 1.0
+    ticks = _ticks(scale, reach)
     titles = style.short(across.title, 60), style.short(upward.title, 60)
     hover = [
         [
@@ -67,20 +76,27 @@ def figure(
             "type": "heatmap",
             "x": xs,
             "y": ys,
-            "z": net,
-            "zmin": -reach,
-            "zmax": reach,
+            # In powers of ten on both sides of 0: one far corner must not wash out the rest.
+            "z": np.arcsinh(net / scale),
+            "zmin": -float(np.arcsinh(reach / scale)),
+            "zmax": float(np.arcsinh(reach / scale)),
+            # The sides meet at 0 without fading into each other: what pays is seen everywhere.
             "colorscale": [
                 [0.0, style.WORSE],
-                [0.5, ink.background],
+                [0.5, style.blended(style.WORSE, ink.background, _FAINT)],
+                [0.5, style.blended(style.BETTER, ink.background, _FAINT)],
                 [1.0, style.BETTER],
             ],
             "hovertext": hover,
             "hovertemplate": "%{hovertext}<extra></extra>",
             "colorbar": {
-                "title": {"text": labels.bar, "font": {"color": ink.muted}},
+                "title": {
+                    "text": labels.bar.format(period=style.short(period)),
+                    "font": {"color": ink.muted},
+                },
                 "tickfont": {"color": ink.muted},
-                "tickformat": style.ticks(reach),
+                "tickvals": [float(np.arcsinh(tick / scale)) for tick in ticks],
+                "ticktext": [style.short(money(tick), 24) for tick in ticks],
                 "outlinewidth": 0,
                 "thickness": 12,
             },
@@ -130,17 +146,34 @@ def figure(
     )
 
 
+def _scale(net: npt.NDArray[np.float64], now: float) -> float:
+    """Below about this size colours grow evenly, above it by powers of ten; from the present net,
+    or from the middle of the chart where that is nothing."""
+    return abs(now) / 3 or float(np.median(np.abs(net))) or 1.0
+
+
+def _ticks(scale: float, reach: float) -> list[float]:
+    """0 and at most three powers of ten to either side, evenly spread."""
+    highest = math.floor(math.log10(reach))
+    lowest = min(math.ceil(math.log10(scale)), highest)
+    step = max(math.ceil((highest - lowest + 1) / _TICKS), 1)
+    powers = [10.0**power for power in range(highest, lowest - 1, -step)]
+    return [*(-power for power in powers), 0.0, *powers[::-1]]
+
+
 def alt(
     net: npt.NDArray[np.float64],
     across: Axis,
     upward: Axis,
     labels: Labels | None = None,
     *,
+    period: str = "a month",
     money: Callable[[float], str] = str,
 ) -> str:
     """What the chart says, in words."""
     labels = labels or Labels()
     return labels.alt.format(
+        period=period,
         x_title=across.title,
         y_title=upward.title,
         share=f"{(net > 0).mean():.0%}",

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from rankdash.charts import style
 
 _HEIGHT = 340
+_NAME = 80
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ def figure(
     traces: list[style.Trace] = []
     for key, cost in costs.items():
         mark = marks[key]
-        name = style.short(names.get(key, key), 40)
+        name = style.short(names.get(key, key), _NAME)
         line = {"color": mark.colour, "dash": mark.dash, "width": 2}
         traces.append(
             {

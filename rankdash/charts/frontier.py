@@ -12,6 +12,22 @@ from rankdash.charts import style
 
 _HEIGHT = 360
 
+# The plot of a page's width, about, in pixels: enough to keep names apart.
+_WIDE, _HIGH = 520.0, 260.0
+_NAME = 28
+_LETTER, _LINE, _OFF = 7.0, 16.0, 10.0
+_CORNERS = {
+    "top right": (1, 1),
+    "bottom right": (1, -1),
+    "top left": (-1, 1),
+    "bottom left": (-1, -1),
+    "top center": (0, 2),
+    "bottom center": (0, -2),
+}
+# How far the axis goes on beyond its ends, as a share of what is drawn: names have to fit.
+_BEFORE, _AFTER = 0.08, 1.2
+_Box = tuple[float, float, float, float]
+
 
 @dataclass(frozen=True)
 class Point:
@@ -58,6 +74,7 @@ def figure(
     """
     labels = labels or Labels()
     drawn = sorted((point for point in points if point.known), key=lambda point: point.x)
+    corners = dict(zip(drawn, _corners(drawn, target), strict=True))
     traces: list[style.Trace] = []
     front = [point for point in drawn if point.front]
     if len(front) > 1:
@@ -82,8 +99,8 @@ def figure(
                 "x": [point.x for point in own],
                 "y": [point.quality for point in own],
                 "mode": "markers+text",
-                "text": [style.short(point.name, 24) for point in own],
-                "textposition": "top right",
+                "text": [style.short(point.name, _NAME) for point in own],
+                "textposition": [corners[point] for point in own],
                 "textfont": {"color": look["colour"] if state == "outside" else ink.text},
                 "cliponaxis": False,
                 "error_y": _error(own, look["colour"]),
@@ -106,7 +123,7 @@ def figure(
                 "hovertemplate": "%{hovertext}<extra></extra>",
             }
         )
-    highest = max([*(point.x for point in drawn), target or 0.0], default=1.0)
+    highest = _highest(drawn, target)
     shapes, notes = [], []
     if target is not None:
         shapes.append(
@@ -141,7 +158,7 @@ def figure(
             "annotations": notes,
             "xaxis": {
                 "title": {"text": style.short(x_title, 60)},
-                "range": [-0.08 * highest, 1.3 * highest] if highest > 0 else [-0.1, 1.0],
+                "range": [-_BEFORE * (highest or 1.0), _AFTER * (highest or 1.0)],
                 "zeroline": False,
                 "showgrid": True,
                 "gridcolor": ink.grid,
@@ -178,6 +195,63 @@ def alt(
         if point.known
     ]
     return labels.alt.format(metric=metric, x_title=x_title, options=" ".join(told)).strip()
+
+
+def _corners(points: Sequence[Point], target: float | None) -> list[str]:
+    """For each point, at which of its corners its name runs into the least: the other names, the
+    marks and their intervals, and the edges."""
+    if not points:
+        return []
+    right = _highest(points, target) or 1.0
+    ends = [(_finite(point.low, point), _finite(point.high, point)) for point in points]
+    low, high = min(end[0] for end in ends), max(end[1] for end in ends)
+    tall = (high - low) or 1.0
+    across = _WIDE / (_BEFORE + _AFTER)
+    places = [
+        ((point.x / right + _BEFORE) * across, (point.quality - low) / tall * _HIGH)
+        for point in points
+    ]
+    taken: list[_Box] = [
+        (x - 8, (below - low) / tall * _HIGH - 4, x + 8, (above - low) / tall * _HIGH + 4)
+        for (x, _y), (below, above) in zip(places, ends, strict=True)
+    ]
+    if target is not None:
+        at = (target / right + _BEFORE) * across
+        taken.append((at - 2, 0.0, at + 2, _HIGH))
+    chosen = []
+    for point, (x, y) in zip(points, places, strict=True):
+        width = _LETTER * min(len(point.name), _NAME)
+        boxes = {name: _box(x, y, width, *side) for name, side in _CORNERS.items()}
+        best = min(boxes, key=lambda name: _trouble(boxes[name], taken))
+        taken.append(boxes[best])
+        chosen.append(best)
+    return chosen
+
+
+def _highest(points: Sequence[Point], target: float | None) -> float:
+    return max([*(point.x for point in points), target or 0.0], default=1.0)
+
+
+def _finite(end: float, point: Point) -> float:
+    return end if math.isfinite(end) else point.quality
+
+
+def _box(x: float, y: float, width: float, side: int, up: int) -> _Box:
+    """(left, bottom, right, top) of a name beside a mark."""
+    left = {1: x + _OFF, -1: x - _OFF - width, 0: x - width / 2}[side]
+    bottom = y + (4.0 if up > 0 else -4.0 - _LINE) * (2 if side == 0 else 1)
+    return left, bottom, left + width, bottom + _LINE
+
+
+def _trouble(box: _Box, taken: Sequence[_Box]) -> float:
+    """How much of a name lies over something else, or off the chart, in square pixels."""
+    left, bottom, right, top = box
+    off = max(right - _WIDE, 0.0) + max(-left, 0.0)
+    return _LINE * off + sum(
+        max(min(right, other[2]) - max(left, other[0]), 0.0)
+        * max(min(top, other[3]) - max(bottom, other[1]), 0.0)
+        for other in taken
+    )
 
 
 def _looks(labels: Labels, ink: style.Ink) -> dict[str, dict[str, str]]:

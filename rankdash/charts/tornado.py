@@ -27,12 +27,12 @@ class Row:
 
 @dataclass(frozen=True)
 class Labels(style.Labels):
-    x: str = "net value a month"
+    x: str = "net value {period}"
     up: str = "better than now"
     down: str = "worse than now"
     now: str = "now: {net}"
     hover: str = "{name} = {value}: {net}"
-    alt: str = "Net value a month, now {net}, when one assumption changes. {swings}"
+    alt: str = "Net value {period}, now {net}, when one assumption changes. {swings}"
     alt_swing: str = "{name} from {low} to {high}: {net_low} to {net_high}."
 
 
@@ -42,11 +42,13 @@ def figure(
     ink: style.Ink,
     labels: Labels | None = None,
     *,
+    period: str = "a month",
     money: Callable[[float], str] = str,
 ) -> go.Figure:
     """One row an assumption, the widest swing on top; a bar to either side of what it is now.
 
-    rows: the widest first. net: what it is now. money: an amount in words.
+    rows: the widest first. net: what it is now. period: what amounts are for. money: an
+    amount in words.
     Better is solid and right of the line, worse is hatched and left of it.
     """
     labels = labels or Labels()
@@ -109,7 +111,7 @@ def figure(
             ],
             "margin": {"t": 62},
             "xaxis": {
-                "title": {"text": labels.x},
+                "title": {"text": labels.x.format(period=style.short(period))},
                 "range": [min(reach) - room, max(reach) + room],
                 "showgrid": True,
                 "gridcolor": ink.grid,
@@ -131,6 +133,7 @@ def alt(
     net: float,
     labels: Labels | None = None,
     *,
+    period: str = "a month",
     money: Callable[[float], str] = str,
 ) -> str:
     """What the chart says, in words."""
@@ -145,7 +148,7 @@ def alt(
         )
         for row in rows
     ]
-    return labels.alt.format(net=money(net), swings=" ".join(told)).strip()
+    return labels.alt.format(period=period, net=money(net), swings=" ".join(told)).strip()
 
 
 def _span(row: Row, net: float, better: bool) -> tuple[float, str]:

@@ -7,112 +7,121 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from rankdash.ui import cost_export, cost_options, cost_prices, cost_words
+from rankdash.ui import cost_export, cost_options, cost_prices, cost_table, cost_words
 from rankdash.ui.cost_options import Choice
+from rankdash.ui.cost_period import period
+from rankdash.ui.cost_table import Cell
 from rankdash.ui.frame import View
 from rankdash.ui.i18n import gettext as _
 from rankdash.ui.i18n import number, percent
-from rankdash.ui.text import markdown_safe
+from rankdash.ui.text import shortened
 from rankdash.value.assumptions import Assumptions
 
-_IN_A_ROW = 4
+_LONGEST_NAME = 60
+_NONE: Cell = ("–", "")
 
 
 def answer(view: View, choice: Choice, scenario: Assumptions) -> None:
     """Does the looked-at system pay: the first thing on the page."""
-    kind = cost_words.answer(choice, view.statistics.level)
-    word, icon, colour = cost_words.badge(kind)
+    word, icon, colour = cost_words.badge(cost_words.answer(choice, view.statistics.level))
     with st.container(border=True):
         st.badge(word, icon=icon, color=colour)
         st.markdown(cost_words.headline(view, choice, scenario))
-        facts = [cost_words.passages(choice, scenario), _over_target(choice, scenario)]
-        st.caption(" ".join(fact for fact in facts if fact))
+        cautions = cost_words.cautions(choice, scenario.latency_target_ms)
+        facts = [
+            cost_words.sureness(view, choice),
+            _("Take with care: {cautions}.", cautions=", ".join(cautions)) if cautions else "",
+            cost_words.passages(choice, scenario),
+        ]
+        st.caption("  \n".join(fact for fact in facts if fact))
 
 
-def draw(view: View, choices: Sequence[Choice], scenario: Assumptions) -> None:
-    for start in range(0, len(choices), _IN_A_ROW):
-        row = choices[start : start + _IN_A_ROW]
-        for column, choice in zip(st.columns(max(len(row), 2)), row, strict=False):
-            with column.container(border=True, height="stretch"):
-                _card(view, choice, scenario)
+def draw(view: View, choices: Sequence[Choice], scenario: Assumptions, looked_at: str) -> None:
+    """One column an option, one row a figure; the column of the looked-at system is set off."""
+    span = period()
+    titles = {
+        "quality": (view.title(view.spec), ""),
+        "price": (_("price"), ""),
+        "thousand": (_("1,000 searches"), ""),
+        "cost": (span.cost, ""),
+        "value": (span.value, ""),
+        "net": (span.net, ""),
+        "roi": (_("return on the cost"), ""),
+        "payback": (_("months to pay back"), ""),
+        "even": (_("break-even"), _("value for 1 % quality")),
+        "p95": (_("p95 added"), ""),
+        "care": (_("take with care"), ""),
+    }
+    columns = [_cells(view, choice, scenario) for choice in choices]
+    st.html(
+        cost_table.html(
+            "",
+            [shortened(_heading(choice), _LONGEST_NAME) for choice in choices],
+            [
+                (title, [cells.get(key, _NONE) for cells in columns])
+                for key, title in titles.items()
+                if any(key in cells for cells in columns)
+            ],
+            looked_at=next(
+                (at for at, choice in enumerate(choices) if choice.system == looked_at), None
+            ),
+            strong=(span.net, span.cost, span.value),
+        )
+    )
+    st.caption(
+        _(
+            "Small: {level} intervals. Where each price and count of tokens is from stands under "
+            "Assumptions.",
+            level=percent(view.statistics.level),
+        )
+    )
 
 
-def _card(view: View, choice: Choice, scenario: Assumptions) -> None:
-    st.markdown(f"**{markdown_safe(choice.name, 60)}**")
-    came = choice.came
-    lines = [(_("1,000 searches"), cost_words.figure(came.cost_per_thousand))]
-    if choice.foreign:
-        lines = [(_("1,000 searches"), _("priced in another currency"))]
+def _heading(choice: Choice) -> str:
+    alone = choice.price is not None and not choice.system
+    return cost_prices.title(choice.price) if alone and choice.price else choice.name
+
+
+def _cells(view: View, choice: Choice, scenario: Assumptions) -> dict[str, Cell]:
+    """Row → what the option has there; rows that it has nothing for are left out."""
+    came, span, level = choice.came, period(), view.statistics.level
     system = cost_options.system_of(view, choice)
+    cells: dict[str, Cell] = {"quality": (_("not measured"), "")}
     if system is not None:
         mean, low, high = cost_options.quality(view, system)
-        lines.insert(0, (view.title(view.spec), _with_ends(mean, low, high)))
-    if not choice.option.free:
-        lines.append((_("cost a month"), cost_words.figure(came.cost_per_month)))
-        if choice.option.gain is not None:
-            value = cost_words.worth(
-                came.value_per_month, choice.option.gain, view.statistics.level
-            )
-            lines += [
-                (_("value a month"), value),
-                (_("net a month"), cost_words.figure(came.net_per_month)),
-                (_("return on the cost"), cost_words.figure(came.roi, "percent")),
-            ]
-            if scenario.setup_cost:
-                lines.append(
-                    (_("months to pay back"), cost_words.figure(came.payback_months, "months"))
-                )
+        known = math.isfinite(low) and math.isfinite(high)
+        cells["quality"] = (number(mean), f"{number(low)} … {number(high)}" if known else "")
+    if choice.price is not None:
+        below = cost_prices.title(choice.price) if choice.system else ""
+        cells["price"] = (cost_prices.rate(choice.price.price), shortened(below, _LONGEST_NAME))
+    if choice.foreign:
+        cells["thousand"] = (_("priced in another currency"), "")
+    else:
+        cells["thousand"] = cost_words.cell(came.cost_per_thousand)
+        cells["cost"] = cost_words.cell(span.of(came.cost_per_month))
+    if choice.option.gain is None and not choice.foreign:
+        cells["value"] = cost_words.cell(came.value_per_month)
+    elif not choice.option.free and not choice.foreign:
+        cells["value"] = cost_words.worth(span.of(came.value_per_month), choice.option.gain, level)
+        cells["net"] = cost_words.cell(span.of(came.net_per_month))
+        cells["roi"] = cost_words.cell(came.roi, "percent")
+        cells["even"] = cost_words.cell(came.break_even_elasticity, "elasticity")
+        if scenario.setup_cost:
+            cells["payback"] = cost_words.cell(came.payback_months, "months")
     p95 = choice.waiting.p95
     if choice.system:
-        lines.append((_("p95 added"), _("not measured") if p95 is None else _milliseconds(p95)))
-    for title, said in lines:
-        value, _at, interval = said.partition(" (")
-        ends = f"  \n:small[{markdown_safe(interval.rstrip(')'), 60)}]" if interval else ""
-        st.markdown(f"{title}  \n**{markdown_safe(value, 80)}**{ends}")
-    notes = _notes(choice)
-    if notes:
-        st.caption(_("What this rests on"), help=markdown_safe(" · ".join(notes), 500))
-
-
-def _with_ends(mean: float, low: float, high: float) -> str:
-    if not (math.isfinite(low) and math.isfinite(high)):
-        return number(mean)
-    return _("{value} ({low} … {high})", value=number(mean), low=number(low), high=number(high))
+        over = p95 is not None and p95 > scenario.latency_target_ms
+        target = _("▼ over {ms} ms", ms=number(scenario.latency_target_ms, 0)) if over else ""
+        cells["p95"] = (_("not measured") if p95 is None else _milliseconds(p95), target)
+    if choice.price is not None:
+        marks = cost_prices.marks(choice.price, choice.load.estimated, choice.rate_measured)
+        cells["care"] = ("", ", ".join(marks)) if marks else _NONE
+    return cells
 
 
 def _milliseconds(value: float) -> str:
     """Whole ones, and never 0 for what is only small."""
     return _("{ms} ms", ms="< 1" if 0 < value < 1 else number(value, 0))
-
-
-def _notes(choice: Choice) -> list[str]:
-    if choice.price is None:
-        return []
-    load = choice.load.load
-    said = [
-        _(
-            "{n} documents of {tokens} tokens, query of {query}",
-            n=number(float(load.documents), 0),
-            tokens=number(float(load.document_tokens), 0),
-            query=number(float(load.query_tokens), 0),
-        )
-    ]
-    if choice.load.estimated:
-        said.append(_("tokens estimated: this run counted none"))
-    return [*said, *cost_prices.notes(choice.price, choice.rate_measured)]
-
-
-def _over_target(choice: Choice, scenario: Assumptions) -> str:
-    p95 = choice.waiting.p95
-    if p95 is None:
-        return _("Its latency was not measured.") if choice.system else ""
-    if p95 <= scenario.latency_target_ms:
-        return ""
-    return _(
-        "▼ Its p95 of {ms} ms misses the target of {target} ms.",
-        ms=number(p95, 0),
-        target=number(scenario.latency_target_ms, 0),
-    )
 
 
 def assumptions_table(view: View, scenario: Assumptions, choices: Sequence[Choice]) -> None:

@@ -7,13 +7,14 @@ import io
 from collections.abc import Sequence
 
 from rankdash.analysis.labelling import defused
-from rankdash.ui import cost_words, services
+from rankdash.ui import cost_prices, cost_words, services
 from rankdash.ui.cost_inputs import currency, unit
 from rankdash.ui.cost_options import Choice, hit_spec
+from rankdash.ui.cost_period import month, year
 from rankdash.ui.frame import View
 from rankdash.ui.i18n import gettext as _
 from rankdash.ui.i18n import number, percent
-from rankdash.value.assumptions import ASSUMPTIONS, MONTHS_PER_YEAR, Assumptions
+from rankdash.value.assumptions import ASSUMPTIONS, Assumptions
 from rankdash.value.billing import UNITS
 from rankdash.value.outcome import Estimate
 
@@ -41,10 +42,28 @@ def assumption_rows(
                     _("Price of {name}", name=choice.name),
                     f"{number(price.price.amount, 4)} {price.price.currency} "
                     f"{_(UNITS[price.price.unit])}",
-                    _("{source}, {day}", source=_(price.source), day=price.as_of.isoformat()),
+                    " · ".join(cost_prices.notes(price, choice.rate_measured)),
                 )
             )
+            rows.append(_sent(choice))
     return rows
+
+
+def _sent(choice: Choice) -> tuple[str, str, str]:
+    """What a search of an option sends, and whether that was counted."""
+    load = choice.load.load
+    return (
+        _("What a search of {name} sends", name=choice.name),
+        _(
+            "{n} documents of {tokens} tokens, query of {query}",
+            n=number(float(load.documents), 0),
+            tokens=number(float(load.document_tokens), 0),
+            query=number(float(load.query_tokens), 0),
+        ),
+        _("tokens estimated: this run counted none")
+        if choice.load.estimated
+        else _("tokens counted by the run"),
+    )
 
 
 def as_csv(view: View, scenario: Assumptions, choices: Sequence[Choice]) -> bytes:
@@ -58,12 +77,12 @@ def as_csv(view: View, scenario: Assumptions, choices: Sequence[Choice]) -> byte
     titles = [_("option"), _("figure"), _("value"), _("low"), _("high"), _("why there is none")]
     writer.writerow(titles)
     for choice in choices:
-        for title, found, factor in _figures(choice):
+        for title, found in _figures(choice):
             writer.writerow(
                 [
                     defused(choice.name),
                     title,
-                    *(_times(each, factor) for each in (found.value, found.low, found.high)),
+                    *map(_plain, (found.value, found.low, found.high)),
                     cost_words.reason(found.reason),
                 ]
             )
@@ -74,27 +93,30 @@ def as_csv(view: View, scenario: Assumptions, choices: Sequence[Choice]) -> byte
     return out.getvalue().encode("utf-8-sig")
 
 
-def _figures(choice: Choice) -> list[tuple[str, Estimate, float]]:
+def _figures(choice: Choice) -> list[tuple[str, Estimate]]:
     came = choice.came
-    monthly = [
-        (_("cost a month"), _("cost a year"), came.cost_per_month),
-        (_("value a month"), _("value a year"), came.value_per_month),
-        (_("net a month"), _("net a year"), came.net_per_month),
+    spans = [
+        each
+        for span in (month(), year())
+        for each in (
+            (span.cost, span.of(came.cost_per_month)),
+            (span.value, span.of(came.value_per_month)),
+            (span.net, span.of(came.net_per_month)),
+        )
     ]
     return [
-        (_("1,000 searches"), came.cost_per_thousand, 1.0),
-        *((month, found, 1.0) for month, _year, found in monthly),
-        *((year, found, float(MONTHS_PER_YEAR)) for _month, year, found in monthly),
-        (_("return on the cost"), came.roi, 1.0),
-        (_("months to pay back"), came.payback_months, 1.0),
-        (_("break-even elasticity, %"), came.break_even_elasticity, 1.0),
-        (_("break-even searches a day"), came.break_even_searches, 1.0),
-        (_("break-even price of 1,000 searches"), came.break_even_price, 1.0),
+        (_("1,000 searches"), came.cost_per_thousand),
+        *spans,
+        (_("return on the cost"), came.roi),
+        (_("months to pay back"), came.payback_months),
+        (_("break-even elasticity, %"), came.break_even_elasticity),
+        (_("break-even searches a day"), came.break_even_searches),
+        (_("break-even price of 1,000 searches"), came.break_even_price),
     ]
 
 
-def _times(value: float | None, factor: float) -> str:
-    return "" if value is None else f"{value * factor:.10g}"
+def _plain(value: float | None) -> str:
+    return "" if value is None else f"{value:.10g}"
 
 
 def _value(kind: str, value: float, words: str) -> str:

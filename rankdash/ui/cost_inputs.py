@@ -45,9 +45,12 @@ def take_over(scenario: Assumptions) -> None:
     address.publish()
 
 
+def choose_currency() -> None:
+    address.pick_one("currency", list(CURRENCIES), st.selectbox, default="USD", label=_("Currency"))
+
+
 def draw() -> Assumptions:
     """All sliders; returns what they say."""
-    address.pick_one("currency", list(CURRENCIES), st.selectbox, default="USD", label=_("Currency"))
     titles = {
         "traffic": _("Traffic"),
         "value": _("What a search is worth"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from rankdash.ui import comparison, cost_prices, cost_services, services
+from rankdash.ui import comparison, cost_prices, cost_services
 from rankdash.ui.cost_inputs import currency
 from rankdash.ui.cost_services import MeasuredLoad, Waiting
 from rankdash.ui.frame import View
@@ -108,7 +108,7 @@ def _priced(
     )
     passages = _passages(view, system, scenario) if system else None
     option = Option(
-        name=view.name(system) if system else cost_prices.words(listed),
+        name=view.name(system) if system else cost_prices.title(listed),
         cost_per_search=None if foreign else float(cost_per_search(price, load.load)),
         gain=_gain(view, system) if system else None,
         extra_ms=waiting.p50,
@@ -161,7 +161,3 @@ def system_of(view: View, choice: Choice) -> str | None:
     if choice.system == BASELINE:
         return view.baseline
     return choice.system or None
-
-
-def priced_first_stage(choice: Choice) -> bool:
-    return choice.system in (BASELINE, services.FIRST_STAGE)

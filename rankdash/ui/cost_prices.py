@@ -86,13 +86,41 @@ def choose(view: View, prices: dict[str, ListedPrice]) -> tuple[dict[str, str], 
     return found, others
 
 
-def words(each: ListedPrice) -> str:
-    """The price in a line: who, which, how much for what."""
-    amount = money(each.price.amount, each.price.currency)
-    name = " ".join(
+def title(each: ListedPrice) -> str:
+    """Whose price for which model; as it was typed, not safe for Markdown."""
+    return " ".join(
         part for part in (_(each.provider), _(each.model) if each.model else "") if part
     )
-    return f"{name}: {amount} {_(UNITS[each.price.unit])}"
+
+
+def rate(price: Price) -> str:
+    """How much for what, as short as it goes."""
+    amount = money(price.amount, price.currency)
+    return {
+        "search": _("{amount}/1,000 units", amount=amount),
+        "tokens": _("{amount}/M tokens", amount=amount),
+        "template": _("{amount}/M tokens with prompt", amount=amount),
+        "hour": _("{amount}/hour", amount=amount),
+    }[price.unit]
+
+
+def words(each: ListedPrice) -> str:
+    """The price in a line: who, which, how much for what."""
+    return f"{title(each)}: {rate(each.price)}"
+
+
+def marks(each: ListedPrice, estimated: bool, measured: bool) -> list[str]:
+    """In a word or two each, what makes the price, or what is paid for, less than sure."""
+    said = []
+    if each in shipped():
+        said.append(_("example price"))
+    if each.stale(datetime.now(UTC).date()):
+        said.append(_("old price"))
+    if estimated and each.price.unit != "hour":
+        said.append(_("tokens estimated"))
+    if each.price.unit == "hour" and not measured:
+        said.append(_("speed not measured"))
+    return said
 
 
 def with_measured_rate(price: Price, waiting: Waiting, target_ms: float) -> tuple[Price, bool]:

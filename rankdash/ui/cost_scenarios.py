@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from rankdash.errors import DataError, RankdashError
-from rankdash.ui import cost_inputs, cost_words
+from rankdash.ui import cost_inputs, cost_table, cost_words
 from rankdash.ui.cost_options import Choice
+from rankdash.ui.cost_period import period
+from rankdash.ui.cost_table import Cell
 from rankdash.ui.frame import View
 from rankdash.ui.i18n import error_text, number, percent
 from rankdash.ui.i18n import gettext as _
@@ -29,11 +30,22 @@ _LONGEST_NAME = 60
 def draw(view: View, choice: Choice, scenario: Assumptions) -> None:
     """Pessimistic, expected and optimistic of what is set now, and every saved scenario."""
     saved = _load()
-    st.dataframe(
-        pd.DataFrame([_row(name, came) for name, came in _compared(view, choice, scenario, saved)]),
-        hide_index=True,
-        alt=_("Scenarios side by side"),
-    )
+    compared = _compared(view, choice, scenario, saved)
+    span = period()
+    titles = [
+        span.cost,
+        span.value,
+        span.net,
+        _("return on the cost"),
+        _("months to pay back"),
+        _("break-even"),
+    ]
+    rows = [((name, ""), _row(came)) for name, came in compared]
+    if not any(each.setup_cost for each in (scenario, *saved.values())):
+        titles.pop(4)
+        for _name, cells in rows:
+            cells.pop(4)
+    st.html(cost_table.html(_("scenario"), titles, rows))
     st.caption(
         _(
             "Pessimistic and optimistic: the sliders as they are, with the gain at the lower and "
@@ -85,16 +97,16 @@ def _compared(
     return rows
 
 
-def _row(name: str, came: Outcome) -> dict[str, str]:
-    return {
-        _("scenario"): name,
-        _("cost a month"): cost_words.figure(came.cost_per_month),
-        _("value a month"): cost_words.figure(came.value_per_month),
-        _("net a month"): cost_words.figure(came.net_per_month),
-        _("return on the cost"): cost_words.figure(came.roi, "percent"),
-        _("months to pay back"): cost_words.figure(came.payback_months, "months"),
-        _("break-even elasticity"): cost_words.figure(came.break_even_elasticity, "elasticity"),
-    }
+def _row(came: Outcome) -> list[Cell]:
+    span = period()
+    return [
+        cost_words.cell(span.of(came.cost_per_month)),
+        cost_words.cell(span.of(came.value_per_month)),
+        cost_words.cell(span.of(came.net_per_month)),
+        cost_words.cell(came.roi, "percent"),
+        cost_words.cell(came.payback_months, "months"),
+        cost_words.cell(came.break_even_elasticity, "elasticity"),
+    ]
 
 
 def _load() -> dict[str, Assumptions]:

@@ -81,6 +81,7 @@ def gain(
         draws=usable[:, 1] / usable[:, 0],
         hit=float(means[2]),
         hit_draws=usable[:, 2],
+        queries=len(columns),
     )
 
 

@@ -16,9 +16,11 @@ from rankdash.ui import (
     cost_export,
     cost_inputs,
     cost_options,
+    cost_period,
     cost_prices,
     cost_scenarios,
     cost_simple,
+    cost_units,
     cost_views,
 )
 from rankdash.ui.frame import View
@@ -33,13 +35,16 @@ def draw(view: View, looked_at: str) -> None:
     prices = cost_prices.listed()
     sliders, results = st.columns([1, 3], gap="medium")
     with sliders:
-        chosen, others = cost_prices.choose(view, prices)
+        with st.expander(_("Prices and currency"), icon=":material/sell:"):
+            chosen, others = cost_prices.choose(view, prices)
+            cost_inputs.choose_currency()
+        cost_period.draw()
         scenario = cost_inputs.draw()
     choices = cost_options.build(view, scenario, prices, chosen, others)
     choice = next(each for each in choices if each.system == looked_at)
     with results:
         cost_cards.answer(view, choice, scenario)
-        cost_cards.draw(view, choices, scenario)
+        cost_cards.draw(view, choices, scenario, looked_at)
         parts = {
             "swings": (_("What it hangs on"), lambda: cost_views.swings(view, choice, scenario)),
             "map": (_("Where it pays"), lambda: cost_views.where_it_pays(choice, scenario)),
@@ -48,7 +53,7 @@ def draw(view: View, looked_at: str) -> None:
                 lambda: cost_views.options(view, choices, scenario),
             ),
             "depth": (_("How deep"), lambda: cost_depth.draw(view, choice, scenario)),
-            "units": (_("Billing units"), lambda: cost_views.units(choice, prices)),
+            "units": (_("Billing units"), lambda: cost_units.draw(choice, scenario, prices)),
             "scenarios": (
                 _("Scenarios"),
                 lambda: cost_scenarios.draw(view, choice, scenario),
@@ -72,7 +77,8 @@ def draw(view: View, looked_at: str) -> None:
         parts[part or "swings"][1]()
         st.download_button(
             _("Export the calculation (CSV)"),
-            lambda: cost_export.as_csv(view, scenario, choices),
+            # Made here: a download that is made later has neither language nor currency.
+            cost_export.as_csv(view, scenario, choices),
             "rankdash_cost.csv",
             "text/csv",
             icon=":material/download:",

@@ -9,19 +9,17 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from rankdash.charts import break_even, crossover, frontier, tornado
-from rankdash.ui import address, cost_options, cost_prices
+from rankdash.charts import break_even, frontier, tornado
+from rankdash.ui import address, cost_options
 from rankdash.ui.appearance import ink, show
 from rankdash.ui.cost_inputs import currency, unit
 from rankdash.ui.cost_options import Choice
+from rankdash.ui.cost_period import period
 from rankdash.ui.cost_words import amount
 from rankdash.ui.frame import View
 from rankdash.ui.i18n import gettext as _
 from rankdash.ui.i18n import number, percent
-from rankdash.ui.text import markdown_safe
 from rankdash.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
-from rankdash.value.billing import Load, cost_per_thousand, crossover_tokens
-from rankdash.value.price_list import ListedPrice
 from rankdash.value.sensitivity import (
     GAIN,
     INPUTS,
@@ -35,7 +33,6 @@ from rankdash.value.sensitivity import (
 from rankdash.value.sensitivity import tornado as swings_of
 
 _CELLS = 25
-_REACH = 4.0
 _BY_NAME: dict[str, Assumption] = {each.name: each for each in ASSUMPTIONS}
 
 address.FIELDS.update({"across": "searches_per_day", "upward": "elasticity"})
@@ -47,13 +44,14 @@ def swings(view: View, choice: Choice, scenario: Assumptions) -> None:
     if net is None or choice.option.gain is None:
         st.info(_("Without a price and a gain there is nothing to vary."), icon=":material/info:")
         return
+    span = period()
     interval = choice.option.gain.interval(view.statistics.level)
     ranges = usual_ranges(choice.option, scenario, interval)
     rows = [
         tornado.Row(
             _title(each.name),
-            each.net_low,
-            each.net_high,
+            each.net_low * span.months,
+            each.net_high * span.months,
             _said(each.name, each.low),
             _said(each.name, each.high),
         )
@@ -64,8 +62,8 @@ def swings(view: View, choice: Choice, scenario: Assumptions) -> None:
         st.info(_("No assumption changes the result."), icon=":material/info:")
         return
     show(
-        tornado.figure(rows, net, ink(), labels, money=amount),
-        alt=tornado.alt(rows, net, labels, money=amount),
+        tornado.figure(rows, net * span.months, ink(), labels, period=span.said, money=amount),
+        alt=tornado.alt(rows, net * span.months, labels, period=span.said, money=amount),
         key="cost.swings",
     )
     st.caption(
@@ -81,8 +79,8 @@ def swings(view: View, choice: Choice, scenario: Assumptions) -> None:
                     _("assumption"): [row.name for row in rows],
                     _("from"): [row.low for row in rows],
                     _("to"): [row.high for row in rows],
-                    _("net a month, from"): [amount(row.net_low) for row in rows],
-                    _("net a month, to"): [amount(row.net_high) for row in rows],
+                    _("{net}, from", net=span.net): [amount(row.net_low) for row in rows],
+                    _("{net}, to", net=span.net): [amount(row.net_high) for row in rows],
                 }
             ),
             hide_index=True,
@@ -115,13 +113,19 @@ def where_it_pays(choice: Choice, scenario: Assumptions) -> None:
         st.info(_("Choose two different assumptions."), icon=":material/info:")
         return
     axes = tuple(
-        _axis(name, input_value(choice.option, scenario, name) or 0.0) for name in (across, upward)
+        _axis(name, input_value(choice.option, scenario, name) or 0.0, _evens(choice, name))
+        for name in (across, upward)
     )
     net = net_grid(choice.option, scenario, (across, axes[0].values), (upward, axes[1].values))
+    span = period()
+    net *= span.months
+    now = (net_per_month(choice.option, scenario) or 0.0) * span.months
     labels = break_even.Labels.translated(_)
     show(
-        break_even.figure(net, axes[0], axes[1], ink(), labels, money=amount),
-        alt=break_even.alt(net, axes[0], axes[1], labels, money=amount),
+        break_even.figure(
+            net, axes[0], axes[1], ink(), labels, now=now, period=span.said, money=amount
+        ),
+        alt=break_even.alt(net, axes[0], axes[1], labels, period=span.said, money=amount),
         key="cost.map",
     )
     with st.expander(_("As a table")):
@@ -131,7 +135,7 @@ def where_it_pays(choice: Choice, scenario: Assumptions) -> None:
                 index=pd.Index([f"{value:,.6g}" for value in axes[1].values], name=axes[1].title),
                 columns=[f"{value:,.6g}" for value in axes[0].values],
             ).round(2),
-            alt=_("Net value a month over two assumptions"),
+            alt=_("Net value over two assumptions"),
         )
 
 
@@ -147,7 +151,7 @@ def options(view: View, choices: Sequence[Choice], scenario: Assumptions) -> Non
         p95 = choice.waiting.p95
         rows.append(
             (
-                choice.name,
+                view.name(system),
                 math.nan if cost is None else cost,
                 math.nan if p95 is None else p95,
                 *cost_options.quality(view, system),
@@ -156,8 +160,7 @@ def options(view: View, choices: Sequence[Choice], scenario: Assumptions) -> Non
     frame = pd.DataFrame(rows, columns=["option", "cost", "p95", "quality", "low", "high"])
     metric = view.title(view.spec)
     labels = frontier.Labels.translated(_)
-    for column, x, title, target, written in zip(
-        st.columns(2),
+    for x, title, target, written in zip(
         ("cost", "p95"),
         (cost_title, _("p95 added, ms")),
         (None, scenario.latency_target_ms),
@@ -173,14 +176,11 @@ def options(view: View, choices: Sequence[Choice], scenario: Assumptions) -> Non
                 strict=True,
             )
         ]  # fmt: skip
-        with column:
-            show(
-                frontier.figure(
-                    points, metric, title, ink(), labels, target=target, written=written
-                ),
-                alt=frontier.alt(points, metric, title, labels, target=target, written=written),
-                key=f"cost.front.{x}",
-            )
+        show(
+            frontier.figure(points, metric, title, ink(), labels, target=target, written=written),
+            alt=frontier.alt(points, metric, title, labels, target=target, written=written),
+            key=f"cost.front.{x}",
+        )
     st.caption(
         _(
             "Filled: no other option is as cheap (or as fast) and better. Systems without a price "
@@ -196,62 +196,6 @@ def options(view: View, choices: Sequence[Choice], scenario: Assumptions) -> Non
             hide_index=True,
             placeholder="–",
             alt=_("Quality, price and waiting of each option"),
-        )
-
-
-def units(choice: Choice, prices: dict[str, ListedPrice]) -> None:
-    """Which billing unit is cheaper for documents of what length."""
-    load = choice.load.load
-    own = float(load.document_tokens)
-    shown = {
-        key: each
-        for key, each in prices.items()
-        if each.price.currency == currency() and each.price.unit != "hour"
-    }
-    if own <= 0 or not shown:
-        st.info(
-            _("This needs texts and prices that depend on their length."), icon=":material/info:"
-        )
-        return
-    lengths = sorted({*np.linspace(10, max(1000.0, 2 * own), 40).tolist(), own})
-    costs = {
-        key: [
-            float(cost_per_thousand(each.price, Load(load.query_tokens, load.documents, length)))
-            for length in lengths
-        ]
-        for key, each in shown.items()
-    }
-    names = {key: cost_prices.words(each) for key, each in shown.items()}
-    labels = crossover.Labels.translated(_)
-    show(
-        crossover.figure(lengths, costs, own, ink(), labels, names=names, money=amount),
-        alt=crossover.alt(lengths, costs, own, labels, names=names, money=amount),
-        key="cost.units",
-    )
-    searches = next((each for each in shown.values() if each.price.unit == "search"), None)
-    for each in shown.values():
-        flip = (
-            crossover_tokens(searches.price, each.price, load)
-            if searches is not None and each.price.unit != "search"
-            else None
-        )
-        if searches is not None and flip is not None:
-            st.markdown(
-                _(
-                    "From **{n} tokens** a document on, {units} is cheaper than {tokens}.",
-                    n=number(flip, 0),
-                    units=markdown_safe(cost_prices.words(searches), 80),
-                    tokens=markdown_safe(cost_prices.words(each), 80),
-                )
-            )
-    with st.expander(_("As a table")):
-        st.dataframe(
-            pd.DataFrame(
-                {_("tokens of a document"): lengths}
-                | {names[key]: values for key, values in costs.items()}
-            ).round(4),
-            hide_index=True,
-            alt=_("Cost of 1,000 searches at each document length"),
         )
 
 
@@ -282,17 +226,31 @@ def _rounded(value: float) -> float:
     return float(f"{value:.3g}") if abs(value) < 1000 else float(round(value))
 
 
-def _axis(name: str, now: float) -> break_even.Axis:
-    """From next to nothing to a few times what it is now, or over its slider where it is 0."""
+def _evens(choice: Choice, name: str) -> float | None:
+    """The value of an input at which it breaks even, as far as that is worked out."""
+    found = {
+        PRICE: choice.came.break_even_price,
+        "elasticity": choice.came.break_even_elasticity,
+        "searches_per_day": choice.came.break_even_searches,
+    }.get(name)
+    return found.value if found is not None else None
+
+
+def _axis(name: str, now: float, even: float | None) -> break_even.Axis:
+    """From next to nothing to a few times what it is now, or over its slider where it is 0; far
+    enough to have the break-even inside."""
     if name == GAIN:
         reach = max(abs(now) * 2, 0.05)
         return break_even.Axis(_title(name), np.linspace(-reach / 4, reach, _CELLS).tolist(), now)
     if name == PRICE:
-        high = max(_REACH * now, 0.1)
+        high = max(2 * now, 2 * (even or 0.0), 0.1)
         return break_even.Axis(_title(name), np.linspace(0, high, _CELLS).tolist(), now)
     each = _BY_NAME[name]
     if each.logarithmic and now > 0:
-        low, high = max(now / 100, each.least, 1e-9), min(now * 100, each.most)
+        reach = 100 * max(now, even or 0.0)
+        low, high = max(min(now, even or now) / 100, each.least, 1e-9), min(reach, each.most)
         return break_even.Axis(_title(name), np.geomspace(low, high, _CELLS).tolist(), now, True)
-    high = min(max(2 * now, each.high), each.most)
+    # The present point and the line are what is looked at: neither is to lie at an edge.
+    high = max(1.3 * now, 2 * even) if even is not None and now > 0 else max(2 * now, each.high)
+    high = min(high, each.most)
     return break_even.Axis(_title(name), np.linspace(each.low, high, _CELLS).tolist(), now)

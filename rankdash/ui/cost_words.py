@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Literal
 
+from rankdash.ui import cost_prices
 from rankdash.ui.cost_inputs import currency
 from rankdash.ui.cost_options import Choice
+from rankdash.ui.cost_period import period
 from rankdash.ui.frame import View
 from rankdash.ui.i18n import gettext as _
-from rankdash.ui.i18n import number, percent
+from rankdash.ui.i18n import ngettext, number, percent
 from rankdash.ui.money import money
 from rankdash.ui.text import markdown_safe
 from rankdash.value.assumptions import Assumptions
@@ -59,31 +61,23 @@ _WRITTEN: Mapping[str, Callable[[float], str]] = {
 }
 
 
-def figure(found: Estimate, written: str = "money") -> str:
-    """An estimate with its interval, or the reason why there is none."""
+def cell(found: Estimate, written: str = "money") -> tuple[str, str]:
+    """(value, its interval) of an estimate; (the reason why there is none, "")."""
     if found.value is None:
-        return reason(found.reason)
+        return reason(found.reason), ""
     write = _WRITTEN[written]
-    value = write(found.value)
     if found.low is None and found.high is None:
-        return value
-    return _(
-        "{value} ({low} … {high})",
-        value=value,
-        low=write(found.low) if found.low is not None else _("never"),
-        high=write(found.high) if found.high is not None else _("never"),
-    )
+        return write(found.value), ""
+    low, high = (_("never") if end is None else write(end) for end in (found.low, found.high))
+    return write(found.value), f"{low} … {high}"
 
 
-def worth(found: Estimate, gain: Gain | None, level: float) -> str:
-    """The value a month; "0 to X" where the gain may be nothing."""
-    if found.value is None:
-        return reason(found.reason)
-    if gain is not None and len(gain.draws) and not gain.proven(level):
-        if found.high is not None and found.high > 0:
-            return _("0 to {high}", high=amount(found.high))
-        return figure(found)
-    return figure(found)
+def worth(found: Estimate, gain: Gain | None, level: float) -> tuple[str, str]:
+    """As `cell`, of a value; "0 to X" where the gain may be nothing."""
+    unsure = gain is not None and len(gain.draws) > 0 and not gain.proven(level)
+    if unsure and found.high is not None and found.high > 0:
+        return _("0 to {high}", high=amount(found.high)), ""
+    return cell(found)
 
 
 def answer(choice: Choice, level: float) -> Answer:
@@ -104,7 +98,8 @@ def headline(view: View, choice: Choice, scenario: Assumptions) -> str:
     """Break-even first, then what it comes to under the assumptions; one paragraph."""
     name = markdown_safe(choice.name, 60)
     metric, level = view.title(view.spec), percent(view.statistics.level)
-    gain, came = choice.option.gain, choice.came
+    gain, came, span = choice.option.gain, choice.came, period()
+    cost, value = (span.of(each) for each in (came.cost_per_month, came.value_per_month))
     if gain is None:
         return _(
             "**No answer for {name}.** {metric} of {baseline} is 0, or no query can be compared, "
@@ -121,24 +116,27 @@ def headline(view: View, choice: Choice, scenario: Assumptions) -> str:
         )
     change = _signed_percent(gain.relative)
     kind = answer(choice, view.statistics.level)
+    net, interval = cell(span.of(came.net_per_month))
     if gain.relative <= 0:
         return _(
             "**No: {name} does not pay at any price.** It changes {metric} by {change}, and costs "
-            "{cost} a month.",
+            "{cost} {period}.",
             name=name,
             metric=metric,
             change=change,
-            cost=amount(came.cost_per_month.value),
+            cost=amount(cost.value),
+            period=span.said,
         )
     if kind == "unproven":
         return _(
             "**Not proven that {name} pays.** {metric} changes by {change}, but its interval "
-            "includes 0: the value is {worth} a month, for {cost} a month. {even}",
+            "includes 0: the value is {worth} {period}, for {cost}. {even}",
             name=name,
             metric=metric,
             change=change,
-            worth=worth(came.value_per_month, gain, view.statistics.level),
-            cost=amount(came.cost_per_month.value),
+            worth=worth(value, gain, view.statistics.level)[0],
+            cost=amount(cost.value),
+            period=span.said,
             even=_break_even(choice, metric, level),
         )
     lead = {
@@ -147,11 +145,12 @@ def headline(view: View, choice: Choice, scenario: Assumptions) -> str:
         "no": _("**{name} does not pay under these assumptions.**", name=name),
     }[kind]
     rest = _(
-        "At {elasticity} % it brings {value} a month and costs {cost}: net {net}.",
+        "At the {elasticity} % set here it brings {value} {period} and costs {cost}: net {net}.",
         elasticity=number(scenario.elasticity, 2),
-        value=figure(came.value_per_month),
-        cost=amount(came.cost_per_month.value),
-        net=figure(came.net_per_month),
+        value=amount(value.value),
+        period=span.said,
+        cost=amount(cost.value),
+        net=f"**{net}** ({interval})" if interval else f"**{net}**",
     )
     return " ".join((lead, _break_even(choice, metric, level), rest))
 
@@ -208,6 +207,43 @@ def passages(choice: Choice, scenario: Assumptions) -> str:
         n=number(scenario.passages, 0),
         saved=number((scenario.passages - choice.passages) * scenario.passage_tokens, 0),
     )
+
+
+def sureness(view: View, choice: Choice) -> str:
+    """How sure the measurement is, and that the rest is taken as it is set."""
+    gain = choice.option.gain
+    ends = gain.interval(view.statistics.level) if gain is not None else None
+    if gain is None or ends is None:
+        return ""
+    return _(
+        "How sure: {metric} changes by {change} ({level}: {low} … {high}), measured on {queries}. "
+        "Prices and assumptions are taken as they are set.",
+        metric=view.title(view.spec),
+        change=_signed_percent(gain.relative),
+        level=percent(view.statistics.level),
+        low=_signed_percent(ends[0]),
+        high=_signed_percent(ends[1]),
+        queries=ngettext("{n} query", "{n} queries", gain.queries),
+    )
+
+
+def cautions(choice: Choice, target_ms: float) -> list[str]:
+    """In a word or two each, what makes the figures of an option less than sure."""
+    said = []
+    if choice.price is not None:
+        said = cost_prices.marks(choice.price, choice.load.estimated, choice.rate_measured)
+    p95 = choice.waiting.p95
+    if choice.system and p95 is None:
+        said.append(_("latency not measured"))
+    elif p95 is not None and p95 > target_ms:
+        said.append(
+            _(
+                "▼ p95 of {ms} ms misses the target of {target} ms",
+                ms=number(p95, 0),
+                target=number(target_ms, 0),
+            )
+        )
+    return said
 
 
 def _signed_percent(value: float) -> str:

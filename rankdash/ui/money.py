@@ -22,8 +22,7 @@ def money(amount: float | None, currency: str) -> str:
     elif size >= 1 or size == 0:
         digits = 2
     else:
-        digits = min(1 - math.floor(math.log10(size)), 9)
-        digits = max(digits, 2)
+        digits = _digits(size)
     pattern = "¤#,##0" + ("." + "0" * digits if digits else "")
     return str(
         format_currency(
@@ -34,6 +33,13 @@ def money(amount: float | None, currency: str) -> str:
             currency_digits=False,
         )
     )
+
+
+def _digits(size: float) -> int:
+    """Decimals that show two telling digits of an amount below 1, cents at the least."""
+    decimals = min(1 - math.floor(math.log10(size)), 9)
+    written = f"{size:.{decimals}f}".rstrip("0")
+    return max(len(written.partition(".")[2]), 2)
 
 
 def symbol(currency: str) -> str:

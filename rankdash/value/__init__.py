@@ -1,1 +1,1 @@
-"""What quality is worth: targets to judge it by."""
+"""What quality costs and is worth: prices, outcomes, what they hang on, and targets."""

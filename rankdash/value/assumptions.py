@@ -54,7 +54,7 @@ class Assumptions:
     searches_per_day: float = 100_000.0
     value_per_search: float = 0.01
     elasticity: float = 1.0
-    share: float = 1.0
+    traffic_share: float = 1.0
     setup_cost: float = 0.0
     monthly_cost: float = 0.0
     passages: float = 0.0
@@ -100,7 +100,7 @@ ASSUMPTIONS = (
         10, 10_000_000, 10, logarithmic=True,
     ),
     Assumption(
-        "share", "traffic", "Share that the test set stands for", "share",
+        "traffic_share", "traffic", "Share that the test set stands for", "share",
         "Part of the traffic that is like the queries measured here; the rest gains nothing and "
         "still costs.",
         0.0, 1.0, 0.05, most=1.0,

@@ -60,12 +60,14 @@ class Gain:
 
     draws: (B,) bootstrap draws of `relative`; empty where there are none.
     hit: change of hit@k, as a share of the searches; hit_draws: (B,) its draws, drawn together.
+    queries: how many it was measured on.
     """
 
     relative: float
     draws: Draws = field(default_factory=lambda: np.zeros(0))
     hit: float = 0.0
     hit_draws: Draws = field(default_factory=lambda: np.zeros(0))
+    queries: int = 0
 
     def interval(self, level: float) -> tuple[float, float] | None:
         """Of `relative`; None where nothing was resampled."""
@@ -145,7 +147,7 @@ def value_per_search(option: Option, assumptions: Assumptions) -> tuple[float, D
             assumptions.passage_tokens,
             assumptions.llm_price,
         )
-        fixed += assumptions.share * saved
+        fixed += assumptions.traffic_share * saved
     fixed -= latency_penalty(
         option.extra_ms or 0.0, assumptions.loss_per_100_ms, assumptions.value_per_search
     )
@@ -154,7 +156,7 @@ def value_per_search(option: Option, assumptions: Assumptions) -> tuple[float, D
         worth = assumptions.value_per_search * assumptions.elasticity * relative
         worth = worth + deflection(hit, assumptions.ticket_share, assumptions.ticket_cost)
         worth = worth + staff_time(hit, assumptions.seconds_saved, assumptions.hourly_wage)
-        return assumptions.share * worth + fixed
+        return assumptions.traffic_share * worth + fixed
 
     hits = known.hit_draws if len(known.hit_draws) == len(known.draws) else known.hit
     return float(brought(known.relative, known.hit)), np.asarray(brought(known.draws, hits))

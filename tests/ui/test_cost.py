@@ -62,6 +62,10 @@ def text(app: AppTest) -> str:
     return "\n".join([*(block.value for block in blocks), *(str(h.value) for h in app.get("html"))])
 
 
+def htmls(app: AppTest) -> list[str]:
+    return [str(each.value) for each in app.get("html")]
+
+
 def answer(app: AppTest) -> str:
     return next(each.value for each in app.markdown if each.value.startswith("**"))
 
@@ -92,7 +96,7 @@ def test_a_gain_that_may_be_nothing_is_worth_0_to_x(opened):
 @pytest.mark.parametrize(
     ("params", "said"),
     [
-        ({"searches_per_day": "10", "share": "0"}, "nothing can be won"),
+        ({"searches_per_day": "10", "traffic_share": "0"}, "nothing can be won"),
         ({"value_per_search": "0"}, "A search is worth nothing here"),
         ({"currency": "EUR"}, "Its price is not in EUR"),
     ],
@@ -124,10 +128,8 @@ def test_a_scenario_is_saved_compared_and_taken_back(opened, workspace: Workspac
     next(each for each in app.text_input if "Save these" in each.label).set_value("careful")
     next(each for each in app.button if each.label == "Save").click().run()
     assert json.loads(workspace.setting("scenarios"))["careful"]["elasticity"] == 0.25
-    table = app.dataframe[0].value
-    assert list(table["scenario"]) == [
-        "pessimistic", "as set now (expected)", "optimistic", "careful"
-    ]  # fmt: skip
+    names = re.findall(r"<tr><td class=''><span>([^<]+)</span>", htmls(app)[-1])
+    assert names == ["pessimistic", "as set now (expected)", "optimistic", "careful"]
     next(each for each in app.button if each.label == "Back to the defaults").click().run()
     assert app.slider(key="cost.elasticity").value == 1.0
     next(each for each in app.button if each.label == "Use it").click().run()
@@ -146,6 +148,43 @@ def test_every_part_is_drawn(opened, part):
 
 def test_an_old_price_and_an_estimate_are_marked(opened):
     app = opened(also="euro", currency="EUR")
-    notes = " ".join(each.help or "" for each in app.caption if each.help)
-    assert "read more than 180 days ago" in notes
-    assert "tokens estimated" in notes
+    marks = next(each for each in htmls(app) if "take with care" in each)
+    assert "old price, tokens estimated" in marks
+    # A price alone has no quality, and says so.
+    assert "not measured" in marks
+    assert "no gain measured" in marks
+    app.query_params["part"] = "assumptions"
+    app.run()
+    meanings = list(app.dataframe[0].value.iloc[:, 2])
+    assert any("read more than 180 days ago" in each for each in meanings)
+    assert any("tokens estimated" in each for each in meanings)
+
+
+def test_amounts_can_be_those_of_a_year(opened):
+    app = opened(part="swings")
+    month = answer(app)
+    app.selectbox(key="address.per").set_value("year").run()
+    assert "costs $36,500" in answer(app).replace("\\", "")
+    assert "costs $3,042" in month.replace("\\", "")
+    assert "net a year" in htmls(app)[0]
+    assert app.query_params["per"] in ("year", ["year"])
+
+
+def test_a_filter_of_the_queries_page_is_no_assumption(opened):
+    app = opened(share="0.5")
+    assert "$100.00" in text(opened(part="simple"))
+    assert app.slider(key="cost.traffic_share").value == 1.0
+
+
+def test_prices_with_hostile_names_stay_text(opened, workspace: Workspace):
+    app = opened()
+    name = "=1+1 <img src=x onerror=alert(1)> [a](http://x.y) **b** $1$"
+    row = {"key": "flat", "provider": name, "unit": "search", "amount": 1.0,
+           "source": name, "as_of": "2026-11-21"}  # fmt: skip
+    workspace.set_setting("prices", json.dumps({"prices": [row | {"key": "k"}, row]}))
+    for part in ("swings", "options", "units", "assumptions"):
+        app.query_params["part"], app.query_params["also"] = part, ["k"]
+        app.run()
+        assert not app.exception
+        assert "<img" not in text(app)
+        assert not any("](http" in each.value for each in [*app.markdown, *app.caption])

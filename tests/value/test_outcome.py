@@ -75,7 +75,7 @@ costs = st.floats(1e-6, 1.0)
 
 @given(gains, costs, st.floats(0.05, 1.0), st.floats(0, 5000))
 def test_the_return_at_break_even_is_zero(gain: float, cost: float, share: float, upkeep: float):
-    scenario = replace(PUBLISHED, share=share, monthly_cost=upkeep)
+    scenario = replace(PUBLISHED, traffic_share=share, monthly_cost=upkeep)
     needed = outcome(Option("x", cost, Gain(gain)), scenario).break_even_elasticity.value
     assume(needed is not None and needed <= 10)
     at = outcome(Option("x", cost, Gain(gain)), replace(scenario, elasticity=needed))
@@ -175,7 +175,7 @@ def test_nothing_is_ever_nan_infinite_or_a_negative_payback(
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"share": 1.5}, {"searches_per_day": -1}, {"llm_price": float("nan")}, {"typo": 1}]
+    "wrong", [{"traffic_share": 1.5}, {"searches_per_day": -1}, {"llm_price": float("nan")}, {"typo": 1}]
 )
 def test_an_impossible_scenario_is_refused_by_name(wrong: dict[str, float]):
     with pytest.raises(DataError):

@@ -19,7 +19,7 @@ from rankdash.value.sensitivity import (
     usual_ranges,
 )
 
-SCENARIO = Assumptions(monthly_cost=500, share=0.8)
+SCENARIO = Assumptions(monthly_cost=500, traffic_share=0.8)
 OPTION = Option("x", 0.001, Gain(0.2, np.random.default_rng(0).normal(0.2, 0.05, 500)))
 
 
@@ -33,7 +33,7 @@ def test_the_widest_swing_comes_first_and_each_end_is_the_net_there():
     busier = replace(SCENARIO, searches_per_day=150_000)
     assert by_name["searches_per_day"].net_high == pytest.approx(net_per_month(OPTION, busier))
     # A share of 0.8 cannot rise by half.
-    assert by_name["share"].high == 1.0
+    assert by_name["traffic_share"].high == 1.0
 
 
 def test_what_changes_nothing_has_no_bar():
