@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from rankdash.ui import frame, latency_readout, latency_view
+from rankdash.ui import frame, latency_readout, latency_view, throughput_view, tokens_view
 from rankdash.ui.folding import fold
 from rankdash.ui.i18n import gettext as _
 
@@ -39,7 +39,7 @@ fold(
 )
 throughput, lengths = st.columns(2, gap="medium")
 with throughput:
-    latency_view.under_load(view, target_ms)
+    throughput_view.draw(view, target_ms)
 with lengths:
-    latency_view.token_lengths(view)
+    tokens_view.draw(view)
 latency_view.growth(view, found)

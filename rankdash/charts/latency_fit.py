@@ -89,7 +89,7 @@ def figure(
         {
             "xaxis": {
                 "title": {"text": title},
-                "range": [0, 1.05 * farthest],
+                "range": _across(clouds, farthest),
                 "tickformat": ",~d",
             },
             "yaxis": {
@@ -124,6 +124,13 @@ def alt(
         )
     title = labels.documents if against == "documents" else labels.tokens
     return labels.alt.format(x=title, systems=" ".join(said))
+
+
+def _across(clouds: Sequence[Cloud], farthest: float) -> list[float]:
+    """From 0, unless that would leave much of the chart empty."""
+    nearest = min((float(cloud.points["x"].min()) for cloud in clouds), default=0.0)
+    room = 0.05 * (farthest - nearest if nearest > 0.4 * farthest else farthest)
+    return [nearest - max(room, 1.0) if nearest > 0.4 * farthest else 0.0, farthest + max(room, 1)]
 
 
 def _queries(

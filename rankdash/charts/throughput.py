@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -29,6 +30,7 @@ class Labels(style.Labels):
     x: str = "queries under way at once"
     rate: str = "queries a second"
     wait: str = "p95 and, dotted, p50, ms"
+    target: str = "target {ms} ms"
     best: str = "most within the target"
     p50: str = "{name}, p50"
     p95: str = "{name}, p95"
@@ -72,6 +74,19 @@ def figure(
         _HEIGHT,
         {
             "shapes": [milliseconds.target_line(target_ms, ink, "y2")],
+            "annotations": [
+                {
+                    "x": 0,
+                    "xref": "paper",
+                    "xanchor": "left",
+                    "y": math.log10(target_ms),
+                    "yref": "y2",
+                    "yanchor": "bottom",
+                    "showarrow": False,
+                    "text": labels.target.format(ms=milliseconds.text(target_ms)),
+                    "font": {"color": ink.muted, "size": style.FONT_SIZE - 1},
+                }
+            ],
             "xaxis": {
                 "type": "log",
                 "tickvals": clients,
@@ -87,7 +102,7 @@ def figure(
                 "nticks": 5,
             },
             "yaxis2": {
-                **milliseconds.log_axis(milliseconds.reach(waits, 0.1), short=True),
+                **milliseconds.log_axis(milliseconds.reach(waits, 0.16), short=True),
                 "domain": [0, _SPLIT - 0.04],
                 "title": {"text": labels.wait},
                 "gridcolor": ink.grid,

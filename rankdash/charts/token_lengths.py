@@ -15,7 +15,7 @@ _HEIGHT = 320
 
 @dataclass(frozen=True)
 class Labels(style.Labels):
-    x: str = "tokens of query and document together, before cutting"
+    x: str = "{name}: tokens of query and document, before cutting"
     y: str = "share of pairs"
     whole: str = "read to the end ({n:,})"
     cut: str = "cut ({n:,}, {share:.0%})"
@@ -31,7 +31,9 @@ class Labels(style.Labels):
     alt_whole: str = "None is cut."
 
 
-def figure(lengths: TokenLengths, ink: style.Ink, labels: Labels | None = None) -> go.Figure:
+def figure(
+    lengths: TokenLengths, ink: style.Ink, labels: Labels | None = None, *, name: str
+) -> go.Figure:
     """A bar for each range of lengths, hatched where pairs were cut; a line at what was read of
     those at most. The last bar gathers what is longer."""
     labels = labels or Labels()
@@ -63,8 +65,8 @@ def figure(lengths: TokenLengths, ink: style.Ink, labels: Labels | None = None) 
                 "name": title.format(n=sum(counts), share=sum(counts) / lengths.pairs),
                 "marker": look,
                 "hovertext": [
-                    labels.hover.format(bin=name, n=count, share=count / lengths.pairs)
-                    for name, count in zip(names, counts, strict=True)
+                    labels.hover.format(bin=bin_name, n=count, share=count / lengths.pairs)
+                    for bin_name, count in zip(names, counts, strict=True)
                 ],
                 "hovertemplate": "%{hovertext}<extra></extra>",
             }
@@ -95,7 +97,7 @@ def figure(lengths: TokenLengths, ink: style.Ink, labels: Labels | None = None) 
             "barmode": "stack",
             "legend": {"traceorder": "normal"},
             "xaxis": {
-                "title": {"text": labels.x},
+                "title": {"text": labels.x.format(name=style.short(name))},
                 "tickvals": ticks,
                 "ticktext": [
                     f"{tick:,} …" if beyond and tick == last else f"{tick:,}" for tick in ticks

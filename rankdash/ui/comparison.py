@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.analysis.statistics import Comparison
+from rankdash.charts import style
 from rankdash.metrics import Evaluation
 from rankdash.ui import services
 from rankdash.ui.frame import View
@@ -35,6 +36,11 @@ def compared(view: View) -> Comparison:
 def names(view: View) -> dict[str, str]:
     """System id → its name as it was typed: not safe for Markdown."""
     return {system: view.name(system) for system in view.chosen}
+
+
+def marks(view: View) -> dict[str, style.Mark]:
+    """System id → how it looks in every chart."""
+    return style.marks(view.chosen, view.baseline)
 
 
 def titles(view: View) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The charts of latency: the curve, the boxes, what it grows with, throughput, token lengths."""
+"""The charts of latency: the curve, the boxes, and what it grows with."""
 
 from __future__ import annotations
 
@@ -8,21 +8,15 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.analysis.latency import FEWEST_FITTED, Ratio
-from rankdash.charts import latency_ecdf, latency_fit, latency_spread, style, throughput
-from rankdash.charts import token_lengths as lengths_chart
+from rankdash.charts import latency_ecdf, latency_fit, latency_spread
 from rankdash.charts.milliseconds import text as ms
-from rankdash.runs.concurrency import within_target
-from rankdash.ui import address, frame, latency_services, services
+from rankdash.ui import address, comparison, latency_services
 from rankdash.ui.appearance import ink, show
 from rankdash.ui.folding import fold
 from rankdash.ui.frame import View, safe_name
 from rankdash.ui.i18n import gettext as _
 from rankdash.ui.i18n import ngettext, number, percent
 from rankdash.ui.latency_services import Against, Times
-
-
-def _marks(view: View) -> dict[str, style.Mark]:
-    return style.marks(view.chosen, view.baseline)
 
 
 def spread(view: View, found: dict[str, Times], target_ms: float) -> None:
@@ -36,7 +30,7 @@ def spread(view: View, found: dict[str, Times], target_ms: float) -> None:
         ]
         labels = latency_ecdf.Labels.translated(_)
         show(
-            latency_ecdf.figure(curves, _marks(view), ink(), labels, target_ms=target_ms),
+            latency_ecdf.figure(curves, comparison.marks(view), ink(), labels, target_ms=target_ms),
             alt=latency_ecdf.alt(curves, labels),
             key="latency.ecdf",
         )
@@ -55,7 +49,9 @@ def spread(view: View, found: dict[str, Times], target_ms: float) -> None:
         ]
         words = latency_spread.Labels.translated(_)
         show(
-            latency_spread.figure(spreads, _marks(view), ink(), words, target_ms=target_ms),
+            latency_spread.figure(
+                spreads, comparison.marks(view), ink(), words, target_ms=target_ms
+            ),
             alt=latency_spread.alt(spreads, words),
             key="latency.spread",
         )
@@ -149,7 +145,7 @@ def growth(view: View, found: dict[str, Times]) -> None:
     labels = latency_fit.Labels.translated(_)
     with drawn:
         show(
-            latency_fit.figure(clouds, _marks(view), against, ink(), labels, rules=rules),
+            latency_fit.figure(clouds, comparison.marks(view), against, ink(), labels, rules=rules),
             alt=latency_fit.alt(clouds, against, labels),
             key=f"latency.growth.{against}",
         )
@@ -208,7 +204,9 @@ def _line_in_words(view: View, cloud: latency_fit.Cloud, against: Against) -> st
 
 def _significant(value: float) -> str:
     """Two digits that say something, whatever the size."""
-    size = math.floor(math.log10(abs(value))) if value else 0
+    if value == 0:
+        return number(0, 0)
+    size = math.floor(math.log10(abs(value)))
     return number(value, min(max(1 - size, 0), 6))
 
 
@@ -246,162 +244,3 @@ def _growth_tables(clouds: list[latency_fit.Cloud], against: Against) -> None:
                 "without a machine or a model. They are no measurement."
             )
         )
-
-
-def under_load(view: View, target_ms: float) -> None:
-    """The throughput with several queries under way at once, where it was measured."""
-    st.subheader(_("With several queries at once"), anchor=False)
-    measured, without = [], []
-    for system in view.chosen:
-        if system == services.FIRST_STAGE:
-            continue
-        run = services.run(system)
-        if run.measured is not None and run.measured.throughput:
-            levels = run.measured.throughput
-            measured.append(throughput.Measurement(system, view.name(system), levels))
-        elif run.measured is not None:
-            without.append(safe_name(view, system))
-    if measured:
-        labels = throughput.Labels.translated(_)
-        st.markdown("  \n".join(_best_in_words(view, each, target_ms) for each in measured))
-        show(
-            throughput.figure(measured, _marks(view), ink(), labels, target_ms=target_ms),
-            alt=throughput.alt(measured, labels),
-            key="latency.throughput",
-        )
-        fold(
-            _("Every level as a table"),
-            "latency.levels",
-            ":material/table:",
-            lambda: _levels_table(measured),
-        )
-    if without:
-        st.caption(
-            _(
-                "Not measured: {names}. It is no number that follows from a latency: queries under "
-                "way at once share the machine. Open “What is measured” when you start a run.",
-                names=", ".join(without),
-            )
-        )
-        st.page_link(
-            frame.page("run"), label=_("Measure it in a run"), icon=":material/arrow_forward:"
-        )
-
-
-def _best_in_words(view: View, each: throughput.Measurement, target_ms: float) -> str:
-    best = within_target(each.levels, target_ms)
-    name = safe_name(view, each.system)
-    if best is None:
-        return _(
-            "**{system}**: at no measured level is p95 within {target} ms.",
-            system=name,
-            target=ms(target_ms),
-        )
-    return _(
-        "**{system}** serves **{rate} queries/s** within {target} ms, with {n} under way at once "
-        "(p95 {p95} ms).",
-        system=name,
-        rate=ms(best.queries_per_second),
-        target=ms(target_ms),
-        n=number(best.in_flight, 0),
-        p95=ms(best.p95_ms),
-    )
-
-
-def _levels_table(measured: list[throughput.Measurement]) -> None:
-    rows = [
-        {
-            _("system"): each.name,
-            _("at once"): level.in_flight,
-            _("queries/s"): level.queries_per_second,
-            _("pairs/s"): level.pairs_per_second,
-            "p50": level.p50_ms,
-            "p95": level.p95_ms,
-            _("answered"): level.queries,
-            _("failed"): level.failed,
-            _("seconds"): level.seconds,
-        }
-        for each in measured
-        for level in each.levels
-    ]
-    decimal = st.column_config.NumberColumn(format="%.1f")
-    columns = (_("queries/s"), _("pairs/s"), "p50", "p95", _("seconds"))
-    st.dataframe(
-        pd.DataFrame(rows),
-        hide_index=True,
-        placeholder="–",
-        column_config=dict.fromkeys(columns, decimal),
-        alt=_("Throughput at each level"),
-    )
-
-
-def token_lengths(view: View) -> None:
-    """The lengths of the pairs of one system, and what it did not read."""
-    readers = [
-        system
-        for system in view.chosen
-        if system != services.FIRST_STAGE and latency_services.token_lengths(system) is not None
-    ]
-    st.subheader(_("How much the model reads"), anchor=False)
-    system = readers[0] if readers else None
-    if len(readers) > 1:
-        system = address.pick_one(
-            "reader",
-            readers,
-            st.segmented_control,
-            label=_("System"),
-            label_visibility="collapsed",
-            format_func=lambda each: safe_name(view, each),
-            required=True,
-        )
-    found = latency_services.token_lengths(system) if system is not None else None
-    if system is None or found is None:
-        st.caption(_("None of these systems counts tokens."))
-        return
-    if found.cut:
-        st.markdown(
-            _(
-                "**{share} of the pairs are cut**: {unread} of all tokens are never read. Half of "
-                "the pairs have up to {p50} tokens, 95% up to {p95}.",
-                share=_share(found.cut / found.pairs),
-                unread=_share(found.unread),
-                p50=number(found.p50, 0),
-                p95=number(found.p95, 0),
-            )
-        )
-    else:
-        st.markdown(
-            _(
-                "Every pair is read to its end. Half have up to {p50} tokens, 95% up to {p95}.",
-                p50=number(found.p50, 0),
-                p95=number(found.p95, 0),
-            )
-        )
-    labels = lengths_chart.Labels.translated(_)
-    show(
-        lengths_chart.figure(found, ink(), labels),
-        alt=lengths_chart.alt(found, view.name(system), labels),
-        key="latency.lengths",
-    )
-    fold(
-        _("Lengths as a table"),
-        "latency.length_table",
-        ":material/table:",
-        lambda: _length_table(found.table),
-    )
-
-
-def _share(value: float) -> str:
-    return percent(value, 1 if 0 < value < 0.095 else 0)
-
-
-def _length_table(table: pd.DataFrame) -> None:
-    shown = table.assign(stop=table["stop"].where(table["stop"] < math.inf) - 1)
-    titles = [_("tokens, from"), _("to"), _("read to the end"), _("cut")]
-    st.dataframe(
-        shown.set_axis(titles, axis="columns"),
-        hide_index=True,
-        placeholder="–",
-        height=280,
-        alt=_("Pairs by their length in tokens"),
-    )

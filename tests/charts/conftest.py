@@ -8,6 +8,8 @@ import plotly.graph_objects as go
 import pytest
 
 from rankdash.analysis.ladder import Ladder
+from rankdash.analysis.latency import ecdf, fit
+from rankdash.analysis.latency import token_lengths as lengths_of
 from rankdash.analysis.margins import by_margin
 from rankdash.analysis.shifts import Moves
 from rankdash.analysis.skipping import skipping as skips
@@ -26,16 +28,24 @@ from rankdash.charts import (
     frontier,
     headroom,
     ladder,
+    latency_ecdf,
+    latency_fit,
+    latency_spread,
     margins,
     move_sizes,
     segments,
     skipping,
     style,
     systems,
+    throughput,
+    token_lengths,
     tornado,
     transitions,
     waterfall,
 )
+from rankdash.measured import Level
+from rankdash.ranking import Reading
+from rankdash.runs.timing import summarize
 
 HOSTILE = "<a href='https://evil.example'>win</a> & <b>more</b>"
 SYSTEMS = ["BM25", "MiniLM", HOSTILE, "BAAI/bge-reranker-v2-m3 (batch 16, 512 tokens)"]
@@ -293,6 +303,49 @@ def shifted(ink: style.Ink) -> dict[str, go.Figure]:
     return drawn
 
 
+def made_levels() -> list[Level]:
+    """Twice the queries a second at twice the clients, until the cores are busy."""
+    return [
+        Level(n, 2.0, 2 * rate, n == 8, 10.0 * n, 16.0 * n, float(rate), 20.0 * rate, 1.8)
+        for n, rate in ((1, 60), (2, 110), (4, 118), (8, 118))
+    ]
+
+
+def timed(ink: style.Ink) -> dict[str, go.Figure]:
+    """The charts of latency, few and many queries, with hostile names."""
+    marks = style.marks(["a", "b"], "a")
+    rng = np.random.default_rng(8)
+    drawn = {}
+    for size, n in (("few", 40), ("many", 10_000)):
+        found = {name: np.sort(rng.lognormal(place + 2, 0.4, n)) for place, name in enumerate("ab")}
+        names = {"a": HOSTILE, "b": SYSTEMS[-1]}
+        curves = [
+            latency_ecdf.Curve(
+                each, names[each], ecdf(ms), summarize(pd.DataFrame({"latency_ms": ms}))
+            )
+            for each, ms in found.items()
+        ]
+        spreads = [latency_spread.Spread(each, names[each], ms) for each, ms in found.items()]
+        clouds = []
+        for each, ms in found.items():
+            points = pd.DataFrame({"x": rng.integers(10, 50, n).astype(float), "ms": ms})
+            line = fit(points["x"].to_numpy(), points["ms"].to_numpy())
+            clouds.append(latency_fit.Cloud(each, names[each], points, line))
+        drawn |= {
+            f"latency, {size}": latency_ecdf.figure(curves, marks, ink, target_ms=500.0),
+            f"latency spread, {size}": latency_spread.figure(spreads, marks, ink, target_ms=9.0),
+            f"latency fit, {size}": latency_fit.figure(clouds, marks, "documents", ink, rules=True),
+        }
+    full = rng.integers(20, 1500, 5000).astype(np.int32)
+    reading = Reading(np.minimum(full, 512), full)
+    levels = [throughput.Measurement("a", HOSTILE, made_levels())]
+    return {
+        **drawn,
+        "throughput": throughput.figure(levels, marks, ink, target_ms=50.0),
+        "token lengths": token_lengths.figure(lengths_of(reading), ink, name=HOSTILE),
+    }
+
+
 @pytest.fixture(scope="session")
 def figures(
     ink: style.Ink,
@@ -314,6 +367,7 @@ def figures(
     return {
         **worth(ink),
         **shifted(ink),
+        **timed(ink),
         "deltas, few": deltas.figure(made_pairs(60), HOSTILE, ink, names=hostile),
         "deltas, many": deltas.figure(made_pairs(1000), HOSTILE, ink, names=hostile),
         "deltas, most": deltas.figure(made_pairs(10_000), HOSTILE, ink, names=hostile),
