@@ -15,7 +15,7 @@ _HEIGHT = 320
 
 @dataclass(frozen=True)
 class Labels(style.Labels):
-    x: str = "{name}: tokens of query and document, before cutting"
+    x: str = "tokens of query and document, before cutting<br>{name}"
     y: str = "share of pairs"
     whole: str = "read to the end ({n:,})"
     cut: str = "cut ({n:,}, {share:.0%})"
