@@ -14,6 +14,7 @@ from rankdash.rerankers import RerankerKind, kinds, problems
 from rankdash.rerankers.dialects import DIALECTS
 from rankdash.runs import jobs
 from rankdash.runs.jobs import JobRequest, Timing
+from rankdash.store import RunRow
 from rankdash.ui import key_field, naming, run_estimate, services, settings_form, timing_form
 from rankdash.ui.i18n import duration, error_text, ngettext, number
 from rankdash.ui.i18n import gettext as _
@@ -70,7 +71,12 @@ def draw(dataset_id: str) -> None:
             icon=":material/block:",
         )
         return
-    timing = timing_form.draw()
+    timing = timing_form.draw(
+        lambda latency: max(
+            _timed(offered[name], settings[name], plan, latency) for name in chosen
+        ),
+        _latency_seconds(chosen, settings),
+    )
     _say_estimate([offered[name] for name in chosen], settings, plan)
     for name in chosen:
         run_estimate.say(dataset_id, offered[name], settings[name], plan.depth, plan.queries)
@@ -167,16 +173,41 @@ def _calls_out(kind: RerankerKind, settings: Settings) -> bool:
         return True
 
 
-def _measured_seconds(kind: str, settings: Settings, plan: Plan) -> float | None:
-    """From the longest run of that kind and model in this workspace: its pairs a second, and its
-    start."""
-    measured = [
+def _timed(kind: RerankerKind, settings: Settings, plan: Plan, latency: str) -> int:
+    """How many queries are timed alone: all where they come one by one anyway, else a sample."""
+    try:
+        together = kind.able(settings).across_queries
+    except RankdashError:
+        together = True
+    if not together:
+        return plan.queries
+    return 0 if latency == "never" else min(Timing().sample, max(1, plan.queries // 2))
+
+
+def _like(kind: str, settings: Settings) -> list[RunRow]:
+    """The stored runs of that kind and model."""
+    return [
         row
         for row in workspace().runs()
         if row.reranker == kind
-        and row.pairs_per_second
         and all(row.settings.get(name) == settings.get(name) for name in _SAME_SPEED)
     ]
+
+
+def _latency_seconds(chosen: list[str], settings: Mapping[str, Settings]) -> float | None:
+    """Of the slowest of the chosen; None where one of them was never timed here."""
+    found = [
+        max((row.p50_ms for row in _like(name, settings[name]) if row.p50_ms > 0), default=None)
+        for name in chosen
+    ]
+    known = [latency / 1000 for latency in found if latency is not None]
+    return max(known) if len(known) == len(chosen) else None
+
+
+def _measured_seconds(kind: str, settings: Settings, plan: Plan) -> float | None:
+    """From the longest run of that kind and model in this workspace: its pairs a second, and its
+    start."""
+    measured = [row for row in _like(kind, settings) if row.pairs_per_second]
     # A run of a dozen queries is mostly start: the longest tells the rate best.
     longest = max(measured, key=lambda row: row.queries_done, default=None)
     if longest is None or longest.queries_done < min(_FEWEST_MEASURED, plan.queries):
@@ -189,7 +220,7 @@ def _start(dataset_id: str, wishes: list[_Wish], plan: Plan, timing: Timing) -> 
     try:
         # All before the first is queued: who mends one setting and starts again wants none twice.
         for wish in wishes:
-            jobs.check(wish.kind.name, wish.settings)
+            _check(wish)
         for wish in wishes:
             job_id = jobs.new_id()
             if wish.keys:
@@ -211,8 +242,27 @@ def _start(dataset_id: str, wishes: list[_Wish], plan: Plan, timing: Timing) -> 
     except RankdashError as error:
         st.error(markdown_safe(error_text(error), 500), icon=":material/error:")
         return
+    except _RefusedError as refused:
+        text = _("{where}: {what}", where=_(refused.kind.title), what=error_text(refused.error))
+        st.error(markdown_safe(text, 500), icon=":material/error:")
+        return
     worker().ensure()
     st.rerun()
+
+
+class _RefusedError(Exception):
+    """`error` is why a reranker of this `kind` cannot be started."""
+
+    def __init__(self, kind: RerankerKind, error: RankdashError) -> None:
+        self.kind, self.error = kind, error
+        super().__init__()
+
+
+def _check(wish: _Wish) -> None:
+    try:
+        jobs.check(wish.kind.name, wish.settings)
+    except RankdashError as error:
+        raise _RefusedError(wish.kind, error) from error
 
 
 def _run_name(

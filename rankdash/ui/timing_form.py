@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 import streamlit as st
 
 from rankdash.runs.jobs import Timing
-from rankdash.ui.i18n import duration
+from rankdash.ui.i18n import duration, ngettext
 from rankdash.ui.i18n import gettext as _
 
 _CLIENTS = (1, 2, 4, 8, 16, 32)
@@ -15,7 +16,12 @@ _LATENCY: tuple[Literal["auto", "always", "never"], ...] = ("auto", "always", "n
 _MOST_REPEATS = 20
 
 
-def draw() -> Timing:
+def draw(timed: Callable[[str], int], latency_s: float | None) -> Timing:
+    """What is to be measured, and what that adds.
+
+    timed: from the choice of latency, how many queries of a run are timed at most.
+    latency_s: how long one takes; None where nothing like it was timed here.
+    """
     usual = Timing()
     with st.expander(_("What is measured"), icon=":material/timer:", key="run.timing"):
         left, middle, right = st.columns(3)
@@ -65,11 +71,28 @@ def draw() -> Timing:
         )
         if clients:
             st.caption(
-                _("Adds about {time} to each run.", time=duration(len(clients) * float(seconds)))
+                _(
+                    "The throughput adds about {time} to each run.",
+                    time=duration(len(clients) * float(seconds)),
+                )
             )
+        again = (int(repeats) - 1) * timed(latency)
+        if again:
+            st.caption(_again(again, latency_s))
     return Timing(
         latency=latency,
         repeats=int(repeats),
         concurrency=tuple(sorted(clients)),
         seconds=float(seconds),
     )
+
+
+def _again(queries: int, latency_s: float | None) -> str:
+    said = ngettext(
+        "Repeats ask each reranker for up to {n} query more.",
+        "Repeats ask each reranker for up to {n} queries more.",
+        queries,
+    )
+    if latency_s is None:
+        return said
+    return said + " " + _("Here that took about {time}.", time=duration(queries * latency_s))

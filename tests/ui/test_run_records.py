@@ -186,7 +186,7 @@ def test_a_folder_that_is_not_there_is_refused_at_start_with_the_remedy(workspac
     app.multiselect(key="run.rerankers").set_value(["bm25", "bi-encoder"]).run()
     app.text_input(key="setting.bi-encoder.model").set_value("/no/such/model").run()
     press(app, "Start 2 runs")
-    assert "There is no folder /no/such/model. Give an existing folder" in said(app)
+    assert "Bi-encoder: There is no folder /no/such/model. Give an existing folder" in said(app)
     # Not the other one alone, either: a second start would make it twice.
     assert jobs.list(workspace) == ()
 
@@ -198,3 +198,15 @@ def test_a_suggested_model_is_described_and_its_licence_left_to_be_checked(opene
     assert "Small and fast; the usual first choice for English." in text
     assert "English · 23 M parameters · 512 tokens" in text
     assert "as stated on its page, to be checked there: Apache-2.0" in text
+
+
+def test_what_the_timing_adds_is_said_and_goes_into_the_job(workspace, stored, opened):
+    app = opened()
+    app.number_input(key="run.repeats").set_value(3).run()
+    assert "Repeats ask each reranker for up to 16 queries more." in said(app)
+    app.session_state["run.clients"] = [2, 1]
+    assert "The throughput adds about 10 s to each run." in said(app.run())
+    press(app, "Start 1 run")
+    (job,) = jobs.list(workspace)
+    assert job.timing["repeats"] == 3
+    assert job.timing["concurrency"] == [1, 2]
