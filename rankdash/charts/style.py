@@ -122,13 +122,16 @@ def blended(colour: str, background: str, share: float) -> str:
 
 def short(text: str, width: int = 28) -> str:
     """Text from the data, escaped, and cut in its middle to `width` columns (a Chinese character
-    takes two): ids and model names often differ only at the end.
+    takes two): ids and model names often differ only at the end. What ends in an ellipsis is the
+    opening of a text, and is cut at its end.
 
     Plotly draws a part of HTML, links included, so nothing from the data may reach it unescaped.
     """
     flat = " ".join(text.split())
     if _columns(flat) <= width:
         return html.escape(flat)
+    if flat.endswith("…"):
+        return f"{html.escape(_head(flat, width - 1).rstrip())}…"
     tail = _head(flat[::-1], (width - 1) // 2)[::-1]
     head = _head(flat, width - 1 - _columns(tail))
     return f"{html.escape(head.rstrip())}…{html.escape(tail.lstrip())}"

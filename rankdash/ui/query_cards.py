@@ -47,18 +47,20 @@ _STYLE = """<style>
 
 def draw(view: View, challenger: str, ladder: Ladder, query_id: str, query: str) -> None:
     """query: its text, whose words are marked."""
+    # A system without a result for the query has no list.
+    usual = challenger if challenger in ladder.systems else ladder.systems[0]
     system = address.pick_one(
         "cards",
         list(ladder.systems),
         st.segmented_control,
-        default=challenger,
+        default=usual,
         label=_("Documents in the order of"),
         format_func=lambda each: safe_name(view, each),
         required=True,
     )
     if system is None:
         return
-    if system == challenger:
+    if system == usual:
         address.choose("cards", None)
     ranks = ladder.column(system)
     order = np.argsort(ranks)[: int((~np.isnan(ranks)).sum())]

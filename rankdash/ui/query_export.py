@@ -29,6 +29,7 @@ from rankdash.ui import (
     corrections_list,
     naming,
     query_services,
+    query_why,
     reason_services,
     rules,
     services,
@@ -36,10 +37,10 @@ from rankdash.ui import (
 from rankdash.ui.frame import View
 from rankdash.ui.i18n import gettext as _
 from rankdash.ui.i18n import language, moment, ngettext, number, percent, signed, speaking
-from rankdash.ui.reason_words import reason_meanings, reason_words
+from rankdash.ui.reason_words import reason_words
 from rankdash.ui.server import workspace
 from rankdash.ui.text import shortened
-from rankdash.ui.why_words import statement_text
+from rankdash.ui.why_words import paragraph, statement_text
 
 _NAME = 60
 
@@ -72,8 +73,6 @@ def _page(view: View, challenger: str, query_id: str) -> QueryPage:
     names = _names(view, found.doc_ids)
     note = Notes(workspace()).of(view.stored_id, query_id)
     split = reason_services.split_of(view, challenger, query_id)
-    reasons = reason_services.reason_of(view, challenger)
-    reason = str(reasons[query_id]) if query_id in reasons.index else ""
     lists, documents = _lists(view, found, query_id)
     titles = {system: view.name(system) for system in found.systems}
     pair = (view.name(view.baseline), view.name(challenger))
@@ -82,7 +81,7 @@ def _page(view: View, challenger: str, query_id: str) -> QueryPage:
         language=language(),
         facts=_facts(view, query_id),
         values=_values(view, challenger, query_id),
-        reason=f"{reason_words()[reason]} · {reason_meanings()[reason]}" if reason else "",
+        reason=_reason(view, challenger, query_id, split),
         sentences=[
             statement_text(said, measure.k).replace("**", "")
             for said in reason_services.statements_of(view, challenger, query_id)
@@ -111,6 +110,15 @@ def _page(view: View, challenger: str, query_id: str) -> QueryPage:
             when=moment(datetime.now(UTC).isoformat(timespec="seconds")),
         ),
     )
+
+
+def _reason(view: View, challenger: str, query_id: str, split: Split) -> str:
+    table = reason_services.reasons_of(view, challenger)
+    if query_id not in table.index:
+        return ""
+    row = table.loc[[query_id]].iloc[0]
+    said = query_why.explained(view, challenger, row, split, lambda text: shortened(text, _NAME))
+    return f"{reason_words()[str(row['reason'])]} · {paragraph(said)}"
 
 
 def _in_both_inks(draw: Callable[..., Any], labels: object, alt: str) -> Chart:

@@ -11,7 +11,7 @@ import streamlit as st
 from rankdash.analysis.query_table import OK, OUTCOMES, Filters, filtered, ordered, orders
 from rankdash.ui import address
 from rankdash.ui.i18n import gettext as _
-from rankdash.ui.i18n import number, percent
+from rankdash.ui.i18n import ngettext, number, percent
 from rankdash.ui.query_services import Rows
 from rankdash.ui.query_words import outcome_words, state_words
 from rankdash.ui.reason_words import reason_words
@@ -232,7 +232,12 @@ def left_line(kept: int, total: int) -> None:
     """How many queries the filters leave, and the way back to all of them."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(
-            _("{n} of {all} queries listed", n=number(kept, 0), all=number(total, 0)),
+            ngettext(
+                "{kept} of {n} query listed",
+                "{kept} of {n} queries listed",
+                total,
+                kept=number(kept, 0),
+            ),
             width="content",
         )
         if _in_force():

@@ -18,10 +18,11 @@ from rankdash.ui.i18n import gettext as _
 from rankdash.ui.i18n import ngettext, number
 from rankdash.ui.query_services import Text
 from rankdash.ui.text import markdown_safe, shortened
+from rankdash.ui.why_words import paragraph
 
 _TELLING, _EVERY = "telling", "every"
 _NOBODY = ""
-_OPENING, _SHORT_OPENING = 80, 20
+_OPENING = 80
 
 
 def draw(view: View, ladder: Ladder, query_id: str) -> None:
@@ -54,9 +55,13 @@ def draw(view: View, ladder: Ladder, query_id: str) -> None:
         address.choose("follow", None)
     titles = {system: view.name(system) for system in ladder.systems}
     labels = chart.Labels.translated(_)
-    notes = [*_left_out(ladder, len(drawn)), *_not_retrieved(view, ladder, query_id)]
+    notes = [
+        *_without_result(view, ladder),
+        *_left_out(ladder, len(drawn)),
+        *_not_retrieved(view, ladder, query_id),
+    ]
     if notes:
-        st.caption(" ".join(notes))
+        st.caption(paragraph(notes))
     show(
         chart.figure(
             ladder,
@@ -76,6 +81,14 @@ def draw(view: View, ladder: Ladder, query_id: str) -> None:
         ":material/table:",
         partial(_table, ladder.picked(ladder.near), titles, texts),
     )
+
+
+def _without_result(view: View, ladder: Ladder) -> list[str]:
+    return [
+        _("{system} has no result here.", system=markdown_safe(view.name(system), 60))
+        for system in view.chosen
+        if system not in ladder.systems
+    ]
 
 
 def _left_out(ladder: Ladder, drawn: int) -> list[str]:
@@ -137,11 +150,7 @@ def _names(texts: dict[str, Text]) -> dict[str, str]:
     often = Counter(text.title for text in texts.values())
     own = {}
     for doc, text in texts.items():
-        opening = (text.body or "")[:_OPENING]
+        opening = shortened(text.body or "", _OPENING)
         alone = text.title and often[text.title] == 1
         own[doc] = (text.title if alone else opening) or text.title or doc
-    # The chart cuts a name in its middle, which suits titles; the end of an opening says nothing.
-    return {
-        doc: name if texts[doc].title in own[doc] else shortened(name, _SHORT_OPENING)
-        for doc, name in naming.telling(own).items()
-    }
+    return naming.telling(own)

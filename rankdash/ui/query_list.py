@@ -17,10 +17,10 @@ from rankdash.ui.i18n import gettext as _
 from rankdash.ui.i18n import ngettext, number
 from rankdash.ui.query_words import state_words
 from rankdash.ui.reason_words import reason_words
+from rankdash.ui.text import markdown_safe
 
 _STEPS = "queries.steps"
-_SHORT, _LONG = 212, 352
-_MOST_SHORT = 5
+_ROW, _LONG = 35, 352
 # A bar is one of so many lengths: pictures are sent once each, however many queries share them.
 _LEVELS = 32
 _WIDTH, _HEIGHT = 116, 20
@@ -54,7 +54,9 @@ def draw(
     st.dataframe(
         shown,
         hide_index=True,
-        height=_SHORT if len(rows) <= _MOST_SHORT else _LONG,
+        # As many rows as there are, with the heading, up to a height that leaves room below.
+        height=min((len(rows) + 1) * _ROW + 2, _LONG),
+        placeholder="–",
         key=key,
         on_select=selected,
         selection_mode="single-row-required",
@@ -138,8 +140,8 @@ def _config(before: str, after: str) -> dict[str, Any]:
     column = st.column_config
     return {
         "query": column.TextColumn(_("query"), width=215),
-        "before": column.NumberColumn(before, format="%.3f", width=66),
-        "after": column.NumberColumn(after, format="%.3f", width=66),
+        "before": column.NumberColumn(before, format="%.3f", width=66, help=_value_of(before)),
+        "after": column.NumberColumn(after, format="%.3f", width=66, help=_value_of(after)),
         "delta": column.NumberColumn(_("change"), format="%+.3f", width=66),
         "bar": column.ImageColumn(
             _("◀ change ▶"),
@@ -170,6 +172,11 @@ def _config(before: str, after: str) -> dict[str, Any]:
         "tags": column.TextColumn(_("tags"), width=120),
         "note": column.TextColumn(_("note"), width=160),
     }
+
+
+def _value_of(system: str) -> str:
+    """The whole name, which a narrow column cuts."""
+    return _("Value of {system}", system=markdown_safe(system, 80))
 
 
 def _bars(rows: pd.DataFrame, reach: float) -> pd.Categorical:

@@ -139,10 +139,14 @@ def cutoff(view: View) -> int:
 
 def ladder_of(view: View, challenger: str, query_id: str) -> Ladder:
     """Where the documents of the query stand: the baseline, the challenger that is looked at, then
-    the others."""
+    the others, of those that rank the query: no document fell where a system has no result."""
     order = dict.fromkeys((view.baseline, challenger, *view.challengers))
+    rankings = {system: services.ranking(view.dataset_id, system) for system in order}
+    ranked = {
+        system: ranking for system, ranking in rankings.items() if query_id in ranking.positions
+    }
     return ladder(
-        {system: services.ranking(view.dataset_id, system) for system in order},
+        ranked or rankings,
         services.dataset(view.dataset_id).candidates,
         labels_of(view.dataset_id, query_id),
         query_id,

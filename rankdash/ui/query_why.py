@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -24,6 +24,7 @@ from rankdash.ui.text import markdown_safe
 from rankdash.ui.why_words import evidence_text, paragraph, statement_text
 
 _ZERO = 1e-12
+_NAME = 60
 
 
 def draw(view: View, challenger: str, query_id: str) -> None:
@@ -35,7 +36,11 @@ def draw(view: View, challenger: str, query_id: str) -> None:
     row = table.loc[[query_id]].iloc[0]
     found = reason_services.split_of(view, challenger, query_id)
     names = _names(view, found.documents)
-    _reason(view, challenger, query_id, row, found)
+    said = [
+        _("Why: **{reason}**.", reason=reason_words()[str(row["reason"])]),
+        *explained(view, challenger, row, found, lambda text: markdown_safe(text, _NAME)),
+    ]
+    st.markdown(paragraph(said))
     if found.why_not:
         return
     told = reason_services.statements_of(view, challenger, query_id)
@@ -44,7 +49,7 @@ def draw(view: View, challenger: str, query_id: str) -> None:
     if moved.empty:
         st.caption(_("No document counts for more or less than before."))
         return
-    _chart(view, challenger, found, names)
+    _chart(view, challenger, found, naming.telling(names))
     fold(
         _("Contribution of each document"),
         "queries.contributions",
@@ -53,28 +58,31 @@ def draw(view: View, challenger: str, query_id: str) -> None:
     )
 
 
-def _reason(
-    view: View,
-    challenger: str,
-    query_id: str,
-    row: pd.Series,
-    found: Split,
-) -> None:
-    code = str(row["reason"])
-    said = [_("Why: **{reason}**.", reason=reason_words()[code]), reason_meanings()[code]]
+def explained(
+    view: View, challenger: str, row: pd.Series, found: Split, fit: Callable[[str], str]
+) -> list[str]:
+    """What the reason means and what it rests on, in sentences.
+
+    row: of `reasons`, its label being the query. fit: makes a name fit for where it is shown.
+    """
+    code, query_id = str(row["reason"]), str(row.name)
     if code == "failed":
-        said += _without_result(view, challenger, query_id)
-    elif code == "no_relevant_candidate":
-        said.append(_nothing_to_find(view, query_id))
-    elif isinstance(row["doc_id"], str):
-        said += evidence_text(row, found, _name(view, row["doc_id"]))
-    st.markdown(paragraph(said))
+        return [reason_meanings()[code], *_without_result(view, challenger, query_id, fit)]
+    if code == "no_relevant_candidate":
+        return _nothing_to_find(view, query_id)
+    said = [reason_meanings()[code]]
+    if isinstance(row["doc_id"], str):
+        names = _names(view, found.documents)
+        said += evidence_text(row, found, fit(names[row["doc_id"]]))
+    return said
 
 
-def _without_result(view: View, challenger: str, query_id: str) -> list[str]:
+def _without_result(
+    view: View, challenger: str, query_id: str, fit: Callable[[str], str]
+) -> list[str]:
     said = []
     for system in (view.baseline, challenger):
-        name = markdown_safe(view.name(system), 60)
+        name = fit(view.name(system))
         state = services.left_out(system).get(query_id)
         if state == "failed":
             said.append(_("{system} failed on it.", system=name))
@@ -85,36 +93,32 @@ def _without_result(view: View, challenger: str, query_id: str) -> list[str]:
     return said
 
 
-def _nothing_to_find(view: View, query_id: str) -> str:
+def _nothing_to_find(view: View, query_id: str) -> list[str]:
     labels = reason_services.labels_of(view, query_id)
     count = int((labels["label"] >= view.conventions.threshold).sum())
     if not count:
-        return _("Its labels name no relevant document at all.")
-    return ngettext(
-        "Its labels name {n} relevant document, which no reranker can bring back.",
-        "Its labels name {n} relevant documents, which no reranker can bring back.",
-        count,
-    )
-
-
-def _name(view: View, doc_id: str) -> str:
-    titles, openings = services.titles(view.dataset_id)
-    title = titles.get(doc_id, doc_id)
-    alike = list(titles.values()).count(title) > 1
-    return markdown_safe(openings.get(doc_id, doc_id) if alike else title, 60)
+        # Nothing was lost, by nobody.
+        return [_("Its labels name no relevant document at all.")]
+    return [
+        reason_meanings()["no_relevant_candidate"],
+        ngettext(
+            "Its labels name {n} relevant document, which no reranker can bring back.",
+            "Its labels name {n} relevant documents, which no reranker can bring back.",
+            count,
+        ),
+    ]
 
 
 def _names(view: View, documents: pd.DataFrame) -> dict[str, str]:
+    """Document id → what a person knows it by, told from the others of the query."""
     titles, openings = services.titles(view.dataset_id)
     own = {doc_id: titles.get(doc_id, doc_id) for doc_id in documents["doc_id"]}
     often = Counter(own.values())
     # Passages of one article share its title; then their own words tell them apart.
-    return naming.telling(
-        {
-            doc_id: title if often[title] == 1 else openings.get(doc_id, doc_id)
-            for doc_id, title in own.items()
-        }
-    )
+    return {
+        doc_id: title if often[title] == 1 else openings.get(doc_id, doc_id)
+        for doc_id, title in own.items()
+    }
 
 
 def _chart(view: View, challenger: str, found: Split, names: Mapping[str, str]) -> None:
@@ -141,7 +145,8 @@ def _tables(view: View, row: pd.Series, found: Split, names: Mapping[str, str]) 
     above = evidence(row, found, view.conventions)
     if not above:
         return
-    st.markdown(_("Above “{document}” now, and not before:", document=_name(view, row["doc_id"])))
+    main = markdown_safe(names[row["doc_id"]], _NAME)
+    st.markdown(_("Above “{document}” now, and not before:", document=main))
     kinds = {
         "worse": _("labelled as worse"),
         "unjudged": _("without a label"),

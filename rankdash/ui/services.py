@@ -40,6 +40,7 @@ from rankdash.ui.server import workspace
 
 FIRST_STAGE = "first-stage"
 _REVISION = "+"
+_OPENING = 80
 SYSTEM_LIMIT = 24
 # Streamlit takes a dataclass of settings apart, field by field, each time one is a key.
 BY_VALUE: dict[str | type[Any], Callable[[Any], str]] = {
@@ -181,7 +182,9 @@ def titles(dataset_id: str) -> tuple[dict[str, str], dict[str, str]]:
 def _titles(dataset_id: str) -> tuple[dict[str, str], dict[str, str]]:
     documents = dataset(dataset_id).documents
     ids = list(documents["doc_id"])
-    starts = list(documents["text"].fillna("").str[:80])
+    texts = documents["text"].fillna("").str
+    cut = np.where(texts.len() > _OPENING, "…", "")
+    starts: list[str] = list(texts[:_OPENING].str.rstrip() + cut)
     rows = list(zip(ids, documents["title"], starts, strict=True))
     return (
         {doc_id: title or start or doc_id for doc_id, title, start in rows},

@@ -21,6 +21,7 @@ from rankdash.ui.frame import View
 from rankdash.ui.i18n import gettext as _
 from rankdash.ui.i18n import ngettext, number, percent
 from rankdash.ui.text import markdown_safe
+from rankdash.ui.why_words import paragraph
 
 DEFAULT_K = 10
 """The depth that is looked at where the metric is of the whole list."""
@@ -85,6 +86,8 @@ def destinations(view: View, challenger: str) -> None:
 
 
 def _in_words(way: Flow) -> str:
+    if not way.total:
+        return _("The labels name no relevant document.")
     said = [
         ngettext(
             "Of {n} relevant document, **{before}** were in the top {k} before and **{after}** "
@@ -111,7 +114,7 @@ def _in_words(way: Flow) -> str:
                 way.unranked,
             )
         )
-    return " ".join(said)
+    return paragraph(said)
 
 
 def _left_out(found: Moves) -> None:

@@ -19,6 +19,7 @@ from rankdash.ui.i18n import gettext as _
 from rankdash.ui.i18n import ngettext, number, percent, signed
 from rankdash.ui.shifts_view import depth, open_query, share
 from rankdash.ui.text import markdown_safe
+from rankdash.ui.why_words import paragraph
 
 _TOLERANCES = ("0", "0.005", "0.01", "0.02", "0.05")
 
@@ -259,7 +260,7 @@ def _saved(challenger: str, gaps: pd.Series[float], threshold: float, price: flo
                 price=number(price, 4),
             )
         )
-    st.markdown(" ".join(said))
+    st.markdown(paragraph(said))
 
 
 def _ms(value: float) -> str:

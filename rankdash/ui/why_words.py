@@ -204,4 +204,4 @@ def _listed(parts: Sequence[str]) -> str:
 
 
 def _rank(rank: float) -> str:
-    return number(rank, 0)
+    return _("not ranked") if math.isnan(rank) else number(rank, 0)

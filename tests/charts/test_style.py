@@ -69,6 +69,11 @@ def test_text_from_data_is_cut_in_its_middle_and_escaped(text: str, width: int, 
     assert style.short(text, width) == expected
 
 
+def test_the_opening_of_a_text_is_cut_at_its_end():
+    assert style.short("Two types of hypoglycemia can occur in peo…", 20) == "Two types of hypogl…"
+    assert style.short("又名《离岛大夫日志》是一部电视…", 10) == "又名《离…"
+
+
 def test_a_cut_never_splits_an_escape():
     assert style.short("<<<<<<<<<<", 5) == "&lt;&lt;…&lt;&lt;"
 

@@ -182,3 +182,18 @@ def test_hostile_documents_are_shown_as_text(app, workspace):
     assert "<img" not in said
     assert "<mark>return</mark>" in said
     assert "&lt;mark&gt;<mark>return</mark>&lt;/mark&gt;" in said
+
+
+def test_a_query_without_a_result_is_no_fall_of_its_documents(app, read_run):
+    said = texts(open_page(app, "queries", q="q15"))
+    assert "better has no result here." in said
+    lists = next(each for each in app.button_group if each.label == "Documents in the order of")
+    assert lists.options == ["First stage", "reader"]
+    drawn = str(app.get("plotly_chart")[-1].proto)
+    assert "better" not in drawn
+
+
+def test_what_has_no_value_is_a_dash_in_every_language(app, stored):
+    open_page(app, "queries", lang="zh", q="q15")
+    assert app.dataframe[0].proto.placeholder == "–"
+    assert "列出 16 条查询中的 16 条" in texts(app)

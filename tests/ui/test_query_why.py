@@ -76,8 +76,10 @@ def test_mrr_speaks_of_the_first_relevant_document(app, shop):
 
 
 def test_what_the_retriever_missed_is_not_the_rerankers(app, shop):
-    assert "labels name 1 relevant document, which no" in shown(app, "lost")
-    assert "no relevant document at all" in shown(app, "none")
+    lost, none = shown(app, "lost"), shown(app, "none")
+    assert "the loss is the retriever's. Its labels name 1 relevant document, which no" in lost
+    assert "no relevant document at all" in none
+    assert "retriever's" not in none, "nobody lost what is not there"
 
 
 def test_the_folded_tables_sum_to_the_change_and_name_what_was_lifted(app, shop):
@@ -109,7 +111,7 @@ def test_every_reason_has_words_and_a_meaning(app):
         (Statement("entered", ("a", "b"), ((14, 3), (31, 9)), 0.21),
          "**+0.210** · 2 relevant documents entered the top 10 (14 → 3 and 31 → 9)."),
         (Statement("left", ("a",), ((2, float("nan")),), -0.5),
-         "**-0.500** · 1 relevant document fell out of the top 10 (2 → –)."),
+         "**-0.500** · 1 relevant document fell out of the top 10 (2 → not ranked)."),
         (Statement("unjudged_above", ("a", "b"), ((5, 1), (6, 2)), -0.3),
          "2 documents without a label were lifted above relevant ones (to 1 and 2). Without them "
          "the value would be 0.300 higher."),

@@ -130,3 +130,20 @@ def test_rankings_without_a_common_query_have_no_shifts(app, stored, workspace):
     ids = {row.name: row.id for row in workspace.runs(stored)}
     words = said(open_page(app, "rank_shifts", base=ids["one"], system=ids["two"]))
     assert "No query in common" in words
+
+
+def test_chinese_sentences_follow_each_other_without_a_space(app, stored):
+    words = said(open_page(app, "rank_shifts", k="1", lang="zh"))
+    assert "现在有 **15** 篇" in words
+    assert "。 " not in words
+
+
+def test_without_a_relevant_document_nothing_is_counted(app, workspace):
+    rows = "query_id,query,doc_id,document,label,score\n" + "\n".join(
+        f"q{q},find {q},d{d},text {d},0,{9 - d}" for q in range(3) for d in range(4)
+    )
+    loaded = load([Source("none.csv", rows.encode())], name="None")
+    dataset_id = workspace.save_dataset(loaded.dataset, report_json=loaded.report.to_json())
+    lists = [(f"q{q}", ["d3", "d2", "d1", "d0"], [4.0, 3.0, 2.0, 1.0]) for q in range(3)]
+    workspace.save_run(run_from_ranking("turned", dataset_id, Ranking.from_lists(lists), "turned"))
+    assert "The labels name no relevant document." in said(open_page(app, "rank_shifts"))
