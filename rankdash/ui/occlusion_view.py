@@ -208,7 +208,7 @@ def _table(stage: Stage, text: str, alt: str) -> None:
         height=420 if len(shown) > 11 else "content",
         column_config={
             "part": st.column_config.TextColumn(
-                _("part left out"), width="large" if stage.level == "sentence" else 120
+                _("part left out"), width="large" if stage.level == "sentence" else 135
             ),
             "effect": st.column_config.NumberColumn(
                 _("effect"),
@@ -216,7 +216,7 @@ def _table(stage: Stage, text: str, alt: str) -> None:
                 width=75,
                 help=_("The score less that without it."),
             ),
-            "does": st.column_config.TextColumn(_("what it does"), width=125),
+            "does": st.column_config.TextColumn(_("what it does"), width=115),
             "places": st.column_config.NumberColumn(_("times"), format="%d", width=50),
         },
         alt=alt,

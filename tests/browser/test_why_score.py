@@ -1,0 +1,60 @@
+"""What a score hangs on, asked for in a real browser, made by the real worker, and kept."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from playwright.sync_api import expect
+
+from rankdash.loading import load
+from rankdash.readers import Source
+from rankdash.rerankers import create
+from rankdash.runs.runner import rerank
+from rankdash.store import Workspace
+
+pytestmark = pytest.mark.browser
+
+HOSTILE = "<img src=x onerror='window.hacked=1'> ![pic](http://evil.invalid/a.png) "
+TEXTS = (f"{HOSTILE} You return a gift in the shop.", "退货需要小票", "Opening hours")
+
+
+@pytest.fixture
+def link(app) -> str:
+    """The address of a query of a data set that BM25 has reranked."""
+    rows = [
+        {"query_id": "q", "query": "how to return a gift", "doc_id": f"d{n}", "document": text,
+         "label": int(n == 0), "score": n}
+        for n, text in enumerate(TEXTS)
+    ]  # fmt: skip
+    lines = "\n".join(json.dumps(row) for row in rows)
+    loaded = load([Source("shop.jsonl", lines.encode())], name="Shop")
+    store = Workspace.open(app.home)
+    store.save_dataset(loaded.dataset, report_json=loaded.report.to_json())
+    run = replace(rerank(loaded.dataset, create("bm25")), id="words", name="words")
+    store.save_run(run)
+    return f"queries?data={loaded.dataset.id}&system=words&q=q"
+
+
+def test_a_score_is_explained_on_demand_and_kept(visit, link):
+    page = visit.page
+    visit.open(link)
+    page.get_by_text("Why this score?").click()
+    visit.sees("This is an approximation")
+    visit.sees("Cost: 18 pairs to score")
+    page.get_by_role("button", name="Find out what the score hangs on").click()
+    gift = page.locator("mark", has_text="gift").and_(page.get_by_title("+0."))
+    expect(gift).to_be_visible()
+    visit.settle()
+    style = gift.evaluate("each => getComputedStyle(each).textDecorationStyle")
+    assert style == "solid"
+    longer = page.locator("mark", has_text="shop").and_(page.get_by_title("-0."))
+    style = longer.evaluate("each => getComputedStyle(each).textDecorationStyle")
+    assert style == "wavy", "BM25 marks down what makes a document longer"
+    assert page.evaluate("window.hacked") is None
+
+    page.get_by_text("sentences of the document").click()
+    visit.sees("There is no part without which something would be left")
+    assert "leave=sentence" in visit.params
+    page.get_by_text("words of the document").click()
+    expect(gift).to_be_visible()
+    assert page.get_by_role("button", name="Find out what the score hangs on").count() == 0
