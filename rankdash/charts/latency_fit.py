@@ -70,11 +70,14 @@ def figure(
     title = labels.documents if against == "documents" else labels.tokens
     share = min(1.0, MOST_MARKS / max(sum(len(cloud.points) for cloud in clouds), 1))
     traces: list[style.Trace] = []
+    lines: list[style.Trace] = []
     for cloud in clouds:
         mark = marks[cloud.system]
         traces.append(_queries(cloud, mark, share, title, labels))
         if cloud.fit is not None:
-            traces.append(_line(cloud.fit, mark))
+            lines.append(_line(cloud.fit, mark))
+    # In front of every query.
+    traces += lines
     times = [float(ms) for cloud in clouds for ms in cloud.points["ms"]]
     farthest = max((float(cloud.points["x"].max()) for cloud in clouds), default=1.0)
     if rules and against == "documents":

@@ -29,7 +29,7 @@ class Measurement:
 class Labels(style.Labels):
     x: str = "queries under way at once"
     rate: str = "queries a second"
-    wait: str = "p95 and, dotted, p50, ms"
+    wait: str = "p95 and, thin, p50, ms"
     target: str = "target {ms} ms"
     best: str = "most within the target"
     p50: str = "{name}, p50"
@@ -52,7 +52,7 @@ def figure(
     *,
     target_ms: float,
 ) -> go.Figure:
-    """Above the rate, below p50 (dotted) and p95 on a log axis with the target dashed; a ring
+    """Above the rate, below p95 and p50 (thin) on a log axis with the target dashed; a ring
     around the highest rate whose p95 meets it. marks: system → its mark."""
     labels = labels or Labels()
     traces: list[style.Trace] = []
@@ -152,7 +152,7 @@ def _curves(each: Measurement, mark: style.Mark, labels: Labels) -> list[style.T
             [level.p50_ms for level in each.levels],
             labels.p50.format(name=name),
             "y2",
-            "dot",
+            mark.dash,
             "line-ew-open",
         ),
         (
@@ -173,7 +173,11 @@ def _curves(each: Measurement, mark: style.Mark, labels: Labels) -> list[style.T
                 "name": title,
                 "showlegend": axis == "y",
                 "cliponaxis": False,
-                "line": {"color": mark.colour, "dash": dash, "width": 2},
+                "line": {
+                    "color": mark.colour,
+                    "dash": dash,
+                    "width": 1 if symbol == "line-ew-open" else 2,
+                },
                 "marker": {"color": mark.colour, "symbol": symbol, "size": 8},
                 "hovertext": [f"{title}<br>{text}" for text in hover],
                 "hovertemplate": "%{hovertext}<extra></extra>",

@@ -1,0 +1,54 @@
+"""From a run whose throughput was measured to the page on latency, in a real browser."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from rankdash.loading import load
+from rankdash.readers import Source
+from rankdash.store import Workspace
+from tests.browser.test_journeys import RUN_MS, choose_reranker
+
+pytestmark = pytest.mark.browser
+
+QUERIES, DOCS = 80, 8
+
+
+@pytest.fixture
+def shop(app) -> str:
+    rows = "query_id,query,doc_id,document,label\n" + "".join(
+        f"q{q},how to return item {q},d{d},return item {d} by post,{int(d == q % DOCS)}\n"
+        for q in range(QUERIES)
+        for d in range(DOCS)
+    )
+    loaded = load([Source("shop.csv", rows.encode())], name="Shop")
+    return Workspace(app.home).save_dataset(loaded.dataset, report_json=loaded.report.to_json())
+
+
+def test_measure_a_run_and_read_its_latency(visit, shop):
+    page = visit.page
+    visit.open(f"run?data={shop}")
+    choose_reranker(visit, "BM25")
+    page.get_by_text("What is measured").click()
+    page.get_by_label("Seconds for each level of throughput").fill("1")
+    page.get_by_role("button", name="2", exact=True).click()
+    visit.sees("Adds about 1.0 s to each run.")
+    page.get_by_role("button", name="Start 1 run").click()
+    visit.sees("Compare on Overview", timeout=RUN_MS)
+
+    visit.go("Latency")
+    visit.sees(re.compile(r"answers 95% of queries within"))
+    visit.sees(re.compile(r"80 queries, 95%: .* 8 documents each"))
+    visit.sees("80 of 80 within the target")
+    visit.sees(re.compile(r"serves .* queries/s within 500 ms, with 2 under way at once"))
+    for name in ("Share of queries answered within", "Queries a second by queries under way"):
+        expect(page.get_by_label(re.compile(name)).first).to_be_attached()
+    # A target of one's own is typed, and the view is a link.
+    target = page.get_by_role("combobox", name=re.compile("Target"))
+    target.fill("1500")
+    target.press("Enter")
+    page.wait_for_url(re.compile("target=1500"))
+    visit.sees("meets 1,500 ms")
+    page.get_by_text("The machine, its load, and versions").click()
+    expect(page.get_by_label("The machine of each run").first).to_be_attached()
