@@ -1,0 +1,111 @@
+"""What one interaction with the page on latency costs the server, in processor time.
+
+    python tests/benchmarks/latency.py
+
+A stored set of 10,000 queries with 100 candidates each and three runs, each query timed and each
+pair's tokens counted. Goals, the whole page drawn again: 300 ms where every number is cached, one
+second where the one asked for is new. Exits with 1 where a median misses its goal.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from large_set import CANDIDATES, QUERIES, ROOT, freeze, store
+from streamlit.testing.v1 import AppTest
+
+CACHED_MS, NEW_MS = 300, 1000
+RUNS = {"small model": 0.8, "large model": 1.2, "larger model": 1.4}
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as home:
+        os.environ["RANKDASH_HOME"] = home
+        store(RUNS)
+        time_runs()
+        freeze()
+        app = AppTest.from_file(str(ROOT / "rankdash" / "ui" / "main.py"), default_timeout=120)
+
+        def cost(act: Callable[[], object]) -> float:
+            started = time.process_time()
+            act()
+            spent = time.process_time() - started
+            if app.exception:
+                raise SystemExit(str(app.exception))
+            return 1000 * spent
+
+        app.run()
+        page = str(ROOT / "pages" / "latency.py")
+        print(f"first visit, everything cold: {cost(lambda: app.switch_page(page).run()):,.0f} ms")
+        measured = {"a rerun that changes nothing": (CACHED_MS, [cost(app.run) for _ in range(5)])}
+        for name, goal, acts in interactions(app):
+            measured[name] = (goal, [cost(act) for act in acts])
+    missed = []
+    for name, (goal, spent) in measured.items():
+        median = statistics.median(spent)
+        print(f"{name}: {median:,.0f} ms (highest {max(spent):,.0f}, goal {goal})")
+        if median > goal:
+            missed.append(name)
+    if missed:
+        raise SystemExit(f"over the goal: {', '.join(missed)}")
+    print("all within their goals")
+
+
+def time_runs() -> None:
+    """Give every stored run latencies, tokens and a throughput."""
+    from rankdash.measured import Level, Measured
+    from rankdash.ranking import Reading
+    from rankdash.store import Workspace
+
+    rng = np.random.default_rng(1)
+    workspace = Workspace.open()
+    levels = tuple(
+        Level(n, 5.0, 100 * n, 0, 10.0 * n, 20.0 * n, 20.0 * n, 2000.0 * n, 2.0) for n in (1, 2, 4)
+    )
+    for row in workspace.runs():
+        run = workspace.run(row.id)
+        full = rng.integers(50, 900, QUERIES * CANDIDATES).astype(np.int32)
+        tokens = full.reshape(QUERIES, CANDIDATES).sum(axis=1).astype(float)
+        latency = tokens / 400 * rng.lognormal(0, 0.2, QUERIES)
+        pairs = rng.integers(20, CANDIDATES + 1, QUERIES).astype(float)
+        workspace.delete_run(row.id)
+        workspace.save_run(
+            replace(
+                run,
+                queries=run.queries.assign(latency_ms=latency, tokens=tokens, pairs=pairs),
+                reading=Reading(np.minimum(full, 512), full),
+                measured=Measured(pairs=1000, seconds=1.0, throughput=levels),
+            )
+        )
+
+
+def interactions(app: AppTest) -> list[tuple[str, int, list[Callable[[], object]]]]:
+    """Name, goal, what is done."""
+
+    def against(name: str) -> Callable[[], object]:
+        return lambda: app.segmented_control(key="address.against").set_value(name).run()
+
+    def target(value: str) -> Callable[[], object]:
+        return lambda: app.selectbox(key="address.target").select(value).run()
+
+    def reader(place: int) -> Callable[[], object]:
+        options = app.segmented_control(key="address.reader").options
+        return lambda: app.segmented_control(key="address.reader").set_value(options[place]).run()
+
+    return [
+        ("against tokens, new", NEW_MS, [against("Tokens")]),
+        ("documents and tokens again", CACHED_MS, [against("Documents"), against("Tokens")]),
+        ("another target", CACHED_MS, [target("2000"), target("500"), target("2000")]),
+        ("another system's tokens, new", NEW_MS, [reader(1), reader(2)]),
+        ("its tokens again", CACHED_MS, [reader(0), reader(1)]),
+    ]
+
+
+if __name__ == "__main__":
+    main()
