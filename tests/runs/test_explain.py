@@ -3,19 +3,22 @@
 import math
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from rankdash.analysis.occlusion import Explanation
 from rankdash.errors import UnavailableError
-from rankdash.rerankers import Scored
+from rankdash.rerankers import Scored, create, get
 from rankdash.runs import explain, jobs
 from rankdash.runs.explain import Explainer
+from rankdash.runs.handover import Handover, line
 from rankdash.runs.jobs import JobRequest, WorkerProcess
 from rankdash.runs.runner import rerank
 from rankdash.store.explanations import Asked, Explanations
 from rankdash.store.owners import Owner
+from tests.rerankers.loopback import running
 
 TEXT = "A gift has a refund. Never a refund, never."
 WORTH = {"refund": 2.0, "gift": 0.5, "ever": -1.25}
@@ -61,14 +64,10 @@ def dataset(workspace, make_dataset):
 @pytest.fixture
 def add_run(workspace, dataset):
     def add(run_id, settings=None, name="bm25"):
-        from rankdash.rerankers import create, get
-
         run = rerank(
             dataset, create(name, settings), capabilities=get(name).capabilities, query_ids=["q0"]
         )
-        return workspace.save_run(
-            type(run)(**{**{f: getattr(run, f) for f in run.__dataclass_fields__}, "id": run_id})
-        )
+        return workspace.save_run(replace(run, id=run_id))
 
     return add
 
@@ -203,3 +202,33 @@ def test_the_real_worker_with_a_real_model(workspace, add_run, ask, wait_until, 
     again = Explanation.from_json(row.result)
     assert again.score == pytest.approx(scores[docs.index("d0")], abs=1e-4)
     assert effects(about(), "my gift")["gift"] > 0
+
+
+def test_a_service_is_asked_in_calls_of_many_with_the_key_that_was_typed(
+    workspace, dataset, add_run, ask, monkeypatch
+):
+    add_run("one")
+    with running(key="sk-typed-by-hand") as server:
+        settings = {"base_url": server.url, "key_variable": "RACK_API_KEY"}
+        run = workspace.run("one")
+        workspace.save_run(replace(run, id="far", reranker="endpoint", settings=settings))
+        handover = Handover()
+        explainer = Explainer(workspace, Owner(), threading.Event(), handover)
+        find = ask("far")
+        explainer.serve()
+        assert "The key of the service is missing" in str(find().error)
+        assert server.seen == []
+
+        handover.feed(line(find().id, {"RACK_API_KEY": "sk-typed-by-hand"}))
+        ask("far")
+        explainer.serve()
+        row = find()
+        assert (row.state, len(server.seen)) == ("done", 1)
+        assert max(effects(row, TEXT).items(), key=lambda each: each[1])[0] == "gift"
+        assert handover.keys(row.id) == {}
+        assert explainer._held is None, "a service is not kept: it holds a key"
+        monkeypatch.setattr(explain, "REMOTE_BATCH", 2)
+        about = ask("far", level="query")
+        handover.feed(line(about().id, {"RACK_API_KEY": "sk-typed-by-hand"}))
+        explainer.serve()
+        assert len(server.seen) == 1 + 3
