@@ -14,6 +14,7 @@ from rankdash.ui import (
     query_services,
 )
 from rankdash.ui.i18n import gettext as _
+from rankdash.ui.query_words import judged_title
 
 st.title(_("Queries"))
 view = frame.view()
@@ -29,7 +30,7 @@ challenger = frame.looked_at(view)
 comparison.tally_line(view, challenger)
 rows = query_services.rows(view, challenger)
 marks = query_notes.marks(view)
-kept = query_filters.draw(rows, query_services.tags(marks), view.title(view.spec_of("judged")))
+kept = query_filters.draw(rows, query_services.tags(marks), judged_title(view.cutoff))
 query_filters.left_line(len(kept), len(rows.table))
 opened = query_list.draw(
     kept,

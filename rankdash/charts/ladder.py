@@ -21,6 +21,8 @@ _TEXT_LINE = 20
 # Narrow enough for a phone, where names on both sides leave a third for the columns.
 _NAME_WIDTH, _CLOSE_NAME_WIDTH = 24, 16
 _HEADING_WIDTHS = {1: 24, 2: 22, 3: 15}
+# What fits side by side in one line, by the number of columns.
+_ONE_LINE = {3: 18, 4: 12, 5: 9}
 _FADED = 0.3
 # Where, left or right of a node, the rank stands that a document came from or went to: about 30
 # pixels in half of a page, which the columns share.
@@ -140,7 +142,7 @@ def figure(
         "tickfont": {"color": ink.text, "size": 11 if drawn.close else 13},
     }
     row = _CLOSE_ROW if drawn.close else _ROW
-    heads_height = _levels(drawn) * _TEXT_LINE + 4
+    heads_height = _levels(drawn, heads) * _TEXT_LINE + 4
     return style.finish(
         go.Figure(data=traces),
         ink,
@@ -389,14 +391,18 @@ def _ticks(drawn: _Drawn, column: int, names: Mapping[str, str]) -> dict[str, ob
     return {"tickvals": values, "ticktext": texts}
 
 
-def _levels(drawn: _Drawn) -> int:
+def _levels(drawn: _Drawn, titles: Mapping[str, str]) -> int:
     """In how many lines the names of the columns stand, so that none is over another."""
     columns = len(drawn.columns)
-    return 1 if columns < 3 else 2 if columns < 5 else 3
+    width = _ONE_LINE.get(columns, 0)
+    named = (titles.get(each, each) for each in drawn.columns)
+    if columns < 3 or all(style.fits(name, width) for name in named):
+        return 1
+    return 2 if columns < 5 else 3
 
 
 def _headings(drawn: _Drawn, titles: Mapping[str, str], ink: style.Ink) -> list[dict[str, object]]:
-    levels = _levels(drawn)
+    levels = _levels(drawn, titles)
     return [
         {
             "x": column,

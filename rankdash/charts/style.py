@@ -128,13 +128,18 @@ def short(text: str, width: int = 28) -> str:
     Plotly draws a part of HTML, links included, so nothing from the data may reach it unescaped.
     """
     flat = " ".join(text.split())
-    if _columns(flat) <= width:
+    if fits(flat, width):
         return html.escape(flat)
     if flat.endswith("…"):
         return f"{html.escape(_head(flat, width - 1).rstrip())}…"
     tail = _head(flat[::-1], (width - 1) // 2)[::-1]
     head = _head(flat, width - 1 - _columns(tail))
     return f"{html.escape(head.rstrip())}…{html.escape(tail.lstrip())}"
+
+
+def fits(text: str, width: int) -> bool:
+    """Whether `short` leaves the text whole."""
+    return _columns(" ".join(text.split())) <= width
 
 
 def _columns(text: str) -> int:

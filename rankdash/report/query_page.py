@@ -56,7 +56,8 @@ class QueryPage:
     """What the file says, in the reader's words; nothing here is markup.
 
     facts: one line under the query: data set, systems, date.
-    reason, sentences: why it changed; empty where nothing can be said.
+    reason, because, sentences: why it changed: in a word or two, what that rests on, and what each
+        group of documents adds; empty where nothing can be said.
     lists: system → its first documents.
     documents: each document of the lists once.
     note, tags, corrections: what an analyst said of the query.
@@ -72,6 +73,7 @@ class QueryPage:
     made: Table
     versions: str
     reason: str = ""
+    because: str = ""
     sentences: Sequence[str] = ()
     waterfall: Chart | None = None
     contributions: Table | None = None
@@ -107,7 +109,9 @@ def html(page: QueryPage, labels: Labels | None = None) -> str:
 
 
 def _why(made: Page, page: QueryPage, words: Labels) -> str:
-    said = f"<p><strong>{html_safe(page.reason)}</strong></p>" if page.reason else ""
+    said = ""
+    if page.reason:
+        said = f"<p><strong>{html_safe(page.reason)}</strong> · {html_safe(page.because)}</p>"
     if page.sentences:
         said += f"<ul>{''.join(f'<li>{html_safe(each)}</li>' for each in page.sentences)}</ul>"
     return said + _charted(made, page.waterfall, page.contributions, words.contributions)

@@ -27,14 +27,16 @@ def distinct(labels: Mapping[str, str]) -> dict[str, str]:
 
 def telling(titles: Mapping[str, str]) -> dict[str, str]:
     """option → its title without the words that many titles begin with, so that what is left when
-    it is cut short tells one from another ("What is (are) X ?", "What is (are) Y ?" …)."""
-    words = {option: title.split() for option, title in titles.items()}
+    it is cut short tells one from another ("What is (are) X ?", "What is (are) Y ?" …).
+
+    The opening of a text, which ends in an ellipsis, is no title, and stays as it is."""
+    words = {option: title.split() for option, title in titles.items() if not title.endswith("…")}
     starts = Counter(
         tuple(parts[:length])
         for parts in words.values()
         for length in range(1, min(len(parts), _LONGEST_START + 1))
     )
-    result = {}
+    result = dict(titles)
     for option, parts in words.items():
         shared = max(
             (

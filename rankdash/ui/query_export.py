@@ -73,6 +73,7 @@ def _page(view: View, challenger: str, query_id: str) -> QueryPage:
     names = _names(view, found.doc_ids)
     note = Notes(workspace()).of(view.stored_id, query_id)
     split = reason_services.split_of(view, challenger, query_id)
+    reason, because = _reason(view, challenger, query_id, split)
     lists, documents = _lists(view, found, query_id)
     titles = {system: view.name(system) for system in found.systems}
     pair = (view.name(view.baseline), view.name(challenger))
@@ -81,7 +82,8 @@ def _page(view: View, challenger: str, query_id: str) -> QueryPage:
         language=language(),
         facts=_facts(view, query_id),
         values=_values(view, challenger, query_id),
-        reason=_reason(view, challenger, query_id, split),
+        reason=reason,
+        because=because,
         sentences=[
             statement_text(said, measure.k).replace("**", "")
             for said in reason_services.statements_of(view, challenger, query_id)
@@ -112,13 +114,14 @@ def _page(view: View, challenger: str, query_id: str) -> QueryPage:
     )
 
 
-def _reason(view: View, challenger: str, query_id: str, split: Split) -> str:
+def _reason(view: View, challenger: str, query_id: str, split: Split) -> tuple[str, str]:
+    """The reason in a word or two, and what it rests on."""
     table = reason_services.reasons_of(view, challenger)
     if query_id not in table.index:
-        return ""
+        return "", ""
     row = table.loc[[query_id]].iloc[0]
     said = query_why.explained(view, challenger, row, split, lambda text: shortened(text, _NAME))
-    return f"{reason_words()[str(row['reason'])]} · {paragraph(said)}"
+    return reason_words()[str(row["reason"])], paragraph(said)
 
 
 def _in_both_inks(draw: Callable[..., Any], labels: object, alt: str) -> Chart:

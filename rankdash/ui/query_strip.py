@@ -12,7 +12,7 @@ from rankdash.ui import query_services, services
 from rankdash.ui.frame import View
 from rankdash.ui.i18n import gettext as _
 from rankdash.ui.i18n import number, percent, signed
-from rankdash.ui.query_words import outcome_words, state_words
+from rankdash.ui.query_words import judged_title, outcome_words, state_words
 from rankdash.ui.text import markdown_safe
 
 # Room smaller than this is none; a share of it would be noise.
@@ -56,7 +56,7 @@ def _headroom(row: pd.Series) -> list[str]:
 def _trust(view: View, challenger: str, row: pd.Series) -> list[str]:
     """What says how far to trust the values."""
     known = [percent(row["judged_before"]), percent(row["judged_after"])]
-    parts = [f"{view.title(view.spec_of('judged'))} {known[0]} → {known[1]}"]
+    parts = [f"{judged_title(view.cutoff)} {known[0]} → {known[1]}"]
     if row["state"] == "all_unjudged":
         parts.append(state_words()["all_unjudged"])
     bounds = _bounds(view, challenger, row)

@@ -31,6 +31,11 @@ def _left_out_words() -> dict[str, str]:
     }
 
 
+def judged_title(k: int | None) -> str:
+    """What the share of labelled documents is called."""
+    return _("Judged") if k is None else _("Judged@{k}", k=k)
+
+
 def grade(label: float, best: float) -> str:
     """A label in words: "2 of 3", "not judged"."""
     if math.isnan(label):

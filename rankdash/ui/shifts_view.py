@@ -190,13 +190,25 @@ def agreement(view: View) -> None:
         alt=agreement_chart.alt(table, labels, names=names),
         key="shifts.agreement",
     )
-    st.caption(
+    said = [
         _(
             "Means over queries. τ (τ-b, equal scores tied) counts pairs of documents in the same "
             "order: 0 is chance, −1 the reverse. RBO weighs the top: the first ten ranks hold 86% "
             "of it."
         )
-    )
+    ]
+    for system in view.chosen:
+        run = view.systems[system].run
+        if run is not None and run.depth is not None:
+            said.append(
+                _(
+                    "{system} reranked the first {depth} alone: below them it keeps the first "
+                    "stage's order, which brings its τ nearer to 1.",
+                    system=markdown_safe(run.name, 40),
+                    depth=number(run.depth, 0),
+                )
+            )
+    st.caption(paragraph(said))
     with st.expander(_("As a table")):
         _agreement_table(view, table)
 

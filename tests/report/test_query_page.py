@@ -69,6 +69,7 @@ def page(text: str = "plain") -> QueryPage:
         made=Table(("rule", "in force"), [(text, text)]),
         versions=text,
         reason=text,
+        because=text,
         sentences=[text, text],
         waterfall=chart(text),
         contributions=Table(("document",), [(text,)]),

@@ -25,6 +25,11 @@ def test_the_start_that_many_titles_share_is_dropped():
     assert naming.telling(titles)["x"] == "How to treat Flu"
 
 
+def test_how_a_text_begins_is_not_cut_at_both_ends():
+    openings = {str(n): f"Shingles is a rash {n} that…" for n in range(4)}
+    assert naming.telling(openings) == openings
+
+
 WORDS = st.lists(st.sampled_from(["what", "is", "flu", "gout"]), min_size=1, max_size=7)
 
 

@@ -23,6 +23,15 @@ LABELS = {"hurt": {"d0": 2, "d3": 0}, "helped": {"d9": 1}, "none": {"d1": 0}, "l
 SCORES = [40.0, 33.0, 30.0, 24.0, 21.0, 17.0, 14.0, 9.0, 8.0, 5.0, 4.0, 1.0]
 
 
+SAVED = """
+import streamlit as st
+from rankdash.ui import address, frame, query_export
+address.restore()
+view = frame.view()
+st.code(query_export.html(view, view.challengers[0], "hurt", "en").decode())
+"""
+
+
 @pytest.fixture
 def shop(workspace: Workspace) -> str:
     """One query hurt (d0 from 1 to 3), one helped, one without relevant labels, one whose relevant
@@ -145,3 +154,14 @@ def test_what_reasons_add_sums_to_the_mean_change():
     assert found["adds"].sum() == pytest.approx(0.1)
     assert found.loc["rescued"].tolist() == pytest.approx([2, 0.35, 0.7 / 3])
     assert found.loc[["failed", "no_relevant_candidate"], ["mean", "adds"]].isna().all(axis=None)
+
+
+def test_a_saved_query_says_what_its_reason_rests_on(workspace, shop):
+    app = AppTest.from_string(SAVED, default_timeout=30)
+    app.query_params["data"] = shop
+    app.query_params["system"] = workspace.runs(shop)[0].id
+    app.run()
+    assert not app.exception
+    said = app.code[0].value
+    assert "<strong>distractor lifted</strong> · Documents labelled as worse" in said
+    assert "It is “*text* of d0”, label 2. Lifted above it: 1 labelled as worse and 1" in said

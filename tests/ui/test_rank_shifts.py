@@ -147,3 +147,13 @@ def test_without_a_relevant_document_nothing_is_counted(app, workspace):
     lists = [(f"q{q}", ["d3", "d2", "d1", "d0"], [4.0, 3.0, 2.0, 1.0]) for q in range(3)]
     workspace.save_run(run_from_ranking("turned", dataset_id, Ranking.from_lists(lists), "turned"))
     assert "The labels name no relevant document." in said(open_page(app, "rank_shifts"))
+
+
+def test_a_run_of_some_depth_is_said_to_agree_below_it(app, workspace, stored):
+    assert "below them it keeps" not in said(open_page(app, "rank_shifts"))
+    lists = [(f"q{q}", ["d1", "d0", "d2", "d3"], [2.0, 1.0, np.nan, np.nan]) for q in range(16)]
+    run = run_from_ranking("shallow", stored, Ranking.from_lists(lists), "shallow")
+    fields = {name: getattr(run, name) for name in type(run).__dataclass_fields__}
+    run_id = workspace.save_run(type(run)(**{**fields, "depth": 2}))
+    words = said(open_page(app, "rank_shifts", system=run_id))
+    assert "shallow reranked the first 2 alone: below them it keeps" in words
