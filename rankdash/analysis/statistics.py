@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -47,6 +48,10 @@ __all__ = [
 FloatArray = npt.NDArray[np.float64]
 
 _ROUNDING = 1e-12
+_SHOWN = (
+    *("metric", "system", "mean", "delta", "delta_low", "delta_high", "p_corrected"),
+    *("helped", "same", "hurt", "verdict"),
+)
 _MISSING = STATES.index("missing")
 
 
@@ -87,6 +92,14 @@ class Comparison:
     def row(self, system: str, spec: str | Measure) -> pd.Series:
         """The row of the frame. Raises SpecError for a system or metric that was not compared."""
         return self.frame.iloc[self._places[system, self._spec(system, spec)]]
+
+    def _repr_html_(self) -> str:
+        """As a notebook shows it: the table, and the verdicts in words."""
+        table = self.frame[list(_SHOWN)].to_html(
+            index=False, na_rep="–", float_format="{:.4f}".format
+        )
+        sentences = (html.escape(verdict.sentence) for verdict in self.verdicts.values())
+        return table + "".join(f"<p>{sentence}</p>" for sentence in sentences)
 
     @cached_property
     def _places(self) -> dict[tuple[str, str], int]:

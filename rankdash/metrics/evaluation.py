@@ -70,6 +70,14 @@ class Evaluation:
         """spec → mean, in the order of the measures."""
         return {measure.spec: _mean(self.column(measure)) for measure in self.measures}
 
+    def _repr_html_(self) -> str:
+        """As a notebook shows it: the means, and the queries that each rests on."""
+        known = (~np.isnan(self.values)).sum(axis=0)
+        means = pd.DataFrame(
+            {"mean": self.means(), "queries": dict(zip(self.means(), known, strict=True))}
+        )
+        return means.to_html(na_rep="–", float_format="{:.4f}".format)
+
     def frame(self) -> pd.DataFrame:
         """One row for each query and measure: query_id, metric (the spec), value, state."""
         queries, measures = self.values.shape

@@ -81,7 +81,8 @@ def test_rankings_of_different_queries_are_refused(run, files, tmp_path):
 
 @pytest.fixture
 def plugin(tmp_path, monkeypatch):
-    (code,) = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    text = README.read_text(encoding="utf-8").split("## A reranker of your own\n")[1]
+    code = re.findall(r'```python\n("""shortest\.py.*?)```', text, re.DOTALL)[0]
     path = tmp_path / "shortest.py"
     path.write_text(code)
     monkeypatch.setattr(rerankers, "_named_files", [])

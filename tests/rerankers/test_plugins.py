@@ -16,8 +16,8 @@ BUILT_IN = {kind.name for kind in kinds()}
 
 
 def example() -> str:
-    (code,) = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
-    return code
+    text = README.read_text(encoding="utf-8").split("## A reranker of your own\n")[1]
+    return re.findall(r'```python\n("""shortest\.py.*?)```', text, re.DOTALL)[0]
 
 
 @pytest.fixture

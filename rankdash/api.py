@@ -1,0 +1,177 @@
+"""What `import rankdash as rd` offers: the package's own steps, from files to a verdict.
+
+Nothing is kept between calls, and nothing is written. What a file is read with doubts about is a
+`UserWarning`; what cannot be done is a `RankdashError` that says what to do instead.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from rankdash.analysis import statistics
+from rankdash.analysis.matching import match_labels
+from rankdash.analysis.statistics import Comparison, StatisticsSettings
+from rankdash.dataset import Dataset
+from rankdash.errors import DataError, RankdashError, SpecError
+from rankdash.findings import Finding
+from rankdash.loading import load
+from rankdash.metrics import Conventions, Evaluation, judge, parse_measures
+from rankdash.metrics import evaluate as evaluate_judged
+from rankdash.ranking import Ranking, Run
+from rankdash.readers import Conflict, Source, sources_from_path
+from rankdash.readers import read as read_files
+from rankdash.rerankers import SettingValue, create, get
+from rankdash.rerankers.precomputed import run_from_ranking
+from rankdash.runs import runner
+
+__all__ = [
+    "Comparison",
+    "Conventions",
+    "Dataset",
+    "Evaluation",
+    "RankdashError",
+    "Run",
+    "StatisticsSettings",
+    "compare",
+    "evaluate",
+    "read",
+    "read_run",
+    "rerank",
+]
+
+METRICS = "ndcg@10, mrr@10, map, recall@10, judged@10"
+
+_Path = str | os.PathLike[str]
+
+
+def read(
+    *paths: _Path,
+    name: str | None = None,
+    first_stage: str | None = None,
+    conflict: Conflict = "highest",
+) -> Dataset:
+    """A data set from its files, folder or archive, in any format that the dashboard reads.
+
+    first_stage: the ranking to start from, where the files hold several. conflict: which label is
+    kept where a pair has several: "highest", "lowest", "mean", or "refuse".
+
+    Raises DataError, which names file and line, where it cannot be used.
+    """
+    sources = [source for path in paths for source in sources_from_path(Path(path))]
+    loaded = load(sources, name=name, first_stage=first_stage, conflict=conflict)
+    _warn(loaded.report.warnings)
+    return loaded.dataset
+
+
+def read_run(path: _Path, data: Dataset, *, name: str | None = None) -> Run:
+    """A ranking that another system made of `data`: a TREC run, or rows with a score or a rank.
+
+    name: what the run is called; else its file. Raises DataError where the file holds no ranking,
+    or ranks none of the labelled queries.
+    """
+    source = Source.from_path(Path(path))
+    parsed = read_files([source])
+    if parsed.candidates is None:
+        raise DataError(
+            "The file holds no ranking: there are neither scores nor ranks in it.",
+            remedy="A ranking has a score or a rank for each query and document.",
+            file=str(path),
+        )
+    _warn([*parsed.findings, *_matched(source.stem, parsed.candidates, data, {})])
+    return run_from_ranking(name or source.stem, data.id, parsed.candidates, source.name)
+
+
+def rerank(
+    data: Dataset, reranker: str, *, depth: int | None = None, **settings: SettingValue
+) -> Run:
+    """Rerank the first `depth` candidates (None: all) of every query.
+
+    reranker and settings: as `python -m rankdash rerankers` lists them, such as "cross-encoder" and
+    model="cross-encoder/ms-marco-MiniLM-L6-v2".
+
+    A query that fails stays in `Run.queries` with its reason and is no zero later. Raises
+    SettingError for an unknown reranker or setting, UnavailableError where its model or package
+    cannot be had.
+    """
+    made = create(reranker, settings)
+    kind = get(reranker)
+    return runner.rerank(data, made, depth=depth, capabilities=kind.able(made.settings))
+
+
+def evaluate(
+    data: Dataset,
+    run: Run | Ranking | None = None,
+    metrics: str | Iterable[str] = METRICS,
+    conventions: Conventions | None = None,
+) -> Evaluation:
+    """Score a run (None: the first stage) query by query against the labels of `data`.
+
+    metrics: specs, in a list or with commas between. conventions: as in the dashboard where None;
+    `Conventions.trec_eval()` gives the numbers of trec_eval.
+
+    Raises SpecError for a metric that does not exist, DataError where run and labels have no query
+    or no document in common.
+    """
+    measures = parse_measures(metrics)
+    if not measures:
+        raise SpecError("There is no metric to evaluate.", remedy="For example: ndcg@10")
+    name, ranking, left_out = "first stage", data.candidates, dict[str, str]()
+    if isinstance(run, Run):
+        name, ranking, left_out = run.name, run.ranking, run.left_out
+    elif run is not None:
+        name, ranking = "ranking", run
+    _warn(_matched(name, ranking, data, left_out))
+    return evaluate_judged(judge(ranking, data.qrels, conventions), measures, conventions, left_out)
+
+
+def compare(
+    evaluations: Mapping[str, Evaluation],
+    baseline: str | None = None,
+    settings: StatisticsSettings | None = None,
+) -> Comparison:
+    """Every system against the baseline (None: the first), with intervals, tests and verdicts.
+
+    evaluations: system → its evaluation. A query without a value on one side leaves both.
+
+    Raises SpecError where there is nothing to compare, or the systems were evaluated differently.
+    """
+    if not evaluations:
+        raise SpecError("There is nothing to compare.", remedy="Give at least two evaluations.")
+    first = next(iter(evaluations)) if baseline is None else baseline
+    return statistics.compare(evaluations, first, settings)
+
+
+def _matched(
+    name: str, ranking: Ranking, data: Dataset, left_out: Mapping[str, str]
+) -> list[Finding]:
+    """What is odd about ranking and labels together. Raises DataError where no number follows."""
+    expected = data.qrels
+    if left_out:
+        expected = expected[~expected["query_id"].isin(left_out)]
+    if not len(expected):
+        return []
+    if not len(ranking):
+        raise DataError("The ranking {name} holds no documents.", name=name)
+    found = match_labels(name, ranking, expected, made_ids=False)
+    for finding in found:
+        if finding.severity == "error":
+            raise DataError(
+                finding.template,
+                remedy=finding.remedy,
+                file=finding.file,
+                line=finding.line,
+                **finding.params,
+            )
+    return found
+
+
+def _warn(findings: Iterable[Finding]) -> None:
+    for finding in findings:
+        if finding.severity == "warning":
+            where = f"{finding.where}: " if finding.where else ""
+            remedy = finding.remedy.format(**finding.params)
+            # The line of the caller of `read`, `read_run` or `evaluate`.
+            warnings.warn(f"{where}{finding.text} {remedy}".strip(), UserWarning, stacklevel=3)

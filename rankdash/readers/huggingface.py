@@ -1,0 +1,75 @@
+"""Data sets of the Hugging Face hub as they lie on disk.
+
+    corpus/corpus-00000-of-00002.parquet   queries/…   qrels/test-00000-of-00001.parquet
+    data/train-00000-of-00003.parquet      data/test-00000-of-00001.parquet
+    corpus/data-00000-of-00001.arrow       test/data-00000-of-00001.arrow   (save_to_disk)
+
+Shards of one table are read together by the usual rules. Of the splits in one folder only one is
+taken, for a data set is evaluated on one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import PurePosixPath
+
+from rankdash.findings import Finding
+from rankdash.readers.settling import SPLITS
+from rankdash.readers.source import Source
+from rankdash.readers.table import Table
+
+_SHARD = re.compile(r"(?P<split>.+)-\d{5}-of-\d{5}")
+
+
+def prepare(tables: Sequence[tuple[Table, Source]]) -> list[tuple[Table, Source]]:
+    """The tables without those of other splits; a finding says which split was taken."""
+    folders: dict[str, dict[str, list[str]]] = {}
+    for table, _ in tables:
+        place = _place(table.file)
+        if place:
+            folders.setdefault(place[0], {}).setdefault(place[1], []).append(table.file)
+    left_aside: dict[str, None] = {}
+    notes: dict[str, Finding] = {}
+    for splits in folders.values():
+        if len(splits) < 2:
+            continue
+        taken = min(splits, key=SPLITS.index)
+        others = [split for split in splits if split != taken]
+        left_aside.update(dict.fromkeys(file for split in others for file in splits[split]))
+        first = splits[taken][0]
+        notes[first] = _one_split(first, taken, others)
+    return [
+        (replace(table, findings=(*table.findings, *_of(notes, table.file))), source)
+        for table, source in tables
+        if table.file not in left_aside
+    ]
+
+
+def _place(file: str) -> tuple[str, str] | None:
+    """(folder, split) of a shard; None for any other file."""
+    path = PurePosixPath(file)
+    shard = _SHARD.fullmatch(path.stem)
+    if not shard:
+        return None
+    if shard["split"] == "data" and path.parent.name.lower() in SPLITS:
+        return str(path.parent.parent), path.parent.name.lower()
+    split = shard["split"].lower()
+    return (str(path.parent), split) if split in SPLITS else None
+
+
+def _of(notes: dict[str, Finding], file: str) -> tuple[Finding, ...]:
+    return (notes[file],) if file in notes else ()
+
+
+def _one_split(file: str, taken: str, others: Sequence[str]) -> Finding:
+    return Finding(
+        "warning",
+        "one_split",
+        "The rows come in {count} splits. {taken} is used, {others} left aside.",
+        {"count": len(others) + 1, "taken": taken, "others": ", ".join(others)},
+        "To use another split, load its files without those of the other splits.",
+        file,
+        count=len(others),
+    )

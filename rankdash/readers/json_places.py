@@ -1,0 +1,85 @@
+"""Where the parts of a JSON document stand: for formats whose meaning lies in how objects nest.
+
+The text is valid JSON by then; what is asked is on which physical line a part begins.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+_BETWEEN = re.compile(r"[ \t\r\n]*")
+
+
+def whole(text: str) -> object:
+    """The one value that the text is; None where it is not one valid value."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def text_of(value: object) -> str | None:
+    """A cell of a table."""
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+@dataclass(frozen=True)
+class Part:
+    """name: its key, "" in a list. value: decoded. line: from 1."""
+
+    name: str
+    value: Any
+    line: int
+    position: int
+
+
+class Places:
+    """Walks through a text that is one valid value."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._decode: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().raw_decode
+        self._breaks = [match.start() for match in re.finditer("\n", text)]
+
+    def outermost(self) -> Part:
+        return self._part("", self._skip(0), self._skip(0))[0]
+
+    def inside(self, outer: Part | None) -> Iterator[Part]:
+        """The members of an object or the elements of a list, in their order; of anything else
+        nothing."""
+        if outer is None:
+            return
+        keyed = isinstance(outer.value, dict)
+        if not outer.value or not (keyed or isinstance(outer.value, list)):
+            return
+        at = self._skip(outer.position + 1)
+        while self._text[at] not in "]}":
+            name, begin = "", at
+            if keyed:
+                name, stop = self._decode(self._text, at)
+                at = self._skip(self._skip(stop) + 1)
+            part, stop = self._part(name, begin, at)
+            yield part
+            at = self._skip(stop)
+            if self._text[at] == ",":
+                at = self._skip(at + 1)
+
+    def member(self, outer: Part, name: str) -> Part | None:
+        """The last of that name, as a decoder keeps it."""
+        found = [part for part in self.inside(outer) if part.name == name]
+        return found[-1] if found else None
+
+    def _part(self, name: str, begin: int, position: int) -> tuple[Part, int]:
+        value, stop = self._decode(self._text, position)
+        return Part(name, value, bisect(self._breaks, begin) + 1, position), stop
+
+    def _skip(self, position: int) -> int:
+        match = _BETWEEN.match(self._text, position)
+        return match.end() if match else position

@@ -1,0 +1,133 @@
+"""Several annotators: how far they agree, and the one label they come to."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rankdash.errors import DataError
+from rankdash.readers.annotators import kappa, settle
+
+NAN = float("nan")
+
+
+def rows(*labels: str, names: str = "label_1,label_2") -> str:
+    lines = [f"a,text {number},{cells}" for number, cells in enumerate(labels)]
+    return "\n".join([f"query,document,{names}", *lines]) + "\n"
+
+
+def test_cohens_kappa_of_the_paper_it_is_taught_with():
+    # 50 proposals: both yes 20, both no 15, yes and no 5, no and yes 10; κ = 0.4.
+    values = np.repeat([[1.0, 1], [0, 0], [1, 0], [0, 1]], [20, 15, 5, 10], axis=0)
+
+    assert kappa(values) == pytest.approx(0.4)
+
+
+def test_fleiss_kappa_of_the_published_example():
+    # Fleiss 1971 as worked on in textbooks: 14 raters, 10 subjects, 5 grades; κ = 0.210.
+    counts = [
+        (0, 0, 0, 0, 14),
+        (0, 2, 6, 4, 2),
+        (0, 0, 3, 5, 6),
+        (0, 3, 9, 2, 0),
+        (2, 2, 8, 1, 1),
+        (7, 7, 0, 0, 0),
+        (3, 2, 6, 3, 0),
+        (2, 5, 3, 2, 2),
+        (6, 5, 2, 1, 0),
+        (0, 2, 2, 3, 7),
+    ]
+    values = np.array([np.repeat(np.arange(5.0), row) for row in counts])
+
+    assert kappa(values) == pytest.approx(0.210, abs=5e-4)
+
+
+grades = st.sampled_from([0.0, 1.0, 2.0, NAN])
+tables = st.integers(2, 4).flatmap(
+    lambda raters: st.lists(
+        st.lists(grades, min_size=raters, max_size=raters), min_size=1, max_size=9
+    )
+)
+
+
+@settings(deadline=None)
+@given(tables)
+def test_kappa_is_at_most_one_and_one_only_where_all_agree(table):
+    values = np.array(table)
+    measured = kappa(values)
+    shared = values[np.isfinite(values).sum(axis=1) >= 2]
+    same = all(len(set(row[np.isfinite(row)])) == 1 for row in shared)
+
+    assert np.isnan(measured) or measured <= 1 + 1e-12
+    if not np.isnan(measured):
+        assert (measured == pytest.approx(1)) == same
+
+
+@settings(deadline=None)
+@given(tables)
+def test_the_settled_label_does_not_hang_on_the_order_of_annotators(table):
+    values = np.array(table)
+    for rule in ("majority", "mean"):
+        settled = settle(values, rule)
+        np.testing.assert_allclose(settled, settle(values[:, ::-1], rule))
+        np.testing.assert_array_equal(np.isnan(settled), np.isnan(values).all(axis=1))
+    votes = [
+        sorted(row[np.isfinite(row)], key=lambda g: (-list(row).count(g), g)) for row in values
+    ]
+    expected = [row[0] if row else NAN for row in votes]
+    np.testing.assert_array_equal(settle(values, "majority"), expected)
+
+
+@pytest.mark.parametrize(("rule", "labels"), [("majority", [1, 0, 2]), ("mean", [1.5, 0, 2])])
+def test_label_columns_become_one_by_the_rule(parse, found, rule, labels):
+    parsed = parse({"x": rows("1,2", "0,0", "2,")}, annotators=rule)
+
+    assert parsed.qrels["label"].tolist() == labels
+    finding = found(parsed, "annotators")
+    assert "agree in 1 of 2 shared rows" in finding.text
+    assert ("mean" in found(parsed, "annotators_rule").text) == (rule == "mean")
+    assert set(parsed.queries.columns) == {"query_id", "text"}
+
+
+@pytest.mark.parametrize(
+    "names", ["label_1,label_2", "annotator A,annotator B", "Rater1,Rater2", "标注员1,标注员2"]
+)
+def test_annotators_are_known_by_their_columns(parse, codes, names):
+    assert "annotators" in codes(parse({"x": rows("1,1", "0,0", "1,0", names=names)}))
+
+
+def test_annotators_may_write_words(parse, found):
+    parsed = parse({"x": rows("Exact,Partial", "Irrelevant,Irrelevant", "Exact,Exact")})
+
+    assert parsed.qrels["label"].tolist() == [1, 0, 2]
+    assert "Exact = 2" in found(parsed, "word_labels").text
+
+
+def test_a_label_column_beside_the_annotators_decides(parse, found):
+    text = rows("1,1,0", "0,0,0", names="label_1,label_2,label")
+
+    parsed = parse({"x": text})
+
+    assert parsed.qrels["label"].tolist() == [0, 0]
+    assert "The column label decides" in found(parsed, "annotators_rule").text
+
+
+def test_annotators_of_one_mind_everywhere_say_nothing_of_agreement(parse, found):
+    assert "says nothing" in found(parse({"x": rows("1,1", "1,1")}), "annotators").text
+
+
+def test_annotators_who_disagree_are_a_warning_with_a_remedy(parse, found):
+    finding = found(parse({"x": rows("1,0", "0,1", "1,1", "0,0")}), "annotators")
+
+    assert finding.severity == "warning"
+    assert finding.remedy
+    assert "0.00" in finding.text
+
+
+def test_a_cell_that_is_no_label_is_refused_by_line(parse, found):
+    assert found(parse({"x": rows("1,1", "0,inf", "2,2", "1,0")}), "bad_label").line == 3
+
+
+def test_a_rule_that_does_not_exist_is_refused(parse):
+    with pytest.raises(DataError, match="no rule 'median'"):
+        parse({"x": rows("1,1")}, annotators="median")

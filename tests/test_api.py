@@ -1,0 +1,142 @@
+"""`import rankdash as rd`: light, typed, and the same numbers as the rest."""
+
+import ast
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rankdash as rd
+from rankdash import api
+from rankdash.errors import DataError, SettingError, SpecError
+
+ROOT = Path(__file__).parents[1]
+SAMPLE = ROOT / "assets" / "samples" / "helpcentre"
+
+
+@pytest.fixture(scope="module")
+def data() -> rd.Dataset:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return rd.read(SAMPLE)
+
+
+def readme_code() -> str:
+    section = (ROOT / "README.md").read_text(encoding="utf-8").split("## From Python\n")[1]
+    return section.split("```python\n")[1].split("```")[0]
+
+
+@pytest.mark.model
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_the_ten_lines_of_the_readme_run(monkeypatch, capsys):
+    code = readme_code()
+    assert len([line for line in code.splitlines() if line]) <= 10
+    monkeypatch.chdir(ROOT)
+    *statements, last = ast.parse(code).body
+    names: dict[str, object] = {}
+    exec(compile(ast.Module(statements, []), "README.md", "exec"), names)
+    shown = eval(compile(ast.Expression(last.value), "README.md", "eval"), names)
+    assert isinstance(shown, rd.Comparison)
+    assert "NDCG@10 goes from 0.606 to" in capsys.readouterr().out
+    assert isinstance(names["data"], rd.Dataset)
+    assert isinstance(names["run"], rd.Run)
+    assert isinstance(names["after"], rd.Evaluation)
+    assert names["run"].depth == 10
+    assert shown._repr_html_().count("<tr") == 5
+
+
+def test_the_import_alone_loads_nothing():
+    code = (
+        "import sys, rankdash, rankdash as rd; assert 'read' in dir(rd)\n"
+        "print(sorted({'pandas', 'numpy', 'torch', 'streamlit', 'scipy'} & set(sys.modules)))\n"
+        "rd.read\n"
+        "print(sorted({'torch', 'streamlit', 'plotly', 'transformers'} & set(sys.modules)))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n[]\n"
+
+
+def test_every_name_that_is_offered_is_there_and_no_other():
+    assert rd.__all__ == api.__all__
+    for name in rd.__all__:
+        assert getattr(rd, name) is getattr(api, name)
+    with pytest.raises(AttributeError, match="no attribute 'raed'"):
+        rd.raed  # noqa: B018 - asked for on purpose
+
+
+def test_the_numbers_are_those_of_the_command_line(data, tmp_path):
+    from rankdash.cli.evaluate import evaluate_files, typed_metrics
+    from rankdash.report.trec import write_run
+
+    run = rd.rerank(data, "bm25", depth=10, k1=0.3)
+    assert run.settings["k1"] == 0.3
+    write_run(run.ranking, tmp_path / "bm25.trec", "bm25")
+    rules = rd.Conventions(no_relevant="count")
+    found = rd.evaluate(data, run, "ndcg@10, map", rules)
+    told = evaluate_files(
+        str(SAMPLE / "qrels.tsv"),
+        [str(tmp_path / "bm25.trec")],
+        typed_metrics(["ndcg@10,map"]),
+        rules,
+        conflict="highest",
+    ).systems["bm25"]
+    assert found.means() == pytest.approx(told.means(), abs=1e-12)
+    again = rd.evaluate(data, rd.read_run(tmp_path / "bm25.trec", data), ["ndcg@10", "map"], rules)
+    assert again.means() == pytest.approx(found.means(), abs=1e-12)
+
+
+def test_a_failed_query_is_no_zero(data):
+    run = rd.rerank(data, "bm25")
+    rows = run.queries.copy()
+    lost = list(rows["query_id"][:6])
+    rows.loc[rows["query_id"].isin(lost), "state"] = "failed"
+    kept = [q for q in run.ranking.query_ids if q not in lost]
+    ranking = type(run.ranking).from_lists((q, *run.ranking.documents_of(q)) for q in kept)
+    broken = rd.Run("id", "broken", data.id, ranking, "bm25", rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = rd.evaluate(data, broken, "ndcg@10")
+    assert np.isnan(found.wide().loc[lost, "ndcg@10"]).all()
+    comparison = rd.compare({"all": rd.evaluate(data, run, "ndcg@10"), "broken": found})
+    assert comparison.baseline == "all"
+    assert comparison.left_out("broken", "ndcg@10")["failed"] == 6
+    assert comparison.row("broken", "ndcg@10")["delta"] == 0
+
+
+def test_what_is_odd_is_a_warning_and_what_cannot_be_is_refused(data, tmp_path):
+    with pytest.warns(UserWarning, match="without a relevant document") as seen:
+        rd.read(SAMPLE)
+    # It names the line that asked, not one inside the package.
+    assert seen[0].filename == __file__
+    (tmp_path / "other.trec").write_text("elsewhere Q0 d1 1 2.0 x\nelsewhere Q0 d2 2 1.0 x\n")
+    with pytest.raises(DataError, match="None of the 1 queries of the ranking other has a label"):
+        rd.read_run(tmp_path / "other.trec", data)
+    with pytest.raises(DataError, match="holds no ranking"):
+        rd.read_run(SAMPLE / "qrels.tsv", data)
+    (tmp_path / "some.trec").write_text("q01 Q0 ord-002 1 2.0 x\nq01 Q0 ord-004 2 1.0 x\n")
+    with pytest.warns(UserWarning, match="Labelled queries that the ranking some lacks: 73 of 74"):
+        run = rd.read_run(tmp_path / "some.trec", data, name="mine")
+    assert run.name == "mine"
+    empty = type(run.ranking).from_lists([])
+    with pytest.raises(DataError, match="holds no documents"):
+        rd.evaluate(data, empty)
+    with pytest.raises(SettingError, match="bm25"):
+        rd.rerank(data, "bm52")
+    with pytest.raises(SpecError, match="no metric"):
+        rd.evaluate(data, metrics="")
+    with pytest.raises(SpecError, match="nothing to compare"):
+        rd.compare({})
+
+
+def test_a_notebook_shows_tables_in_which_names_are_text(data):
+    found = rd.evaluate(data, metrics="ndcg@10")
+    assert "<td>0.6060</td>" in found._repr_html_()
+    hostile = "<script>alert(1)</script>"
+    shown = rd.compare({"base": found, hostile: found})._repr_html_()
+    assert "<script" not in shown
+    assert shown.count("&lt;script&gt;") == 2
