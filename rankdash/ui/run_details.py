@@ -27,8 +27,7 @@ def draw(run_id: str) -> None:
         st.markdown(f"**{markdown_safe(run.name, 80)}**")
         if run.measured is not None and run.measured.contended:
             st.warning(_contended(run.measured), icon=":material/speed:")
-        for sentence in (*_computed(kept, run), *_times(run)):
-            st.markdown(f"- {sentence}")
+        st.markdown("\n".join(f"- {said}" for said in (*_computed(kept, run), *_times(run))))
         run_usage.say(run_id)
         if run.measured is not None and run.measured.throughput:
             _levels(run.measured.throughput)

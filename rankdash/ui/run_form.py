@@ -12,6 +12,7 @@ import streamlit as st
 from rankdash.errors import RankdashError
 from rankdash.rerankers import RerankerKind, kinds, problems
 from rankdash.rerankers.dialects import DIALECTS
+from rankdash.rerankers.late_interaction import LateInteraction
 from rankdash.runs import jobs
 from rankdash.runs.jobs import JobRequest, Timing
 from rankdash.store import RunRow
@@ -276,7 +277,7 @@ def _run_name(
     service = DIALECTS.get(str(settings.get("dialect", "")))
     stages = [str(settings[stage]) for stage in ("first", "second") if stage in settings]
     parts = [model or " → ".join(stages) or (service.title if service else _(kind.title))]
-    if kind.group == "llm":
+    if kind.group == "llm" or kind.name == LateInteraction.name:
         # One model may well be asked in several ways.
         parts.append(_(kind.title))
     if plan.depth is not None:

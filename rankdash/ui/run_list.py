@@ -32,6 +32,7 @@ def draw(dataset_id: str) -> None:
         selection_mode="multi-row",
         column_config={
             _("name"): st.column_config.TextColumn(width="medium"),
+            _("remarks"): st.column_config.TextColumn(width="medium"),
             _("p50 ms"): st.column_config.NumberColumn(format="%.1f"),
             _("p95 ms"): st.column_config.NumberColumn(format="%.1f"),
             _("start s"): st.column_config.NumberColumn(format="%.1f"),
@@ -86,11 +87,11 @@ def _table(rows: Sequence[RunRow]) -> pd.DataFrame:
             _("p50 ms"): [row.p50_ms for row in rows],
             _("p95 ms"): [row.p95_ms for row in rows],
             _("pairs/s"): [row.pairs_per_second for row in rows],
-            _("start s"): [row.load_ms / 1000 for row in rows],
+            _("remarks"): ["; ".join(each.remarks()) or None for each in records],
             _("runtime"): [
                 " → ".join(name for _stage, name in each.runtimes) or None for each in records
             ],
-            _("remarks"): ["; ".join(each.remarks()) or None for each in records],
+            _("start s"): [row.load_ms / 1000 for row in rows],
             _("made (UTC)"): [moment(row.created) for row in rows],
             _("settings"): [
                 ", ".join(f"{name}={value}" for name, value in row.settings.items() if value != "")
