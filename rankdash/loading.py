@@ -13,7 +13,7 @@ from rankdash.dataset import Dataset, FirstStage
 from rankdash.errors import DataError
 from rankdash.findings import Finding
 from rankdash.ranking import Ranking, Run
-from rankdash.readers import Conflict, Limits, Parsed, Source, read
+from rankdash.readers import Conflict, Limits, Parsed, Source, Together, read
 from rankdash.rerankers.bm25 import order_candidates
 from rankdash.rerankers.precomputed import run_from_ranking
 
@@ -35,6 +35,9 @@ def load(
     conflict: Conflict = "highest",
     first_stage: str | None = None,
     limits: Limits | None = None,
+    words: Mapping[str, Mapping[str, float | None]] | None = None,
+    annotators: Together = "majority",
+    ask: bool = False,
 ) -> Loaded:
     """Read the files of one data set and check them; parameters as for `readers.read`.
 
@@ -51,6 +54,9 @@ def load(
         conflict=conflict,
         first_stage=first_stage,
         limits=limits,
+        words=words,
+        annotators=annotators,
+        ask=ask,
     )
     for error in loaded.report.errors:
         raise DataError(
@@ -67,10 +73,20 @@ def examine(
     conflict: Conflict = "highest",
     first_stage: str | None = None,
     limits: Limits | None = None,
+    words: Mapping[str, Mapping[str, float | None]] | None = None,
+    annotators: Together = "majority",
+    ask: bool = False,
 ) -> Loaded:
     """As `load`, but errors of the check report stay in the report: for showing it whole."""
     parsed = read(
-        sources, mapping=mapping, conflict=conflict, first_stage=first_stage, limits=limits
+        sources,
+        mapping=mapping,
+        conflict=conflict,
+        first_stage=first_stage,
+        limits=limits,
+        words=words,
+        annotators=annotators,
+        ask=ask,
     )
     candidates, kind, notes = _first_stage(parsed)
     dataset = Dataset(

@@ -4,8 +4,9 @@
     all Parts ──combine──▶ Parsed
 
 Read are: delimited text (CSV, TSV and relatives), JSON and JSON lines (rows, or entries that hold
-lists), Parquet, TREC runs and qrels, BEIR folders; plain, in `.gz` or in `.zip`; several files of
-one data set together.
+lists), Parquet, Arrow, TREC runs and qrels, BEIR folders, and what other tools write (see
+`formats`, where a format is a line); plain, in `.gz` or in `.zip`; several files of one data set
+together.
 
 What happens to a bad file or row, in one place:
 - A file that cannot be trusted as a whole stops everything, with file, line and remedy, and
@@ -28,8 +29,10 @@ Nothing here unpickles, evaluates or writes anything: the text of a file is data
 
 from __future__ import annotations
 
+from rankdash.readers.annotators import Together, WordsNeeded
 from rankdash.readers.columns import FIELDS, MappingNeeded
 from rankdash.readers.files import read
+from rankdash.readers.formats import NAMES as FORMATS
 from rankdash.readers.limits import Limits
 from rankdash.readers.part import Parsed
 from rankdash.readers.settling import Conflict
@@ -37,11 +40,14 @@ from rankdash.readers.source import Source, sources_from_path
 
 __all__ = [
     "FIELDS",
+    "FORMATS",
     "Conflict",
     "Limits",
     "MappingNeeded",
     "Parsed",
     "Source",
+    "Together",
+    "WordsNeeded",
     "read",
     "sources_from_path",
 ]

@@ -226,7 +226,8 @@ def _agreement(file: str, raters: Sequence[str], values: Floats) -> Finding:
         )
     elif len(raters) == 2:
         template = (
-            "{raters} annotators agree in {same} of {rows} shared rows; Cohen's kappa is {kappa:.2f}."
+            "{raters} annotators agree in {same} of {rows} shared rows; Cohen's kappa is "
+            "{kappa:.2f}."
         )
     else:
         template = (

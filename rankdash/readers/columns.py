@@ -50,7 +50,7 @@ PLAIN_SCORE = ("score", "scores", "分数", "得分")
 _PLAIN_ID = ("id", "编号")
 _PLAIN_TEXT = ("text", "texts")
 # A grade scale has few steps; scores of a search system hardly ever repeat.
-_MOST_GRADES = 12
+MOST_GRADES = 12
 _HINTS = (
     ("query_id", re.compile(r"(quer|topic|question|search|查询|问题|检索).*(id|no|num|编号|号)$")),
     (
@@ -184,7 +184,7 @@ def _settle_score(
 def _few_whole_steps(values: pd.Series[str]) -> bool:
     parsed = numbers(values.to_numpy(dtype=object))
     steps = pd.unique(parsed[parsed == parsed])
-    return len(steps) <= _MOST_GRADES and all(float(step).is_integer() for step in steps)
+    return len(steps) <= MOST_GRADES and all(float(step).is_integer() for step in steps)
 
 
 def _settle_id_and_text(fields: dict[str, str], by_plain_name: Mapping[str, str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -69,6 +70,7 @@ def combine(parts: Sequence[Part], *, conflict: Conflict, first_stage: str | Non
     findings += notes
     documents, notes = _documents(kept, qrels, pairs, ranked)
     findings += notes
+    findings += [*_strangers(kept, "query_id"), *_strangers(kept, "doc_id")]
     for part in kept:
         findings += [*part.findings, *part.refusals.findings()]
     return Parsed(
@@ -203,6 +205,49 @@ def _documents(
     table, findings = _first_rows([part.documents for part in parts], "doc_id")
     mentioned = _mentioned("doc_id", qrels, pairs, [ranking.doc_ids for ranking in ranked])
     return _with_mentioned(table, mentioned, "doc_id", "title", "text"), findings
+
+
+def _strangers(parts: Sequence[Part], key: Literal["query_id", "doc_id"]) -> list[Finding]:
+    """A warning where no id of the files of queries (or of documents) is labelled, ranked or
+    paired by another file."""
+    speaking = [(part, frame) for part in parts for frame in _frames(part)]
+    tables = [
+        (part, part.queries if key == "query_id" else part.documents)
+        for part in parts
+        if not _frames(part)
+    ]
+    told = [(part, table) for part, table in tables if len(table)]
+    if not told or not speaking:
+        return []
+    ids = {identity for _, table in told for identity in table[key]}
+    if any(ids.intersection(pd.unique(frame[key])) for _, frame in speaking):
+        return []
+    (part, table), (other, frame) = told[0], speaking[0]
+    return [
+        Finding(
+            "warning",
+            "ids_match_nothing",
+            "None of the {count} ids of {texts} occurs in the labels or rankings. It has "
+            "{example!r}, {file_name} has {other!r}.",
+            {
+                "count": len(ids),
+                "texts": part.file,
+                "example": str(table[key].iloc[0]),
+                "file_name": other.file,
+                "other": str(frame[key].iloc[0]),
+            },
+            "Check that the files belong to the same data set and write the ids alike in all of "
+            "them.",
+            other.file,
+            int(frame["line"].iloc[0]) if "line" in frame.columns else None,
+            len(ids),
+        )
+    ]
+
+
+def _frames(part: Part) -> list[pd.DataFrame]:
+    frames = (part.labels, *(scores.frame for scores in part.scores), part.pairs)
+    return [frame for frame in frames if len(frame)]
 
 
 def _mentioned(

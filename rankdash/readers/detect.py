@@ -7,16 +7,13 @@ from dataclasses import replace
 
 from rankdash.errors import FormatError
 from rankdash.findings import Finding
-from rankdash.readers import delimited, json_records, parquet, trec
+from rankdash.readers import arrow, delimited, formats, json_places, json_records, parquet, trec
 from rankdash.readers.encoding import Decoded, decode
 from rankdash.readers.limits import Limits
 from rankdash.readers.source import Source
 from rankdash.readers.table import Table
 
-_KNOWN = (
-    "Known are CSV, TSV, JSON, JSON lines, Parquet, TREC runs and qrels, and BEIR folders; "
-    "a CSV file needs a first line with column names."
-)
+_KNOWN = "Known are: {formats}. A CSV file needs a first line with column names."
 
 _FOREIGN = re.compile(r"[^\n]*[^\x00-\x7f][^\n]*")
 
@@ -33,6 +30,8 @@ def table_of(source: Source, limits: Limits) -> Table:
     """
     if source.data.startswith(parquet.MAGIC):
         return parquet.read(source.data, source.name, limits)
+    if arrow.matches(source.data):
+        return arrow.read(source.data, source.name, limits)
     decoded = decode(source.data, source.name)
     if not decoded.text.strip():
         raise FormatError(
@@ -46,14 +45,32 @@ def table_of(source: Source, limits: Limits) -> Table:
 
 def _read_text(text: str, file: str, limits: Limits) -> Table:
     if text.lstrip()[0] in "[{":
-        return json_records.read(text, file, limits)
+        return _read_json(text, file, limits)
+    for reader in formats.TEXT:
+        if reader.matches(text):
+            table: Table = reader.read(text, file, limits)
+            return table
     shape = trec.shape_of(text)
     if shape:
         return trec.read(text, shape, file, limits)
     delimiter = None if text.lstrip().startswith("<") else delimited.sniff(text)
     if delimiter is None:
-        raise UnknownFormError("The form of the file is not known.", remedy=_KNOWN, file=file)
+        raise UnknownFormError(
+            "The form of the file is not known.",
+            remedy=_KNOWN,
+            file=file,
+            formats=", ".join(formats.NAMES),
+        )
     return delimited.read(text, delimiter, file, limits)
+
+
+def _read_json(text: str, file: str, limits: Limits) -> Table:
+    outer = json_places.whole(text)
+    for reader in formats.JSON:
+        if reader.matches(outer):
+            table: Table = reader.read(text, file, limits)
+            return table
+    return json_records.read(text, file, limits)
 
 
 def _encoding(decoded: Decoded, file: str) -> tuple[Finding, ...]:

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 from rankdash.errors import DataError
 from rankdash.findings import Finding
+from rankdash.readers import formats
+from rankdash.readers.annotators import Together, refuse_rule
 from rankdash.readers.combine import combine
 from rankdash.readers.detect import UnknownFormError, table_of
 from rankdash.readers.interpret import interpret
@@ -25,6 +27,9 @@ def read(
     conflict: Conflict = "highest",
     first_stage: str | None = None,
     limits: Limits | None = None,
+    words: Mapping[str, Mapping[str, float | None]] | None = None,
+    annotators: Together = "majority",
+    ask: bool = False,
 ) -> Parsed:
     """Read and join the files of one data set.
 
@@ -32,8 +37,14 @@ def read(
     conflict:    which label is kept where a pair has several that differ: "highest", "lowest",
                  "mean"; "refuse" raises.
     first_stage: the ranking (its file's name or stem) that rerankers start from.
+    words:       file → word → label, for labels written as words; None where a word is no label.
+                 Without it known words are read by the scales of `values.WORD_SCALES`.
+    annotators:  what the columns of several annotators come to, "majority" or "mean".
+    ask:         a person is there: ask also what could be left open, the grades of words and which
+                 of many features is the score.
 
-    Raises MappingNeeded where columns are not recognised, FormatError where a file is broken or
+    Raises MappingNeeded where columns are not recognised, WordsNeeded where labels are words and
+    `ask` is set, FormatError where a file is broken or
     of no known form, LimitError where it is too large, DataError otherwise; all name the file.
     """
     if conflict not in (*RULES, "refuse"):
@@ -42,6 +53,7 @@ def read(
             remedy="The rules are: highest, lowest, mean, refuse.",
             conflict=conflict,
         )
+    refuse_rule(annotators)
     limits = limits or Limits()
     if not sources:
         raise DataError(
@@ -76,12 +88,15 @@ def read(
             )
     if unknown and not tables:
         raise unknown
-    parsed = combine(interpret(tables, mapping or {}), conflict=conflict, first_stage=first_stage)
-    formats = [
+    for preparer in formats.PREPARERS:
+        tables = preparer.prepare(tables)
+    parts = interpret(tables, mapping or {}, words=words or {}, annotators=annotators, ask=ask)
+    parsed = combine(parts, conflict=conflict, first_stage=first_stage)
+    read_as = [
         Finding("note", "format", "Read as: {format}.", {"format": name}, file=file)
         for file, name in parsed.formats.items()
     ]
-    return replace(parsed, findings=(*formats, *findings, *parsed.findings))
+    return replace(parsed, findings=(*read_as, *findings, *parsed.findings))
 
 
 def _without_papers(files: Sequence[Source]) -> tuple[list[Source], list[Finding]]:

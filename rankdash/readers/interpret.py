@@ -7,7 +7,15 @@ from dataclasses import replace
 
 from rankdash.errors import FormatError
 from rankdash.findings import Finding
-from rankdash.readers.columns import MappingNeeded, doubts, fields_of, id_and_text, mapped
+from rankdash.readers.annotators import Together, ask_for_words, joined
+from rankdash.readers.columns import (
+    MappingNeeded,
+    doubts,
+    fields_of,
+    id_and_text,
+    mapped,
+    recognise,
+)
 from rankdash.readers.part import Part
 from rankdash.readers.rows import part_of
 from rankdash.readers.source import Source
@@ -18,16 +26,26 @@ from rankdash.readers.values import looks_like_ids, numbers
 _VALUES = frozenset({"label", "score", "rank", "reranked"})
 
 
+Words = Mapping[str, float | None]
+
+
 def interpret(
-    tables: Sequence[tuple[Table, Source]], mapping: Mapping[str, Mapping[str, str]]
+    tables: Sequence[tuple[Table, Source]],
+    mapping: Mapping[str, Mapping[str, str]],
+    *,
+    words: Mapping[str, Words],
+    annotators: Together,
+    ask: bool,
 ) -> list[Part]:
     """A part for each table, in their order.
 
     mapping: file → field → column, from a person; a file in it is read by it alone.
-    Raises MappingNeeded where the columns of a table say too little, FormatError for a table
-    without rows.
+    words:   file → word → label, from a person.
+    ask:     whether a person is there to answer what the files leave open but need not be asked.
+    Raises MappingNeeded where the columns of a table say too little, WordsNeeded where labels are
+    words and a person is there, FormatError for a table without rows.
     """
-    unknown = sorted(set(mapping) - {table.file for table, _ in tables})
+    unknown = sorted((set(mapping) | set(words)) - {table.file for table, _ in tables})
     if unknown:
         raise FormatError(
             "A mapping is given for {file_name!r}, which is not among the files.",
@@ -38,7 +56,19 @@ def interpret(
     parts: list[Part] = []
     unsettled: list[tuple[Table, Source]] = []
     for table, source in tables:
-        part = _part(table, source, mapping.get(table.file), alone=len(tables) == 1)
+        asked = ask and table.file not in words
+        if asked and table.file not in mapping and table.wants:
+            raise MappingNeeded(table.file, table.frame, ", ".join(table.wants))
+        if asked:
+            ask_for_words(table, _label_of(table, mapping.get(table.file)))
+        told = joined(table, annotators, words.get(table.file))
+        part = _part(
+            told,
+            source,
+            mapping.get(table.file),
+            words.get(table.file),
+            alone=len(tables) == 1,
+        )
         if part is None:
             unsettled.append((table, source))
         else:
@@ -48,8 +78,24 @@ def interpret(
     return sorted(parts, key=lambda part: position[part.file])
 
 
+def _label_of(table: Table, mapping: Mapping[str, str] | None) -> dict[str, str]:
+    """The label's field and column, where the table has one."""
+    if mapping is not None:
+        fields: Mapping[str, str] = mapped(mapping, table.frame, table.file)
+    elif table.fields is not None:
+        fields = table.fields
+    else:
+        fields = recognise(list(table.frame.columns)) if table.names else {}
+    return {"label": fields["label"]} if "label" in fields else {}
+
+
 def _part(
-    table: Table, source: Source, mapping: Mapping[str, str] | None, *, alone: bool
+    table: Table,
+    source: Source,
+    mapping: Mapping[str, str] | None,
+    words: Words | None,
+    *,
+    alone: bool,
 ) -> Part | None:
     """The table's part; None where it holds queries or documents and only other files can tell."""
     if not len(table.frame):
@@ -72,7 +118,7 @@ def _part(
     documents = bool({"document", "doc_id"} & fields.keys())
     values = bool(_VALUES & fields.keys())
     if queries and documents and (values or mapping is not None or not alone):
-        return part_of(table, fields, source)
+        return part_of(table, fields, source, words)
     if alone and mapping is not None:
         raise _unusable(table, queries=queries)
     if queries and not documents and not alone:

@@ -31,6 +31,7 @@ _LISTS = {
     "文档列表": "document",
     "候选": "document",
     "docids": "doc_id",
+    "corpusids": "doc_id",
     "documentids": "doc_id",
     "passageids": "doc_id",
     "truescores": "label",

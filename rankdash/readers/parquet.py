@@ -21,6 +21,7 @@ from rankdash.readers.table import (
     refuse_many_rows,
 )
 
+NAME = "Parquet"
 MAGIC = b"PAR1"
 _BATCH_ROWS = 20_000
 # Beyond this a float64 does not hold every whole number.
@@ -43,26 +44,30 @@ def read(data: bytes, file: str, limits: Limits) -> Table:
             file=file,
             problem=str(problem).splitlines()[0] if str(problem) else type(problem).__name__,
         ) from problem
+    return tabulated(table, file, NAME, limits)
+
+
+def tabulated(table: pa.Table, file: str, name: str, limits: Limits) -> Table:
+    """The columns as text; of the documents, where entries hold lists of them."""
+    if len(set(table.column_names)) != len(table.column_names):
+        raise FormatError(
+            "Two columns have the same name.",
+            remedy="Give every column a name of its own.",
+            file=file,
+        )
     lines = np.arange(1, table.num_rows + 1, dtype=np.int64)
     if any(_holds_values(column.type) for column in table.schema):
-        return table_of(table.to_pylist(), lines.tolist(), file, "Parquet", limits)
+        return table_of(table.to_pylist(), lines.tolist(), file, name, limits)
     columns = {name: _texts(table.column(name)) for name in table.column_names}
     for cells in columns.values():
         refuse_long_fields(cells, lines, file, limits)
-    return Table(file, "Parquet", frame_of(columns), lines, Refusals(file))
+    return Table(file, name, frame_of(columns), lines, Refusals(file))
 
 
 def _unpacked(data: bytes, file: str, limits: Limits) -> pa.Table:
     parquet = pq.ParquetFile(pa.BufferReader(data))
     refuse_many_rows(parquet.metadata.num_rows, file, limits)
     refuse_many_columns(len(parquet.schema_arrow), file, limits)
-    names = parquet.schema_arrow.names
-    if len(set(names)) != len(names):
-        raise FormatError(
-            "Two columns have the same name.",
-            remedy="Give every column a name of its own.",
-            file=file,
-        )
     # Read in batches: a few bytes of dictionary-encoded text can become gigabytes.
     batches: list[pa.RecordBatch] = []
     size = 0

@@ -30,6 +30,12 @@ def texts(values: Iterable[str | None] | npt.NDArray[np.object_]) -> pd.Series[A
     return pd.Series(np.array(list(values), dtype=object), dtype=object)
 
 
+def joined_texts(columns: pd.DataFrame) -> pd.Series[Any]:
+    """One text of each row's cells, a line each; None where all are blank. The index stays."""
+    rows = ["\n".join(cell for cell in row if cell) for row in columns.itertuples(index=False)]
+    return texts(text or None for text in rows).set_axis(columns.index)
+
+
 @dataclass(frozen=True, eq=False)
 class Scores:
     """Scored pairs: `frame` has query_id, doc_id, score (float64, finite) and line."""

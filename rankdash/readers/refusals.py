@@ -80,6 +80,12 @@ REASONS = {
             "Give every document one label and one score.",
         ),
         Reason(
+            "bad_line",
+            "Lines left out because they are not a label, a query and numbered features: {count} "
+            "(lines {lines}).",
+            "Write each like this line: 2 qid:10 1:0.5 2:3 # docid.",
+        ),
+        Reason(
             "repeated_id",
             "Rows left out because their id came before with another text: {count} "
             "(lines {lines}).",

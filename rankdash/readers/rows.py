@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.findings import Finding
+from rankdash.readers.annotators import word_finding
 from rankdash.readers.part import Part, Role, Scores, empty, texts
 from rankdash.readers.source import Source, stem_of
 from rankdash.readers.table import Table
@@ -17,16 +18,21 @@ from rankdash.readers.values import blank, labels, numbers
 Flags = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
-_SHOWN_WORDS = 12
 
-
-def part_of(table: Table, fields: Mapping[str, str], source: Source) -> Part:
+def part_of(
+    table: Table,
+    fields: Mapping[str, str],
+    source: Source,
+    words: Mapping[str, float | None] | None = None,
+) -> Part:
     """Read rows of (query, document, and a label, a score or a rank).
+
+    words: word → label, from a person, where labels are words; None where a word is no label.
 
     Every row is refused for the first reason that holds, the others are kept. Raises FormatError
     where more than half are refused.
     """
-    rows = _Rows(table, fields)
+    rows = _Rows(table, fields, words)
     rows.check()
     table.refusals.stop_if_most(len(table.frame) + table.refusals.count - rows.refused)
     keyed = frozenset(
@@ -64,8 +70,14 @@ def _kind(fields: Mapping[str, str]) -> str:
 class _Rows:
     """The rows of one table that are still kept, and what was noticed about them."""
 
-    def __init__(self, table: Table, fields: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        table: Table,
+        fields: Mapping[str, str],
+        words: Mapping[str, float | None] | None,
+    ) -> None:
         self._table = table
+        self._words = words
         self._fields = fields
         self._keep = np.ones(len(table.frame), dtype=bool)
         self._query = fields.get("query_id", fields.get("query", ""))
@@ -105,7 +117,7 @@ class _Rows:
         self._table.refusals.add(code, self._table.lines[positions], examples)
 
     def _check_labels(self, texts: npt.NDArray[np.object_]) -> None:
-        read = labels(texts)
+        read = labels(texts, self._words)
         empty_cells = blank(texts)
         self._refuse("bad_label", ~np.isfinite(read.values) & ~empty_cells)
         self._labels = read.values
@@ -120,18 +132,7 @@ class _Rows:
         else:
             self._refuse("no_label", empty_cells)
         if read.words:
-            shown = list(read.words.items())[:_SHOWN_WORDS]
-            self.findings.append(
-                Finding(
-                    "warning",
-                    "word_labels",
-                    "Labels written as words were read as numbers: {table}.",
-                    {"table": ", ".join(f"{word} = {value:g}" for word, value in shown)},
-                    "If the numbers are not what the words mean, write numbers into the file.",
-                    self._table.file,
-                    count=len(read.words),
-                )
-            )
+            self.findings.append(word_finding(self._table.file, read.words))
 
     def _note(self, code: str, template: str, *, count: int = 1, **params: object) -> None:
         self.findings.append(

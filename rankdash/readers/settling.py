@@ -21,7 +21,7 @@ RULES: dict[str, Literal["max", "min", "mean"]] = {
     "mean": "mean",
 }
 # Better first: what a BEIR folder is usually evaluated on.
-_SPLITS = ("test", "dev", "validation", "valid", "val", "eval", "train")
+SPLITS = ("test", "dev", "validation", "valid", "val", "eval", "train")
 _EXAMPLES = 5
 
 
@@ -30,11 +30,11 @@ def choose_split(parts: Sequence[Part]) -> tuple[list[Part], list[Finding]]:
     splits = {
         part.file: stem_of(part.file).lower()
         for part in parts
-        if part.only_labels and stem_of(part.file).lower() in _SPLITS
+        if part.only_labels and stem_of(part.file).lower() in SPLITS
     }
     if len(splits) < 2:
         return list(parts), []
-    taken = min(splits, key=lambda file: _SPLITS.index(splits[file]))
+    taken = min(splits, key=lambda file: SPLITS.index(splits[file]))
     others = [file for file in splits if file != taken]
     finding = Finding(
         "warning",

@@ -11,7 +11,9 @@ from rankdash.readers.limits import MEGABYTE, Limits
 
 # Papers that travel with a data set. They are set aside by name, and only beside other files.
 _PAPERS = re.compile(
-    r"((licen[cs]e|copying|notice|readme|citation|changelog)([-_. ].*)?$|\.|__macosx$)",
+    r"((licen[cs]e|copying|notice|readme|citation|changelog)([-_. ].*)?$|\.|__macosx$"
+    # What the `datasets` library writes beside its tables.
+    r"|(dataset_infos?|dataset_dict|state)\.json$)",
     re.IGNORECASE,
 )
 

@@ -31,6 +31,9 @@ class Table:
     fields:   field → column, where the format says it; None where column names must.
     names:    the file names its columns itself.
     findings: what the reader noticed.
+    wants:    the fields that a person may add to `fields`, such as which of many columns is the
+              score.
+    raters:   columns that hold the labels of one annotator each.
     """
 
     file: str
@@ -41,6 +44,8 @@ class Table:
     fields: Mapping[str, str] | None = None
     names: bool = True
     findings: tuple[Finding, ...] = ()
+    wants: tuple[str, ...] = ()
+    raters: tuple[str, ...] = ()
 
     def row_text(self, position: int) -> str:
         cells = self.frame.iloc[position].to_list()
@@ -52,6 +57,34 @@ def frame_of(columns: Mapping[str, Sequence[str | None] | Texts]) -> pd.DataFram
     return pd.DataFrame(
         {name: np.array(cells, dtype=object) for name, cells in columns.items()}, dtype=object
     )
+
+
+def table_of_rows(
+    file: str,
+    name: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str | None]],
+    lines: Sequence[int],
+    refusals: Refusals,
+    fields: Mapping[str, str],
+    limits: Limits,
+) -> Table:
+    """The table of a format that says itself what its columns mean.
+
+    Half a surrogate pair, which JSON can spell and no encoding can store, becomes U+FFFD. Raises
+    LimitError for a cell that is too long.
+    """
+    numbers = np.array(lines, dtype=np.int64)
+    cells = {column: [_storable(row[at]) for row in rows] for at, column in enumerate(columns)}
+    for column in cells.values():
+        refuse_long_fields(column, numbers, file, limits)
+    return Table(file, name, frame_of(cells), numbers, refusals, fields)
+
+
+def _storable(cell: str | None) -> str | None:
+    if cell is None or cell.isascii():
+        return cell
+    return cell.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def refuse_many_rows(rows: int, file: str, limits: Limits) -> None:

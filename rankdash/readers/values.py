@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,10 +59,24 @@ WORD_SCALES: tuple[dict[str, float], ...] = (
     {"是": 1, "否": 0},
     {"正确": 1, "错误": 0},
 )
+# What the words count for in NDCG where a task says so: the gains of Amazon's ESCI task (Reddy et
+# al. 2022, section 4). A person may choose them in place of the grades above.
+WORD_GAINS: dict[str, float] = {
+    "exact": 1,
+    "substitute": 0.1,
+    "complement": 0.01,
+    "irrelevant": 0,
+    "e": 1,
+    "s": 0.1,
+    "c": 0.01,
+    "i": 0,
+}
 _YES_NO = tuple(scale for scale in WORD_SCALES if scale.keys() & {"yes", "true", "是"})
 _GRADE_AND_WORD = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*[-–—:：.、_)）=]\s*\D.*", re.DOTALL)
 _ID = re.compile(r"[\w.:/#@-]*\d[\w.:/#@-]*", re.ASCII)
 _LONGEST_ID = 100
+# Beyond this a column of words is no column of grades.
+_MOST_WORDS = 20
 
 
 def numbers(texts: Texts) -> Floats:
@@ -99,14 +114,30 @@ class Labels:
     words: dict[str, float] = field(default_factory=dict)
 
 
-def labels(texts: Texts) -> Labels:
+def labels(texts: Texts, told: Mapping[str, float | None] | None = None) -> Labels:
     """Read labels: numbers as they are (fractions and negative ones too), `4-Excellent` by its
-    number, and words by a scale where the column holds no plain numbers."""
+    number, and words by a scale where the column holds no plain numbers.
+
+    told: word → label from a person, in place of the scale; None where a word is no label.
+    """
     values = numbers(texts)
     left = np.flatnonzero(np.isnan(values) & ~blank(texts))
     if not len(left):
         return Labels(values)
     codes, unique = pd.factorize(texts[left])
+    words = _guessed(unique, values) if told is None else _as_told(unique, told)
+    values = values.copy()
+    values[left] = np.array([words.get(word, np.nan) for word in unique], dtype=np.float64)[codes]
+    return Labels(values, words)
+
+
+def _as_told(unique: Texts, told: Mapping[str, float | None]) -> dict[str, float]:
+    found = {word: told.get(word.strip()) for word in unique}
+    return {word: float(value) for word, value in found.items() if value is not None}
+
+
+def _guessed(unique: Texts, values: Floats) -> dict[str, float]:
+    """word → label, for the words that a scale knows or that begin with their number."""
     # A stray word among numbers is more likely a mistake than a grade, unless all that there is
     # says yes or no.
     said = set(values[np.isfinite(values)])
@@ -120,9 +151,45 @@ def labels(texts: Texts) -> Labels:
             value = float(graded.group(1))
         if value is not None:
             words[word] = value
-    values = values.copy()
-    values[left] = np.array([words.get(word, np.nan) for word in unique], dtype=np.float64)[codes]
-    return Labels(values, words)
+    return words
+
+
+@dataclass(frozen=True)
+class Word:
+    """A label written as a word: as it stands (without blanks around it), in how many rows, what
+    the scales make of it, and its gain where a task gives one."""
+
+    text: str
+    count: int
+    grade: float | None
+    gain: float | None
+
+
+def words_in(texts: Texts) -> list[Word]:
+    """The words of a label column in the order of their grades, the unknown ones last; [] where
+    there is nothing to ask: no words, yes and no alone, plain numbers (a word among them is a
+    mistake), or more words than grades can be."""
+    values = numbers(texts)
+    left = texts[np.isnan(values) & ~blank(texts)]
+    counts = Counter(text.strip() for text in left)
+    plain_words = {word.casefold() for word in counts}
+    if (
+        not counts
+        or len(counts) > _MOST_WORDS
+        or not np.isnan(values).all()
+        or any(plain_words <= scale.keys() for scale in _YES_NO)
+    ):
+        return []
+    guessed = _guessed(np.array(list(counts), dtype=object), values)
+    found = [
+        Word(word, count, _float(guessed.get(word)), _float(WORD_GAINS.get(word.casefold())))
+        for word, count in counts.items()
+    ]
+    return sorted(found, key=lambda word: (word.grade is None, -(word.grade or 0.0)))
+
+
+def _float(value: float | None) -> float | None:
+    return None if value is None else float(value)
 
 
 def is_grade_word(text: str) -> bool:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import get_args
 
 import streamlit as st
 
 from rankdash.errors import RankdashError
 from rankdash.loading import load
-from rankdash.readers import Conflict, MappingNeeded, Source
-from rankdash.ui import address, naming
+from rankdash.readers import FORMATS, Conflict, MappingNeeded, Source, Together, WordsNeeded
+from rankdash.ui import address, naming, word_labels
 from rankdash.ui.i18n import error_text, ngettext
 from rankdash.ui.i18n import gettext as _
 from rankdash.ui.server import open_sample, workspace
@@ -37,20 +38,21 @@ def upload_panel() -> None:
     if _SAID in st.session_state:
         st.success(st.session_state.pop(_SAID), icon=":material/check_circle:")
     if _PENDING in st.session_state:
-        _mapping_form()
+        _question()
         return
     files = st.file_uploader(
         _("Labelled queries and documents, rankings, or a zip of them"),
         accept_multiple_files=True,
         key=f"upload.files.{st.session_state.get(_GENERATION, 0)}",
         help=_(
-            "CSV, TSV, JSON, JSONL, Parquet, TREC qrels and runs, BEIR folders as zip; plain, .gz "
-            "or .zip. The format is found from the content. Several files of one set go together."
+            "Read are: {formats}; plain, .gz or .zip. The format is found from the content. "
+            "Several files of one set go together; zip a folder.",
+            formats=", ".join(FORMATS),
         ),
     )
     if not files:
         return
-    left, middle, right = st.columns(3)
+    left, middle, right, last = st.columns(4)
     name = left.text_input(_("Name"), placeholder=_("taken from the files"), max_chars=80)
     first = middle.selectbox(
         _("First-stage ranking"),
@@ -69,28 +71,52 @@ def upload_panel() -> None:
         }[value],
         help=_("The same query and document labelled twice with different grades."),
     )
+    annotators = last.selectbox(
+        _("Several annotators"),
+        get_args(Together),
+        format_func=lambda value: {
+            "majority": _("what most of them say"),
+            "mean": _("the mean of their grades"),
+        }[value],
+        help=_(
+            "Where a file has a label column for each annotator. Where no grade has more votes, "
+            "the lower one is taken; how far they agree is in the check report."
+        ),
+    )
     label = ngettext("Read {n} file", "Read {n} files", len(files))
     if st.button(label, type="primary", icon=":material/upload_file:"):
-        read = [Source(file.name, file.getvalue()) for file in files]
-        _read(read, name=name, first_stage=first, conflict=conflict, mapping={})
+        read = tuple(Source(file.name, file.getvalue()) for file in files)
+        _read(_Upload(read, name, first, conflict, annotators))
 
 
-def _read(
-    files: Sequence[Source],
-    *,
-    name: str,
-    first_stage: str,
-    conflict: Conflict,
-    mapping: dict[str, dict[str, str]],
-) -> None:
+@dataclass(frozen=True)
+class _Upload:
+    """Files on their way in, and what was answered about them so far.
+
+    mapping: file → field → column. words: file → word → grade.
+    """
+
+    files: tuple[Source, ...]
+    name: str
+    first_stage: str
+    conflict: Conflict
+    annotators: Together
+    mapping: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    words: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
+
+
+def _read(upload: _Upload) -> None:
     try:
         with st.spinner(_("Reading and checking"), show_time=True):
             loaded = load(
-                files,
-                name=name.strip() or None,
-                mapping=mapping or None,
-                conflict=conflict,
-                first_stage=first_stage or None,
+                upload.files,
+                name=upload.name.strip() or None,
+                mapping=upload.mapping,
+                conflict=upload.conflict,
+                first_stage=upload.first_stage or None,
+                words=upload.words,
+                annotators=upload.annotators,
+                ask=True,
             )
             stored = workspace().save_dataset(
                 loaded.dataset, source="upload", report_json=loaded.report.to_json()
@@ -100,15 +126,8 @@ def _read(
                 workspace().rename_dataset(stored, naming.free(loaded.dataset.name, others))
             for run in loaded.runs:
                 workspace().save_run(run)
-    except MappingNeeded as needed:
-        st.session_state[_PENDING] = {
-            "files": files,
-            "needed": needed,
-            "mapping": mapping,
-            "name": name,
-            "first_stage": first_stage,
-            "conflict": conflict,
-        }
+    except (MappingNeeded, WordsNeeded) as question:
+        st.session_state[_PENDING] = (upload, question)
         _next_uploader()
     except RankdashError as error:
         # Files, options and mapping stay, so that one of them can be changed and read again.
@@ -118,10 +137,27 @@ def _read(
         _stored(stored)
 
 
-def _mapping_form() -> None:
-    """Ask which column is which, starting from the reader's best guess."""
-    pending = st.session_state[_PENDING]
-    needed: MappingNeeded = pending["needed"]
+def _question() -> None:
+    """Ask what the files leave open, and read them again with the answer."""
+    upload, question = st.session_state[_PENDING]
+    answered: _Upload | None = None
+    if isinstance(question, WordsNeeded):
+        graded = word_labels.form(question)
+        if graded is not None:
+            answered = replace(upload, words={**upload.words, question.file: graded})
+    else:
+        mapping = _mapping_form(question)
+        if mapping is not None:
+            answered = replace(upload, mapping={**upload.mapping, question.file: mapping})
+    if st.button(_("Forget these files")):
+        del st.session_state[_PENDING]
+        st.rerun()
+    if answered:
+        _read(answered)
+
+
+def _mapping_form(needed: MappingNeeded) -> dict[str, str] | None:
+    """Which column is which, starting from the reader's best guess; None until it is sent."""
     st.warning(
         _("Which column of {file} is which?", file=markdown_safe(needed.file)),
         icon=":material/table_view:",
@@ -132,33 +168,19 @@ def _mapping_form() -> None:
     chosen: dict[str, str] = {}
     with st.form("mapping", border=False):
         grid = st.columns(4)
-        for position, (field, guess) in enumerate(needed.guess.items()):
-            chosen[field] = grid[position % 4].selectbox(
-                field_title(field),
+        for position, (name, guess) in enumerate(needed.guess.items()):
+            chosen[name] = grid[position % 4].selectbox(
+                field_title(name),
                 columns,
                 index=columns.index(guess) if guess in columns else 0,
                 format_func=lambda value: value or _("not in this file"),
-                key=f"mapping.{needed.file}.{field}",
+                key=f"mapping.{needed.file}.{name}",
             )
-        read, drop = st.columns([1, 5])
-        go = read.form_submit_button(_("Read"), type="primary")
-        forget = drop.form_submit_button(_("Forget these files"))
-    if forget:
-        del st.session_state[_PENDING]
-        st.rerun()
-    if go:
-        mapping = dict(pending["mapping"])
-        mapping[needed.file] = {field: column for field, column in chosen.items() if column}
-        _read(
-            pending["files"],
-            name=pending["name"],
-            first_stage=pending["first_stage"],
-            conflict=pending["conflict"],
-            mapping=mapping,
-        )
+        sent = st.form_submit_button(_("Read"), type="primary")
+    return {name: column for name, column in chosen.items() if column} if sent else None
 
 
-def field_title(field: str) -> str:
+def field_title(name: str) -> str:
     titles = {
         "query_id": _("Query id"),
         "query": _("Query text"),
@@ -170,14 +192,14 @@ def field_title(field: str) -> str:
         "rank": _("First-stage rank"),
         "reranked": _("Score of another system"),
     }
-    return titles[field]
+    return titles[name]
 
 
 def _stored(dataset_id: str) -> None:
     row = next(row for row in workspace().datasets() if row.id == dataset_id)
     address.choose("data", dataset_id)
-    for field in ("base", "system", "q"):
-        address.choose(field, None)
+    for choice in ("base", "system", "q"):
+        address.choose(choice, None)
     st.session_state[_SAID] = _(
         "{name} is ready: {queries} and {documents}.",
         name=markdown_safe(row.name, 80),

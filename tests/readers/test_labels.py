@@ -1,10 +1,11 @@
 """Labels: numbers as they are, words by a stated table, the rest refused by line."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankdash.readers import Source, read
+from rankdash.errors import FormatError
+from rankdash.readers import Source, WordsNeeded, read
 
 
 def rows(labels: list[str]) -> str:
@@ -117,3 +118,54 @@ def test_yes_and_no_among_ones_and_zeros_are_labels(parse, found, yes, no):
 
     assert parsed.qrels["label"].tolist() == [1, 0, 1, 0]
     assert f"{yes} = 1" in found(parsed, "word_labels").text
+
+
+def asked(parse, labels: list[str], **options: object) -> dict[str, float | None]:
+    with pytest.raises(WordsNeeded) as needed:
+        parse({"x": rows(labels)}, ask=True, **options)
+    assert needed.value.file == "x"
+    return {word.text: word.grade for word in needed.value.words}
+
+
+def test_a_person_is_asked_for_words_with_the_scale_filled_in(parse):
+    assert asked(parse, ["Partial", "Exact", "Meh", "Exact"]) == {
+        "Exact": 2,
+        "Partial": 1,
+        "Meh": None,
+    }
+    assert asked(parse, ["4-Excellent", "1-Bad"]) == {"4-Excellent": 4, "1-Bad": 1}
+
+
+@pytest.mark.parametrize(
+    "labels", [["1", "0", "good"], ["yes", "no"], ["TRUE", "false"], ["1", "0"]]
+)
+def test_nobody_is_asked_where_the_words_leave_nothing_open(parse, labels):
+    assert len(parse({"x": rows(labels)}, ask=True).qrels) >= 2
+
+
+def test_nobody_is_asked_about_a_column_of_texts(parse):
+    with pytest.raises(FormatError, match="neither a number nor a known word"):
+        parse({"x": rows([f"word{chr(97 + n)}" for n in range(24)])}, ask=True)
+
+
+def test_what_a_person_says_of_words_counts_and_is_told(parse, found):
+    words = {"x": {"Exact": 1.0, "Partial": 0.5, "Meh": None}}
+    parsed = parse({"x": rows(["Partial", " Exact", "Meh", "Exact"])}, words=words, ask=True)
+
+    assert parsed.qrels["label"].tolist() == [0.5, 1, 1]
+    assert "Partial = 0.5" in found(parsed, "word_labels").text
+    assert found(parsed, "bad_label").line == 4
+
+
+def test_words_for_a_file_that_is_not_there_are_refused(parse):
+    with pytest.raises(FormatError, match="not among the files"):
+        parse({"x": rows(["1", "0"])}, words={"y": {"a": 1.0}})
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.dictionaries(st.sampled_from("ABCDEF"), st.floats(-9, 9), min_size=1))
+def test_every_word_is_the_grade_it_was_given(words):
+    labels = list(words) * 2
+    parsed = read([Source("x", rows(labels).encode())], words={"x": words}, ask=True)
+
+    assert parsed.qrels["label"].tolist() == [words[label] for label in labels]

@@ -1,0 +1,109 @@
+"""Files on their way in: what a person is asked, and what the answer does."""
+
+from pathlib import Path
+
+import pytest
+
+from rankdash.readers import FORMATS
+
+ROOT = Path(__file__).parents[2]
+ROWS = "query,document,{names}\n" + "".join(
+    f"query {q},text {q} {d},{{{(q + d) % 3}}}\n" for q in range(3) for d in range(3)
+)
+LETOR = "".join(f"{d % 2} qid:{q} 1:0.{d} 2:{9 - d} # doc{d}\n" for q in range(3) for d in range(4))
+
+
+def rows(labels: tuple[str, str, str], names: str = "label") -> bytes:
+    return ROWS.format(*labels, names=names).encode()
+
+
+@pytest.fixture
+def data(app):
+    app.query_params["lang"] = "en"
+    app.run()
+    app.switch_page(str(ROOT / "pages" / "data.py")).run()
+    return app
+
+
+def drop(app, name: str, content: bytes) -> None:
+    app.file_uploader[0].set_value((name, content, "text/plain")).run()
+
+
+def read(app) -> None:
+    next(button for button in app.button if button.label.startswith("Read")).click().run()
+    assert not app.exception
+
+
+def labels(workspace) -> list[float]:
+    [row] = workspace.datasets()
+    return sorted(workspace.dataset(row.id).qrels["label"].unique())
+
+
+def test_the_uploader_names_every_format(data):
+    assert all(name in data.file_uploader[0].help for name in FORMATS)
+
+
+def test_words_are_asked_for_with_the_scale_filled_in_and_the_answer_counts(data, workspace):
+    drop(data, "shop.csv", rows(("Exact", "Partial", "Meh")))
+    read(data)
+
+    assert "The labels of shop.csv are words" in data.warning[0].value
+    grades = {field.label: field for field in data.number_input}
+    assert {label: field.value for label, field in grades.items()} == {
+        "Exact (3 rows)": 2,
+        "Partial (3 rows)": 1,
+        "Meh (3 rows)": None,
+    }
+    grades["Meh (3 rows)"].set_value(0.25)
+    read(data)
+
+    assert labels(workspace) == [0.25, 1, 2]
+
+
+def test_an_answer_that_leaves_nothing_is_refused_and_can_be_mended(data, workspace):
+    drop(data, "shop.csv", rows(("great", "soso", "awful")))
+    read(data)
+    read(data)
+    assert "cannot be used" in data.error[0].value
+
+    for grade, field in zip((0.0, 1.0, 2.0), data.number_input, strict=True):
+        field.set_value(grade)
+    read(data)
+    assert labels(workspace) == [0, 1, 2]
+
+
+def test_the_gains_of_esci_are_offered_for_its_words_alone(data, workspace):
+    drop(data, "esci.csv", rows(("E", "S", "I")))
+    read(data)
+    data.radio[0].set_value("gains").run()
+    read(data)
+
+    assert labels(workspace) == [0, 0.1, 1]
+
+
+def test_several_annotators_come_to_the_mean_where_that_is_chosen(data, workspace):
+    drop(data, "shop.csv", rows(("1,2", "0,0", "2,2"), names="label_1,label_2"))
+    next(box for box in data.selectbox if box.label == "Several annotators").set_value("mean")
+    read(data)
+
+    assert labels(workspace) == [0, 1.5, 2]
+
+
+def test_which_feature_is_the_score_is_asked_for(data, workspace):
+    drop(data, "fold.txt", LETOR.encode())
+    read(data)
+    next(box for box in data.selectbox if box.label == "First-stage score").set_value("feature 2")
+    read(data)
+
+    [row] = workspace.datasets()
+    dataset = workspace.dataset(row.id)
+    assert dataset.candidates.documents_of("0")[0] == ["doc0", "doc1", "doc2", "doc3"]
+
+
+def test_the_files_can_be_forgotten_in_place_of_an_answer(data):
+    drop(data, "shop.csv", rows(("Exact", "Partial", "Meh")))
+    read(data)
+    next(button for button in data.button if button.label == "Forget these files").click().run()
+
+    assert not data.warning
+    assert data.file_uploader
