@@ -44,5 +44,6 @@ if opened is not None:
     with st.container(horizontal=True, vertical_alignment="center"):
         query_list.steps(kept, opened)
         query_export.button(view, challenger, opened)
+        query_list.download(kept, marks, view.name(view.baseline), view.name(challenger))
     row = rows.table.iloc[rows.positions[opened]]
     query_detail.draw(view, challenger, row)

@@ -37,6 +37,7 @@ from rankdash.ui import (
 from rankdash.ui.frame import View
 from rankdash.ui.i18n import gettext as _
 from rankdash.ui.i18n import language, moment, ngettext, number, percent, signed, speaking
+from rankdash.ui.query_words import judged_title
 from rankdash.ui.reason_words import reason_words
 from rankdash.ui.server import workspace
 from rankdash.ui.text import shortened
@@ -208,7 +209,7 @@ def _values(view: View, challenger: str, query_id: str) -> Table:
         best = float(ceiling[query_id])
         rows.append((_("best order of the candidates"), number(best), signed(best - before), "–"))
     return Table(
-        (_("system"), view.title(view.spec), _("change"), view.title(judged)),
+        (_("system"), view.title(view.spec), _("change"), judged_title(view.cutoff)),
         rows,
         frozenset({1, 2, 3}),
     )

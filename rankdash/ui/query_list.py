@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import quote
 
@@ -12,9 +12,10 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.charts import style
+from rankdash.report.spreadsheet import csv_bytes
 from rankdash.ui import address
 from rankdash.ui.i18n import gettext as _
-from rankdash.ui.i18n import ngettext, number
+from rankdash.ui.i18n import language, ngettext, number, speaking
 from rankdash.ui.query_words import state_words
 from rankdash.ui.reason_words import reason_words
 from rankdash.ui.text import markdown_safe
@@ -91,6 +92,32 @@ def steps(rows: pd.DataFrame, opened: str) -> None:
         shortcut="j",
     )
     st.caption(_("{i} of {n}", i=number(position + 1, 0), n=number(len(ids), 0)), width="content")
+
+
+def download(rows: pd.DataFrame, marks: pd.DataFrame, before: str, after: str) -> None:
+    """Offer the list for a spreadsheet: the table's own download writes pictures out as text.
+
+    rows, marks, before, after: as for `draw`.
+    """
+    st.download_button(
+        _("List as CSV"),
+        data=partial(_csv, rows, marks, before, after, language()),
+        file_name="queries.csv",
+        mime="text/csv",
+        icon=":material/table:",
+        key="queries.csv",
+        on_click="ignore",
+        help=_("The queries that the filters leave, in this order, with every column."),
+    )
+
+
+def _csv(rows: pd.DataFrame, marks: pd.DataFrame, before: str, after: str, code: str) -> bytes:
+    """The list in the language `code`: it is made outside of the session that asked for it."""
+    with speaking(code):
+        shown = _shown(rows, marks, 1.0).drop(columns="bar")
+        headings = {name: column["label"] for name, column in _config(before, after).items()}
+    shown.insert(0, "query_id", rows["query_id"].to_numpy())
+    return csv_bytes(shown.rename(columns=headings))
 
 
 def _open(query_id: str) -> None:

@@ -1,16 +1,19 @@
 """The Queries page: filters and the open query live in the address, and the detail says why."""
 
+import io
 import re
 from dataclasses import replace
 from urllib.parse import unquote
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from rankdash.loading import load
 from rankdash.ranking import Ranking, Reading
 from rankdash.readers import Source
 from rankdash.rerankers.precomputed import run_from_ranking
+from rankdash.ui import query_list
 
 from .test_pages import in_address, open_page, texts
 
@@ -197,3 +200,19 @@ def test_what_has_no_value_is_a_dash_in_every_language(app, stored):
     open_page(app, "queries", lang="zh", q="q15")
     assert app.dataframe[0].proto.placeholder == "–"
     assert "列出 16 条查询中的 16 条" in texts(app)
+
+
+def test_the_list_as_csv_is_what_the_filters_leave_without_pictures(app, stored):
+    open_page(app, "queries", outcome="helped", sort="helped")
+    rows = listed(app)
+    named = rows.assign(query_id=[f"q{each.rpartition(' ')[2]}" for each in rows["query"]])
+    known = {"text": named["query"], "judged_before": 1.0, "judged_after": 1.0}
+    table = named.assign(**known, reason="rescued", state="ok")
+    marks = pd.DataFrame({"query_id": ["q15"], "tags": ["=1+1"], "note": ["n"]})
+    written = query_list._csv(table, marks, "First stage", "=better", "zh")
+    read = pd.read_csv(io.BytesIO(written))
+    assert read["查询"].tolist() == rows["query"].tolist()
+    assert read["First stage"].tolist() == pytest.approx(rows["before"].tolist())
+    assert b"svg" not in written
+    assert not any(name.startswith("=") for name in read.columns)
+    assert "List as CSV" in [each.label for each in app.get("download_button")]
