@@ -250,8 +250,12 @@ def _specs(names: Sequence[str]) -> tuple[SettingSpec, ...]:
             minimum=1,
             maximum=10_000,
         ),
-        SettingSpec("first_settings", str, "", "Settings of the first", nested, lines=2),
-        SettingSpec("second_settings", str, "", "Settings of the second", nested, lines=2),
+        SettingSpec(
+            "first_settings", str, "", "Settings of the first", nested, lines=2, advanced=True
+        ),
+        SettingSpec(
+            "second_settings", str, "", "Settings of the second", nested, lines=2, advanced=True
+        ),
     )
 
 

@@ -17,6 +17,7 @@ from rankdash.ui.server import workspace
 from rankdash.ui.services import System
 from rankdash.ui.text import markdown_safe
 
+_MADE = "combine.made"
 _A_ROW = 4
 _LONGEST_NAME = 80
 _LEAST_WEIGHT, _MOST_WEIGHT = 0.01, 1000.0
@@ -40,8 +41,13 @@ def _form(dataset_id: str) -> None:
             "here."
         )
     )
-    left, middle, right = st.columns([3, 2, 1])
-    chosen = left.multiselect(
+    made = st.session_state.pop(_MADE, "")
+    if made:
+        st.success(
+            _("{name} is in the list of runs.", name=markdown_safe(made, _LONGEST_NAME)),
+            icon=":material/check:",
+        )
+    chosen = st.multiselect(
         _("Rankings"),
         list(systems),
         placeholder=_("at least two"),
@@ -51,7 +57,8 @@ def _form(dataset_id: str) -> None:
         help=_("Equal sums keep the order of the one chosen first."),
     )
     words = _methods()
-    method = middle.selectbox(
+    left, middle, right = st.columns([2, 1, 2])
+    method = left.selectbox(
         _("Method"),
         list(METHODS),
         format_func=lambda name: words[name],
@@ -65,7 +72,7 @@ def _form(dataset_id: str) -> None:
     )
     k = USUAL_K
     if method == "rrf":
-        k = right.number_input(
+        k = middle.number_input(
             "k",
             0.0,
             _MOST_K,
@@ -76,12 +83,12 @@ def _form(dataset_id: str) -> None:
             persist_state="session",
             help=_("The larger, the less the very top counts."),
         )
-    weights = _weights(chosen, systems)
     taken = {system.name for system in systems.values()}
     usual = naming.free(_usual_name(method), taken)
-    name = st.text_input(
+    name = right.text_input(
         _("Name"), max_chars=_LONGEST_NAME, placeholder=usual, key="combine.name"
     ).strip()
+    weights = _weights(chosen, systems)
     if st.button(
         _("Combine"), icon=":material/merge:", disabled=len(chosen) < 2, key="combine.start"
     ):
@@ -135,5 +142,5 @@ def _combine(
     except RankdashError as error:
         st.error(markdown_safe(error_text(error), 500), icon=":material/error:")
         return
-    st.toast(_("{name} is in the list of runs.", name=markdown_safe(name, 80)))
+    st.session_state[_MADE] = name
     st.rerun()
