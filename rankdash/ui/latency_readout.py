@@ -248,6 +248,13 @@ def numbers(view: View, found: dict[str, Times]) -> None:
     columns: dict[str, Any] = {
         _("system"): st.column_config.TextColumn(width="medium"),
         **dict.fromkeys([_("cold start, s"), _("pairs/s"), _("tokens/s")], _format("%.1f")),
+        **dict.fromkeys(
+            [
+                *("p50", "p90", "p95", "p99", _("first call")),
+                *(_("p50, low"), _("p50, high"), _("p95, low"), _("p95, high")),
+            ],
+            _format("%.2f"),
+        ),
     }
     st.dataframe(
         pd.DataFrame([_row(view.name(system), times) for system, times in found.items()]),
@@ -280,7 +287,7 @@ def _row(name: str, times: Times) -> dict[str, object]:
         "p95": summary.p95,
         _("p95, low"): summary.p95_interval[0],
         _("p95, high"): summary.p95_interval[1],
-        "p99": summary.p99,
+        "p99": math.nan if summary.p99 is None else summary.p99,
         _("cold start, s"): times.run.load_ms / 1e3,
     }
     if measured is not None:

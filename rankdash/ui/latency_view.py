@@ -87,18 +87,17 @@ def compared(view: View, found: dict[str, Times]) -> None:
 def _ratio_in_words(view: View, first: str, system: str, ratio: Ratio) -> str:
     names = {"system": safe_name(view, system), "other": safe_name(view, first)}
     queries = ngettext("the same {n} query", "the same {n} queries", ratio.n)
-    interval = ""
     if math.isfinite(ratio.low):
-        interval = _(
-            " ({level}: {low} … {high})",
+        queries = _(
+            "{queries} ({level}: {low} … {high})",
+            queries=queries,
             level=percent(view.statistics.level),
             low=ms(ratio.low),
             high=ms(ratio.high),
         )
     text = _(
-        "**{system}** takes **{times} times** as long as {other}{interval}, on {queries}.",
+        "**{system}** takes **{times} times** as long as {other}, on {queries}.",
         times=ms(ratio.ratio),
-        interval=interval,
         queries=queries,
         **names,
     )

@@ -145,7 +145,9 @@ def test_two_systems_are_compared_on_the_same_queries(app, save):
     first = save("quick", np.arange(10.0, 26.0))
     second = save("slow", 3 * np.arange(10.0, 26.0))
     words = said(open_page(app, "latency", base=first, system=second))
-    assert "**slow** takes **3 times** as long as quick (95%: 3 … 3)" in words
+    assert (
+        "**slow** takes **3 times** as long as quick, on the same 16 queries (95%: 3 … 3)." in words
+    )
 
 
 def test_throughput_is_measured_or_said_not_to_be(app, save):
@@ -187,7 +189,7 @@ def test_a_run_is_started_with_what_is_to_be_measured(app, workspace, stored, mo
     app.multiselect(key="run.rerankers").set_value(["bm25"]).run()
     app.number_input(key="run.repeats").set_value(3).run()
     app.button_group(key="run.clients").set_value([4, 1]).run()
-    assert "Adds about 10 s to each run." in said(app)
+    assert "The throughput adds about 10 s to each run." in said(app)
     next(each for each in app.button if each.label == "Start 1 run").click().run()
     (job,) = jobs.list(workspace, stored)
     timing = jobs.Timing.from_mapping(job.timing)
