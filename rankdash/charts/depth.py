@@ -56,7 +56,8 @@ def figure(
             (labels.latency, latency, lambda value: f"{value:,.0f} ms"),
             (labels.cost, cost, money),
         )
-        if any(math.isfinite(value) for value in values)
+        # Not reranking takes no time and no money, known or not.
+        if any(math.isfinite(value) and value > 0 for value in values)
     ]
     traces = [*_quality(table, xs, metric, labels)]
     traces += _marked(table, place, marks, labels, ink)

@@ -105,7 +105,11 @@ def _cells(view: View, choice: Choice, scenario: Assumptions) -> dict[str, Cell]
         cells["value"] = cost_words.worth(span.of(came.value_per_month), choice.option.gain, level)
         cells["net"] = cost_words.cell(span.of(came.net_per_month))
         cells["roi"] = cost_words.cell(came.roi, "percent")
-        cells["even"] = cost_words.cell(came.break_even_elasticity, "elasticity")
+        cells["even"] = (
+            (_("pays without any"), "")
+            if came.break_even_elasticity.reason == "always"
+            else cost_words.cell(came.break_even_elasticity, "elasticity")
+        )
         if scenario.setup_cost:
             cells["payback"] = cost_words.cell(came.payback_months, "months")
     p95 = choice.waiting.p95

@@ -72,6 +72,12 @@ def draw(view: View, choice: Choice, scenario: Assumptions) -> None:
 
 def _recommended(view: View, choice: Choice, enough: int, best: int) -> str:
     name, metric = markdown_safe(choice.name, 60), view.title(view.spec)
+    if best == 0:
+        return _(
+            "**Do not rerank here:** at no depth does {name} reach the {metric} of not reranking.",
+            metric=metric,
+            name=name,
+        )
     if enough == 0:
         return _(
             "**Reranking is not worth its depth here:** {metric} without {name} is within noise of "

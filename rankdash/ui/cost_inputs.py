@@ -122,11 +122,16 @@ def _slider(each: Assumption) -> None:
             float(min(each.low, value)),
             float(max(each.high, value)),
             step=float(each.step),
-            format="percent" if each.unit == "share" else None,
+            format="percent" if each.unit == "share" else _written(each.step),
             key=key,
             on_change=changed,
         )
     st.caption(_(each.meaning))
+
+
+def _written(step: float) -> str:
+    """As many decimals as a step has."""
+    return f"%.{max(-math.floor(math.log10(step)), 0)}f"
 
 
 def _decades(each: Assumption) -> Iterable[float]:

@@ -51,19 +51,17 @@ def choose(view: View, prices: dict[str, ListedPrice]) -> tuple[dict[str, str], 
 
     Returns challenger → key of its price, and the keys of the others.
     """
-    chosen = dict(part.split("=", 1) for part in address.several("price") if "=" in part)
     found = {}
     for system in view.challengers:
-        default = _default(view, system, prices)
         key = f"cost.price.{system}"
-        st.session_state[key] = chosen.get(system) if chosen.get(system) in prices else default
+        st.session_state[key] = chosen(view, system, prices)
 
         def changed(system: str = system, key: str = key) -> None:
             address.choose(
                 "price",
                 [
                     f"{each}={value}"
-                    for each, value in (chosen | {system: st.session_state[key]}).items()
+                    for each, value in (_typed() | {system: st.session_state[key]}).items()
                 ],
             )
             address.publish()
@@ -84,6 +82,16 @@ def choose(view: View, prices: dict[str, ListedPrice]) -> tuple[dict[str, str], 
         format_func=lambda name: words(prices[name]),
     )
     return found, others
+
+
+def chosen(view: View, system: str, prices: dict[str, ListedPrice]) -> str:
+    """Key of the price that belongs to a system: as the address says, else by its kind."""
+    key = _typed().get(system, "")
+    return key if key in prices else _default(view, system, prices)
+
+
+def _typed() -> dict[str, str]:
+    return dict(part.split("=", 1) for part in address.several("price") if "=" in part)
 
 
 def title(each: ListedPrice) -> str:
@@ -165,6 +173,11 @@ def edit(prices: dict[str, ListedPrice]) -> None:
         num_rows="dynamic",
         hide_index=True,
         key="cost.prices.table",
+        # What a person came to change stands first.
+        column_order=(
+            "provider", "model", "amount", "currency", "unit", "source", "as_of",
+            "template_tokens", "chunk_tokens", "searches_per_second", "utilisation", "key",
+        ),
         column_config={
             "key": st.column_config.TextColumn(_("key"), required=True),
             "provider": st.column_config.TextColumn(_("provider"), required=True),

@@ -15,6 +15,7 @@ from rankdash.measured import Level
 from rankdash.metrics import Conventions
 from rankdash.rerankers import kinds
 from rankdash.rerankers.default_tokens import default_tokens
+from rankdash.runs import combining
 from rankdash.runs.timing import summarize
 from rankdash.ui import services
 from rankdash.value.benefit import equal_recall_depth
@@ -133,6 +134,8 @@ def waiting(system_id: str) -> Waiting:
 def listwise(run_id: str) -> bool:
     """Whether the scores of a run depend on which documents were scored together."""
     kind = services.run(run_id).reranker
+    if kind == combining.KIND:
+        return True
     return any(each.name == kind and each.capabilities.scope == "listwise" for each in kinds())
 
 

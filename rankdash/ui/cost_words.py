@@ -41,7 +41,12 @@ def reason(why: str | None) -> str:
 
 
 def _elasticity(value: float) -> str:
-    return f"{number(value, 2)} %"
+    return f"{_small_number(value)} %"
+
+
+def _small_number(value: float | None) -> str:
+    """Two decimals, and never 0 for what is only small."""
+    return "< 0.01" if value is not None and 0 < value < 0.005 else number(value, 2)
 
 
 def _months(value: float) -> str:
@@ -66,7 +71,7 @@ def cell(found: Estimate, written: str = "money") -> tuple[str, str]:
     if found.value is None:
         return reason(found.reason), ""
     write = _WRITTEN[written]
-    if found.low is None and found.high is None:
+    if (found.low is None and found.high is None) or found.low == found.value == found.high:
         return write(found.value), ""
     low, high = (_("never") if end is None else write(end) for end in (found.low, found.high))
     return write(found.value), f"{low} … {high}"
@@ -85,9 +90,8 @@ def answer(choice: Choice, level: float) -> Answer:
     gain, net = choice.option.gain, choice.came.net_per_month
     if gain is None or net.value is None:
         return "unknown"
-    if gain.relative <= 0:
-        return "no"
-    if not choice.came.proven:
+    # Without a gain it may still pay by answers found, or by what an LLM no longer reads.
+    if gain.relative > 0 and not choice.came.proven:
         return "unproven"
     if net.value <= 0:
         return "no"
@@ -117,7 +121,16 @@ def headline(view: View, choice: Choice, scenario: Assumptions) -> str:
     change = _signed_percent(gain.relative)
     kind = answer(choice, view.statistics.level)
     net, interval = cell(span.of(came.net_per_month))
-    if gain.relative <= 0:
+    if gain.relative <= 0 and (value.value or 0.0) <= 0:
+        if gain.relative == 0:
+            return _(
+                "**No: {name} does not pay at any price.** It leaves {metric} as it is, and costs "
+                "{cost} {period}.",
+                name=name,
+                metric=metric,
+                cost=amount(cost.value),
+                period=span.said,
+            )
         return _(
             "**No: {name} does not pay at any price.** It changes {metric} by {change}, and costs "
             "{cost} {period}.",
@@ -167,10 +180,10 @@ def _break_even(choice: Choice, metric: str, level: str) -> str:
         "It pays if 1 % more {metric} brings at least **{need} %** more value ({level}: {low} … "
         "{high}).",
         metric=metric,
-        need=number(even.value, 2),
+        need=_small_number(even.value),
         level=level,
-        low=number(even.low, 2),
-        high=number(even.high, 2) if even.high is not None else _("never"),
+        low=_small_number(even.low),
+        high=_small_number(even.high) if even.high is not None else _("never"),
     )
     if searches.value is not None:
         said += " " + _("From {n} searches a day on.", n=number(searches.value, 0))

@@ -8,15 +8,25 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.errors import RankdashError
-from rankdash.ui import address, services
+from rankdash.ui import address, cost_fact, services
 from rankdash.ui.frame import View
 from rankdash.ui.i18n import error_text, number
 from rankdash.ui.i18n import gettext as _
+from rankdash.ui.money import money
 from rankdash.ui.server import workspace
 from rankdash.ui.text import markdown_safe, table_html
-from rankdash.value.targets import Profile, Target, TargetRow, Targets, judge_targets, shipped
+from rankdash.value.targets import (
+    Limit,
+    Profile,
+    Target,
+    TargetRow,
+    Targets,
+    judge_targets,
+    shipped,
+)
 
 _SAVED = "targets"
+_DOLLARS = "USD"
 _LEVELS = ("minimum", "target", "excellent")
 
 address.FIELDS.setdefault("profile", None)
@@ -44,6 +54,7 @@ def draw(view: View) -> None:
         rows += [
             _cells(view, system, row) for row in judge_targets(found.means(), profile, targets)
         ]
+        rows += [_limit_cells(view, system, limit) for limit in profile.limits]
     st.html(table_html(headings, rows))
     st.caption(
         _(
@@ -78,6 +89,43 @@ def _cells(view: View, system: str, row: TargetRow) -> tuple[str, ...]:
     return (view.name(system), view.title(row.metric), number(row.value), *levels, status, advice)
 
 
+def _limit_cells(view: View, system: str, limit: Limit) -> tuple[str, ...]:
+    value = _taken(view, system, limit.what)
+    status = {
+        "below": _("▼ over it"),
+        "meets": _("✓ meets it"),
+        "excellent": _("★ excellent"),
+        None: _("not known"),
+    }[None if value is None else limit.status(value)]
+    levels = ("–", _limit_words(limit, limit.target), _limit_words(limit, limit.excellent))
+    said = (view.name(system), _limit_title(limit), _limit_words(limit, value))
+    return (*said, *levels, status, "")
+
+
+def _taken(view: View, system: str, what: str) -> float | None:
+    """What a system takes of it, where that is known."""
+    run = view.systems[system].run
+    if what == "p95_ms":
+        return run.p95_ms if run is not None and math.isfinite(run.p95_ms) else None
+    cost = cost_fact.of(view, system)
+    # The limit is in dollars; a price in another currency says nothing about it.
+    return (
+        None
+        if cost is None or cost.listed.price.currency != _DOLLARS
+        else (cost.per_million_tokens)
+    )
+
+
+def _limit_title(limit: Limit) -> str:
+    return _("p95, ms") if limit.what == "p95_ms" else _("cost of a million tokens")
+
+
+def _limit_words(limit: Limit, value: float | None) -> str:
+    if value is None:
+        return "–"
+    return number(value, 0) if limit.what == "p95_ms" else money(value, _DOLLARS)
+
+
 def _edit(targets: Targets, key: str, profile: Profile) -> None:
     edited = st.data_editor(
         pd.DataFrame(
@@ -99,11 +147,26 @@ def _edit(targets: Targets, key: str, profile: Profile) -> None:
             },
         },
     )
+    limits = [
+        st.number_input(
+            _limit_title(each),
+            min_value=0.0,
+            value=float(each.target),
+            format="%.10g",
+            key=f"targets.limit.{key}.{each.what}",
+        )
+        for each in profile.limits
+    ]
     save, reset = st.columns(2)
     if save.button(_("Save"), type="primary", key="targets.save", width="stretch"):
         try:
             changed = Profile(
-                profile.title, tuple(_target(row) for row in edited.to_dict("records"))
+                profile.title,
+                tuple(_target(row) for row in edited.to_dict("records")),
+                tuple(
+                    Limit(each.what, value, each.excellent and min(each.excellent, value))
+                    for each, value in zip(profile.limits, limits, strict=True)
+                ),
             )
             workspace().set_setting(_SAVED, targets.with_profile(key, changed).to_json())
         except RankdashError as error:

@@ -10,7 +10,7 @@ import streamlit as st
 
 from rankdash.analysis.headroom import Headroom
 from rankdash.metrics import parse_measure
-from rankdash.ui import comparison, services
+from rankdash.ui import comparison, cost_fact, services
 from rankdash.ui.frame import View
 from rankdash.ui.i18n import gettext as _
 from rankdash.ui.i18n import number, percent, signed
@@ -80,6 +80,8 @@ def _facts(view: View, system: str, row: pd.Series) -> list[str]:
     run = view.systems[system].run
     if run is not None and math.isfinite(run.p95_ms):
         facts.append(_("p95 {ms} ms a query", ms=number(run.p95_ms, 0)))
+    if costs := cost_fact.words(view, system):
+        facts.append(markdown_safe(costs))
     if row["left_out"]:
         facts.append(_("{n} left out", n=number(row["left_out"], 0)))
     if math.isfinite(row["smallest_detectable"]):

@@ -22,6 +22,8 @@ SHIPPED = Path(__file__).parents[2] / "assets" / "targets.toml"
 
 Status = Literal["below", "meets", "excellent"]
 
+LIMITS = ("p95_ms", "per_million_tokens")
+
 # A mean that prints as the target must not fail it by the last digit of a sum.
 _ROUNDING = 1e-9
 
@@ -81,11 +83,49 @@ class Target:
 
 
 @dataclass(frozen=True)
+class Limit:
+    """The most that something beside quality may take: less is better.
+
+    what: "p95_ms" (latency of a query in ms) or "per_million_tokens" (US dollars for a million
+        tokens of queries and documents).
+
+    Raises DataError for anything else, or levels that are not above 0 or do not fall.
+    """
+
+    what: str
+    target: float
+    excellent: float | None = None
+
+    def __post_init__(self) -> None:
+        given = [self.target, *([] if self.excellent is None else [self.excellent])]
+        if self.what not in LIMITS or not all(0 < each < math.inf for each in given):
+            raise DataError(
+                "A limit of {what} needs a number above 0.",
+                remedy="Possible are {limits}.",
+                what=self.what,
+                limits=", ".join(LIMITS),
+            )
+        if given != sorted(given, reverse=True):
+            raise DataError(
+                "The values for {metric} must fall from target to excellent.",
+                remedy="Swap them, or leave one empty.",
+                metric=self.what,
+            )
+
+    def status(self, value: float) -> Status:
+        """Where a figure stands; "below" where it misses the limit."""
+        if self.excellent is not None and value < self.excellent:
+            return "excellent"
+        return "meets" if value < self.target else "below"
+
+
+@dataclass(frozen=True)
 class Profile:
     """The targets of one use. Raises DataError without a title or with a metric twice."""
 
     title: str
     targets: tuple[Target, ...]
+    limits: tuple[Limit, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.title.strip():
@@ -188,6 +228,7 @@ def _targets(fields: Mapping[str, Any], start: str) -> Targets:
                 str(key): Profile(
                     str(profile["title"]),
                     tuple(Target(**target) for target in profile["targets"]),
+                    tuple(Limit(**limit) for limit in profile.get("limits", ())),
                 )
                 for key, profile in fields["profiles"].items()
             },

@@ -65,6 +65,27 @@ def test_the_line_where_nothing_is_won_and_the_present_point_are_drawn():
     assert "$4.00" in heat.hovertext[1][2]
 
 
+def test_colours_show_the_side_and_the_size_near_the_present_point():
+    net = np.array([[-0.5, 1.0, 1000.0], [-1000.0, -1.0, 1e6]])
+    heat = break_even.figure(net, ACROSS, UPWARD, INK, now=1.0, money=money).data[0]
+    z = np.asarray(heat.z, dtype=float) / heat.zmax
+    # A far corner takes the whole of the scale, and still the present point is told from nothing.
+    assert z[1, 2] == 1
+    assert 0.1 < z[0, 1] < 0.3
+    assert np.array_equal(np.sign(z), np.sign(net))
+    below, above = heat.colorscale[1], heat.colorscale[2]
+    assert below[0] == above[0] == 0.5
+    assert below[1] != above[1]
+    assert "$0.00" in heat.colorbar.ticktext
+
+
+@pytest.mark.parametrize("net", [np.zeros((2, 3)), np.full((2, 3), -7.0)])
+def test_a_map_of_nothing_or_of_one_value_is_drawn(net):
+    heat = break_even.figure(net, ACROSS, UPWARD, INK).data[0]
+    assert np.isfinite(np.asarray(heat.z, dtype=float)).all()
+    assert np.isfinite(heat.colorbar.tickvals).all()
+
+
 def test_where_everything_pays_there_is_no_line():
     figure = break_even.figure(np.abs(NET), ACROSS, UPWARD, INK)
     assert [trace.type for trace in figure.data] == ["heatmap", "scatter"]
@@ -99,6 +120,25 @@ def test_what_is_beaten_and_what_is_too_slow_differ_in_more_than_colour():
     assert outside.marker.color == INK.muted
     assert list(front.error_y.array) == pytest.approx([0.05, 0.0])
     assert [shape.x0 for shape in figure.layout.shapes] == [5.0]
+
+
+def test_names_of_options_that_lie_close_take_different_corners():
+    close = [
+        frontier.Point("No reranker", 0.0, 0.500, True),
+        frontier.Point("BM25 reranker", 0.01, 0.501, False),
+        frontier.Point("a long name at the edge", 2.0, 0.6, True),
+    ]
+    figure = frontier.figure(close, "NDCG@10", "cost", INK)
+    corner = {
+        name: at
+        for trace in figure.data
+        if trace.text
+        for name, at in zip(trace.text, trace.textposition, strict=True)
+    }
+    assert corner["No reranker"] != corner["BM25 reranker"]
+    assert "left" in corner["a long name at the edge"]
+    # No name begins left of the plot.
+    assert "left" not in corner["No reranker"]
 
 
 def test_an_option_without_a_price_is_neither_drawn_nor_told():
@@ -147,6 +187,6 @@ def test_quality_waiting_and_cost_share_the_axis_of_depth():
 
 
 def test_what_was_not_measured_has_no_panel():
-    figure = depth.figure(TABLE, "NDCG@10", {}, INK, latency=[math.nan] * 3)
+    figure = depth.figure(TABLE, "NDCG@10", {}, INK, latency=[0.0, math.nan, math.nan])
     assert {trace.yaxis or "y" for trace in figure.data} == {"y"}
     assert "best: 10" in depth.alt(TABLE, "NDCG@10", {"best": 10})

@@ -175,7 +175,8 @@ def test_nothing_is_ever_nan_infinite_or_a_negative_payback(
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"traffic_share": 1.5}, {"searches_per_day": -1}, {"llm_price": float("nan")}, {"typo": 1}]
+    "wrong",
+    [{"traffic_share": 1.5}, {"searches_per_day": -1}, {"llm_price": float("nan")}, {"typo": 1}],
 )
 def test_an_impossible_scenario_is_refused_by_name(wrong: dict[str, float]):
     with pytest.raises(DataError):

@@ -3,7 +3,16 @@
 import pytest
 
 from rankdash.errors import DataError, SpecError
-from rankdash.value.targets import Band, Grade, Profile, Target, Targets, judge_targets, shipped
+from rankdash.value.targets import (
+    Band,
+    Grade,
+    Limit,
+    Profile,
+    Target,
+    Targets,
+    judge_targets,
+    shipped,
+)
 
 
 def test_the_shipped_numbers_are_those_of_the_tutorials():
@@ -27,6 +36,24 @@ def test_the_shipped_numbers_are_those_of_the_tutorials():
     assert levels["academic"]["recall@10"] == (None, 0.85, None)
     assert levels["enterprise"]["recall@5"] == (None, 0.85, None)
     assert levels["tiers"]["mrr"] == (0.50, 0.70, 0.80)
+
+
+def test_limits_are_met_by_less_and_travel_with_their_profile():
+    limits = shipped().profiles["production"].limits
+    assert [(each.what, each.target, each.excellent) for each in limits] == [
+        ("p95_ms", 500, 300),
+        ("per_million_tokens", 0.05, 0.03),
+    ]
+    assert [limits[0].status(value) for value in (500, 499, 299)] == ["below", "meets", "excellent"]
+    assert Targets.from_json(shipped().to_json()) == shipped()
+
+
+@pytest.mark.parametrize(
+    "wrong", [("p50_ms", 5.0, None), ("p95_ms", 0.0, None), ("p95_ms", 300.0, 500.0)]
+)
+def test_a_limit_that_makes_no_sense_is_refused(wrong):
+    with pytest.raises(DataError):
+        Limit(*wrong)
 
 
 def test_the_shipped_numbers_are_called_rules_of_thumb():
