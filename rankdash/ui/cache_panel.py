@@ -74,14 +74,10 @@ def _cost(pairs: int) -> list[str]:
     ]
     rates = [row.pairs_per_second for row in workspace().runs() if row.pairs_per_second]
     if rates:
-        least, most = (duration(pairs / rate) for rate in (max(rates), min(rates)))
         said.append(
-            _("At the pace of the runs stored here that takes about {time}.", time=least)
-            if least == most
-            else _(
-                "At the pace of the runs stored here that takes from {least} to {most}.",
-                least=least,
-                most=most,
+            _(
+                "At the pace of the slowest run stored here that takes about {time}.",
+                time=duration(pairs / min(rates)),
             )
         )
     said.append(

@@ -162,11 +162,13 @@ def fill(workspace, pairs=500):
 
 def test_kept_scores_are_counted_and_asked_for_before_they_go(workspace, stored, opened):
     fill(workspace)
+    recorded(workspace, stored, {}, pairs=64, scored_pairs=64, seconds=6.4)
     app = opened(run__cache=True)
     assert "500 pairs · 0.1 MB of at most 512 MB" in said(app)
     press(app, "Clear")
     assert workspace.score_cache.pairs == 500
     assert "500 pairs have to be scored again" in said(app)
+    assert "At the pace of the slowest run stored here that takes about 50 s." in said(app)
     assert "A service charges for its part again" in said(app)
     assert app.button(key="delete.confirm")
 
