@@ -73,17 +73,24 @@ class MappingNeeded(FormatError):  # noqa: N818 - it asks, and is mended by an a
     columns: the names in the file, in order.
     guess:   field → column, or None where no column fits. The fields are those of `FIELDS`.
     preview: the first rows, all text.
-    missing: the fields without which the file cannot be read.
+    missing: the fields without which the file cannot be read, or, where `optional`, those that
+             may be added to it.
     """
 
-    def __init__(self, file: str, frame: pd.DataFrame, missing: str) -> None:
+    def __init__(
+        self, file: str, frame: pd.DataFrame, missing: str, *, optional: bool = False
+    ) -> None:
         self.columns = list(frame.columns)
         self.guess = guess(frame)
         self.preview = frame.head(5).astype("str")
         self.missing = missing
         super().__init__(
-            "No column is recognised as {missing}. The columns are: {columns}.",
-            remedy="Say which column is which, or rename them: query (or query_id), document (or "
+            "One of the columns may be the {missing} that rerankers start from: {columns}."
+            if optional
+            else "No column is recognised as {missing}. The columns are: {columns}.",
+            remedy="Choose it, or read the file without one: the order of its rows is taken then."
+            if optional
+            else "Say which column is which, or rename them: query (or query_id), document (or "
             "doc_id), label, and score or rank. A file that holds only one side is loaded together "
             "with the others of its data set.",
             file=file,

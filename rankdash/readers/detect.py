@@ -15,6 +15,7 @@ from rankdash.readers.table import Table
 
 _KNOWN = "Known are: {formats}. A CSV file needs a first line with column names."
 
+_SAMPLE_CHARS = 1 << 16
 _FOREIGN = re.compile(r"[^\n]*[^\x00-\x7f][^\n]*")
 
 
@@ -65,8 +66,10 @@ def _read_text(text: str, file: str, limits: Limits) -> Table:
 
 
 def _read_json(text: str, file: str, limits: Limits) -> Table:
-    outer = json_places.whole(text)
-    for reader in formats.JSON:
+    # A list of rows may be long, and is decoded once only where it can be something else.
+    readers = [reader for reader in formats.JSON if reader.may_match(text[:_SAMPLE_CHARS])]
+    outer = json_places.whole(text) if readers else None
+    for reader in readers:
         if reader.matches(outer):
             table: Table = reader.read(text, file, limits)
             return table

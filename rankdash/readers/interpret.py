@@ -58,7 +58,7 @@ def interpret(
     for table, source in tables:
         asked = ask and table.file not in words
         if asked and table.file not in mapping and table.wants:
-            raise MappingNeeded(table.file, table.frame, ", ".join(table.wants))
+            raise MappingNeeded(table.file, table.frame, ", ".join(table.wants), optional=True)
         if asked:
             ask_for_words(table, _label_of(table, mapping.get(table.file)))
         told = joined(table, annotators, words.get(table.file))

@@ -9,8 +9,7 @@ import json
 import re
 from bisect import bisect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 _BETWEEN = re.compile(r"[ \t\r\n]*")
 
@@ -27,11 +26,12 @@ def text_of(value: object) -> str | None:
     """A cell of a table."""
     if value is None or isinstance(value, str):
         return value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return repr(value)
     return json.dumps(value, ensure_ascii=False)
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """name: its key, "" in a list. value: decoded. line: from 1."""
 
     name: str

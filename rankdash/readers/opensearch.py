@@ -22,6 +22,11 @@ _AROUND = ("hits", "_source")
 _FIELDS = {"query": "query", "doc_id": "docId", "label": "rating"}
 
 
+def may_match(start: str) -> bool:
+    """Whether the document that begins like this is worth decoding to look at."""
+    return _KEY in start or (start.lstrip().startswith("[") and "docId" in start)
+
+
 def matches(outer: object) -> bool:
     if isinstance(outer, list):
         first = outer[0] if outer else None

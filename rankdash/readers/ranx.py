@@ -17,6 +17,11 @@ from rankdash.readers.table import Table, refuse_many_rows, table_of_rows
 QRELS, RUN = "ranx qrels", "ranx run"
 
 
+def may_match(start: str) -> bool:
+    """Whether the document that begins like this is worth decoding to look at."""
+    return start.lstrip().startswith("{")
+
+
 def matches(outer: object) -> bool:
     if not isinstance(outer, dict) or not outer:
         return False

@@ -25,6 +25,11 @@ _COLUMNS = ("query", "doc_id", "label", "topic", "query group")
 _FIELDS = {"query": "query", "doc_id": "doc_id", "label": "label"}
 
 
+def may_match(start: str) -> bool:
+    """Whether the document that begins like this is worth decoding to look at."""
+    return start.lstrip().startswith("{")
+
+
 def matches(outer: object) -> bool:
     return isinstance(outer, dict) and any(
         isinstance(outer.get(name), list) and _judged(outer[name]) for name in _INNER

@@ -142,18 +142,19 @@ def _question() -> None:
     upload, question = st.session_state[_PENDING]
     answered: _Upload | None = None
     if isinstance(question, WordsNeeded):
-        graded = word_labels.form(question)
+        graded = word_labels.form(question, _forget)
         if graded is not None:
             answered = replace(upload, words={**upload.words, question.file: graded})
     else:
         mapping = _mapping_form(question)
         if mapping is not None:
             answered = replace(upload, mapping={**upload.mapping, question.file: mapping})
-    if st.button(_("Forget these files")):
-        del st.session_state[_PENDING]
-        st.rerun()
     if answered:
         _read(answered)
+
+
+def _forget() -> None:
+    st.session_state.pop(_PENDING, None)
 
 
 def _mapping_form(needed: MappingNeeded) -> dict[str, str] | None:
@@ -176,7 +177,7 @@ def _mapping_form(needed: MappingNeeded) -> dict[str, str] | None:
                 format_func=lambda value: value or _("not in this file"),
                 key=f"mapping.{needed.file}.{name}",
             )
-        sent = st.form_submit_button(_("Read"), type="primary")
+        sent = word_labels.read_or_forget(_forget)
     return {name: column for name, column in chosen.items() if column} if sent else None
 
 

@@ -3,6 +3,8 @@ in."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from rankdash.readers import WordsNeeded
@@ -13,7 +15,7 @@ from rankdash.ui.text import markdown_safe
 _GRADES, _GAINS = "grades", "gains"
 
 
-def form(needed: WordsNeeded) -> dict[str, float | None] | None:
+def form(needed: WordsNeeded, forget: Callable[[], None]) -> dict[str, float | None] | None:
     """word → grade, None for a word that is no label; nothing until it is sent."""
     st.warning(
         _("The labels of {file} are words. Which grade is each?", file=markdown_safe(needed.file)),
@@ -54,10 +56,18 @@ def form(needed: WordsNeeded) -> dict[str, float | None] | None:
                 value=word.gain if scale == _GAINS else word.grade,
                 step=0.01 if scale == _GAINS else 1.0,
                 format="%g",
-                placeholder=_("no label"),
+                placeholder=_("not a label"),
                 key=f"words.{needed.file}.{scale}.{position}",
             )
             for position, word in enumerate(needed.words)
         ]
-        sent = st.form_submit_button(_("Read"), type="primary")
+        sent = read_or_forget(forget)
     return dict(zip((word.text for word in needed.words), grades, strict=True)) if sent else None
+
+
+def read_or_forget(forget: Callable[[], None]) -> bool:
+    """The buttons of a form that asks about files; whether its answer was sent."""
+    with st.container(horizontal=True):
+        sent = st.form_submit_button(_("Read"), type="primary")
+        st.form_submit_button(_("Forget these files"), on_click=forget)
+    return sent

@@ -47,7 +47,7 @@ def test_words_are_asked_for_with_the_scale_filled_in_and_the_answer_counts(data
     drop(data, "shop.csv", rows(("Exact", "Partial", "Meh")))
     read(data)
 
-    assert "The labels of shop.csv are words" in data.warning[0].value
+    assert "are words. Which grade is each?" in data.warning[0].value
     grades = {field.label: field for field in data.number_input}
     assert {label: field.value for label, field in grades.items()} == {
         "Exact (3 rows)": 2,
