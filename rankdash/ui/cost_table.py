@@ -22,8 +22,10 @@ _STYLE = """<style>
 .rd-figures .rd-strong { font-weight: 600; }
 </style>"""
 
-# So long a value is a sentence, and wraps.
+# So long a value is a sentence, and wraps; so do intervals and prices where there are
+# many columns.
 _SENTENCE = 22
+_MANY = 4
 
 Cell = tuple[str, str]
 """A value and what stands below it, such as its interval; "" for nothing."""
@@ -50,8 +52,10 @@ def html(
         kinds += ["rd-strong"] if bold else []
         value, below = content
         # Titles wrap; a number broken over two lines is misread.
-        size = " class='rd-whole'" if len(value) <= _SENTENCE and not title else ""
-        small = _small(below) if below else ""
+        many = len(headings) > _MANY
+        size = " class='rd-whole'" if _whole(value) and not (title or many and "/" in value) else ""
+        kind = " class='rd-whole'" if _whole(below) and not many else ""
+        small = f"<small{kind}>{html_safe(below)}</small>" if below else ""
         return (
             f"<{tag} class='{' '.join(kinds)}'><span{size}>{html_safe(value)}</span>{small}</{tag}>"
         )
@@ -71,6 +75,6 @@ def html(
     return f"{_STYLE}<div class='rd-figures'><table><tr>{head}</tr>{body}</table></div>"
 
 
-def _small(text: str) -> str:
-    kind = " class='rd-whole'" if len(text) <= _SENTENCE else ""
-    return f"<small{kind}>{html_safe(text)}</small>"
+def _whole(text: str) -> bool:
+    """Whether it is a number, or two: misread when broken over two lines."""
+    return len(text) <= _SENTENCE and any(each.isdigit() for each in text)

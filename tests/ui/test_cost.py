@@ -188,3 +188,52 @@ def test_prices_with_hostile_names_stay_text(opened, workspace: Workspace):
         assert not app.exception
         assert "<img" not in text(app)
         assert not any("](http" in each.value for each in [*app.markdown, *app.caption])
+
+
+def test_what_an_llm_no_longer_reads_can_pay_without_any_gain(opened):
+    app = opened(72, 72, passages="10", llm_price="15")
+    assert answer(app).startswith("**better pays under these assumptions.**")
+    assert "even if better ranking were worth nothing" in answer(app)
+    # Two of ten passages hold what the ten held: (10 - 2) x 400 tokens.
+    assert "the LLM reads 3,200 fewer tokens a search" in text(app)
+
+
+def test_prices_that_cost_the_same_are_one_line_and_machines_have_their_traffic(
+    opened, workspace: Workspace
+):
+    app = opened(part="units")
+    common = {"source": "a test", "as_of": "2026-11-21"}
+    prices = [
+        {"key": "flat", "provider": "Flat", "unit": "search", "amount": 1.0, **common},
+        {"key": "twin", "provider": "Twin", "unit": "search", "amount": 1.0, **common},
+        {"key": "tokens", "provider": "Tokens", "unit": "tokens", "amount": 0.05, **common},
+        {"key": "machine", "provider": "Machine", "unit": "hour", "amount": 2.95,
+         "searches_per_second": 20, **common},
+    ]  # fmt: skip
+    workspace.set_setting("prices", json.dumps({"prices": prices}))
+    app.run()
+    assert list(app.dataframe[0].value.columns[1:]) == [
+        "Flat = Twin: $1.00/1,000 units", "Tokens: $0.05/M tokens"
+    ]  # fmt: skip
+    page = text(app).replace("\\", "")
+    # $2.95 an hour, 730 hours a month; 0.82 searches a second at $1 for 1,000.
+    assert "1 machine at 20.0 searches per second (as the price list says, not measured)" in page
+    assert "$2,154 a month" in page
+    assert "**70,800 searches a day**" in page
+
+
+def test_overview_says_what_it_costs_and_judges_it_by_the_targets(opened):
+    app = opened()
+    app.session_state["overview.targets"] = True
+    app.switch_page(str(PAGES / "overview.py")).run()
+    assert "$1.00 for 1,000 searches (tokens estimated)" in text(app).replace("\\", "")
+    table = next(each for each in htmls(app) if "cost of a million tokens" in each)
+    # Two documents of few tokens at $1 for 1,000 searches are dear by the token.
+    assert "▼ over it" in table
+    assert "p95, ms" in table
+    limit = next(each for each in app.number_input if each.label == "cost of a million tokens")
+    limit.set_value(1_000_000.0)
+    next(each for each in app.button if each.key == "targets.save").click().run()
+    assert not app.exception
+    table = next(each for each in htmls(app) if "cost of a million tokens" in each)
+    assert "★ excellent" in table
