@@ -1,0 +1,62 @@
+"""A cascade of a plugin and MaxSim, and a combination of stored runs, in a real browser."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+README = Path(__file__).parents[2] / "README.md"
+RUN_MS = 240_000
+
+
+@pytest.fixture
+def plugins(tmp_path, monkeypatch):
+    """The server starts with the README's example and a plugin that is broken."""
+    (code,) = re.findall(
+        r'```python\n("""shortest\.py.*?)```', README.read_text(encoding="utf-8"), re.DOTALL
+    )
+    good, broken = tmp_path / "shortest.py", tmp_path / "broken.py"
+    good.write_text(code)
+    broken.write_text("KIND = nothing")
+    monkeypatch.setenv("RANKDASH_PLUGINS", os.pathsep.join(map(str, (good, broken))))
+
+
+def choose(visit, field: str, *options: str) -> None:
+    box = visit.page.get_by_role("combobox", name=field)
+    for option in options:
+        box.click()
+        box.press_sequentially(option)
+        visit.page.get_by_role("option", name=option, exact=True).click()
+        visit.settle()
+    visit.page.keyboard.press("Escape")
+    visit.settle()
+
+
+def test_new_kinds_run_and_stored_runs_are_combined(plugins, visit):
+    visit.open()
+    visit.go("Run")
+    visit.sees(re.compile(r"broken\.py is left out"))
+    visit.page.get_by_role("combobox", name="Rerankers").click()
+    visit.page.keyboard.press("Backspace")
+    visit.settle()
+    choose(visit, "Rerankers", "Cascade")
+    choose(visit, "First reranker", "shortest")
+    choose(visit, "Second reranker", "late-interaction")
+    visit.page.get_by_role("button", name="Start 1 run").click()
+    visit.sees("p50 and p95: milliseconds for one query", timeout=RUN_MS)
+    expect(visit.page.get_by_text("of 74 queries")).to_have_count(0, timeout=RUN_MS)
+
+    visit.page.get_by_text("Combine stored runs").click()
+    visit.sees("nothing is scored")
+    expect(visit.page.get_by_role("button", name="Combine", exact=True)).to_be_disabled()
+    choose(visit, "Rankings", "First stage", "shortest → late-interaction")
+    visit.page.get_by_role("button", name="Combine", exact=True).click()
+    visit.sees("Combined (RRF) is in the list of runs.")
+    visit.settle()
+
+    visit.go("Overview")
+    visit.sees("Combined (RRF)")
