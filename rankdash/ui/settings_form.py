@@ -105,10 +105,14 @@ def _widget(kind: str, spec: SettingSpec) -> str | int | float | bool:
 
 def _suggested(label: str, spec: SettingSpec, key: str) -> str:
     """A list to choose from, or to type something else into; below it what is known of a model."""
-    options = list(dict.fromkeys([str(spec.default), *spec.suggestions]))
+    # What is chosen comes first: to one who types it again the browser shows the whole list, and
+    # Enter takes the first.
+    current = st.session_state.get(key) or spec.default
+    options = list(dict.fromkeys([str(current), str(spec.default), *spec.suggestions]))
     chosen = st.selectbox(
         label,
         options,
+        index=options.index(str(spec.default)),
         help=_(spec.help),
         key=key,
         accept_new_options=True,

@@ -21,3 +21,6 @@ def test_well_known_models_are_offered_with_what_is_known_of_them_and_others_can
     model.set_value("BAAI/bge-reranker-base").run()
     assert at.caption[0].value == "Chinese and English."
     assert "Chinese, English · 278 M" in at.caption[1].value
+    # Typed again, the browser shows all, and Enter takes the first: it had better be the same.
+    assert at.selectbox[0].options[0] == "BAAI/bge-reranker-base"
+    assert at.text[0].value == "BAAI/bge-reranker-base"
