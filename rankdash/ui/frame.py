@@ -224,6 +224,8 @@ def caption(view: View, extra: Iterable[str] = ()) -> None:
         markdown_safe(data.name, 60),
         compared,
         view.title(view.spec),
+        # This rule turns the numbers into others, and a link does not carry it.
+        *([f"**{_('judged documents only')}**"] if view.conventions.judged_only else []),
         ngettext("{n} query", "{n} queries", len(data.queries)),
         *extra,
         *([moment(newest)] if newest else []),

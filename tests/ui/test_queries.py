@@ -216,3 +216,12 @@ def test_the_list_as_csv_is_what_the_filters_leave_without_pictures(app, stored)
     assert b"svg" not in written
     assert not any(name.startswith("=") for name in read.columns)
     assert "List as CSV" in [each.label for each in app.get("download_button")]
+
+
+def test_the_line_under_the_title_says_when_only_judged_documents_count(app, stored):
+    app.session_state["sidebar.rules"] = True
+    open_page(app, "queries")
+    assert "judged documents only" not in texts(app)
+    rule = next(each for each in app.selectbox if each.label == "Judged documents only")
+    rule.select_index(rule.options.index("yes")).run()
+    assert "**judged documents only**" in texts(app)
