@@ -30,7 +30,9 @@ def answer(view: View, choice: Choice, scenario: Assumptions) -> None:
         cautions = cost_words.cautions(choice, scenario.latency_target_ms)
         facts = [
             cost_words.sureness(view, choice),
-            _("Take with care: {cautions}.", cautions=_(", ").join(cautions)) if cautions else "",
+            _("Take with care: {cautions}.", cautions=cost_prices.joined(cautions))
+            if cautions
+            else "",
             cost_words.passages(choice, scenario),
         ]
         st.caption("  \n".join(fact for fact in facts if fact))
@@ -119,7 +121,7 @@ def _cells(view: View, choice: Choice, scenario: Assumptions) -> dict[str, Cell]
         cells["p95"] = (_("not measured") if p95 is None else _milliseconds(p95), target)
     if choice.price is not None:
         marks = cost_prices.marks(choice.price, choice.load.estimated, choice.rate_measured)
-        cells["care"] = ("", _(", ").join(marks)) if marks else _NONE
+        cells["care"] = ("", cost_prices.joined(marks)) if marks else _NONE
     return cells
 
 

@@ -55,4 +55,4 @@ def words(view: View, system: str) -> str:
     said = _(
         "{amount} for 1,000 searches", amount=money(cost.per_thousand, cost.listed.price.currency)
     )
-    return f"{said} ({_(', ').join(cost.marks)})" if cost.marks else said
+    return f"{said} ({cost_prices.joined(cost.marks)})" if cost.marks else said

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any
 
 import pandas as pd
 import streamlit as st
+from babel.lists import format_list
 
 from rankdash.errors import RankdashError
 from rankdash.ui import address
 from rankdash.ui.cost_services import Waiting
 from rankdash.ui.frame import View
-from rankdash.ui.i18n import error_text, number, percent
+from rankdash.ui.i18n import error_text, language, number, percent
 from rankdash.ui.i18n import gettext as _
 from rankdash.ui.money import money
 from rankdash.ui.server import workspace
@@ -129,6 +131,11 @@ def marks(each: ListedPrice, estimated: bool, measured: bool) -> list[str]:
     if each.price.unit == "hour" and not measured:
         said.append(_("speed not measured"))
     return said
+
+
+def joined(parts: Sequence[str]) -> str:
+    """ "a, b and c" in the reader's language."""
+    return str(format_list(list(parts), locale=language()))
 
 
 def with_measured_rate(price: Price, waiting: Waiting, target_ms: float) -> tuple[Price, bool]:

@@ -53,7 +53,9 @@ def html(
         value, below = content
         # Titles wrap; a number broken over two lines is misread.
         many = len(headings) > _MANY
-        size = " class='rd-whole'" if _whole(value) and not (title or many and "/" in value) else ""
+        size = (
+            " class='rd-whole'" if _whole(value) and not (title or (many and "/" in value)) else ""
+        )
         kind = " class='rd-whole'" if _whole(below) and not many else ""
         small = f"<small{kind}>{html_safe(below)}</small>" if below else ""
         return (

@@ -51,6 +51,8 @@ SENTENCE = re.compile(r"[A-Z{].* .*[.:]\s*", re.DOTALL)
 # What a page may translate without writing it there, as a field or a variable: the schemas' words.
 DESCRIBED = {"title", "meaning", "formula", "help", "note", "advice", "source", "template", "value"}
 DESCRIBED |= {"remedy", "purpose", "CONFLICTS[rule]"}
+# Of assumptions, price lists and billing units.
+DESCRIBED |= {"provider", "model", "unit", "unit]"}
 
 
 @cache

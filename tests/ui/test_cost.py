@@ -149,7 +149,7 @@ def test_every_part_is_drawn(opened, part):
 def test_an_old_price_and_an_estimate_are_marked(opened):
     app = opened(also="euro", currency="EUR")
     marks = next(each for each in htmls(app) if "take with care" in each)
-    assert "old price, tokens estimated" in marks
+    assert "old price and tokens estimated" in marks
     # A price alone has no quality, and says so.
     assert "not measured" in marks
     assert "no gain measured" in marks
