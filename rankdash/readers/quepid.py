@@ -40,8 +40,24 @@ def _prepared(table: Table) -> Table:
     if "querytext" in names and {"casename", "snapshotname"} & names.keys():
         return _case(table, names)
     if list(names)[::-1][:2] == ["query", "docid"] and _are_raters(table.frame):
-        return replace(table, format=BOOK, raters=tuple(table.frame.columns[2:]))
+        raters = tuple(table.frame.columns[2:])
+        findings = (*table.findings, _raters(table.file, raters))
+        return replace(table, format=BOOK, raters=raters, findings=findings)
     return table
+
+
+def _raters(file: str, raters: tuple[str, ...]) -> Finding:
+    return Finding(
+        "note",
+        "read_as_raters",
+        "The columns are read as the ratings of one person each, as in a book of Quepid: "
+        "{columns}.",
+        {"columns": ", ".join(raters[:20])},
+        "If they are something else, rename the column that holds the labels to label, and load "
+        "the file again.",
+        file,
+        count=len(raters),
+    )
 
 
 def _are_raters(frame: pd.DataFrame) -> bool:
@@ -56,7 +72,8 @@ def _are_raters(frame: pd.DataFrame) -> bool:
 def _grades(cells: np.ndarray[tuple[int], np.dtype[np.object_]]) -> bool:
     told = cells[~blank(cells)]
     values = numbers(told)
-    return not np.isnan(values).any() and len(np.unique(values)) <= MOST_GRADES
+    whole = np.array_equal(values, np.floor(values)) and not np.isnan(values).any()
+    return whole and len(np.unique(values)) <= MOST_GRADES and bool((np.abs(values) <= 100).all())
 
 
 def _case(table: Table, names: dict[str, str]) -> Table:

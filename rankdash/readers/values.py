@@ -168,7 +168,7 @@ class Word:
 def words_in(texts: Texts) -> list[Word]:
     """The words of a label column in the order of their grades, the unknown ones last; [] where
     there is nothing to ask: no words, yes and no alone, plain numbers (a word among them is a
-    mistake), or more words than grades can be."""
+    mistake), more words than grades can be, or texts: unknown words of which few come twice."""
     values = numbers(texts)
     left = texts[np.isnan(values) & ~blank(texts)]
     counts = Counter(text.strip() for text in left)
@@ -181,6 +181,8 @@ def words_in(texts: Texts) -> list[Word]:
     ):
         return []
     guessed = _guessed(np.array(list(counts), dtype=object), values)
+    if not guessed and 2 * len(counts) > len(left):
+        return []
     found = [
         Word(word, count, _float(guessed.get(word)), _float(WORD_GAINS.get(word.casefold())))
         for word, count in counts.items()

@@ -127,7 +127,9 @@ def _read(upload: _Upload) -> None:
             for run in loaded.runs:
                 workspace().save_run(run)
     except (MappingNeeded, WordsNeeded) as question:
-        st.session_state[_PENDING] = (upload, question)
+        asked = st.session_state.get(_PENDING)
+        mapped = asked and isinstance(asked[1], MappingNeeded) and asked[1].file == question.file
+        st.session_state[_PENDING] = (upload, question, asked if mapped else None)
         _next_uploader()
     except RankdashError as error:
         # Files, options and mapping stay, so that one of them can be changed and read again.
@@ -139,7 +141,7 @@ def _read(upload: _Upload) -> None:
 
 def _question() -> None:
     """Ask what the files leave open, and read them again with the answer."""
-    upload, question = st.session_state[_PENDING]
+    upload, question, before = st.session_state[_PENDING]
     answered: _Upload | None = None
     if isinstance(question, WordsNeeded):
         graded = word_labels.form(question, _forget)
@@ -149,8 +151,14 @@ def _question() -> None:
         mapping = _mapping_form(question)
         if mapping is not None:
             answered = replace(upload, mapping={**upload.mapping, question.file: mapping})
+    if before:
+        st.button(_("Back to the columns"), on_click=_ask_again, args=(before,))
     if answered:
         _read(answered)
+
+
+def _ask_again(question: tuple[_Upload, MappingNeeded, None]) -> None:
+    st.session_state[_PENDING] = question
 
 
 def _forget() -> None:

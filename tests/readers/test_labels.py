@@ -143,6 +143,12 @@ def test_nobody_is_asked_where_the_words_leave_nothing_open(parse, labels):
     assert len(parse({"x": rows(labels)}, ask=True).qrels) >= 2
 
 
+def test_unknown_words_are_asked_for_where_they_repeat_as_grades_do(parse):
+    assert asked(parse, ["great", "awful"] * 2) == {"great": None, "awful": None}
+    with pytest.raises(FormatError, match="neither a number nor a known word"):
+        parse({"x": rows(["an answer", "another answer"])}, ask=True)
+
+
 def test_nobody_is_asked_about_a_column_of_texts(parse):
     with pytest.raises(FormatError, match="neither a number nor a known word"):
         parse({"x": rows([f"word{chr(97 + n)}" for n in range(24)])}, ask=True)

@@ -204,8 +204,16 @@ def test_a_quepid_book_is_one_label_of_all_raters(parse, found):
     # 3 and 2 are no majority, so the lower one.
     assert qrels(parsed) == {("star wars", "11", 2), ("star wars", "1891", 0), ("rambo", "7555", 3)}
     assert found(parsed, "annotators").params["raters"] == 3
+    assert "alice@example.com, Bob, Unknown" in found(parsed, "read_as_raters").text
     assert found(parsed, "no_label").line == 5
     assert set(parsed.queries.columns) == {"query_id", "text"}
+
+
+@pytest.mark.parametrize("column", ["0.25,0.5", "1200,300", "12a,13b"])
+def test_a_column_that_holds_no_ratings_makes_no_book_of_quepid(parse, column):
+    first, second = column.split(",")
+    with pytest.raises(MappingNeeded):
+        parse({"x.csv": f"query,docid,clicks\na,d1,{first}\nb,d2,{second}\n"})
 
 
 def test_a_quepid_case_has_ranks_texts_and_ratings(parse):

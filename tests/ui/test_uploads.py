@@ -107,3 +107,25 @@ def test_the_files_can_be_forgotten_in_place_of_an_answer(data):
 
     assert not data.warning
     assert data.file_uploader
+
+
+def test_a_wrong_column_of_words_can_be_taken_back(data, workspace):
+    table = "wer,was,wie_gut,art\n" + "".join(
+        f"query {q},text {q} {d},{d % 2},{'rot' if d else 'blau'}\n"
+        for q in range(3)
+        for d in range(3)
+    )
+    drop(data, "daten.csv", table.encode())
+    read(data)
+
+    def choose(**columns: str) -> None:
+        boxes = {box.label: box for box in data.selectbox}
+        for field, column in columns.items():
+            boxes[field.replace("_", " ")].set_value(column)
+        read(data)
+
+    choose(Query_text="wer", Document_text="was", Label="art")
+    assert "are words" in data.warning[0].value
+    next(button for button in data.button if button.label == "Back to the columns").click().run()
+    choose(Query_text="wer", Document_text="was", Label="wie_gut")
+    assert labels(workspace) == [0, 1]
