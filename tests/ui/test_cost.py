@@ -237,3 +237,24 @@ def test_overview_says_what_it_costs_and_judges_it_by_the_targets(opened):
     assert not app.exception
     table = next(each for each in htmls(app) if "cost of a million tokens" in each)
     assert "★ excellent" in table
+
+
+@pytest.mark.parametrize("relevant", [0, 1])
+def test_a_single_query_has_an_answer_in_words(workspace: Workspace, app: AppTest, relevant: int):
+    rows = (
+        f"query_id,query,doc_id,document,label,score\nq,what,a,one,{relevant},1\nq,what,b,two,0,2"
+    )
+    loaded = load([Source("one.csv", rows.encode())], name="One")
+    dataset_id = workspace.save_dataset(
+        loaded.dataset, source="upload", report_json=loaded.report.to_json()
+    )
+    ranking = Ranking.from_lists([("q", ["a", "b"], [2.0, 1.0])])
+    workspace.save_run(run_from_ranking("better", dataset_id, ranking, "better.trec"))
+    app.query_params["data"] = dataset_id
+    app.run()
+    for part in ("swings", "map", "options", "depth", "units", "scenarios", "simple"):
+        app.query_params["part"] = part
+        app.switch_page(str(PAGES / "cost.py")).run()
+        assert not app.exception
+        assert answer(app)
+        assert not re.search(r"\b(nan|inf)\b", text(app), re.IGNORECASE)
