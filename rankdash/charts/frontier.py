@@ -216,16 +216,18 @@ def _corners(points: Sequence[Point], target: float | None) -> list[str]:
         for (x, _y), (below, above) in zip(places, ends, strict=True)
     ]
     if target is not None:
-        at = (target / right + _BEFORE) * across
-        taken.append((at - 2, 0.0, at + 2, _HIGH))
-    chosen = []
-    for point, (x, y) in zip(points, places, strict=True):
+        line = (target / right + _BEFORE) * across
+        taken.append((line - 2, 0.0, line + 2, _HIGH))
+    chosen: dict[int, str] = {}
+    # The best first: of two that lie close the upper one then has its name above.
+    for at in sorted(range(len(points)), key=lambda each: -points[each].quality):
+        point, (x, y) = points[at], places[at]
         width = _LETTER * min(len(point.name), _NAME)
         boxes = {name: _box(x, y, width, *side) for name, side in _CORNERS.items()}
         best = min(boxes, key=lambda name: _trouble(boxes[name], taken))
         taken.append(boxes[best])
-        chosen.append(best)
-    return chosen
+        chosen[at] = best
+    return [chosen[at] for at in range(len(points))]
 
 
 def _highest(points: Sequence[Point], target: float | None) -> float:

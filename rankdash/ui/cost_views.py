@@ -183,7 +183,7 @@ def options(view: View, choices: Sequence[Choice], scenario: Assumptions) -> Non
         )
     st.caption(
         _(
-            "Filled: no other option is as cheap (or as fast) and better. Systems without a price "
+            "Circles: no other option is as cheap (or as fast) and better. Systems without a price "
             "or a latency are not drawn."
         )
     )

@@ -135,7 +135,8 @@ def test_names_of_options_that_lie_close_take_different_corners():
         if trace.text
         for name, at in zip(trace.text, trace.textposition, strict=True)
     }
-    assert corner["No reranker"] != corner["BM25 reranker"]
+    assert corner["No reranker"] == "bottom right"
+    assert corner["BM25 reranker"] == "top right"
     assert "left" in corner["a long name at the edge"]
     # No name begins left of the plot.
     assert "left" not in corner["No reranker"]
