@@ -33,8 +33,8 @@ def reason_meanings() -> dict[str, str]:
         ),
         "already_ideal": _("The baseline's order could not be better, and it stayed as good."),
         "truncated": _(
-            "A relevant document fell, and the model read at most {share} of its text: what matters "
-            "may be in the rest.",
+            "A relevant document fell, and the model read at most {share} of its text: what "
+            "matters may be in the rest.",
             share=percent(CUT),
         ),
         "buried": _("A relevant document fell out of the first ranks."),

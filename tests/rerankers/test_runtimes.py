@@ -208,8 +208,8 @@ def test_a_tokenizer_written_in_python_falls_back_to_pytorch_with_a_note(tmp_pat
     torch.manual_seed(0)
     config = CanineConfig(
         hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
-        num_hash_buckets=128, max_position_embeddings=128, num_labels=1, local_transformer_stride=16,
-        initializer_range=0.3, downsampling_rate=4, upsampling_kernel_size=4,
+        num_hash_buckets=128, max_position_embeddings=128, num_labels=1, initializer_range=0.3,
+        local_transformer_stride=16, downsampling_rate=4, upsampling_kernel_size=4,
     )  # fmt: skip
     CanineForSequenceClassification(config).eval().save_pretrained(tmp_path)
     CanineTokenizer(model_max_length=128).save_pretrained(tmp_path)
