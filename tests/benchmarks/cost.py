@@ -10,12 +10,7 @@ Goal: at most 100 ms.
 
 from __future__ import annotations
 
-import os
-import statistics
-import tempfile
-import time
-
-from large_set import ROOT, freeze, store
+from page_costs import Act, page_on_large_set
 from streamlit.testing.v1 import AppTest
 
 GOAL_MS = 100
@@ -24,37 +19,17 @@ VALUES = (0.35, 0.4, 0.45, 0.55, 0.6, 0.65, 0.7)
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as home:
-        os.environ["RANKDASH_HOME"] = home
-        store({"small model": 0.8, "large model": 1.2, "other model": 1.0})
-        freeze()
-        app = AppTest.from_file(str(ROOT / "rankdash" / "ui" / "main.py"), default_timeout=180)
-        app.run()
-        app.switch_page(str(ROOT / "pages" / "cost.py")).run()
-        missed = []
+    with page_on_large_set(
+        "cost", {"small model": 0.8, "large model": 1.2, "other model": 1.0}
+    ) as meter:
         for part in PARTS:
-            app.radio(key="address.part").set_value(part)
-            first = _spent(app)
-            moves = []
-            for value in VALUES:
-                app.slider(key="cost.elasticity").set_value(value)
-                moves.append(_spent(app))
-            median = statistics.median(moves)
-            print(f"{part}: {median:,.0f} ms (highest {max(moves):,.0f}; when opened {first:,.0f})")
-            if median > GOAL_MS:
-                missed.append(part)
-        if missed:
-            raise SystemExit(f"over the goal of {GOAL_MS} ms: {', '.join(missed)}")
-        print(f"all within {GOAL_MS} ms")
+            meter.app.radio(key="address.part").set_value(part).run()
+            meter.measure(part, GOAL_MS, *(_move(meter.app, value) for value in VALUES))
+    meter.judge()
 
 
-def _spent(app: AppTest) -> float:
-    started = time.process_time()
-    app.run()
-    spent = time.process_time() - started
-    if app.exception:
-        raise SystemExit(str(app.exception))
-    return 1000 * spent
+def _move(app: AppTest, value: float) -> Act:
+    return lambda: app.slider(key="cost.elasticity").set_value(value).run()
 
 
 if __name__ == "__main__":

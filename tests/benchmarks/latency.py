@@ -9,15 +9,11 @@ second where the one asked for is new. Exits with 1 where a median misses its go
 
 from __future__ import annotations
 
-import os
-import statistics
-import tempfile
-import time
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from large_set import CANDIDATES, QUERIES, ROOT, freeze, store
+from large_set import CANDIDATES, QUERIES
+from page_costs import Act, page_on_large_set
 from streamlit.testing.v1 import AppTest
 
 CACHED_MS, NEW_MS = 300, 1000
@@ -25,36 +21,11 @@ RUNS = {"small model": 0.8, "large model": 1.2, "larger model": 1.4}
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as home:
-        os.environ["RANKDASH_HOME"] = home
-        store(RUNS)
-        time_runs()
-        freeze()
-        app = AppTest.from_file(str(ROOT / "rankdash" / "ui" / "main.py"), default_timeout=120)
-
-        def cost(act: Callable[[], object]) -> float:
-            started = time.process_time()
-            act()
-            spent = time.process_time() - started
-            if app.exception:
-                raise SystemExit(str(app.exception))
-            return 1000 * spent
-
-        app.run()
-        page = str(ROOT / "pages" / "latency.py")
-        print(f"first visit, everything cold: {cost(lambda: app.switch_page(page).run()):,.0f} ms")
-        measured = {"a rerun that changes nothing": (CACHED_MS, [cost(app.run) for _ in range(5)])}
-        for name, goal, acts in interactions(app):
-            measured[name] = (goal, [cost(act) for act in acts])
-    missed = []
-    for name, (goal, spent) in measured.items():
-        median = statistics.median(spent)
-        print(f"{name}: {median:,.0f} ms (highest {max(spent):,.0f}, goal {goal})")
-        if median > goal:
-            missed.append(name)
-    if missed:
-        raise SystemExit(f"over the goal: {', '.join(missed)}")
-    print("all within their goals")
+    with page_on_large_set("latency", RUNS, prepare=time_runs) as meter:
+        meter.measure("a rerun that changes nothing", CACHED_MS, *[meter.app.run] * 5)
+        for name, goal, acts in interactions(meter.app):
+            meter.measure(name, goal, *acts)
+    meter.judge()
 
 
 def time_runs() -> None:
@@ -85,16 +56,16 @@ def time_runs() -> None:
         )
 
 
-def interactions(app: AppTest) -> list[tuple[str, int, list[Callable[[], object]]]]:
+def interactions(app: AppTest) -> list[tuple[str, int, list[Act]]]:
     """Name, goal, what is done."""
 
-    def against(name: str) -> Callable[[], object]:
+    def against(name: str) -> Act:
         return lambda: app.segmented_control(key="address.against").set_value(name).run()
 
-    def target(value: str) -> Callable[[], object]:
+    def target(value: str) -> Act:
         return lambda: app.selectbox(key="address.target").select(value).run()
 
-    def reader(place: int) -> Callable[[], object]:
+    def reader(place: int) -> Act:
         options = app.segmented_control(key="address.reader").options
         return lambda: app.segmented_control(key="address.reader").set_value(options[place]).run()
 

@@ -11,13 +11,7 @@ with 1 where a median misses the goal.
 
 from __future__ import annotations
 
-import os
-import statistics
-import tempfile
-import time
-from collections.abc import Callable
-
-from large_set import ROOT, freeze, store
+from page_costs import Act, page_on_large_set
 from streamlit.testing.v1 import AppTest
 
 GOAL_MS = 300
@@ -28,45 +22,21 @@ METRICS = ("mrr", "map", "recall", "ndcg_exp", "precision")
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as home:
-        os.environ["RANKDASH_HOME"] = home
-        store({"small model": 0.8, "large model": 1.2})
-        freeze()
-        app = AppTest.from_file(str(ROOT / "rankdash" / "ui" / "main.py"), default_timeout=120)
-
-        app.session_state["sidebar.rules"] = True
-
-        def cost(act: Callable[[], object]) -> float:
-            started = time.process_time()
-            act()
-            spent = time.process_time() - started
-            if app.exception:
-                raise SystemExit(str(app.exception))
-            return 1000 * spent
-
-        print(f"first visit, everything cold: {cost(app.run):,.0f} ms")
-        measured = {"a rerun that changes nothing": [cost(app.run) for _ in range(5)]}
+    with page_on_large_set("", {"small model": 0.8, "large model": 1.2}, rules=True) as meter:
+        app = meter.app
+        meter.measure("a rerun that changes nothing", GOAL_MS, *[app.run] * 5)
         for name, acts in interactions(app).items():
-            measured[name] = [cost(act) for act in acts]
+            meter.measure(name, GOAL_MS, *acts)
         for name, act in once_a_metric(app).items():
-            measured[name] = []
             for metric in METRICS:
                 for fold in FOLDS:
                     app.session_state[fold] = False
                 app.selectbox(key="address.metric").select(metric).run()
-                measured[name].append(cost(act))
-    missed = []
-    for name, spent in measured.items():
-        median = statistics.median(spent)
-        print(f"{name}: {median:,.0f} ms (highest {max(spent):,.0f})")
-        if median > GOAL_MS:
-            missed.append(name)
-    if missed:
-        raise SystemExit(f"over {GOAL_MS} ms: {', '.join(missed)}")
-    print(f"all within {GOAL_MS} ms")
+                meter.measure(name, GOAL_MS, act)
+    meter.judge()
 
 
-def interactions(app: AppTest) -> dict[str, list[Callable[[], object]]]:
+def interactions(app: AppTest) -> dict[str, list[Act]]:
     """Name → doing it, with a value that was not shown before each time."""
     return {
         "cutoff k": [
@@ -88,7 +58,7 @@ def interactions(app: AppTest) -> dict[str, list[Callable[[], object]]]:
     }
 
 
-def once_a_metric(app: AppTest) -> dict[str, Callable[[], object]]:
+def once_a_metric(app: AppTest) -> dict[str, Act]:
     """Name → doing it, which costs only the first time under a metric."""
 
     def look_at_another() -> None:

@@ -10,13 +10,7 @@ where a median misses its goal.
 
 from __future__ import annotations
 
-import os
-import statistics
-import tempfile
-import time
-from collections.abc import Callable
-
-from large_set import ROOT, freeze, store
+from page_costs import Act, page_on_large_set
 from streamlit.testing.v1 import AppTest
 
 LIST_MS, OPEN_MS = 300, 150
@@ -24,39 +18,16 @@ RUNS = {"small model": 0.8, "large model": 1.2, "fusion": 1.0, "distilled": 0.7}
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as home:
-        os.environ["RANKDASH_HOME"] = home
-        store(RUNS, judged=0.5)
-        freeze()
-        app = AppTest.from_file(str(ROOT / "rankdash" / "ui" / "main.py"), default_timeout=120)
-
-        def cost(act: Callable[[], object]) -> float:
-            started = time.process_time()
-            act()
-            spent = time.process_time() - started
-            if app.exception:
-                raise SystemExit(str(app.exception))
-            return 1000 * spent
-
-        app.run()
-        page = str(ROOT / "pages" / "queries.py")
-        print(f"first visit, everything cold: {cost(lambda: app.switch_page(page).run()):,.0f} ms")
-        measured = {"a rerun that changes nothing": (LIST_MS, [cost(app.run) for _ in range(5)])}
-        for goal, found in ((OPEN_MS, opening(app)), (LIST_MS, filtering(app))):
-            for name, acts in found.items():
-                measured[name] = (goal, [cost(act) for act in acts])
-    missed = []
-    for name, (goal, spent) in measured.items():
-        median = statistics.median(spent)
-        print(f"{name}: {median:,.0f} ms (highest {max(spent):,.0f}, goal {goal})")
-        if median > goal:
-            missed.append(name)
-    if missed:
-        raise SystemExit(f"over the goal: {', '.join(missed)}")
-    print("all within their goals")
+    with page_on_large_set("queries", RUNS, judged=0.5) as meter:
+        meter.measure("a rerun that changes nothing", LIST_MS, *[meter.app.run] * 5)
+        for name, acts in opening(meter.app).items():
+            meter.measure(name, OPEN_MS, *acts)
+        for name, acts in filtering(meter.app).items():
+            meter.measure(name, LIST_MS, *acts)
+    meter.judge()
 
 
-def opening(app: AppTest) -> dict[str, list[Callable[[], object]]]:
+def opening(app: AppTest) -> dict[str, list[Act]]:
     def button(label: str) -> None:
         next(each for each in app.button if each.label == label).click().run()
 
@@ -66,7 +37,7 @@ def opening(app: AppTest) -> dict[str, list[Callable[[], object]]]:
     }
 
 
-def filtering(app: AppTest) -> dict[str, list[Callable[[], object]]]:
+def filtering(app: AppTest) -> dict[str, list[Act]]:
     """Name → doing it, with a value that was not shown before each time."""
 
     def choose(name: str, values: list[str]) -> None:

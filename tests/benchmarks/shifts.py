@@ -9,13 +9,7 @@ where a median misses its goal.
 
 from __future__ import annotations
 
-import os
-import statistics
-import tempfile
-import time
-from collections.abc import Callable
-
-from large_set import ROOT, freeze, store
+from page_costs import Act, page_on_large_set
 from streamlit.testing.v1 import AppTest
 
 CACHED_MS, NEW_MS = 300, 1000
@@ -23,46 +17,20 @@ RUNS = {"small model": 0.8, "large model": 1.2}
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as home:
-        os.environ["RANKDASH_HOME"] = home
-        store(RUNS)
-        freeze()
-        app = AppTest.from_file(str(ROOT / "rankdash" / "ui" / "main.py"), default_timeout=120)
-
-        app.session_state["sidebar.rules"] = True
-
-        def cost(act: Callable[[], object]) -> float:
-            started = time.process_time()
-            act()
-            spent = time.process_time() - started
-            if app.exception:
-                raise SystemExit(str(app.exception))
-            return 1000 * spent
-
-        app.run()
-        page = str(ROOT / "pages" / "rank_shifts.py")
-        print(f"first visit, everything cold: {cost(lambda: app.switch_page(page).run()):,.0f} ms")
-        measured = {"a rerun that changes nothing": (CACHED_MS, [cost(app.run) for _ in range(5)])}
-        for name, acts in new_numbers(app).items():
-            measured[name] = (NEW_MS, [cost(act) for act in acts])
-        for name, acts in cached_numbers(app).items():
-            measured[name] = (CACHED_MS, [cost(act) for act in acts])
-    missed = []
-    for name, (goal, spent) in measured.items():
-        median = statistics.median(spent)
-        print(f"{name}: {median:,.0f} ms (highest {max(spent):,.0f}, goal {goal})")
-        if median > goal:
-            missed.append(name)
-    if missed:
-        raise SystemExit(f"over the goal: {', '.join(missed)}")
-    print("all within their goals")
+    with page_on_large_set("rank_shifts", RUNS, rules=True) as meter:
+        meter.measure("a rerun that changes nothing", CACHED_MS, *[meter.app.run] * 5)
+        for name, acts in new_numbers(meter.app).items():
+            meter.measure(name, NEW_MS, *acts)
+        for name, acts in cached_numbers(meter.app).items():
+            meter.measure(name, CACHED_MS, *acts)
+    meter.judge()
 
 
-def choose(app: AppTest, name: str, value: str) -> Callable[[], object]:
+def choose(app: AppTest, name: str, value: str) -> Act:
     return lambda: app.segmented_control(key=f"address.{name}").set_value(value).run()
 
 
-def new_numbers(app: AppTest) -> dict[str, list[Callable[[], object]]]:
+def new_numbers(app: AppTest) -> dict[str, list[Act]]:
     """What is asked for the first time."""
     other = app.segmented_control(key="address.vs").options[1]
     return {
@@ -81,7 +49,7 @@ def new_numbers(app: AppTest) -> dict[str, list[Callable[[], object]]]:
     }
 
 
-def cached_numbers(app: AppTest) -> dict[str, list[Callable[[], object]]]:
+def cached_numbers(app: AppTest) -> dict[str, list[Act]]:
     """What was shown before."""
     first, second = app.segmented_control(key="address.vs").options
     return {

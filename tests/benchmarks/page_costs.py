@@ -1,0 +1,76 @@
+"""How the page benchmarks measure: a page on the large set, and processor time by interaction."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from large_set import ROOT, freeze, store
+from streamlit.testing.v1 import AppTest
+
+Act = Callable[[], object]
+
+
+class Meter:
+    """Runs interactions and keeps what each cost."""
+
+    def __init__(self, app: AppTest) -> None:
+        self.app = app
+        self._spent: dict[str, tuple[int, list[float]]] = {}
+
+    def cost(self, act: Act) -> float:
+        """Milliseconds of processor time; ends the benchmark where the page failed."""
+        started = time.process_time()
+        act()
+        spent = time.process_time() - started
+        if self.app.exception:
+            raise SystemExit(str(self.app.exception))
+        return 1000 * spent
+
+    def measure(self, name: str, goal_ms: int, *acts: Act) -> None:
+        self._spent.setdefault(name, (goal_ms, []))[1].extend(self.cost(act) for act in acts)
+
+    def judge(self) -> None:
+        """Print the medians; exits with 1 where one misses its goal."""
+        missed = []
+        for name, (goal, spent) in self._spent.items():
+            median = statistics.median(spent)
+            print(f"{name}: {median:,.0f} ms (highest {max(spent):,.0f}, goal {goal})")
+            if median > goal:
+                missed.append(name)
+        if missed:
+            raise SystemExit(f"over the goal: {', '.join(missed)}")
+        print("all within their goals")
+
+
+@contextmanager
+def page_on_large_set(
+    page: str,
+    runs: Mapping[str, float],
+    *,
+    judged: float = 1.0,
+    prepare: Act = lambda: None,
+    rules: bool = False,
+) -> Iterator[Meter]:
+    """A page, opened once, over the large set with `runs` (see `large_set.store`).
+
+    page: file name in pages/; "" for the one that opens first. prepare: called when everything is
+    stored. rules: whether the rules of the sidebar are open.
+    """
+    with tempfile.TemporaryDirectory() as home:
+        os.environ["RANKDASH_HOME"] = home
+        store(runs, judged=judged)
+        prepare()
+        freeze()
+        app = AppTest.from_file(str(ROOT / "rankdash" / "ui" / "main.py"), default_timeout=180)
+        app.session_state["sidebar.rules"] = rules
+        meter = Meter(app)
+        if page:
+            app.run()
+            app.switch_page(str(ROOT / "pages" / f"{page}.py"))
+        print(f"first visit, everything cold: {meter.cost(app.run):,.0f} ms")
+        yield meter
