@@ -8,6 +8,8 @@ from dataclasses import dataclass
 # A computation that keeps its threads busy gets at least this share of them; below it, other
 # programs took the processor away, and the times are longer than the machine needs.
 CONTENDED_SHARE = 0.7
+# In less time than this, starting threads and the clock's own steps weigh as much.
+CONTENDED_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -94,5 +96,10 @@ class Measured:
 
     @property
     def contended(self) -> bool:
-        """Whether other programs held the processor, so that the times are too long."""
-        return self.threads > 0 and self.cpu_per_wall < CONTENDED_SHARE * self.threads
+        """Whether other programs held the processor, so that the times are too long; never said of
+        less than a second."""
+        return (
+            self.threads > 0
+            and self.seconds + self.serial_seconds >= CONTENDED_SECONDS
+            and self.cpu_per_wall < CONTENDED_SHARE * self.threads
+        )

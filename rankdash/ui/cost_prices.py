@@ -13,6 +13,7 @@ import streamlit as st
 from babel.lists import format_list
 
 from rankdash.errors import RankdashError
+from rankdash.runs.concurrency import within_target
 from rankdash.ui import address
 from rankdash.ui.cost_services import Waiting
 from rankdash.ui.frame import View
@@ -141,7 +142,7 @@ def joined(parts: Sequence[str]) -> str:
 def with_measured_rate(price: Price, waiting: Waiting, target_ms: float) -> tuple[Price, bool]:
     """A price by the hour with the throughput that the run measured within the latency target;
     and whether it measured one."""
-    level = waiting.rate_within(target_ms) if price.unit == "hour" else None
+    level = within_target(waiting.levels, target_ms) if price.unit == "hour" else None
     if level is None:
         return price, False
     return replace(price, searches_per_second=level.queries_per_second), True

@@ -44,11 +44,6 @@ class Waiting:
     p95: float | None
     levels: tuple[Level, ...] = ()
 
-    def rate_within(self, target_ms: float) -> Level | None:
-        """The measured level with the most queries a second whose p95 meets the target."""
-        meeting = [each for each in self.levels if each.p95_ms <= target_ms]
-        return max(meeting, key=lambda each: each.queries_per_second, default=None)
-
 
 @st.cache_resource(max_entries=_KEPT, show_spinner=False, hash_funcs=services.BY_VALUE)
 def gain(

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankdash.errors import SettingError
+from rankdash.measured import Measured
 from rankdash.rerankers import Call, Capabilities, Scored
 from rankdash.runs.plan import Timing
 from rankdash.runs.results import results_from, to_row
@@ -439,6 +440,10 @@ def test_a_contended_measurement_is_marked(make_dataset):
     class TwoThreads(Model):
         threads = 2
 
+        def score(self, requests):
+            self.clock.pass_ms(1000)
+            return super().score(requests)
+
     def used(share):
         model = TwoThreads()
         run = go(make_dataset(), model, cpu_clock=lambda: share * model.clock.now)
@@ -448,3 +453,13 @@ def test_a_contended_measurement_is_marked(make_dataset):
     assert used(1.0).cpu_per_wall == pytest.approx(1.0)
     assert not used(1.9).contended
     assert used(1.9).threads == 2
+
+
+def test_what_took_less_than_a_second_is_never_called_contended():
+    def measured(seconds):
+        return Measured(
+            pairs=8, seconds=seconds, cpu_seconds=0.2 * seconds, serial_seconds=0.5, threads=2
+        )
+
+    assert measured(0.6).contended
+    assert not measured(0.015).contended

@@ -10,6 +10,9 @@ from rankdash.measured import Level, Measured
 from rankdash.ranking import Ranking, Reading
 from rankdash.rerankers.precomputed import run_from_ranking
 from rankdash.runs import jobs
+from rankdash.ui.cost_prices import with_measured_rate
+from rankdash.ui.cost_services import Waiting
+from rankdash.value.billing import Price
 from tests.ui.test_pages import in_address, open_page, texts
 
 QUERIES, DOCS = 16, 4
@@ -194,3 +197,12 @@ def test_a_run_is_started_with_what_is_to_be_measured(app, workspace, stored, mo
     (job,) = jobs.list(workspace, stored)
     timing = jobs.Timing.from_mapping(job.timing)
     assert (timing.repeats, timing.concurrency, timing.latency) == (3, (1, 4), "auto")
+
+
+def test_a_price_by_the_hour_takes_no_throughput_with_failures():
+    price = Price(1.0, "hour", searches_per_second=3.0)
+    failing = replace(LEVELS[1], failed=1)
+    levels = Waiting(9.0, 20.0, (LEVELS[0], failing))
+    taken, measured = with_measured_rate(price, levels, 500.0)
+    assert (taken.searches_per_second, measured) == (50.0, True)
+    assert with_measured_rate(price, Waiting(None, None, (failing,)), 500.0) == (price, False)
