@@ -212,7 +212,7 @@ def kind(members: Sequence[RerankerKind]) -> RerankerKind:
         title="Cascade",
         meaning="A quick reranker orders all candidates, and a better one the best of them again. "
         "The rest keep the order of the first, below.",
-        settings=_specs(list(known)),
+        settings=_specs(known),
         capabilities=Capabilities(scope="listwise", order_sensitive=True),
         build=build,
         varying=able,
@@ -222,7 +222,7 @@ def kind(members: Sequence[RerankerKind]) -> RerankerKind:
     )
 
 
-def _specs(names: Sequence[str]) -> tuple[SettingSpec, ...]:
+def _specs(known: Mapping[str, RerankerKind]) -> tuple[SettingSpec, ...]:
     nested = "One to a line, such as max_length=256, or a JSON object; empty for the usual ones."
     return (
         SettingSpec(
@@ -231,7 +231,8 @@ def _specs(names: Sequence[str]) -> tuple[SettingSpec, ...]:
             "bm25",
             "First reranker",
             "Orders all candidates, down to the depth of the run.",
-            choices=tuple(names),
+            choices=tuple(known),
+            choice_titles=tuple(member.title for member in known.values()),
         ),
         SettingSpec(
             "second",
@@ -239,7 +240,8 @@ def _specs(names: Sequence[str]) -> tuple[SettingSpec, ...]:
             "bi-encoder",
             "Second reranker",
             "Orders the best of the first again.",
-            choices=tuple(names),
+            choices=tuple(known),
+            choice_titles=tuple(member.title for member in known.values()),
         ),
         SettingSpec(
             "top",

@@ -23,6 +23,7 @@ class SettingSpec:
 
     type:     str, int, float or bool.
     choices:  the only values allowed, where there are any.
+    choice_titles: what a form calls each of them; empty where they need no other name.
     minimum, maximum: the range of a number, both ends included.
     required: whether a text must not be empty.
     suggestions: values that a form offers for a text, beside which any other can be typed.
@@ -42,6 +43,7 @@ class SettingSpec:
     suggestions: tuple[str, ...] = ()
     lines: int = 1
     advanced: bool = False
+    choice_titles: tuple[str, ...] = ()
 
     @property
     def range(self) -> str:

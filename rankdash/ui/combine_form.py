@@ -112,7 +112,9 @@ def _usual_name(method: str) -> str:
 def _weights(chosen: Sequence[str], systems: Mapping[str, System]) -> tuple[float, ...]:
     found = []
     for start in range(0, len(chosen), _A_ROW):
-        for column, system in zip(st.columns(_A_ROW), chosen[start : start + _A_ROW], strict=False):
+        # A name may need two lines: the fields stand in one line all the same.
+        row = st.columns(_A_ROW, vertical_alignment="bottom")
+        for column, system in zip(row, chosen[start : start + _A_ROW], strict=False):
             found.append(
                 column.number_input(
                     _("Weight of {name}", name=markdown_safe(systems[system].name, 40)),

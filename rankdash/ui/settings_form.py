@@ -9,6 +9,7 @@ from babel import Locale
 
 from rankdash.rerankers import RerankerKind, SettingSpec
 from rankdash.rerankers.known_models import known_models
+from rankdash.ui import naming
 from rankdash.ui.i18n import gettext as _
 from rankdash.ui.i18n import language, number
 
@@ -65,10 +66,13 @@ def _widget(kind: str, spec: SettingSpec) -> str | int | float | bool:
         )
     if spec.choices:
         options = [str(choice) for choice in spec.choices]
+        titles = [_(title) for title in spec.choice_titles] or options
+        shown = naming.distinct(dict(zip(options, titles, strict=True)))
         chosen = st.selectbox(
             label,
             options,
             index=options.index(str(spec.default)),
+            format_func=lambda choice: shown[choice],
             help=help_text,
             key=key,
             persist_state="session",

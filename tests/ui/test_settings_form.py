@@ -24,3 +24,21 @@ def test_well_known_models_are_offered_with_what_is_known_of_them_and_others_can
     # Typed again, the browser shows all, and Enter takes the first: it had better be the same.
     assert at.selectbox[0].options[0] == "BAAI/bge-reranker-base"
     assert at.text[0].value == "BAAI/bge-reranker-base"
+
+
+def _cascade() -> None:
+    import streamlit as st
+
+    from rankdash.rerankers import get
+    from rankdash.ui.settings_form import draw
+
+    st.text(draw(get("cascade"))["second"])
+
+
+def test_the_stages_of_a_cascade_are_chosen_by_title_and_kept_by_name():
+    at = AppTest.from_function(_cascade, default_timeout=30).run()
+    second = next(box for box in at.selectbox if box.label == "Second reranker")
+    assert "Late interaction" in second.options
+    assert "late-interaction" not in second.options
+    second.set_value("late-interaction").run()
+    assert at.text[0].value == "late-interaction"
