@@ -124,29 +124,17 @@ def figure(
             }
         )
     highest = _highest(drawn, target)
-    shapes, notes = [], []
     if target is not None:
-        shapes.append(
+        # Named in the legend: beside the line its words would meet those of an option.
+        traces.append(
             {
-                "type": "line",
-                "x0": target,
-                "x1": target,
-                "yref": "paper",
-                "y0": 0,
-                "y1": 1,
-                "line": {"color": ink.line, "width": 1, "dash": "dash"},
-            }
-        )
-        notes.append(
-            {
-                "x": target,
-                "y": 0,
-                "yref": "paper",
-                "yanchor": "bottom",
-                "xanchor": "right",
-                "text": labels.target.format(value=style.short(written(target), 24)),
-                "showarrow": False,
-                "font": {"color": ink.muted},
+                "type": "scatter",
+                "x": [None],
+                "y": [None],
+                "mode": "lines",
+                "line": _upright(target, ink)["line"],
+                "name": labels.target.format(value=style.short(written(target), 24)),
+                "showlegend": True,
             }
         )
     return style.finish(
@@ -154,8 +142,7 @@ def figure(
         ink,
         _HEIGHT,
         {
-            "shapes": shapes,
-            "annotations": notes,
+            "shapes": [] if target is None else [_upright(target, ink)],
             "xaxis": {
                 "title": {"text": style.short(x_title, 60)},
                 "range": [-_BEFORE * (highest or 1.0), _AFTER * (highest or 1.0)],
@@ -228,6 +215,18 @@ def _corners(points: Sequence[Point], target: float | None) -> list[str]:
         taken.append(boxes[best])
         chosen[at] = best
     return [chosen[at] for at in range(len(points))]
+
+
+def _upright(x: float, ink: style.Ink) -> style.Trace:
+    return {
+        "type": "line",
+        "x0": x,
+        "x1": x,
+        "yref": "paper",
+        "y0": 0,
+        "y1": 1,
+        "line": {"color": ink.line, "width": 1, "dash": "dash"},
+    }
 
 
 def _highest(points: Sequence[Point], target: float | None) -> float:

@@ -16,7 +16,7 @@ from rankdash.charts import milliseconds, style
 from rankdash.runs.timing import LatencySummary
 
 _CURVES = 270
-_ROW = 60
+_ROW = 76
 _FURNITURE = 84
 _ROOM = 0.17
 """Of the width of the axis on either side, for the labels of the outermost percentiles."""

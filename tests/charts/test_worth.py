@@ -109,7 +109,8 @@ POINTS = [
 
 def test_what_is_beaten_and_what_is_too_slow_differ_in_more_than_colour():
     figure = frontier.figure(POINTS, "NDCG@10", "p95", INK, target=5.0)
-    line, front, beaten, outside = figure.data
+    line, front, beaten, outside, named = figure.data
+    assert "5.0" in named.name
     assert list(line.x) == [0.0, 1.0, 9.0]
     assert [list(t.text) for t in (front, beaten, outside)] == [
         ["none", "fast"],
