@@ -26,6 +26,9 @@ from rankdash.metrics import Conventions, Evaluation, Judged, Measure, evaluate,
 from rankdash.metrics.engine import Relevance
 from rankdash.segments import Floats, Integers, offsets_from, owners, places, sort_descending
 
+SHARES = ("baseline", "won", "to_win", "retriever")
+"""The parts of the perfect value, in the order in which a bar stacks them."""
+
 _BEST_ORDERS: WeakKeyDictionary[Judged, dict[int | None, Judged]] = WeakKeyDictionary()
 
 # A challenger's sums may differ from the ceiling's in their last digits.
