@@ -342,16 +342,7 @@ KIND = RerankerKind(
             required=True,
         ),
         neural.RUNTIME,
-        SettingSpec(
-            "max_length",
-            int,
-            0,
-            "Longest text in tokens",
-            "Longer texts are cut, and counted. 0: what the model declares; never more than it "
-            "can read.",
-            minimum=0,
-            maximum=neural.LONGEST,
-        ),
+        neural.MAX_LENGTH,
         neural.QUERY_PROMPT,
         neural.DOCUMENT_PROMPT,
         neural.DEVICE,

@@ -72,6 +72,16 @@ DOCUMENT_PROMPT = SettingSpec(
 LONGEST = 131_072
 """More tokens than any model here reads; some tokenizers declare 10^30 for "no limit"."""
 
+MAX_LENGTH = SettingSpec(
+    "max_length",
+    int,
+    0,
+    "Longest text in tokens",
+    "Longer texts are cut, and counted. 0: what the model declares; never more than it can read.",
+    minimum=0,
+    maximum=LONGEST,
+)
+
 Lengths = npt.NDArray[np.int64]
 
 

@@ -74,7 +74,8 @@ def test_a_setting_of_another_kind_is_refused():
 @pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.name)
 def test_every_kind_describes_itself_and_accepts_its_own_defaults(kind):
     # A cascade is described anew whenever there are other kinds to choose from.
-    assert get(kind.name.upper()).name == kind.name
+    assert get(kind.name.upper()) is get(kind.name)
+    assert get(kind.name).name == kind.name
     assert kind.title and kind.meaning
     for spec in kind.settings:
         assert spec.title and spec.help
