@@ -2,8 +2,8 @@
 
 import streamlit as st
 
+from rankdash.i18n import gettext as _
 from rankdash.ui import cost_view, frame
-from rankdash.ui.i18n import gettext as _
 
 st.title(_("Cost & ROI"))
 view = frame.view()

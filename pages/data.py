@@ -2,9 +2,9 @@
 
 import streamlit as st
 
+from rankdash.i18n import gettext as _
 from rankdash.ui import address, check_view, dataset_list, new_labels, uploads
 from rankdash.ui.folding import fold
-from rankdash.ui.i18n import gettext as _
 from rankdash.ui.server import workspace
 
 st.title(_("Data"))

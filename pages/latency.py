@@ -2,9 +2,9 @@
 
 import streamlit as st
 
+from rankdash.i18n import gettext as _
 from rankdash.ui import frame, latency_readout, latency_view, throughput_view, tokens_view
 from rankdash.ui.folding import fold
-from rankdash.ui.i18n import gettext as _
 
 st.title(_("Latency"))
 view = frame.view()

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from rankdash.i18n import gettext as _
 from rankdash.ui import (
     address,
     definitions,
@@ -15,7 +16,6 @@ from rankdash.ui import (
 )
 from rankdash.ui import comparison as compared
 from rankdash.ui.folding import fold
-from rankdash.ui.i18n import gettext as _
 
 st.title(_("Overview"))
 view = frame.view()

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from rankdash.i18n import gettext as _
 from rankdash.ui import (
     address,
     comparison,
@@ -13,7 +14,6 @@ from rankdash.ui import (
     query_notes,
     query_services,
 )
-from rankdash.ui.i18n import gettext as _
 from rankdash.ui.query_words import judged_title
 
 st.title(_("Queries"))

@@ -2,9 +2,9 @@
 
 import streamlit as st
 
+from rankdash.i18n import gettext as _
 from rankdash.ui import frame, shifts_view, skipping_view
 from rankdash.ui.folding import fold
-from rankdash.ui.i18n import gettext as _
 
 st.title(_("Rank shifts"))
 view = frame.view()

@@ -2,8 +2,8 @@
 
 import streamlit as st
 
+from rankdash.i18n import gettext as _
 from rankdash.ui import address, cache_panel, combine_form, frame, job_list, run_form, run_list
-from rankdash.ui.i18n import gettext as _
 
 st.title(_("Run"))
 dataset_id = address.one("data")

@@ -6,10 +6,10 @@ import math
 
 import streamlit as st
 
+from rankdash.i18n import duration, ngettext, number
+from rankdash.i18n import gettext as _
 from rankdash.ui import dialogs
 from rankdash.ui.folding import fold
-from rankdash.ui.i18n import duration, ngettext, number
-from rankdash.ui.i18n import gettext as _
 from rankdash.ui.server import workspace
 
 _MEGABYTE = 1024 * 1024

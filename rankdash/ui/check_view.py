@@ -9,9 +9,9 @@ from rankdash.analysis.check import FIRST_STAGE, CheckReport, Spread
 from rankdash.analysis.grading import LabelCount
 from rankdash.charts import grades
 from rankdash.findings import Finding
+from rankdash.i18n import finding_text, ngettext, number, percent, where_text
+from rankdash.i18n import gettext as _
 from rankdash.ui.appearance import ink, show
-from rankdash.ui.i18n import finding_text, ngettext, number, percent, where_text
-from rankdash.ui.i18n import gettext as _
 from rankdash.ui.server import workspace
 from rankdash.ui.text import markdown_safe, shortened, table_html
 

@@ -7,11 +7,11 @@ import streamlit as st
 
 from rankdash.analysis.statistics import Comparison
 from rankdash.charts import style
+from rankdash.i18n import gettext as _
+from rankdash.i18n import ngettext, number
 from rankdash.metrics import Evaluation
 from rankdash.ui import services
 from rankdash.ui.frame import View
-from rankdash.ui.i18n import gettext as _
-from rankdash.ui.i18n import ngettext, number
 from rankdash.ui.query_words import outcome_words
 from rankdash.ui.text import markdown_safe
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from rankdash.i18n import gettext as _
 from rankdash.ranking import digest
 from rankdash.store.corrections import LONGEST_NAME, Correction, Corrections
 from rankdash.ui import corrections_list, naming, services
 from rankdash.ui.frame import View
-from rankdash.ui.i18n import gettext as _
 from rankdash.ui.server import workspace
 from rankdash.ui.text import markdown_safe, shortened
 

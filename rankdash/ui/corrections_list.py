@@ -8,14 +8,14 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
+from rankdash.i18n import gettext as _
+from rankdash.i18n import moment, ngettext
 from rankdash.ranking import digest
 from rankdash.report.spreadsheet import csv_bytes
 from rankdash.report.trec import qrels_bytes
 from rankdash.store.corrections import Correction, Corrections, Layer
 from rankdash.store.notes import Notes
 from rankdash.ui import services
-from rankdash.ui.i18n import gettext as _
-from rankdash.ui.i18n import moment, ngettext
 from rankdash.ui.server import workspace
 from rankdash.ui.text import shortened
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from rankdash.i18n import gettext as _
+from rankdash.i18n import number, percent
 from rankdash.ui import cost_export, cost_options, cost_prices, cost_table, cost_words
 from rankdash.ui.cost_options import Choice
 from rankdash.ui.cost_period import period
 from rankdash.ui.cost_table import Cell
 from rankdash.ui.frame import View
-from rankdash.ui.i18n import gettext as _
-from rankdash.ui.i18n import number, percent
 from rankdash.ui.text import shortened
 from rankdash.value.assumptions import Assumptions
 

@@ -6,13 +6,13 @@ import streamlit as st
 
 from rankdash.charts import depth
 from rankdash.errors import RankdashError
+from rankdash.i18n import error_text, number
+from rankdash.i18n import gettext as _
 from rankdash.ui import cost_options, cost_services, services
 from rankdash.ui.appearance import ink, show
 from rankdash.ui.cost_options import Choice
 from rankdash.ui.cost_words import amount
 from rankdash.ui.frame import View
-from rankdash.ui.i18n import error_text, number
-from rankdash.ui.i18n import gettext as _
 from rankdash.ui.text import markdown_safe
 from rankdash.value.assumptions import Assumptions
 

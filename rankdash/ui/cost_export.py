@@ -7,13 +7,13 @@ import io
 from collections.abc import Sequence
 
 from rankdash.analysis.labelling import defused
+from rankdash.i18n import gettext as _
+from rankdash.i18n import number, percent
 from rankdash.ui import cost_prices, cost_words, services
 from rankdash.ui.cost_inputs import currency, unit
 from rankdash.ui.cost_options import Choice, hit_spec
 from rankdash.ui.cost_period import month, year
 from rankdash.ui.frame import View
-from rankdash.ui.i18n import gettext as _
-from rankdash.ui.i18n import number, percent
 from rankdash.value.assumptions import ASSUMPTIONS, Assumptions
 from rankdash.value.billing import UNITS
 from rankdash.value.outcome import Estimate

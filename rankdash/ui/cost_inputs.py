@@ -8,9 +8,9 @@ from collections.abc import Iterable
 import streamlit as st
 
 from rankdash.errors import DataError
+from rankdash.i18n import error_text
+from rankdash.i18n import gettext as _
 from rankdash.ui import address
-from rankdash.ui.i18n import error_text
-from rankdash.ui.i18n import gettext as _
 from rankdash.ui.money import symbol
 from rankdash.ui.text import markdown_safe
 from rankdash.value.assumptions import ASSUMPTIONS, Assumption, Assumptions

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from rankdash.i18n import gettext as _
 from rankdash.ui import comparison, cost_prices, cost_services
 from rankdash.ui.cost_inputs import currency
 from rankdash.ui.cost_services import MeasuredLoad, Waiting
 from rankdash.ui.frame import View
-from rankdash.ui.i18n import gettext as _
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.billing import Price, cost_per_search
 from rankdash.value.outcome import Gain, Option, Outcome, outcome

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from rankdash.i18n import gettext as _
 from rankdash.ui import address
-from rankdash.ui.i18n import gettext as _
 from rankdash.value.assumptions import MONTHS_PER_YEAR
 from rankdash.value.outcome import Estimate
 

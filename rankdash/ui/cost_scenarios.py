@@ -10,13 +10,13 @@ from typing import Any
 import streamlit as st
 
 from rankdash.errors import DataError, RankdashError
+from rankdash.i18n import error_text, number, percent
+from rankdash.i18n import gettext as _
 from rankdash.ui import cost_inputs, cost_table, cost_words
 from rankdash.ui.cost_options import Choice
 from rankdash.ui.cost_period import period
 from rankdash.ui.cost_table import Cell
 from rankdash.ui.frame import View
-from rankdash.ui.i18n import error_text, number, percent
-from rankdash.ui.i18n import gettext as _
 from rankdash.ui.server import workspace
 from rankdash.ui.text import markdown_safe
 from rankdash.value.assumptions import Assumptions

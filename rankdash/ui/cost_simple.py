@@ -5,12 +5,12 @@ from __future__ import annotations
 import streamlit as st
 
 from rankdash.errors import RankdashError
+from rankdash.i18n import error_text, number, percent
+from rankdash.i18n import gettext as _
 from rankdash.ui import cost_options
 from rankdash.ui.cost_options import Choice
 from rankdash.ui.cost_words import amount
 from rankdash.ui.frame import View
-from rankdash.ui.i18n import error_text, number, percent
-from rankdash.ui.i18n import gettext as _
 from rankdash.ui.text import markdown_safe, table_html
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.benefit import simple_roi

@@ -10,13 +10,13 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.charts import crossover
+from rankdash.i18n import gettext as _
+from rankdash.i18n import ngettext, number
 from rankdash.ui import cost_prices
 from rankdash.ui.appearance import ink, show
 from rankdash.ui.cost_inputs import currency
 from rankdash.ui.cost_options import Choice
 from rankdash.ui.cost_words import amount
-from rankdash.ui.i18n import gettext as _
-from rankdash.ui.i18n import ngettext, number
 from rankdash.ui.text import markdown_safe
 from rankdash.value.assumptions import DAYS_PER_MONTH, Assumptions
 from rankdash.value.billing import (

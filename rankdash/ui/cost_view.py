@@ -9,6 +9,7 @@ import functools
 
 import streamlit as st
 
+from rankdash.i18n import gettext as _
 from rankdash.ui import (
     address,
     cost_cards,
@@ -24,7 +25,6 @@ from rankdash.ui import (
     cost_views,
 )
 from rankdash.ui.frame import View
-from rankdash.ui.i18n import gettext as _
 
 address.FIELDS.setdefault("part", "swings")
 

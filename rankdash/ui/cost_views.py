@@ -10,6 +10,8 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.charts import break_even, frontier, tornado
+from rankdash.i18n import gettext as _
+from rankdash.i18n import number, percent
 from rankdash.ui import address, cost_options
 from rankdash.ui.appearance import ink, show
 from rankdash.ui.cost_inputs import currency, unit
@@ -17,8 +19,6 @@ from rankdash.ui.cost_options import Choice
 from rankdash.ui.cost_period import period
 from rankdash.ui.cost_words import amount
 from rankdash.ui.frame import View
-from rankdash.ui.i18n import gettext as _
-from rankdash.ui.i18n import number, percent
 from rankdash.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
 from rankdash.value.sensitivity import (
     GAIN,

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
+from rankdash.i18n import gettext as _
+from rankdash.i18n import moment, ngettext
 from rankdash.store import DatasetRow
 from rankdash.store.corrections import Corrections
 from rankdash.store.notes import Notes
 from rankdash.ui import address, corrections_list, dialogs, naming
-from rankdash.ui.i18n import gettext as _
-from rankdash.ui.i18n import moment, ngettext
 from rankdash.ui.server import workspace
 from rankdash.ui.text import markdown_safe
 

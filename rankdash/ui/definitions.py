@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
+from rankdash.i18n import gettext as _
 from rankdash.metrics import parse_measure
 from rankdash.ui import rules, services
 from rankdash.ui.frame import View
-from rankdash.ui.i18n import gettext as _
 
 
 def panel(view: View, specs: Sequence[str]) -> None:

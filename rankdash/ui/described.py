@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 import streamlit as st
 
+from rankdash.i18n import gettext as _
 from rankdash.ui import address
-from rankdash.ui.i18n import gettext as _
 
 _BY_ITSELF = "auto"
 

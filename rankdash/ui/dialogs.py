@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from rankdash.ui.i18n import gettext as _
+from rankdash.i18n import gettext as _
 
 
 def rename(title: str, current: str, apply: Callable[[str], None]) -> None:

@@ -10,11 +10,11 @@ from typing import NoReturn
 import streamlit as st
 
 from rankdash.analysis.statistics_settings import StatisticsSettings
+from rankdash.i18n import LANGUAGES, moment, ngettext
+from rankdash.i18n import gettext as _
 from rankdash.metrics import Conventions, parse_measure, registry
 from rankdash.store.corrections import Corrections
-from rankdash.ui import address, rules, services
-from rankdash.ui.i18n import LANGUAGES, STATE, moment, ngettext
-from rankdash.ui.i18n import gettext as _
+from rankdash.ui import address, language, rules, services
 from rankdash.ui.server import workspace
 from rankdash.ui.text import markdown_safe
 
@@ -87,7 +87,7 @@ def choose_language() -> None:
     if chosen not in LANGUAGES:
         wanted = (st.context.locale or "en").split("-")[0]
         chosen = wanted if wanted in LANGUAGES else "en"
-    st.session_state[STATE] = chosen
+    st.session_state[language.STATE] = chosen
 
 
 def draw_sidebar(*, analysis: bool) -> None:
@@ -110,7 +110,7 @@ def draw_sidebar(*, analysis: bool) -> None:
             "lang",
             list(LANGUAGES),
             st.segmented_control,
-            default=st.session_state[STATE],
+            default=st.session_state[language.STATE],
             label=_("Language"),
             format_func=LANGUAGES.__getitem__,
             required=True,

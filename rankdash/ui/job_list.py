@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
+from rankdash.i18n import duration, error_text, ngettext, number
+from rankdash.i18n import gettext as _
 from rankdash.rerankers import get
 from rankdash.runs import jobs
 from rankdash.runs.jobs import LIVE, JobRow
 from rankdash.ui import dialogs, key_field
-from rankdash.ui.i18n import duration, error_text, ngettext, number
-from rankdash.ui.i18n import gettext as _
 from rankdash.ui.server import worker, workspace
 from rankdash.ui.text import markdown_safe
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import streamlit as st
 
 from rankdash.errors import RankdashError
+from rankdash.i18n import error_text
+from rankdash.i18n import gettext as _
 from rankdash.rerankers import RerankerKind
 from rankdash.rerankers.keys import Place
-from rankdash.ui.i18n import error_text
-from rankdash.ui.i18n import gettext as _
 from rankdash.ui.text import markdown_safe
 
 

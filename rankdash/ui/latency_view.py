@@ -10,12 +10,12 @@ import streamlit as st
 from rankdash.analysis.latency import FEWEST_FITTED, Ratio
 from rankdash.charts import latency_ecdf, latency_fit, latency_spread
 from rankdash.charts.milliseconds import text as ms
+from rankdash.i18n import gettext as _
+from rankdash.i18n import ngettext, number, percent
 from rankdash.ui import address, comparison, latency_services
 from rankdash.ui.appearance import ink, show
 from rankdash.ui.folding import fold
 from rankdash.ui.frame import View, safe_name
-from rankdash.ui.i18n import gettext as _
-from rankdash.ui.i18n import ngettext, number, percent
 from rankdash.ui.latency_services import Against, Times
 
 

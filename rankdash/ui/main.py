@@ -4,8 +4,8 @@ from pathlib import Path
 
 import streamlit as st
 
+from rankdash.i18n import gettext as _
 from rankdash.ui import address, frame
-from rankdash.ui.i18n import gettext as _
 
 ASSETS = Path(__file__).parents[2] / "assets"
 

@@ -6,7 +6,7 @@ import math
 
 from babel.numbers import format_currency, get_currency_symbol
 
-from rankdash.ui.i18n import language
+from rankdash.i18n import language
 
 _WHOLE_FROM = 1000.0
 

@@ -10,13 +10,13 @@ import streamlit as st
 from rankdash.analysis.check import check
 from rankdash.analysis.labelling import CONFLICTS, Conflict, Merged, merge_labels
 from rankdash.errors import RankdashError
+from rankdash.i18n import error_text, ngettext
+from rankdash.i18n import gettext as _
 from rankdash.ranking import digest
 from rankdash.readers import Source, read
 from rankdash.store.corrections import Corrections
 from rankdash.store.notes import Notes
 from rankdash.ui import address, services
-from rankdash.ui.i18n import error_text, ngettext
-from rankdash.ui.i18n import gettext as _
 from rankdash.ui.server import workspace
 from rankdash.ui.text import markdown_safe
 

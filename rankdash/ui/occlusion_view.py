@@ -15,8 +15,8 @@ from rankdash.analysis.occlusion import (
     Stage,
     terms,
 )
-from rankdash.ui.i18n import gettext as _
-from rankdash.ui.i18n import ngettext, number, signed
+from rankdash.i18n import gettext as _
+from rankdash.i18n import ngettext, number, signed
 from rankdash.ui.text import html_safe, markdown_safe, shortened
 
 # An effect counts as one from this share of the largest on; and where the steps of strength begin.

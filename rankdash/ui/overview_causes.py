@@ -9,12 +9,12 @@ from rankdash.analysis.segments import DERIVED_SEGMENTS
 from rankdash.analysis.verdict import FEWEST_QUERIES
 from rankdash.charts import headroom as headroom_chart
 from rankdash.charts import segments as segments_chart
+from rankdash.i18n import gettext as _
+from rankdash.i18n import ngettext, number, percent
 from rankdash.metrics import parse_measure
 from rankdash.ui import address, comparison, services, verdict_strip
 from rankdash.ui.appearance import ink, show
 from rankdash.ui.frame import View
-from rankdash.ui.i18n import gettext as _
-from rankdash.ui.i18n import ngettext, number, percent
 from rankdash.ui.text import markdown_safe
 
 _MOST_DRAWN = 12

@@ -10,12 +10,12 @@ import streamlit as st
 from rankdash.charts import cutoffs as cutoffs_chart
 from rankdash.charts import deltas as deltas_chart
 from rankdash.charts import systems as systems_chart
+from rankdash.i18n import gettext as _
+from rankdash.i18n import percent
 from rankdash.metrics import parse_measure
 from rankdash.ui import comparison, services
 from rankdash.ui.appearance import ink, show
 from rankdash.ui.frame import View
-from rankdash.ui.i18n import gettext as _
-from rankdash.ui.i18n import percent
 
 _CURVE = (1, 3, 5, 10, 20, 50, 100)
 

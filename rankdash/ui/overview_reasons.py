@@ -7,11 +7,11 @@ import streamlit as st
 
 from rankdash.analysis.contributions import splits
 from rankdash.analysis.reasons import CODES
+from rankdash.i18n import gettext as _
+from rankdash.i18n import ngettext
 from rankdash.metrics import parse_measure
 from rankdash.ui import address, comparison, reason_services
 from rankdash.ui.frame import View
-from rankdash.ui.i18n import gettext as _
-from rankdash.ui.i18n import ngettext
 from rankdash.ui.reason_words import reason_meanings, reason_words
 
 _ROW, _HEADER = 35, 38

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from rankdash.i18n import gettext as _
 from rankdash.ui import (
     query_cards,
     query_ladder,
@@ -16,7 +17,6 @@ from rankdash.ui import (
 )
 from rankdash.ui.folding import fold
 from rankdash.ui.frame import View
-from rankdash.ui.i18n import gettext as _
 from rankdash.ui.text import markdown_safe
 
 

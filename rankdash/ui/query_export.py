@@ -19,6 +19,8 @@ from rankdash.analysis.ladder import Ladder
 from rankdash.charts import ladder as ladder_chart
 from rankdash.charts import waterfall as waterfall_chart
 from rankdash.charts.style import INKS
+from rankdash.i18n import gettext as _
+from rankdash.i18n import language, moment, ngettext, number, percent, signed, speaking
 from rankdash.metrics import parse_measure
 from rankdash.report import query_page
 from rankdash.report.offline import CHART_ENGINE, Chart, Table
@@ -35,8 +37,6 @@ from rankdash.ui import (
     services,
 )
 from rankdash.ui.frame import View
-from rankdash.ui.i18n import gettext as _
-from rankdash.ui.i18n import language, moment, ngettext, number, percent, signed, speaking
 from rankdash.ui.query_words import judged_title
 from rankdash.ui.reason_words import reason_words
 from rankdash.ui.server import workspace

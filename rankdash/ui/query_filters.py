@@ -9,9 +9,9 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.analysis.query_table import OK, OUTCOMES, Filters, filtered, ordered, orders
+from rankdash.i18n import gettext as _
+from rankdash.i18n import ngettext, number, percent
 from rankdash.ui import address
-from rankdash.ui.i18n import gettext as _
-from rankdash.ui.i18n import ngettext, number, percent
 from rankdash.ui.query_services import Rows
 from rankdash.ui.query_words import outcome_words, state_words
 from rankdash.ui.reason_words import reason_words

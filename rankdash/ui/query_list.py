@@ -12,10 +12,10 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.charts import style
+from rankdash.i18n import gettext as _
+from rankdash.i18n import language, ngettext, number, speaking
 from rankdash.report.spreadsheet import csv_bytes
 from rankdash.ui import address
-from rankdash.ui.i18n import gettext as _
-from rankdash.ui.i18n import language, ngettext, number, speaking
 from rankdash.ui.query_words import state_words
 from rankdash.ui.reason_words import reason_words
 from rankdash.ui.text import markdown_safe

@@ -8,12 +8,12 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.errors import RankdashError
+from rankdash.i18n import error_text, moment
+from rankdash.i18n import gettext as _
 from rankdash.ranking import digest
 from rankdash.store.notes import LONGEST_NOTE, MOST_TAGS, Note, Notes, tags_in_use
 from rankdash.ui import corrections_form, corrections_list
 from rankdash.ui.frame import View
-from rankdash.ui.i18n import error_text, moment
-from rankdash.ui.i18n import gettext as _
 from rankdash.ui.server import workspace
 from rankdash.ui.text import markdown_safe
 

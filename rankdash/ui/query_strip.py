@@ -7,11 +7,11 @@ import math
 import pandas as pd
 import streamlit as st
 
+from rankdash.i18n import gettext as _
+from rankdash.i18n import number, percent, signed
 from rankdash.metrics import parse_measure
 from rankdash.ui import query_services, services
 from rankdash.ui.frame import View
-from rankdash.ui.i18n import gettext as _
-from rankdash.ui.i18n import number, percent, signed
 from rankdash.ui.query_words import judged_title, outcome_words, state_words
 from rankdash.ui.text import markdown_safe
 

@@ -13,12 +13,12 @@ import streamlit as st
 from rankdash.analysis.contributions import Split
 from rankdash.analysis.reasons import evidence
 from rankdash.charts import waterfall
+from rankdash.i18n import gettext as _
+from rankdash.i18n import ngettext
 from rankdash.ui import naming, reason_services, services
 from rankdash.ui.appearance import ink, show
 from rankdash.ui.folding import fold
 from rankdash.ui.frame import View
-from rankdash.ui.i18n import gettext as _
-from rankdash.ui.i18n import ngettext
 from rankdash.ui.reason_words import reason_meanings, reason_words
 from rankdash.ui.text import markdown_safe
 from rankdash.ui.why_words import evidence_text, paragraph, statement_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from rankdash.ui.i18n import gettext as _
+from rankdash.i18n import gettext as _
 
 
 def outcome_words() -> dict[str, str]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from rankdash.analysis.reasons import CUT, NEAR
-from rankdash.ui.i18n import gettext as _
-from rankdash.ui.i18n import percent
+from rankdash.i18n import gettext as _
+from rankdash.i18n import percent
 
 
 def reason_words() -> dict[str, str]:

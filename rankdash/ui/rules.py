@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from rankdash.analysis.statistics_settings import STATISTICS_SETTINGS, StatisticsSettings
 from rankdash.errors import SpecError
+from rankdash.i18n import gettext as _
 from rankdash.metrics import CONVENTION_SETTINGS, Conventions
 from rankdash.ui import described
 from rankdash.ui.folding import fold
-from rankdash.ui.i18n import gettext as _
 
 _STATISTICS_OFFERED = {
     "level": (0.8, 0.9, 0.99),

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 import streamlit as st
 
+from rankdash.i18n import duration, ngettext, number
+from rankdash.i18n import gettext as _
 from rankdash.measured import Level, Measured
 from rankdash.ranking import Run
 from rankdash.ui import run_usage, services
-from rankdash.ui.i18n import duration, ngettext, number
-from rankdash.ui.i18n import gettext as _
 from rankdash.ui.run_records import Record, record
 from rankdash.ui.text import markdown_safe
 

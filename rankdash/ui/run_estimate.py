@@ -9,12 +9,12 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 from rankdash.errors import RankdashError
+from rankdash.i18n import gettext as _
+from rankdash.i18n import number
 from rankdash.rerankers import Request, RerankerKind, get
 from rankdash.rerankers.estimates import Estimate
 from rankdash.runs.plan import sample_queries
 from rankdash.ui import services
-from rankdash.ui.i18n import gettext as _
-from rankdash.ui.i18n import number
 from rankdash.ui.text import markdown_safe
 
 # So many queries tell what the others cost.

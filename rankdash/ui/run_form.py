@@ -10,6 +10,8 @@ import numpy as np
 import streamlit as st
 
 from rankdash.errors import RankdashError
+from rankdash.i18n import duration, error_text, ngettext, number
+from rankdash.i18n import gettext as _
 from rankdash.rerankers import RerankerKind, kinds, problems
 from rankdash.rerankers.dialects import DIALECTS
 from rankdash.rerankers.late_interaction import LateInteraction
@@ -17,8 +19,6 @@ from rankdash.runs import jobs
 from rankdash.runs.jobs import JobRequest, Timing
 from rankdash.store import RunRow
 from rankdash.ui import key_field, naming, run_estimate, services, settings_form, timing_form
-from rankdash.ui.i18n import duration, error_text, ngettext, number
-from rankdash.ui.i18n import gettext as _
 from rankdash.ui.server import worker, workspace
 from rankdash.ui.text import markdown_safe
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
+from rankdash.i18n import gettext as _
+from rankdash.i18n import moment
 from rankdash.ranking import digest
 from rankdash.store import RunRow
 from rankdash.ui import address, dialogs, frame, naming, run_details, run_records
-from rankdash.ui.i18n import gettext as _
-from rankdash.ui.i18n import moment
 from rankdash.ui.server import workspace
 from rankdash.ui.text import markdown_safe
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from rankdash.i18n import gettext as _
+from rankdash.i18n import number, percent
 from rankdash.measured import Measured
 from rankdash.ui import services
-from rankdash.ui.i18n import gettext as _
-from rankdash.ui.i18n import number, percent
 from rankdash.ui.server import workspace
 
 # A cascade puts the name of the stage before what that stage tells.

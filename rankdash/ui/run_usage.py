@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
+from rankdash.i18n import gettext as _
+from rankdash.i18n import ngettext, number
 from rankdash.runs.usage import Usage, usage
-from rankdash.ui.i18n import gettext as _
-from rankdash.ui.i18n import ngettext, number
 from rankdash.ui.server import workspace
 from rankdash.ui.text import markdown_safe
 

@@ -14,12 +14,12 @@ from typing import Any
 import streamlit as st
 
 from rankdash.errors import RankdashError
+from rankdash.i18n import error_text
+from rankdash.i18n import gettext as _
 from rankdash.loading import load
 from rankdash.readers import sources_from_path
 from rankdash.runs.jobs import WorkerProcess
 from rankdash.store import Workspace
-from rankdash.ui.i18n import error_text
-from rankdash.ui.i18n import gettext as _
 
 SAMPLE = Path(__file__).parents[2] / "assets" / "samples" / "helpcentre"
 _OPENED = "sample opened"

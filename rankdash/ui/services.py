@@ -30,12 +30,12 @@ from rankdash.analysis.unjudged import Comparison as UnjudgedComparison
 from rankdash.analysis.unjudged import System as RankedLabels
 from rankdash.analysis.unjudged import bounds_table
 from rankdash.dataset import Dataset
+from rankdash.i18n import gettext as _
 from rankdash.metrics import Conventions, Evaluation, Judged, evaluate, judge, parse_measure
 from rankdash.ranking import Ranking, Run
 from rankdash.store import RunRow
 from rankdash.store.corrections import Corrections
 from rankdash.ui import naming
-from rankdash.ui.i18n import gettext as _
 from rankdash.ui.server import workspace
 
 FIRST_STAGE = "first-stage"

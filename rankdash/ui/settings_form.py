@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import streamlit as st
 from babel import Locale
 
+from rankdash.i18n import gettext as _
+from rankdash.i18n import language, number
 from rankdash.rerankers import RerankerKind, SettingSpec
 from rankdash.rerankers.known_models import known_models
 from rankdash.ui import naming
-from rankdash.ui.i18n import gettext as _
-from rankdash.ui.i18n import language, number
 
 _A_ROW = 3
 _LINE_PIXELS = 26

@@ -14,12 +14,12 @@ from rankdash.charts import agreement as agreement_chart
 from rankdash.charts import flows as flows_chart
 from rankdash.charts import move_sizes as moves_chart
 from rankdash.charts import transitions as transitions_chart
+from rankdash.i18n import gettext as _
+from rankdash.i18n import ngettext, number, percent
 from rankdash.ui import address, comparison, frame, services, shift_services
 from rankdash.ui.appearance import ink, show
 from rankdash.ui.folding import fold
 from rankdash.ui.frame import View
-from rankdash.ui.i18n import gettext as _
-from rankdash.ui.i18n import ngettext, number, percent
 from rankdash.ui.text import markdown_safe
 from rankdash.ui.why_words import paragraph
 

@@ -11,12 +11,12 @@ from rankdash.analysis.margins import MARGINS, NEAR_TIE, Margin, by_margin, even
 from rankdash.analysis.skipping import FEWEST, FOLDS, TOLERANCE, Skipping, saving
 from rankdash.charts import margins as margins_chart
 from rankdash.charts import skipping as skipping_chart
+from rankdash.i18n import gettext as _
+from rankdash.i18n import ngettext, number, percent, signed
 from rankdash.ui import address, comparison, services, shift_services
 from rankdash.ui.appearance import ink, show
 from rankdash.ui.folding import fold
 from rankdash.ui.frame import View
-from rankdash.ui.i18n import gettext as _
-from rankdash.ui.i18n import ngettext, number, percent, signed
 from rankdash.ui.shifts_view import depth, open_query, share
 from rankdash.ui.text import markdown_safe
 from rankdash.ui.why_words import paragraph

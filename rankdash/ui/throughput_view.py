@@ -7,13 +7,13 @@ import streamlit as st
 
 from rankdash.charts import throughput
 from rankdash.charts.milliseconds import text as ms
+from rankdash.i18n import gettext as _
+from rankdash.i18n import number
 from rankdash.runs.concurrency import within_target
 from rankdash.ui import comparison, frame, services
 from rankdash.ui.appearance import ink, show
 from rankdash.ui.folding import fold
 from rankdash.ui.frame import View, safe_name
-from rankdash.ui.i18n import gettext as _
-from rankdash.ui.i18n import number
 
 
 def draw(view: View, target_ms: float) -> None:

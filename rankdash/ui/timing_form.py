@@ -7,9 +7,9 @@ from typing import Literal
 
 import streamlit as st
 
+from rankdash.i18n import duration, ngettext
+from rankdash.i18n import gettext as _
 from rankdash.runs.jobs import Timing
-from rankdash.ui.i18n import duration, ngettext
-from rankdash.ui.i18n import gettext as _
 
 _CLIENTS = (1, 2, 4, 8, 16, 32)
 _LATENCY: tuple[Literal["auto", "always", "never"], ...] = ("auto", "always", "never")

@@ -8,12 +8,12 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.charts import token_lengths as lengths_chart
+from rankdash.i18n import gettext as _
+from rankdash.i18n import number, percent
 from rankdash.ui import address, latency_services, services
 from rankdash.ui.appearance import ink, show
 from rankdash.ui.folding import fold
 from rankdash.ui.frame import View, safe_name
-from rankdash.ui.i18n import gettext as _
-from rankdash.ui.i18n import number, percent
 
 
 def draw(view: View) -> None:

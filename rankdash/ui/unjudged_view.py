@@ -12,10 +12,10 @@ import streamlit as st
 from rankdash.analysis.labelling import to_label, to_label_csv, to_label_jsonl
 from rankdash.analysis.unjudged import Comparison
 from rankdash.dataset import Dataset
+from rankdash.i18n import gettext as _
+from rankdash.i18n import ngettext, signed
 from rankdash.ui import comparison, services
 from rankdash.ui.frame import View
-from rankdash.ui.i18n import gettext as _
-from rankdash.ui.i18n import ngettext, signed
 from rankdash.ui.text import markdown_safe
 
 

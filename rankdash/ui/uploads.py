@@ -9,11 +9,11 @@ from typing import get_args
 import streamlit as st
 
 from rankdash.errors import RankdashError
+from rankdash.i18n import error_text, ngettext
+from rankdash.i18n import gettext as _
 from rankdash.loading import load
 from rankdash.readers import FORMATS, Conflict, MappingNeeded, Source, Together, WordsNeeded
 from rankdash.ui import address, naming, word_labels
-from rankdash.ui.i18n import error_text, ngettext
-from rankdash.ui.i18n import gettext as _
 from rankdash.ui.server import open_sample, workspace
 from rankdash.ui.text import markdown_safe
 

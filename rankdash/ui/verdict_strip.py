@@ -9,11 +9,11 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.analysis.headroom import Headroom
+from rankdash.i18n import gettext as _
+from rankdash.i18n import number, percent, signed
 from rankdash.metrics import parse_measure
 from rankdash.ui import comparison, cost_fact, services
 from rankdash.ui.frame import View
-from rankdash.ui.i18n import gettext as _
-from rankdash.ui.i18n import number, percent, signed
 from rankdash.ui.text import markdown_safe
 
 Colour = Literal["blue", "orange", "gray"]

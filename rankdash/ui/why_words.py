@@ -10,8 +10,8 @@ from babel.lists import format_list
 
 from rankdash.analysis.contributions import CARRIED, Split
 from rankdash.analysis.statements import Statement
-from rankdash.ui.i18n import gettext as _
-from rankdash.ui.i18n import language, ngettext, number, percent, signed
+from rankdash.i18n import gettext as _
+from rankdash.i18n import language, ngettext, number, percent, signed
 
 _RANKS_NAMED = 4
 _ROUNDING = 1e-9

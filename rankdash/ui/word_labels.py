@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from rankdash.i18n import gettext as _
+from rankdash.i18n import ngettext
 from rankdash.readers import WordsNeeded
-from rankdash.ui.i18n import gettext as _
-from rankdash.ui.i18n import ngettext
 from rankdash.ui.text import markdown_safe
 
 _GRADES, _GAINS = "grades", "gains"

@@ -23,12 +23,12 @@ from rankdash.analysis.segments import DERIVED_SEGMENTS, OTHER, UNKNOWN
 from rankdash.analysis.statistics_settings import STATISTICS_SETTINGS
 from rankdash.analysis.verdict import TITLES
 from rankdash.charts import style
+from rankdash.i18n import LANGUAGES
 from rankdash.metrics import CONVENTION_SETTINGS, registry
 from rankdash.readers.refusals import REASONS
 from rankdash.report import query_page
 from rankdash.rerankers import kinds
 from rankdash.rerankers.known_models import known_models
-from rankdash.ui.i18n import LANGUAGES
 from rankdash.value import price_list
 from rankdash.value.assumptions import ASSUMPTIONS
 from rankdash.value.billing import UNITS
@@ -172,7 +172,7 @@ def known() -> set[str]:
 
 @pytest.fixture(scope="module", params=CODES)
 def catalogue(request) -> dict[str, str]:
-    with (PACKAGE / "ui" / "locale" / f"{request.param}.po").open("rb") as stream:
+    with (PACKAGE / "locale" / f"{request.param}.po").open("rb") as stream:
         read = read_po(stream, locale=request.param, abort_invalid=True)
     assert not any(message.fuzzy for message in read if message.id)
     return {message.id: message.string for message in read if message.id and message.string}

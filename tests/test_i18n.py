@@ -5,15 +5,16 @@ import math
 import pytest
 import streamlit as st
 
+from rankdash import i18n
 from rankdash.errors import FormatError, StoreError
-from rankdash.ui import i18n
+from rankdash.ui.language import STATE
 
 
 @pytest.fixture(params=["en", "zh"])
 def language(request):
-    st.session_state[i18n.STATE] = request.param
+    st.session_state[STATE] = request.param
     yield request.param
-    st.session_state[i18n.STATE] = "en"
+    st.session_state[STATE] = "en"
 
 
 @pytest.mark.parametrize(

@@ -1,21 +1,20 @@
 """Words and numbers in the reader's language.
 
 English text is the key. A language is a gettext catalogue in `locale/`, read with Babel; a
-sentence that a catalogue lacks stays English. The language lives in the session (a context
-variable would be lost when a fragment reruns).
+sentence that a catalogue lacks stays English. Whoever has readers says which language they chose
+(`follow`); a block that writes for one of them sets it by `speaking`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
 from functools import cache
 from pathlib import Path
 
-import streamlit as st
 from babel.dates import format_datetime
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po
@@ -25,12 +24,18 @@ from rankdash.errors import DataError, RankdashError
 from rankdash.findings import Finding
 
 LANGUAGES = {"en": "English", "zh": "中文"}
-STATE = "language"
 _FOLDER = Path(__file__).with_name("locale")
 _DASH = "–"
 
 
 _SPOKEN: ContextVar[str | None] = ContextVar("spoken", default=None)
+# Who is asked for the reader's choice; one at most, the interface.
+_ASKED: list[Callable[[], str | None]] = []
+
+
+def follow(chosen: Callable[[], str | None]) -> None:
+    """Ask `chosen` for the reader's language from now on. It may return None or an unknown one."""
+    _ASKED[:] = [chosen]
 
 
 @contextmanager
@@ -45,7 +50,7 @@ def speaking(code: str) -> Iterator[None]:
 
 def language() -> str:
     """The chosen language code, English when none or an unknown one was chosen."""
-    chosen = _SPOKEN.get() or st.session_state.get(STATE, "en")
+    chosen = _SPOKEN.get() or next((asked() for asked in _ASKED), None)
     return chosen if chosen in LANGUAGES else "en"
 
 
