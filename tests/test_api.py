@@ -71,7 +71,7 @@ def test_every_name_that_is_offered_is_there_and_no_other():
 
 def test_the_numbers_are_those_of_the_command_line(data, tmp_path):
     from rankdash.cli.evaluate import evaluate_files, typed_metrics
-    from rankdash.report.trec import write_run
+    from rankdash.reporting.trec import write_run
 
     run = rd.rerank(data, "bm25", depth=10, k1=0.3)
     assert run.settings["k1"] == 0.3

@@ -12,7 +12,7 @@ from rankdash.cli.writing import printable, warn
 from rankdash.errors import DataError
 from rankdash.ranking import Ranking
 from rankdash.readers import read, sources_from_path
-from rankdash.report.trec import write_run
+from rankdash.reporting.trec import write_run
 from rankdash.rerankers.fusion import Fusion, fuse
 
 _NAMED = 3

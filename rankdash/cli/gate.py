@@ -29,7 +29,7 @@ from rankdash.errors import DataError
 from rankdash.metrics import Conventions, parse_measure
 from rankdash.readers import Conflict, Source
 from rankdash.readers.timings import read_timings
-from rankdash.report.comparison import markdown_safe, piped
+from rankdash.reporting.comparison import markdown_safe, piped
 
 _HEAD = ("result", "condition", "seen", "limits", "queries")
 _ENDINGS = {".md": "markdown", ".xml": "junit", ".txt": "text"}

@@ -15,7 +15,7 @@ from rankdash.errors import DataError, ScoringError, SettingError
 from rankdash.loading import load
 from rankdash.ranking import Run
 from rankdash.readers import Conflict, sources_from_path
-from rankdash.report.trec import write_run
+from rankdash.reporting.trec import write_run
 from rankdash.rerankers import RerankerKind, add_plugins, create, get, kinds, problems
 from rankdash.rerankers.precomputed import Precomputed
 from rankdash.rerankers.settings import nearest

@@ -11,8 +11,8 @@ import streamlit as st
 from rankdash.i18n import gettext as _
 from rankdash.i18n import moment, ngettext
 from rankdash.ranking import digest
-from rankdash.report.spreadsheet import csv_bytes
-from rankdash.report.trec import qrels_bytes
+from rankdash.reporting.spreadsheet import csv_bytes
+from rankdash.reporting.trec import qrels_bytes
 from rankdash.store.corrections import Correction, Corrections, Layer
 from rankdash.store.notes import Notes
 from rankdash.ui import services

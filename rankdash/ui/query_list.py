@@ -14,7 +14,7 @@ import streamlit as st
 from rankdash.charts import style
 from rankdash.i18n import gettext as _
 from rankdash.i18n import language, ngettext, number, speaking
-from rankdash.report.spreadsheet import csv_bytes
+from rankdash.reporting.spreadsheet import csv_bytes
 from rankdash.ui import address
 from rankdash.ui.query_words import state_words
 from rankdash.ui.reason_words import reason_words

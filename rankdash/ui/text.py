@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from rankdash.report.escaping import CONTROL
-from rankdash.report.escaping import html_safe as html_safe
+from rankdash.reporting.escaping import CONTROL
+from rankdash.reporting.escaping import html_safe as html_safe
 
 _ASCII_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 _ADDRESS = re.compile(r":(?=//)|www(?=\.)|@", re.IGNORECASE)

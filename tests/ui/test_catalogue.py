@@ -26,7 +26,7 @@ from rankdash.charts import style
 from rankdash.i18n import LANGUAGES
 from rankdash.metrics import CONVENTION_SETTINGS, registry
 from rankdash.readers.refusals import REASONS
-from rankdash.report import query_page
+from rankdash.reporting import query_page
 from rankdash.rerankers import kinds
 from rankdash.rerankers.known_models import known_models
 from rankdash.value import price_list

@@ -18,7 +18,7 @@ import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs, get_plotlyjs_version
 
 from rankdash.charts.style import INKS, Ink
-from rankdash.report.escaping import html_safe
+from rankdash.reporting.escaping import html_safe
 
 CHART_ENGINE = f"plotly.js {get_plotlyjs_version()}"
 

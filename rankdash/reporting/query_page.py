@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from rankdash.charts import style
-from rankdash.report.escaping import html_safe
-from rankdash.report.offline import Chart, Page, Table, folded, section, table
+from rankdash.reporting.escaping import html_safe
+from rankdash.reporting.offline import Chart, Page, Table, folded, section, table
 
 
 @dataclass(frozen=True)
