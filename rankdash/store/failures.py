@@ -53,6 +53,18 @@ def refuse_unknown(db: sqlite3.Connection, dataset_id: str) -> None:
         )
 
 
+def dataset_of_run(db: sqlite3.Connection, run_id: str) -> str:
+    """The id of the data set that a run is of. Raises StoreError where there is no such run."""
+    row = db.execute("SELECT dataset_id FROM runs WHERE id = ?", (run_id,)).fetchone()
+    if row is None:
+        raise StoreError(
+            "There is no run {id!r} in this workspace.",
+            remedy="It may have been deleted in another window; choose another.",
+            id=run_id,
+        )
+    return str(row["dataset_id"])
+
+
 def _full(file: Path) -> StoreError:
     return StoreError(
         "There is no room left on the disk to write {file}.",

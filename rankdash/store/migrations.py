@@ -173,6 +173,40 @@ def explanations(db: sqlite3.Connection) -> None:
     db.execute("CREATE INDEX explanations_by_run ON explanations (run_id)")
 
 
+@migration
+def notes_on_runs_and_pinned_baselines(db: sqlite3.Connection) -> None:
+    # Tied to runs by triggers and not by references: a run that is stored again is replaced, which
+    # would take along what refers to it, but fires no trigger.
+    db.execute(
+        """
+        CREATE TABLE run_notes (
+            run_id TEXT PRIMARY KEY,
+            dataset_id TEXT NOT NULL REFERENCES datasets (id) ON DELETE CASCADE,
+            note TEXT NOT NULL,
+            changed TEXT NOT NULL
+        )
+        """
+    )
+    db.execute("CREATE INDEX run_notes_by_dataset ON run_notes (dataset_id)")
+    db.execute(
+        """
+        CREATE TABLE pins (
+            dataset_id TEXT PRIMARY KEY REFERENCES datasets (id) ON DELETE CASCADE,
+            run_id TEXT NOT NULL,
+            pinned TEXT NOT NULL
+        )
+        """
+    )
+    db.execute(
+        "CREATE TRIGGER deleted_run_has_no_note AFTER DELETE ON runs "
+        "BEGIN DELETE FROM run_notes WHERE run_id = old.id; END"
+    )
+    db.execute(
+        "CREATE TRIGGER deleted_run_is_unpinned AFTER DELETE ON runs "
+        "BEGIN DELETE FROM pins WHERE run_id = old.id; END"
+    )
+
+
 def migrate(db: sqlite3.Connection, file: Path) -> None:
     """Take the steps that are missing, all or none.
 

@@ -1,0 +1,73 @@
+"""What an analyst writes about a run: what changed, and why it was made."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+
+from rankdash.errors import DataError
+from rankdash.store.failures import dataset_of_run
+from rankdash.store.rows import now
+from rankdash.store.workspace import Workspace
+
+LONGEST_NOTE = 4_000
+
+
+@dataclass(frozen=True)
+class RunNote:
+    """The note on one run. `changed` is ISO 8601 in UTC, "" where there is none."""
+
+    run_id: str
+    text: str = ""
+    changed: str = ""
+
+
+class RunNotes:
+    """The notes on the runs of a workspace; each goes with its run. Every method raises StoreError
+    where the workspace cannot be used."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._database = workspace.database
+
+    def all(self, dataset_id: str) -> dict[str, RunNote]:
+        """Run id → its note, for the runs of a data set that have one."""
+        with self._database.reading() as db:
+            return {
+                row["run_id"]: _note(row)
+                for row in db.execute("SELECT * FROM run_notes WHERE dataset_id = ?", (dataset_id,))
+            }
+
+    def of(self, run_id: str) -> RunNote:
+        """The note on one run; an empty one where there is none."""
+        with self._database.reading() as db:
+            row = db.execute("SELECT * FROM run_notes WHERE run_id = ?", (run_id,)).fetchone()
+        return _note(row) if row is not None else RunNote(run_id)
+
+    def keep(self, run_id: str, text: str) -> RunNote:
+        """Replace the note on a run; without a word there is none. Returns it as it is kept.
+
+        Raises DataError where it is longer than `LONGEST_NOTE` characters, and StoreError where
+        there is no such run.
+        """
+        note = RunNote(run_id, text.strip(), now())
+        if len(note.text) > LONGEST_NOTE:
+            raise DataError(
+                "A note can have {most} characters at most.",
+                remedy="Shorten it.",
+                most=LONGEST_NOTE,
+            )
+        with self._database.writing() as db:
+            dataset_id = dataset_of_run(db, run_id)
+            if not note.text:
+                db.execute("DELETE FROM run_notes WHERE run_id = ?", (run_id,))
+                return RunNote(run_id)
+            db.execute(
+                "INSERT OR REPLACE INTO run_notes (run_id, dataset_id, note, changed) "
+                "VALUES (?, ?, ?, ?)",
+                (run_id, dataset_id, note.text, note.changed),
+            )
+        return note
+
+
+def _note(row: sqlite3.Row) -> RunNote:
+    return RunNote(row["run_id"], row["note"], row["changed"])
