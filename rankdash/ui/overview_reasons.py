@@ -6,10 +6,10 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.analysis.contributions import splits
-from rankdash.analysis.reasons import CODES
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext
 from rankdash.metrics import parse_measure
+from rankdash.reporting.subject import counted
 from rankdash.ui import address, comparison, reason_services
 from rankdash.ui.frame import View
 from rankdash.ui.reason_words import reason_meanings, reason_words
@@ -72,21 +72,6 @@ def draw(view: View, system: str) -> str | None:
     st.caption(_("Choose a row to see its queries."))
     chosen = picked["selection"]["rows"]
     return str(counts.index[chosen[0]]) if chosen and chosen[0] < len(counts) else None
-
-
-def counted(reason: pd.Series[str], pairs: pd.DataFrame) -> pd.DataFrame:
-    """Index: the reasons that occur, in the order of `CODES`. queries; mean, of their changes (NaN
-    where there is none); adds, what they add to the mean change of all that have one.
-
-    reason: query_id → code. pairs: as from `compare.paired`.
-    """
-    delta = pairs.set_index("query_id")["delta"].reindex(reason.index)
-    groups = delta.groupby(reason.to_numpy(dtype=object))
-    found = pd.DataFrame(
-        {"queries": groups.size(), "mean": groups.mean(), "adds": groups.sum(min_count=1)}
-    )
-    found["adds"] /= max(int(delta.notna().sum()), 1)
-    return found.reindex([code for code in CODES if code in found.index])
 
 
 address.FIELDS.setdefault("reason", None)

@@ -11,9 +11,9 @@ from rankdash.analysis.reasons import CODES
 from rankdash.analysis.statements import Statement
 from rankdash.dataset import Dataset
 from rankdash.ranking import Ranking
+from rankdash.reporting.subject import counted
 from rankdash.rerankers.precomputed import run_from_ranking
 from rankdash.store import Workspace
-from rankdash.ui import overview_reasons
 from rankdash.ui.reason_words import reason_meanings, reason_words
 from rankdash.ui.why_words import statement_text
 
@@ -149,7 +149,7 @@ def test_what_reasons_add_sums_to_the_mean_change():
     codes = ["buried", "rescued", "rescued", "failed", "no_relevant_candidate"]
     reason = pd.Series(codes, index=list("abcde"))
     pairs = pd.DataFrame({"query_id": list("edcba"), "delta": [None, None, 0.2, 0.5, -0.4]})
-    found = overview_reasons.counted(reason, pairs.astype({"delta": float}))
+    found = counted(reason, pairs.astype({"delta": float}))
     assert list(found.index) == ["failed", "no_relevant_candidate", "buried", "rescued"]
     assert found["adds"].sum() == pytest.approx(0.1)
     assert found.loc["rescued"].tolist() == pytest.approx([2, 0.35, 0.7 / 3])
