@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import streamlit as st
 
@@ -14,6 +14,7 @@ from rankdash.i18n import LANGUAGES, moment, ngettext
 from rankdash.i18n import gettext as _
 from rankdash.metrics import Conventions, parse_measure, registry
 from rankdash.store.corrections import Corrections
+from rankdash.store.pins import Pins
 from rankdash.ui import address, language, rules, services
 from rankdash.ui.server import workspace
 from rankdash.ui.text import markdown_safe
@@ -97,7 +98,7 @@ def draw_sidebar(*, analysis: bool) -> None:
         dataset_id = address.pick_one(
             "data",
             list(rows),
-            st.selectbox,
+            _another_dataset,
             label=_("Data set"),
             format_func=lambda value: rows[value].name,
         )
@@ -118,15 +119,35 @@ def draw_sidebar(*, analysis: bool) -> None:
     address.publish()
 
 
+def _another_dataset(*, on_change: Callable[[], None], **settings: Any) -> None:
+    """The first stage is in every data set: what was compared with in one is no choice in the next,
+    which may have a pinned baseline."""
+
+    def changed() -> None:
+        address.choose("base", None)
+        on_change()
+
+    st.selectbox(on_change=changed, **settings)
+
+
 def _draw_comparison(dataset_id: str) -> None:
     systems = services.systems(dataset_id)
+    pinned = Pins(workspace()).of(dataset_id)
     baseline = address.pick_one(
         "base",
         list(systems),
         st.selectbox,
+        default=pinned,
         label=_("Baseline"),
-        help=_("What every other system is compared with."),
-        format_func=lambda value: systems[value].name,
+        help=_(
+            "What every other system is compared with. A run that is pinned on the page History is "
+            "taken where a link names none."
+        ),
+        format_func=lambda value: (
+            _("{name} (pinned)", name=systems[value].name)
+            if value == pinned
+            else systems[value].name
+        ),
     )
     others = [system for system in systems if system != baseline]
     # A quick look at a few queries is compared when asked for, and not by default.
