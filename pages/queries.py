@@ -3,6 +3,7 @@
 import streamlit as st
 
 from rankdash.i18n import gettext as _
+from rankdash.reporting.query_words import judged_title
 from rankdash.ui import (
     address,
     comparison,
@@ -14,7 +15,6 @@ from rankdash.ui import (
     query_notes,
     query_services,
 )
-from rankdash.ui.query_words import judged_title
 
 st.title(_("Queries"))
 view = frame.view()

@@ -10,9 +10,9 @@ from rankdash.charts import style
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number
 from rankdash.metrics import Evaluation
+from rankdash.reporting.query_words import outcome_words
 from rankdash.ui import services
 from rankdash.ui.frame import View
-from rankdash.ui.query_words import outcome_words
 from rankdash.ui.text import markdown_safe
 
 _SHOWN = ("ndcg", "mrr", "map", "recall", "precision", "hit", "judged")

@@ -6,10 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rankdash.i18n import gettext as _
+from rankdash.reporting.money import money
 from rankdash.ui import cost_prices, cost_services, services
 from rankdash.ui.cost_inputs import assumptions
 from rankdash.ui.frame import View
-from rankdash.ui.money import money
 from rankdash.value.billing import billed_tokens, cost_per_thousand
 from rankdash.value.price_list import ListedPrice
 

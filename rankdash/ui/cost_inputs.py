@@ -10,8 +10,8 @@ import streamlit as st
 from rankdash.errors import DataError
 from rankdash.i18n import error_text
 from rankdash.i18n import gettext as _
+from rankdash.reporting.money import symbol
 from rankdash.ui import address
-from rankdash.ui.money import symbol
 from rankdash.ui.text import markdown_safe
 from rankdash.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
 

@@ -15,11 +15,11 @@ from babel.lists import format_list
 from rankdash.errors import RankdashError
 from rankdash.i18n import error_text, language, number, percent
 from rankdash.i18n import gettext as _
+from rankdash.reporting.money import money
 from rankdash.runs.concurrency import within_target
 from rankdash.ui import address
 from rankdash.ui.cost_services import Waiting
 from rankdash.ui.frame import View
-from rankdash.ui.money import money
 from rankdash.ui.server import workspace
 from rankdash.ui.text import markdown_safe
 from rankdash.value.billing import UNITS, Price

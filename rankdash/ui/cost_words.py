@@ -7,12 +7,12 @@ from typing import Literal
 
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, percent
+from rankdash.reporting.money import money
 from rankdash.ui import cost_prices
 from rankdash.ui.cost_inputs import currency
 from rankdash.ui.cost_options import Choice
 from rankdash.ui.cost_period import period
 from rankdash.ui.frame import View
-from rankdash.ui.money import money
 from rankdash.ui.text import markdown_safe
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.outcome import Estimate, Gain

@@ -10,11 +10,11 @@ import streamlit as st
 from rankdash.analysis.ladder import Ladder
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number
+from rankdash.reporting.query_words import grade
 from rankdash.ui import address, query_services, services
 from rankdash.ui.frame import View, safe_name
 from rankdash.ui.highlight import Terms, marked_html, snippet, spans, terms
 from rankdash.ui.query_services import Shown, Text
-from rankdash.ui.query_words import grade
 from rankdash.ui.text import html_safe, shortened
 
 _AT_ONCE, _MOST_BELOW = 20, 10

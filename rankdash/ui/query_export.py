@@ -25,6 +25,9 @@ from rankdash.metrics import parse_measure
 from rankdash.reporting import query_page
 from rankdash.reporting.offline import CHART_ENGINE, Chart, Table
 from rankdash.reporting.query_page import Card, Document, QueryPage
+from rankdash.reporting.query_words import judged_title
+from rankdash.reporting.reason_words import reason_words
+from rankdash.reporting.why_words import paragraph, statement_text
 from rankdash.store.corrections import Corrections
 from rankdash.store.notes import Notes
 from rankdash.ui import (
@@ -37,11 +40,8 @@ from rankdash.ui import (
     services,
 )
 from rankdash.ui.frame import View
-from rankdash.ui.query_words import judged_title
-from rankdash.ui.reason_words import reason_words
 from rankdash.ui.server import workspace
 from rankdash.ui.text import shortened
-from rankdash.ui.why_words import paragraph, statement_text
 
 _NAME = 60
 

@@ -12,13 +12,13 @@ from rankdash.analysis.ladder import Ladder
 from rankdash.charts import ladder as chart
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number
+from rankdash.reporting.why_words import paragraph
 from rankdash.ui import address, naming, query_services
 from rankdash.ui.appearance import ink, show
 from rankdash.ui.folding import fold
 from rankdash.ui.frame import View
 from rankdash.ui.query_services import Text
 from rankdash.ui.text import markdown_safe, shortened
-from rankdash.ui.why_words import paragraph
 
 _TELLING, _EVERY = "telling", "every"
 _NOBODY = ""

@@ -23,6 +23,7 @@ from rankdash.analysis.occlusion import (
 from rankdash.errors import RankdashError
 from rankdash.i18n import duration, error_text, ngettext, number
 from rankdash.i18n import gettext as _
+from rankdash.reporting.query_words import grade
 from rankdash.rerankers import Request, RerankerKind, create, get
 from rankdash.rerankers.settings import SettingValue
 from rankdash.runs import jobs
@@ -31,7 +32,6 @@ from rankdash.store import RunRow
 from rankdash.store.explanations import Asked, ExplanationRow, Explanations
 from rankdash.ui import address, key_field, occlusion_view, query_services, services
 from rankdash.ui.frame import View
-from rankdash.ui.query_words import grade
 from rankdash.ui.server import worker, workspace
 from rankdash.ui.text import markdown_safe, shortened
 

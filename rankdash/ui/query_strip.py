@@ -10,9 +10,9 @@ import streamlit as st
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, percent, signed
 from rankdash.metrics import parse_measure
+from rankdash.reporting.query_words import judged_title, outcome_words, state_words
 from rankdash.ui import query_services, services
 from rankdash.ui.frame import View
-from rankdash.ui.query_words import judged_title, outcome_words, state_words
 from rankdash.ui.text import markdown_safe
 
 # Room smaller than this is none; a share of it would be noise.

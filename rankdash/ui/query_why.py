@@ -15,13 +15,13 @@ from rankdash.analysis.reasons import evidence
 from rankdash.charts import waterfall
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext
+from rankdash.reporting.reason_words import reason_meanings, reason_words
+from rankdash.reporting.why_words import evidence_text, paragraph, statement_text
 from rankdash.ui import naming, reason_services, services
 from rankdash.ui.appearance import ink, show
 from rankdash.ui.folding import fold
 from rankdash.ui.frame import View
-from rankdash.ui.reason_words import reason_meanings, reason_words
 from rankdash.ui.text import markdown_safe
-from rankdash.ui.why_words import evidence_text, paragraph, statement_text
 
 _ZERO = 1e-12
 _NAME = 60

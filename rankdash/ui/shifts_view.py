@@ -16,12 +16,12 @@ from rankdash.charts import move_sizes as moves_chart
 from rankdash.charts import transitions as transitions_chart
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, percent
+from rankdash.reporting.why_words import paragraph
 from rankdash.ui import address, comparison, frame, services, shift_services
 from rankdash.ui.appearance import ink, show
 from rankdash.ui.folding import fold
 from rankdash.ui.frame import View
 from rankdash.ui.text import markdown_safe
-from rankdash.ui.why_words import paragraph
 
 DEFAULT_K = 10
 """The depth that is looked at where the metric is of the whole list."""

@@ -13,13 +13,13 @@ from rankdash.charts import margins as margins_chart
 from rankdash.charts import skipping as skipping_chart
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, percent, signed
+from rankdash.reporting.why_words import paragraph
 from rankdash.ui import address, comparison, services, shift_services
 from rankdash.ui.appearance import ink, show
 from rankdash.ui.folding import fold
 from rankdash.ui.frame import View
 from rankdash.ui.shifts_view import depth, open_query, share
 from rankdash.ui.text import markdown_safe
-from rankdash.ui.why_words import paragraph
 
 _TOLERANCES = ("0", "0.005", "0.01", "0.02", "0.05")
 

@@ -10,9 +10,9 @@ import streamlit as st
 from rankdash.errors import RankdashError
 from rankdash.i18n import error_text, number
 from rankdash.i18n import gettext as _
+from rankdash.reporting.money import money
 from rankdash.ui import address, cost_fact, services
 from rankdash.ui.frame import View
-from rankdash.ui.money import money
 from rankdash.ui.server import workspace
 from rankdash.ui.text import markdown_safe, table_html
 from rankdash.value.targets import (

@@ -11,11 +11,11 @@ from rankdash.analysis.reasons import CODES
 from rankdash.analysis.statements import Statement
 from rankdash.dataset import Dataset
 from rankdash.ranking import Ranking
+from rankdash.reporting.reason_words import reason_meanings, reason_words
 from rankdash.reporting.subject import counted
+from rankdash.reporting.why_words import statement_text
 from rankdash.rerankers.precomputed import run_from_ranking
 from rankdash.store import Workspace
-from rankdash.ui.reason_words import reason_meanings, reason_words
-from rankdash.ui.why_words import statement_text
 
 ROOT = Path(__file__).parents[2]
 DOCS = [f"d{n}" for n in range(12)]
