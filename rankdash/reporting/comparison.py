@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import pandas as pd
@@ -13,6 +14,7 @@ from rankdash.analysis.statistics import Comparison, StatisticsSettings
 from rankdash.analysis.verdict import TITLES
 
 _NO_NAMES: Mapping[str, str] = MappingProxyType({})
+_DASH = "–"
 _TESTS = {
     "sign-flip": "sign-flip randomisation test",
     "t": "paired t test",
@@ -47,13 +49,92 @@ def cells(row: pd.Series, settings: StatisticsSettings) -> list[str]:
     ]
 
 
-def made_with(settings: StatisticsSettings) -> str:
-    """How the numbers were made, in one sentence each."""
+BETTER, WORSE = "†", "‡"
+"""Marks of a mean that is significantly above or below the baseline's."""
+
+
+def compact_markdown(comparison: Comparison, names: Mapping[str, str] = _NO_NAMES) -> Iterator[str]:
+    """One row for each system and one column for each metric: means, the best in bold, marked where
+    the change is significant; below, how to read it. names: as for `markdown`."""
+    yield piped(["system", *(markdown_safe(each.title) for each in comparison.measures)])
+    yield piped(["---", *["---:"] * len(comparison.measures)])
+    for system, means in _compact(comparison):
+        shown = [f"**{mean.text}**{mean.mark}" if mean.best else mean.marked for mean in means]
+        yield piped([markdown_safe(names.get(system, system)), *shown])
+    yield f"\n{markdown_safe(_compact_note(comparison, names))}\n"
+
+
+def compact_latex(comparison: Comparison, names: Mapping[str, str] = _NO_NAMES) -> Iterator[str]:
+    """The same table in booktabs rules, as papers print it. names: as for `latex`."""
+    yield "% needs \\usepackage{booktabs}\n"
+    yield f"\\begin{{tabular}}{{l{'r' * len(comparison.measures)}}}\n\\toprule\n"
+    yield _row(["system", *(_latex_safe(each.title) for each in comparison.measures)])
+    yield "\\midrule\n"
+    marks = {BETTER: "$^{\\dagger}$", WORSE: "$^{\\ddagger}$", "": ""}
+    for system, means in _compact(comparison):
+        shown = [
+            (f"\\textbf{{{mean.text}}}" if mean.best else _latex_safe(mean.text)) + marks[mean.mark]
+            for mean in means
+        ]
+        yield _row([_latex_safe(names.get(system, system)), *shown])
+    yield "\\bottomrule\n\\end{tabular}\n"
+    yield f"% {_one_line(_compact_note(comparison, names))}\n"
+
+
+@dataclass(frozen=True)
+class _Mean:
+    """A cell of the compact table. mark: `BETTER`, `WORSE` or ""."""
+
+    text: str
+    best: bool
+    mark: str
+
+    @property
+    def marked(self) -> str:
+        return self.text + self.mark
+
+
+def _compact(comparison: Comparison) -> Iterator[tuple[str, list[_Mean]]]:
+    best = {}
+    for measure in comparison.measures:
+        texts = [number(row["mean"]) for _system, row in _rows(comparison, measure.spec)]
+        known = [text for text in texts if text != _DASH]
+        # Of those that print the same none is better than the other; labels have no best.
+        best[measure.spec] = (
+            max(known, key=float) if known and measure.metric.measures_quality else None
+        )
+    for system in (comparison.baseline, *comparison.challengers):
+        means = []
+        for measure in comparison.measures:
+            row = comparison.row(system, measure)
+            mark = ""
+            if significant(row, comparison.settings):
+                mark = BETTER if row["delta"] > 0 else WORSE
+            text = number(row["mean"])
+            means.append(_Mean(text, text == best[measure.spec], mark))
+        yield system, means
+
+
+def _compact_note(comparison: Comparison, names: Mapping[str, str]) -> str:
+    """How to read the compact table, in a line."""
+    baseline = names.get(comparison.baseline, comparison.baseline)
+    counts, mark = comparison.frame["n"], f"{BETTER} and {WORSE}"
+    queries = (
+        f"{counts.min():,}" if counts.nunique() == 1 else f"{counts.min():,} to {counts.max():,}"
+    )
+    return (
+        f"Means over {queries} queries; best in bold. {BETTER}: significantly above {baseline}; "
+        f"{WORSE}: below. {made_with(comparison.settings, mark)}"
+    )
+
+
+def made_with(settings: StatisticsSettings, mark: str = "*") -> str:
+    """How the numbers were made, in one sentence each. mark: what stands by significant ones."""
     resampled = f"{settings.resamples:,} resamples, seed {settings.seed}"
     return (
         f"Intervals: {settings.level * 100:g}%, {_INTERVALS[settings.interval]} over queries, "
         f"{resampled}. p: two-sided {_TESTS[settings.test]}; {_CORRECTIONS[settings.correction]} "
-        f"correction over {_FAMILIES[settings.family]}; * significant at "
+        f"correction over {_FAMILIES[settings.family]}; {mark} significant at "
         f"{(1 - settings.level) * 100:.4g}%. Same: changes up to {settings.tie_band:g}. "
         f"Worthwhile: {settings.worthwhile:.1%} or more."
     )
@@ -103,28 +184,28 @@ def significant(row: pd.Series, settings: StatisticsSettings) -> bool:
 
 
 def number(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.4f}"
+    return _DASH if math.isnan(value) else f"{value:.4f}"
 
 
 def signed(value: float) -> str:
     """With its sign, and without one where it rounds to 0."""
     if math.isnan(value):
-        return "–"
+        return _DASH
     return f"{value:+.4f}" if abs(value) >= 0.000_05 else "0.0000"
 
 
 def interval(low: float, high: float) -> str:
-    return "–" if math.isnan(low) else f"{signed(low)} to {signed(high)}"
+    return _DASH if math.isnan(low) else f"{signed(low)} to {signed(high)}"
 
 
 def p_value(p: float) -> str:
     if math.isnan(p):
-        return "–"
+        return _DASH
     return "<0.0001" if p < 0.000_05 else f"{p:.4f}"
 
 
 def _percent(share: float) -> str:
-    return "–" if math.isnan(share) else f"{share:+.1%}"
+    return _DASH if math.isnan(share) else f"{share:+.1%}"
 
 
 def _rows(comparison: Comparison, spec: str) -> Iterator[tuple[str, pd.Series]]:

@@ -26,15 +26,20 @@ def write_run(ranking: Ranking, path: Path, tag: str) -> None:
 
     Raises DataError where an id cannot stand in the format, OSError where nothing can be written.
     """
-    for ids, kind in ((ranking.query_ids, "query"), (ranking.doc_ids, "document")):
-        refuse_blanks(ids, kind)
+    _refuse_ids(ranking)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with part.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(_lines(ranking, "-".join(tag.split()) or "rankdash"))
+            file.writelines(_lines(ranking, tag))
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def run_bytes(ranking: Ranking, tag: str) -> bytes:
+    """The same lines as `write_run` writes. Raises DataError as it does."""
+    _refuse_ids(ranking)
+    return "".join(_lines(ranking, tag)).encode("utf-8", "replace")
 
 
 def qrels_bytes(qrels: pd.DataFrame) -> bytes:
@@ -71,7 +76,13 @@ def falling(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
     return fallen
 
 
+def _refuse_ids(ranking: Ranking) -> None:
+    for ids, kind in ((ranking.query_ids, "query"), (ranking.doc_ids, "document")):
+        refuse_blanks(ids, kind)
+
+
 def _lines(ranking: Ranking, tag: str) -> Iterator[str]:
+    tag = "-".join(tag.split()) or "rankdash"
     for query in ranking.query_ids:
         documents, scores = ranking.documents_of(query)
         ranked = zip(documents, falling(scores), strict=True)

@@ -1,0 +1,273 @@
+"""Everything that is known of a comparison as one zip, with a manifest that says what is in it.
+
+A part that cannot be made is left out, and the manifest says why: one that is there is whole. No
+name in the zip is taken from a person's text unless it is made of plain letters and digits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+import re
+import unicodedata
+import zipfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+
+import plotly.graph_objects as go
+
+import rankdash
+from rankdash.errors import RankdashError
+from rankdash.metrics import parse_measure
+from rankdash.ranking import Ranking
+from rankdash.reporting import chart_files, per_query
+from rankdash.reporting.comparison import compact_latex, compact_markdown, latex, markdown
+from rankdash.reporting.spreadsheet import csv_bytes
+from rankdash.reporting.subject import Subject
+from rankdash.reporting.trec import qrels_bytes, run_bytes
+
+FORMAT = 1
+"""Of the manifest; raised when a reader of an older one could misread it."""
+
+MANIFEST = "manifest.json"
+_TOO_OLD = datetime(1980, 1, 1, tzinfo=UTC)
+_NAME = 40
+
+
+@dataclass(frozen=True)
+class Part:
+    """One file. make raises RankdashError where it cannot be made."""
+
+    name: str
+    what: str
+    make: Callable[[], bytes]
+
+
+@dataclass(frozen=True, eq=False)
+class Figures:
+    """Charts for `figures/`. make: file name without its ending → the chart, in light ink."""
+
+    make: Callable[[], Mapping[str, go.Figure]]
+    what: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class _Packed:
+    files: dict[str, bytes] = field(default_factory=dict)
+    listed: list[dict[str, object]] = field(default_factory=list)
+    left_out: list[dict[str, str]] = field(default_factory=list)
+
+    def add(self, name: str, what: str, content: bytes) -> None:
+        self.files[name] = content
+        digest = hashlib.sha256(content).hexdigest()
+        self.listed.append({"name": name, "what": what, "bytes": len(content), "sha256": digest})
+
+    def leave_out(self, name: str, what: str, why: RankdashError) -> None:
+        self.left_out.append({"name": name, "what": what, "why": str(why)})
+
+
+def bundle(
+    subject: Subject,
+    made: datetime,
+    *,
+    first: Sequence[Part] = (),
+    figures: Figures | None = None,
+) -> bytes:
+    """The zip. made: when, UTC. first: what else goes in, before the tables, such as the report."""
+    packed = _Packed()
+    for part in (*first, *tables(subject), *trec_files(subject)):
+        try:
+            packed.add(part.name, part.what, part.make())
+        except RankdashError as error:
+            packed.leave_out(part.name, part.what, error)
+    if figures is not None:
+        _add_figures(packed, figures)
+    manifest = json.dumps(_manifest(subject, made, packed), ensure_ascii=False, indent=2)
+    return _zipped({MANIFEST: manifest.encode("utf-8", "replace"), **packed.files}, made)
+
+
+def tables(subject: Subject) -> Iterable[Part]:
+    """The comparison and the queries, for a text, a paper, a spreadsheet and a program."""
+    compared, names = subject.comparison, subject.names
+    return (
+        Part(
+            "summary.md",
+            "Systems × metrics, then each metric with intervals, p and verdict; Markdown.",
+            lambda: _text([*compact_markdown(compared, names), "\n", *markdown(compared, names)]),
+        ),
+        Part(
+            "summary.tex",
+            "Systems × metrics for a paper, best in bold; LaTeX with booktabs.",
+            lambda: _text(compact_latex(compared, names)),
+        ),
+        Part(
+            "comparison.tex",
+            "Each metric with intervals, p, helped and hurt; LaTeX with booktabs.",
+            lambda: _text(latex(compared, names)),
+        ),
+        Part(
+            "comparison.csv",
+            "Each metric and system with interval, p, helped, same, hurt; unrounded.",
+            lambda: comparison_csv(subject),
+        ),
+        Part(
+            "queries.csv",
+            "Every query and system, for a spreadsheet.",
+            lambda: per_query.as_csv(subject),
+        ),
+        Part(
+            "queries.parquet",
+            "The same with exact numbers and types.",
+            lambda: per_query.as_parquet(subject),
+        ),
+        Part(
+            "queries.json",
+            "The same with what each column means; null where there is no value.",
+            lambda: per_query.as_json(subject),
+        ),
+    )
+
+
+def trec_files(subject: Subject) -> list[Part]:
+    """The labels in force, and the ranking of each system as it was compared."""
+
+    def ranked(system: str) -> Callable[[], bytes]:
+        return lambda: run_bytes(shown_ranking(subject, system), slug(subject.name(system)))
+
+    labels = Part(
+        "trec/qrels.txt", "The labels, for trec_eval.", lambda: qrels_bytes(subject.dataset.qrels)
+    )
+    return [
+        labels,
+        *(
+            Part(run_file(subject, system), f"Ranking of {subject.name(system)}.", ranked(system))
+            for system in subject.chosen
+        ),
+    ]
+
+
+def run_file(subject: Subject, system: str) -> str:
+    """The name of a system's ranking in the zip, told apart by its place."""
+    place = subject.chosen.index(system) + 1
+    return f"trec/{place:02}-{slug(subject.name(system))}.run"
+
+
+def shown_ranking(subject: Subject, system: str) -> Ranking:
+    """The ranking with equal scores in the order that the numbers were made with."""
+    ranking, rules = subject.ranking(system), subject.conventions
+    return ranking.settled(rules.order_rule(ranking.ties), rules.score_precision)
+
+
+def comparison_csv(subject: Subject) -> bytes:
+    """`Comparison.frame` with the name of each system."""
+    frame = subject.comparison.frame.copy()
+    frame.insert(2, "name", [subject.name(system) for system in frame["system"]])
+    return csv_bytes(frame)
+
+
+def slug(text: str) -> str:
+    """A part of a file name that every system takes: small letters, digits and dashes."""
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    return re.sub(r"[^a-z0-9]+", "-", plain)[:_NAME].strip("-") or "system"
+
+
+def _text(pieces: Iterable[str]) -> bytes:
+    return "".join(pieces).encode("utf-8", "replace")
+
+
+def _add_figures(packed: _Packed, figures: Figures) -> None:
+    what = "Charts as SVG, for a text, and as PNG, for slides."
+    try:
+        for name, content in chart_files.drawn(figures.make()).items():
+            packed.add(f"figures/{name}", figures.what.get(name.rpartition(".")[0], what), content)
+    except RankdashError as error:
+        packed.leave_out("figures/", what, error)
+
+
+def _manifest(subject: Subject, made: datetime, packed: _Packed) -> dict[str, object]:
+    data = subject.dataset
+    return {
+        "format": "rankdash export",
+        "format_version": FORMAT,
+        "rankdash": rankdash.__version__,
+        "made_utc": made.astimezone(UTC).isoformat(timespec="seconds"),
+        "data_set": {
+            "id": data.id,
+            "name": data.name,
+            "queries": len(data.queries),
+            "documents": len(data.documents),
+            "labels": len(data.qrels),
+            "first_stage": data.first_stage,
+            "corrected_labels": subject.corrections,
+        },
+        "baseline": subject.baseline,
+        "systems": [_system(subject, system) for system in subject.chosen],
+        "metric": subject.spec,
+        "metrics": {spec: parse_measure(spec).title for spec in subject.specs},
+        "conventions": subject.conventions.as_dict(),
+        "statistics": subject.statistics.as_dict(),
+        "money": _money(subject),
+        "query_columns": per_query.meanings(subject),
+        "files": packed.listed,
+        "left_out": packed.left_out,
+    }
+
+
+def _system(subject: Subject, system: str) -> dict[str, object]:
+    said: dict[str, object] = {
+        "id": system,
+        "name": subject.name(system),
+        "role": "baseline" if system == subject.baseline else "challenger",
+        "file": run_file(subject, system),
+    }
+    run = subject.run(system)
+    if run is None:
+        return said
+    states = run.queries["state"].value_counts()
+    return {
+        **said,
+        "reranker": run.reranker,
+        "settings": _plain(run.settings),
+        "machine": _plain(run.machine),
+        "depth": run.depth,
+        "created": run.created,
+        "queries": {str(state): int(n) for state, n in states.items()},
+    }
+
+
+def _money(subject: Subject) -> dict[str, object] | None:
+    money = subject.money
+    if money is None:
+        return None
+    return {
+        "currency": money.currency,
+        "assumptions": asdict(money.assumptions),
+        "chosen": money.chosen,
+        "prices": {system: _plain(asdict(price)) for system, price in money.prices.items()},
+    }
+
+
+def _plain(value: object) -> object:
+    """Fit for JSON: a number that is none as null, what JSON has no word for as text."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
+
+
+def _zipped(files: Mapping[str, bytes], made: datetime) -> bytes:
+    out = io.BytesIO()
+    moment = max(made.astimezone(UTC), _TOO_OLD).timetuple()[:6]
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            entry = zipfile.ZipInfo(name, moment)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, content)
+    return out.getvalue()

@@ -1,0 +1,174 @@
+"""Every query with the values of every system, for a spreadsheet or a program.
+
+One row for each query and system, the baseline's first within a query. The names of the columns
+(`COLUMNS`, and three for each metric) are the same in CSV, Parquet and JSON, in every language and
+for every data set, so that a program may rely on them.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from rankdash.analysis.compare import PAIRED, direction, paired
+from rankdash.metrics import STATES, Evaluation, Measure, parse_measure
+from rankdash.reporting.spreadsheet import csv_bytes
+from rankdash.reporting.subject import Subject
+
+SEGMENT = "segment."
+DELTA, OUTCOME = ".delta", ".outcome"
+
+COLUMNS: Mapping[str, str] = {
+    "query_id": "Id of the query.",
+    "text": "Its text; empty where the data has none.",
+    f"{SEGMENT}…": "A further column of the data set's queries, one column each.",
+    "system_id": "Id of the system: first-stage, or that of a run.",
+    "system": "Its name.",
+    "role": "baseline or challenger.",
+    "state": "scored, or why the query has no value of its own in the first metric: failed, "
+    "skipped (not run), no_relevant, missing (not in the ranking), undefined, absent.",
+    "failure": "What went wrong, where the state is failed.",
+    "reason": "Why the challenger changed the query in the first metric, in a word.",
+    "latency_ms": "How long the query took, in milliseconds; empty where it was not measured.",
+    "METRIC": "Value of a metric, such as ndcg@10; empty where the query is left out of its mean. "
+    "A query that failed is never a zero.",
+    f"METRIC{DELTA}": "Challenger less baseline; empty unless both have a value.",
+    f"METRIC{OUTCOME}": "helped, same or hurt, or why there is no difference.",
+}
+"""Column → what it says; "…" and METRIC stand for what a data set and its metrics are called."""
+
+_MOVED = np.array(["same", "helped", "hurt"], dtype=object)
+_NO_ROW = len(STATES)
+_STATE_NAMES = np.array([*STATES, "absent"], dtype=object)
+
+
+def frame(subject: Subject) -> pd.DataFrame:
+    """The table, columns as in `COLUMNS`; what does not exist is NaN or None."""
+    ids = _all_queries(subject)
+    parts = [_of_system(subject, system, ids) for system in subject.chosen]
+    # By query, then by system: what one query became stands together.
+    order = np.argsort(np.tile(np.arange(len(ids)), len(parts)), kind="stable")
+    table = pd.concat(parts, ignore_index=True).iloc[order].reset_index(drop=True)
+    about = subject.dataset.queries.set_index("query_id").reindex(table["query_id"])
+    text = about["text"].to_numpy(dtype=object)
+    table.insert(1, "text", np.where(pd.isna(text), "", text))
+    for place, name in enumerate(subject.dataset.segments):
+        table.insert(2 + place, f"{SEGMENT}{name}", about[name].to_numpy(dtype=object))
+    return table
+
+
+def as_csv(subject: Subject) -> bytes:
+    """For a spreadsheet: what would run as a formula there is defused."""
+    return csv_bytes(frame(subject))
+
+
+def as_parquet(subject: Subject) -> bytes:
+    """For a program: exact numbers, each column with its type."""
+    out = io.BytesIO()
+    table = frame(subject)
+    for segment in subject.dataset.segments:
+        # Whatever a segment holds, it is a name.
+        table[f"{SEGMENT}{segment}"] = table[f"{SEGMENT}{segment}"].astype("str")
+    table.to_parquet(out, index=False)
+    return out.getvalue()
+
+
+def as_json(subject: Subject) -> bytes:
+    """`columns` says what each means, `rows` holds them; null where there is no value."""
+    table = frame(subject)
+    plain = table.astype(object).where(table.notna(), None)
+    document = {"columns": meanings(subject), "rows": plain.to_dict("records")}
+    return json.dumps(document, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
+
+
+def meanings(subject: Subject) -> dict[str, str]:
+    """Column → what it says, for the columns that this subject's table has."""
+    found: dict[str, str] = {}
+    for name, meaning in COLUMNS.items():
+        if name.startswith(SEGMENT):
+            found |= {f"{SEGMENT}{each}": meaning for each in subject.dataset.segments}
+        elif not name.startswith("METRIC"):
+            found[name] = meaning
+    for spec in subject.specs:
+        found |= {
+            f"{spec}{end}": COLUMNS[f"METRIC{end}"].replace("a metric, such as ndcg@10", title)
+            for title in (parse_measure(spec).title,)
+            for end in ("", DELTA, OUTCOME)
+        }
+    return found
+
+
+def _all_queries(subject: Subject) -> npt.NDArray[np.object_]:
+    """Every query that any system was evaluated on, the baseline's order first."""
+    return pd.unique(np.concatenate([each.query_ids for each in subject.evaluations.values()]))
+
+
+def _of_system(subject: Subject, system: str, ids: npt.NDArray[np.object_]) -> pd.DataFrame:
+    found = subject.evaluations[system]
+    rows = pd.Index(found.query_ids).get_indexer(pd.Index(ids))
+    alone = system == subject.baseline
+    failures = subject.failures(system)
+    columns: dict[str, object] = {
+        "query_id": ids,
+        "system_id": system,
+        "system": subject.name(system),
+        "role": "baseline" if alone else "challenger",
+        "state": _states(found, subject.measure, rows),
+        "failure": _looked_up(failures.set_index("query_id")["reason"], ids),
+        "reason": _reasons(subject, system, ids),
+        "latency_ms": _latencies(subject, system, ids),
+    }
+    for spec in subject.specs:
+        values = np.append(found.column(spec), np.nan)
+        columns[spec] = values[rows]
+        delta, outcome = _change(subject, system, spec, ids)
+        columns[f"{spec}{DELTA}"], columns[f"{spec}{OUTCOME}"] = delta, outcome
+    return pd.DataFrame(columns)
+
+
+def _states(
+    found: Evaluation, measure: Measure, rows: npt.NDArray[np.intp]
+) -> npt.NDArray[np.object_]:
+    cells = found.cell_states[:, found.measures.index(measure)]
+    return _STATE_NAMES[np.append(cells, np.int8(_NO_ROW))[rows]]
+
+
+def _reasons(
+    subject: Subject, system: str, ids: npt.NDArray[np.object_]
+) -> npt.NDArray[np.object_]:
+    why = None if system == subject.baseline else subject.reasons(system)
+    return np.full(len(ids), None) if why is None else _looked_up(why["reason"], ids)
+
+
+def _looked_up(values: pd.Series[str], ids: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
+    found: npt.NDArray[np.object_] = values.reindex(ids).to_numpy(dtype=object, copy=True)
+    found[pd.isna(found)] = None
+    return found
+
+
+def _latencies(
+    subject: Subject, system: str, ids: npt.NDArray[np.object_]
+) -> npt.NDArray[np.float64]:
+    run = subject.run(system)
+    if run is None:
+        return np.full(len(ids), np.nan)
+    return run.queries.set_index("query_id")["latency_ms"].reindex(ids).to_numpy(dtype=np.float64)
+
+
+def _change(
+    subject: Subject, system: str, spec: str, ids: npt.NDArray[np.object_]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.object_]]:
+    """The change of each query, and what became of it; nothing for the baseline itself."""
+    if system == subject.baseline:
+        return np.full(len(ids), np.nan), np.full(len(ids), None)
+    both = subject.evaluations[subject.baseline], subject.evaluations[system]
+    pairs = paired(*both, spec).set_index("query_id").reindex(ids)
+    delta = pairs["delta"].to_numpy(dtype=np.float64)
+    state = pairs["state"].to_numpy(dtype=object)
+    moved = _MOVED[direction(delta, subject.statistics.tie_band)]
+    return delta, np.where(state == PAIRED, moved, state)

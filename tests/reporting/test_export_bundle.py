@@ -1,0 +1,164 @@
+"""One zip: what is in it is listed with its hash, what is not is listed with the reason."""
+
+import hashlib
+import io
+import json
+import re
+import shutil
+import zipfile
+from dataclasses import replace
+from datetime import UTC, datetime
+from xml.etree import ElementTree
+
+import plotly.graph_objects as go
+import pytest
+
+from rankdash.charts import style
+from rankdash.errors import DataError, UnavailableError
+from rankdash.ranking import Ranking
+from rankdash.readers import Source, read
+from rankdash.reporting import chart_files
+from rankdash.reporting.bundle import MANIFEST, Figures, Part, bundle, slug
+from rankdash.reporting.subject import FIRST_STAGE, Subject, System
+
+from .test_exports import subject_of
+
+MADE = datetime(2026, 11, 21, 6, 14, 49, tzinfo=UTC)
+SAFE = re.compile(r"[a-z0-9][a-z0-9/.-]*")
+
+
+def opened(content: bytes) -> tuple[zipfile.ZipFile, dict]:
+    archive = zipfile.ZipFile(io.BytesIO(content))
+    assert archive.testzip() is None
+    return archive, json.loads(archive.read(MANIFEST))
+
+
+@pytest.fixture(scope="module")
+def packed():
+    return opened(bundle(subject_of(), MADE, first=[Part("report.html", "…", lambda: b"<html>")]))
+
+
+def test_the_manifest_lists_every_file_with_its_size_and_hash(packed):
+    archive, manifest = packed
+    assert archive.namelist()[0] == MANIFEST
+    assert sorted([MANIFEST, *(each["name"] for each in manifest["files"])]) == sorted(
+        archive.namelist()
+    )
+    for each in manifest["files"]:
+        content = archive.read(each["name"])
+        assert len(content) == each["bytes"]
+        assert hashlib.sha256(content).hexdigest() == each["sha256"]
+        assert each["what"]
+    assert archive.read("report.html") == b"<html>"
+
+
+def test_the_manifest_says_what_was_compared_and_how(packed):
+    subject, (_archive, manifest) = subject_of(), packed
+    assert manifest["data_set"]["id"] == subject.dataset.id
+    assert manifest["made_utc"] == "2026-11-21T06:14:49+00:00"
+    assert [each["role"] for each in manifest["systems"]] == ["baseline", "challenger"]
+    assert manifest["systems"][1]["queries"] == {"done": 10, "failed": 1, "skipped": 1}
+    assert manifest["statistics"] == subject.statistics.as_dict()
+    assert manifest["conventions"] == subject.conventions.as_dict()
+    assert manifest["left_out"] == []
+
+
+def test_the_rankings_in_it_are_those_that_were_compared(packed):
+    subject, (archive, manifest) = subject_of(), packed
+    for each in manifest["systems"]:
+        parsed = read([Source("x.run", archive.read(each["file"]))])
+        ranking = subject.ranking(each["id"])
+        for query in ranking.query_ids:
+            assert parsed.candidates.documents_of(query)[0] == ranking.documents_of(query)[0]
+
+
+def test_a_part_that_cannot_be_made_is_left_out_with_its_reason_and_the_rest_is_there():
+    def fails() -> bytes:
+        raise DataError("No {what}.", remedy="Get some.", what="luck")
+
+    subject = subject_of()
+    run = Ranking.from_lists([("q1", ["d 1"], [1.0])])
+    blank = Subject(
+        dataset=subject.dataset,
+        systems={
+            **subject.systems,
+            "blank": System("blank", "Blank", _renamed(subject, run)),
+        },
+        baseline=FIRST_STAGE,
+        challengers=("blank",),
+        statistics=subject.statistics,
+    )
+    archive, manifest = opened(bundle(blank, MADE, first=[Part("cost.csv", "Money.", fails)]))
+    why = {each["name"]: each["why"] for each in manifest["left_out"]}
+    assert why["cost.csv"] == "No luck. Get some."
+    assert "separates its fields by blanks" in why["trec/02-blank.run"]
+    assert "trec/01-first-stage.run" in archive.namelist()
+    assert not {"cost.csv", "trec/02-blank.run"} & set(archive.namelist())
+
+
+def _renamed(subject: Subject, ranking: Ranking):
+    return replace(subject.systems[subject.challengers[0]].run, ranking=ranking)
+
+
+@pytest.mark.parametrize(
+    "name", ["../../etc/passwd", "C:\\x", "con", "模型", "a\nb", "=1+1", "x" * 300, "", "-rf"]
+)
+def test_no_name_in_it_is_taken_from_a_persons_text_unchanged(name):
+    archive, manifest = opened(bundle(subject_of(name=name or " "), MADE))
+    for each in archive.namelist():
+        assert SAFE.fullmatch(each), each
+        assert ".." not in each
+        assert len(each) < 60
+    assert manifest["systems"][1]["name"] == (name or " ")
+    assert slug(name) == slug(slug(name))
+
+
+def figure(text: str) -> go.Figure:
+    made = go.Figure(data=[{"type": "bar", "x": [style.short(text, 80), "b"], "y": [1, 2]}])
+    return style.finish(made, style.INKS["light"], 300, {})
+
+
+@pytest.mark.browser
+def test_charts_are_drawn_by_the_installed_browser():
+    if chart_files.browser() is None:
+        pytest.skip("no browser here")
+    hostile = "</script><script>document.body.remove()</script>"
+    figures = {"one": figure("第一阶段"), "two": figure(hostile)}
+    archive, manifest = opened(bundle(subject_of(), MADE, figures=Figures(lambda: figures)))
+    assert manifest["left_out"] == []
+    for name in figures:
+        svg = archive.read(f"figures/{name}.svg").decode()
+        root = ElementTree.fromstring(svg)
+        assert root.tag.endswith("svg")
+        assert root.get("width") == str(chart_files.WIDTH)
+        png = archive.read(f"figures/{name}.png")
+        assert png.startswith(b"\x89PNG")
+        assert int.from_bytes(png[16:20]) == 2 * chart_files.WIDTH
+    assert "第一阶段" in archive.read("figures/one.svg").decode()
+    assert "<script" not in archive.read("figures/two.svg").decode()
+
+
+def test_without_a_browser_the_charts_are_left_out_and_the_manifest_says_what_to_install(
+    monkeypatch,
+):
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setattr(chart_files, "_PLACES", {})
+    assert chart_files.browser() is None
+    with pytest.raises(UnavailableError):
+        chart_files.drawn({"one": figure("a")})
+    archive, manifest = opened(
+        bundle(subject_of(), MADE, figures=Figures(lambda: {"one": figure("a")}))
+    )
+    [gone] = manifest["left_out"]
+    assert gone["name"] == "figures/"
+    assert "Install one of them" in gone["why"]
+    assert "queries.csv" in archive.namelist()
+
+
+def test_a_browser_that_draws_nothing_is_said_so(monkeypatch):
+    true = shutil.which("true")
+    if true is None:
+        pytest.skip("no program that does nothing")
+    monkeypatch.setattr(chart_files, "browser", lambda: true)
+    with pytest.raises(UnavailableError, match="true did not draw"):
+        chart_files.drawn({"one": figure("a")})
