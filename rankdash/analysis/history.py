@@ -113,7 +113,8 @@ def trend(
     for name, evaluation in evaluations.items():
         row: dict[str, object] = dict.fromkeys(_COMPARED, math.nan)
         if name in chosen:
-            row |= compared.row(name, measure)[list(_COMPARED)].to_dict()
+            said = compared.row(name, measure)
+            row |= {column: said[column] for column in _COMPARED}
         else:
             row |= {"mean": evaluation.mean(measure), "verdict": APART}
         rows.append({"system": name, "answered": answered[name], "on_line": name in chosen, **row})
@@ -131,13 +132,13 @@ def _only(
 ) -> Evaluation:
     """One measure of an evaluation for these queries, all of which it holds."""
     rows = pd.Index(evaluation.query_ids, dtype=object).get_indexer(pd.Index(query_ids))
-    column = [evaluation.measures.index(measure)]
+    place = evaluation.measures.index(measure)
     return replace(
         evaluation,
         query_ids=query_ids,
-        values=evaluation.values[np.ix_(rows, column)],
+        values=evaluation.values[rows, place, None],
         states=evaluation.states[rows],
-        cell_states=evaluation.cell_states[np.ix_(rows, column)],
+        cell_states=evaluation.cell_states[rows, place, None],
         measures=(measure,),
     )
 
