@@ -26,7 +26,7 @@ def draw(view: View) -> None:
     safe = {system: markdown_safe(view.name(system), 60) for system in view.chosen}
     for system in view.challengers:
         verdict = found.verdict(system, view.spec, safe)
-        word, icon, colour = _badge(verdict.kind)
+        word, icon, colour = badge(verdict.kind)
         with st.container(border=True):
             st.badge(word, icon=icon, color=colour)
             said = [
@@ -39,7 +39,7 @@ def draw(view: View) -> None:
             st.caption(" · ".join(facts))
 
 
-def _badge(kind: str) -> tuple[str, str, Colour]:
+def badge(kind: str) -> tuple[str, str, Colour]:
     """(word, icon, colour); the word and the icon say it without the colour."""
     words: dict[str, tuple[str, str, Colour]] = {
         "better": (_("better"), ":material/trending_up:", "blue"),
