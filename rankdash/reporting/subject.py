@@ -233,13 +233,15 @@ class Subject:
         frame["k"] = [at[spec] for spec in frame["metric"]]
         return frame[columns]
 
-    def pairs(self, challenger: str) -> pd.DataFrame:
+    def pairs(self, challenger: str, spec: str | None = None) -> pd.DataFrame:
         """query_id, before, after, delta, state of every query of either side, as from
-        `compare.paired`."""
+        `compare.paired`. spec: another metric than the chosen one."""
+        wanted = self.spec if spec is None else spec
+        specs = self.specs if wanted in self.specs else (wanted,)
         return self._once(
-            ("pairs", challenger),
+            ("pairs", challenger, wanted),
             lambda: paired(
-                self.evaluations[self.baseline], self.evaluations[challenger], self.spec
+                self.evaluate(self.baseline, specs), self.evaluate(challenger, specs), wanted
             ),
         )
 

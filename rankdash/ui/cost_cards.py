@@ -9,8 +9,9 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, percent
-from rankdash.ui import cost_export, cost_options, cost_prices, cost_table, cost_words
-from rankdash.ui.cost_options import Choice
+from rankdash.reporting import cost_words, price_words
+from rankdash.reporting.options import Choice
+from rankdash.ui import cost_export, cost_options, cost_table, cost_terms
 from rankdash.ui.cost_period import period
 from rankdash.ui.cost_table import Cell
 from rankdash.ui.frame import View
@@ -23,14 +24,14 @@ _NONE: Cell = ("–", "")
 
 def answer(view: View, choice: Choice, scenario: Assumptions) -> None:
     """Does the looked-at system pay: the first thing on the page."""
-    word, icon, colour = cost_words.badge(cost_words.answer(choice, view.statistics.level))
+    word, icon, colour = cost_terms.badge(cost_words.answer(choice, view.statistics.level))
     with st.container(border=True):
         st.badge(word, icon=icon, color=colour)
-        st.markdown(cost_words.headline(view, choice, scenario))
+        st.markdown(cost_words.headline(cost_terms.telling(view), choice, scenario))
         cautions = cost_words.cautions(choice, scenario.latency_target_ms)
         facts = [
-            cost_words.sureness(view, choice),
-            _("Take with care: {cautions}.", cautions=cost_prices.joined(cautions))
+            cost_words.sureness(cost_terms.telling(view), choice),
+            _("Take with care: {cautions}.", cautions=price_words.joined(cautions))
             if cautions
             else "",
             cost_words.passages(choice, scenario),
@@ -81,7 +82,7 @@ def draw(view: View, choices: Sequence[Choice], scenario: Assumptions, looked_at
 
 def _heading(choice: Choice) -> str:
     alone = choice.price is not None and not choice.system
-    return cost_prices.title(choice.price) if alone and choice.price else choice.name
+    return price_words.title(choice.price) if alone and choice.price else choice.name
 
 
 def _cells(view: View, choice: Choice, scenario: Assumptions) -> dict[str, Cell]:
@@ -94,34 +95,34 @@ def _cells(view: View, choice: Choice, scenario: Assumptions) -> dict[str, Cell]
         known = math.isfinite(low) and math.isfinite(high)
         cells["quality"] = (number(mean), f"{number(low)} … {number(high)}" if known else "")
     if choice.price is not None:
-        below = cost_prices.title(choice.price) if choice.system else ""
-        cells["price"] = (cost_prices.rate(choice.price.price), shortened(below, _LONGEST_NAME))
+        below = price_words.title(choice.price) if choice.system else ""
+        cells["price"] = (price_words.rate(choice.price.price), shortened(below, _LONGEST_NAME))
     if choice.foreign:
         cells["thousand"] = (_("priced in another currency"), "")
     else:
-        cells["thousand"] = cost_words.cell(came.cost_per_thousand)
-        cells["cost"] = cost_words.cell(span.of(came.cost_per_month))
+        cells["thousand"] = cost_terms.cell(came.cost_per_thousand)
+        cells["cost"] = cost_terms.cell(span.of(came.cost_per_month))
     if choice.option.gain is None and not choice.foreign:
-        cells["value"] = cost_words.cell(came.value_per_month)
+        cells["value"] = cost_terms.cell(came.value_per_month)
     elif not choice.option.free and not choice.foreign:
-        cells["value"] = cost_words.worth(span.of(came.value_per_month), choice.option.gain, level)
-        cells["net"] = cost_words.cell(span.of(came.net_per_month))
-        cells["roi"] = cost_words.cell(came.roi, "percent")
+        cells["value"] = cost_terms.worth(span.of(came.value_per_month), choice.option.gain, level)
+        cells["net"] = cost_terms.cell(span.of(came.net_per_month))
+        cells["roi"] = cost_terms.cell(came.roi, "percent")
         cells["even"] = (
             (_("pays without any"), "")
             if came.break_even_elasticity.reason == "always"
-            else cost_words.cell(came.break_even_elasticity, "elasticity")
+            else cost_terms.cell(came.break_even_elasticity, "elasticity")
         )
         if scenario.setup_cost:
-            cells["payback"] = cost_words.cell(came.payback_months, "months")
+            cells["payback"] = cost_terms.cell(came.payback_months, "months")
     p95 = choice.waiting.p95
     if choice.system:
         over = p95 is not None and p95 > scenario.latency_target_ms
         target = _("▼ over {ms} ms", ms=number(scenario.latency_target_ms, 0)) if over else ""
         cells["p95"] = (_("not measured") if p95 is None else _milliseconds(p95), target)
     if choice.price is not None:
-        marks = cost_prices.marks(choice.price, choice.load.estimated, choice.rate_measured)
-        cells["care"] = ("", cost_prices.joined(marks)) if marks else _NONE
+        marks = price_words.marks(choice.price, choice.load.estimated, choice.rate_measured)
+        cells["care"] = ("", price_words.joined(marks)) if marks else _NONE
     return cells
 
 

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 
 from rankdash.analysis.labelling import defused
 from rankdash.i18n import gettext as _
-from rankdash.i18n import number, percent
-from rankdash.ui import cost_prices, cost_words, services
-from rankdash.ui.cost_inputs import currency, unit
-from rankdash.ui.cost_options import Choice, hit_spec
-from rankdash.ui.cost_period import month, year
+from rankdash.reporting import assumption_words, cost_words
+from rankdash.reporting.cost_words import month, year
+from rankdash.reporting.options import Choice
+from rankdash.ui import services
+from rankdash.ui.cost_inputs import currency
+from rankdash.ui.cost_options import hit_spec
 from rankdash.ui.frame import View
-from rankdash.value.assumptions import ASSUMPTIONS, Assumptions
-from rankdash.value.billing import UNITS
+from rankdash.value.assumptions import Assumptions
 from rankdash.value.outcome import Estimate
 
 
@@ -23,47 +23,7 @@ def assumption_rows(
     view: View, scenario: Assumptions, choices: Sequence[Choice]
 ) -> list[tuple[str, str, str]]:
     """(title, value, meaning) of everything that the numbers rest on."""
-    rows = []
-    for each in ASSUMPTIONS:
-        value = _value(each.unit, getattr(scenario, each.name), unit(each))
-        rows.append((_(each.title), value, _(each.meaning)))
-    rows.append(
-        (
-            _("Answers found"),
-            view.title(hit_spec(view)),
-            _("What tickets and working time hang on: a relevant document in the first k."),
-        )
-    )
-    for choice in choices:
-        if choice.price is not None:
-            price = choice.price
-            rows.append(
-                (
-                    _("Price of {name}", name=choice.name),
-                    f"{number(price.price.amount, 4)} {price.price.currency} "
-                    f"{_(UNITS[price.price.unit])}",
-                    " · ".join(cost_prices.notes(price, choice.rate_measured)),
-                )
-            )
-            rows.append(_sent(choice))
-    return rows
-
-
-def _sent(choice: Choice) -> tuple[str, str, str]:
-    """What a search of an option sends, and whether that was counted."""
-    load = choice.load.load
-    return (
-        _("What a search of {name} sends", name=choice.name),
-        _(
-            "{n} documents of {tokens} tokens, query of {query}",
-            n=number(float(load.documents), 0),
-            tokens=number(float(load.document_tokens), 0),
-            query=number(float(load.query_tokens), 0),
-        ),
-        _("tokens estimated: this run counted none")
-        if choice.load.estimated
-        else _("tokens counted by the run"),
-    )
+    return assumption_words.rows(scenario, choices, currency(), view.title(hit_spec(view)))
 
 
 def as_csv(view: View, scenario: Assumptions, choices: Sequence[Choice]) -> bytes:
@@ -117,9 +77,3 @@ def _figures(choice: Choice) -> list[tuple[str, Estimate]]:
 
 def _plain(value: float | None) -> str:
     return "" if value is None else f"{value:.10g}"
-
-
-def _value(kind: str, value: float, words: str) -> str:
-    if kind == "share":
-        return percent(value, 1)
-    return f"{value:,.10g} {words}".strip()

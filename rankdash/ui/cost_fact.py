@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rankdash.i18n import gettext as _
+from rankdash.reporting import options, price_words
 from rankdash.reporting.money import money
 from rankdash.ui import cost_prices, cost_services, services
 from rankdash.ui.cost_inputs import assumptions
@@ -33,7 +34,7 @@ def of(view: View, system: str) -> Cost | None:
     listed = prices[cost_prices.chosen(view, system, prices)]
     price, measured = listed.price, False
     if price.unit == "hour":
-        price, measured = cost_prices.with_measured_rate(
+        price, measured = options.with_measured_rate(
             price, cost_services.waiting(system), assumptions().latency_target_ms
         )
     measured_load = cost_services.load(view.dataset_id, system)
@@ -43,7 +44,7 @@ def of(view: View, system: str) -> Cost | None:
         listed,
         per_thousand,
         per_thousand / tokens * 1e6 if tokens > 0 else None,
-        tuple(cost_prices.marks(listed, measured_load.estimated, measured)),
+        tuple(price_words.marks(listed, measured_load.estimated, measured)),
     )
 
 
@@ -55,4 +56,4 @@ def words(view: View, system: str) -> str:
     said = _(
         "{amount} for 1,000 searches", amount=money(cost.per_thousand, cost.listed.price.currency)
     )
-    return f"{said} ({cost_prices.joined(cost.marks)})" if cost.marks else said
+    return f"{said} ({price_words.joined(cost.marks)})" if cost.marks else said

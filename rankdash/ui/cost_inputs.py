@@ -10,7 +10,7 @@ import streamlit as st
 from rankdash.errors import DataError
 from rankdash.i18n import error_text
 from rankdash.i18n import gettext as _
-from rankdash.reporting.money import symbol
+from rankdash.reporting import assumption_words
 from rankdash.ui import address
 from rankdash.ui.text import markdown_safe
 from rankdash.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
@@ -79,9 +79,7 @@ def draw() -> Assumptions:
 def unit(each: Assumption) -> str:
     """The unit of an assumption in words; "" for a share, which is written as percent, and where
     the title says it."""
-    if each.unit == "share" or _(each.unit).casefold() == _(each.title).casefold():
-        return ""
-    return _(each.unit).replace(_("money"), symbol(currency()))
+    return assumption_words.unit(each, currency())
 
 
 def _changed(each: Assumption) -> bool:

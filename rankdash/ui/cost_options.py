@@ -2,50 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from rankdash.i18n import gettext as _
-from rankdash.ui import comparison, cost_prices, cost_services
+from rankdash.reporting import options
+from rankdash.reporting.options import BASELINE, Choice, MeasuredLoad, Terms, Waiting
+from rankdash.ui import comparison, cost_services
 from rankdash.ui.cost_inputs import currency
-from rankdash.ui.cost_services import MeasuredLoad, Waiting
 from rankdash.ui.frame import View
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.billing import Price, cost_per_search
-from rankdash.value.outcome import Gain, Option, Outcome, outcome
+from rankdash.value.outcome import Gain
 from rankdash.value.price_list import ListedPrice
-
-BASELINE = "baseline"
-
-
-@dataclass(frozen=True)
-class Choice:
-    """One option as the page shows it.
-
-    system: id of the ranking; "" for a price alone. price: None for no reranker. foreign: whether
-        the price is in another currency, so that it cannot be compared.
-    rate_measured: whether the searches per second of a price by the hour were measured.
-    passages: how many reranked passages hold as much recall as an LLM is given now; None where no
-        number of them surely does, or no LLM is asked about.
-    """
-
-    option: Option
-    came: Outcome
-    system: str
-    price: ListedPrice | None
-    load: MeasuredLoad
-    waiting: Waiting
-    foreign: bool = False
-    rate_measured: bool = False
-    passages: int | None = None
-
-    @property
-    def name(self) -> str:
-        return self.option.name
 
 
 def hit_spec(view: View) -> str:
     """The hit rate that tickets and working time hang on."""
-    return f"hit@{view.cutoff or 10}"
+    return options.hit_spec(view.cutoff)
 
 
 def build(
@@ -57,11 +29,7 @@ def build(
 ) -> list[Choice]:
     """The baseline as it is, every challenger at its price, and the prices alone."""
     base = cost_services.load(view.dataset_id, view.baseline)
-    free = Option(
-        _("No reranker: {name}", name=view.name(view.baseline)), 0.0, Gain(0.0), free=True
-    )
-    level = view.statistics.level
-    found = [Choice(free, outcome(free, scenario, level), BASELINE, None, base, Waiting(0.0, 0.0))]
+    found = [options.unranked(view.name(view.baseline), base, _terms(view, scenario))]
     for system in view.challengers:
         load = cost_services.load(view.dataset_id, system)
         found.append(_priced(view, scenario, system, prices[chosen[system]], load))
@@ -88,7 +56,7 @@ def rated(choice: Choice, scenario: Assumptions) -> Price | None:
     """The price of an option, by the hour at the measured throughput where there is one."""
     if choice.price is None:
         return None
-    price, _measured = cost_prices.with_measured_rate(
+    price, _measured = options.with_measured_rate(
         choice.price.price, choice.waiting, scenario.latency_target_ms
     )
     return price
@@ -101,30 +69,20 @@ def _priced(
     listed: ListedPrice,
     load: MeasuredLoad,
 ) -> Choice:
-    foreign = listed.price.currency != currency()
-    waiting = cost_services.waiting(system) if system else Waiting(None, None)
-    price, measured = cost_prices.with_measured_rate(
-        listed.price, waiting, scenario.latency_target_ms
+    return options.priced(
+        system,
+        view.name(system) if system else "",
+        listed,
+        load,
+        cost_services.waiting(system) if system else Waiting(None, None),
+        _gain(view, system) if system else None,
+        _passages(view, system, scenario) if system else None,
+        _terms(view, scenario),
     )
-    passages = _passages(view, system, scenario) if system else None
-    option = Option(
-        name=view.name(system) if system else cost_prices.title(listed),
-        cost_per_search=None if foreign else float(cost_per_search(price, load.load)),
-        gain=_gain(view, system) if system else None,
-        extra_ms=waiting.p50,
-        passages_after=passages,
-    )
-    return Choice(
-        option=option,
-        came=outcome(option, scenario, view.statistics.level),
-        system=system,
-        price=listed,
-        load=load,
-        waiting=waiting,
-        foreign=foreign,
-        rate_measured=measured,
-        passages=passages,
-    )
+
+
+def _terms(view: View, scenario: Assumptions) -> Terms:
+    return Terms(scenario, currency(), view.statistics.level)
 
 
 def _gain(view: View, system: str) -> Gain | None:

@@ -3,35 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import date
 from typing import Any
 
 import pandas as pd
 import streamlit as st
-from babel.lists import format_list
 
 from rankdash.errors import RankdashError
-from rankdash.i18n import error_text, language, number, percent
+from rankdash.i18n import error_text
 from rankdash.i18n import gettext as _
-from rankdash.reporting.money import money
-from rankdash.runs.concurrency import within_target
+from rankdash.reporting import price_words
 from rankdash.ui import address
-from rankdash.ui.cost_services import Waiting
 from rankdash.ui.frame import View
 from rankdash.ui.server import workspace
 from rankdash.ui.text import markdown_safe
-from rankdash.value.billing import UNITS, Price
-from rankdash.value.price_list import STALE_DAYS, ListedPrice, parse_prices, shipped, to_json
+from rankdash.value.billing import UNITS
+from rankdash.value.price_list import ListedPrice, parse_prices, shipped, to_json
 
 _SAVED = "prices"
 _UPLOAD = "cost.prices.upload"
 _LARGEST_FILE = 1_000_000
-_OWN = "own"
-_MACHINE = "own-gpu"
-# Kinds that run on a machine of one's own; all others are paid by the call.
-_LOCAL = ("bm25", "bi-encoder", "cross-encoder", "late-interaction", "fusion", "cascade")
 
 address.FIELDS.setdefault("price", None)
 address.FIELDS.setdefault("also", None)
@@ -72,7 +63,7 @@ def choose(view: View, prices: dict[str, ListedPrice]) -> tuple[dict[str, str], 
         found[system] = st.selectbox(
             _("Price of {name}", name=markdown_safe(view.name(system), 40)),
             list(prices),
-            format_func=lambda name: words(prices[name]),
+            format_func=lambda name: price_words.words(prices[name]),
             key=key,
             on_change=changed,
         )
@@ -82,7 +73,7 @@ def choose(view: View, prices: dict[str, ListedPrice]) -> tuple[dict[str, str], 
         st.multiselect,
         label=_("Other prices beside them"),
         placeholder=_("none"),
-        format_func=lambda name: words(prices[name]),
+        format_func=lambda name: price_words.words(prices[name]),
     )
     return found, others
 
@@ -90,88 +81,13 @@ def choose(view: View, prices: dict[str, ListedPrice]) -> tuple[dict[str, str], 
 def chosen(view: View, system: str, prices: dict[str, ListedPrice]) -> str:
     """Key of the price that belongs to a system: as the address says, else by its kind."""
     key = _typed().get(system, "")
-    return key if key in prices else _default(view, system, prices)
+    run = view.systems[system].run
+    kind = run.reranker if run is not None else ""
+    return key if key in prices else price_words.usual(kind, prices)
 
 
 def _typed() -> dict[str, str]:
     return dict(part.split("=", 1) for part in address.several("price") if "=" in part)
-
-
-def title(each: ListedPrice) -> str:
-    """Whose price for which model; as it was typed, not safe for Markdown."""
-    return " ".join(
-        part for part in (_(each.provider), _(each.model) if each.model else "") if part
-    )
-
-
-def rate(price: Price) -> str:
-    """How much for what, as short as it goes."""
-    amount = money(price.amount, price.currency)
-    return {
-        "search": _("{amount}/1,000 units", amount=amount),
-        "tokens": _("{amount}/M tokens", amount=amount),
-        "template": _("{amount}/M tokens with prompt", amount=amount),
-        "hour": _("{amount}/hour", amount=amount),
-    }[price.unit]
-
-
-def words(each: ListedPrice) -> str:
-    """The price in a line: who, which, how much for what."""
-    return f"{title(each)}: {rate(each.price)}"
-
-
-def marks(each: ListedPrice, estimated: bool, measured: bool) -> list[str]:
-    """In a word or two each, what makes the price, or what is paid for, less than sure."""
-    said = []
-    if each in shipped():
-        said.append(_("example price"))
-    if each.stale(datetime.now(UTC).date()):
-        said.append(_("old price"))
-    if estimated and each.price.unit != "hour":
-        said.append(_("tokens estimated"))
-    if each.price.unit == "hour" and not measured:
-        said.append(_("speed not measured"))
-    return said
-
-
-def joined(parts: Sequence[str]) -> str:
-    """ "a, b and c" in the reader's language."""
-    return str(format_list(list(parts), locale=language()))
-
-
-def with_measured_rate(price: Price, waiting: Waiting, target_ms: float) -> tuple[Price, bool]:
-    """A price by the hour with the throughput that the run measured within the latency target;
-    and whether it measured one."""
-    level = within_target(waiting.levels, target_ms) if price.unit == "hour" else None
-    if level is None:
-        return price, False
-    return replace(price, searches_per_second=level.queries_per_second), True
-
-
-def notes(each: ListedPrice, measured: bool) -> list[str]:
-    """What one has to know of a price: where it is from, how old, what an hour serves."""
-    said = [_("{source}, {day}", source=_(each.source), day=each.as_of.isoformat())]
-    if each.stale(datetime.now(UTC).date()):
-        said.append(_("⚠ read more than {n} days ago: check it", n=number(STALE_DAYS, 0)))
-    if each.price.unit == "hour":
-        said.append(
-            _("at the searches per second measured with this run")
-            if measured
-            else _(
-                "at {n} searches per second and {share} use, as the price list says; not measured "
-                "with this run",
-                n=number(each.price.searches_per_second, 1),
-                share=percent(each.price.utilisation),
-            )
-        )
-    return said
-
-
-def _default(view: View, system: str, prices: dict[str, ListedPrice]) -> str:
-    run = view.systems[system].run
-    kind = run.reranker if run is not None else ""
-    wanted = _MACHINE if kind in _LOCAL else _OWN
-    return wanted if wanted in prices else next(iter(prices))
 
 
 def edit(prices: dict[str, ListedPrice]) -> None:

@@ -12,8 +12,8 @@ import streamlit as st
 from rankdash.errors import DataError, RankdashError
 from rankdash.i18n import error_text, number, percent
 from rankdash.i18n import gettext as _
-from rankdash.ui import cost_inputs, cost_table, cost_words
-from rankdash.ui.cost_options import Choice
+from rankdash.reporting.options import Choice
+from rankdash.ui import cost_inputs, cost_table, cost_terms
 from rankdash.ui.cost_period import period
 from rankdash.ui.cost_table import Cell
 from rankdash.ui.frame import View
@@ -100,12 +100,12 @@ def _compared(
 def _row(came: Outcome) -> list[Cell]:
     span = period()
     return [
-        cost_words.cell(span.of(came.cost_per_month)),
-        cost_words.cell(span.of(came.value_per_month)),
-        cost_words.cell(span.of(came.net_per_month)),
-        cost_words.cell(came.roi, "percent"),
-        cost_words.cell(came.payback_months, "months"),
-        cost_words.cell(came.break_even_elasticity, "elasticity"),
+        cost_terms.cell(span.of(came.cost_per_month)),
+        cost_terms.cell(span.of(came.value_per_month)),
+        cost_terms.cell(span.of(came.net_per_month)),
+        cost_terms.cell(came.roi, "percent"),
+        cost_terms.cell(came.payback_months, "months"),
+        cost_terms.cell(came.break_even_elasticity, "elasticity"),
     ]
 
 

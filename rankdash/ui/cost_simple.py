@@ -7,9 +7,9 @@ import streamlit as st
 from rankdash.errors import RankdashError
 from rankdash.i18n import error_text, number, percent
 from rankdash.i18n import gettext as _
+from rankdash.reporting.options import Choice
 from rankdash.ui import cost_options
-from rankdash.ui.cost_options import Choice
-from rankdash.ui.cost_words import amount
+from rankdash.ui.cost_terms import amount
 from rankdash.ui.frame import View
 from rankdash.ui.text import markdown_safe, table_html
 from rankdash.value.assumptions import Assumptions

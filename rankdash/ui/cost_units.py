@@ -12,11 +12,11 @@ import streamlit as st
 from rankdash.charts import crossover
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number
-from rankdash.ui import cost_prices
+from rankdash.reporting import options, price_words
+from rankdash.reporting.options import Choice
 from rankdash.ui.appearance import ink, show
 from rankdash.ui.cost_inputs import currency
-from rankdash.ui.cost_options import Choice
-from rankdash.ui.cost_words import amount
+from rankdash.ui.cost_terms import amount
 from rankdash.ui.text import markdown_safe
 from rankdash.value.assumptions import DAYS_PER_MONTH, Assumptions
 from rankdash.value.billing import (
@@ -72,8 +72,8 @@ def _by_length(load: Load, shown: Sequence[ListedPrice]) -> None:
                 _(
                     "From **{n} tokens** a document on, {units} is cheaper than {tokens}.",
                     n=number(flip, 0),
-                    units=markdown_safe(cost_prices.words(searches), _LONGEST),
-                    tokens=markdown_safe(cost_prices.words(each), _LONGEST),
+                    units=markdown_safe(price_words.words(searches), _LONGEST),
+                    tokens=markdown_safe(price_words.words(each), _LONGEST),
                 )
             )
     with st.expander(_("As a table")):
@@ -115,8 +115,8 @@ def _costs(
         lines.setdefault(at, []).append(each)
     costs = {group[0].key: list(at) for at, group in lines.items()}
     names = {
-        group[0].key: " = ".join([*(cost_prices.title(each) for each in group[:-1]),
-                                  cost_prices.words(group[-1])])
+        group[0].key: " = ".join([*(price_words.title(each) for each in group[:-1]),
+                                  price_words.words(group[-1])])
         for group in lines.values()
     }  # fmt: skip
     return costs, names
@@ -127,12 +127,12 @@ def _by_traffic(
 ) -> None:
     """What a machine costs when it is never switched off, and from what traffic on it is cheaper
     than paying by the search."""
-    price, measured = cost_prices.with_measured_rate(
+    price, measured = options.with_measured_rate(
         machine.price, choice.waiting, scenario.latency_target_ms
     )
     machines = machines_needed(scenario.searches_per_day, price)
     searches = monthly_searches(scenario)
-    name = markdown_safe(cost_prices.words(machine), _LONGEST)
+    name = markdown_safe(price_words.words(machine), _LONGEST)
     if machines == 0 or searches <= 0:
         return
     cost = machines * price.amount * _HOURS_PER_MONTH
@@ -153,7 +153,7 @@ def _by_traffic(
     same: dict[float, list[str]] = {}
     for each in others:
         paid = float(cost_per_thousand(each.price, choice.load.load))
-        same.setdefault(paid, []).append(markdown_safe(cost_prices.words(each), _LONGEST))
+        same.setdefault(paid, []).append(markdown_safe(price_words.words(each), _LONGEST))
     for paid, names in same.items():
         rate = break_even_rate(_always_on(price), paid)
         if rate is not None and rate <= price.searches_per_second:

@@ -12,12 +12,12 @@ import streamlit as st
 from rankdash.charts import break_even, frontier, tornado
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, percent
+from rankdash.reporting.options import Choice
 from rankdash.ui import address, cost_options
 from rankdash.ui.appearance import ink, show
 from rankdash.ui.cost_inputs import currency, unit
-from rankdash.ui.cost_options import Choice
 from rankdash.ui.cost_period import period
-from rankdash.ui.cost_words import amount
+from rankdash.ui.cost_terms import amount
 from rankdash.ui.frame import View
 from rankdash.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
 from rankdash.value.sensitivity import (

@@ -8,10 +8,9 @@ import pytest
 
 from rankdash.measured import Level, Measured
 from rankdash.ranking import Ranking, Reading
+from rankdash.reporting.options import Waiting, with_measured_rate
 from rankdash.rerankers.precomputed import run_from_ranking
 from rankdash.runs import jobs
-from rankdash.ui.cost_prices import with_measured_rate
-from rankdash.ui.cost_services import Waiting
 from rankdash.value.billing import Price
 from tests.ui.test_pages import in_address, open_page, texts
 

@@ -3,25 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, percent
+from rankdash.reporting import price_words
 from rankdash.reporting.money import money
-from rankdash.ui import cost_prices
-from rankdash.ui.cost_inputs import currency
-from rankdash.ui.cost_options import Choice
-from rankdash.ui.cost_period import period
-from rankdash.ui.frame import View
-from rankdash.ui.text import markdown_safe
-from rankdash.value.assumptions import Assumptions
+from rankdash.reporting.options import Choice
+from rankdash.value.assumptions import MONTHS_PER_YEAR, Assumptions
 from rankdash.value.outcome import Estimate, Gain
 
 Answer = Literal["yes", "maybe", "unproven", "no", "unknown"]
 
 
-def amount(value: float | None) -> str:
-    return money(value, currency())
+@dataclass(frozen=True)
+class Period:
+    """What amounts are for. months: how many; the rest are titles in the reader's language."""
+
+    months: int
+    said: str
+    cost: str
+    value: str
+    net: str
+
+    def of(self, monthly: Estimate) -> Estimate:
+        """The same for this period."""
+        return Estimate(
+            self._times(monthly.value),
+            self._times(monthly.low),
+            self._times(monthly.high),
+            monthly.reason,
+        )
+
+    def _times(self, amount: float | None) -> float | None:
+        return None if amount is None else amount * self.months
+
+
+def month() -> Period:
+    return Period(1, _("a month"), _("cost a month"), _("value a month"), _("net a month"))
+
+
+def year() -> Period:
+    return Period(
+        MONTHS_PER_YEAR, _("a year"), _("cost a year"), _("value a year"), _("net a year")
+    )
+
+
+@dataclass(frozen=True)
+class Telling:
+    """What sentences about money have to know. metric: its title. level: of the intervals.
+    baseline: its name. safe: makes a name fit for where it is shown."""
+
+    currency: str
+    metric: str
+    level: float
+    baseline: str
+    span: Period
+    safe: Callable[[str], str]
 
 
 def reason(why: str | None) -> str:
@@ -58,7 +98,6 @@ def _count(value: float) -> str:
 
 
 _WRITTEN: Mapping[str, Callable[[float], str]] = {
-    "money": amount,
     "percent": percent,
     "months": _months,
     "count": _count,
@@ -66,23 +105,23 @@ _WRITTEN: Mapping[str, Callable[[float], str]] = {
 }
 
 
-def cell(found: Estimate, written: str = "money") -> tuple[str, str]:
+def cell(found: Estimate, currency: str, written: str = "money") -> tuple[str, str]:
     """(value, its interval) of an estimate; (the reason why there is none, "")."""
     if found.value is None:
         return reason(found.reason), ""
-    write = _WRITTEN[written]
+    write = _WRITTEN.get(written) or partial(money, currency=currency)
     if (found.low is None and found.high is None) or found.low == found.value == found.high:
         return write(found.value), ""
     low, high = (_("never") if end is None else write(end) for end in (found.low, found.high))
     return write(found.value), f"{low} … {high}"
 
 
-def worth(found: Estimate, gain: Gain | None, level: float) -> tuple[str, str]:
+def worth(found: Estimate, gain: Gain | None, level: float, currency: str) -> tuple[str, str]:
     """As `cell`, of a value; "0 to X" where the gain may be nothing."""
     unsure = gain is not None and len(gain.draws) > 0 and not gain.proven(level)
     if unsure and found.high is not None and found.high > 0:
-        return _("0 to {high}", high=amount(found.high)), ""
-    return cell(found)
+        return _("0 to {high}", high=money(found.high, currency)), ""
+    return cell(found, currency)
 
 
 def answer(choice: Choice, level: float) -> Answer:
@@ -98,11 +137,11 @@ def answer(choice: Choice, level: float) -> Answer:
     return "yes" if net.low is not None and net.low > 0 else "maybe"
 
 
-def headline(view: View, choice: Choice, scenario: Assumptions) -> str:
+def headline(told: Telling, choice: Choice, scenario: Assumptions) -> str:
     """Break-even first, then what it comes to under the assumptions; one paragraph."""
-    name = markdown_safe(choice.name, 60)
-    metric, level = view.title(view.spec), percent(view.statistics.level)
-    gain, came, span = choice.option.gain, choice.came, period()
+    name = told.safe(choice.name)
+    metric, level, span = told.metric, percent(told.level), told.span
+    gain, came = choice.option.gain, choice.came
     cost, value = (span.of(each) for each in (came.cost_per_month, came.value_per_month))
     if gain is None:
         return _(
@@ -110,17 +149,17 @@ def headline(view: View, choice: Choice, scenario: Assumptions) -> str:
             "so there is no relative gain.",
             name=name,
             metric=metric,
-            baseline=markdown_safe(view.name(view.baseline), 60),
+            baseline=told.safe(told.baseline),
         )
     if choice.option.cost_per_search is None:
         return _(
             "**No answer for {name}.** Its price is not in {currency}; choose one that is.",
             name=name,
-            currency=currency(),
+            currency=told.currency,
         )
     change = _signed_percent(gain.relative)
-    kind = answer(choice, view.statistics.level)
-    net, interval = cell(span.of(came.net_per_month))
+    kind = answer(choice, told.level)
+    net, interval = cell(span.of(came.net_per_month), told.currency)
     if gain.relative <= 0 and (value.value or 0.0) <= 0:
         if gain.relative == 0:
             return _(
@@ -128,7 +167,7 @@ def headline(view: View, choice: Choice, scenario: Assumptions) -> str:
                 "{cost} {period}.",
                 name=name,
                 metric=metric,
-                cost=amount(cost.value),
+                cost=money(cost.value, told.currency),
                 period=span.said,
             )
         return _(
@@ -137,7 +176,7 @@ def headline(view: View, choice: Choice, scenario: Assumptions) -> str:
             name=name,
             metric=metric,
             change=change,
-            cost=amount(cost.value),
+            cost=money(cost.value, told.currency),
             period=span.said,
         )
     if kind == "unproven":
@@ -147,8 +186,8 @@ def headline(view: View, choice: Choice, scenario: Assumptions) -> str:
             name=name,
             metric=metric,
             change=change,
-            worth=worth(value, gain, view.statistics.level)[0],
-            cost=amount(cost.value),
+            worth=worth(value, gain, told.level, told.currency)[0],
+            cost=money(cost.value, told.currency),
             period=span.said,
             even=_break_even(choice, metric, level),
         )
@@ -160,9 +199,9 @@ def headline(view: View, choice: Choice, scenario: Assumptions) -> str:
     rest = _(
         "At the {elasticity} % set here it brings {value} {period} and costs {cost}: net {net}.",
         elasticity=number(scenario.elasticity, 2),
-        value=amount(value.value),
+        value=money(value.value, told.currency),
         period=span.said,
-        cost=amount(cost.value),
+        cost=money(cost.value, told.currency),
         net=f"**{net}** ({interval})" if interval else f"**{net}**",
     )
     return " ".join((lead, _break_even(choice, metric, level), rest))
@@ -190,18 +229,6 @@ def _break_even(choice: Choice, metric: str, level: str) -> str:
     return said
 
 
-def badge(kind: Answer) -> tuple[str, str, Literal["blue", "orange", "gray"]]:
-    """(word, icon, colour); word and icon say it without the colour."""
-    words: dict[Answer, tuple[str, str, Literal["blue", "orange", "gray"]]] = {
-        "yes": (_("pays"), ":material/check_circle:", "blue"),
-        "maybe": (_("probably pays"), ":material/trending_up:", "blue"),
-        "unproven": (_("not proven"), ":material/help:", "gray"),
-        "no": (_("does not pay"), ":material/cancel:", "orange"),
-        "unknown": (_("no answer"), ":material/block:", "gray"),
-    }
-    return words[kind]
-
-
 def passages(choice: Choice, scenario: Assumptions) -> str:
     """What may be saved on an LLM's input, or why nothing is claimed; "" where no LLM is asked
     about."""
@@ -222,18 +249,18 @@ def passages(choice: Choice, scenario: Assumptions) -> str:
     )
 
 
-def sureness(view: View, choice: Choice) -> str:
+def sureness(told: Telling, choice: Choice) -> str:
     """How sure the measurement is, and that the rest is taken as it is set."""
     gain = choice.option.gain
-    ends = gain.interval(view.statistics.level) if gain is not None else None
+    ends = gain.interval(told.level) if gain is not None else None
     if gain is None or ends is None:
         return ""
     return _(
         "How sure: {metric} changes by {change} ({level}: {low} … {high}), measured on {queries}. "
         "Prices and assumptions are taken as they are set.",
-        metric=view.title(view.spec),
+        metric=told.metric,
         change=_signed_percent(gain.relative),
-        level=percent(view.statistics.level),
+        level=percent(told.level),
         low=_signed_percent(ends[0]),
         high=_signed_percent(ends[1]),
         queries=ngettext("{n} query", "{n} queries", gain.queries),
@@ -244,7 +271,7 @@ def cautions(choice: Choice, target_ms: float) -> list[str]:
     """In a word or two each, what makes the figures of an option less than sure."""
     said = []
     if choice.price is not None:
-        said = cost_prices.marks(choice.price, choice.load.estimated, choice.rate_measured)
+        said = price_words.marks(choice.price, choice.load.estimated, choice.rate_measured)
     p95 = choice.waiting.p95
     if choice.system and p95 is None:
         said.append(_("latency not measured"))

@@ -1,0 +1,74 @@
+"""Everything that a calculation takes for granted, as rows that print on every export."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rankdash.i18n import gettext as _
+from rankdash.i18n import number, percent
+from rankdash.reporting import price_words
+from rankdash.reporting.money import symbol
+from rankdash.reporting.options import Choice
+from rankdash.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
+from rankdash.value.billing import UNITS
+
+
+def unit(each: Assumption, currency: str) -> str:
+    """The unit of an assumption in words; "" for a share, which is written as percent, and where
+    the title says it."""
+    if each.unit == "share" or _(each.unit).casefold() == _(each.title).casefold():
+        return ""
+    return _(each.unit).replace(_("money"), symbol(currency))
+
+
+def rows(
+    scenario: Assumptions, choices: Sequence[Choice], currency: str, hit: str
+) -> list[tuple[str, str, str]]:
+    """(title, value, meaning). hit: title of the hit rate that answers found are told by."""
+    found = []
+    for each in ASSUMPTIONS:
+        value = _value(each.unit, getattr(scenario, each.name), unit(each, currency))
+        found.append((_(each.title), value, _(each.meaning)))
+    found.append(
+        (
+            _("Answers found"),
+            hit,
+            _("What tickets and working time hang on: a relevant document in the first k."),
+        )
+    )
+    for choice in choices:
+        if choice.price is not None:
+            price = choice.price
+            found.append(
+                (
+                    _("Price of {name}", name=choice.name),
+                    f"{number(price.price.amount, 4)} {price.price.currency} "
+                    f"{_(UNITS[price.price.unit])}",
+                    " · ".join(price_words.notes(price, choice.rate_measured)),
+                )
+            )
+            found.append(_sent(choice))
+    return found
+
+
+def _sent(choice: Choice) -> tuple[str, str, str]:
+    """What a search of an option sends, and whether that was counted."""
+    load = choice.load.load
+    return (
+        _("What a search of {name} sends", name=choice.name),
+        _(
+            "{n} documents of {tokens} tokens, query of {query}",
+            n=number(float(load.documents), 0),
+            tokens=number(float(load.document_tokens), 0),
+            query=number(float(load.query_tokens), 0),
+        ),
+        _("tokens estimated: this run counted none")
+        if choice.load.estimated
+        else _("tokens counted by the run"),
+    )
+
+
+def _value(kind: str, value: float, words: str) -> str:
+    if kind == "share":
+        return percent(value, 1)
+    return f"{value:,.10g} {words}".strip()
