@@ -21,7 +21,7 @@ from rankdash.loading import load
 from rankdash.metrics import Conventions, Evaluation, judge, parse_measures
 from rankdash.metrics import evaluate as evaluate_judged
 from rankdash.ranking import Ranking, Run
-from rankdash.readers import Conflict, Source, sources_from_path
+from rankdash.readers import Conflict, Source, sources_at
 from rankdash.readers import read as read_files
 from rankdash.rerankers import SettingValue, create, get
 from rankdash.rerankers.precomputed import run_from_ranking
@@ -53,15 +53,15 @@ def read(
     first_stage: str | None = None,
     conflict: Conflict = "highest",
 ) -> Dataset:
-    """A data set from its files, folder or archive, in any format that the dashboard reads.
+    """A data set from its files, folder or archive, in any format that the dashboard reads; or from
+    its name, as "ir_datasets:beir/scifact/test" or "hf:organization/name".
 
     first_stage: the ranking to start from, where the files hold several. conflict: which label is
     kept where a pair has several: "highest", "lowest", "mean", or "refuse".
 
     Raises DataError, which names file and line, where it cannot be used.
     """
-    sources = [source for path in paths for source in sources_from_path(Path(path))]
-    loaded = load(sources, name=name, first_stage=first_stage, conflict=conflict)
+    loaded = load(sources_at(paths), name=name, first_stage=first_stage, conflict=conflict)
     _warn(loaded.report.warnings)
     return loaded.dataset
 

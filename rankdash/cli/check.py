@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from rankdash.analysis.check import CheckReport, Spread
 from rankdash.cli.writing import aligned, finding_line, one_line, printable
 from rankdash.errors import DataError
 from rankdash.findings import Finding
 from rankdash.loading import examine
-from rankdash.readers import Conflict, sources_from_path
+from rankdash.readers import Conflict, sources_at
 
 _BAR = 30
 
@@ -22,7 +21,7 @@ def check_paths(paths: Sequence[str], *, conflict: Conflict) -> bool:
 
     Raises DataError where a path leads nowhere.
     """
-    sources = [source for path in paths for source in sources_from_path(Path(path))]
+    sources = sources_at(paths)
     try:
         loaded = examine(sources, conflict=conflict)
     except DataError as problem:

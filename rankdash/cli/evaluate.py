@@ -16,7 +16,7 @@ from rankdash.errors import DataError
 from rankdash.findings import Finding
 from rankdash.metrics import Conventions, Evaluation, Measure, evaluate, judge, parse_measure
 from rankdash.ranking import Ranking
-from rankdash.readers import Conflict, Parsed, Source, read, sources_from_path
+from rankdash.readers import Conflict, Parsed, Source, read, sources_at
 
 # What a reader notes when a file names queries or documents by their text only.
 _NAMED_BY_TEXT = {"made_query_id", "made_doc_id"}
@@ -76,7 +76,7 @@ def evaluate_files(
 
     Raises DataError where a file cannot be used, or ranks none of the labelled queries.
     """
-    label_sources = sources_from_path(Path(qrels))
+    label_sources = sources_at([qrels])
     alone = read(label_sources, conflict=conflict)
     if not len(alone.qrels):
         raise DataError(

@@ -14,7 +14,7 @@ from rankdash.cli.writing import one_line, printable, warn
 from rankdash.errors import DataError, ScoringError, SettingError
 from rankdash.loading import load
 from rankdash.ranking import Run
-from rankdash.readers import Conflict, sources_from_path
+from rankdash.readers import Conflict, sources_at
 from rankdash.reporting.trec import write_run
 from rankdash.rerankers import RerankerKind, add_plugins, create, get, kinds, problems
 from rankdash.rerankers.precomputed import Precomputed
@@ -63,8 +63,7 @@ def rerank_to_file(
                 remedy="Give --timings another name.",
                 file=str(table),
             )
-    sources = [source for path in data for source in sources_from_path(Path(path))]
-    loaded = load(sources, first_stage=first_stage, conflict=conflict)
+    loaded = load(sources_at(data), first_stage=first_stage, conflict=conflict)
     warn(loaded.report.warnings)
     progress = _Progress(len(plan(loaded.dataset, depth).documents))
     run = rerank(

@@ -68,6 +68,7 @@ def read(
             name=repeated[0],
         )
     files, findings = _without_papers(unpack(sources, limits))
+    findings += [note for source in sources for note in source.notes]
     tables: list[tuple[Table, Source]] = []
     unknown: UnknownFormError | None = None
     for source in files:

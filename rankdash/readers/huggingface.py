@@ -2,6 +2,7 @@
 
     corpus/corpus-00000-of-00002.parquet   queries/…   qrels/test-00000-of-00001.parquet
     data/train-00000-of-00003.parquet      data/test-00000-of-00001.parquet
+    default/test/0000.parquet              (the hub's own conversion)
     corpus/data-00000-of-00001.arrow       test/data-00000-of-00001.arrow   (save_to_disk)
 
 Shards of one table are read together by the usual rules. Of the splits in one folder only one is
@@ -21,25 +22,12 @@ from rankdash.readers.source import Source
 from rankdash.readers.table import Table
 
 _SHARD = re.compile(r"(?P<split>.+)-\d{5}-of-\d{5}")
+_CONVERTED = re.compile(r"\d{4}")
 
 
 def prepare(tables: Sequence[tuple[Table, Source]]) -> list[tuple[Table, Source]]:
     """The tables without those of other splits; a finding says which split was taken."""
-    folders: dict[str, dict[str, list[str]]] = {}
-    for table, _ in tables:
-        place = _place(table.file)
-        if place:
-            folders.setdefault(place[0], {}).setdefault(place[1], []).append(table.file)
-    left_aside: dict[str, None] = {}
-    notes: dict[str, Finding] = {}
-    for splits in folders.values():
-        if len(splits) < 2:
-            continue
-        taken = min(splits, key=SPLITS.index)
-        others = [split for split in splits if split != taken]
-        left_aside.update(dict.fromkeys(file for split in others for file in splits[split]))
-        first = splits[taken][0]
-        notes[first] = _one_split(first, taken, others)
+    left_aside, notes = other_splits([table.file for table, _ in tables])
     return [
         (replace(table, findings=(*table.findings, *_of(notes, table.file))), source)
         for table, source in tables
@@ -47,9 +35,32 @@ def prepare(tables: Sequence[tuple[Table, Source]]) -> list[tuple[Table, Source]
     ]
 
 
+def other_splits(files: Sequence[str]) -> tuple[frozenset[str], dict[str, Finding]]:
+    """The files of splits that are not taken, and what to say of the first file of those that
+    are."""
+    folders: dict[str, dict[str, list[str]]] = {}
+    for file in files:
+        place = _place(file)
+        if place:
+            folders.setdefault(place[0], {}).setdefault(place[1], []).append(file)
+    left_aside: set[str] = set()
+    notes: dict[str, Finding] = {}
+    for splits in folders.values():
+        if len(splits) < 2:
+            continue
+        taken = min(splits, key=SPLITS.index)
+        others = [split for split in splits if split != taken]
+        left_aside.update(file for split in others for file in splits[split])
+        first = splits[taken][0]
+        notes[first] = _one_split(first, taken, others)
+    return frozenset(left_aside), notes
+
+
 def _place(file: str) -> tuple[str, str] | None:
     """(folder, split) of a shard; None for any other file."""
     path = PurePosixPath(file)
+    if _CONVERTED.fullmatch(path.stem) and path.parent.name.lower() in SPLITS:
+        return str(path.parent.parent), path.parent.name.lower()
     shard = _SHARD.fullmatch(path.stem)
     if not shard:
         return None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from rankdash.errors import DataError, LimitError
+from rankdash.findings import Finding
 from rankdash.readers.limits import MEGABYTE, Limits
 
 # Papers that travel with a data set. They are set aside by name, and only beside other files.
@@ -25,11 +26,13 @@ class Source:
     name:   as the user knows it, with `/` between folders; unique among the files of one call.
     data:   the bytes.
     origin: the folder or archive it came with, else "".
+    notes:  what was noticed on its way here.
     """
 
     name: str
     data: bytes
     origin: str = ""
+    notes: tuple[Finding, ...] = ()
 
     @classmethod
     def from_path(cls, path: Path, *, limits: Limits | None = None) -> Source:

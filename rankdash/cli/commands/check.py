@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from rankdash.cli.commands.parsing import DONE, INCOMPLETE, Commands, Parser, add_conflict
+from rankdash.cli.commands.parsing import DONE, INCOMPLETE, NAMES, Commands, Parser, add_conflict
 
 
 def add(commands: Commands[Parser]) -> None:
@@ -15,7 +15,9 @@ def add(commands: Commands[Parser]) -> None:
         "them. Exit code 0 when they can be used (warnings included), 1 when they hold errors.",
         allow_abbrev=False,
     )
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="a file, folder or archive")
+    parser.add_argument(
+        "paths", nargs="+", metavar="PATH", help=f"a file, folder or archive{NAMES}"
+    )
     add_conflict(parser)
     parser.set_defaults(command=_check)
 

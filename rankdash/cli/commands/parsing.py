@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
 DONE, INCOMPLETE, REFUSED, INTERRUPTED = 0, 1, 2, 130
 
+# What follows in the help where a data set may be given by its name too.
+NAMES = ", or a name such as ir_datasets:beir/scifact/test or hf:organization/name"
+
 
 class UsageError(Exception):
     """The arguments make no sense; the message is argparse's own."""

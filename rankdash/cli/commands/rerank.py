@@ -7,6 +7,7 @@ import argparse
 from rankdash.cli.commands.parsing import (
     DONE,
     INCOMPLETE,
+    NAMES,
     Commands,
     Parser,
     add_conflict,
@@ -32,7 +33,7 @@ def add(commands: Commands[Parser]) -> None:
         nargs="+",
         action="extend",
         metavar="PATH",
-        help="the files, folder or archive of the data set",
+        help=f"the files, folder or archive of the data set{NAMES}",
     )
     argument("--reranker", required=True, metavar="NAME", help="one of those below")
     argument(

@@ -1,0 +1,427 @@
+"""Data sets by name: what is fetched, what is left aside, and what is said where it cannot be.
+
+The hub is a server of this test that speaks its wire; ir_datasets is the real package, which finds
+the file it would download already in its folder.
+"""
+
+import io
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import rankdash as rd
+from rankdash.cli import main
+from rankdash.errors import DataError, LimitError
+from rankdash.loading import load
+from rankdash.readers import is_name, sources_at, sources_by_name
+from rankdash.readers.fetching import Fetched, irds, thinning
+from rankdash.readers.limits import Limits
+
+SHA = "0123456789abcdef0123456789abcdef01234567"
+NOWHERE = "http://127.0.0.1:9"
+
+
+def parquet(rows: list[dict[str, object]]) -> bytes:
+    written = io.BytesIO()
+    pd.DataFrame(rows).to_parquet(written)
+    return written.getvalue()
+
+
+def lines(rows: list[dict[str, object]]) -> bytes:
+    return "".join(f"{json.dumps(row)}\n" for row in rows).encode()
+
+
+CORPUS = [{"_id": f"d{n}", "title": f"T{n}", "text": f"text {n}"} for n in range(6)]
+QUERIES = [{"_id": "q1", "text": "text 1"}, {"_id": "q2", "text": "text 2"}]
+TEXTS = {
+    "README.md": b"---\n---\n# A card",
+    "tiny.py": b"raise SystemExit('no code of a repository runs')",
+    "corpus/corpus-00000-of-00001.parquet": parquet(CORPUS),
+    "queries/queries-00000-of-00001.parquet": parquet(QUERIES),
+}
+LABELS = {
+    "test.tsv": b"query-id\tcorpus-id\tscore\nq1\td1\t1\nq2\td2\t1\n",
+}
+ROWS = {
+    f"data/{split}-00000-of-00001.parquet": parquet(
+        [{"query": f"{split} {n}", "document": f"about {split} {n}", "label": n} for n in (0, 1)]
+    )
+    for split in ("train", "test")
+}
+
+
+@contextmanager
+def hub(
+    repositories: dict[str, dict[str, bytes]], status: dict[str, tuple[int, str]] | None = None
+) -> Iterator[tuple[str, list[str]]]:
+    """As much of the hub as fetching a data set needs, and the files that were asked for."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *arguments):
+            pass
+
+        def do_HEAD(self):
+            self.do_GET(body=False)
+
+        def do_GET(self, *, body=True):
+            parts = self.path.split("?")[0].strip("/").split("/")
+            begin = 2 if parts[0] == "api" else 1
+            name = "/".join(parts[begin : begin + 2])
+            if name in (status or {}):
+                code, reason = status[name]
+                self.send_response(code)
+                self.send_header("X-Error-Code", reason)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
+            files = repositories[name]
+            if parts[0] == "api" and "tree" in parts:
+                content = json.dumps(
+                    [
+                        {"type": "file", "path": path, "size": len(data), "oid": SHA}
+                        for path, data in files.items()
+                    ]
+                ).encode()
+            elif parts[0] == "api":
+                siblings = [{"rfilename": path, "size": len(data)} for path, data in files.items()]
+                content = json.dumps({"id": name, "sha": SHA, "siblings": siblings}).encode()
+            else:
+                file = "/".join(parts[5:])
+                asked.append(f"{name}/{file}")
+                content = files[file]
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(content)))
+            self.send_header("ETag", f'"{abs(hash(self.path))}"')
+            self.send_header("X-Repo-Commit", SHA)
+            self.end_headers()
+            if body:
+                self.wfile.write(content)
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", asked
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@contextmanager
+def silent_server() -> Iterator[str]:
+    """Accepts connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path, monkeypatch) -> None:
+    """Caches of its own, and no server outside this machine."""
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+    monkeypatch.setenv("HF_ENDPOINT", NOWHERE)
+    monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path / "irds"))
+    monkeypatch.setenv("NO_PROXY", "*")
+
+
+def refused(*names: str, **options: object) -> DataError:
+    with pytest.raises(DataError) as caught:
+        sources_by_name(names, **options)
+    return caught.value
+
+
+def test_a_data_set_of_the_hub_is_read_from_its_data_files_alone(monkeypatch):
+    with hub({"BeIR/tiny": TEXTS, "BeIR/tiny-qrels": LABELS}) as (address, asked):
+        monkeypatch.setenv("HF_ENDPOINT", address)
+        sources = sources_at(["hf:BeIR/tiny", "hf:BeIR/tiny-qrels"])
+
+    loaded = load(sources)
+    assert len(loaded.dataset.documents) == 6 and len(loaded.dataset.qrels) == 2
+    assert loaded.dataset.name == "tiny"
+    (note, _) = [found for found in loaded.report.notes if found.code == "by_name"]
+    assert address in note.text and "BeIR/tiny" in note.text and SHA[:12] in note.text
+    assert not [file for file in asked if file.endswith((".py", ".md"))]
+
+
+def test_one_split_is_fetched_or_the_one_that_the_name_says(monkeypatch):
+    with hub({"me/rows": ROWS}) as (address, asked):
+        monkeypatch.setenv("HF_ENDPOINT", address)
+        usual = load(sources_at(["hf:me/rows"]))
+        assert {file.split("/")[3][:5] for file in asked} == {"test-"}
+        named = load(sources_at(["hf:me/rows/data/train-00000-of-00001.parquet@main"]))
+
+    assert sorted(usual.dataset.queries["text"]) == ["test 0", "test 1"]
+    (split,) = [found for found in usual.report.warnings if found.code == "one_split"]
+    assert "test is used, train left aside" in split.text
+    assert sorted(named.dataset.queries["text"]) == ["train 0", "train 1"]
+
+
+@pytest.mark.parametrize(
+    ("name", "files", "said"),
+    [
+        ("hf:me/it/nowhere", ROWS, "has no folder or file 'nowhere'. Its folders are: data"),
+        ("hf:me/it", {"load.py": b"", "a.png": b""}, "no file of data that is read. It has: load"),
+    ],
+)
+def test_what_a_repository_lacks_is_said(monkeypatch, name, files, said):
+    with hub({"me/it": files}) as (address, _):
+        monkeypatch.setenv("HF_ENDPOINT", address)
+        assert said in str(refused(name))
+
+
+def test_more_than_is_fetched_is_refused_before_it_is_fetched(monkeypatch):
+    class Huge(bytes):
+        def __len__(self) -> int:
+            return 6_000_000_000
+
+    with hub({"me/it": {"data/rows.parquet": Huge()}}) as (address, asked):
+        monkeypatch.setenv("HF_ENDPOINT", address)
+        problem = str(refused("hf:me/it"))
+    assert "6,000 MB of data; at most 5,000 MB" in problem and "hf:me/it/FOLDER: data" in problem
+    assert not asked
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "said"),
+    [
+        (404, "RepoNotFound", "has no data set 'me/it'"),
+        (403, "GatedRepo", "accepted its terms"),
+        (404, "RevisionNotFound", "no revision 'old'"),
+        (500, "", "cannot be reached"),
+    ],
+)
+def test_what_the_hub_refuses_is_explained(monkeypatch, code, reason, said):
+    with hub({}, {"me/it": (code, reason)}) as (address, _):
+        monkeypatch.setenv("HF_ENDPOINT", address)
+        problem = refused("hf:me/it@old")
+    assert said in problem.message and problem.remedy
+
+
+@pytest.mark.parametrize("address", [NOWHERE, "http://no-such-host.invalid"])
+def test_a_hub_that_is_not_there_is_said_at_once(monkeypatch, address):
+    monkeypatch.setenv("HF_ENDPOINT", address)
+    start = time.monotonic()
+    problem = str(refused("hf:me/it"))
+    assert address in problem and "cannot be reached" in problem
+    assert "hf download me/it --repo-type dataset" in problem
+    assert time.monotonic() - start < 15
+
+
+def test_a_hub_that_accepts_and_never_answers_is_given_up(monkeypatch):
+    monkeypatch.setenv("HF_HUB_ETAG_TIMEOUT", "1")
+    with silent_server() as address:
+        monkeypatch.setenv("HF_ENDPOINT", address)
+        start = time.monotonic()
+        assert address in str(refused("hf:me/it"))
+    assert time.monotonic() - start < 10
+
+
+def test_what_takes_too_long_is_ended_and_what_nobody_waits_for_too(monkeypatch):
+    def gone() -> None:
+        raise KeyboardInterrupt
+
+    with silent_server() as address:
+        monkeypatch.setenv("HF_ENDPOINT", address)
+        start = time.monotonic()
+        assert "did not arrive within" in refused("hf:me/it", seconds=0.5).message
+        with pytest.raises(KeyboardInterrupt):
+            sources_by_name(["hf:me/it"], waiting=gone)
+    assert time.monotonic() - start < 5
+
+
+@pytest.mark.parametrize("name", ["hf:", "hf:only", "hf:a/../b", "hf:a b/c", "ftp:x"])
+def test_what_is_no_name_is_answered_with_how_to_write_one(name):
+    assert "hf:" in refused(name).remedy
+
+
+def test_a_file_that_is_called_like_a_name_is_a_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("hf:a").write_text("query,document,label\na,b,1\n")
+    assert not is_name("hf:a") and is_name("hf:a/b") and not is_name("C:/data")
+    assert len(sources_at(["hf:a"])) == 1
+
+
+def beir_zip(home: Path) -> None:
+    """What ir_datasets would download for beir/scifact."""
+    file = home / "beir" / "scifact" / "source.zip"
+    file.parent.mkdir(parents=True)
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("scifact/corpus.jsonl", lines([{**row, "metadata": {}} for row in CORPUS]))
+        archive.writestr(
+            "scifact/queries.jsonl", lines([{**row, "metadata": {}} for row in QUERIES])
+        )
+        archive.writestr("scifact/qrels/test.tsv", LABELS["test.tsv"])
+
+
+def test_a_data_set_of_ir_datasets_is_read(tmp_path, capsys):
+    pytest.importorskip("ir_datasets", reason="the extra ir_datasets is not installed")
+    beir_zip(tmp_path / "irds")
+
+    data = rd.read("ir_datasets:beir/scifact/test")
+
+    assert data.name == "beir scifact test"
+    assert sorted(data.qrels["doc_id"]) == ["d1", "d2"] and len(data.documents) == 6
+    documents = data.documents.set_index("doc_id")
+    assert documents.loc["d1", "title"] == "T1" and documents.loc["d1", "text"] == "text 1"
+    assert main(["check", "ir_datasets:beir/scifact/test"]) == 0
+    assert "Opened by its name from ir_datasets: beir/scifact/test." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("beir/scifat/test", "no data set 'beir/scifat/test'. Near it are: beir/scifact/test"),
+        ("beir/scifact", "no labelled queries. Open a part of it: beir/scifact/test"),
+        ("beir/nfcorpus/test", "cannot be fetched from"),
+        ("trec-fair-2021/eval", "cannot be fetched from"),
+        ("disks45/nocr/trec-robust-2004", "cannot be fetched from trec.nist.gov: no connection."),
+    ],
+)
+def test_what_ir_datasets_cannot_open_is_explained(monkeypatch, name, said):
+    pytest.importorskip("ir_datasets", reason="the extra ir_datasets is not installed")
+    # Every server is asked through a proxy that is not there, also where a network is.
+    for variable in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.setenv(variable, NOWHERE)
+    monkeypatch.setenv("NO_PROXY", "")
+    problem = refused(f"ir_datasets:{name}")
+    assert said in str(problem) and problem.remedy
+
+
+@pytest.fixture
+def registered(tmp_path) -> Iterator[str]:
+    """The name of a data set of ir_datasets made of files here, with a ranking; the corpus is of
+    unknown size."""
+    ir_datasets = pytest.importorskip("ir_datasets", reason="the extra is not installed")
+    formats = pytest.importorskip("ir_datasets.formats")
+    local = ir_datasets.util.LocalDownload
+    files = {
+        "docs.tsv": "".join(f"d{n}\ttext {n}\n" for n in range(6)),
+        "queries.tsv": "q1\tone\nq2\ttwo\nq3\tnobody labelled\n",
+        "qrels": "q1 0 d1 2\nq2 0 d2 -1\n",
+        "run": "q1 Q0 d4 1 9.5 x\nq1 Q0 d1 2 8 x\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    made = ir_datasets.Dataset(
+        formats.TsvDocs(local(tmp_path / "docs.tsv"), namespace="mine"),
+        formats.TsvQueries(local(tmp_path / "queries.tsv"), namespace="mine"),
+        formats.TrecQrels(local(tmp_path / "qrels"), {2: "yes", -1: "no"}),
+        formats.TrecScoredDocs(local(tmp_path / "run")),
+    )
+    ir_datasets.registry.register("mine/test", made)
+    yield "mine/test"
+    del ir_datasets.registry._registered["mine/test"]
+
+
+def frames(fetched: list[Fetched]) -> dict[str, pd.DataFrame]:
+    return {file.path.stem: pd.read_parquet(file.path) for file in fetched}
+
+
+@pytest.mark.parametrize("most", [5, 6])
+def test_labels_ranking_and_documents_of_ir_datasets(tmp_path, monkeypatch, registered, most):
+    monkeypatch.setattr(irds, "MOST_DOCUMENTS", most)
+    (tmp_path / "made").mkdir()
+
+    fetched = irds.fetch(registered, tmp_path / "made")
+
+    found = frames(fetched)
+    assert found["qrels"].to_numpy().tolist() == [["q1", "d1", 2.0], ["q2", "d2", -1.0]]
+    assert found["first stage"].to_numpy().tolist() == [["q1", "d4", 9.5], ["q1", "d1", 8.0]]
+    assert list(found["queries"]["query"]) == ["one", "two"]
+    notes = {note.code for file in fetched for note in file.notes}
+    if most == 6:
+        assert len(found["documents"]) == 6 and "partly_read" not in notes
+    else:
+        assert sorted(found["documents"]["doc_id"]) == ["d1", "d2", "d4"]
+        assert "partly_read" in notes
+
+
+def test_a_file_that_must_be_asked_for_is_named(tmp_path, registered):
+    (tmp_path / "docs.tsv").unlink()
+    (tmp_path / "made").mkdir()
+    with pytest.raises(DataError, match=r"without asking for it: .*docs\.tsv"):
+        irds.fetch(registered, tmp_path / "made")
+
+
+def test_more_rows_than_are_read_are_refused_while_they_come(tmp_path, monkeypatch, registered):
+    monkeypatch.setattr(irds, "Limits", lambda: Limits(rows=1))
+    (tmp_path / "made").mkdir()
+    with pytest.raises(LimitError, match="more than 1 rows of qrels"):
+        irds.fetch(registered, tmp_path / "made")
+
+
+@pytest.mark.parametrize(
+    ("name", "package"),
+    [("ir_datasets:beir/scifact/test", "ir_datasets"), ("hf:me/it", "huggingface_hub")],
+)
+def test_a_package_that_is_missing_is_named_with_how_to_get_it(
+    tmp_path, monkeypatch, capsys, name, package
+):
+    (tmp_path / f"{package}.py").write_text("raise ModuleNotFoundError('gone', name='it')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert main(["check", name]) == 2
+    said = capsys.readouterr().err
+    assert f"needs the package {package}" in said and f"pip install {package}" in said
+
+
+def test_the_process_that_asks_imports_none_of_it(tmp_path):
+    pytest.importorskip("ir_datasets", reason="the extra ir_datasets is not installed")
+    beir_zip(tmp_path / "irds")
+    program = (
+        "import sys, rankdash as rd; rd.read('ir_datasets:beir/scifact/test');"
+        "print([n for n in ('torch', 'ir_datasets', 'huggingface_hub') if n in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[2],
+        env=dict(os.environ),
+    )
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("written", [".parquet", ".jsonl"])
+def test_of_a_large_corpus_what_is_labelled_or_ranked_is_read(tmp_path, monkeypatch, written):
+    monkeypatch.setattr(thinning, "MOST_DOCUMENTS", 5)
+    contents = {
+        f"corpus{written}": (parquet if written == ".parquet" else lines)(CORPUS),
+        "queries.jsonl": lines(QUERIES),
+        "qrels.tsv": LABELS["test.tsv"],
+        "bm25.trec": b"q1 Q0 d1 1 9 x\nq1 Q0 d4 2 8 x\n",
+    }
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+    files = [Fetched(tmp_path / name, name, "set") for name in contents]
+    (tmp_path / "made").mkdir()
+
+    found = thinning.thinned(files, tmp_path / "made")
+
+    (corpus, *others) = found
+    assert sorted(pd.read_parquet(corpus.path)["_id"]) == ["d1", "d2", "d4"]
+    (note,) = corpus.notes
+    assert note.text.startswith("set has 6 texts. The 3 that have a label or a rank were read")
+    assert others == files[1:]
+    assert (tmp_path / f"corpus{written}").read_bytes() == contents[f"corpus{written}"]
+
+
+def test_a_small_corpus_is_read_whole(tmp_path):
+    (tmp_path / "corpus.parquet").write_bytes(parquet(CORPUS))
+    (tmp_path / "qrels.tsv").write_bytes(LABELS["test.tsv"])
+    files = [Fetched(tmp_path / name, name, "set") for name in ("corpus.parquet", "qrels.tsv")]
+    assert thinning.thinned(files, tmp_path) == files
