@@ -47,14 +47,13 @@ def _form(dataset_id: str) -> None:
             _("{name} is in the list of runs.", name=markdown_safe(made, _LONGEST_NAME)),
             icon=":material/check:",
         )
-    # Without persist_state: with it, a choice made while the opened form is still being drawn is
-    # taken back (a browser test).
     chosen = st.multiselect(
         _("Rankings"),
         list(systems),
         placeholder=_("at least two"),
         format_func=lambda system: systems[system].name,
         key=f"combine.systems.{dataset_id}",
+        persist_state="session",
         help=_("Equal sums keep the order of the one chosen first."),
     )
     words = _methods()

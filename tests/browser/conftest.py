@@ -17,6 +17,8 @@ ROOT = Path(__file__).parents[2]
 START_SECONDS = 60
 # Two slow cores, and a worker beside the server.
 PATIENCE_MS = 30_000
+_STILL = """() => document.getAnimations().every((each) =>
+  each.playState !== "running" || each.effect?.getComputedTiming().iterations === Infinity)"""
 
 
 @dataclass
@@ -41,9 +43,11 @@ class Visit:
         self.settle()
 
     def settle(self) -> None:
-        """Until the app is idle."""
+        """Until the app is idle and nothing moves any more: a list of choices that is opened while
+        a fold is still opening is closed by it, half a second in which no person chooses."""
         idle = self.page.locator("[data-testid='stApp'][data-test-script-state='notRunning']")
         expect(idle).to_be_visible(timeout=PATIENCE_MS)
+        self.page.wait_for_function(_STILL, timeout=PATIENCE_MS)
 
     def go(self, name: str) -> None:
         self.page.get_by_test_id("stSidebarNav").get_by_role("link", name=name).click()
