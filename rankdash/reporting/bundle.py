@@ -13,7 +13,7 @@ import math
 import re
 import unicodedata
 import zipfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 
@@ -23,8 +23,14 @@ import rankdash
 from rankdash.errors import RankdashError
 from rankdash.metrics import parse_measure
 from rankdash.ranking import Ranking
-from rankdash.reporting import chart_files, per_query
-from rankdash.reporting.comparison import compact_latex, compact_markdown, latex, markdown
+from rankdash.reporting import chart_files, cost_file, options, per_query
+from rankdash.reporting.comparison import (
+    compact_latex,
+    compact_markdown,
+    latex,
+    markdown,
+    markdown_safe,
+)
 from rankdash.reporting.spreadsheet import csv_bytes
 from rankdash.reporting.subject import Subject
 from rankdash.reporting.trec import qrels_bytes, run_bytes
@@ -78,7 +84,7 @@ def bundle(
 ) -> bytes:
     """The zip. made: when, UTC. first: what else goes in, before the tables, such as the report."""
     packed = _Packed()
-    for part in (*first, *tables(subject), *trec_files(subject)):
+    for part in (*first, *tables(subject), *money_files(subject), *trec_files(subject)):
         try:
             packed.add(part.name, part.what, part.make())
         except RankdashError as error:
@@ -91,22 +97,21 @@ def bundle(
 
 def tables(subject: Subject) -> Iterable[Part]:
     """The comparison and the queries, for a text, a paper, a spreadsheet and a program."""
-    compared, names = subject.comparison, subject.names
     return (
         Part(
             "summary.md",
             "Systems × metrics, then each metric with intervals, p and verdict; Markdown.",
-            lambda: _text([*compact_markdown(compared, names), "\n", *markdown(compared, names)]),
+            lambda: _text(_markdown(subject)),
         ),
         Part(
             "summary.tex",
             "Systems × metrics for a paper, best in bold; LaTeX with booktabs.",
-            lambda: _text(compact_latex(compared, names)),
+            lambda: _text(compact_latex(subject.comparison, subject.names)),
         ),
         Part(
             "comparison.tex",
             "Each metric with intervals, p, helped and hurt; LaTeX with booktabs.",
-            lambda: _text(latex(compared, names)),
+            lambda: _text(latex(subject.comparison, subject.names)),
         ),
         Part(
             "comparison.csv",
@@ -129,6 +134,26 @@ def tables(subject: Subject) -> Iterable[Part]:
             lambda: per_query.as_json(subject),
         ),
     )
+
+
+def money_files(subject: Subject) -> list[Part]:
+    """What each option costs and is worth, with every assumption; none where nothing is known of
+    prices or nothing is compared."""
+    money = subject.money
+    if money is None or not subject.challengers:
+        return []
+
+    def made() -> bytes:
+        return cost_file.as_csv(
+            options.choices(subject),
+            money.assumptions,
+            data=subject.dataset.name,
+            metric=subject.measure.title,
+            hit=parse_measure(options.hit_spec(subject.cutoff)).title,
+            currency=money.currency,
+        )
+
+    return [Part("cost.csv", "What each option costs and is worth, and every assumption.", made)]
 
 
 def trec_files(subject: Subject) -> list[Part]:
@@ -172,6 +197,13 @@ def slug(text: str) -> str:
     """A part of a file name that every system takes: small letters, digits and dashes."""
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
     return re.sub(r"[^a-z0-9]+", "-", plain)[:_NAME].strip("-") or "system"
+
+
+def _markdown(subject: Subject) -> Iterator[str]:
+    yield f"## {markdown_safe(subject.dataset.name)}\n\n"
+    yield from compact_markdown(subject.comparison, subject.names)
+    yield "\n"
+    yield from markdown(subject.comparison, subject.names)
 
 
 def _text(pieces: Iterable[str]) -> bytes:

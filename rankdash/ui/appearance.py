@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import streamlit as st
 
 from rankdash.charts.style import INKS, Ink
 
+# Keys hold ids, and a file name must fit every system.
+_UNSAFE = re.compile(r"[^A-Za-z0-9]+")
 _CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"]}
 
 
@@ -16,11 +19,15 @@ def ink() -> Ink:
 
 
 def show(figure: Any, *, alt: str, key: str, on_select: Any = "ignore") -> Any:
-    """Draw a figure as it was made: Streamlit's own chart theme would recolour it."""
+    """Draw a figure as it was made: Streamlit's own chart theme would recolour it. Its camera saves
+    it as SVG, made by the reader's own browser."""
     return st.plotly_chart(
         figure,
         theme=None,
-        config=_CONFIG,
+        config={
+            **_CONFIG,
+            "toImageButtonOptions": {"format": "svg", "filename": _UNSAFE.sub("-", key)},
+        },
         key=key,
         alt=alt,
         on_select=on_select,

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 
-from rankdash.analysis.labelling import defused
-from rankdash.i18n import gettext as _
-from rankdash.reporting import assumption_words, cost_words
-from rankdash.reporting.cost_words import month, year
+from rankdash.reporting import assumption_words, cost_file
 from rankdash.reporting.options import Choice
 from rankdash.ui import services
 from rankdash.ui.cost_inputs import currency
 from rankdash.ui.cost_options import hit_spec
 from rankdash.ui.frame import View
 from rankdash.value.assumptions import Assumptions
-from rankdash.value.outcome import Estimate
 
 
 def assumption_rows(
@@ -27,53 +21,12 @@ def assumption_rows(
 
 
 def as_csv(view: View, scenario: Assumptions, choices: Sequence[Choice]) -> bytes:
-    """Options and assumptions for a spreadsheet; a month's figures, and a year's beside them."""
-    out = io.StringIO()
-    writer = csv.writer(out)
-    writer.writerow([_("data set"), defused(services.dataset(view.dataset_id).name)])
-    writer.writerow([_("metric"), view.title(view.spec)])
-    writer.writerow([_("currency"), currency()])
-    writer.writerow([])
-    titles = [_("option"), _("figure"), _("value"), _("low"), _("high"), _("why there is none")]
-    writer.writerow(titles)
-    for choice in choices:
-        for title, found in _figures(choice):
-            writer.writerow(
-                [
-                    defused(choice.name),
-                    title,
-                    *map(_plain, (found.value, found.low, found.high)),
-                    cost_words.reason(found.reason),
-                ]
-            )
-    writer.writerow([])
-    writer.writerow([_("assumption"), _("value"), _("what it means")])
-    for row in assumption_rows(view, scenario, choices):
-        writer.writerow([defused(cell) for cell in row])
-    return out.getvalue().encode("utf-8-sig")
-
-
-def _figures(choice: Choice) -> list[tuple[str, Estimate]]:
-    came = choice.came
-    spans = [
-        each
-        for span in (month(), year())
-        for each in (
-            (span.cost, span.of(came.cost_per_month)),
-            (span.value, span.of(came.value_per_month)),
-            (span.net, span.of(came.net_per_month)),
-        )
-    ]
-    return [
-        (_("1,000 searches"), came.cost_per_thousand),
-        *spans,
-        (_("return on the cost"), came.roi),
-        (_("months to pay back"), came.payback_months),
-        (_("break-even elasticity, %"), came.break_even_elasticity),
-        (_("break-even searches a day"), came.break_even_searches),
-        (_("break-even price of 1,000 searches"), came.break_even_price),
-    ]
-
-
-def _plain(value: float | None) -> str:
-    return "" if value is None else f"{value:.10g}"
+    """Options and assumptions for a spreadsheet."""
+    return cost_file.as_csv(
+        choices,
+        scenario,
+        data=services.dataset(view.dataset_id).name,
+        metric=view.title(view.spec),
+        hit=view.title(hit_spec(view)),
+        currency=currency(),
+    )

@@ -95,7 +95,7 @@ def steps(rows: pd.DataFrame, opened: str) -> None:
 
 
 def download(rows: pd.DataFrame, marks: pd.DataFrame, before: str, after: str) -> None:
-    """Offer the list for a spreadsheet: the table's own download writes pictures out as text.
+    """Offer the list for a spreadsheet, its cells defused.
 
     rows, marks, before, after: as for `draw`.
     """

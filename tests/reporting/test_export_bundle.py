@@ -1,5 +1,6 @@
 """One zip: what is in it is listed with its hash, what is not is listed with the reason."""
 
+import csv
 import hashlib
 import io
 import json
@@ -19,7 +20,7 @@ from rankdash.ranking import Ranking
 from rankdash.readers import Source, read
 from rankdash.reporting import chart_files
 from rankdash.reporting.bundle import MANIFEST, Figures, Part, bundle, slug
-from rankdash.reporting.subject import FIRST_STAGE, Subject, System
+from rankdash.reporting.subject import FIRST_STAGE, Money, Subject, System
 
 from .test_exports import subject_of
 
@@ -61,6 +62,16 @@ def test_the_manifest_says_what_was_compared_and_how(packed):
     assert manifest["statistics"] == subject.statistics.as_dict()
     assert manifest["conventions"] == subject.conventions.as_dict()
     assert manifest["left_out"] == []
+
+
+def test_what_it_costs_is_in_it_where_prices_are_known(packed):
+    assert "cost.csv" not in packed[0].namelist()
+    subject = subject_of(name="=1+1")
+    archive, manifest = opened(bundle(replace(subject, money=Money(currency="EUR")), MADE))
+    rows = list(csv.reader(io.StringIO(archive.read("cost.csv").decode("utf-8-sig"))))
+    assert ["currency", "EUR"] in rows
+    assert "'=1+1" in {row[0] for row in rows if row}
+    assert manifest["money"]["currency"] == "EUR"
 
 
 def test_the_rankings_in_it_are_those_that_were_compared(packed):

@@ -1,0 +1,77 @@
+"""The calculation of cost and worth as a file for a spreadsheet."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+
+from rankdash.analysis.labelling import defused
+from rankdash.i18n import gettext as _
+from rankdash.reporting import assumption_words, cost_words
+from rankdash.reporting.cost_words import month, year
+from rankdash.reporting.options import Choice
+from rankdash.value.assumptions import Assumptions
+from rankdash.value.outcome import Estimate
+
+
+def as_csv(
+    choices: Sequence[Choice],
+    scenario: Assumptions,
+    *,
+    data: str,
+    metric: str,
+    hit: str,
+    currency: str,
+) -> bytes:
+    """Options and assumptions, in the reader's language; a month's figures, and a year's beside
+    them. data: name of the data set. metric, hit: titles of the metric and of the hit rate."""
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow([_("data set"), defused(data)])
+    writer.writerow([_("metric"), metric])
+    writer.writerow([_("currency"), currency])
+    writer.writerow([])
+    titles = [_("option"), _("figure"), _("value"), _("low"), _("high"), _("why there is none")]
+    writer.writerow(titles)
+    for choice in choices:
+        for title, found in _figures(choice):
+            writer.writerow(
+                [
+                    defused(choice.name),
+                    title,
+                    *map(_plain, (found.value, found.low, found.high)),
+                    cost_words.reason(found.reason),
+                ]
+            )
+    writer.writerow([])
+    writer.writerow([_("assumption"), _("value"), _("what it means")])
+    for row in assumption_words.rows(scenario, choices, currency, hit):
+        writer.writerow([defused(cell) for cell in row])
+    return out.getvalue().encode("utf-8-sig", "replace")
+
+
+def _figures(choice: Choice) -> list[tuple[str, Estimate]]:
+    came = choice.came
+    spans = [
+        each
+        for span in (month(), year())
+        for each in (
+            (span.cost, span.of(came.cost_per_month)),
+            (span.value, span.of(came.value_per_month)),
+            (span.net, span.of(came.net_per_month)),
+        )
+    ]
+    return [
+        (_("1,000 searches"), came.cost_per_thousand),
+        *spans,
+        (_("return on the cost"), came.roi),
+        (_("months to pay back"), came.payback_months),
+        (_("break-even elasticity, %"), came.break_even_elasticity),
+        (_("break-even searches a day"), came.break_even_searches),
+        (_("break-even price of 1,000 searches"), came.break_even_price),
+    ]
+
+
+def _plain(value: float | None) -> str:
+    return "" if value is None else f"{value:.10g}"
