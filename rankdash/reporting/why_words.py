@@ -12,6 +12,7 @@ from rankdash.analysis.contributions import CARRIED, Split
 from rankdash.analysis.statements import Statement
 from rankdash.i18n import gettext as _
 from rankdash.i18n import language, ngettext, number, percent, signed
+from rankdash.reporting.reason_words import reason_meanings
 
 _RANKS_NAMED = 4
 _ROUNDING = 1e-9
@@ -126,6 +127,50 @@ def first_text(before: float, after: float) -> str:
         before=_rank(before),
         after=_rank(after),
     )
+
+
+def explained(
+    row: pd.Series,
+    found: Split,
+    named: Callable[[str], str],
+    missing: Sequence[str],
+    relevant: int,
+) -> list[str]:
+    """What the reason of a query means and what it rests on, in sentences.
+
+    row: of `reasons.reasons`. named: document id → its name, fit for where it is shown. missing:
+    as from `without_result`, of the sides that have no result. relevant: how many documents are
+    labelled relevant.
+    """
+    code = str(row["reason"])
+    said = [reason_meanings()[code]]
+    if code == "failed":
+        return [*said, *missing]
+    if code == "no_relevant_candidate":
+        if not relevant:
+            # Nothing was lost, by nobody.
+            return [_("Its labels name no relevant document at all.")]
+        return [
+            *said,
+            ngettext(
+                "Its labels name {n} relevant document, which no reranker can bring back.",
+                "Its labels name {n} relevant documents, which no reranker can bring back.",
+                relevant,
+            ),
+        ]
+    if isinstance(row["doc_id"], str):
+        said += evidence_text(row, found, named(row["doc_id"]))
+    return said
+
+
+def without_result(system: str, state: str | None) -> str:
+    """Why a system has no result for a query. state: "failed", "skipped", or None where its ranking
+    just lacks it."""
+    if state == "failed":
+        return _("{system} failed on it.", system=system)
+    if state == "skipped":
+        return _("{system} was not run on it.", system=system)
+    return _("{system} does not rank it.", system=system)
 
 
 def evidence_text(row: pd.Series, found: Split, name: str) -> list[str]:

@@ -9,7 +9,8 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.metrics import parse_measure
-from rankdash.ui import rules, services
+from rankdash.reporting.setting_words import rules_in_words
+from rankdash.ui import services
 from rankdash.ui.frame import View
 
 
@@ -31,7 +32,7 @@ def panel(view: View, specs: Sequence[str]) -> None:
     )
     st.dataframe(
         pd.DataFrame(
-            rules.in_words(view.conventions, view.statistics),
+            rules_in_words(view.conventions, view.statistics),
             columns=[_("rule"), _("in force")],
         ),
         hide_index=True,

@@ -13,6 +13,7 @@ from rankdash.charts import systems as systems_chart
 from rankdash.i18n import gettext as _
 from rankdash.i18n import percent
 from rankdash.metrics import parse_measure
+from rankdash.reporting.verdict_words import chip
 from rankdash.ui import comparison, services
 from rankdash.ui.appearance import ink, show
 from rankdash.ui.frame import View
@@ -41,14 +42,6 @@ def systems_table(view: View) -> None:
     """Every number behind the chart, sortable."""
     table = comparison.compared(view).frame
     names, titles = comparison.names(view), comparison.titles(view)
-    kinds = {
-        "baseline": _("baseline"),
-        "better": _("better"),
-        "small": _("better, but small"),
-        "unproven": _("not proven"),
-        "worse": _("worse"),
-        "identical": _("the same"),
-    }
     own = table["system"] == view.baseline
     columns = {
         "metric": table["metric"].map(titles),
@@ -60,7 +53,7 @@ def systems_table(view: View) -> None:
         "p": table["p"],
         "p_corrected": table["p_corrected"],
         "effect_size": table["effect_size"],
-        "verdict": [kinds.get(kind, _("no verdict")) for kind in table["verdict"]],
+        "verdict": table["verdict"].map(chip),
         "helped": table["helped"],
         "same": table["same"],
         "hurt": table["hurt"],

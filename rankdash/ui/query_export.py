@@ -27,6 +27,7 @@ from rankdash.reporting.offline import CHART_ENGINE, Chart, Table
 from rankdash.reporting.query_page import Card, Document, QueryPage
 from rankdash.reporting.query_words import judged_title
 from rankdash.reporting.reason_words import reason_words
+from rankdash.reporting.setting_words import rules_in_words
 from rankdash.reporting.why_words import paragraph, statement_text
 from rankdash.store.corrections import Corrections
 from rankdash.store.notes import Notes
@@ -36,7 +37,6 @@ from rankdash.ui import (
     query_services,
     query_why,
     reason_services,
-    rules,
     services,
 )
 from rankdash.ui.frame import View
@@ -103,7 +103,7 @@ def _page(view: View, challenger: str, query_id: str) -> QueryPage:
             _(measure.metric.formula),
             *([_(measure.metric.note)] if measure.metric.note else []),
         ],
-        made=Table((_("rule"), _("in force")), rules.in_words(view.conventions, view.statistics)),
+        made=Table((_("rule"), _("in force")), rules_in_words(view.conventions, view.statistics)),
         versions=_(
             "Made by rankdash {version} (Python {python}, {charts}) on {when} UTC. Nothing "
             "in this file is loaded from a network.",

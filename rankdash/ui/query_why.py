@@ -14,9 +14,9 @@ from rankdash.analysis.contributions import Split
 from rankdash.analysis.reasons import evidence
 from rankdash.charts import waterfall
 from rankdash.i18n import gettext as _
-from rankdash.i18n import ngettext
-from rankdash.reporting.reason_words import reason_meanings, reason_words
-from rankdash.reporting.why_words import evidence_text, paragraph, statement_text
+from rankdash.reporting import why_words
+from rankdash.reporting.reason_words import reason_words
+from rankdash.reporting.why_words import paragraph, statement_text, without_result
 from rankdash.ui import naming, reason_services, services
 from rankdash.ui.appearance import ink, show
 from rankdash.ui.folding import fold
@@ -65,48 +65,17 @@ def explained(
 
     row: of `reasons`, its label being the query. fit: makes a name fit for where it is shown.
     """
-    code, query_id = str(row["reason"]), str(row.name)
-    if code == "failed":
-        return [reason_meanings()[code], *_without_result(view, challenger, query_id, fit)]
-    if code == "no_relevant_candidate":
-        return _nothing_to_find(view, query_id)
-    said = [reason_meanings()[code]]
-    if isinstance(row["doc_id"], str):
-        names = _names(view, found.documents)
-        said += evidence_text(row, found, fit(names[row["doc_id"]]))
-    return said
-
-
-def _without_result(
-    view: View, challenger: str, query_id: str, fit: Callable[[str], str]
-) -> list[str]:
-    said = []
-    for system in (view.baseline, challenger):
-        name = fit(view.name(system))
-        state = services.left_out(system).get(query_id)
-        if state == "failed":
-            said.append(_("{system} failed on it.", system=name))
-        elif state == "skipped":
-            said.append(_("{system} was not run on it.", system=name))
-        elif query_id not in services.ranking(view.dataset_id, system).positions:
-            said.append(_("{system} does not rank it.", system=name))
-    return said
-
-
-def _nothing_to_find(view: View, query_id: str) -> list[str]:
-    labels = reason_services.labels_of(view, query_id)
-    count = int((labels["label"] >= view.conventions.threshold).sum())
-    if not count:
-        # Nothing was lost, by nobody.
-        return [_("Its labels name no relevant document at all.")]
-    return [
-        reason_meanings()["no_relevant_candidate"],
-        ngettext(
-            "Its labels name {n} relevant document, which no reranker can bring back.",
-            "Its labels name {n} relevant documents, which no reranker can bring back.",
-            count,
-        ),
+    query_id = str(row.name)
+    missing = [
+        without_result(fit(view.name(system)), services.left_out(system).get(query_id))
+        for system in (view.baseline, challenger)
+        if query_id not in services.ranking(view.dataset_id, system).positions
+        or query_id in services.left_out(system)
     ]
+    labels = reason_services.labels_of(view, query_id)
+    relevant = int((labels["label"] >= view.conventions.threshold).sum())
+    names = _names(view, found.documents)
+    return why_words.explained(row, found, lambda doc: fit(names[doc]), missing, relevant)
 
 
 def _names(view: View, documents: pd.DataFrame) -> dict[str, str]:

@@ -64,11 +64,3 @@ def statistics(queries: int) -> StatisticsSettings:
         return StatisticsSettings(**given)
     except SpecError:
         return StatisticsSettings()
-
-
-def in_words(rules: Conventions, statistics: StatisticsSettings) -> list[tuple[str, str]]:
-    """(title, what holds) for every convention and every setting of the statistics."""
-    return [
-        *described.in_words(CONVENTION_SETTINGS, rules),
-        *described.in_words(STATISTICS_SETTINGS, statistics),
-    ]

@@ -12,6 +12,7 @@ from rankdash.analysis.headroom import Headroom
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, percent, signed
 from rankdash.metrics import parse_measure
+from rankdash.reporting.verdict_words import chip, sentence
 from rankdash.ui import comparison, cost_fact, services
 from rankdash.ui.frame import View
 from rankdash.ui.text import markdown_safe
@@ -29,26 +30,21 @@ def draw(view: View) -> None:
         word, icon, colour = badge(verdict.kind)
         with st.container(border=True):
             st.badge(word, icon=icon, color=colour)
-            said = [
-                _(template, **verdict.params)
-                for template in (verdict.template, verdict.advice)
-                if template
-            ]
-            st.markdown(" ".join(said))
+            st.markdown(sentence(verdict))
             facts = _facts(view, system, found.row(system, view.spec))
             st.caption(" · ".join(facts))
 
 
 def badge(kind: str) -> tuple[str, str, Colour]:
     """(word, icon, colour); the word and the icon say it without the colour."""
-    words: dict[str, tuple[str, str, Colour]] = {
-        "better": (_("better"), ":material/trending_up:", "blue"),
-        "small": (_("better, but small"), ":material/north_east:", "blue"),
-        "unproven": (_("not proven"), ":material/help:", "gray"),
-        "worse": (_("worse"), ":material/trending_down:", "orange"),
-        "identical": (_("the same"), ":material/drag_handle:", "gray"),
+    looks: dict[str, tuple[str, Colour]] = {
+        "better": (":material/trending_up:", "blue"),
+        "small": (":material/north_east:", "blue"),
+        "unproven": (":material/help:", "gray"),
+        "worse": (":material/trending_down:", "orange"),
+        "identical": (":material/drag_handle:", "gray"),
     }
-    return words.get(kind, (_("no verdict"), ":material/block:", "gray"))
+    return (chip(kind), *looks.get(kind, (":material/block:", "gray")))
 
 
 def _facts(view: View, system: str, row: pd.Series) -> list[str]:

@@ -1,0 +1,59 @@
+"""Settings that describe themselves, in words: the conventions and the statistics in force."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from rankdash.analysis.statistics_settings import STATISTICS_SETTINGS, StatisticsSettings
+from rankdash.i18n import gettext as _
+from rankdash.metrics import CONVENTION_SETTINGS, Conventions
+
+_BY_ITSELF = "auto"
+
+
+class Setting(Protocol):
+    """What a convention and a statistics setting have in common."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def meaning(self) -> str: ...
+    @property
+    def choices(self) -> Mapping[str, str]: ...
+    @property
+    def default(self) -> str | float | int | bool | None: ...
+
+
+def rules_in_words(rules: Conventions, statistics: StatisticsSettings) -> list[tuple[str, str]]:
+    """(title, what holds) for every convention and every setting of the statistics."""
+    return [*in_words(CONVENTION_SETTINGS, rules), *in_words(STATISTICS_SETTINGS, statistics)]
+
+
+def in_words(settings: Sequence[Setting], values: object) -> list[tuple[str, str]]:
+    """(title, what holds) for every setting; values: an object with the settings as attributes."""
+    said = []
+    for setting in settings:
+        value = getattr(values, setting.name)
+        said.append((_(setting.title), options_of(setting, (value,))[key_of(value)]))
+    return said
+
+
+def options_of(setting: Setting, numbers: Sequence[float | None]) -> dict[str, str]:
+    """Value as written in the address → words."""
+    default = setting.default
+    if setting.choices:
+        return {value: _(meaning) for value, meaning in setting.choices.items()}
+    if isinstance(default, bool):
+        return {key_of(False): _("no"), key_of(True): _("yes")}
+    known = {value for value in (default, *numbers) if isinstance(value, (int, float))}
+    words = {key_of(value): key_of(value) for value in sorted(known)}
+    return {_BY_ITSELF: _("taken from the labels"), **words} if default is None else words
+
+
+def key_of(value: object) -> str:
+    if value is None:
+        return _BY_ITSELF
+    return f"{value:g}" if isinstance(value, float) else str(value)
