@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from rankdash.errors import StoreError
 from rankdash.store.failures import in_words
-from rankdash.store.migrations import migrate
+from rankdash.store.migrations import migrate, refuse_other_versions
 
 # Longer than any of our transactions, so a wait that ends here means something else is wrong.
 BUSY_SECONDS = 10.0
@@ -17,27 +18,39 @@ BUSY_SECONDS = 10.0
 class Database:
     """`file` is the SQLite file; it is made, and brought up to date by `prepare`, when this is.
 
+    read_only: the file has to be there and up to date, and nothing is written, not even beside it.
+
     Every method raises StoreError where the file cannot be read or written.
     """
 
     def __init__(
-        self, file: Path, prepare: Callable[[sqlite3.Connection, Path], None] = migrate
+        self,
+        file: Path,
+        prepare: Callable[[sqlite3.Connection, Path], None] = migrate,
+        *,
+        read_only: bool = False,
     ) -> None:
         self.file = file
-        with in_words(file), closing(self._connect("rwc")) as db:
+        self._read_only = read_only
+        if read_only:
+            with self.reading() as db:
+                refuse_other_versions(db, file)
+            return
+        with in_words(file), closing(self._connect("mode=rwc")) as db:
             db.execute("PRAGMA journal_mode = WAL")
             prepare(db, file)
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """Rows come as `sqlite3.Row`."""
-        with in_words(self.file), closing(self._connect("rw")) as db:
+        with in_words(self.file), closing(self._connect(self._access)) as db:
             yield db
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """One transaction that holds the write lock from its start, so what it read stays true."""
-        with in_words(self.file), closing(self._connect("rw")) as db:
+        self.refuse_read_only()
+        with in_words(self.file), closing(self._connect("mode=rw")) as db:
             db.execute("BEGIN IMMEDIATE")
             try:
                 yield db
@@ -47,10 +60,27 @@ class Database:
                     db.execute("ROLLBACK")
                 raise
 
-    def _connect(self, mode: str) -> sqlite3.Connection:
-        # mode=rw: a file deleted meanwhile is an error, not a new empty workspace.
+    def refuse_read_only(self) -> None:
+        """Raise StoreError where nothing may be written."""
+        if self._read_only:
+            raise StoreError(
+                "This workspace is open for reading only: nothing in it can be changed.",
+                remedy="Start rankdash without RANKDASH_READ_ONLY to change it.",
+            )
+
+    @property
+    def _access(self) -> str:
+        if not self._read_only:
+            # A file deleted meanwhile is an error, not a new empty workspace.
+            return "mode=rw"
+        # Reading a file with a log makes SQLite keep files beside it. Where no other program has
+        # the workspace open there is no log, and the file can be read as one that never changes.
+        log = self.file.with_name(f"{self.file.name}-wal")
+        return "mode=ro" if log.exists() else "mode=ro&immutable=1"
+
+    def _connect(self, access: str) -> sqlite3.Connection:
         db = sqlite3.connect(
-            f"{self.file.absolute().as_uri()}?mode={mode}",
+            f"{self.file.absolute().as_uri()}?{access}",
             uri=True,
             timeout=BUSY_SECONDS,
             isolation_level=None,
@@ -58,7 +88,8 @@ class Database:
         db.row_factory = sqlite3.Row
         try:
             db.execute("PRAGMA foreign_keys = ON")
-            db.execute("PRAGMA synchronous = NORMAL")
+            if not self._read_only:
+                db.execute("PRAGMA synchronous = NORMAL")
         except sqlite3.Error:
             db.close()
             raise

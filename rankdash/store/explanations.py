@@ -63,6 +63,7 @@ class Explanations:
 
     def __init__(self, workspace: Workspace) -> None:
         self._database = workspace.database
+        self._read_only = workspace.read_only
 
     def ask(self, asked: Asked) -> str:
         """Queue it unless it is done or under way, and return its id.
@@ -93,7 +94,8 @@ class Explanations:
         """How far it is; None where it was never asked for. Without a live worker, what runs is
         interrupted."""
         found = self._row(asked.id)
-        if found is not None and found["state"] == "running" and lost(found):
+        dead = found is not None and found["state"] == "running" and lost(found)
+        if found is not None and dead and not self._read_only:
             self.interrupt(found["worker"])
             found = self._row(asked.id)
         return None if found is None else _explanation_row(found)

@@ -218,12 +218,7 @@ def migrate(db: sqlite3.Connection, file: Path) -> None:
     try:
         # Another process may have migrated while this one waited for the lock.
         version = _version(db)
-        if version > len(MIGRATIONS):
-            raise StoreError(
-                "The workspace {file} was written by a newer version of rankdash.",
-                remedy="Update rankdash, or set RANKDASH_HOME to another folder.",
-                file=str(file),
-            )
+        _refuse_newer(version, file)
         for step in MIGRATIONS[version:]:
             step(db)
         db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
@@ -231,6 +226,28 @@ def migrate(db: sqlite3.Connection, file: Path) -> None:
     except BaseException:
         db.execute("ROLLBACK")
         raise
+
+
+def refuse_other_versions(db: sqlite3.Connection, file: Path) -> None:
+    """Raise StoreError where the workspace would have to be brought up to date first, or was
+    written by a newer rankdash."""
+    version = _version(db)
+    _refuse_newer(version, file)
+    if version < len(MIGRATIONS):
+        raise StoreError(
+            "The workspace {file} was written by an older version of rankdash.",
+            remedy="Start rankdash once without RANKDASH_READ_ONLY: that brings it up to date.",
+            file=str(file),
+        )
+
+
+def _refuse_newer(version: int, file: Path) -> None:
+    if version > len(MIGRATIONS):
+        raise StoreError(
+            "The workspace {file} was written by a newer version of rankdash.",
+            remedy="Update rankdash, or set RANKDASH_HOME to another folder.",
+            file=str(file),
+        )
 
 
 def _version(db: sqlite3.Connection) -> int:

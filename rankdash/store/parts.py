@@ -33,6 +33,7 @@ _SCHEMA = pa.schema(
 
 def write_part(workspace: Workspace, job_id: str, rows: Sequence[dict[str, Any]]) -> None:
     """Keep one batch. Each row has the columns of the schema, lists as arrays."""
+    workspace.database.refuse_read_only()
     folder = workspace.root / "jobs" / job_id
     with in_words(folder):
         folder.mkdir(parents=True, exist_ok=True)

@@ -152,7 +152,7 @@ class Queue:
         with self._database.reading() as db:
             found = _select(db, dataset_id)
         gone = {row["worker"] for row in found if row["state"] == "running" and lost(row)}
-        if gone:
+        if gone and not self._workspace.read_only:
             for token in gone:
                 self.interrupt(token)
             with self._database.reading() as db:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from rankdash.dataset import Dataset
 from rankdash.ranking import Run
 
 
@@ -65,6 +66,21 @@ def run_row(row: sqlite3.Row) -> RunRow:
     return RunRow(**values)
 
 
+def dataset_values(dataset: Dataset, source: str, report_json: str) -> dict[str, object]:
+    """The columns of a data set's row, without its folder; it is added now."""
+    return {
+        "id": dataset.id,
+        "name": dataset.name,
+        "created": now(),
+        "source": source,
+        "first_stage": dataset.first_stage,
+        "queries": len(dataset.queries),
+        "documents": len(dataset.documents),
+        "labels": len(dataset.qrels),
+        "report": report_json,
+    }
+
+
 def run_values(run: Run) -> dict[str, object]:
     """The columns of a run's row, without its folder."""
     states = run.queries["state"].value_counts()
@@ -90,6 +106,17 @@ def run_values(run: Run) -> dict[str, object]:
         "p95_ms": _known(p95),
         "pairs_per_second": _known(rate),
     }
+
+
+def insert(
+    db: sqlite3.Connection, table: str, values: Mapping[str, object], where_there: str = "OR IGNORE"
+) -> bool:
+    """Add a row; whether it was added. table and the columns are named by us. where_there: what
+    SQLite does where the row is there already."""
+    names = ", ".join(values)
+    places = ", ".join(f":{name}" for name in values)
+    statement = f"INSERT {where_there} INTO {table} ({names}) VALUES ({places})"  # noqa: S608
+    return bool(db.execute(statement, values).rowcount)
 
 
 def now() -> str:

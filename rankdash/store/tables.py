@@ -14,12 +14,20 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rankdash.dataset import Dataset
 from rankdash.measured import Level, Measured
 from rankdash.ordering import Ties, objects, text_array
 from rankdash.ranking import Ranking, Reading, Run
 from rankdash.store.failures import damaged, in_words
 
-_TIES = b"rankdash.ties"
+TIES = b"rankdash.ties"
+
+
+DATASET_PARTS = ("queries", "documents", "qrels")
+"""The tables of a data set beside its ranking."""
+
+CANDIDATES, RANKING = "candidates", "ranking"
+"""The name of the ranking of a data set, and of a run."""
 
 
 def write_table(file: Path, table: Any) -> None:
@@ -54,6 +62,21 @@ def read_frame(file: Path) -> pd.DataFrame:
     return cast(pd.DataFrame, read_table(file).to_pandas())
 
 
+def write_dataset(folder: Path, dataset: Dataset) -> None:
+    """Write a data set as six tables."""
+    for name in DATASET_PARTS:
+        write_frame(folder / f"{name}.parquet", getattr(dataset, name))
+    write_ranking(folder, CANDIDATES, dataset.candidates)
+
+
+def write_run(folder: Path, run: Run) -> None:
+    """Write the tables of a run; those of what it did not measure are left out."""
+    write_frame(folder / "queries.parquet", run.queries)
+    write_ranking(folder, RANKING, run.ranking)
+    write_reading(folder, run.reading)
+    write_measured(folder, run)
+
+
 def write_ranking(folder: Path, name: str, ranking: Ranking) -> None:
     """Write a ranking as three tables: its rows, its queries and its documents.
 
@@ -61,7 +84,7 @@ def write_ranking(folder: Path, name: str, ranking: Ranking) -> None:
     milliseconds.
     """
     rows = pa.table({"document": ranking.docs, "score": ranking.scores, "given": ranking.given})
-    rows = rows.replace_schema_metadata({_TIES: ranking.ties.encode()})
+    rows = rows.replace_schema_metadata({TIES: ranking.ties.encode()})
     queries = pa.table(
         {
             "query_id": text_array(ranking.query_ids),
@@ -78,15 +101,24 @@ def write_ranking(folder: Path, name: str, ranking: Ranking) -> None:
 
 def read_ranking(folder: Path, name: str) -> Ranking:
     file = folder / f"{name}.parquet"
-    rows = read_table(file)
-    queries = read_table(folder / f"{name}-queries.parquet")
-    documents = read_table(folder / f"{name}-documents.parquet")
+    ranking = ranking_of(
+        read_table(file),
+        read_table(folder / f"{name}-queries.parquet"),
+        read_table(folder / f"{name}-documents.parquet"),
+    )
+    if ranking is None:
+        raise damaged(file, "its rows do not fit its queries and documents.")
+    return ranking
+
+
+def ranking_of(rows: Any, queries: Any, documents: Any) -> Ranking | None:
+    """The ranking that three tables hold; None where they do not fit together."""
     counts = _column(queries, "documents")
     offsets = np.zeros(len(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=offsets[1:])
     codes = _column(rows, "document")
     if offsets[-1] != len(codes) or (len(codes) and codes.max() >= len(documents)):
-        raise damaged(file, "its rows do not fit its queries and documents.")
+        return None
     return Ranking(
         query_ids=objects(_text(queries, "query_id")),
         doc_ids=objects(_text(documents, "doc_id")),
@@ -94,7 +126,7 @@ def read_ranking(folder: Path, name: str) -> Ranking:
         docs=codes,
         scores=_column(rows, "score"),
         tied=_column(queries, "tied"),
-        ties=cast(Ties, rows.schema.metadata[_TIES].decode()),
+        ties=cast(Ties, rows.schema.metadata[TIES].decode()),
         given=_column(rows, "given"),
     )
 
@@ -132,11 +164,16 @@ def read_measured(folder: Path) -> Measured | None:
     if not file.exists():
         return None
     try:
-        kept = json.loads(read_table(file)["measured"][0].as_py())
-        levels = tuple(Level(**level) for level in kept.pop("throughput"))
-        return Measured(**kept, throughput=levels)
+        return measured_of(read_table(file))
     except (ValueError, TypeError, LookupError) as error:
         raise damaged(file, str(error)) from error
+
+
+def measured_of(table: Any) -> Measured:
+    """Raises ValueError, TypeError or LookupError where the table holds no such thing."""
+    kept = json.loads(table["measured"][0].as_py())
+    levels = tuple(Level(**level) for level in kept.pop("throughput"))
+    return Measured(**kept, throughput=levels)
 
 
 def read_calls(folder: Path) -> pd.DataFrame | None:

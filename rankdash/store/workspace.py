@@ -28,7 +28,15 @@ from rankdash.ranking import Run
 from rankdash.store import folders
 from rankdash.store.database import Database
 from rankdash.store.failures import damaged, in_words
-from rankdash.store.rows import DatasetRow, RunRow, dataset_row, now, run_row, run_values
+from rankdash.store.rows import (
+    DatasetRow,
+    RunRow,
+    dataset_row,
+    dataset_values,
+    insert,
+    run_row,
+    run_values,
+)
 from rankdash.store.score_cache import ScoreCache
 from rankdash.store.tables import (
     read_calls,
@@ -36,13 +44,13 @@ from rankdash.store.tables import (
     read_measured,
     read_ranking,
     read_reading,
-    write_frame,
-    write_measured,
-    write_ranking,
-    write_reading,
+    write_dataset,
+    write_run,
 )
 
 HOME_VARIABLE = "RANKDASH_HOME"
+READ_ONLY_VARIABLE = "RANKDASH_READ_ONLY"
+_NO = ("", "0", "no", "false", "off")
 
 
 class Workspace:
@@ -50,26 +58,33 @@ class Workspace:
 
     Every method raises StoreError where the workspace cannot be read or written, or where what was
     asked for is not in it.
+
+    read_only: for showing it. Nothing in the folder is changed, and whatever would change it raises
+        StoreError; so does opening a folder that holds no workspace, or one of an older version.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, read_only: bool = False) -> None:
         self.root = root
-        with in_words(root):
-            root.mkdir(parents=True, exist_ok=True)
-        self.database = Database(root / "rankdash.sqlite")
-        self._sweep()
+        self.read_only = read_only
+        if not read_only:
+            with in_words(root):
+                root.mkdir(parents=True, exist_ok=True)
+        self.database = Database(root / "rankdash.sqlite", read_only=read_only)
+        if not read_only:
+            self._sweep()
 
     @classmethod
     def open(cls, path: Path | None = None) -> Workspace:
         """Open the workspace in `path`, making it where there is none.
 
         Without a path it is the folder in the environment variable RANKDASH_HOME, or else one in
-        the user's data directory.
+        the user's data directory. It is read-only where RANKDASH_READ_ONLY is set to 1.
         """
         if path is None:
             home = os.environ.get(HOME_VARIABLE, "")
             path = Path(home) if home else Path(platformdirs.user_data_dir("rankdash", False))
-        return cls(path.expanduser().absolute())
+        read_only = os.environ.get(READ_ONLY_VARIABLE, "").strip().casefold() not in _NO
+        return cls(path.expanduser().absolute(), read_only=read_only)
 
     def save_dataset(
         self, dataset: Dataset, source: str = "upload", report_json: str = "{}"
@@ -82,39 +97,18 @@ class Workspace:
         with self.database.reading() as db:
             if db.execute("SELECT 1 FROM datasets WHERE id = ?", (dataset.id,)).fetchone():
                 return dataset.id
-        folder = folders.new_folder(self.root, "datasets", dataset.id)
+        folder = self.new_folder("datasets", dataset.id)
         try:
-            write_frame(folder / "queries.parquet", dataset.queries)
-            write_frame(folder / "documents.parquet", dataset.documents)
-            write_frame(folder / "qrels.parquet", dataset.qrels)
-            write_ranking(folder, "candidates", dataset.candidates)
+            write_dataset(folder, dataset)
+            values = dataset_values(dataset, source, report_json)
             with self.database.writing() as db:
-                added = db.execute(
-                    """
-                    INSERT INTO datasets (id, name, created, source, first_stage, queries,
-                                          documents, labels, report, folder)
-                    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-                    ON CONFLICT (id) DO NOTHING
-                    """,
-                    (
-                        dataset.id,
-                        dataset.name,
-                        now(),
-                        source,
-                        dataset.first_stage,
-                        len(dataset.queries),
-                        len(dataset.documents),
-                        len(dataset.qrels),
-                        report_json,
-                        folders.relative(self.root, folder),
-                    ),
-                ).rowcount
+                added = insert(db, "datasets", values | {"folder": self.named(folder)})
         except BaseException:
-            self._remove(folder)
+            self.remove(folder)
             raise
         if not added:
             # Another process stored the same content first.
-            self._remove(folder)
+            self.remove(folder)
         return dataset.id
 
     def datasets(self) -> list[DatasetRow]:
@@ -170,21 +164,16 @@ class Workspace:
     def save_run(self, run: Run) -> str:
         """Store a run of a stored data set; return its id. A run with the same id is replaced."""
         self._row("datasets", run.dataset_id)
-        folder = folders.new_folder(self.root, "runs", run.id)
-        values = run_values(run) | {"folder": folders.relative(self.root, folder)}
+        folder = self.new_folder("runs", run.id)
         try:
-            write_frame(folder / "queries.parquet", run.queries)
-            write_ranking(folder, "ranking", run.ranking)
-            write_reading(folder, run.reading)
-            write_measured(folder, run)
+            write_run(folder, run)
             with self.database.writing() as db:
                 self._find(db, "datasets", run.dataset_id)
                 replaced = db.execute("SELECT folder FROM runs WHERE id = ?", (run.id,)).fetchone()
-                names = ", ".join(values)
-                places = ", ".join(f":{name}" for name in values)
-                db.execute(f"INSERT OR REPLACE INTO runs ({names}) VALUES ({places})", values)  # noqa: S608 - the names are ours
+                values = run_values(run) | {"folder": self.named(folder)}
+                insert(db, "runs", values, "OR REPLACE")
         except BaseException:
-            self._remove(folder)
+            self.remove(folder)
             raise
         if replaced:
             folders.remove(self.root, [replaced["folder"]])
@@ -253,7 +242,21 @@ class Workspace:
     @property
     def score_cache(self) -> ScoreCache:
         """The scores kept for later runs; made anew where its file is gone."""
+        self.database.refuse_read_only()
         return ScoreCache(self.root / "scores.sqlite")
+
+    def new_folder(self, kind: str, name: str) -> Path:
+        """An empty folder for what a row will name; kind: "datasets" or "runs"."""
+        self.database.refuse_read_only()
+        return folders.new_folder(self.root, kind, name)
+
+    def named(self, folder: Path) -> str:
+        """A folder of this workspace as a row names it."""
+        return folders.relative(self.root, folder)
+
+    def remove(self, folder: Path) -> None:
+        """Delete a folder that no row names."""
+        folders.remove(self.root, [self.named(folder)])
 
     def _row(self, table: str, key: str) -> sqlite3.Row:
         with self.database.reading() as db:
@@ -281,9 +284,6 @@ class Workspace:
                 f"UPDATE {table} SET name = ? WHERE id = ?",  # noqa: S608 - the table is named by us
                 (name, key),
             )
-
-    def _remove(self, folder: Path) -> None:
-        folders.remove(self.root, [folders.relative(self.root, folder)])
 
     def _sweep(self) -> None:
         # The folders are listed before the rows: one that got its row in between is then named.

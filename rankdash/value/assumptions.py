@@ -10,6 +10,9 @@ from typing import Any
 
 from rankdash.errors import DataError
 
+# Name in scenarios of an older version → name now.
+_RENAMED = {"share": "traffic_share"}
+
 DAYS_PER_MONTH = 365 / 12
 MONTHS_PER_YEAR = 12
 
@@ -80,7 +83,9 @@ class Assumptions:
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Assumptions:
-        """Raises DataError for a name that does not exist, or a value out of range."""
+        """Names of an older version are understood. Raises DataError for a name that does not exist,
+        or a value out of range."""
+        given = {_RENAMED.get(name, name): value for name, value in given.items()}
         names = {each.name for each in dataclasses.fields(cls)}
         for name in given:
             if name not in names:

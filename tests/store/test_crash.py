@@ -19,7 +19,7 @@ workspace.delete_dataset(workspace.datasets()[0].id)
 DIE_BEFORE_THE_ROW = """
 import os, sys
 from pathlib import Path
-from rankdash.store import Workspace, workspace as module
+from rankdash.store import Workspace, tables as module
 source, target = Workspace.open(Path(sys.argv[1])), Workspace.open(Path(sys.argv[2]))
 dataset = source.dataset(source.datasets()[0].id)
 module.write_ranking = lambda *args: os.kill(os.getpid(), 9)

@@ -1,0 +1,143 @@
+"""A workspace as one file, for a colleague: what goes with it, and how two workspaces become one.
+
+What is here already stays. Scenarios, prices and targets that exist here under the same name are
+kept, and what the file says otherwise is reported.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from rankdash.analysis.check import CheckReport
+from rankdash.analysis.occlusion import Explanation
+from rankdash.errors import DataError
+from rankdash.findings import Finding
+from rankdash.store import Workspace
+from rankdash.store.archive import Told, pack
+from rankdash.store.joining import TakenIn
+from rankdash.store.taking_in import Judges, take_in
+from rankdash.value.assumptions import Assumptions
+from rankdash.value.price_list import parse_prices, to_json
+from rankdash.value.targets import Targets
+
+SUFFIX = ".rankdash.zip"
+SCENARIOS, PRICES, TARGETS = "scenarios", "prices", "targets"
+"""Keys of the settings that are shared."""
+
+MOST_SCENARIOS = 50
+LONGEST_SCENARIO_NAME = 60
+
+
+def export(
+    workspace: Workspace,
+    target: BinaryIO,
+    version: str,
+    dataset_ids: Collection[str] | None = None,
+    told: Told = lambda _done, _total: None,
+) -> None:
+    """Write data sets (None: all) with their runs, notes, corrections and explanations, and the
+    scenarios, prices and targets. version: of rankdash; told: as for `rankdash.store.archive`."""
+    pack(workspace, target, dataset_ids, (SCENARIOS, PRICES, TARGETS), version, told)
+
+
+def bring_in(
+    workspace: Workspace,
+    source: Path | BinaryIO,
+    file: str,
+    told: Told = lambda _done, _total: None,
+) -> TakenIn:
+    """Add what the file holds and the workspace does not; errors as `take_in` raises."""
+    judges = Judges(
+        report=CheckReport.from_json,
+        explanation=Explanation.from_json,
+        settle=_settle,
+        shared=(SCENARIOS, PRICES, TARGETS),
+    )
+    return take_in(workspace, source, file, judges, told)
+
+
+def read_scenarios(text: str) -> dict[str, Assumptions]:
+    """Name → scenario, as `write_scenarios` wrote them, also before an assumption was renamed.
+
+    Raises DataError for anything else.
+    """
+    try:
+        read: Any = json.loads(text)
+        return {str(name): Assumptions.from_dict(each) for name, each in read.items()}
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise DataError("The saved scenarios cannot be read.") from error
+
+
+def write_scenarios(scenarios: Mapping[str, Assumptions]) -> str:
+    return json.dumps({name: each.to_dict() for name, each in scenarios.items()})
+
+
+def _settle(
+    theirs: Mapping[str, str], ours: Mapping[str, str]
+) -> tuple[dict[str, str], list[Finding]]:
+    kept: dict[str, str] = {}
+    said: list[Finding] = []
+    for key, settle in _SETTLED.items():
+        if key in theirs:
+            becomes, found = settle(theirs[key], ours.get(key) or "")
+            said += found
+            if becomes and becomes != ours.get(key):
+                kept[key] = becomes
+    return kept, said
+
+
+def _scenarios(theirs: str, ours: str) -> tuple[str, list[Finding]]:
+    found = read_scenarios(theirs)
+    if any(not name or len(name) > LONGEST_SCENARIO_NAME for name in found):
+        raise DataError("The name of a scenario is empty or too long.")
+    try:
+        here = read_scenarios(ours) if ours else {}
+    except DataError:
+        return "", [_stays("archive.scenarios", "The scenarios saved here cannot be read, so that "
+                           "none was added.")]  # fmt: skip
+    said = [
+        _stays("archive.scenario", "The scenario {name} differs. The one here stays.", name=name)
+        for name, each in found.items()
+        if name in here and here[name] != each
+    ]
+    new = {name: each for name, each in found.items() if name not in here}
+    room = max(0, MOST_SCENARIOS - len(here))
+    for name in list(new)[room:]:
+        said.append(
+            _stays(
+                "archive.scenario",
+                "There is no room for the scenario {name}: {most} are kept at most.",
+                name=name,
+                most=MOST_SCENARIOS,
+            )
+        )
+        del new[name]
+    return (write_scenarios(here | new) if new else ""), said
+
+
+def _prices(theirs: str, ours: str) -> tuple[str, list[Finding]]:
+    found = to_json(parse_prices(theirs.encode(), "prices"))
+    if ours and ours != found:
+        return "", [_stays("archive.prices", "The prices differ. Those here stay.")]
+    return found, []
+
+
+def _targets(theirs: str, ours: str) -> tuple[str, list[Finding]]:
+    found = Targets.from_json(theirs).to_json()
+    if ours and ours != found:
+        return "", [_stays("archive.targets", "The targets differ. Those here stay.")]
+    return found, []
+
+
+def _stays(code: str, template: str, **params: object) -> Finding:
+    return Finding("warning", code, template, params)
+
+
+_SETTLED: dict[str, Callable[[str, str], tuple[str, list[Finding]]]] = {
+    SCENARIOS: _scenarios,
+    PRICES: _prices,
+    TARGETS: _targets,
+}

@@ -1,0 +1,179 @@
+"""A workspace, or some of its data sets, as one file: written, checked, taken in.
+
+    datasets/<id>/about.json    name, source, check report; notes, tags, corrected labels
+    datasets/<id>/….parquet     its tables, as the workspace keeps them
+    runs/<id>/about.json        name, settings, machine; note, pin, explanations
+    runs/<id>/….parquet         its tables
+    settings.json               scenarios, prices and targets
+
+Left out: keys (which no workspace holds), kept scores, jobs that have not ended, and paths on this
+machine. What is taken in was checked: hashes, tables, rows, and that the content of a data set is
+what its id says. All of it is added in one transaction, or nothing. What is here already stays as
+it is; where the file says otherwise, that is reported.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any, BinaryIO
+
+from rankdash.errors import StoreError
+from rankdash.store.failures import in_words
+from rankdash.store.packing import Packer
+from rankdash.store.rows import now
+from rankdash.store.tables import CANDIDATES, DATASET_PARTS, RANKING
+from rankdash.store.workspace import Workspace
+
+FORMAT, VERSION = "rankdash workspace", 1
+SETTINGS = "settings.json"
+MEASURED_PARTS = ("reading", "measured", "calls")
+"""The tables that a run has only where it measured what they hold."""
+
+_PASSWORD = re.compile(r"(?<=//)[^/@\s]+@")
+
+Told = Callable[[int, int], None]
+"""Is told how much is done, and of how much."""
+
+
+def pack(
+    workspace: Workspace,
+    target: BinaryIO,
+    dataset_ids: Collection[str] | None,
+    shared: Sequence[str],
+    version: str,
+    told: Told = lambda _done, _total: None,
+) -> None:
+    """Write the data sets (None: all) with all that belongs to them.
+
+    shared: the settings that go with them. version: of rankdash. told: is told how many data sets
+    and runs are written. Raises StoreError for one that is not here, or is damaged.
+    """
+    rows = workspace.datasets()
+    chosen = [row for row in rows if dataset_ids is None or row.id in dataset_ids]
+    for lacking in set(dataset_ids or ()) - {row.id for row in rows}:
+        workspace.dataset(lacking)
+    runs = {row.id: workspace.runs(row.id) for row in chosen}
+    total = len(chosen) + sum(map(len, runs.values()))
+    done = 0
+    packer = Packer(target)
+    for row in chosen:
+        # Read to see whether it is whole; what was kept is copied.
+        workspace.dataset(row.id)
+        _pack_dataset(workspace, packer, row.id)
+        told(done := done + 1, total)
+        for run in runs[row.id]:
+            workspace.run(run.id)
+            _pack_run(workspace, packer, run.id)
+            told(done := done + 1, total)
+    settings = {name: value for name in shared if (value := workspace.setting(name))}
+    packer.add_json(SETTINGS, {"settings": settings})
+    packer.close(
+        {
+            "format": FORMAT,
+            "version": VERSION,
+            "rankdash": version,
+            "created": now(),
+            "datasets": {row.id: [run.id for run in runs[row.id]] for row in chosen},
+        }
+    )
+
+
+def ranking_parts(name: str) -> tuple[str, str, str]:
+    """The tables of a ranking: rows, queries, documents."""
+    return name, f"{name}-queries", f"{name}-documents"
+
+
+def without_paths(value: Any) -> Any:
+    """The same with the last step of every path on this machine only, and without what an address
+    says before "@"."""
+    if isinstance(value, dict):
+        return {name: without_paths(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [without_paths(each) for each in value]
+    if not isinstance(value, str):
+        return value
+    for kind in (PurePosixPath, PureWindowsPath):
+        path = kind(value)
+        if path.is_absolute() or value.startswith("~"):
+            return path.name
+    return _PASSWORD.sub("", value)
+
+
+def _pack_dataset(workspace: Workspace, packer: Packer, dataset_id: str) -> None:
+    with workspace.database.reading() as db:
+        row = _one(db, "SELECT * FROM datasets WHERE id = ?", dataset_id)
+        notes = _all(db, "notes", ("query_id", "tags", "note", "changed"), dataset_id)
+        corrections = _all(
+            db,
+            "corrections",
+            ("query_id", "doc_id", "withdrawn", "label", "who", "made"),
+            dataset_id,
+            "revision",
+        )
+    about = {name: row[name] for name in ("name", "source", "first_stage", "report")}
+    for note in notes:
+        note["tags"] = json.loads(note["tags"])
+    about |= {"notes": notes, "corrections": corrections}
+    packer.add_json(f"datasets/{dataset_id}/about.json", about)
+    for name in (*DATASET_PARTS, *ranking_parts(CANDIDATES)):
+        _copy(workspace.root / row["folder"], name, packer, f"datasets/{dataset_id}")
+
+
+def _pack_run(workspace: Workspace, packer: Packer, run_id: str) -> None:
+    with workspace.database.reading() as db:
+        row = _one(db, "SELECT * FROM runs WHERE id = ?", run_id)
+        note = db.execute("SELECT * FROM run_notes WHERE run_id = ?", (run_id,)).fetchone()
+        pin = db.execute("SELECT pinned FROM pins WHERE run_id = ?", (run_id,)).fetchone()
+        explained = db.execute(
+            "SELECT query_id, doc_id, level, result, finished FROM explanations "
+            "WHERE run_id = ? AND state = 'done' AND result IS NOT NULL ORDER BY id",
+            (run_id,),
+        ).fetchall()
+    about: dict[str, Any] = {
+        name: row[name] for name in ("name", "reranker", "depth", "load_ms", "created")
+    }
+    about |= {name: without_paths(json.loads(row[name])) for name in ("settings", "machine")}
+    about["note"] = None if note is None else {each: note[each] for each in ("note", "changed")}
+    about["pinned"] = None if pin is None else pin["pinned"]
+    about["explanations"] = [dict(each) for each in explained]
+    packer.add_json(f"runs/{run_id}/about.json", about)
+    folder = workspace.root / row["folder"]
+    for name in ("queries", *ranking_parts(RANKING)):
+        _copy(folder, name, packer, f"runs/{run_id}")
+    for name in MEASURED_PARTS:
+        if (folder / f"{name}.parquet").exists():
+            _copy(folder, name, packer, f"runs/{run_id}")
+
+
+def _copy(folder: Path, name: str, packer: Packer, place: str) -> None:
+    file = folder / f"{name}.parquet"
+    with in_words(file):
+        packer.add(f"{place}/{file.name}", file.read_bytes())
+
+
+def _one(db: sqlite3.Connection, question: str, key: str) -> sqlite3.Row:
+    row: sqlite3.Row | None = db.execute(question, (key,)).fetchone()
+    if row is None:
+        raise StoreError(
+            "The workspace was changed while it was exported.", remedy="Export it again."
+        )
+    return row
+
+
+def _all(
+    db: sqlite3.Connection,
+    table: str,
+    columns: Sequence[str],
+    dataset_id: str,
+    order: str = "query_id",
+) -> list[dict[str, Any]]:
+    names = ", ".join(columns)
+    found = db.execute(
+        f"SELECT {names} FROM {table} WHERE dataset_id = ? ORDER BY {order}",  # noqa: S608
+        (dataset_id,),
+    )
+    return [dict(row) for row in found]

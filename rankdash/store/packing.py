@@ -1,0 +1,239 @@
+"""One file that holds named parts: a zip with a list of them, and nothing in it is believed.
+
+    manifest.json    format, version, who wrote it, and for every part its size and SHA-256
+    …                the parts
+
+A part is looked up by a name that we make; a name from the file is never used as a path. Sizes are
+counted while unpacking, not taken from a header.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rankdash.errors import DataError, FormatError, LimitError
+
+MANIFEST = "manifest.json"
+_MEGABYTE = 1_000_000
+_BATCH_ROWS = 20_000
+# Dates in the zip would make the same content another file.
+_NO_DATE = (1980, 1, 1, 0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What is unpacked at most: how many parts, the list of them, one part and all parts in bytes,
+    and one table once it is decoded."""
+
+    parts: int = 50_000
+    manifest: int = 32 * _MEGABYTE
+    part: int = 1_000 * _MEGABYTE
+    together: int = 4_000 * _MEGABYTE
+    decoded: int = 4_000 * _MEGABYTE
+
+
+class Packer:
+    """Writes parts and, at the end, their list."""
+
+    def __init__(self, target: BinaryIO) -> None:
+        self._zip = zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED)
+        self._parts: dict[str, dict[str, object]] = {}
+
+    def add(self, name: str, content: bytes) -> None:
+        """name: of letters, digits, "-", "_", "." and "/"; each once."""
+        self._parts[name] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        self._write(name, content)
+
+    def add_json(self, name: str, value: object) -> None:
+        # Half of a surrogate pair, as data may hold one, is written as an escape.
+        self.add(name, json.dumps(value, ensure_ascii=True, allow_nan=False).encode())
+
+    def close(self, head: Mapping[str, object]) -> None:
+        """Write the list; head: what it says beside the parts."""
+        text = json.dumps({**head, "parts": self._parts}, ensure_ascii=True, indent=1)
+        self._write(MANIFEST, text.encode())
+        self._zip.close()
+
+    def _write(self, name: str, content: bytes) -> None:
+        told = zipfile.ZipInfo(name, _NO_DATE)
+        # Parquet is compressed already.
+        packed = not name.endswith(".parquet")
+        told.compress_type = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
+        self._zip.writestr(told, content)
+
+
+class Unpacker:
+    """Reads what a `Packer` wrote. Every method raises FormatError where the file is not that or
+    was changed since, and LimitError where it is larger than `bounds`."""
+
+    def __init__(self, source: Path | BinaryIO, file: str, bounds: Bounds | None = None) -> None:
+        self._file, self._bounds = file, bounds or Bounds()
+        with self._broken():
+            self._zip = zipfile.ZipFile(source)
+        members = self._zip.infolist()
+        if len(members) > self._bounds.parts:
+            raise self._too_large(
+                "It holds more than {limit:,} files. Nothing was imported.", self._bounds.parts
+            )
+        names = [member.filename for member in members]
+        if len(set(names)) != len(names):
+            raise self._refused("it holds two files of the same name")
+        if MANIFEST not in names:
+            raise self._refused(f"it has no {MANIFEST}")
+        self.head = self._json(MANIFEST, self._unpacked(MANIFEST, self._bounds.manifest))
+        parts = self.head.get("parts")
+        if not isinstance(parts, dict):
+            raise self._refused("its list of parts is broken")
+        self._parts: dict[str, Any] = parts
+        self._check_names(names)
+        self._left = self._bounds.together
+        self.total = sum(self._size(name) for name in parts)
+        if self.total > self._left:
+            raise self._too_large(
+                "Unpacked, it is larger than {limit:,} MB. Nothing was imported.",
+                self._left // _MEGABYTE,
+            )
+
+    def __enter__(self) -> Unpacker:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._zip.close()
+
+    @property
+    def names(self) -> list[str]:
+        """Of all parts."""
+        return list(self._parts)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._parts
+
+    def read(self, name: str) -> bytes:
+        """A part whose content is what the list says."""
+        size = self._size(name)
+        content = self._unpacked(name, min(size, self._bounds.part, self._left))
+        self._left -= len(content)
+        if len(content) != size or hashlib.sha256(content).hexdigest() != self._parts[name].get(
+            "sha256"
+        ):
+            raise self._refused(f"{name} is not what was packed")
+        return content
+
+    def read_json(self, name: str) -> dict[str, Any]:
+        return self._json(name, self.read(name))
+
+    def read_table(self, name: str) -> Any:
+        """A part that is a Parquet file, as an Arrow table."""
+        batches, size = [], 0
+        try:
+            parquet = pq.ParquetFile(
+                pa.BufferReader(self.read(name)), page_checksum_verification=True
+            )
+            # In batches: a few bytes of encoded text can become gigabytes.
+            for batch in parquet.iter_batches(batch_size=_BATCH_ROWS):
+                size += batch.nbytes
+                if size > self._bounds.decoded:
+                    raise self._too_large(
+                        "A table in it is larger than {limit:,} MB. Nothing was imported.",
+                        self._bounds.decoded // _MEGABYTE,
+                    )
+                batches.append(batch)
+            return pa.Table.from_batches(batches, schema=parquet.schema_arrow)
+        except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+            raise self._refused(f"{name} cannot be read") from error
+
+    def refused(self, name: str, reason: str) -> DataError:
+        """The error for a part that is no good; reason: in English, without a full stop."""
+        return self._refused(f"{name}: {reason}")
+
+    def _check_names(self, names: list[str]) -> None:
+        wanted = {MANIFEST, *self._parts}
+        if wanted != set(names):
+            lacking = sorted(wanted - set(names))
+            if lacking:
+                raise self._refused(f"{lacking[0][:200]} is missing")
+            unknown = min(set(names) - wanted)
+            raise self._refused(f"{unknown[:200]!r} is not on its list")
+        for name in names:
+            steps = name.replace("\\", "/").split("/")
+            if name.startswith(("/", "\\")) or ".." in steps or ":" in name or not all(steps):
+                raise self._refused(f"{name[:200]!r} is no name of a part")
+
+    def _size(self, name: str) -> int:
+        told = self._parts.get(name)
+        if told is None:
+            raise self._refused(f"{name[:200]} is missing")
+        size = told.get("bytes") if isinstance(told, dict) else None
+        if not isinstance(size, int) or isinstance(size, bool) or size < 0:
+            raise self._refused("its list of parts is broken")
+        return size
+
+    def _unpacked(self, name: str, most: int) -> bytes:
+        with self._broken(), self._zip.open(name) as stream:
+            content = stream.read(most + 1)
+        if len(content) > most:
+            raise self._too_large(
+                "{what} in it is larger than its {limit:,} bytes. Nothing was imported.", most, name
+            )
+        return content
+
+    def _json(self, name: str, content: bytes) -> dict[str, Any]:
+        try:
+            read = json.loads(content)
+        except (ValueError, RecursionError) as error:
+            raise self._refused(f"{name} cannot be read") from error
+        if not isinstance(read, dict):
+            raise self._refused(f"{name} is not what it should be")
+        return cast(dict[str, Any], read)
+
+    @contextmanager
+    def _broken(self) -> Iterator[None]:
+        """What zipfile says of a file that is no good, in words."""
+        try:
+            yield
+        except (
+            zipfile.BadZipFile,
+            zipfile.LargeZipFile,
+            EOFError,
+            NotImplementedError,
+            RuntimeError,
+            ValueError,
+            OverflowError,
+        ) as error:
+            raise FormatError(
+                "This is no workspace file, or it is damaged or cut short. Nothing was imported.",
+                remedy="Copy or export it again.",
+                file=self._file,
+            ) from error
+        except Exception as error:
+            # The decompressors have errors of their own kind, which share no base.
+            if type(error).__module__ not in ("zlib", "lzma", "_lzma", "bz2"):
+                raise
+            raise self._refused("it cannot be unpacked") from error
+
+    def _refused(self, reason: str) -> FormatError:
+        return FormatError(
+            "This workspace file is not as it was exported: {reason}. Nothing was imported.",
+            remedy="Copy or export it again.",
+            file=self._file,
+            reason=reason,
+        )
+
+    def _too_large(self, template: str, limit: int, what: str = "") -> LimitError:
+        return LimitError(
+            template,
+            remedy="Export fewer data sets into one file.",
+            file=self._file,
+            limit=limit,
+            what=what[:200],
+        )

@@ -1,0 +1,592 @@
+"""A workspace as one file: what comes out is what went in, and no broken file adds anything."""
+
+import hashlib
+import io
+import json
+import zipfile
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rankdash import sharing
+from rankdash.analysis.check import check
+from rankdash.analysis.occlusion import Explanation
+from rankdash.dataset import Dataset
+from rankdash.errors import FormatError, LimitError, RankdashError, StoreError
+from rankdash.ranking import Ranking
+from rankdash.store import Workspace
+from rankdash.store.archive import without_paths
+from rankdash.store.corrections import Corrections
+from rankdash.store.explanations import Asked, Explanations
+from rankdash.store.notes import Notes
+from rankdash.store.owners import Owner
+from rankdash.store.packing import MANIFEST, Bounds
+from rankdash.store.pins import Pins
+from rankdash.store.queue import Queue
+from rankdash.store.run_notes import RunNotes
+from rankdash.store.taking_in import Judges, take_in
+from rankdash.value.assumptions import Assumptions
+
+EXPLAINED = Explanation(0.5, (), 5, 7).to_json()
+
+
+def save(workspace, dataset):
+    return workspace.save_dataset(dataset, "upload", check(dataset, [], {}).to_json())
+
+
+@pytest.fixture
+def full(workspace, make_dataset, make_run):
+    """A workspace with something of everything that is shared, and of what is not."""
+    dataset = make_dataset("Shop")
+    save(workspace, dataset)
+    run = replace(
+        make_run(dataset),
+        settings={"model": "/home/me/models/mini", "base_url": "http://me:pw@host/v1", "k1": 1.2},
+    )
+    workspace.save_run(run)
+    Notes(workspace).keep(dataset.id, "二", ["退货"], "看一下")
+    layer = Corrections(workspace)
+    layer.correct(dataset.id, ("007", "1"), 0.0, "Ann")
+    layer.correct(dataset.id, ("007", "01"), 1.0, "Ann")
+    layer.withdraw(dataset.id, [("007", "01")])
+    layer.correct(dataset.id, ("7", "01"), None, "Ann")
+    RunNotes(workspace).keep(run.id, "longer texts")
+    Pins(workspace).pin(run.id)
+    asked, owner = Asked(run.id, "007", "1", "term"), Owner()
+    rows = Explanations(workspace)
+    rows.ask(asked)
+    rows.claim(owner)
+    rows.finish(asked.id, owner, "done", EXPLAINED)
+    rows.ask(replace(asked, doc_id="01"))
+    workspace.set_setting(
+        "scenarios", sharing.write_scenarios({"careful": Assumptions(elasticity=0.25)})
+    )
+    workspace.set_setting("analyst", "Ann")
+    Queue(workspace).submit(
+        dataset_id=dataset.id, name="waits", reranker="bm25", settings={}, depth=None, sample=None,
+        seed=0,
+    )  # fmt: skip
+    return workspace
+
+
+@pytest.fixture
+def other(tmp_path):
+    return Workspace.open(tmp_path / "other")
+
+
+def exported(workspace, ids=None) -> bytes:
+    target = io.BytesIO()
+    sharing.export(workspace, target, "1.2.3", ids)
+    return target.getvalue()
+
+
+def bring(workspace, content: bytes):
+    return sharing.bring_in(workspace, io.BytesIO(content), "shop.rankdash.zip")
+
+
+def same_frame(ours, theirs):
+    pd.testing.assert_frame_equal(ours, theirs)
+    return True
+
+
+def same_workspace(ours, theirs):
+    """Everything shared, compared by content."""
+    assert [row.id for row in ours.datasets()] == [row.id for row in theirs.datasets()]
+    for row in ours.datasets():
+        a, b = ours.dataset(row.id), theirs.dataset(row.id)
+        assert a.name == b.name
+        assert all(
+            same_frame(getattr(a, n), getattr(b, n)) for n in ("queries", "documents", "qrels")
+        )
+        assert same_frame(a.candidates.frame(), b.candidates.frame())
+        assert a.candidates.ties == b.candidates.ties
+        assert ours.check_report(row.id) == theirs.check_report(row.id)
+        assert Notes(ours).all(row.id) == Notes(theirs).all(row.id)
+        assert Corrections(ours).all(row.id) == Corrections(theirs).all(row.id)
+        assert Pins(ours).of(row.id) == Pins(theirs).of(row.id)
+        assert RunNotes(ours).all(row.id) == RunNotes(theirs).all(row.id)
+    assert [row.id for row in ours.runs()] == [row.id for row in theirs.runs()]
+    for row, copy in zip(ours.runs(), theirs.runs(), strict=True):
+        assert (row.name, row.created, row.p50_ms, row.p95_ms) == (
+            copy.name, copy.created, copy.p50_ms, copy.p95_ms,
+        )  # fmt: skip
+        a, b = ours.run(row.id), theirs.run(row.id)
+        assert same_frame(a.queries, b.queries)
+        assert same_frame(a.ranking.frame(), b.ranking.frame())
+        assert np.array_equal(a.ranking.given, b.ranking.given)
+        assert (a.depth, a.load_ms, repr(a.measured)) == (b.depth, b.load_ms, repr(b.measured))
+        assert (a.reading is None) == (b.reading is None)
+        assert a.reading is None or np.array_equal(a.reading.full, b.reading.full)
+        assert (a.calls is None) == (b.calls is None)
+        assert a.calls is None or same_frame(a.calls, b.calls)
+
+
+def snapshot(workspace):
+    return {
+        str(file.relative_to(workspace.root)): hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in sorted(workspace.root.rglob("*"))
+        if file.is_file()
+    }
+
+
+def repacked(content: bytes, change, *, keep_list=False) -> bytes:
+    """The file with `change` made to its parts (name → bytes); the list follows unless kept."""
+    with zipfile.ZipFile(io.BytesIO(content)) as read:
+        parts = {name: read.read(name) for name in read.namelist()}
+    head = json.loads(parts.pop(MANIFEST))
+    change(parts, head)
+    if not keep_list:
+        head["parts"] = {
+            name: {"bytes": len(part), "sha256": hashlib.sha256(part).hexdigest()}
+            for name, part in parts.items()
+        }
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as write:
+        for name, part in {MANIFEST: json.dumps(head).encode(), **parts}.items():
+            write.writestr(name, part)
+    return target.getvalue()
+
+
+def about(parts, kind="datasets"):
+    name = next(name for name in parts if name.startswith(kind) and name.endswith("about.json"))
+    return name, json.loads(parts[name])
+
+
+def test_a_colleague_sees_the_same(full, other):
+    found = bring(other, exported(full))
+    same_workspace(full, other)
+    assert dict(found.added) == {
+        "datasets": 1, "runs": 1, "notes": 2, "corrections": 2, "explanations": 1, "settings": 1,
+    }  # fmt: skip
+    assert found.findings == []
+    assert sharing.read_scenarios(other.setting("scenarios"))["careful"].elasticity == 0.25
+    row = Explanations(other).find(Asked("run-1", "007", "1", "term"))
+    assert (row.state, row.result) == ("done", EXPLAINED)
+
+
+def test_keys_paths_kept_scores_and_waiting_work_stay_behind(full, other):
+    full.score_cache.clear()
+    content = exported(full)
+    with zipfile.ZipFile(io.BytesIO(content)) as read:
+        every = b"".join(read.read(name) for name in read.namelist())
+        assert not any("sqlite" in name for name in read.namelist())
+    for secret in (str(full.root), "/home/me", "me:pw"):
+        assert secret.encode() not in every
+    bring(other, content)
+    assert other.run("run-1").settings == {"model": "mini", "base_url": "http://host/v1", "k1": 1.2}
+    assert Queue(other).rows() == []
+    assert other.setting("analyst") is None
+    assert Explanations(other).find(Asked("run-1", "007", "01", "term")) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        ("/a/b/model", "model"), ("C:\\models\\mini", "mini"), ("~/x/y", "y"),
+        ("org/model", "org/model"), ("https://k:s@h/v1", "https://h/v1"), (["/a/b", 3], ["b", 3]),
+    ],
+)  # fmt: skip
+def test_what_tells_of_this_machine(value, kept):
+    assert without_paths(value) == kept
+
+
+def test_importing_twice_changes_nothing(full, other):
+    content = exported(full)
+    bring(other, content)
+    before = exported(other)
+    found = bring(other, content)
+    assert not any(found.added.values())
+    assert found.findings == []
+    same_workspace(full, other)
+    # Also the file itself: the same content is the same file, but for when it was made.
+    heads = []
+    for each in (before, exported(other)):
+        with zipfile.ZipFile(io.BytesIO(each)) as read:
+            heads.append(json.loads(read.read(MANIFEST))["parts"])
+    assert heads[0] == heads[1]
+
+
+def test_only_what_is_asked_for_is_exported(full, make_dataset, other):
+    second = make_dataset("Second", salt="!")
+    save(full, second)
+    bring(other, exported(full, [second.id]))
+    assert [row.name for row in other.datasets()] == ["Second"]
+    with pytest.raises(StoreError, match="no data set"):
+        exported(full, ["nowhere"])
+
+
+def test_what_is_here_stays_and_is_reported(full, other, make_dataset, make_run):
+    dataset = make_dataset("My name")
+    save(other, dataset)
+    mine = make_run(dataset, name="mine")
+    other.save_run(replace(mine, ranking=Ranking.from_lists([("7", ["1"], [9.0])]), reading=None))
+    Notes(other).keep(dataset.id, "二", [], "my own")
+    Corrections(other).correct(dataset.id, ("007", "1"), 2.0, "Bob")
+    other.set_setting("scenarios", sharing.write_scenarios({"careful": Assumptions()}))
+    found = bring(other, exported(full))
+    assert [row.name for row in other.datasets()] == ["My name"]
+    assert Notes(other).of(dataset.id, "二").text == "my own"
+    kept = {each.pair: each.label for each in Corrections(other).all(dataset.id)}
+    # The pair that nobody had corrected here is taken over.
+    assert kept == {("007", "1"): 2.0, ("7", "01"): None}
+    assert len(other.run("run-1").ranking) == 1
+    assert sharing.read_scenarios(other.setting("scenarios"))["careful"].elasticity == 1.0
+    assert RunNotes(other).all(dataset.id) == {}
+    said = " ".join(finding.text for finding in found.findings)
+    for word in ("is called My name here", "run a run is here with other", "note on query 二",
+                 "label of document 1 for query 007", "scenario careful differs"):  # fmt: skip
+        assert word in said
+    assert len(found.findings) == 5
+
+
+def test_a_run_of_another_data_set_with_the_same_id_is_not_replaced(
+    full, other, make_dataset, make_run
+):
+    dataset = make_dataset("Another", salt="!")
+    save(other, dataset)
+    other.save_run(make_run(dataset))
+    found = bring(other, exported(full))
+    assert other.run("run-1").dataset_id == dataset.id
+    assert [finding.code for finding in found.findings] == ["archive.run"]
+
+
+def test_a_scenario_of_an_older_version_is_read():
+    (found,) = sharing.read_scenarios('{"old": {"share": 0.5}}').values()
+    assert found.traffic_share == 0.5
+
+
+BROKEN = {}
+
+
+def broken(change):
+    BROKEN[change.__name__] = change
+    return change
+
+
+@broken
+def wrong_hash(content):
+    def change(parts, head):
+        name, _told = about(parts)
+        parts[name] = parts[name].replace(b"Shop", b"Shed")
+
+    return repacked(content, change, keep_list=True)
+
+
+@broken
+def missing_member(content):
+    return repacked(content, lambda parts, head: parts.pop(about(parts)[0]), keep_list=True)
+
+
+@broken
+def missing_table(content):
+    return repacked(
+        content,
+        lambda parts, head: parts.pop(next(n for n in parts if n.endswith("qrels.parquet"))),
+    )
+
+
+@broken
+def stray_member(content):
+    return repacked(content, lambda parts, _: parts.update({"more.txt": b"x"}), keep_list=True)
+
+
+@broken
+def path_traversal(content):
+    return repacked(content, lambda parts, _: parts.update({"../../evil": b"x"}))
+
+
+@broken
+def absolute_path(content):
+    return repacked(content, lambda parts, _: parts.update({"/etc/evil": b"x"}))
+
+
+@broken
+def id_that_is_a_path(content):
+    def change(parts, head):
+        (old,) = head["datasets"]
+        head["datasets"] = {"../x": head["datasets"][old]}
+
+    return repacked(content, change)
+
+
+@broken
+def content_that_is_not_its_id(content):
+    def change(parts, head):
+        (old,) = head["datasets"]
+        new = "0" * 16
+        head["datasets"] = {new: head["datasets"][old]}
+        for name in [name for name in parts if old in name]:
+            parts[name.replace(old, new)] = parts.pop(name)
+
+    return repacked(content, change)
+
+
+@broken
+def no_manifest(content):
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as write:
+        write.writestr("anything", "else")
+    return target.getvalue()
+
+
+@broken
+def another_format(content):
+    return repacked(content, lambda _, head: head.update(format="something"))
+
+
+@broken
+def list_that_is_none(content):
+    return repacked(content, lambda _, head: head.update(parts=[1]), keep_list=True)
+
+
+@broken
+def size_that_is_none(content):
+    def change(parts, head):
+        head["parts"][about(parts)[0]]["bytes"] = "many"
+
+    return repacked(content, change, keep_list=True)
+
+
+@broken
+def truncated(content):
+    return content[: len(content) // 2]
+
+
+@broken
+def no_zip(content):
+    return b"query_id,doc_id\n"
+
+
+@broken
+def empty(content):
+    return b""
+
+
+def _table(content, ending, change):
+    def rewrite(parts, _head):
+        name = next(name for name in parts if name.endswith(ending))
+        target = io.BytesIO()
+        pq.write_table(change(pq.read_table(io.BytesIO(parts[name]))), target)
+        parts[name] = target.getvalue()
+
+    return repacked(content, rewrite)
+
+
+@broken
+def table_that_is_none(content):
+    return repacked(
+        content,
+        lambda parts, _: parts.update(
+            {next(n for n in parts if n.endswith("qrels.parquet")): b"PAR1 not really PAR1"}
+        ),
+    )
+
+
+@broken
+def negative_codes(content):
+    codes = pa.array(np.full(4, -1, dtype=np.int32))
+    return _table(content, "ranking.parquet", lambda t: t.set_column(0, "document", codes))
+
+
+@broken
+def scores_out_of_order(content):
+    scores = pa.array([1.0, 2.0, 3.0, 4.0])
+    return _table(content, "ranking.parquet", lambda t: t.set_column(1, "score", scores))
+
+
+@broken
+def ties_hidden(content):
+    tied = pa.array([False, False])
+    return _table(content, "ranking-queries.parquet", lambda t: t.set_column(2, "tied", tied))
+
+
+@broken
+def foreign_document(content):
+    ids = pa.array(["01", "1", "elsewhere"])
+    return _table(content, "ranking-documents.parquet", lambda t: t.set_column(0, "doc_id", ids))
+
+
+@broken
+def unknown_state(content):
+    state = pa.array(["done", "great", "failed"])
+    return _table(content, "runs/run-1/queries.parquet", lambda t: t.set_column(1, "state", state))
+
+
+@broken
+def measured_nonsense(content):
+    return _table(
+        content, "measured.parquet",
+        lambda t: pa.table({"measured": ['{"pairs": "many", "throughput": []}']}),
+    )  # fmt: skip
+
+
+def _about(content, kind, **fields):
+    def rewrite(parts, _head):
+        name, told = about(parts, kind)
+        parts[name] = json.dumps(told | fields).encode()
+
+    return repacked(content, rewrite)
+
+
+ABOUT = {
+    "name": ("datasets", {"name": 3}),
+    "surrogate": ("runs", {"name": "\ud800"}),
+    "report": ("datasets", {"report": "[]"}),
+    "foreign note": ("datasets", {"notes": [{"query_id": "x", "tags": [], "note": "y",
+                                             "changed": "2026-01-01"}]}),
+    "long note": ("datasets", {"notes": [{"query_id": "7", "tags": [], "note": "y" * 5000,
+                                          "changed": "2026-01-01"}]}),
+    "correction": ("datasets", {"corrections": [{"query_id": "7", "doc_id": "1", "label": "high",
+                                                 "withdrawn": 0, "who": "",
+                                                 "made": "2026-01-01"}]}),
+    "rows": ("datasets", {"corrections": {"a": 1}}),
+    "time": ("runs", {"created": "yesterday"}),
+    "settings": ("runs", {"settings": []}),
+    "depth": ("runs", {"depth": "deep"}),
+    "explanation": ("runs", {"explanations": [{"query_id": "7", "doc_id": "1", "level": "term",
+                                               "result": "{}", "finished": "2026-01-01"}]}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [*BROKEN, *ABOUT, "shared settings"])
+def test_a_broken_file_is_refused_in_words_and_adds_nothing(full, other, make_dataset, kind):
+    save(other, make_dataset("Mine", salt="!"))
+    content = exported(full)
+    if kind in BROKEN:
+        content = BROKEN[kind](content)
+    elif kind in ABOUT:
+        content = _about(content, ABOUT[kind][0], **ABOUT[kind][1])
+    else:
+        content = repacked(
+            content,
+            lambda parts, _: parts.update(
+                {"settings.json": b'{"settings": {"scenarios": "{\\"a\\": {\\"no\\": 1}}"}}'}
+            ),
+        )
+    before = snapshot(other)
+    with pytest.raises(FormatError, match="Nothing was imported") as refused:
+        bring(other, content)
+    assert refused.value.file == "shop.rankdash.zip"
+    assert refused.value.remedy
+    assert snapshot(other) == before
+    assert not (other.root / "runs").exists() or list((other.root / "runs").iterdir()) == []
+
+
+def test_a_newer_version_is_refused_with_what_to_do(full, other):
+    content = repacked(exported(full), lambda _, head: head.update(version=2, rankdash="9.9"))
+    with pytest.raises(FormatError, match=r"newer rankdash \(9\.9\).*Update"):
+        bring(other, content)
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        Bounds(parts=3),
+        Bounds(manifest=10),
+        Bounds(part=10),
+        Bounds(together=1_000),
+        Bounds(decoded=10),
+    ],
+)
+def test_what_is_too_large_is_refused(full, other, bounds):
+    content = exported(full)
+    judges = Judges(lambda _: None, lambda _: None, lambda _theirs, _ours: ({}, []), ())
+    with pytest.raises(LimitError, match="Nothing was imported"):
+        take_in(other, io.BytesIO(content), "big", judges, bounds=bounds)
+    assert other.datasets() == []
+
+
+def test_a_part_larger_than_it_says_is_not_unpacked_whole(full, other):
+    def change(parts, head):
+        name, _ = about(parts)
+        parts[name] = b" " * 50_000_000
+
+    content = repacked(exported(full), change, keep_list=True)
+    with pytest.raises(RankdashError, match="Nothing was imported"):
+        bring(other, content)
+
+
+def test_one_broken_data_set_keeps_the_good_ones_out(full, other, make_dataset):
+    save(full, make_dataset("Second", salt="!"))
+
+    def change(parts, head):
+        name = [name for name in parts if name.endswith("qrels.parquet")][-1]
+        parts[name] = b"nothing"
+
+    with pytest.raises(FormatError):
+        bring(other, repacked(exported(full), change))
+    assert other.datasets() == []
+    assert list((other.root / "datasets").iterdir()) == []
+
+
+def test_a_full_disk_at_the_last_step_adds_nothing(full, other, monkeypatch):
+    from rankdash.store import joining
+
+    def refuse(*_):
+        raise StoreError("There is no room left.")
+
+    monkeypatch.setitem(joining.JOIN, "explanations", refuse)
+    with pytest.raises(StoreError, match="no room"):
+        bring(other, exported(full))
+    assert (other.datasets(), other.runs()) == ([], [])
+    assert list((other.root / "datasets").iterdir()) == []
+
+
+def test_progress_is_told(full, other):
+    told = []
+    target = io.BytesIO()
+    sharing.export(full, target, "1", told=lambda *step: told.append(step))
+    assert told == [(1, 2), (2, 2)]
+    target.seek(0)
+    told.clear()
+    sharing.bring_in(other, target, "file", lambda *step: told.append(step))
+    assert told == [(1, 2), (2, 2)]
+
+
+IDS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=6)
+
+
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    queries=st.lists(IDS, min_size=1, max_size=4, unique=True),
+    docs=st.lists(IDS, min_size=1, max_size=5, unique=True),
+    texts=st.lists(st.none() | IDS, min_size=5, max_size=5),
+    numbers=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=5, max_size=5),
+    ties=st.sampled_from(["stable", "trec"]),
+)
+def test_any_data_set_comes_back_as_it_was(tmp_path_factory, queries, docs, texts, numbers, ties):
+    rows = [(query, doc) for query in queries for doc in docs]
+    dataset = Dataset(
+        "any",
+        pd.DataFrame({"query_id": queries, "text": texts[: len(queries)]}),
+        pd.DataFrame({"doc_id": docs, "title": "", "text": texts[: len(docs)]}),
+        pd.DataFrame({"query_id": queries, "doc_id": docs[0], "label": numbers[: len(queries)]}),
+        Ranking.from_columns(
+            [query for query, _ in rows], [doc for _, doc in rows],
+            [numbers[place % 5] for place in range(len(rows))], ties=ties,
+        ),
+    )  # fmt: skip
+    ours = Workspace.open(tmp_path_factory.mktemp("ours"))
+    theirs = Workspace.open(tmp_path_factory.mktemp("theirs"))
+    save(ours, dataset)
+    bring(theirs, exported(ours))
+    same_workspace(ours, theirs)
+
+
+def test_a_workspace_for_reading_takes_nothing_in_but_is_exported(full, other):
+    showing = Workspace(full.root, read_only=True)
+    content = exported(showing)
+    bring(other, content)
+    same_workspace(full, other)
+    before = snapshot(full)
+    with pytest.raises(StoreError, match="reading only"):
+        bring(showing, content)
+    assert snapshot(full) == before
