@@ -3,7 +3,7 @@
 import streamlit as st
 
 from rankdash.i18n import gettext as _
-from rankdash.ui import address, check_view, dataset_list, new_labels, uploads
+from rankdash.ui import address, check_view, dataset_list, new_labels, open_by_name, uploads
 from rankdash.ui.folding import fold
 from rankdash.ui.server import workspace
 
@@ -18,6 +18,8 @@ if not stored:
     )
     uploads.sample_button(primary=True)
 uploads.upload_panel()
+if not uploads.asking():
+    fold(_("Open by name"), "data.by_name", ":material/cloud_download:", open_by_name.draw)
 if stored:
     chosen = address.one("data")
     if chosen:

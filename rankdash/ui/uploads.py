@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import get_args
 
@@ -37,7 +37,7 @@ def upload_panel() -> None:
     """Drop files, say how to read them, read them; or finish the mapping of the last ones."""
     if _SAID in st.session_state:
         st.success(st.session_state.pop(_SAID), icon=":material/check_circle:")
-    if _PENDING in st.session_state:
+    if asking():
         _question()
         return
     files = st.file_uploader(
@@ -87,6 +87,16 @@ def upload_panel() -> None:
     if st.button(label, type="primary", icon=":material/upload_file:"):
         read = tuple(Source(file.name, file.getvalue()) for file in files)
         _read(_Upload(read, name, first, conflict, annotators))
+
+
+def asking() -> bool:
+    """Whether files are on their way in and a question about them is open."""
+    return _PENDING in st.session_state
+
+
+def read_sources(sources: Sequence[Source]) -> None:
+    """Read files that came another way than by the uploader, with the usual rules."""
+    _read(_Upload(tuple(sources), "", "", "highest", "majority"))
 
 
 @dataclass(frozen=True)
