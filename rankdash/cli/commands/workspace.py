@@ -1,0 +1,59 @@
+"""`workspace export` and `workspace import`, and their arguments."""
+
+from __future__ import annotations
+
+import argparse
+
+from rankdash.cli.commands.parsing import DONE, Commands, Parser
+
+
+def add(commands: Commands[Parser]) -> None:
+    parser = commands.add_parser(
+        "workspace",
+        help="write data sets with all that belongs to them into one file, or take such a file in",
+        description="The workspace is the folder in RANKDASH_HOME, or the one in your user data "
+        "directory.",
+        allow_abbrev=False,
+    )
+    actions = parser.add_subparsers(metavar="ACTION", required=True, parser_class=Parser)
+    export = actions.add_parser(
+        "export",
+        help="write data sets, runs, notes, corrections, scenarios, prices and targets",
+        description="Write data sets with their runs, notes, corrected labels and explanations, "
+        "and the scenarios, prices and targets, into one file. Without keys, kept scores, "
+        "unfinished runs, and paths on this machine.",
+        allow_abbrev=False,
+    )
+    export.add_argument("file", metavar="FILE", help="the file to write; replaced if it exists")
+    export.add_argument(
+        "--data",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME",
+        help="a data set, by its name or id (default: all)",
+    )
+    export.set_defaults(command=_export)
+    bring = actions.add_parser(
+        "import",
+        help="add what such a file holds and the workspace does not",
+        description="Add what the file holds and the workspace does not. What is there already "
+        "stays as it is, and what differs is said. A broken file adds nothing.",
+        allow_abbrev=False,
+    )
+    bring.add_argument("file", metavar="FILE", help="the file to take in")
+    bring.set_defaults(command=_import)
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    from rankdash.cli.workspace import export_file
+
+    export_file(arguments.file, arguments.data)
+    return DONE
+
+
+def _import(arguments: argparse.Namespace) -> int:
+    from rankdash.cli.workspace import import_file
+
+    import_file(arguments.file)
+    return DONE

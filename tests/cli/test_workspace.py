@@ -1,0 +1,84 @@
+"""`workspace export` and `import`: from one folder into another, and what goes wrong in a line."""
+
+import pytest
+
+from rankdash.loading import load
+from rankdash.readers import Source
+from rankdash.store import Workspace
+from rankdash.store.notes import Notes
+
+ROWS = "query_id,query,doc_id,document,label,score\n" + "".join(
+    f"q{q},what is {q},d{d},document {d},{int(d == q)},{4 - d}\n"
+    for q in range(3)
+    for d in range(4)
+)
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    def use(name):
+        monkeypatch.setenv("RANKDASH_HOME", str(tmp_path / name))
+        return Workspace.open()
+
+    return use
+
+
+@pytest.fixture
+def filled(home):
+    workspace = home("first")
+    for name in ("Shop", "Help"):
+        rows = ROWS.replace("what", name)
+        loaded = load([Source("x.csv", rows.encode())], name=name)
+        workspace.save_dataset(loaded.dataset, report_json=loaded.report.to_json())
+    return workspace
+
+
+def test_from_one_workspace_into_another(run, home, filled, tmp_path):
+    shop = filled.datasets()[0].id
+    Notes(filled).keep(shop, "q1", ["odd"], "look")
+    file = tmp_path / "shop.rankdash.zip"
+    done = run("workspace", "export", file, "--data", "Shop")
+    assert (done.code, done.out) == (0, "")
+    assert "1 data sets exported" in done.err
+    other = home("second")
+    assert run("workspace", "import", file).err.endswith("Added: 1 data sets, 1 notes\n")
+    assert [row.name for row in other.datasets()] == ["Shop"]
+    Notes(other).keep(shop, "q1", [], "mine")
+    done = run("workspace", "import", file)
+    assert done.code == 0
+    assert "warning: The note on query q1 differs. The one here stays." in done.err
+    assert done.err.endswith("Added: nothing, it was all there\n")
+    assert [each.name for each in tmp_path.iterdir() if each.is_file()] == [file.name]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("export", "x.zip", "--data", "Nothing"), "There is no data set 'Nothing'"),
+        (("export", "nowhere/x.zip"), "There is no folder"),
+        (("import", "nowhere.zip"), "No such file"),
+        (("import", "bad.zip"), "bad.zip: This is no workspace file"),
+        (("export",), "required"),
+        ((), "required"),
+    ],
+)
+def test_a_mistake_is_one_line(run, filled, tmp_path, monkeypatch, arguments, reason):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.zip").write_bytes(b"no zip")
+    done = run("workspace", *arguments)
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert reason in done.err
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["bad.zip", "first"]
+
+
+def test_an_empty_workspace_has_nothing_to_export(run, home, tmp_path):
+    home("first")
+    assert "There is no data set in the workspace" in run("workspace", "export", tmp_path / "x").err
+
+
+def test_nothing_is_taken_into_a_workspace_for_reading(run, filled, tmp_path, monkeypatch):
+    file = tmp_path / "all.zip"
+    run("workspace", "export", file)
+    monkeypatch.setenv("RANKDASH_READ_ONLY", "1")
+    done = run("workspace", "import", file)
+    assert (done.code, "open for reading only" in done.err) == (2, True)
