@@ -7,15 +7,16 @@ the choices are kept here as ids, always written out in full, and widgets are dr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import streamlit as st
 
 from rankdash.ui import naming
+from rankdash.value.assumptions import ASSUMPTIONS
 
 # Name in the address → the value that goes without saying; it must never depend on the data.
-# Who offers a choice adds its field.
+# Who offers a choice adds its field; what a link carries must not hang on who was there before.
 FIELDS: dict[str, str | None] = {
     "data": None,
     "base": None,
@@ -44,10 +45,15 @@ FIELDS: dict[str, str | None] = {
     "rules": None,
     "reader": None,
     "labels": "corrected",
+    "runs": None,
+    "line": "like",
     "lang": None,
 }
 _CHOICES = "address.choices"
 _WRITTEN = "address.written"
+# What a link named and nothing has looked at yet, and what of it was not to be had.
+_GIVEN = "address.given"
+_LOST = "address.lost"
 _MOST_FIELDS = 100
 
 T = TypeVar("T")
@@ -60,10 +66,15 @@ def restore() -> None:
     """
     # Also what no one has offered yet: a page adds its fields when it is first drawn.
     given = {name: st.query_params.get_all(name) for name in list(st.query_params)[:_MOST_FIELDS]}
+    if not given:
+        # Another page: what the link lacked was said.
+        st.session_state.pop(_LOST, None)
     if not given or given == st.session_state.get(_WRITTEN):
         return
     st.session_state[_CHOICES] = given
     st.session_state[_WRITTEN] = given
+    st.session_state[_GIVEN] = set(given)
+    st.session_state[_LOST] = {}
 
 
 def publish() -> None:
@@ -78,6 +89,27 @@ def publish() -> None:
         st.query_params.from_dict(wanted)
 
 
+def written() -> Mapping[str, Sequence[str]]:
+    """What the address says, field by field."""
+    found: dict[str, list[str]] = st.session_state.get(_WRITTEN, {})
+    return found
+
+
+def lose(name: str, value: str | None) -> None:
+    """Note that a value cannot be had, where a link asked for it; None where nothing is wrong."""
+    given: set[str] = st.session_state.get(_GIVEN, set())
+    if name in given:
+        given.discard(name)
+        if value is not None:
+            st.session_state[_LOST][name] = value
+
+
+def lost() -> Mapping[str, str]:
+    """Field → value, of what a link asked for in vain; until it is chosen anew."""
+    found: dict[str, str] = st.session_state.get(_LOST, {})
+    return found
+
+
 def one(name: str) -> str | None:
     """The chosen value of a field, or None."""
     values = _choices().get(name)
@@ -90,6 +122,11 @@ def several(name: str) -> list[str]:
 
 def choose(name: str, value: str | Iterable[str] | None) -> None:
     """Set a field (None clears it)."""
+    st.session_state.get(_LOST, {}).pop(name, None)
+    _put(name, value)
+
+
+def _put(name: str, value: str | Iterable[str] | None) -> None:
     if value is None:
         _choices().pop(name, None)
     else:
@@ -108,9 +145,10 @@ def pick_one(
 
     draw: `st.selectbox` or any widget that takes `options`, `key`, `on_change` and `format_func`.
     """
+    chosen = one(name)
+    lose(name, chosen if chosen not in options else None)
     if not options:
         return None
-    chosen = one(name)
     if chosen not in options:
         chosen = default if default in options else options[0]
     _bind(name, chosen, options, draw, format_func, settings)
@@ -130,6 +168,8 @@ def pick_several(
     The default stands in for a choice never made or no longer possible, not for one emptied.
     """
     chosen = [value for value in several(name) if value in options]
+    unknown = [value for value in several(name) if value not in options]
+    lose(name, ", ".join(unknown) if unknown else None)
     if not chosen and (several(name) or name not in _choices()):
         chosen = [value for value in default if value in options]
     _bind(name, chosen, options, draw, format_func, settings)
@@ -150,7 +190,7 @@ def pick_free(
     """
     key = f"address.{name}"
     value = read(one(name))
-    choose(name, write(value))
+    _put(name, write(value))
     st.session_state[key] = value
 
     def changed() -> None:
@@ -171,7 +211,7 @@ def _bind(
 ) -> None:
     """Draw a widget that shows the choice and, when it is used, becomes the choice."""
     # Where there is nothing to choose from, nothing was chosen: not even none.
-    choose(name, chosen if options else None)
+    _put(name, chosen if options else None)
     key = f"address.{name}"
     st.session_state[key] = chosen
 

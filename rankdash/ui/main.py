@@ -22,6 +22,7 @@ pages = [
         ("rank_shifts", _("Rank shifts"), ":material/swap_vert:", False),
         ("latency", _("Latency"), ":material/timer:", False),
         ("cost", _("Cost & ROI"), ":material/payments:", False),
+        ("history", _("History"), ":material/history:", False),
         ("run", _("Run"), ":material/play_circle:", False),
         ("data", _("Data"), ":material/database:", False),
     )

@@ -12,7 +12,7 @@ from rankdash.i18n import duration, ngettext, number
 from rankdash.i18n import gettext as _
 from rankdash.measured import Level, Measured
 from rankdash.ranking import Run
-from rankdash.ui import run_usage, services
+from rankdash.ui import run_note, run_usage, services
 from rankdash.ui.run_records import Record, record
 from rankdash.ui.text import markdown_safe
 
@@ -32,6 +32,7 @@ def draw(run_id: str) -> None:
         if run.measured is not None and run.measured.throughput:
             _levels(run.measured.throughput)
         _failures(run)
+        run_note.draw(run_id)
         _facts(run)
 
 
@@ -151,8 +152,13 @@ def _levels(levels: Sequence[Level]) -> None:
         ),
         hide_index=True,
         column_config={
-            name: st.column_config.NumberColumn(format="%.1f")
-            for name in (_("queries/s"), _("pairs/s"), _("p50 ms"), _("p95 ms"))
+            name: st.column_config.NumberColumn(format=digits)
+            for name, digits in (
+                (_("queries/s"), "%.1f"),
+                (_("pairs/s"), "%.1f"),
+                (_("p50 ms"), "%.3g"),
+                (_("p95 ms"), "%.3g"),
+            )
         },
         alt=_("Measured throughput by clients at once"),
     )

@@ -11,7 +11,10 @@ from rankdash.i18n import gettext as _
 from rankdash.i18n import moment
 from rankdash.ranking import digest
 from rankdash.store import RunRow
+from rankdash.store.pins import Pins
+from rankdash.store.run_notes import RunNotes
 from rankdash.ui import address, dialogs, frame, naming, run_details, run_records
+from rankdash.ui.run_words import reranker_title, settings_in_words
 from rankdash.ui.server import workspace
 from rankdash.ui.text import markdown_safe
 
@@ -23,7 +26,7 @@ def draw(dataset_id: str) -> None:
         st.caption(_("None yet: choose a reranker above and start."))
         return
     event = st.dataframe(
-        _table(rows),
+        _table(dataset_id, rows),
         hide_index=True,
         placeholder="–",
         # A selection is a row number, so the rows are part of the key.
@@ -33,8 +36,10 @@ def draw(dataset_id: str) -> None:
         column_config={
             _("name"): st.column_config.TextColumn(width="medium"),
             _("remarks"): st.column_config.TextColumn(width="medium"),
-            _("p50 ms"): st.column_config.NumberColumn(format="%.1f"),
-            _("p95 ms"): st.column_config.NumberColumn(format="%.1f"),
+            _("note"): st.column_config.TextColumn(width="medium"),
+            # Three digits, wherever they stand: BM25 takes hundredths of one, a service seconds.
+            _("p50 ms"): st.column_config.NumberColumn(format="%.3g"),
+            _("p95 ms"): st.column_config.NumberColumn(format="%.3g"),
             _("start s"): st.column_config.NumberColumn(format="%.1f"),
             _("pairs/s"): st.column_config.NumberColumn(format="%.0f"),
         },
@@ -75,28 +80,28 @@ def draw(dataset_id: str) -> None:
         run_details.draw(chosen[0].id)
 
 
-def _table(rows: Sequence[RunRow]) -> pd.DataFrame:
+def _table(dataset_id: str, rows: Sequence[RunRow]) -> pd.DataFrame:
     records = [run_records.record(row.id) for row in rows]
+    notes, pinned = RunNotes(workspace()).all(dataset_id), Pins(workspace()).of(dataset_id)
     return pd.DataFrame(
         {
             _("name"): [row.name for row in rows],
-            _("reranker"): [row.reranker for row in rows],
+            _("baseline"): [_("pinned") if row.id == pinned else None for row in rows],
+            _("reranker"): [reranker_title(row.reranker) for row in rows],
             _("depth"): [_("all") if row.depth is None else str(row.depth) for row in rows],
             _("done"): [row.queries_done for row in rows],
             _("failed"): [row.queries_failed for row in rows],
             _("p50 ms"): [row.p50_ms for row in rows],
             _("p95 ms"): [row.p95_ms for row in rows],
             _("pairs/s"): [row.pairs_per_second for row in rows],
+            _("note"): [notes[row.id].text if row.id in notes else None for row in rows],
             _("remarks"): ["; ".join(each.remarks()) or None for each in records],
             _("runtime"): [
                 " → ".join(name for _stage, name in each.runtimes) or None for each in records
             ],
             _("start s"): [row.load_ms / 1000 for row in rows],
             _("made (UTC)"): [moment(row.created) for row in rows],
-            _("settings"): [
-                ", ".join(f"{name}={value}" for name, value in row.settings.items() if value != "")
-                for row in rows
-            ],
+            _("settings"): [settings_in_words(row.settings) for row in rows],
         }
     )
 

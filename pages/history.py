@@ -1,0 +1,36 @@
+"""History: the runs of a data set over time, their notes, the pinned baseline, any two compared."""
+
+from dataclasses import replace
+
+import streamlit as st
+
+from rankdash.i18n import gettext as _
+from rankdash.i18n import ngettext
+from rankdash.ui import frame, history_pair, history_run, history_table, history_view
+
+st.title(_("History"))
+view = frame.view()
+history = history_view.past(view)
+if history is None:
+    frame.nothing_yet(
+        _("No run yet"),
+        _("Each run of a reranker becomes a point in time here, to compare with those before it."),
+        "run",
+        _("Run a reranker"),
+    )
+runs = ngettext("{n} run", "{n} runs", len(history.runs))
+frame.caption(replace(view, challengers=()), [runs])
+history_view.chart(history)
+history_view.rests_on(history)
+history_view.looks(history)
+chosen = history_table.draw(history)
+match chosen:
+    case []:
+        st.caption(_("Select a run to pin it or to write a note, and two to compare them."))
+    case [one]:
+        history_run.draw(history, one)
+    case [_one, _other]:
+        history_pair.draw(history, chosen)
+    case _:
+        st.caption(_("Select two to see what differs between them."))
+        history_pair.to_overview(chosen)

@@ -1,0 +1,395 @@
+"""Runs over time: a metric with its interval, and under it how fast they were and what failed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+from rankdash.analysis.significance import LEVEL
+from rankdash.charts import intervals, milliseconds, style
+
+_MEAN, _MS, _FAILED = 240, 110, 80
+_GAP = 26
+_FURNITURE = 70
+_MOST_NUMBERS = 12
+_DAYS_APART = 4
+_MOST_SERIES = 6
+_LEAST_ROOM = 0.025
+_BESIDE = 0.6
+# The share of the panel that is kept at its foot for runs that are not compared.
+_FOOT = 0.12
+
+
+@dataclass(frozen=True)
+class Labels(style.Labels):
+    ms: str = "p95 ms"
+    failed: str = "failed"
+    x: str = "run, oldest first; the numbers are those of the table"
+    interval: str = "{level:g}% interval of the mean"
+    only: str = "runs"
+    other: str = "other runs"
+    apart: str = "too few queries: not compared"
+    hover_mean: str = "{metric} {value} over {n:,} queries"
+    hover_interval: str = "{metric} {value} ({low}…{high}) over {n:,} queries"
+    hover_ms: str = "p95 {ms} ms"
+    hover_failed: str = "{n:,} failed"
+    alt: str = "{metric} of {runs} runs over time. {told}"
+    alt_across: str = "Lines across: {lines}."
+    alt_ends: str = (
+        "First {first_name}: {first}; last {last_name}: {last}; highest {best_name}: {best}."
+    )
+    alt_apart: str = "Not compared, with too few queries: {n}."
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run. number: as the table has it. when and day: the time it was made, for the hover and
+    for the axis. series: the index of the runs it is joined with, None where it was made once.
+    mean with low…high (NaN where there is none) rests on n queries. compared: whether it stands on
+    the line. p95_ms: NaN where not measured."""
+
+    number: int
+    name: str
+    when: str
+    day: str
+    series: int | None
+    mean: float
+    low: float
+    high: float
+    n: int
+    compared: bool
+    p95_ms: float
+    failed: int
+
+
+@dataclass(frozen=True)
+class Across:
+    """A line across: the mean of what the runs are compared with, or the like. name: as it is
+    shown, with what it is."""
+
+    name: str
+    mean: float
+
+
+def figure(
+    points: Sequence[Point],
+    metric: str,
+    across: Sequence[Across],
+    ink: style.Ink,
+    labels: Labels | None = None,
+    *,
+    series: Sequence[str] = (),
+    level: float = LEVEL,
+) -> go.Figure:
+    """Runs in equal steps, because many are made in an hour and then none for weeks. Those of one
+    series are joined by a line. Where a run was timed or failed on a query there is a panel for it.
+
+    points: oldest first. metric: its title. across: the first is what runs are compared with.
+    series: the names of the series. level: of the intervals.
+    """
+    labels = labels or Labels()
+    compared = [point for point in points if point.compared and math.isfinite(point.mean)]
+    across = [line for line in across if math.isfinite(line.mean)]
+    means = [line.mean for line in across]
+    low, high = _range([*(each for point in compared for each in _ends(point)), *means])
+    apart = [point for point in points if not point.compared]
+    if apart:
+        low -= _FOOT * (high - low)
+    traces = _across(points, across, ink) + _means(points, metric, series, ink, labels)
+    if any(math.isfinite(point.low) for point in compared):
+        words = labels.interval.format(level=100 * level)
+        traces.append(intervals.key(words, "line-ns", ink.muted))
+    if apart:
+        foot = low + _FOOT / 2 * (high - low)
+        traces.append(_apart(apart, foot, metric, ink, labels))
+    timed = any(math.isfinite(point.p95_ms) for point in points)
+    failures = any(point.failed for point in points)
+    heights = [_MEAN, *([_MS] if timed else []), *([_FAILED] if failures else [])]
+    total = sum(heights) + _GAP * (len(heights) - 1)
+    domains = _domains(heights)
+    axes: dict[str, dict[str, object]] = {
+        "yaxis": {
+            "domain": domains[0],
+            "title": {"text": style.short(metric)},
+            "tickformat": ".2f",
+            "range": [low, high],
+            "zeroline": False,
+        }
+    }
+    if timed:
+        traces.append(_times(points, ink, labels))
+        ends = milliseconds.reach([point.p95_ms for point in points], 0.1)
+        axes["yaxis2"] = {
+            **milliseconds.log_axis(ends, short=True),
+            "domain": domains[1],
+            "title": {"text": labels.ms},
+        }
+    if failures:
+        name = f"yaxis{len(axes) + 1}"
+        traces.append(_failures(points, name, labels))
+        axes[name] = {
+            "domain": domains[-1],
+            "title": {"text": labels.failed},
+            "rangemode": "tozero",
+            "nticks": 3,
+            "tickformat": ",d",
+        }
+    lowest = list(axes)[-1].replace("axis", "")
+    return style.finish(
+        go.Figure(traces),
+        ink,
+        total + _FURNITURE,
+        {
+            **axes,
+            "xaxis": {
+                **_ticks(points),
+                "anchor": lowest,
+                "title": {"text": labels.x},
+                "range": [points[0].number - _BESIDE, points[-1].number + _BESIDE]
+                if points
+                else [0, 1],
+            },
+            "bargap": 0.6,
+        },
+    )
+
+
+def alt(
+    points: Sequence[Point],
+    metric: str,
+    across: Sequence[Across],
+    labels: Labels | None = None,
+) -> str:
+    """What the chart says, in words."""
+    labels = labels or Labels()
+    told = []
+    lines = [f"{line.name} {style.number(line.mean)}" for line in across]
+    if lines:
+        told.append(labels.alt_across.format(lines=", ".join(lines)))
+    compared = [point for point in points if point.compared and math.isfinite(point.mean)]
+    if compared:
+        best = max(compared, key=lambda point: point.mean)
+        told.append(
+            labels.alt_ends.format(
+                first_name=compared[0].name,
+                first=style.number(compared[0].mean),
+                last_name=compared[-1].name,
+                last=style.number(compared[-1].mean),
+                best_name=best.name,
+                best=style.number(best.mean),
+            )
+        )
+    if len(compared) < len(points):
+        apart = sum(not point.compared for point in points)
+        told.append(labels.alt_apart.format(n=apart))
+    return labels.alt.format(metric=metric, runs=len(points), told=" ".join(told)).strip()
+
+
+def _means(
+    points: Sequence[Point],
+    metric: str,
+    series: Sequence[str],
+    ink: style.Ink,
+    labels: Labels,
+) -> list[style.Trace]:
+    """A trace for each series that has a mark of its own, and one for all other runs."""
+    looks = style.marks([str(place) for place in range(len(series))], "")
+    joined: dict[int, list[Point]] = {}
+    others: list[Point] = []
+    for point in points:
+        if not point.compared or not math.isfinite(point.mean):
+            continue
+        if point.series is not None and point.series < _MOST_SERIES:
+            joined.setdefault(point.series, []).append(point)
+        else:
+            others.append(point)
+    traces = [
+        _line(own, style.short(series[place]), looks[str(place)], metric, labels)
+        for place, own in sorted(joined.items())
+    ]
+    if others:
+        name = labels.other if joined else labels.only
+        mark = style.Mark(ink.muted, "circle-open", "solid")
+        traces.append({**_line(others, name, mark, metric, labels), "mode": "markers"})
+    return traces
+
+
+def _line(
+    points: Sequence[Point], name: str, mark: style.Mark, metric: str, labels: Labels
+) -> style.Trace:
+    return {
+        "type": "scatter",
+        "x": [point.number for point in points],
+        "y": [point.mean for point in points],
+        "mode": "lines+markers",
+        "name": name,
+        "line": {"color": mark.colour, "dash": mark.dash, "width": 2},
+        "marker": {
+            "color": mark.colour,
+            "symbol": mark.symbol,
+            "size": 9,
+            "line": {"color": mark.colour, "width": 2},
+        },
+        "error_y": {
+            "type": "data",
+            "symmetric": False,
+            "array": [_known(point.high - point.mean) for point in points],
+            "arrayminus": [_known(point.mean - point.low) for point in points],
+            "color": style.faded(mark.colour, 0.7),
+            "thickness": 1.5,
+            "width": 4,
+        },
+        "cliponaxis": False,
+        "hovertext": [_said(point, metric, labels) for point in points],
+        "hovertemplate": "%{hovertext}<extra></extra>",
+    }
+
+
+def _across(points: Sequence[Point], lines: Sequence[Across], ink: style.Ink) -> list[style.Trace]:
+    """Named in the legend, with their value: on the line itself a label would cover the runs."""
+    ends = [points[0].number - _BESIDE, points[-1].number + _BESIDE] if points else []
+    return [
+        {
+            "type": "scatter",
+            "x": ends,
+            "y": [line.mean] * len(ends),
+            "mode": "lines",
+            "name": f"{style.short(line.name, 40)} {style.number(line.mean)}",
+            "line": {"color": colour, "dash": dash, "width": 2},
+            "hoverinfo": "skip",
+        }
+        for line, (colour, dash) in zip(lines, _looks(ink), strict=False)
+    ]
+
+
+def _looks(ink: style.Ink) -> list[tuple[str, str]]:
+    """(colour, dash) of the lines across, the baseline's first."""
+    return [(ink.text, "dot"), (ink.muted, "dash"), (ink.muted, "longdashdot")]
+
+
+def _apart(
+    points: Sequence[Point], floor: float, metric: str, ink: style.Ink, labels: Labels
+) -> style.Trace:
+    """At the foot of the panel: a run that has a time and no place beside the others."""
+    return {
+        "type": "scatter",
+        "x": [point.number for point in points],
+        "y": [floor] * len(points),
+        "mode": "markers",
+        "name": labels.apart,
+        "marker": {
+            "symbol": "x-thin",
+            "size": 9,
+            "line": {"color": ink.muted, "width": 2},
+        },
+        "cliponaxis": False,
+        "hovertext": [_said(point, metric, labels) for point in points],
+        "hovertemplate": "%{hovertext}<extra></extra>",
+    }
+
+
+def _times(points: Sequence[Point], ink: style.Ink, labels: Labels) -> style.Trace:
+    timed = [point for point in points if math.isfinite(point.p95_ms)]
+    return {
+        "type": "scatter",
+        "x": [point.number for point in timed],
+        "y": [point.p95_ms for point in timed],
+        "yaxis": "y2",
+        "mode": "markers",
+        "marker": {
+            "color": ink.text,
+            "symbol": "line-ew",
+            "size": 12,
+            "line": {"color": ink.text, "width": 3},
+        },
+        "cliponaxis": False,
+        "showlegend": False,
+        "hovertext": [
+            f"{_heading(point)}<br>{labels.hover_ms.format(ms=milliseconds.text(point.p95_ms))}"
+            for point in timed
+        ],
+        "hovertemplate": "%{hovertext}<extra></extra>",
+    }
+
+
+def _failures(points: Sequence[Point], axis: str, labels: Labels) -> style.Trace:
+    return {
+        "type": "bar",
+        "x": [point.number for point in points],
+        "y": [point.failed for point in points],
+        "yaxis": axis.replace("axis", ""),
+        "marker": {"color": style.WORSE},
+        "showlegend": False,
+        "hovertext": [
+            f"{_heading(point)}<br>{labels.hover_failed.format(n=point.failed)}" for point in points
+        ],
+        "hovertemplate": "%{hovertext}<extra></extra>",
+    }
+
+
+def _heading(point: Point) -> str:
+    return f"{point.number} · <b>{style.short(point.name, 40)}</b><br>{style.short(point.when)}"
+
+
+def _said(point: Point, metric: str, labels: Labels) -> str:
+    interval = math.isfinite(point.low) and math.isfinite(point.high)
+    template = labels.hover_interval if interval else labels.hover_mean
+    value = template.format(
+        metric=style.short(metric),
+        value=style.number(point.mean),
+        low=style.number(point.low),
+        high=style.number(point.high),
+        n=point.n,
+    )
+    return f"{_heading(point)}<br>{value}"
+
+
+def _known(value: float) -> float:
+    return value if math.isfinite(value) else 0.0
+
+
+def _ends(point: Point) -> tuple[float, float, float]:
+    return point.mean, point.low, point.high
+
+
+def _range(values: Sequence[float]) -> tuple[float, float]:
+    """The reach of the data with room to see it, never so narrow that noise looks like news."""
+    known = [value for value in values if math.isfinite(value)]
+    if not known:
+        return 0.0, 1.0
+    room = max(0.1 * (max(known) - min(known)), _LEAST_ROOM)
+    return max(min(known) - room, -0.01), max(known) + room
+
+
+def _domains(heights: Sequence[int]) -> list[list[float]]:
+    """From top to bottom, as shares of the plot from its foot."""
+    total = sum(heights) + _GAP * (len(heights) - 1)
+    found, top = [], float(total)
+    for height in heights:
+        found.append([max(top - height, 0) / total, top / total])
+        top -= height + _GAP
+    return found
+
+
+def _ticks(points: Sequence[Point]) -> dict[str, object]:
+    """Numbers as far as there is room, and the day under the first run of a day, not too near to
+    the one before."""
+    step = -(-len(points) // _MOST_NUMBERS) or 1
+    room = max(-(-len(points) // _DAYS_APART), 1)
+    ticks: dict[int, str] = {}
+    last_day, dated = "", -math.inf
+    for place in range(0, len(points), step):
+        point = points[place]
+        ticks[point.number] = str(point.number)
+        if point.day != last_day and place - dated >= room:
+            ticks[point.number] += f"<br>{style.short(point.day)}"
+            last_day, dated = point.day, place
+    return {
+        "tickmode": "array",
+        "tickvals": list(ticks),
+        "ticktext": list(ticks.values()),
+        "tickangle": 0,
+    }

@@ -1,0 +1,85 @@
+"""One chosen run of the history: pin it as the baseline, and its note."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from rankdash.errors import RankdashError
+from rankdash.i18n import error_text
+from rankdash.i18n import gettext as _
+from rankdash.store.pins import Pins
+from rankdash.ui import address, run_note, services
+from rankdash.ui.history_view import Past
+from rankdash.ui.server import workspace
+from rankdash.ui.text import markdown_safe
+
+_PROBLEM = "history.problem"
+
+
+def draw(history: Past, system_id: str) -> None:
+    with st.container(border=True):
+        title, action = st.columns([3, 1], vertical_alignment="center")
+        title.markdown(f"**{markdown_safe(history.name(system_id), 80)}**")
+        if system_id == services.FIRST_STAGE:
+            title.caption(
+                _(
+                    "The first stage is the baseline where no run is pinned. Select a second one "
+                    "to compare them."
+                )
+            )
+            return
+        if system_id == history.pinned:
+            title.caption(
+                _(
+                    "Pinned: everything is compared with it, unless a link names another baseline. "
+                    "Select a second one to compare them."
+                )
+            )
+            action.button(
+                _("Unpin"),
+                icon=":material/keep_off:",
+                key="history.unpin",
+                on_click=_unpin,
+                args=(history.view.stored_id,),
+                width="stretch",
+            )
+        else:
+            title.caption(
+                _(
+                    "Pin it to compare everything with it, in every new session too. Select a "
+                    "second one to compare them."
+                )
+            )
+            action.button(
+                _("Pin as baseline"),
+                icon=":material/keep:",
+                key="history.pin",
+                on_click=_pin,
+                args=(system_id,),
+                width="stretch",
+            )
+        if _PROBLEM in st.session_state:
+            problem = st.session_state.pop(_PROBLEM)
+            st.error(markdown_safe(error_text(problem), 400), icon=":material/error:")
+        run_note.draw(system_id)
+
+
+def _pin(run_id: str) -> None:
+    _then(lambda: Pins(workspace()).pin(run_id), run_id)
+
+
+def _unpin(dataset_id: str) -> None:
+    _then(lambda: Pins(workspace()).unpin(dataset_id), None)
+
+
+def _then(change: Callable[[], None], baseline: str | None) -> None:
+    """Change the pin and compare with what it says from now on."""
+    try:
+        change()
+    except RankdashError as problem:
+        st.session_state[_PROBLEM] = problem
+        return
+    address.choose("base", baseline)
+    address.publish()

@@ -1,0 +1,70 @@
+"""The note on a run, written where the run is looked at: saved at once, and undone."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from rankdash.errors import RankdashError
+from rankdash.i18n import error_text, moment
+from rankdash.i18n import gettext as _
+from rankdash.store.run_notes import LONGEST_NOTE, RunNote, RunNotes
+from rankdash.ui.server import workspace
+from rankdash.ui.text import markdown_safe
+
+_BEFORE = "run_note.before"
+_PROBLEM = "run_note.problem"
+
+
+def draw(run_id: str) -> None:
+    note = RunNotes(workspace()).of(run_id)
+    key = f"run_note.text.{run_id}"
+    # Drawn from the store each time: another window may have changed it.
+    st.session_state[key] = note.text
+
+    def changed() -> None:
+        _keep(note, st.session_state[key])
+
+    st.text_area(
+        _("Note on this run"),
+        key=key,
+        on_change=changed,
+        max_chars=LONGEST_NOTE,
+        height=100,
+        placeholder=_("What changed, and why it was made"),
+    )
+    if _PROBLEM in st.session_state:
+        problem = st.session_state.pop(_PROBLEM)
+        st.error(markdown_safe(error_text(problem), 400), icon=":material/error:")
+    before: RunNote | None = st.session_state.get(_BEFORE)
+    if before is not None and before.run_id != run_id:
+        before = None
+    if not note.changed and before is None:
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        said = _("Saved {when} UTC", when=moment(note.changed)) if note.changed else _("Deleted")
+        st.caption(said, width="content")
+        if note.text:
+            st.button(
+                _("Delete the note"),
+                icon=":material/delete:",
+                key="run_note.delete",
+                on_click=_keep,
+                args=(note, ""),
+            )
+        if before is not None:
+            st.button(
+                _("Undo"),
+                icon=":material/undo:",
+                key="run_note.undo",
+                on_click=_keep,
+                args=(note, before.text),
+            )
+
+
+def _keep(before: RunNote, text: str) -> None:
+    try:
+        RunNotes(workspace()).keep(before.run_id, text)
+    except RankdashError as problem:
+        st.session_state[_PROBLEM] = problem
+        return
+    st.session_state[_BEFORE] = before
