@@ -18,7 +18,7 @@ Outputs = npt.NDArray[np.float32]
 Forward = Callable[[Ids, Ids, Ids], Outputs]
 
 # A batch ends early, at a fraction of its budget, rather than waste more than this on padding.
-_WASTE = 0.03
+_WASTE = 0.02
 _SMALLEST_BATCH = 0.25
 
 
