@@ -41,6 +41,7 @@ from rankdash.charts import (
     token_lengths,
     tornado,
     transitions,
+    trend,
     waterfall,
 )
 from rankdash.measured import Level
@@ -346,6 +347,45 @@ def timed(ink: style.Ink) -> dict[str, go.Figure]:
     }
 
 
+def made_past(runs: int, *, timed: bool = True) -> list[trend.Point]:
+    """Every third run repeats the first, every fourth failed on something, the fifth is a quick
+    look."""
+    rng = np.random.default_rng(7)
+    means = 0.4 + rng.normal(0, 0.05, runs)
+    return [
+        trend.Point(
+            number=place + 1,
+            name=HOSTILE if place % 2 else f"run {place}",
+            when=f"Nov {place + 1}, 2026, 9:00:00 AM",
+            day=f"Nov {place // 2 + 1}",
+            series=0 if place % 3 == 0 else None,
+            mean=float(means[place]),
+            low=float(means[place]) - 0.08,
+            high=float(means[place]) + 0.09,
+            n=58,
+            compared=place != 4,
+            p95_ms=float(rng.lognormal(3, 2)) if timed and place % 5 else np.nan,
+            failed=place % 4 if timed else 0,
+        )
+        for place in range(runs)
+    ]
+
+
+def past(ink: style.Ink) -> dict[str, go.Figure]:
+    """A baseline, a pinned run and the first stage behind few runs, many, and one."""
+    across = [
+        trend.Across(f"{HOSTILE} (baseline)", 0.41),
+        trend.Across("MiniLM (pinned)", 0.47),
+        trend.Across("First stage", 0.32),
+    ]
+    return {
+        f"trend, {runs}": trend.figure(
+            made_past(runs, timed=runs > 1), HOSTILE, across, ink, series=[HOSTILE]
+        )
+        for runs in (1, 7, 30)
+    }
+
+
 @pytest.fixture(scope="session")
 def figures(
     ink: style.Ink,
@@ -365,6 +405,7 @@ def figures(
         [groups.assign(segment=HOSTILE, value=groups["value"] + str(n)) for n in range(4)]
     )
     return {
+        **past(ink),
         **worth(ink),
         **shifted(ink),
         **timed(ink),
