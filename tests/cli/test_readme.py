@@ -1,0 +1,83 @@
+"""Every command line of the README runs, on a small cut of the sample."""
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from rankdash import rerankers
+from rankdash.store.workspace import HOME_VARIABLE
+
+ROOT = Path(__file__).parents[2]
+SAMPLE = ROOT / "assets" / "samples" / "helpcentre"
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+QUERIES = 8
+# What stands for the reader's own in a command → what it is here.
+PLACES = {"FILES…": "qrels.tsv", "FOLDER": "folder", "FILE": "everything.zip", "NAME": "folder"}
+
+
+def commands() -> list[list[str]]:
+    """The arguments of each `python -m rankdash`, in the order of the README."""
+    blocks = re.findall(r"```(?:sh|yaml)\n(.*?)```", README, re.DOTALL)
+    lines = "\n".join(blocks).replace("\\\n", " ").splitlines()
+    stripped = [line.strip().removeprefix("- run: ") for line in lines]
+    found = [shlex.split(line)[3:] for line in stripped if line.startswith("python -m rankdash ")]
+    return [line for line in found if line[0] != "COMMAND"]
+
+
+def cut(name: str, keep: set[str]) -> str:
+    """The lines of a file of the sample that speak of some queries, its heading included."""
+    lines = (SAMPLE / name).read_text(encoding="utf-8").splitlines(keepends=True)
+    if name == "queries.jsonl":
+        return "".join(line for line in lines if json.loads(line)["_id"] in keep)
+    return "".join(line for line in lines if line.split()[0] in keep | {"query-id"})
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with all that the commands read."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path / "home"))
+    monkeypatch.setattr(rerankers, "_named_files", [])
+    queries = (SAMPLE / "queries.jsonl").read_text(encoding="utf-8").splitlines()[:QUERIES]
+    keep = {json.loads(line)["_id"] for line in queries}
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for name in ("queries.jsonl", "qrels.tsv", "initial.trec"):
+        (folder / name).write_text(cut(name, keep), encoding="utf-8")
+    (folder / "corpus.jsonl").write_bytes((SAMPLE / "corpus.jsonl").read_bytes())
+    Path("qrels.tsv").write_text(cut("qrels.tsv", keep), encoding="utf-8")
+    initial = cut("initial.trec", keep)
+    labels = [line.split() for line in cut("qrels.tsv", keep).splitlines()[1:]]
+    ideal = "".join(f"{query} Q0 {doc} 1 {label} ideal\n" for query, doc, label in labels)
+    for name in ("bm25", "main"):
+        Path(f"{name}.trec").write_text(initial, encoding="utf-8")
+    for name in ("minilm", "branch"):
+        Path(f"{name}.trec").write_text(ideal, encoding="utf-8")
+    timings = [{"query_id": query, "latency_ms": 80.0} for query in sorted(keep)]
+    Path("branch.json").write_text(json.dumps(timings))
+    (plugin,) = re.findall(r'```python\n("""shortest\.py.*?)```', README, re.DOTALL)
+    Path("shortest.py").write_text(plugin)
+    yield tmp_path
+    monkeypatch.undo()
+    rerankers._registry.cache_clear()
+
+
+@pytest.mark.model
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_every_command_runs(run, files):
+    summary = str(files / "summary.md")
+    told = commands()
+    assert len(told) >= 8
+    for line in told:
+        arguments = [PLACES.get(each, each) for each in line]
+        arguments = [summary if each == "$GITHUB_STEP_SUMMARY" else each for each in arguments]
+        done = run(*arguments)
+        assert done.code == 0, (shlex.join(arguments), done.err)
+        for flag, value in pairwise(arguments):
+            if flag == "--out":
+                assert Path(value).stat().st_size, shlex.join(arguments)
