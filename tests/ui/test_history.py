@@ -1,0 +1,278 @@
+"""History: runs on one line over the queries they share, a pinned baseline, notes, any two."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from rankdash.metrics import Conventions
+from rankdash.ranking import Ranking, Run
+from rankdash.rerankers.precomputed import run_from_ranking
+from rankdash.store.corrections import Corrections
+from rankdash.store.pins import Pins
+from rankdash.store.run_notes import RunNotes
+from rankdash.ui import history_services, server, services
+
+from .conftest import ROOT
+from .test_pages import in_address, open_page, texts
+
+HOSTILE = "=1+1 ![x](http://evil.invalid) <b>bold</b>"
+
+
+def made(dataset_id: str, name: str, shift: int, **changes: object) -> Run:
+    """A ranking whose relevant document stands at rank 1 + shift for every query."""
+    lists = []
+    for q in range(16):
+        order = [f"d{d}" for d in range(4) if d != q % 4]
+        order.insert(shift, f"d{q % 4}")
+        lists.append((f"q{q}", order, [4.0, 3.0, 2.0, 1.0]))
+    run = run_from_ranking(name, dataset_id, Ranking.from_lists(lists), f"{name}.trec")
+    return replace(run, **changes)
+
+
+@pytest.fixture
+def several(workspace, stored) -> dict[str, str]:
+    """Name → id of a history: "better" of the fixture (which failed on q15), and after it one made
+    twice and one that was asked for four queries."""
+    runs = {row.name: row.id for row in workspace.runs(stored)}
+    settings = {"file": "x", "k": 1}
+    look = made(stored, "look", 0, id="look", created="2026-11-05T10:00:00+00:00")
+    kept = look.ranking
+    few = Ranking.from_lists(
+        [
+            (query, [kept.doc_ids[d] for d in kept.docs[start:end]], list(kept.scores[start:end]))
+            for query, start, end in zip(
+                kept.query_ids[:4], kept.offsets[:4], kept.offsets[1:5], strict=True
+            )
+        ]
+    )
+    states = np.where(np.arange(16) < 4, "done", "skipped")
+    for run in (
+        made(stored, "old", 1, id="old", settings=settings, created="2026-11-01T10:00:00+00:00"),
+        made(stored, "again", 2, id="again", settings=settings,
+             created="2026-11-03T10:00:00+00:00", machine={"cpu": "another", "numpy": "2.0"}),
+        replace(look, ranking=few, queries=look.queries.assign(state=states)),
+    ):  # fmt: skip
+        workspace.save_run(run)
+        runs[run.name] = run.id
+    return runs
+
+
+def table(app) -> pd.DataFrame:
+    return next(frame.value for frame in app.dataframe if "verdict" in frame.value.columns)
+
+
+def by_name(app) -> pd.DataFrame:
+    return table(app).set_index("name")
+
+
+def press(app, label):
+    (button,) = [button for button in app.button if button.label == label]
+    return button.click().run()
+
+
+def said(app) -> str:
+    shown = [texts(app), *(str(item.value) for item in app.warning)]
+    return "\n".join(shown).replace("\\", "")
+
+
+def opened(app, **params):
+    return open_page(app, "history", **params)
+
+
+def test_without_a_run_there_is_one_next_step(app, workspace, stored):
+    (row,) = workspace.runs(stored)
+    workspace.delete_run(row.id)
+    app = opened(app)
+    assert "No run yet" in texts(app)
+    assert not app.dataframe
+
+
+def test_the_table_is_newest_first_and_numbered_as_the_chart(app, several):
+    shown = table(opened(app))
+    assert list(shown["name"]) == ["better", "look", "again", "old", "First stage"]
+    assert shown["number"].dropna().astype(int).tolist() == [4, 3, 2, 1]
+
+
+def test_every_run_on_the_line_rests_on_the_same_queries_and_says_how_many(app, several):
+    app = opened(app)
+    rows = by_name(app)
+    # "better" failed on q15, so that nobody's q15 counts; the quick look has its own four.
+    assert rows.loc[["better", "old", "again", "First stage"], "queries"].unique().tolist() == [15]
+    assert rows.loc["look", "queries"] == 4
+    assert rows.loc["look", "verdict"] == "not compared"
+    assert np.isnan(rows.loc["look", "change"])
+    assert "rest on the same 15 of 16 queries" in said(app)
+    assert "1 run answered too few of them and stands apart" in said(app)
+    assert rows.loc["better", "mean"] == 1.0
+    assert rows.loc["better", "failed"] == 1
+
+
+def test_a_quick_look_joins_the_line_when_asked_and_the_others_shrink_to_its_queries(app, several):
+    rows = by_name(opened(app, line="every"))
+    assert rows["queries"].unique().tolist() == [4]
+    assert rows.loc["look", "verdict"] != "not compared"
+    assert in_address(app, "line") == ["every"]
+
+
+def test_looks_are_counted_and_a_correction_is_offered(app, several):
+    app = opened(app, correction="none")
+    assert "**3 systems were compared with First stage on one set of queries.**" in said(app)
+    assert "about 0.2 would still look proven by chance" in said(app)
+    assert "The p values below are not corrected." in said(app)
+    before = by_name(app)["p"]
+    press(app, "Correct for all 3")
+    assert "corrected for all 3 (Holm)" in said(app)
+    assert (by_name(app)["p"].dropna() >= before.dropna()).all()
+    assert by_name(app).loc["better", "p"] > before["better"]
+
+
+def test_a_pin_is_the_baseline_at_once_in_every_new_session_and_until_unpinned(
+    app, several, workspace, stored
+):
+    app = opened(app, runs=several["old"])
+    press(app, "Pin as baseline")
+    assert Pins(workspace).of(stored) == several["old"]
+    assert app.selectbox(key="address.base").value == several["old"]
+    assert in_address(app, "base") == [several["old"]]
+    assert "old (pinned)" in app.selectbox(key="address.base").options
+    assert by_name(app).loc["old", ["role", "verdict"]].tolist() == ["pinned", "baseline"]
+
+    fresh = AppTest.from_file(str(ROOT / "rankdash" / "ui" / "main.py"), default_timeout=30)
+    fresh.run()
+    assert fresh.selectbox(key="address.base").value == several["old"]
+    linked = AppTest.from_file(str(ROOT / "rankdash" / "ui" / "main.py"), default_timeout=30)
+    linked.query_params["base"] = services.FIRST_STAGE
+    linked.run()
+    assert linked.selectbox(key="address.base").value == services.FIRST_STAGE
+
+    press(app, "Unpin")
+    assert Pins(workspace).of(stored) is None
+    assert app.selectbox(key="address.base").value == services.FIRST_STAGE
+
+
+def test_a_deleted_baseline_is_unpinned_and_the_first_stage_takes_its_place(
+    app, several, workspace, stored
+):
+    Pins(workspace).pin(several["old"])
+    assert opened(app).selectbox(key="address.base").value == several["old"]
+    workspace.delete_run(several["old"])
+    app.run()
+    assert not app.exception
+    assert app.selectbox(key="address.base").value == services.FIRST_STAGE
+    assert "old" not in by_name(app).index
+
+
+def test_another_data_set_starts_with_its_own_baseline(app, several, workspace, stored):
+    server.open_sample()
+    Pins(workspace).pin(several["old"])
+    sample = next(row.id for row in workspace.datasets() if row.id != stored)
+    app = opened(app, data=sample)
+    assert app.selectbox(key="address.base").value == services.FIRST_STAGE
+    app.selectbox(key="address.data").set_value(stored).run()
+    assert app.selectbox(key="address.base").value == several["old"]
+
+
+def test_a_note_is_shown_as_it_was_typed_deleted_and_brought_back(app, several, workspace, stored):
+    app = opened(app, runs=several["old"])
+    (note,) = [area for area in app.text_area if area.label == "Note on this run"]
+    note.set_value(HOSTILE).run()
+    kept = RunNotes(workspace).of(several["old"])
+    assert kept.text == HOSTILE
+    assert by_name(app).loc["old", "note"] == HOSTILE
+    # Nowhere does it reach a place that renders Markdown.
+    assert "evil" not in said(app)
+    assert "Saved " in said(app)
+    press(app, "Delete the note")
+    assert RunNotes(workspace).all(stored) == {}
+    assert "Deleted" in said(app)
+    press(app, "Undo")
+    assert RunNotes(workspace).of(several["old"]).text == HOSTILE
+
+
+def test_the_run_list_shows_note_pin_and_the_title_of_the_reranker(
+    app, several, workspace, stored, monkeypatch
+):
+    monkeypatch.setattr("rankdash.ui.run_form.worker", lambda: None)
+    RunNotes(workspace).keep(several["old"], "a new tokenizer")
+    Pins(workspace).pin(several["old"])
+    app = open_page(app, "run")
+    shown = next(frame.value for frame in app.dataframe if "p95 ms" in frame.value.columns)
+    shown = shown.set_index("name")
+    assert shown.loc["old", ["note", "baseline"]].tolist() == ["a new tokenizer", "pinned"]
+    assert shown["reranker"].unique().tolist() == ["Ranking from a file"]
+
+
+def test_two_runs_are_judged_and_what_differs_is_told(app, several):
+    app = opened(app, runs=[several["old"], several["again"]])
+    text = said(app)
+    assert "again is worse than old: NDCG@10 falls by" in text
+    assert "over 16 queries" in text
+    assert "0 helped, 0 same, 16 hurt" in text
+    assert "picked among 5 systems: corrected for all 10 pairs" in text
+    differs = next(frame.value for frame in app.dataframe if "before" in frame.value.columns)
+    told = differs.set_index("name")[["before", "after"]].to_dict("index")
+    assert pd.isna(told["cpu"]["before"])
+    assert told["cpu"]["after"] == "another"
+    assert "k" not in told
+    assert "reranker" not in told
+
+
+def test_the_pair_is_swapped_and_opened_on_overview(app, several):
+    app = opened(app, runs=[several["old"], several["again"]])
+    press(app, "Swap")
+    assert in_address(app, "runs") == [several["again"], several["old"]]
+    assert "old is better than again" in said(app)
+    press(app, "Open on Overview")
+    assert app.title[0].value == "Overview"
+    assert in_address(app, "base") == [several["again"]]
+    assert in_address(app, "system") == [several["old"]]
+    assert "old is better than again" in said(app)
+
+
+def test_runs_made_alike_with_the_same_result_say_so(app, several, workspace, stored):
+    workspace.save_run(
+        made(stored, "twin", 1, id="twin", settings={"file": "x", "k": 1},
+             created="2026-11-07T10:00:00+00:00")
+    )  # fmt: skip
+    app = opened(app, runs=[several["old"], "twin"])
+    assert "score the same on every one of the 16 queries" in said(app)
+    assert "Nothing that was recorded of their settings and their machine." in said(app)
+
+
+def test_what_a_link_names_and_is_not_there_is_left_out(app, several):
+    app = opened(app, runs=["gone", several["old"]])
+    assert [button.label for button in app.button].count("Pin as baseline") == 1
+
+
+def test_corrected_labels_are_in_force_here_and_said(app, several, workspace, stored):
+    before = by_name(opened(app))["mean"]
+    Corrections(workspace).correct(stored, ("q0", "d0"), 0.0, "")
+    Corrections(workspace).correct(stored, ("q0", "d1"), 1.0, "")
+    app.run()
+    assert "2 labels corrected" in said(app)
+    assert by_name(app).loc["better", "mean"] < before["better"]
+    app.segmented_control(key="address.labels").set_value("uploaded").run()
+    assert "2 corrections left out" in said(app)
+    assert by_name(app).loc["better", "mean"] == before["better"]
+
+
+def test_a_run_is_read_once_and_not_again_for_another_metric(several, stored, monkeypatch):
+    read = []
+    real = server.workspace().run
+    monkeypatch.setattr(
+        server.workspace(), "run", lambda run_id: read.append(run_id) or real(run_id)
+    )
+    systems = [services.FIRST_STAGE, *several.values()]
+    for spec in ("ndcg@10", "mrr@10", "ndcg@3"):
+        found = history_services.evaluations(stored, systems, spec, Conventions())
+        assert list(found) == systems
+    assert sorted(read) == sorted(several.values())
+
+
+def test_it_speaks_chinese(app, several):
+    app = opened(app, lang="zh", runs=[several["old"], several["again"]])
+    assert app.title[0].value == "历史"
+    assert "有何不同" in said(app)
