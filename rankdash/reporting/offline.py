@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -19,6 +20,10 @@ from plotly.offline import get_plotlyjs, get_plotlyjs_version
 
 from rankdash.charts.style import INKS, Ink
 from rankdash.reporting.escaping import html_safe
+
+_BRIEF = 16
+# Rows of a table that fits on a page beside other things.
+_KEPT_ROWS = 12
 
 CHART_ENGINE = f"plotly.js {get_plotlyjs_version()}"
 
@@ -100,28 +105,61 @@ class Page:
 
 
 def table(content: Table, caption: str = "") -> str:
-    """HTML of a table; every cell is escaped here."""
+    """HTML of a table; every cell is escaped here. One that fits is kept together on paper."""
+
+    def cell(place: int, text: str, tag: str) -> str:
+        # A number broken over two lines is misread; only sentences and long ids may wrap.
+        kind = "number" if place in content.numbers else "brief" if len(text) <= _BRIEF else ""
+        of_kind = f' class="{kind}"' if kind else ""
+        return f"<{tag}{of_kind}>{html_safe(text)}</{tag}>"
 
     def row(cells: Sequence[str], tag: str) -> str:
-        return "".join(
-            f"<{tag}{' class=number' if place in content.numbers else ''}>{html_safe(cell)}</{tag}>"
-            for place, cell in enumerate(cells)
-        )
+        return f"<tr>{''.join(cell(place, text, tag) for place, text in enumerate(cells))}</tr>"
 
     said = f"<caption>{html_safe(caption)}</caption>" if caption else ""
-    body = "".join(f"<tr>{row(cells, 'td')}</tr>" for cells in content.rows)
-    head = row(content.columns, "th")
-    return f'<div class="wide"><table>{said}<tr>{head}</tr>{body}</table></div>'
+    body = "".join(row(cells, "td") for cells in content.rows)
+    head = f"<thead>{row(content.columns, 'th')}</thead>"
+    kind = "wide kept" if len(content.rows) <= _KEPT_ROWS else "wide"
+    return f'<div class="{kind}"><table>{said}{head}<tbody>{body}</tbody></table></div>'
 
 
-def folded(summary: str, inside: str) -> str:
-    """A part that is opened by a click. inside: HTML."""
-    return f"<details><summary>{html_safe(summary)}</summary>{inside}</details>"
+def together(*parts: str) -> str:
+    """HTML that is not torn apart at the end of a page."""
+    return f'<div class="kept">{"".join(parts)}</div>'
 
 
-def section(heading: str, inside: str) -> str:
-    """A part with a heading. inside: HTML; without any there is no part."""
-    return f"<section><h2>{html_safe(heading)}</h2>{inside}</section>" if inside else ""
+def folded(summary: str, inside: str, *, printed: bool = False) -> str:
+    """A part that is opened by a click. inside: HTML. printed: whether it is open on paper."""
+    kind = " class=printed" if printed else ""
+    return f"<details{kind}><summary>{html_safe(summary)}</summary>{inside}</details>"
+
+
+def section(heading: str, inside: str, anchor: str = "") -> str:
+    """A part with a heading. inside: HTML; without any there is no part. anchor: what a link to it
+    names."""
+    if not inside:
+        return ""
+    name = f' id="{html_safe(anchor)}"' if anchor else ""
+    return f"<section{name}><h2>{html_safe(heading)}</h2>{inside}</section>"
+
+
+_STRONG = re.compile(r"\*\*(.+?)\*\*")
+
+
+def prose(text: str, kind: str = "") -> str:
+    """A paragraph; what stands between two pairs of asterisks is strong, nothing else is markup.
+    kind: its class."""
+    of_kind = f' class="{kind}"' if kind else ""
+    return f"<p{of_kind}>{_rich(text)}</p>"
+
+
+def listed(texts: Sequence[str]) -> str:
+    """A list of sentences, as `prose`; nothing where there is none."""
+    return f"<ul>{''.join(f'<li>{_rich(text)}</li>' for text in texts)}</ul>" if texts else ""
+
+
+def _rich(text: str) -> str:
+    return _STRONG.sub(r"<strong>\1</strong>", html_safe(text))
 
 
 @cache
@@ -169,8 +207,9 @@ table{border-collapse:collapse;width:100%;font-size:.9rem}
 caption{text-align:left;padding-bottom:.3rem}
 th,td{text-align:left;vertical-align:top;padding:.35rem .6rem;border-bottom:1px solid var(--rule);
 overflow-wrap:anywhere}
-th{font-weight:600;white-space:nowrap}
-.number{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+th{font-weight:600;overflow-wrap:normal}
+.number{text-align:right;font-variant-numeric:tabular-nums}
+.brief,td.number{white-space:nowrap}
 .chart{width:100%;break-inside:avoid}
 .lists{display:grid;grid-template-columns:repeat(auto-fit,minmax(300px,1fr));gap:1rem}
 .card{border:1px solid var(--rule);border-left-width:4px;border-radius:6px;padding:.5rem .7rem;
@@ -182,15 +221,34 @@ margin-bottom:.5rem;break-inside:avoid}
 .tag{display:inline-block;background:var(--box);border:1px solid var(--rule);border-radius:999px;
 padding:0 .6rem;margin:0 .3rem .3rem 0}
 .whole{white-space:pre-wrap;overflow-wrap:anywhere;max-width:75ch}
+h4{font-size:.95rem;margin:1rem 0 .4rem}
+section{scroll-margin-top:1rem}section>p{max-width:95ch}section>h3,.kept>h3{margin-top:1.4rem}
+.logo{float:right;max-height:56px;max-width:220px;margin-left:1rem}
+.note{border-left:4px solid var(--rule);padding:.2rem .8rem;margin:1rem 0}
+nav{display:flex;flex-wrap:wrap;gap:.3rem 1.1rem;margin:1rem 0;padding:.5rem 0;
+border-top:1px solid var(--rule);border-bottom:1px solid var(--rule)}
+nav a{color:inherit}
+.verdict{border:1px solid var(--rule);border-radius:8px;padding:.9rem 1.1rem;margin-bottom:1rem}
+.verdict p,.card p{max-width:none}
+.facts{display:grid;grid-template-columns:repeat(auto-fit,minmax(160px,1fr));gap:.6rem 1rem;
+margin:.8rem 0}
+.facts dt{color:var(--muted);font-size:.85rem}
+.facts dd{margin:0}
+.facts dd:not(.muted){font-size:1.15rem;font-weight:600;font-variant-numeric:tabular-nums}
+.facts dd.muted{font-size:.8rem}
 details{border-bottom:1px solid var(--rule);padding:.35rem 0}
 summary{cursor:pointer;overflow-wrap:anywhere}
 footer{margin-top:2.5rem;font-size:.85rem;color:var(--muted)}
 @media print{html{font-size:11px}main{max-width:none;padding:0}body{font-size:1rem}
-h2{break-after:avoid}
+h2,h3,h4,summary,caption,p:has(+.wide),p:has(+.chart){break-after:avoid}p{max-width:none}thead{display:table-header-group}
+tr,li,.facts,.kept{break-inside:avoid}p{orphans:3;widows:3}.wide{overflow:visible}
+nav{display:none}.facts{grid-template-columns:repeat(3,1fr)}
+details.printed>summary{list-style:none}details.printed{border:0}
 .chart .main-svg{max-width:100%}.lists{grid-template-columns:repeat(2,1fr)}}
 """
 
-# Drawn again when the reader changes between light and dark, and in light for paper.
+# Drawn again when the reader changes between light and dark, and in light for paper, where parts
+# that belong there are opened.
 _DRAW = """
 (() => {
   const figures = JSON.parse(document.getElementById("figures").textContent);
@@ -205,7 +263,15 @@ _DRAW = """
   const show = () => draw(dark.matches ? "dark" : "light");
   show();
   dark.addEventListener("change", show);
-  window.addEventListener("beforeprint", () => draw("light", 680));
-  window.addEventListener("afterprint", show);
+  let opened = [];
+  window.addEventListener("beforeprint", () => {
+    opened = [...document.querySelectorAll("details.printed:not([open])")];
+    opened.forEach((part) => { part.open = true; });
+    draw("light", 680);
+  });
+  window.addEventListener("afterprint", () => {
+    opened.forEach((part) => { part.open = false; });
+    show();
+  });
 })();
 """

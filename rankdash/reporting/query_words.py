@@ -12,15 +12,15 @@ def outcome_words() -> dict[str, str]:
         "helped": _("helped ▲"),
         "same": _("same ="),
         "hurt": _("hurt ▼"),
-        **_left_out_words(),
+        **left_out_words(),
     }
 
 
 def state_words() -> dict[str, str]:
-    return {"ok": _("ok"), "all_unjudged": _("all unjudged"), **_left_out_words()}
+    return {"ok": _("ok"), "all_unjudged": _("all unjudged"), **left_out_words()}
 
 
-def _left_out_words() -> dict[str, str]:
+def left_out_words() -> dict[str, str]:
     return {
         "failed": _("failed"),
         "skipped": _("not run"),

@@ -174,6 +174,13 @@ class Subject:
         found = self.dataset.query_text()
         return {query: text or query for query, text in zip(found.index, found, strict=True)}
 
+    @cached_property
+    def documents(self) -> dict[str, tuple[str, str]]:
+        """Document id → its title and its text, "" where the data has none."""
+        table = self.dataset.documents
+        rows = zip(table["doc_id"], table["title"], table["text"].fillna(""), strict=True)
+        return {doc: (title, text) for doc, title, text in rows}
+
     def ranking(self, system: str) -> Ranking:
         run = self.run(system)
         return self.dataset.candidates if run is None else run.ranking

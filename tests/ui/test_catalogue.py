@@ -27,6 +27,7 @@ from rankdash.i18n import LANGUAGES
 from rankdash.metrics import CONVENTION_SETTINGS, registry
 from rankdash.readers.refusals import REASONS
 from rankdash.reporting import query_page
+from rankdash.reporting.document import SECTIONS
 from rankdash.rerankers import kinds
 from rankdash.rerankers.known_models import known_models
 from rankdash.value import price_list
@@ -136,6 +137,7 @@ def from_schemas() -> Iterator[str]:
     for assumption in ASSUMPTIONS:
         yield from (assumption.title, assumption.unit, assumption.meaning)
     yield from UNITS.values()
+    yield from (section.title for section in SECTIONS)
     yield from (model.purpose for model in known_models())
     for listed in price_list.shipped():
         yield from (listed.provider, listed.model, listed.source)

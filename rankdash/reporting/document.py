@@ -1,0 +1,171 @@
+"""The report: what was decided, on which data, under which assumptions, as one HTML file that loads
+nothing and can be read by someone who has only that file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from babel.dates import format_date
+
+from rankdash.errors import SpecError
+from rankdash.i18n import LANGUAGES, ngettext, speaking
+from rankdash.i18n import gettext as _
+from rankdash.reporting.escaping import html_safe
+from rankdash.reporting.logo import data_uri
+from rankdash.reporting.offline import Page, section
+from rankdash.reporting.sections import (
+    causes,
+    cost,
+    data,
+    latency,
+    made,
+    queries,
+    systems,
+    verdict,
+)
+from rankdash.reporting.sections.draft import Draft
+from rankdash.reporting.subject import Subject
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the report that can be chosen. title: in English, to be translated."""
+
+    id: str
+    title: str
+
+
+SECTIONS = (
+    Section("verdict", "The answer"),
+    Section("systems", "Systems and metrics"),
+    Section("cutoffs", "The metric against k"),
+    Section("queries", "Queries helped and hurt"),
+    Section("segments", "Kinds of queries"),
+    Section("reasons", "Why queries changed"),
+    Section("latency", "Latency"),
+    Section("cost", "Cost and break-even"),
+    Section("data", "The data"),
+    Section("rules", "How these numbers are made"),
+    Section("origin", "Versions and machines"),
+)
+
+ALL = tuple(each.id for each in SECTIONS)
+
+LONGEST_TITLE, LONGEST_NOTE = 200, 5_000
+
+_DRAWN: Mapping[str, Callable[[Draft], str]] = {
+    "verdict": verdict.draw,
+    "systems": systems.means,
+    "cutoffs": systems.curve,
+    "queries": queries.draw,
+    "segments": causes.segments,
+    "reasons": causes.reasons,
+    "latency": latency.draw,
+    "cost": cost.draw,
+    "data": data.draw,
+    "rules": made.rules,
+    "origin": made.origin,
+}
+
+
+@dataclass(frozen=True)
+class Front:
+    """What is chosen about a report. title: "" for one that names the data set. note: in the words
+    of whoever makes it. logo: a picture. sections: ids of `SECTIONS`, shown in their order.
+
+    Raises SpecError for a section or a language that does not exist, or a text that is too long.
+    """
+
+    title: str = ""
+    note: str = ""
+    logo: bytes | None = None
+    sections: tuple[str, ...] = ALL
+    language: str = "en"
+
+    def __post_init__(self) -> None:
+        for unknown in (each for each in self.sections if each not in ALL):
+            raise SpecError(
+                "There is no section {section!r}.",
+                remedy="Possible: {sections}.",
+                section=unknown,
+                sections=", ".join(ALL),
+            )
+        if not self.sections:
+            raise SpecError(
+                "A report without a section says nothing.",
+                remedy="Choose at least one of: {sections}.",
+                sections=", ".join(ALL),
+            )
+        if self.language not in LANGUAGES:
+            raise SpecError(
+                "There is no language {language!r}.",
+                remedy="Possible: {languages}.",
+                language=self.language,
+                languages=", ".join(LANGUAGES),
+            )
+        for text, most in ((self.title, LONGEST_TITLE), (self.note, LONGEST_NOTE)):
+            if len(text) > most:
+                raise SpecError(
+                    "A text of the report has {length:,} characters; at most {most:,} are taken.",
+                    remedy="Make it shorter.",
+                    length=len(text),
+                    most=most,
+                )
+
+
+def html(subject: Subject, front: Front | None = None) -> bytes:
+    """The report as one file.
+
+    Raises DataError for a logo that is no picture or too large.
+    """
+    front = front or Front()
+    with speaking(front.language):
+        return _written(subject, front).encode("utf-8", "replace")
+
+
+def _written(subject: Subject, front: Front) -> str:
+    title = front.title.strip() or _("Reranking on {data}", data=subject.dataset.name)
+    page = Page(title, front.language)
+    draft = Draft(page, subject)
+    chosen = [each for each in SECTIONS if each.id in front.sections]
+    parts = [section(_(each.title), _DRAWN[each.id](draft), each.id) for each in chosen]
+    return page.html("\n".join([_head(subject, front, title), _contents(chosen), *parts, _foot()]))
+
+
+def _head(subject: Subject, front: Front, title: str) -> str:
+    compared = subject.name(subject.baseline)
+    if subject.challengers:
+        compared += f" → {', '.join(map(subject.name, subject.challengers))}"
+    facts = [
+        subject.dataset.name,
+        compared,
+        subject.measure.title,
+        ngettext("{n} query", "{n} queries", len(subject.dataset.queries)),
+        str(format_date(datetime.now(UTC), "medium", locale=front.language)),
+    ]
+    logo = ""
+    if front.logo is not None:
+        logo = f'<img class="logo" alt="" src="{data_uri(front.logo)}">'
+    note = ""
+    if front.note.strip():
+        note = f'<div class="whole note" dir=auto>{html_safe(front.note.strip())}</div>'
+    return (
+        f"<header>{logo}<h1 dir=auto>{html_safe(title)}</h1>"
+        f'<p class="muted">{html_safe(" · ".join(facts))}</p></header>{note}'
+    )
+
+
+def _contents(chosen: list[Section]) -> str:
+    """Links to the sections, for the screen."""
+    links = "".join(f'<a href="#{each.id}">{html_safe(_(each.title))}</a>' for each in chosen)
+    return f"<nav>{links}</nav>" if len(chosen) > 1 else ""
+
+
+def _foot() -> str:
+    said = _(
+        "Every number here was worked out when this file was made, and stays as it is. The file "
+        "loads nothing from a network."
+    )
+    return f"<footer>{html_safe(said)}</footer>"

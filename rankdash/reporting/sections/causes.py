@@ -1,0 +1,154 @@
+"""Which kinds of queries gain, why queries changed, and where quality is lost."""
+
+from __future__ import annotations
+
+from rankdash.analysis.segments import DerivedSegment
+from rankdash.i18n import gettext as _
+from rankdash.i18n import number, percent, signed
+from rankdash.reporting import figures
+from rankdash.reporting.escaping import html_safe
+from rankdash.reporting.figures import DERIVED
+from rankdash.reporting.offline import Table, listed, prose, table, together
+from rankdash.reporting.reason_words import reason_meanings, reason_words
+from rankdash.reporting.sections.draft import DASH, Draft, as_table, span
+
+
+def segments(draft: Draft) -> str:
+    parts = [_segments(draft, challenger) for challenger in draft.subject.challengers]
+    if not any(parts):
+        return prose(_("The queries fall into no groups that could be compared."))
+    told = {name for each in draft.subject.challengers for name in _told(draft, each)}
+    left = [name for name in draft.subject.segments if name not in told]
+    notes = [
+        _("Looked at after the fact: a group that stands out is a reason to test, not a proof."),
+        *(
+            f"{_(each.title)}: {_(each.meaning)} {_(each.note)}".strip()
+            for name, each in _derived(draft).items()
+            if name in told
+        ),
+    ]
+    if left:
+        titles = [_(_derived(draft)[n].title) if n in _derived(draft) else n for n in left]
+        notes.append(
+            _(
+                "Not told of, because all queries are alike there or nearly each is another: "
+                "{columns}.",
+                columns=", ".join(titles),
+            )
+        )
+    return "".join(parts) + listed(notes)
+
+
+def _derived(draft: Draft) -> dict[str, DerivedSegment]:
+    """The segments that rankdash works out and no column of the data hides."""
+    given = draft.subject.dataset.segments
+    return {name: each for name, each in DERIVED.items() if name not in given}
+
+
+def _told(draft: Draft, challenger: str) -> set[str]:
+    rows = figures.groups(draft.subject, challenger)
+    return set() if rows.empty else set(rows["name"])
+
+
+def _segments(draft: Draft, challenger: str) -> str:
+    subject = draft.subject
+    rows = figures.groups(subject, challenger)
+    if rows.empty:
+        return ""
+    cells = [
+        (
+            str(row["segment"]),
+            str(row["value"]),
+            number(row["n"], 0),
+            f"{number(row['before'])} → {number(row['after'])}",
+            signed(row["delta"]),
+            span(row["low"], row["high"]),
+            number(row["p_corrected"], 4),
+            f"{row['helped']} · {row['same']} · {row['hurt']}",
+        )
+        for _at, row in rows.iterrows()
+    ]
+    head = (
+        *(_("grouped by"), _("group"), _("queries"), subject.measure.title, _("change")),
+        _("{level} of the change", level=percent(subject.statistics.level)),
+        *(_("corrected p"), _("helped · same · hurt")),
+    )
+    first, *rest = [*map(draft.chart, figures.segments(subject, challenger)), ""]
+    return "".join(
+        [
+            together(f"<h3>{html_safe(draft.against(challenger))}</h3>", first),
+            *rest,
+            as_table(Table(head, cells, frozenset(range(2, 8)))),
+        ]
+    )
+
+
+def reasons(draft: Draft) -> str:
+    subject = draft.subject
+    parts = [_headroom(draft)]
+    for challenger in subject.challengers:
+        counts = subject.reason_counts(challenger)
+        if counts is None:
+            said = _(
+                "{metric} cannot be split by document, so its changes have no reasons.",
+                metric=subject.measure.title,
+            )
+            parts.append(prose(said))
+            break
+        words, meanings = reason_words(), reason_meanings()
+        rows = [
+            (
+                words[str(code)],
+                number(row["queries"], 0),
+                signed(row["mean"]),
+                signed(row["adds"]),
+                meanings[str(code)],
+            )
+            for code, row in counts.iterrows()
+        ]
+        head = (_("why"), _("queries"), _("mean change"), _("adds to the mean"), _("meaning"))
+        parts.append(
+            f"<h3>{html_safe(draft.against(challenger))}</h3>"
+            f"{table(Table(head, rows, frozenset((1, 2, 3))))}"
+        )
+    return "".join(parts)
+
+
+def _headroom(draft: Draft) -> str:
+    subject = draft.subject
+    drawn = figures.headroom(subject)
+    if drawn is None:
+        return ""
+    rows, found = [], None
+    for challenger in subject.challengers:
+        split = subject.headroom(challenger)
+        if split is None or not split.n:
+            continue
+        found = split.recall_ceiling
+        rows.append(
+            (
+                subject.name(challenger),
+                *(number(each) for each in (split.baseline, split.won, split.to_win)),
+                number(split.retriever),
+                number(split.perfect),
+                DASH if split.share_won is None else percent(split.share_won),
+            )
+        )
+    said = _(
+        "The best possible mean splits without a remainder: what the baseline has, what reranking "
+        "won, what a perfect order of the same documents would still win, and what no reranker can "
+        "win because the retriever did not find it."
+    )
+    if found is not None:
+        recall = _(
+            "The first stage found {recall} of the relevant documents; no reranker can bring "
+            "back the rest.",
+            recall=percent(found),
+        )
+        said = f"{said} {recall}"
+    head = (
+        *(_("system"), _("baseline"), _("won"), _("still to win"), _("lost to the retriever")),
+        *(_("perfect"), _("headroom won")),
+    )
+    content = Table(head, rows, frozenset(range(1, 7)))
+    return together(prose(said), draft.chart(drawn)) + as_table(content)

@@ -1,0 +1,115 @@
+"""What it costs, from when on it pays, and everything that this takes for granted."""
+
+from __future__ import annotations
+
+from rankdash.i18n import gettext as _
+from rankdash.i18n import number, percent
+from rankdash.metrics import parse_measure
+from rankdash.reporting import assumption_words, cost_words, price_words
+from rankdash.reporting.escaping import html_safe
+from rankdash.reporting.offline import Table, listed, prose, table
+from rankdash.reporting.options import Choice, hit_spec
+from rankdash.reporting.sections.draft import DASH, Draft
+
+
+def draw(draft: Draft) -> str:
+    subject, money = draft.subject, draft.money
+    said = []
+    for challenger in subject.challengers:
+        choice = draft.choice(challenger)
+        cautions = cost_words.cautions(choice, money.assumptions.latency_target_ms)
+        said += [
+            cost_words.headline(draft.telling, choice, money.assumptions),
+            cost_words.sureness(draft.telling, choice),
+            _("Take with care: {cautions}.", cautions=price_words.joined(cautions))
+            if cautions
+            else "",
+            cost_words.passages(choice, money.assumptions),
+        ]
+    return "".join(
+        [
+            prose(_whose(draft)),
+            listed([each for each in said if each]),
+            _figures(draft),
+            f"<h3>{html_safe(_('Assumptions'))}</h3>",
+            _assumptions(draft),
+        ]
+    )
+
+
+def _whose(draft: Draft) -> str:
+    if draft.money.chosen:
+        return _("Prices and assumptions are those that were set for this report.")
+    return _(
+        "**These are defaults to be changed.** Nobody set prices or assumptions for this report, "
+        "so it takes those that come with rankdash. Set your own on the page Cost & ROI, or give "
+        "--assumptions on the command line."
+    )
+
+
+def _figures(draft: Draft) -> str:
+    """A row a figure, a column an option."""
+    columns = [_column(draft, choice) for choice in draft.choices]
+    span = draft.telling.span
+    titles = [
+        *(_("price"), _("cost of 1,000 searches"), span.cost, span.value, span.net),
+        *(_("return on the cost"), _("months to pay back")),
+        *(_("break-even: value gained for 1 % quality"), _("break-even searches a day")),
+        *(_("break-even price of 1,000 searches"), _("p95 added")),
+    ]
+    rows = [
+        (title, *cells)
+        for title, *cells in zip(titles, *columns, strict=True)
+        if any(cell != DASH for cell in cells)
+    ]
+    content = Table(
+        (_("figure"), *(choice.name for choice in draft.choices)),
+        rows,
+        frozenset(range(1, len(columns) + 1)),
+    )
+    notes = _(
+        "In brackets: {level} intervals from resampling the queries; prices and assumptions are "
+        "held fixed, so they say how sure the measurement is, not how good the assumptions are.",
+        level=percent(draft.subject.statistics.level),
+    )
+    return table(content) + prose(notes, "muted")
+
+
+def _column(draft: Draft, choice: Choice) -> list[str]:
+    money, came, span = draft.money, choice.came, draft.telling.span
+    level = draft.subject.statistics.level
+
+    def said(found: tuple[str, str]) -> str:
+        return f"{found[0]} ({found[1]})" if found[1] else found[0]
+
+    def written(of: str) -> str:
+        kinds = {"roi": "percent", "payback_months": "months", "break_even_searches": "count"}
+        kinds["break_even_elasticity"] = "elasticity"
+        return said(cost_words.cell(getattr(came, of), money.currency, kinds.get(of, "money")))
+
+    price = DASH if choice.price is None else price_words.words(choice.price)
+    if choice.foreign:
+        return [price, _("priced in another currency"), *[DASH] * 9]
+    cost = written("cost_per_month")
+    if choice.option.free:
+        return [DASH, written("cost_per_thousand"), cost, *[DASH] * 8]
+    worth = cost_words.worth(
+        span.of(came.value_per_month), choice.option.gain, level, money.currency
+    )
+    p95 = choice.waiting.p95
+    return [
+        price,
+        written("cost_per_thousand"),
+        cost,
+        said(worth),
+        *map(written, ("net_per_month", "roi", "payback_months", "break_even_elasticity")),
+        *map(written, ("break_even_searches", "break_even_price")),
+        _("not measured") if p95 is None else _("{ms} ms", ms=number(p95, 0)),
+    ]
+
+
+def _assumptions(draft: Draft) -> str:
+    hit = parse_measure(hit_spec(draft.subject.cutoff)).title
+    rows = assumption_words.rows(draft.money.assumptions, draft.choices, draft.money.currency, hit)
+    head = (_("assumption"), _("value"), _("what it means"))
+    return table(Table(head, rows))

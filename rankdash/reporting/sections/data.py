@@ -1,0 +1,121 @@
+"""What the numbers were measured on, and what a check of it noticed."""
+
+from __future__ import annotations
+
+from rankdash.analysis.check import FIRST_STAGE, CheckReport, Spread
+from rankdash.findings import Finding
+from rankdash.i18n import finding_text, ngettext, number, percent, where_text
+from rankdash.i18n import gettext as _
+from rankdash.reporting import figures
+from rankdash.reporting.escaping import html_safe
+from rankdash.reporting.offline import Table, folded, prose, table, together
+from rankdash.reporting.sections.draft import DASH, Draft
+
+_EXAMPLES = 3
+_LONGEST = 200
+
+
+def draw(draft: Draft) -> str:
+    subject, report = draft.subject, draft.subject.check
+    parts = [table(Table((_("what"), _("value")), _counts(draft)))]
+    if report is None:
+        return parts[0] + prose(_("The check report of this data set is not at hand."))
+    parts += [
+        together(f"<h3>{html_safe(_('Labels'))}</h3>", draft.chart(figures.grades(subject))),
+        _rankings(report),
+        f"<h3>{html_safe(_('What was noticed'))}</h3>",
+        _findings(report),
+    ]
+    return "".join(parts)
+
+
+def _counts(draft: Draft) -> list[tuple[str, str]]:
+    subject, data = draft.subject, draft.subject.dataset
+    report = subject.check
+    rows = [
+        (_("Data set"), data.name),
+        (_("Its id, a hash of the content"), data.id),
+        (_("Queries"), number(len(data.queries), 0)),
+        (_("Documents"), number(len(data.documents), 0)),
+        (_("Labels"), number(len(data.qrels), 0)),
+        (
+            _("First stage"),
+            _("made by rankdash: BM25 over the candidates of each query")
+            if data.first_stage == "bm25"
+            else _("as it came with the data"),
+        ),
+    ]
+    if subject.corrections:
+        rows.append((_("Labels corrected by hand"), number(subject.corrections, 0)))
+    if data.segments:
+        rows.append((_("Columns that group the queries"), ", ".join(data.segments)))
+    if report is not None:
+        rows += [
+            (_("Queries with labels"), number(report.labelled_queries, 0)),
+            (_("Candidates of a query"), _spread(report.candidates_per_query)),
+            (_("Characters of a document"), _spread(report.document_chars)),
+            (_("First stage judged@10"), percent(report.judged_at_10)),
+        ]
+    return rows
+
+
+def _spread(found: Spread | None) -> str:
+    if found is None:
+        return DASH
+    if found.low == found.high:
+        return number(found.low, 0)
+    return _(
+        "{median} at the median, {low} to {high}",
+        median=number(found.median, 0),
+        low=number(found.low, 0),
+        high=number(found.high, 0),
+    )
+
+
+def _rankings(report: CheckReport) -> str:
+    rows = [
+        (
+            _("First stage") if each.name == FIRST_STAGE else each.name,
+            number(each.queries, 0),
+            number(each.rows, 0),
+            percent(each.judged_at_10),
+            number(each.tied_queries, 0),
+        )
+        for each in report.rankings
+    ]
+    head = (_("ranking"), _("queries"), _("rows"), "judged@10", _("queries with ties"))
+    return table(Table(head, rows, frozenset(range(1, 5))), _("Rankings that came with the data"))
+
+
+def _findings(report: CheckReport) -> str:
+    telling = [each for each in report.findings if each.severity != "note" or each.remedy]
+    rest = [each for each in report.findings if each not in telling]
+    said = _table(telling) if telling else prose(_("Nothing stands in the way: no warning."))
+    if rest:
+        title = ngettext("{n} note on how it was read", "{n} notes on how it was read", len(rest))
+        said += folded(title, _table(rest), printed=True)
+    return said
+
+
+def _table(found: list[Finding]) -> str:
+    signs = {"error": _("⛔ error"), "warning": _("⚠ warning"), "note": _("ℹ note")}
+    rows = [
+        (
+            signs[each.severity],
+            _told(each),
+            _(each.remedy, **each.params) if each.remedy else "",
+            ", ".join(each.examples[:_EXAMPLES])[:_LONGEST],
+        )
+        for each in found
+    ]
+    head = (_("kind"), _("what"), _("what to do"), _("examples"))
+    used = [place for place in range(len(head)) if any(row[place] for row in rows)]
+    return table(
+        Table([head[place] for place in used], [[row[place] for place in used] for row in rows])
+    )
+
+
+def _told(found: Finding) -> str:
+    where = where_text(found)
+    said = finding_text(found)
+    return _("{where}: {what}", where=where, what=said) if where else said

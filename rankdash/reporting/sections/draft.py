@@ -1,0 +1,72 @@
+"""What all sections write on: the page, the subject, and what several of them say."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+from rankdash.i18n import gettext as _
+from rankdash.i18n import number
+from rankdash.reporting import cost_words
+from rankdash.reporting.cost_words import Telling
+from rankdash.reporting.figures import Drawing
+from rankdash.reporting.offline import Page, Table, folded, table
+from rankdash.reporting.options import Choice, choices
+from rankdash.reporting.subject import Money, Subject
+
+DASH = "–"
+
+
+class Draft:
+    """A report that is being written."""
+
+    def __init__(self, page: Page, subject: Subject) -> None:
+        self.page = page
+        self.subject = subject
+
+    @cached_property
+    def choices(self) -> list[Choice]:
+        """The baseline without a reranker, then every challenger at its price."""
+        return choices(self.subject)
+
+    def choice(self, challenger: str) -> Choice:
+        return next(each for each in self.choices if each.system == challenger)
+
+    @property
+    def money(self) -> Money:
+        return self.subject.money or Money()
+
+    @cached_property
+    def telling(self) -> Telling:
+        subject = self.subject
+        return Telling(
+            currency=self.money.currency,
+            metric=subject.measure.title,
+            level=subject.statistics.level,
+            baseline=subject.name(subject.baseline),
+            span=cost_words.month(),
+            safe=str,
+        )
+
+    def chart(self, drawing: Drawing | None) -> str:
+        return "" if drawing is None else self.page.chart(drawing.in_both_inks())
+
+    def against(self, challenger: str) -> str:
+        """Which two systems something is about."""
+        return _(
+            "{system} against {baseline}",
+            system=self.subject.name(challenger),
+            baseline=self.subject.name(self.subject.baseline),
+        )
+
+
+def as_table(content: Table) -> str:
+    """A table that is folded on screen and open on paper."""
+    return folded(_("As a table"), table(content), printed=True)
+
+
+def span(low: float, high: float, digits: int = 3) -> str:
+    """An interval; a dash where there is none."""
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return DASH
+    return f"{number(low, digits)} … {number(high, digits)}"

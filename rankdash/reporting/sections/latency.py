@@ -1,0 +1,157 @@
+"""How long a query takes, what was measured, and where."""
+
+from __future__ import annotations
+
+import math
+
+from rankdash.analysis.latency import Apart, apart, latencies, on_target
+from rankdash.charts.milliseconds import text as ms
+from rankdash.i18n import duration, ngettext, number
+from rankdash.i18n import gettext as _
+from rankdash.ranking import Run
+from rankdash.reporting import figures
+from rankdash.reporting.offline import Table, listed, prose, table
+from rankdash.reporting.sections.draft import DASH, Draft
+from rankdash.runs.timing import P99_NEEDS, LatencySummary
+
+
+def draw(draft: Draft) -> str:
+    subject = draft.subject
+    timed: list[tuple[str, Run, LatencySummary]] = []
+    said: list[str] = []
+    for system in subject.chosen:
+        run, name = subject.run(system), subject.name(system)
+        if run is None:
+            said.append(_("**{system}** reranks nothing, so it adds no waiting.", system=name))
+            continue
+        summary = subject.latency(system)
+        if summary is None:
+            said.append(_("**{system}**: no latency was measured, so none is told.", system=name))
+            continue
+        timed.append((system, run, summary))
+        said += _sentences(draft, system, run, summary)
+    if not timed:
+        return listed(said)
+    notes = _(
+        "Times in milliseconds of one query with its own documents, alone, on a warm system; in "
+        "brackets the 95% interval. No p99 is told of fewer than {n} queries: it would rest on a "
+        "handful.",
+        n=number(P99_NEEDS, 0),
+    )
+    return (
+        listed(said) + draft.chart(figures.latency(subject)) + _quantiles(draft, timed)
+        + prose(notes, "muted") + _throughput(draft, timed)
+    )  # fmt: skip
+
+
+def _sentences(draft: Draft, system: str, run: Run, summary: LatencySummary) -> list[str]:
+    name, target = draft.subject.name(system), figures.latency_target(draft.subject)
+    lost = apart(run)
+    met = on_target(latencies(run.queries), target, timed_out=lost.timed_out)
+    said = [
+        _(
+            "**{system}** answers 95% of queries within **{p95} ms**, half within {p50} ms.",
+            system=name,
+            p95=ms(summary.p95),
+            p50=ms(summary.p50),
+        )
+    ]
+    if met is not None:
+        within = _(
+            "{within} of {n} queries took at most {target} ms: {verdict}.",
+            within=number(met.within, 0),
+            n=number(met.n, 0),
+            target=ms(target),
+            verdict={
+                "meets": _("the target is met"),
+                "likely": _("the target is met, with too few queries to be sure"),
+                "unlikely": _("the target is missed, with too few queries to be sure"),
+                "misses": _("the target is missed"),
+            }[met.kind],
+        )
+        said.append(within)
+    if run.measured is not None and run.measured.contended:
+        said.append(
+            _(
+                "Other programs used the processor of {system} meanwhile, so its times may be "
+                "longer than the machine needs.",
+                system=name,
+            )
+        )
+    left = _apart(lost)
+    if left:
+        said.append(_("In none of these times: {parts}.", parts="; ".join(left)))
+    return said
+
+
+def _apart(lost: Apart) -> list[str]:
+    said = []
+    if lost.failed:
+        said.append(ngettext("{n} failed query", "{n} failed queries", lost.failed))
+    if lost.timed_out:
+        said.append(
+            ngettext(
+                "{n} query given up after {time}, which counts as over the target",
+                "{n} queries given up after {time}, which count as over the target",
+                lost.timed_out,
+                time=duration(lost.limit_ms / 1e3),
+            )
+        )
+    if lost.untimed:
+        said.append(
+            ngettext(
+                "{n} query scored with others or from kept scores",
+                "{n} queries scored with others or from kept scores",
+                lost.untimed,
+            )
+        )
+    if lost.skipped:
+        said.append(ngettext("{n} query not asked for", "{n} queries not asked for", lost.skipped))
+    return said
+
+
+def _quantiles(draft: Draft, timed: list[tuple[str, Run, LatencySummary]]) -> str:
+    rows = []
+    for system, run, summary in timed:
+        rows.append(
+            (
+                draft.subject.name(system),
+                number(summary.n, 0),
+                _with_ends(summary.p50, summary.p50_interval),
+                ms(summary.p90),
+                _with_ends(summary.p95, summary.p95_interval),
+                DASH if summary.p99 is None else ms(summary.p99),
+                duration(run.load_ms / 1e3) if math.isfinite(run.load_ms) else DASH,
+            )
+        )
+    head = (_("system"), _("queries timed"), "p50", "p90", "p95", "p99", _("cold start"))
+    return table(Table(head, rows, frozenset(range(1, 7))))
+
+
+def _with_ends(value: float, ends: tuple[float, float]) -> str:
+    low, high = (ms(end) if math.isfinite(end) else DASH for end in ends)
+    return f"{ms(value)} ({low} … {high})"
+
+
+def _throughput(draft: Draft, timed: list[tuple[str, Run, LatencySummary]]) -> str:
+    rows = [
+        (
+            draft.subject.name(system),
+            number(level.in_flight, 0),
+            number(level.queries_per_second, 1),
+            ms(level.p50_ms),
+            ms(level.p95_ms),
+            number(level.failed, 0),
+        )
+        for system, run, _summary in timed
+        if run.measured is not None
+        for level in run.measured.throughput
+    ]
+    if not rows:
+        return ""
+    head = (
+        *(_("system"), _("clients at once"), _("queries/s"), _("p50 ms"), _("p95 ms")),
+        _("failed"),
+    )
+    said = _("Throughput, measured with so many clients at once and not derived from latency:")
+    return prose(said) + table(Table(head, rows, frozenset(range(1, 6))))

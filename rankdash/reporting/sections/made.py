@@ -1,0 +1,124 @@
+"""How each number is made, by what, where and when."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+import rankdash
+from rankdash.i18n import gettext as _
+from rankdash.i18n import moment, number
+from rankdash.metrics import parse_measure
+from rankdash.reporting.escaping import html_safe
+from rankdash.reporting.offline import CHART_ENGINE, Table, prose, table, together
+from rankdash.reporting.sections.draft import DASH, Draft
+from rankdash.reporting.setting_words import rules_in_words
+
+_LONGEST = 200
+
+
+def rules(draft: Draft) -> str:
+    """Definitions, the rules and the statistics in force, and what was left out of each system."""
+    subject = draft.subject
+    measures = [parse_measure(spec).metric for spec in subject.specs]
+    definitions = [
+        (
+            title,
+            " ".join(filter(None, [_(metric.meaning), _(metric.note) if metric.note else ""])),
+            _(metric.formula),
+            metric.reference,
+        )
+        for title, metric in zip(subject.titles.values(), measures, strict=True)
+    ]
+    said = _(
+        "A query that failed, or has no value for another reason on one side, leaves both sides of "
+        "that comparison and is counted as left out: it is never a zero."
+    )
+    head = (_("metric"), _("meaning"), _("formula"), _("source"))
+    return "".join(
+        [
+            prose(said),
+            table(Table(head, definitions)),
+            f"<h3>{html_safe(_('Rules in force'))}</h3>",
+            table(
+                Table(
+                    (_("rule"), _("in force")),
+                    rules_in_words(subject.conventions, subject.statistics),
+                )
+            ),
+            f"<h3>{html_safe(_('Queries of each system'))}</h3>",
+            _counts(draft),
+        ]
+    )
+
+
+def _counts(draft: Draft) -> str:
+    titles = {
+        "queries": _("labelled queries"),
+        "scored": _("scored"),
+        "missing": _("not in the ranking"),
+        "no_relevant": _("without a relevant document"),
+        "failed": _("failed"),
+        "skipped": _("not run"),
+        "tied": _("with tied scores"),
+        "unlabelled": _("ranked but without labels"),
+    }
+    rows = [
+        (
+            draft.subject.name(system),
+            *(number(found.counts.get(key, 0), 0) for key in titles),
+        )
+        for system, found in draft.subject.evaluations.items()
+    ]
+    numbers = frozenset(range(1, len(titles) + 1))
+    return table(Table((_("system"), *titles.values()), rows, numbers))
+
+
+def origin(draft: Draft) -> str:
+    """Systems with their settings, the machine of each, versions and the date."""
+    subject = draft.subject
+    parts = []
+    for system in subject.chosen:
+        run = subject.run(system)
+        rows: list[tuple[str, str]] = []
+        if run is None:
+            rows.append((_("What it is"), _("the ranking that the others rerank")))
+        else:
+            rows += [
+                (_("Reranker"), run.reranker),
+                (_("Depth"), _("all candidates") if run.depth is None else number(run.depth, 0)),
+                (_("Run"), run.id),
+                *([(_("Made"), moment(run.created))] if run.created else []),
+                (_("Settings"), _listed(run.settings)),
+                (_("Machine"), _listed(run.machine)),
+            ]
+        parts.append(
+            together(
+                f"<h3>{html_safe(subject.name(system))}</h3>",
+                table(Table((_("what"), _("value")), rows)),
+            )
+        )
+    made = [
+        ("rankdash", rankdash.__version__),
+        ("Python", platform.python_version()),
+        (_("Charts"), CHART_ENGINE),
+        (_("Report made on"), platform.platform()),
+        (_("Report made (UTC)"), moment(datetime.now(UTC).isoformat(timespec="seconds"))),
+    ]
+    parts.append(
+        together(
+            f"<h3>{html_safe(_('This report'))}</h3>",
+            table(Table((_("what"), _("value")), made)),
+        )
+    )
+    return "".join(parts)
+
+
+def _listed(values: Mapping[str, object]) -> str:
+    return "; ".join(f"{name}: {_short(str(value))}" for name, value in values.items()) or DASH
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1].rstrip()}…"

@@ -1,0 +1,76 @@
+"""Systems × metrics with their intervals, and the metric against k."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+
+from rankdash.i18n import gettext as _
+from rankdash.i18n import number, percent, signed
+from rankdash.reporting import figures
+from rankdash.reporting.offline import Table, prose, table, together
+from rankdash.reporting.sections.draft import DASH, Draft, as_table, span
+from rankdash.reporting.verdict_words import chip
+
+
+def means(draft: Draft) -> str:
+    subject = draft.subject
+    level = percent(subject.statistics.level)
+    rows = []
+    for spec, title in subject.titles.items():
+        for system in subject.chosen:
+            row = subject.comparison.row(system, spec)
+            rows.append((title, subject.name(system), *_cells(row, system == subject.baseline)))
+    head = (
+        *(_("metric"), _("system"), _("mean"), _("{level} of the mean", level=level)),
+        *(_("change"), _("{level} of the change", level=level), _("corrected p")),
+        *(_("queries"), _("left out"), _("verdict")),
+    )
+    said = _(
+        "Each mean is over all queries that the system has a value for; each change is over the "
+        "queries that both systems have. An interval holds the true value with {level} confidence; "
+        "a change counts as proven when its interval excludes 0 and the corrected p agrees.",
+        level=level,
+    )
+    return together(prose(said), draft.chart(figures.systems(subject))) + table(
+        Table(head, rows, frozenset(range(2, 9)))
+    )
+
+
+def _cells(row: pd.Series, alone: bool) -> list[str]:
+    missing = math.isnan(row["p_corrected"])
+    return [
+        number(row["mean"]),
+        span(row["mean_low"], row["mean_high"]),
+        DASH if alone else signed(row["delta"]),
+        DASH if alone else span(row["delta_low"], row["delta_high"]),
+        DASH if missing else number(row["p_corrected"], 4),
+        number(row["n"] if alone else row["paired"], 0),
+        DASH if alone else number(row["left_out"], 0),
+        chip(str(row["verdict"])),
+    ]
+
+
+def curve(draft: Draft) -> str:
+    """The metric against k."""
+    subject = draft.subject
+    drawn = figures.cutoffs(subject)
+    if drawn is None:
+        return prose(_("{metric} looks at the whole list.", metric=subject.measure.metric.title))
+    curves = subject.curves
+    rows = []
+    for k in sorted(set(curves["k"])):
+        own = curves[curves["k"] == k].set_index("system")
+        cells = [
+            f"{number(own['mean'][system])} ({span(own['low'][system], own['high'][system])})"
+            for system in subject.chosen
+        ]
+        rows.append((str(k), *cells))
+    said = _(
+        "How the mean changes with how far down the list a searcher looks (k). The number in "
+        "brackets is the {level} interval.",
+        level=percent(subject.statistics.level),
+    )
+    content = Table(("k", *subject.names.values()), rows, frozenset(range(len(subject.chosen) + 1)))
+    return together(prose(said), draft.chart(drawn)) + as_table(content)

@@ -1,0 +1,134 @@
+"""The answer first: is it better, how surely, and at what price."""
+
+from __future__ import annotations
+
+import math
+
+from rankdash.i18n import gettext as _
+from rankdash.i18n import ngettext, number, percent, signed
+from rankdash.reporting import cost_words, price_words
+from rankdash.reporting.escaping import html_safe
+from rankdash.reporting.offline import prose
+from rankdash.reporting.query_words import left_out_words
+from rankdash.reporting.sections.draft import Draft, span
+from rankdash.reporting.verdict_words import chip, sentence
+
+
+def draw(draft: Draft) -> str:
+    subject = draft.subject
+    parts = [_one(draft, challenger) for challenger in subject.challengers]
+    if not parts:
+        row = subject.comparison.row(subject.baseline, subject.spec)
+        said = _(
+            "Only {system} is reported on, so nothing is compared: its mean {metric} is {mean}.",
+            system=subject.name(subject.baseline),
+            metric=subject.measure.title,
+            mean=number(row["mean"]),
+        )
+        parts.append(prose(said))
+    parts.append(prose(f"{subject.measure.title}: {_(subject.measure.metric.meaning)}", "muted"))
+    return "".join(parts)
+
+
+def _one(draft: Draft, challenger: str) -> str:
+    subject = draft.subject
+    kind = subject.comparison.row(challenger, subject.spec)["verdict"]
+    verdict = subject.comparison.verdict(challenger, subject.spec, subject.names)
+    facts = "".join(
+        f"<div><dt>{html_safe(title)}</dt><dd>{html_safe(value)}</dd>"
+        f"<dd class=muted>{html_safe(beside)}</dd></div>"
+        for title, value, beside in _facts(draft, challenger)
+    )
+    worth = cost_words.headline(draft.telling, draft.choice(challenger), draft.money.assumptions)
+    return (
+        f'<div class="verdict {html_safe(str(kind))}">'
+        f"<h3><span class=tag>{html_safe(chip(str(kind)))}</span> "
+        f"{html_safe(draft.against(challenger))}</h3>"
+        f"{prose(sentence(verdict))}<dl class=facts>{facts}</dl>"
+        f"{prose(worth)}{prose(_care(draft), 'muted')}{_left_out(draft, challenger)}</div>"
+    )
+
+
+def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
+    """(title, value, what is beside it)."""
+    subject = draft.subject
+    row = subject.comparison.row(challenger, subject.spec)
+    level = percent(subject.statistics.level)
+    ends = span(row["delta_low"], row["delta_high"])
+    found = [
+        (
+            _("change in {metric}", metric=subject.measure.title),
+            signed(row["delta"]),
+            _("{level}: {interval}", level=level, interval=ends),
+        ),
+        (
+            _("helped · same · hurt"),
+            " · ".join(number(row[each], 0) for each in ("helped", "same", "hurt")),
+            ngettext("{n} query", "{n} queries", int(row["paired"])),
+        ),
+    ]
+    if math.isfinite(row["p_corrected"]):
+        found.append(
+            (
+                _("corrected p"),
+                number(row["p_corrected"], 4),
+                _("how often chance alone does as much"),
+            )
+        )
+    split = subject.headroom(challenger)
+    if split is not None and split.share_won is not None:
+        found.append(
+            (
+                _("headroom won"),
+                percent(split.share_won),
+                _("of what a perfect order of the same documents would win"),
+            )
+        )
+    summary = subject.latency(challenger)
+    found.append(
+        (
+            _("p95 latency"),
+            _("not measured") if summary is None else _("{ms} ms", ms=number(summary.p95, 0)),
+            "" if summary is None else ngettext("{n} query timed", "{n} queries timed", summary.n),
+        )
+    )
+    choice = draft.choice(challenger)
+    cost, _interval = cost_words.cell(choice.came.cost_per_thousand, draft.money.currency)
+    beside = ""
+    if choice.price is not None:
+        marks = price_words.marks(choice.price, choice.load.estimated, choice.rate_measured)
+        beside = price_words.joined(marks)
+    found.append((_("cost of 1,000 searches"), cost, beside))
+    return found
+
+
+def _care(draft: Draft) -> str:
+    """Whose assumptions the sentence on money rests on."""
+    if draft.money.chosen:
+        return _(
+            "What it pays rests on the assumptions listed under “Cost and break-even”, which were "
+            "set by whoever made this report."
+        )
+    return _(
+        "Nobody set prices or assumptions for this report: what it pays rests on the defaults of "
+        "rankdash, listed under “Cost and break-even”. They are examples, to be replaced by your "
+        "own before anything is decided on them."
+    )
+
+
+def _left_out(draft: Draft, challenger: str) -> str:
+    subject = draft.subject
+    out = subject.comparison.left_out(challenger, subject.spec)
+    if not out:
+        return ""
+    words = left_out_words()
+    counts = ", ".join(
+        _("{n} {why}", n=number(n, 0), why=words[reason]) for reason, n in out.items()
+    )
+    said = ngettext(
+        "{n} query is left out on both sides and counts neither for nor against: {counts}.",
+        "{n} queries are left out on both sides and count neither for nor against: {counts}.",
+        sum(out.values()),
+        counts=counts,
+    )
+    return prose(said)
