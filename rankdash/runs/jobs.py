@@ -37,6 +37,7 @@ class JobRequest:
     depth: how many candidates of a query are reranked; None for all.
     sample: how many queries, drawn with `seed`; None for all.
     timing: what is measured beside the scores.
+    grid: an id from `new_id` that the variants of one wish share; None for a run of its own.
     """
 
     dataset_id: str
@@ -47,6 +48,7 @@ class JobRequest:
     sample: int | None = None
     seed: int = 0
     timing: Timing = field(default_factory=Timing)
+    grid: str | None = None
 
 
 def check(reranker: str, settings: Mapping[str, str | int | float | bool]) -> Reranker:
@@ -88,6 +90,7 @@ def submit(workspace: Workspace, request: JobRequest, job_id: str | None = None)
         sample=request.sample,
         seed=request.seed,
         timing=asdict(request.timing),
+        grid=request.grid,
         job_id=job_id,
     )
 

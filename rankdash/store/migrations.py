@@ -207,6 +207,11 @@ def notes_on_runs_and_pinned_baselines(db: sqlite3.Connection) -> None:
     )
 
 
+@migration
+def jobs_that_belong_together(db: sqlite3.Connection) -> None:
+    db.execute("ALTER TABLE jobs ADD COLUMN grid TEXT")
+
+
 def migrate(db: sqlite3.Connection, file: Path) -> None:
     """Take the steps that are missing, all or none.
 

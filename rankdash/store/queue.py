@@ -41,6 +41,7 @@ class JobRow:
 
     sample: how many queries are drawn with `seed`; None for all.
     timing: what is measured beside the scores, as its submitter wrote it; empty where by default.
+    grid: what the variants of one wish have in common; None for a job of its own.
     cancelling: whether it was asked to stop and has not yet.
     done, failed, total: queries. pairs_done, pairs_total: (query, document) pairs.
     rate_pairs_s, seconds_left: of the current scoring; None where not known.
@@ -57,6 +58,7 @@ class JobRow:
     sample: int | None
     seed: int
     timing: Mapping[str, object]
+    grid: str | None
     state: JobState
     stage: Stage
     cancelling: bool
@@ -118,6 +120,7 @@ class Queue:
         sample: int | None,
         seed: int,
         timing: Mapping[str, object] | None = None,
+        grid: str | None = None,
         job_id: str | None = None,
     ) -> str:
         """Add a job at the end of the queue; return its id, which its run will have too."""
@@ -128,8 +131,8 @@ class Queue:
             db.execute(
                 """
                 INSERT INTO jobs (id, dataset_id, name, reranker, settings, depth, sample, seed,
-                                  timing, created, queued)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                                  timing, grid, created, queued)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """,
                 (
                     job_id,
@@ -141,6 +144,7 @@ class Queue:
                     sample,
                     seed,
                     json.dumps(dict(timing or {})),
+                    grid,
                     created,
                     created,
                 ),

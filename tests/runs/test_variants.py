@@ -1,0 +1,75 @@
+"""A grid of settings is every combination once, each value in the type of its setting."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankdash.errors import SettingError
+from rankdash.rerankers import SettingSpec
+from rankdash.runs.variants import DEPTH, MOST_VARIANTS, variants
+
+SPECS = (
+    SettingSpec("runtime", str, "auto", "Runtime", "", choices=("auto", "onnx", "torch-bf16")),
+    SettingSpec("max_length", int, 0, "Longest text", "", minimum=0, maximum=4096),
+    SettingSpec("b", float, 0.75, "b", "", minimum=0, maximum=1),
+)
+USUAL = {"runtime": "auto", "max_length": 0, "b": 0.75}
+
+
+def test_nothing_varied_is_one_run_as_set():
+    (only,) = variants(SPECS, USUAL, 20, {})
+    assert (only.settings, only.depth, only.differs) == (USUAL, 20, ())
+
+
+def test_every_combination_the_last_setting_fastest():
+    found = variants(
+        SPECS, USUAL, None, {"runtime": ["onnx", "torch-bf16"], "max_length": ["128", 256]}
+    )
+    assert [each.differs for each in found] == [
+        (("runtime", "onnx"), ("max_length", 128)),
+        (("runtime", "onnx"), ("max_length", 256)),
+        (("runtime", "torch-bf16"), ("max_length", 128)),
+        (("runtime", "torch-bf16"), ("max_length", 256)),
+    ]
+    assert all(each.settings["b"] == 0.75 and each.depth is None for each in found)
+    assert found[3].settings == {"runtime": "torch-bf16", "max_length": 256, "b": 0.75}
+
+
+def test_depth_varies_without_being_a_setting():
+    found = variants(SPECS, USUAL, 50, {DEPTH: ["5", 20]})
+    assert [each.depth for each in found] == [5, 20]
+    assert all(each.settings == USUAL for each in found)
+
+
+def test_a_value_written_twice_runs_once():
+    found = variants(SPECS, USUAL, None, {"b": ["0.5", 0.5, "0.50"]})
+    assert [each.settings["b"] for each in found] == [0.5]
+
+
+@pytest.mark.parametrize(
+    ("varied", "said"),
+    [
+        ({"colour": ["red"]}, "no setting 'colour'"),
+        ({"b": []}, "no values of b"),
+        ({"b": [2]}, "b"),
+        ({DEPTH: [0]}, "depth"),
+        ({"max_length": ["long"]}, "max_length"),
+        ({"max_length": list(range(MOST_VARIANTS + 1))}, f"{MOST_VARIANTS + 1} variants"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_in_words(varied, said):
+    with pytest.raises(SettingError, match=said):
+        variants(SPECS, USUAL, None, varied)
+
+
+@given(
+    lengths=st.lists(st.integers(1, 9), min_size=1, max_size=4, unique=True),
+    depths=st.lists(st.integers(1, 99), min_size=1, max_size=4, unique=True),
+)
+def test_no_combination_is_missing_and_none_comes_twice(lengths, depths):
+    found = variants(SPECS, USUAL, None, {"max_length": lengths, DEPTH: depths})
+    pairs = {(each.settings["max_length"], each.depth) for each in found}
+    assert len(found) == len(pairs) == math.prod((len(lengths), len(depths)))
+    assert pairs == {(length, depth) for length in lengths for depth in depths}
