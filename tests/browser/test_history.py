@@ -1,0 +1,89 @@
+"""The history from the page: pin, note, compare any two, back; a fresh session sees the pin."""
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from rankdash.ranking import Ranking
+from rankdash.rerankers.precomputed import run_from_ranking
+from rankdash.store import Workspace
+from rankdash.store.pins import Pins
+from rankdash.store.run_notes import RunNotes
+
+from .conftest import new_visit
+
+pytestmark = pytest.mark.browser
+
+# The boxes of the table, one under the other, the newest run first.
+FIRST_ROW, ROW = 53, 35
+HOSTILE = "![x](http://evil.invalid/x.png) <img src=http://evil.invalid/y.png>"
+
+
+def two_runs(home) -> tuple[str, str, str]:
+    """The sample's id, and the ids of two runs of it: its lists turned round, and as they were."""
+    workspace = Workspace.open(home)
+    (row,) = workspace.datasets()
+    dataset = workspace.dataset(row.id)
+    given = dataset.candidates
+    lists = [
+        (query, [given.doc_ids[code] for code in given.docs[start:end]])
+        for query, start, end in zip(
+            given.query_ids, given.offsets[:-1], given.offsets[1:], strict=True
+        )
+    ]
+    ids = []
+    for name, step in (("Turned round", -1), ("As it was", 1)):
+        ranked = [
+            (query, docs[::step], [float(-n) for n in range(len(docs))]) for query, docs in lists
+        ]
+        run = run_from_ranking(name, dataset.id, Ranking.from_lists(ranked), f"{name}.trec")
+        ids.append(workspace.save_run(run))
+    return dataset.id, ids[0], ids[1]
+
+
+def choose(visit, place: int) -> None:
+    table = visit.page.get_by_test_id("stDataFrame").first
+    table.click(position={"x": 17, "y": FIRST_ROW + ROW * place})
+    visit.settle()
+
+
+def baseline(visit) -> Locator:
+    return visit.page.get_by_role("combobox", name="Baseline")
+
+
+def test_pin_note_compare_and_back_and_a_fresh_session_sees_them(visit, app, browser):
+    dataset_id, turned, straight = two_runs(app.home)
+    workspace = Workspace.open(app.home)
+    visit.open("history")
+    visit.sees("rest on the same")
+    choose(visit, 0)
+    visit.page.get_by_role("button", name="Pin as baseline").click()
+    expect(baseline(visit)).to_have_value("As it was (pinned)")
+    assert Pins(workspace).of(dataset_id) == straight
+    assert f"base={straight}" in visit.params
+    note = visit.page.get_by_label("Note on this run")
+    note.fill(HOSTILE)
+    note.press("Control+Enter")
+    visit.sees(re.compile("^Saved .* UTC$"))
+    assert RunNotes(workspace).of(straight).text == HOSTILE
+
+    choose(visit, 1)
+    visit.sees("Turned round is worse than As it was")
+    visit.sees("What differs")
+    visit.page.get_by_role("button", name="Open on Overview").click()
+    expect(visit.page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
+    visit.sees("Turned round is worse than As it was")
+    assert f"base={straight}" in visit.params
+    assert f"system={turned}" in visit.params
+    visit.page.go_back()
+    visit.sees("What differs")
+
+    other = new_visit(browser, app)
+    other.open("history")
+    expect(baseline(other)).to_have_value("As it was (pinned)")
+    assert f"base={straight}" in other.params
+    cell = other.page.get_by_role("gridcell", name=HOSTILE, include_hidden=True)
+    expect(cell).to_have_count(1)
+    other.page.context.close()
+    assert other.strangers == []
