@@ -17,10 +17,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 
-import plotly.graph_objects as go
-
 import rankdash
+from rankdash.charts.style import INKS
 from rankdash.errors import RankdashError
+from rankdash.i18n import error_text
+from rankdash.i18n import gettext as _
 from rankdash.metrics import parse_measure
 from rankdash.ranking import Ranking
 from rankdash.reporting import chart_files, cost_file, options, per_query
@@ -31,6 +32,7 @@ from rankdash.reporting.comparison import (
     markdown,
     markdown_safe,
 )
+from rankdash.reporting.figures import drawings
 from rankdash.reporting.spreadsheet import csv_bytes
 from rankdash.reporting.subject import Subject
 from rankdash.reporting.trec import qrels_bytes, run_bytes
@@ -52,14 +54,6 @@ class Part:
     make: Callable[[], bytes]
 
 
-@dataclass(frozen=True, eq=False)
-class Figures:
-    """Charts for `figures/`. make: file name without its ending → the chart, in light ink."""
-
-    make: Callable[[], Mapping[str, go.Figure]]
-    what: Mapping[str, str] = field(default_factory=dict)
-
-
 @dataclass
 class _Packed:
     files: dict[str, bytes] = field(default_factory=dict)
@@ -72,7 +66,7 @@ class _Packed:
         self.listed.append({"name": name, "what": what, "bytes": len(content), "sha256": digest})
 
     def leave_out(self, name: str, what: str, why: RankdashError) -> None:
-        self.left_out.append({"name": name, "what": what, "why": str(why)})
+        self.left_out.append({"name": name, "what": what, "why": error_text(why)})
 
 
 def bundle(
@@ -80,17 +74,21 @@ def bundle(
     made: datetime,
     *,
     first: Sequence[Part] = (),
-    figures: Figures | None = None,
+    pictures: bool = True,
 ) -> bytes:
-    """The zip. made: when, UTC. first: what else goes in, before the tables, such as the report."""
+    """The zip; what is said of each file, and the charts, in the language in force.
+
+    made: when, UTC. first: what else goes in, before the tables, such as the report. pictures:
+    whether the charts are drawn, which starts a browser.
+    """
     packed = _Packed()
     for part in (*first, *tables(subject), *money_files(subject), *trec_files(subject)):
         try:
             packed.add(part.name, part.what, part.make())
         except RankdashError as error:
             packed.leave_out(part.name, part.what, error)
-    if figures is not None:
-        _add_figures(packed, figures)
+    if pictures:
+        _add_figures(packed, subject)
     manifest = json.dumps(_manifest(subject, made, packed), ensure_ascii=False, indent=2)
     return _zipped({MANIFEST: manifest.encode("utf-8", "replace"), **packed.files}, made)
 
@@ -100,37 +98,37 @@ def tables(subject: Subject) -> Iterable[Part]:
     return (
         Part(
             "summary.md",
-            "Systems × metrics, then each metric with intervals, p and verdict; Markdown.",
+            _("Systems × metrics, then each metric with intervals, p and verdict; Markdown."),
             lambda: _text(_markdown(subject)),
         ),
         Part(
             "summary.tex",
-            "Systems × metrics for a paper, best in bold; LaTeX with booktabs.",
+            _("Systems × metrics for a paper, best in bold; LaTeX with booktabs."),
             lambda: _text(compact_latex(subject.comparison, subject.names)),
         ),
         Part(
             "comparison.tex",
-            "Each metric with intervals, p, helped and hurt; LaTeX with booktabs.",
+            _("Each metric with intervals, p, helped and hurt; LaTeX with booktabs."),
             lambda: _text(latex(subject.comparison, subject.names)),
         ),
         Part(
             "comparison.csv",
-            "Each metric and system with interval, p, helped, same, hurt; unrounded.",
+            _("Each metric and system with interval, p, helped, same, hurt; unrounded."),
             lambda: comparison_csv(subject),
         ),
         Part(
             "queries.csv",
-            "Every query and system, for a spreadsheet.",
+            _("Every query and system, for a spreadsheet."),
             lambda: per_query.as_csv(subject),
         ),
         Part(
             "queries.parquet",
-            "The same with exact numbers and types.",
+            _("The same with exact numbers and types."),
             lambda: per_query.as_parquet(subject),
         ),
         Part(
             "queries.json",
-            "The same with what each column means; null where there is no value.",
+            _("The same with what each column means; null where there is no value."),
             lambda: per_query.as_json(subject),
         ),
     )
@@ -153,7 +151,7 @@ def money_files(subject: Subject) -> list[Part]:
             currency=money.currency,
         )
 
-    return [Part("cost.csv", "What each option costs and is worth, and every assumption.", made)]
+    return [Part("cost.csv", _("What each option costs and is worth, and every assumption."), made)]
 
 
 def trec_files(subject: Subject) -> list[Part]:
@@ -163,12 +161,18 @@ def trec_files(subject: Subject) -> list[Part]:
         return lambda: run_bytes(shown_ranking(subject, system), slug(subject.name(system)))
 
     labels = Part(
-        "trec/qrels.txt", "The labels, for trec_eval.", lambda: qrels_bytes(subject.dataset.qrels)
+        "trec/qrels.txt",
+        _("The labels, for trec_eval."),
+        lambda: qrels_bytes(subject.dataset.qrels),
     )
     return [
         labels,
         *(
-            Part(run_file(subject, system), f"Ranking of {subject.name(system)}.", ranked(system))
+            Part(
+                run_file(subject, system),
+                _("Ranking of {name}.", name=subject.name(system)),
+                ranked(system),
+            )
             for system in subject.chosen
         ),
     ]
@@ -210,13 +214,21 @@ def _text(pieces: Iterable[str]) -> bytes:
     return "".join(pieces).encode("utf-8", "replace")
 
 
-def _add_figures(packed: _Packed, figures: Figures) -> None:
-    what = "Charts as SVG, for a text, and as PNG, for slides."
+def _add_figures(packed: _Packed, subject: Subject) -> None:
+    charts = drawings(subject)
+    inked = {name: chart.draw(INKS["light"]) for name, chart in charts.items()}
     try:
-        for name, content in chart_files.drawn(figures.make()).items():
-            packed.add(f"figures/{name}", figures.what.get(name.rpartition(".")[0], what), content)
+        for file, content in chart_files.drawn(inked).items():
+            name = file.rpartition(".")[0]
+            packed.add(f"figures/{file}", f"{_whose(subject, name)}{charts[name].alt}", content)
     except RankdashError as error:
-        packed.leave_out("figures/", what, error)
+        packed.leave_out("figures/", _("The charts as SVG and PNG."), error)
+
+
+def _whose(subject: Subject, chart: str) -> str:
+    """The challenger that a chart is about, from its name ("changes-2"); "" for one about all."""
+    place = chart.split("-")[1:2]
+    return f"{subject.name(subject.challengers[int(place[0]) - 1])}: " if place else ""
 
 
 def _manifest(subject: Subject, made: datetime, packed: _Packed) -> dict[str, object]:

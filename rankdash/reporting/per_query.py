@@ -1,7 +1,7 @@
 """Every query with the values of every system, for a spreadsheet or a program.
 
 One row for each query and system, the baseline's first within a query. The names of the columns
-(`COLUMNS`, and three for each metric) are the same in CSV, Parquet and JSON, in every language and
+(`COLUMNS`) are the same in CSV, Parquet and JSON, in every language and
 for every data set, so that a program may rely on them.
 """
 
@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.analysis.compare import PAIRED, direction, paired
+from rankdash.i18n import gettext as _
 from rankdash.metrics import STATES, Evaluation, Measure, parse_measure
 from rankdash.reporting.spreadsheet import csv_bytes
 from rankdash.reporting.subject import Subject
@@ -26,21 +27,22 @@ DELTA, OUTCOME = ".delta", ".outcome"
 COLUMNS: Mapping[str, str] = {
     "query_id": "Id of the query.",
     "text": "Its text; empty where the data has none.",
-    f"{SEGMENT}…": "A further column of the data set's queries, one column each.",
+    f"{SEGMENT}…": "A further column of the data set's queries.",
     "system_id": "Id of the system: first-stage, or that of a run.",
-    "system": "Its name.",
-    "role": "baseline or challenger.",
-    "state": "scored, or why the query has no value of its own in the first metric: failed, "
-    "skipped (not run), no_relevant, missing (not in the ranking), undefined, absent.",
+    "system": "Name of the system.",
+    "role": "Either baseline or challenger.",
+    "state": "Either scored, or why the query has no value of its own in {metric}: failed, skipped "
+    "(not run), no_relevant, missing (not in the ranking), undefined, absent.",
     "failure": "What went wrong, where the state is failed.",
-    "reason": "Why the challenger changed the query in the first metric, in a word.",
+    "reason": "Why the challenger changed the query in {metric}, in a word.",
     "latency_ms": "How long the query took, in milliseconds; empty where it was not measured.",
-    "METRIC": "Value of a metric, such as ndcg@10; empty where the query is left out of its mean. "
-    "A query that failed is never a zero.",
-    f"METRIC{DELTA}": "Challenger less baseline; empty unless both have a value.",
-    f"METRIC{OUTCOME}": "helped, same or hurt, or why there is no difference.",
+    "METRIC": "Value of {metric}; empty where the query is left out of its mean. A query that "
+    "failed is never a zero.",
+    f"METRIC{DELTA}": "Challenger less baseline in {metric}; empty unless both have a value.",
+    f"METRIC{OUTCOME}": "One of helped, same, hurt in {metric}, or why there is no difference.",
 }
-"""Column → what it says; "…" and METRIC stand for what a data set and its metrics are called."""
+"""Column → what it says. "…" stands for the name of a segment, METRIC for one such as ndcg@10; a
+metric that describes labels has no outcome."""
 
 _MOVED = np.array(["same", "helped", "hurt"], dtype=object)
 _NO_ROW = len(STATES)
@@ -87,19 +89,20 @@ def as_json(subject: Subject) -> bytes:
 
 
 def meanings(subject: Subject) -> dict[str, str]:
-    """Column → what it says, for the columns that this subject's table has."""
+    """Column → what it says in the language in force, for the columns of this subject's table."""
     found: dict[str, str] = {}
     for name, meaning in COLUMNS.items():
+        said = _(meaning, metric=subject.measure.title)
         if name.startswith(SEGMENT):
-            found |= {f"{SEGMENT}{each}": meaning for each in subject.dataset.segments}
+            found |= {f"{SEGMENT}{each}": said for each in subject.dataset.segments}
         elif not name.startswith("METRIC"):
-            found[name] = meaning
+            found[name] = said
     for spec in subject.specs:
-        found |= {
-            f"{spec}{end}": COLUMNS[f"METRIC{end}"].replace("a metric, such as ndcg@10", title)
-            for title in (parse_measure(spec).title,)
-            for end in ("", DELTA, OUTCOME)
-        }
+        measure = parse_measure(spec)
+        ends = ("", DELTA, OUTCOME) if measure.metric.measures_quality else ("", DELTA)
+        for end in ends:
+            meaning = COLUMNS[f"METRIC{end}"]
+            found[f"{spec}{end}"] = _(meaning, metric=measure.title)
     return found
 
 
@@ -127,7 +130,9 @@ def _of_system(subject: Subject, system: str, ids: npt.NDArray[np.object_]) -> p
         values = np.append(found.column(spec), np.nan)
         columns[spec] = values[rows]
         delta, outcome = _change(subject, system, spec, ids)
-        columns[f"{spec}{DELTA}"], columns[f"{spec}{OUTCOME}"] = delta, outcome
+        columns[f"{spec}{DELTA}"] = delta
+        if parse_measure(spec).metric.measures_quality:
+            columns[f"{spec}{OUTCOME}"] = outcome
     return pd.DataFrame(columns)
 
 

@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import StopException
 
 from rankdash.i18n import gettext as _
-from rankdash.ui import address, frame
+from rankdash.ui import address, frame, sharing_link
 
 ASSETS = Path(__file__).parents[2] / "assets"
 
@@ -15,19 +16,42 @@ st.logo(ASSETS / "logo_wide.svg", icon_image=ASSETS / "logo.svg")
 address.restore()
 frame.choose_language()
 pages = [
-    st.Page(frame.page(name), title=title, icon=icon, url_path=name, default=first)
+    st.Page(
+        frame.page(name),
+        title=title,
+        icon=icon,
+        # The first page stands at "/", whatever its name.
+        url_path="start" if first else name,
+        default=first,
+    )
     for name, title, icon, first in (
         ("overview", _("Overview"), ":material/monitoring:", True),
         ("queries", _("Queries"), ":material/manage_search:", False),
         ("rank_shifts", _("Rank shifts"), ":material/swap_vert:", False),
         ("latency", _("Latency"), ":material/timer:", False),
         ("cost", _("Cost & ROI"), ":material/payments:", False),
+        ("report", _("Report"), ":material/description:", False),
         ("history", _("History"), ":material/history:", False),
         ("run", _("Run"), ":material/play_circle:", False),
         ("data", _("Data"), ":material/database:", False),
     )
 ]
+
+
+def named_overview() -> None:
+    """Who types the name of the first page gets there too."""
+    st.switch_page(frame.page("overview"))
+
+
+pages.append(st.Page(named_overview, title=_("Overview"), url_path="overview", visibility="hidden"))
 page = st.navigation(pages)
 without_numbers = ("run", "data")
 frame.draw_sidebar(analysis=page.url_path not in without_numbers)
-page.run()
+said = st.container()
+try:
+    page.run()
+except StopException:
+    # The page ended early, as where something is missing.
+    sharing_link.finish(said)
+    raise
+sharing_link.finish(said)

@@ -14,12 +14,12 @@ from xml.etree import ElementTree
 import plotly.graph_objects as go
 import pytest
 
-from rankdash.charts import style
 from rankdash.errors import DataError, UnavailableError
 from rankdash.ranking import Ranking
 from rankdash.readers import Source, read
 from rankdash.reporting import chart_files
-from rankdash.reporting.bundle import MANIFEST, Figures, Part, bundle, slug
+from rankdash.reporting.bundle import MANIFEST, Part, bundle, slug
+from rankdash.reporting.figures import drawings
 from rankdash.reporting.subject import FIRST_STAGE, Money, Subject, System
 
 from .test_exports import subject_of
@@ -36,7 +36,11 @@ def opened(content: bytes) -> tuple[zipfile.ZipFile, dict]:
 
 @pytest.fixture(scope="module")
 def packed():
-    return opened(bundle(subject_of(), MADE, first=[Part("report.html", "…", lambda: b"<html>")]))
+    return opened(
+        bundle(
+            subject_of(), MADE, first=[Part("report.html", "…", lambda: b"<html>")], pictures=False
+        )
+    )
 
 
 def test_the_manifest_lists_every_file_with_its_size_and_hash(packed):
@@ -67,7 +71,9 @@ def test_the_manifest_says_what_was_compared_and_how(packed):
 def test_what_it_costs_is_in_it_where_prices_are_known(packed):
     assert "cost.csv" not in packed[0].namelist()
     subject = subject_of(name="=1+1")
-    archive, manifest = opened(bundle(replace(subject, money=Money(currency="EUR")), MADE))
+    archive, manifest = opened(
+        bundle(replace(subject, money=Money(currency="EUR")), MADE, pictures=False)
+    )
     rows = list(csv.reader(io.StringIO(archive.read("cost.csv").decode("utf-8-sig"))))
     assert ["currency", "EUR"] in rows
     assert "'=1+1" in {row[0] for row in rows if row}
@@ -99,7 +105,9 @@ def test_a_part_that_cannot_be_made_is_left_out_with_its_reason_and_the_rest_is_
         challengers=("blank",),
         statistics=subject.statistics,
     )
-    archive, manifest = opened(bundle(blank, MADE, first=[Part("cost.csv", "Money.", fails)]))
+    archive, manifest = opened(
+        bundle(blank, MADE, first=[Part("cost.csv", "Money.", fails)], pictures=False)
+    )
     why = {each["name"]: each["why"] for each in manifest["left_out"]}
     assert why["cost.csv"] == "No luck. Get some."
     assert "separates its fields by blanks" in why["trec/02-blank.run"]
@@ -115,7 +123,7 @@ def _renamed(subject: Subject, ranking: Ranking):
     "name", ["../../etc/passwd", "C:\\x", "con", "模型", "a\nb", "=1+1", "x" * 300, "", "-rf"]
 )
 def test_no_name_in_it_is_taken_from_a_persons_text_unchanged(name):
-    archive, manifest = opened(bundle(subject_of(name=name or " "), MADE))
+    archive, manifest = opened(bundle(subject_of(name=name or " "), MADE, pictures=False))
     for each in archive.namelist():
         assert SAFE.fullmatch(each), each
         assert ".." not in each
@@ -124,29 +132,29 @@ def test_no_name_in_it_is_taken_from_a_persons_text_unchanged(name):
     assert slug(name) == slug(slug(name))
 
 
-def figure(text: str) -> go.Figure:
-    made = go.Figure(data=[{"type": "bar", "x": [style.short(text, 80), "b"], "y": [1, 2]}])
-    return style.finish(made, style.INKS["light"], 300, {})
-
-
 @pytest.mark.browser
 def test_charts_are_drawn_by_the_installed_browser():
     if chart_files.browser() is None:
         pytest.skip("no browser here")
-    hostile = "</script><script>document.body.remove()</script>"
-    figures = {"one": figure("第一阶段"), "two": figure(hostile)}
-    archive, manifest = opened(bundle(subject_of(), MADE, figures=Figures(lambda: figures)))
+    hostile = "第一阶段 </script><script>document.body.remove()</script>"
+    subject = subject_of(name=hostile)
+    archive, manifest = opened(bundle(subject, MADE))
     assert manifest["left_out"] == []
-    for name in figures:
-        svg = archive.read(f"figures/{name}.svg").decode()
-        root = ElementTree.fromstring(svg)
+    named = {each["name"]: each["what"] for each in manifest["files"]}
+    drawn = drawings(subject)
+    assert {"systems", "cutoffs", "headroom", "changes-1"} <= set(drawn)
+    for name, chart in drawn.items():
+        root = ElementTree.fromstring(archive.read(f"figures/{name}.svg").decode())
         assert root.tag.endswith("svg")
         assert root.get("width") == str(chart_files.WIDTH)
         png = archive.read(f"figures/{name}.png")
         assert png.startswith(b"\x89PNG")
         assert int.from_bytes(png[16:20]) == 2 * chart_files.WIDTH
-    assert "第一阶段" in archive.read("figures/one.svg").decode()
-    assert "<script" not in archive.read("figures/two.svg").decode()
+        whose = f"{hostile}: " if "-" in name else ""
+        assert named[f"figures/{name}.svg"] == whose + chart.alt
+    svg = archive.read("figures/systems.svg").decode()
+    assert "第一阶段" in svg
+    assert "<script" not in svg
 
 
 def test_without_a_browser_the_charts_are_left_out_and_the_manifest_says_what_to_install(
@@ -156,10 +164,8 @@ def test_without_a_browser_the_charts_are_left_out_and_the_manifest_says_what_to
     monkeypatch.setattr(chart_files, "_PLACES", {})
     assert chart_files.browser() is None
     with pytest.raises(UnavailableError):
-        chart_files.drawn({"one": figure("a")})
-    archive, manifest = opened(
-        bundle(subject_of(), MADE, figures=Figures(lambda: {"one": figure("a")}))
-    )
+        chart_files.drawn({"one": go.Figure()})
+    archive, manifest = opened(bundle(subject_of(), MADE))
     [gone] = manifest["left_out"]
     assert gone["name"] == "figures/"
     assert "Install one of them" in gone["why"]
@@ -172,4 +178,4 @@ def test_a_browser_that_draws_nothing_is_said_so(monkeypatch):
         pytest.skip("no program that does nothing")
     monkeypatch.setattr(chart_files, "browser", lambda: true)
     with pytest.raises(UnavailableError, match="true did not draw"):
-        chart_files.drawn({"one": figure("a")})
+        chart_files.drawn({"one": go.Figure()})

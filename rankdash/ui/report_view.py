@@ -1,0 +1,37 @@
+"""The page: what the report is called and has in it, the button that makes it, and the files."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from rankdash.i18n import gettext as _
+from rankdash.reporting import bundle, document
+from rankdash.ui import report_exports, report_form, report_preview, report_subject
+from rankdash.ui.frame import View
+
+
+def draw(view: View) -> None:
+    subject = report_subject.subject(view)
+    st.markdown(
+        _(
+            "One page that opens in any browser without a network, with live charts, for whoever "
+            "decides. It prints to PDF, and nothing in it changes any more."
+        )
+    )
+    front = report_form.draw(
+        _("Reranking on {data}", data=subject.dataset.name), report_preview.of(subject)
+    )
+    st.download_button(
+        _("Make the report and save it"),
+        data=b"" if front is None else partial(document.html, subject, front),
+        file_name=f"report-{bundle.slug(subject.dataset.name)}.html",
+        mime="text/html",
+        type="primary",
+        icon=":material/description:",
+        key="report.make",
+        on_click="ignore",
+        disabled=front is None,
+    )
+    report_exports.draw(view, subject, front)

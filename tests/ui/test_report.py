@@ -1,0 +1,150 @@
+"""The Report page: what it offers, what it says is missing, and what its files hold."""
+
+import io
+import json
+import zipfile
+from datetime import UTC, datetime
+
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from rankdash.i18n import speaking
+from rankdash.loading import load
+from rankdash.ranking import Ranking
+from rankdash.readers import Source
+from rankdash.reporting import per_query
+from rankdash.reporting.document import SECTIONS
+from rankdash.rerankers.precomputed import run_from_ranking
+from rankdash.ui import report_exports
+from rankdash.ui.frame import PAGES
+
+from .test_pages import open_page, texts
+
+# What the page does, and the files that its buttons would make.
+FILES = """
+import streamlit as st
+from rankdash.ui import address, frame, report_exports, report_subject, report_view
+from rankdash.reporting.document import Front, SECTIONS
+address.restore()
+frame.choose_language()
+frame.draw_sidebar(analysis=True)
+view = frame.view()
+subject = report_subject.subject(view)
+front = Front(title="T", sections=tuple(each.id for each in SECTIONS), language={language!r})
+st.session_state["same"] = subject is report_subject.subject(view)
+st.session_state["subject"] = subject
+st.session_state["front"] = front
+"""
+
+
+def labels(app: AppTest) -> list[str]:
+    return [each.label for each in app.get("download_button")]
+
+
+def made(language: str = "en", **params: str) -> AppTest:
+    app = AppTest.from_string(FILES.replace("{language!r}", repr(language)), default_timeout=30)
+    for name, value in params.items():
+        app.query_params[name] = value
+    return app.run()
+
+
+def test_it_offers_the_report_and_every_file_with_a_line_on_what_it_is_for(app, stored):
+    page = open_page(app, "report")
+    assert labels(page) == [
+        *("Make the report and save it", "ZIP", "CSV", "Parquet", "JSON"),
+        *("Markdown", "LaTeX", "LaTeX with intervals", "CSV", "Labels", "First stage", "better"),
+    ]
+    said = texts(page)
+    for purpose in ("for whoever decides", "For a spreadsheet", "for a paper", "trec_eval"):
+        assert purpose.casefold() in said.casefold()
+
+
+def test_each_section_says_what_it_would_say_or_who_gives_what_is_missing(app, stored):
+    page = open_page(app, "report")
+    told = {box.key: box for box in page.checkbox}
+    assert len(told) == len(SECTIONS)
+    said = texts(page)
+    assert "better: better" in said
+    assert "better: 11 helped, 0 hurt" in said
+    # The ranking came from a file.
+    assert "Nothing was timed" in said
+    assert told["report.section.latency"].disabled
+    assert not told["report.section.verdict"].disabled
+
+
+def test_what_was_typed_stays_while_another_page_is_looked_at(app, stored):
+    page = open_page(app, "report")
+    page.text_input(key="report.title").set_value("Ship it?").run()
+    page.text_area(key="report.note").set_value("We **will**.").run()
+    page.checkbox(key="report.section.verdict").uncheck().run()
+    page.switch_page(str(PAGES / "overview.py")).run()
+    page.switch_page(str(PAGES / "report.py")).run()
+    assert page.text_input(key="report.title").value == "Ship it?"
+    assert page.text_area(key="report.note").value == "We **will**."
+    assert not page.checkbox(key="report.section.verdict").value
+
+
+def test_without_a_section_there_is_nothing_to_make(app, stored):
+    page = open_page(app, "report")
+    for box in page.checkbox:
+        if not box.disabled:
+            page.checkbox(key=box.key).uncheck()
+    page.run()
+    assert "Choose at least one section." in texts(page)
+    assert page.get("download_button")[0].proto.disabled
+
+
+def test_without_a_challenger_it_says_what_to_do(app, workspace):
+    loaded = load([Source("a.csv", b"query_id,doc_id,label,score\nq,a,1,1\n")], name="Alone")
+    workspace.save_dataset(loaded.dataset, report_json=loaded.report.to_json())
+    page = open_page(app, "report")
+    assert "Nothing to report yet" in texts(page)
+    assert not page.get("download_button")
+
+
+def test_ids_with_blanks_keep_the_trec_files_back_and_say_why(app, workspace):
+    rows = b"query_id,doc_id,label,score\na b,c,1,1\na b,d,0,2\n"
+    loaded = load([Source("blank.csv", rows)], name="Blank")
+    kept = workspace.save_dataset(loaded.dataset, report_json=loaded.report.to_json())
+    ranking = Ranking.from_lists([("a b", ["c", "d"], [2.0, 1.0])])
+    workspace.save_run(run_from_ranking("turned", kept, ranking, "turned.csv"))
+    page = open_page(app, "report")
+    disabled = {each.label for each in page.get("download_button") if each.proto.disabled}
+    assert disabled == {"Labels", "First stage", "turned"}
+    helps = {each.proto.help for each in page.get("download_button") if each.proto.disabled}
+    assert helps == {"Ids with blanks cannot stand in a TREC file."}
+
+
+def test_one_subject_serves_the_page_and_every_file(app, stored):
+    files = made()
+    assert files.session_state["same"]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_zip_holds_the_report_in_the_language_of_the_reader(stored, language):
+    files = made(language, lang=language)
+    subject, front = files.session_state["subject"], files.session_state["front"]
+    with speaking(language):
+        archive = zipfile.ZipFile(io.BytesIO(report_exports.whole(subject, front)))
+    manifest = json.loads(archive.read("manifest.json"))
+    assert manifest["data_set"]["id"] == stored
+    page = archive.read("report.html").decode()
+    assert f'<html lang="{language}">' in page
+    assert ("各系统" in page or "查询" in page) == (language == "zh")
+    left = datetime.now(UTC) - datetime.fromisoformat(manifest["made_utc"])
+    assert left.total_seconds() < 300
+    # What the manifest names is what a program finds in the table.
+    table = pd.read_parquet(io.BytesIO(archive.read("queries.parquet")))
+    assert set(table.columns) == set(manifest["query_columns"])
+    assert len(table) == len(per_query.frame(subject)) == 32
+
+
+def test_the_scenario_of_the_cost_page_is_in_it(stored):
+    plain = made().session_state["subject"]
+    assert not plain.money.chosen
+    own = made(searches_per_day="5000", currency="EUR").session_state["subject"]
+    assert own.money.chosen
+    assert own.money.currency == "EUR"
+    assert own.money.assumptions.searches_per_day == 5000
+    assert set(own.money.prices) == set(own.challengers)
