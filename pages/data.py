@@ -3,13 +3,21 @@
 import streamlit as st
 
 from rankdash.i18n import gettext as _
-from rankdash.ui import address, check_view, dataset_list, new_labels, open_by_name, uploads
+from rankdash.ui import (
+    address,
+    check_view,
+    dataset_list,
+    new_labels,
+    open_by_name,
+    sharing_files,
+    uploads,
+)
 from rankdash.ui.folding import fold
-from rankdash.ui.server import workspace
+from rankdash.ui.server import read_only, workspace
 
 st.title(_("Data"))
 stored = workspace().datasets()
-if not stored:
+if not stored and not read_only():
     st.write(
         _(
             "Start with the sample, or drop your own files: queries, documents and labels; a "
@@ -17,16 +25,26 @@ if not stored:
         )
     )
     uploads.sample_button(primary=True)
-uploads.upload_panel()
-if not uploads.asking():
+sharing_files.said()
+if not read_only():
+    uploads.upload_panel()
+if not read_only() and not uploads.asking():
     fold(_("Open by name"), "data.by_name", ":material/cloud_download:", open_by_name.draw)
 if stored:
     chosen = address.one("data")
     if chosen:
         check_view.draw(chosen)
+    if chosen and not read_only():
         fold(
             _("Add labels"), "data.labels", ":material/new_label:", lambda: new_labels.draw(chosen)
         )
     dataset_list.draw(stored)
-    if not any(row.source == "sample" for row in stored):
+    if not read_only() and not any(row.source == "sample" for row in stored):
         uploads.sample_button(primary=False)
+if stored or not read_only():
+    fold(
+        _("Export or import the workspace"),
+        "data.share",
+        ":material/folder_zip:",
+        lambda: sharing_files.draw(stored),
+    )

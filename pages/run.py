@@ -4,6 +4,7 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.ui import address, cache_panel, combine_form, frame, job_list, run_form, run_list
+from rankdash.ui.server import read_only
 
 st.title(_("Run"))
 dataset_id = address.one("data")
@@ -15,8 +16,10 @@ if dataset_id is None:
         _("Go to Data"),
     )
 else:
-    run_form.draw(dataset_id)
-    job_list.draw(dataset_id)
-    combine_form.draw(dataset_id)
+    if not read_only():
+        run_form.draw(dataset_id)
+        job_list.draw(dataset_id)
+        combine_form.draw(dataset_id)
     run_list.draw(dataset_id)
-    cache_panel.draw()
+    if not read_only():
+        cache_panel.draw()

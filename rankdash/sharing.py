@@ -68,7 +68,7 @@ def read_scenarios(text: str) -> dict[str, Assumptions]:
         read: Any = json.loads(text)
         return {str(name): Assumptions.from_dict(each) for name, each in read.items()}
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise DataError("The saved scenarios cannot be read.") from error
+        raise DataError("The saved scenarios cannot be read.", remedy="Save them again.") from error
 
 
 def write_scenarios(scenarios: Mapping[str, Assumptions]) -> str:

@@ -217,7 +217,7 @@ class _Taking:
 
     def _new_dataset(self, dataset_id: str, place: str, about: Any, name: str) -> Dataset:
         if about["first_stage"] not in ("given", "bm25"):
-            raise ValueError("it does not say where its first stage comes from")
+            raise sound.unsound("it does not say where its first stage comes from")
         read = {part: self._table(place, part) for part in DATASET_PARTS}
         data = Dataset(
             name,
@@ -228,7 +228,7 @@ class _Taking:
             first_stage=about["first_stage"],
         )
         if data.id != dataset_id:
-            raise ValueError("its content is not what its id says")
+            raise sound.unsound("its content is not what its id says")
         report = sound.text(about["report"], _LONGEST_REPORT)
         self._judges.report(report)
         folder = self._folder("datasets", dataset_id)
@@ -275,7 +275,7 @@ class _Taking:
         for row in sound.rows(about["explanations"]):
             values = self._explanation(row, run_id)
             if values["query_id"] not in queries or values["doc_id"] not in documents:
-                raise ValueError("it explains what its data set does not have")
+                raise sound.unsound("it explains what its data set does not have")
             self._rows.append(("explanations", values))
 
     def _read_run(self, run_id: str, about: Mapping[str, Any], data: Dataset) -> Run:
@@ -290,7 +290,7 @@ class _Taking:
         }
         depth, load = about["depth"], about["load_ms"]
         if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int)):
-            raise ValueError("its depth is no number")
+            raise sound.unsound("its depth is no number")
         return Run(
             id=run_id,
             name=sound.text(about["name"], least=1),
@@ -335,7 +335,7 @@ def _note(row: Mapping[str, Any], queries: Collection[str]) -> dict[str, object]
     tags = [sound.text(tag, LONGEST_TAG, least=1) for tag in row["tags"]]
     note = sound.text(row["note"], LONGEST_NOTE)
     if row["query_id"] not in queries or len(tags) > MOST_TAGS or not (tags or note):
-        raise ValueError("a note is empty or too long, or on a query that is not there")
+        raise sound.unsound("a note is empty or too long, or on a query that is not there")
     return {
         "query_id": row["query_id"],
         "tags": json.dumps(tidy(tags)),
@@ -348,9 +348,9 @@ def _correction(
     row: Mapping[str, Any], queries: Collection[str], documents: Collection[str]
 ) -> dict[str, object]:
     if row["query_id"] not in queries or row["doc_id"] not in documents:
-        raise ValueError("it corrects a label of what its data set does not have")
+        raise sound.unsound("it corrects a label of what its data set does not have")
     if row["withdrawn"] not in (0, 1):
-        raise ValueError("a correction is neither in force nor withdrawn")
+        raise sound.unsound("a correction is neither in force nor withdrawn")
     return {
         "query_id": row["query_id"],
         "doc_id": row["doc_id"],

@@ -47,6 +47,13 @@ FIELDS: dict[str, str | None] = {
     "labels": "corrected",
     "runs": None,
     "line": "like",
+    "profile": None,
+    "price": None,
+    "also": None,
+    "currency": "USD",
+    "per": "month",
+    "part": "swings",
+    **{each.name: f"{each.default:g}" for each in ASSUMPTIONS},
     "lang": None,
 }
 _CHOICES = "address.choices"

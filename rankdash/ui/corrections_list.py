@@ -16,7 +16,7 @@ from rankdash.reporting.trec import qrels_bytes
 from rankdash.store.corrections import Correction, Corrections, Layer
 from rankdash.store.notes import Notes
 from rankdash.ui import services
-from rankdash.ui.server import workspace
+from rankdash.ui.server import read_only, workspace
 from rankdash.ui.text import shortened
 
 _UNDONE = "corrections.undone"
@@ -36,6 +36,8 @@ def draw(dataset_id: str, query_id: str | None = None) -> None:
     if rows:
         st.markdown(ngettext("**{n} label corrected**", "**{n} labels corrected**", len(rows)))
         _table(dataset_id, rows, place)
+    if read_only():
+        return
     undone: list[Correction] = st.session_state.get(_UNDONE, {}).get((dataset_id, query_id), [])
     if undone:
         said, back = st.columns([3, 2], vertical_alignment="center")
@@ -142,6 +144,8 @@ def _table(dataset_id: str, rows: Sequence[Correction], place: str) -> None:
         selection_mode="multi-row",
         alt=_("The corrected labels, the latest first"),
     )
+    if read_only():
+        return
     chosen = [shown[row] for row in event["selection"]["rows"] if row < len(shown)]
     with st.container(horizontal=True):
         for label, some, key in (

@@ -19,9 +19,6 @@ CURRENCIES = ("USD", "EUR", "GBP", "CNY", "JPY", "INR")
 _STEPS = (1, 2, 5)
 _OPEN = ("traffic", "value")
 
-address.FIELDS.update({each.name: f"{each.default:g}" for each in ASSUMPTIONS})
-address.FIELDS.setdefault("currency", "USD")
-
 
 def currency() -> str:
     chosen = address.one("currency")
@@ -29,10 +26,12 @@ def currency() -> str:
 
 
 def assumptions() -> Assumptions:
-    """What the address says; a number that is out of range is left at its default."""
+    """What the address says; a number that is out of range is left at its default, and said."""
     values = {}
     for each in ASSUMPTIONS:
-        number = _read(each, address.one(each.name))
+        typed = address.one(each.name)
+        number = _read(each, typed)
+        address.lose(each.name, typed if number is None else None)
         if number is not None:
             values[each.name] = number
     return Assumptions(**values)

@@ -10,8 +10,6 @@ from rankdash.ui import address
 
 _MONTH, _YEAR = "month", "year"
 
-address.FIELDS.setdefault("per", _MONTH)
-
 
 def period() -> Period:
     """What the address says; a month where it says nothing."""

@@ -15,7 +15,7 @@ from rankdash.i18n import gettext as _
 from rankdash.reporting import price_words
 from rankdash.ui import address
 from rankdash.ui.frame import View
-from rankdash.ui.server import workspace
+from rankdash.ui.server import read_only, workspace
 from rankdash.ui.text import markdown_safe
 from rankdash.value.billing import UNITS
 from rankdash.value.price_list import ListedPrice, parse_prices, shipped, to_json
@@ -23,9 +23,6 @@ from rankdash.value.price_list import ListedPrice, parse_prices, shipped, to_jso
 _SAVED = "prices"
 _UPLOAD = "cost.prices.upload"
 _LARGEST_FILE = 1_000_000
-
-address.FIELDS.setdefault("price", None)
-address.FIELDS.setdefault("also", None)
 
 
 def listed() -> dict[str, ListedPrice]:
@@ -46,6 +43,11 @@ def choose(view: View, prices: dict[str, ListedPrice]) -> tuple[dict[str, str], 
     Returns challenger → key of its price, and the keys of the others.
     """
     found = {}
+    typed = _typed()
+    unknown = [
+        typed[system] for system in view.challengers if typed.get(system, "") not in {"", *prices}
+    ]
+    address.lose("price", ", ".join(unknown) if unknown else None)
     for system in view.challengers:
         key = f"cost.price.{system}"
         st.session_state[key] = chosen(view, system, prices)
@@ -91,7 +93,12 @@ def _typed() -> dict[str, str]:
 
 
 def edit(prices: dict[str, ListedPrice]) -> None:
-    """The list as a table that can be edited, exported, imported, and put back."""
+    """The list as a table that can be edited, exported, imported, and put back; of a workspace that
+    is only shown, exported."""
+    if read_only():
+        st.dataframe(pd.DataFrame([_row(each) for each in prices.values()]), hide_index=True)
+        _export(prices)
+        return
     edited = st.data_editor(
         pd.DataFrame([_row(each) for each in prices.values()]),
         num_rows="dynamic",
@@ -124,17 +131,11 @@ def edit(prices: dict[str, ListedPrice]) -> None:
         },
     )  # fmt: skip
     save, export, back = st.columns(3)
+    with export:
+        _export(prices)
     if save.button(_("Save"), type="primary", key="cost.prices.save", width="stretch"):
         rows = [_entry(row) for row in edited.to_dict("records")]
         _keep(json.dumps({"prices": rows}).encode(), _("the table"))
-    export.download_button(
-        _("Export"),
-        to_json(list(prices.values())),
-        "prices.json",
-        "application/json",
-        icon=":material/download:",
-        width="stretch",
-    )
     back.button(
         _("Back to the shipped ones"),
         key="cost.prices.reset",
@@ -149,6 +150,17 @@ def edit(prices: dict[str, ListedPrice]) -> None:
             st.error(_("The file is larger than a price list can be."), icon=":material/error:")
             return
         _keep(given.getvalue(), given.name)
+
+
+def _export(prices: dict[str, ListedPrice]) -> None:
+    st.download_button(
+        _("Export"),
+        to_json(list(prices.values())),
+        "prices.json",
+        "application/json",
+        icon=":material/download:",
+        width="stretch",
+    )
 
 
 def _keep(content: bytes, file: str) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import streamlit as st
 
@@ -13,18 +11,21 @@ from rankdash.errors import DataError, RankdashError
 from rankdash.i18n import error_text, number, percent
 from rankdash.i18n import gettext as _
 from rankdash.reporting.options import Choice
+from rankdash.sharing import (
+    LONGEST_SCENARIO_NAME,
+    MOST_SCENARIOS,
+    SCENARIOS,
+    read_scenarios,
+    write_scenarios,
+)
 from rankdash.ui import cost_inputs, cost_table, cost_terms
 from rankdash.ui.cost_period import period
 from rankdash.ui.cost_table import Cell
 from rankdash.ui.frame import View
-from rankdash.ui.server import workspace
+from rankdash.ui.server import read_only, workspace
 from rankdash.ui.text import markdown_safe
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.outcome import Gain, Outcome, outcome
-
-_SAVED = "scenarios"
-_MOST = 50
-_LONGEST_NAME = 60
 
 
 def draw(view: View, choice: Choice, scenario: Assumptions) -> None:
@@ -53,23 +54,33 @@ def draw(view: View, choice: Choice, scenario: Assumptions) -> None:
             level=percent(view.statistics.level),
         )
     )
+    if not read_only():
+        _offer_to_save(saved, scenario)
+    if saved:
+        _offer_saved(saved)
+
+
+def _offer_to_save(saved: dict[str, Assumptions], scenario: Assumptions) -> None:
     with st.form("cost.scenarios.save", border=False, clear_on_submit=True):
         columns = st.columns([3, 1], vertical_alignment="bottom")
         name = columns[0].text_input(
-            _("Save these assumptions as"), max_chars=_LONGEST_NAME, placeholder=_("a name")
+            _("Save these assumptions as"), max_chars=LONGEST_SCENARIO_NAME, placeholder=_("a name")
         )
         if columns[1].form_submit_button(_("Save"), icon=":material/save:", width="stretch"):
             _save(saved, name.strip(), scenario)
-    if saved:
-        columns = st.columns([3, 1, 1], vertical_alignment="bottom")
-        picked = columns[0].selectbox(_("Saved scenario"), list(saved), key="cost.scenarios.pick")
-        columns[1].button(
-            _("Use it"),
-            icon=":material/tune:",
-            width="stretch",
-            on_click=cost_inputs.take_over,
-            args=(saved[picked],),
-        )
+
+
+def _offer_saved(saved: dict[str, Assumptions]) -> None:
+    columns = st.columns([3, 1, 1], vertical_alignment="bottom")
+    picked = columns[0].selectbox(_("Saved scenario"), list(saved), key="cost.scenarios.pick")
+    columns[1].button(
+        _("Use it"),
+        icon=":material/tune:",
+        width="stretch",
+        on_click=cost_inputs.take_over,
+        args=(saved[picked],),
+    )
+    if not read_only():
         columns[2].button(
             _("Delete"),
             icon=":material/delete:",
@@ -110,18 +121,13 @@ def _row(came: Outcome) -> list[Cell]:
 
 
 def _load() -> dict[str, Assumptions]:
-    text = workspace().setting(_SAVED)
+    text = workspace().setting(SCENARIOS)
     if not text:
         return {}
     try:
-        read: Any = json.loads(text)
-        return {str(name): Assumptions.from_dict(each) for name, each in read.items()}
-    except (RankdashError, ValueError, TypeError, AttributeError) as error:
-        said = error_text(error) if isinstance(error, RankdashError) else str(error)
-        st.warning(
-            _("The saved scenarios cannot be read: {reason}", reason=markdown_safe(said, 300)),
-            icon=":material/warning:",
-        )
+        return read_scenarios(text)
+    except RankdashError as error:
+        st.warning(markdown_safe(error_text(error), 300), icon=":material/warning:")
         return {}
 
 
@@ -129,11 +135,11 @@ def _save(saved: dict[str, Assumptions], name: str, scenario: Assumptions) -> No
     try:
         if not name:
             raise DataError("A scenario needs a name.")
-        if name not in saved and len(saved) >= _MOST:
+        if name not in saved and len(saved) >= MOST_SCENARIOS:
             raise DataError(
                 "There are {most} saved scenarios already.",
                 remedy="Delete one of them first.",
-                most=number(_MOST, 0),
+                most=number(MOST_SCENARIOS, 0),
             )
         _keep(saved | {name: scenario})
     except RankdashError as error:
@@ -143,5 +149,4 @@ def _save(saved: dict[str, Assumptions], name: str, scenario: Assumptions) -> No
 
 
 def _keep(scenarios: Mapping[str, Assumptions]) -> None:
-    text = json.dumps({name: each.to_dict() for name, each in scenarios.items()})
-    workspace().set_setting(_SAVED, text)
+    workspace().set_setting(SCENARIOS, write_scenarios(scenarios))

@@ -26,8 +26,6 @@ from rankdash.ui import (
 )
 from rankdash.ui.frame import View
 
-address.FIELDS.setdefault("part", "swings")
-
 
 @st.fragment
 def draw(view: View, looked_at: str) -> None:

@@ -13,7 +13,7 @@ from rankdash.store import DatasetRow
 from rankdash.store.corrections import Corrections
 from rankdash.store.notes import Notes
 from rankdash.ui import address, corrections_list, dialogs, naming
-from rankdash.ui.server import workspace
+from rankdash.ui.server import read_only, workspace
 from rankdash.ui.text import markdown_safe
 
 
@@ -38,6 +38,13 @@ def draw(rows: Sequence[DatasetRow]) -> None:
     if chosen is None:
         return
     st.caption(_("Open: {name}", name=markdown_safe(chosen.name, 80)))
+    if not read_only():
+        _change(chosen, rows)
+    corrections_list.draw(chosen.id)
+    corrections_list.exports(chosen.id)
+
+
+def _change(chosen: DatasetRow, rows: Sequence[DatasetRow]) -> None:
     rename, delete, _rest = st.columns([1, 1, 4])
     if rename.button(_("Rename"), icon=":material/edit:", width="stretch"):
         dialogs.rename(
@@ -49,8 +56,6 @@ def draw(rows: Sequence[DatasetRow]) -> None:
         )
     if delete.button(_("Delete"), icon=":material/delete:", width="stretch"):
         dialogs.delete(_("Delete the data set?"), _what_goes(chosen), lambda: _delete(chosen.id))
-    corrections_list.draw(chosen.id)
-    corrections_list.exports(chosen.id)
 
 
 def _what_goes(row: DatasetRow) -> list[str]:

@@ -37,6 +37,10 @@ def draw(settings: Sequence[Setting], numbers: Mapping[str, Sequence[float]]) ->
 def chosen(settings: Sequence[Setting]) -> dict[str, Any]:
     """name → value for what is not at its default; what cannot be read is left out."""
     given = {setting.name: _parsed(setting, address.one(setting.name)) for setting in settings}
+    for setting in settings:
+        text = address.one(setting.name)
+        usual = text in (None, key_of(setting.default)) or given[setting.name] is not None
+        address.lose(setting.name, None if usual else text)
     return {name: value for name, value in given.items() if value is not None}
 
 

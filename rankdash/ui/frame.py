@@ -16,7 +16,7 @@ from rankdash.metrics import Conventions, parse_measure, registry
 from rankdash.store.corrections import Corrections
 from rankdash.store.pins import Pins
 from rankdash.ui import address, language, rules, services
-from rankdash.ui.server import workspace
+from rankdash.ui.server import read_only, workspace
 from rankdash.ui.text import markdown_safe
 
 PAGES = Path(__file__).parents[2] / "pages"
@@ -94,6 +94,10 @@ def choose_language() -> None:
 def draw_sidebar(*, analysis: bool) -> None:
     """Data set and language everywhere; systems, metric and rules where numbers are shown."""
     with st.sidebar:
+        if read_only():
+            st.caption(
+                _(":material/visibility: **Read only.** Look at everything; nothing is changed.")
+            )
         rows = {row.id: row for row in workspace().datasets()}
         dataset_id = address.pick_one(
             "data",
@@ -245,7 +249,7 @@ def caption(view: View, extra: Iterable[str] = ()) -> None:
         markdown_safe(data.name, 60),
         compared,
         view.title(view.spec),
-        # This rule turns the numbers into others, and a link does not carry it.
+        # This rule turns the numbers into others.
         *([f"**{_('judged documents only')}**"] if view.conventions.judged_only else []),
         ngettext("{n} query", "{n} queries", len(data.queries)),
         *extra,

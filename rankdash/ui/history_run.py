@@ -12,7 +12,7 @@ from rankdash.i18n import gettext as _
 from rankdash.store.pins import Pins
 from rankdash.ui import address, run_note, services
 from rankdash.ui.history_view import Past
-from rankdash.ui.server import workspace
+from rankdash.ui.server import read_only, workspace
 from rankdash.ui.text import markdown_safe
 
 _PROBLEM = "history.problem"
@@ -22,6 +22,10 @@ def draw(history: Past, system_id: str) -> None:
     with st.container(border=True):
         title, action = st.columns([3, 1], vertical_alignment="center")
         title.markdown(f"**{markdown_safe(history.name(system_id), 80)}**")
+        if read_only():
+            if system_id != services.FIRST_STAGE:
+                run_note.draw(system_id)
+            return
         if system_id == services.FIRST_STAGE:
             title.caption(
                 _(

@@ -40,6 +40,7 @@ def draw(
         return None
     ids = list(rows["query_id"])
     opened = address.one("q")
+    address.lose("q", opened if opened not in ids else None)
     if opened not in ids:
         opened = ids[0]
     # A selection is a row number, so the rows are part of the key; so are the steps made by button,

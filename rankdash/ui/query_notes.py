@@ -14,7 +14,7 @@ from rankdash.ranking import digest
 from rankdash.store.notes import LONGEST_NOTE, MOST_TAGS, Note, Notes, tags_in_use
 from rankdash.ui import corrections_form, corrections_list
 from rankdash.ui.frame import View
-from rankdash.ui.server import workspace
+from rankdash.ui.server import read_only, workspace
 from rankdash.ui.text import markdown_safe
 
 _BEFORE = "notes.before"
@@ -24,6 +24,10 @@ _PROBLEM = "notes.problem"
 def draw(view: View, query_id: str) -> None:
     """The remarks on the query beside the labels of its documents; both are saved as they are
     made."""
+    if read_only():
+        _shown(Notes(workspace()).of(view.stored_id, query_id))
+        corrections_list.draw(view.stored_id, query_id)
+        return
     remarks, labels = st.columns(2)
     with remarks:
         _remarks(view.stored_id, query_id)
@@ -40,6 +44,16 @@ def marks(view: View) -> pd.DataFrame:
         columns=["query_id", "tags", "note"],
         dtype=object,
     )
+
+
+def _shown(note: Note) -> None:
+    """The remarks of a workspace that is only shown."""
+    if note.tags:
+        st.caption(" · ".join(markdown_safe(tag, 60) for tag in note.tags))
+    if note.text:
+        st.text(note.text)
+    if not note.changed:
+        st.caption(_("No note."))
 
 
 def _remarks(dataset_id: str, query_id: str) -> None:

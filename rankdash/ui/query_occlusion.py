@@ -32,7 +32,7 @@ from rankdash.store import RunRow
 from rankdash.store.explanations import Asked, ExplanationRow, Explanations
 from rankdash.ui import address, key_field, occlusion_view, query_services, services
 from rankdash.ui.frame import View
-from rankdash.ui.server import worker, workspace
+from rankdash.ui.server import read_only, worker, workspace
 from rankdash.ui.text import markdown_safe, shortened
 
 _REFRESH_SECONDS = 1.0
@@ -174,6 +174,9 @@ def _panel(question: _Question) -> None:
     @st.fragment(run_every=_REFRESH_SECONDS if first is not None and first.live else None)
     def panel() -> None:
         row = rows.find(question.asked)
+        if read_only() and (row is None or row.result is None):
+            st.caption(_("Not worked out for this document, and nothing is worked out read-only."))
+            return
         if row is not None and row.live:
             worker().ensure()
             _progress(row, rows)

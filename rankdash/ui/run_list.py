@@ -15,7 +15,7 @@ from rankdash.store.pins import Pins
 from rankdash.store.run_notes import RunNotes
 from rankdash.ui import address, dialogs, frame, naming, run_details, run_records
 from rankdash.ui.run_words import reranker_title, settings_in_words
-from rankdash.ui.server import workspace
+from rankdash.ui.server import read_only, workspace
 from rankdash.ui.text import markdown_safe
 
 
@@ -60,9 +60,17 @@ def draw(dataset_id: str) -> None:
     ):
         address.choose("system", [row.id for row in chosen])
         st.switch_page(frame.page("overview"))
-    if rename.button(
-        _("Rename"), icon=":material/edit:", disabled=len(chosen) != 1, width="stretch"
-    ):
+    if not read_only():
+        with rename:
+            _rename(chosen, rows)
+        with delete:
+            _offer_delete(chosen)
+    if len(chosen) == 1:
+        run_details.draw(chosen[0].id)
+
+
+def _rename(chosen: Sequence[RunRow], rows: Sequence[RunRow]) -> None:
+    if st.button(_("Rename"), icon=":material/edit:", disabled=len(chosen) != 1, width="stretch"):
         dialogs.rename(
             _("Rename the run"),
             chosen[0].name,
@@ -70,14 +78,15 @@ def draw(dataset_id: str) -> None:
                 chosen[0].id, naming.free(name, [row.name for row in rows if row is not chosen[0]])
             ),
         )
-    if delete.button(_("Delete"), icon=":material/delete:", disabled=not chosen, width="stretch"):
+
+
+def _offer_delete(chosen: Sequence[RunRow]) -> None:
+    if st.button(_("Delete"), icon=":material/delete:", disabled=not chosen, width="stretch"):
         dialogs.delete(
             _("Delete these runs?"),
             [markdown_safe(row.name, 80) for row in chosen],
             lambda: _delete(chosen),
         )
-    if len(chosen) == 1:
-        run_details.draw(chosen[0].id)
 
 
 def _table(dataset_id: str, rows: Sequence[RunRow]) -> pd.DataFrame:

@@ -8,7 +8,7 @@ from rankdash.errors import RankdashError
 from rankdash.i18n import error_text, moment
 from rankdash.i18n import gettext as _
 from rankdash.store.run_notes import LONGEST_NOTE, RunNote, RunNotes
-from rankdash.ui.server import workspace
+from rankdash.ui.server import read_only, workspace
 from rankdash.ui.text import markdown_safe
 
 _BEFORE = "run_note.before"
@@ -17,6 +17,11 @@ _PROBLEM = "run_note.problem"
 
 def draw(run_id: str) -> None:
     note = RunNotes(workspace()).of(run_id)
+    if read_only():
+        if note.text:
+            st.caption(_("Note on this run"))
+            st.text(note.text)
+        return
     key = f"run_note.text.{run_id}"
     # Drawn from the store each time: another window may have changed it.
     st.session_state[key] = note.text

@@ -31,8 +31,15 @@ def workspace() -> Workspace:
     return Workspace.open()
 
 
+def read_only() -> bool:
+    """Whether the workspace is shown and nothing in it can be changed."""
+    return workspace().read_only
+
+
 @cache
 def worker() -> WorkerProcess:
+    """Raises StoreError where the workspace is read-only: no work is done then."""
+    workspace().database.refuse_read_only()
     return WorkerProcess(workspace())
 
 
@@ -54,10 +61,12 @@ def open_sample_once() -> None:
 
 @asynccontextmanager
 async def lifespan(app: Any) -> AsyncIterator[dict[str, Any] | None]:
-    """Start the worker with the server and end it with the server."""
+    """Start the worker with the server and end it with the server; a workspace that is only shown
+    needs none."""
     try:
-        open_sample_once()
-        worker().ensure()
+        if not read_only():
+            open_sample_once()
+            worker().ensure()
     except RankdashError as error:
         # The pages meet the same error and say it; a server that will not start says nothing.
         _log.error("%s", error)

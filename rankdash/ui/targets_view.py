@@ -13,7 +13,7 @@ from rankdash.i18n import gettext as _
 from rankdash.reporting.money import money
 from rankdash.ui import address, cost_fact, services
 from rankdash.ui.frame import View
-from rankdash.ui.server import workspace
+from rankdash.ui.server import read_only, workspace
 from rankdash.ui.text import markdown_safe, table_html
 from rankdash.value.targets import (
     Limit,
@@ -28,8 +28,6 @@ from rankdash.value.targets import (
 _SAVED = "targets"
 _DOLLARS = "USD"
 _LEVELS = ("minimum", "target", "excellent")
-
-address.FIELDS.setdefault("profile", None)
 
 
 def draw(view: View) -> None:
@@ -62,6 +60,8 @@ def draw(view: View) -> None:
             source=_(targets.source),
         )
     )
+    if read_only():
+        return
     with st.popover(_("Edit this profile"), icon=":material/edit:"):
         _edit(targets, key, profile)
 

@@ -1,0 +1,121 @@
+"""A link to what is seen now, and what a link asked for that is not to be had."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode, urlsplit
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from rankdash.i18n import gettext as _
+from rankdash.ui import address, frame
+from rankdash.ui.server import workspace
+from rankdash.ui.text import markdown_safe
+from rankdash.value.assumptions import ASSUMPTIONS
+
+_LONGEST = 80
+_MOST_NAMED = 5
+# Without the data set these say nothing: they are ids within it.
+_OF_A_DATA_SET = ("base", "system", "vs", "q", "doc", "follow", "segment", "against", "price")
+
+
+def finish(place: DeltaGenerator) -> None:
+    """After the page, which has its say in the address: offer the link at the foot of the sidebar,
+    and say in `place` what was not to be had."""
+    with st.sidebar:
+        _offer()
+    _say_lost(place)
+
+
+def _offer() -> None:
+    with st.popover(
+        _("Link to this view"),
+        icon=":material/link:",
+        key="sharing.link",
+        on_change="rerun",
+        width="stretch",
+        type="tertiary",
+    ) as opened:
+        if opened.open:
+            st.caption(
+                _(
+                    "It opens what you see now, the scenario of Cost & ROI included. It reaches "
+                    "this workspace only: for a colleague elsewhere, export the workspace on the "
+                    "page Data."
+                )
+            )
+            st.code(link(), language=None, wrap_lines=True)
+
+
+def link() -> str:
+    """The whole address of what is chosen now."""
+    here = urlsplit(st.context.url or "")
+    query = urlencode(
+        {name: list(values) for name, values in address.written().items()}, doseq=True
+    )
+    return here._replace(query=query, fragment="").geturl()
+
+
+def _say_lost(place: DeltaGenerator) -> None:
+    lost = address.lost()
+    if not lost:
+        return
+    with place:
+        if "data" in lost:
+            st.warning(_lost_data(), icon=":material/link_off:")
+            st.page_link(frame.page("data"), label=_("Go to Data"), icon=":material/database:")
+        named = {
+            name: value
+            for name, value in lost.items()
+            if name != "data" and not ("data" in lost and name in _OF_A_DATA_SET)
+        }
+        if named:
+            st.warning(_lost_others(named), icon=":material/link_off:")
+
+
+def _lost_data() -> str:
+    chosen = address.one("data")
+    names = {row.id: row.name for row in workspace().datasets()}
+    if chosen not in names:
+        return _(
+            "The link names a data set that is not in this workspace, which is empty. Import the "
+            "workspace file it belongs to on the page Data."
+        )
+    return _(
+        "The link names a data set that is not in this workspace; shown is {name}. Import the "
+        "workspace file it belongs to on the page Data.",
+        name=markdown_safe(names[chosen], 60),
+    )
+
+
+def _lost_others(named: dict[str, str]) -> str:
+    parts = [
+        f"{_title(name)} “{markdown_safe(value, _LONGEST)}”"
+        for name, value in list(named.items())[:_MOST_NAMED]
+    ]
+    if len(named) > _MOST_NAMED:
+        parts.append("…")
+    return _(
+        "The link asks for what is not here or not possible, so that the usual is shown instead: "
+        "{what}.",
+        what=" · ".join(parts),
+    )
+
+
+def _title(name: str) -> str:
+    """A field of the address in words."""
+    words = {
+        "base": _("Baseline"),
+        "system": _("Compared with it"),
+        "vs": _("Compared with it"),
+        "metric": _("Metric"),
+        "k": _("Cutoff k"),
+        "q": _("query"),
+        "price": _("Prices"),
+        "also": _("Prices"),
+        "currency": _("Currency"),
+        "profile": _("Profile"),
+        "lang": _("Language"),
+        **{each.name: _(each.title) for each in ASSUMPTIONS},
+    }
+    return words.get(name, markdown_safe(name, 40))
