@@ -21,18 +21,49 @@ from rankdash.readers.settling import SPLITS
 from rankdash.readers.source import Source
 from rankdash.readers.table import Table
 
-_SHARD = re.compile(r"(?P<split>.+)-\d{5}-of-\d{5}")
+_SHARD = re.compile(r"(?P<split>.+)-\d{5}-of-(?P<all>\d{5})")
 _CONVERTED = re.compile(r"\d{4}")
 
 
 def prepare(tables: Sequence[tuple[Table, Source]]) -> list[tuple[Table, Source]]:
     """The tables without those of other splits; a finding says which split was taken."""
-    left_aside, notes = other_splits([table.file for table, _ in tables])
+    files = [table.file for table, _ in tables]
+    left_aside, notes = other_splits(files)
+    missing = _missing_shards([file for file in files if file not in left_aside])
     return [
-        (replace(table, findings=(*table.findings, *_of(notes, table.file))), source)
+        (
+            replace(
+                table,
+                findings=(*table.findings, *_of(notes, table.file), *_of(missing, table.file)),
+            ),
+            source,
+        )
         for table, source in tables
         if table.file not in left_aside
     ]
+
+
+def _missing_shards(files: Sequence[str]) -> dict[str, Finding]:
+    """A warning on the first file of each table of which some files are not there."""
+    tables: dict[tuple[str, str, str], list[str]] = {}
+    for file in files:
+        path = PurePosixPath(file)
+        shard = _SHARD.fullmatch(path.stem)
+        if shard:
+            tables.setdefault((str(path.parent), shard["split"], shard["all"]), []).append(file)
+    return {
+        shards[0]: Finding(
+            "warning",
+            "missing_shards",
+            "Files of this table that are not there: {count} of {all}.",
+            {"count": int(count) - len(shards), "all": int(count)},
+            "Load all files whose names differ only in the number before -of-.",
+            shards[0],
+            count=int(count) - len(shards),
+        )
+        for (_, _, count), shards in tables.items()
+        if len(shards) < int(count)
+    }
 
 
 def other_splits(files: Sequence[str]) -> tuple[frozenset[str], dict[str, Finding]]:

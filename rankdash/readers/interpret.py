@@ -74,8 +74,31 @@ def interpret(
         else:
             parts.append(part)
     parts.extend(settle(unsettled, parts))
+    _ask_for_labels(tables, parts, mapping)
     position = {table.file: index for index, (table, _) in enumerate(tables)}
     return sorted(parts, key=lambda part: position[part.file])
+
+
+def _ask_for_labels(
+    tables: Sequence[tuple[Table, Source]],
+    parts: Sequence[Part],
+    mapping: Mapping[str, Mapping[str, str]],
+) -> None:
+    """Raises MappingNeeded where no file has labels, but one looks as if it should: its rows are
+    pairs without a value, or have a value but only one side of the pair."""
+    if any(len(part.labels) for part in parts):
+        return
+    by_file = {part.file: part for part in parts}
+    for table, _ in tables:
+        part = by_file[table.file]
+        if table.file in mapping or table.fields is not None or part.scores:
+            continue
+        if len(part.pairs):
+            raise MappingNeeded(table.file, table.frame, "label")
+        if _VALUES & fields_of(table.frame).keys():
+            raise MappingNeeded(
+                table.file, table.frame, "document" if len(part.queries) else "query"
+            )
 
 
 def _label_of(table: Table, mapping: Mapping[str, str] | None) -> dict[str, str]:
@@ -148,8 +171,8 @@ def _doubts(table: Table, fields: Mapping[str, str]) -> list[Finding]:
 def _missing(queries: bool, documents: bool, *, alone: bool) -> str:
     if queries and documents:
         return "label"
-    if not queries and (documents or not alone):
-        return "query"
+    if not queries and not documents and not alone:
+        return "query or document"
     return "document" if queries else "query"
 
 

@@ -71,6 +71,15 @@ def table_of(
     are replaced by U+FFFD, and a finding says so.
     """
     refusals = Refusals(file)
+    alone = nested.side_alone(records[0]) if records else None
+    if alone:
+        raise FormatError(
+            "The entries list documents that are not relevant ({column}), but none that are.",
+            remedy="List the relevant documents of each query under positive.",
+            file=file,
+            line=lines[0],
+            column=alone,
+        )
     if nested.holds_lists(records):
         records, lines = nested.flatten(records, lines, refusals)
         refuse_many_rows(len(records), file, limits)
@@ -153,7 +162,7 @@ class _Walker:
         except json.JSONDecodeError as problem:
             # A break inside a long entry is found where it is; one that swallows the next lines,
             # such as a missing brace, is told by the line on which the entry begins.
-            raise self._broken(position, problem.msg) from problem
+            raise self._broken(position, problem.msg, problem.lineno) from problem
         except ValueError as problem:
             raise self._broken(position, str(problem)) from problem
 
@@ -201,14 +210,20 @@ class _Walker:
             raise self._broken(position, "an entry is not an object with names and values")
         return self.line_of(position), item
 
-    def _broken(self, position: int, problem: str) -> FormatError:
+    def _broken(self, position: int, problem: str, noticed: int = 0) -> FormatError:
+        """noticed: the line on which the entry makes no sense any more."""
+        line = self._text.count("\n", 0, position) + 1
         return FormatError(
-            "The JSON breaks in the entry that begins here ({problem}). Nothing of the file was "
-            "kept.",
+            "The JSON breaks in the entry that begins here ({problem}, line {noticed}). Nothing of "
+            "the file was kept."
+            if noticed > line
+            else "The JSON breaks in the entry that begins here ({problem}). Nothing of the file "
+            "was kept.",
             remedy=_REMEDY,
             file=self._file,
-            line=self._text.count("\n", 0, position) + 1,
+            line=line,
             problem=problem,
+            noticed=noticed,
         )
 
 

@@ -27,6 +27,7 @@ from rankdash.readers.table import (
 
 NAME = "LETOR"
 _LINE = re.compile(r"\s*(\S+)\s+qid:(\S+)((?:\s+[^\s:#]+:[^\s:#]+)*)\s*(?:#(.*))?$")
+_WITHOUT_QUERY = re.compile(r"\s*\S+(?:\s+\d+:[^\s:#]+)+\s*(?:#.*)?$")
 _QUERY = re.compile(r"\s*#\s*qid:([^\s:]+):?\s+(\S.*)$")
 _NAMED = re.compile(r"docid\s*=\s*(\S+)", re.IGNORECASE)
 _SAMPLE_CHARS = 1 << 18
@@ -40,7 +41,10 @@ def matches(text: str) -> bool:
     lines = lines[:-1] if len(text) > _SAMPLE_CHARS else lines
     told = [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
     told = told[:_SAMPLE_LINES]
-    return bool(told) and sum(map(bool, map(_LINE.match, told))) >= _ENOUGH * len(told)
+    return bool(told) and any(
+        sum(map(bool, map(form.match, told))) >= _ENOUGH * len(told)
+        for form in (_LINE, _WITHOUT_QUERY)
+    )
 
 
 def read(text: str, file: str, limits: Limits) -> Table:
@@ -57,6 +61,8 @@ def read(text: str, file: str, limits: Limits) -> Table:
     lines: list[int] = []
     features: dict[str, list[str]] = {}
     texts: dict[str, str] = {}
+    # Where the file was cut, the last line may still look like one, of a query that is none.
+    unfinished = 0 if text.endswith("\n") else text.count("\n") + 1
     # Features repeat few values, so each is kept once.
     kept: dict[str, str] = {}
     for number, line in enumerate(text.split("\n"), 1):
@@ -66,7 +72,7 @@ def read(text: str, file: str, limits: Limits) -> Table:
                 texts.setdefault(titled[1], titled[2].strip())
             continue
         found = _LINE.match(line)
-        if not found:
+        if not found or (number == unfinished and features and not found[3]):
             refusals.add("bad_line", [number], [line])
             continue
         label, query, vector, comment = found.groups()

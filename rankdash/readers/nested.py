@@ -136,6 +136,21 @@ def _lists_of(record: Record) -> dict[str, str]:
     return found
 
 
+def side_alone(record: Record) -> str | None:
+    """The key under which an entry lists documents that are not relevant, where it has neither
+    relevant ones nor documents with labels."""
+    if _holds_documents(_one_list(record)) or recognise(list(record)).keys() & _DOCUMENT:
+        return None
+    return next(
+        (
+            key
+            for key, value in record.items()
+            if plain(key) in _SIDES[0] and isinstance(value, list)
+        ),
+        None,
+    )
+
+
 def flatten(
     records: Sequence[Record], lines: Sequence[int], refusals: Refusals
 ) -> tuple[list[Record], list[int]]:
@@ -153,7 +168,7 @@ def flatten(
             refusals.add("not_paired", [line], [str(record.get("query", record))])
             continue
         if lengths == {0}:
-            refusals.add("no_document", [line], [str(record.get("query", record))])
+            refusals.add("no_documents", [line], [str(record.get("query", record))])
             continue
         shared = _query_of(
             {key: value for key, value in record.items() if key not in lists.values()}

@@ -64,7 +64,7 @@ def read(text: str, file: str, limits: Limits) -> Table:
         told = entry.value if isinstance(entry.value, dict) else {}
         query = text_of(told.get("query"))
         if not isinstance(told.get("ratings"), list) or not told["ratings"]:
-            refusals.add("no_document", [entry.line], [str(query)])
+            refusals.add("no_documents", [entry.line], [str(query)])
             continue
         for rating in places.inside(places.member(entry, "ratings")):
             pair = rating.value if isinstance(rating.value, dict) else {}

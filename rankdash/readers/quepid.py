@@ -70,13 +70,21 @@ def _are_raters(frame: pd.DataFrame) -> bool:
 
 
 def _grades(cells: np.ndarray[tuple[int], np.dtype[np.object_]]) -> bool:
-    told = cells[~blank(cells)]
-    values = numbers(told)
-    whole = np.array_equal(values, np.floor(values)) and not np.isnan(values).any()
+    """Whether a column holds few whole numbers; a word among more of them is a bad cell, and
+    refused with its line."""
+    told = numbers(cells[~blank(cells)])
+    values = told[~np.isnan(told)]
+    whole = np.array_equal(values, np.floor(values)) and 2 * len(values) >= len(told)
     return whole and len(np.unique(values)) <= MOST_GRADES and bool((np.abs(values) <= 100).all())
 
 
 def _case(table: Table, names: dict[str, str]) -> Table:
+    if "docid" not in names and names.keys() & set(_OF_THE_PAIR[2:]):
+        raise FormatError(
+            "This export of Quepid has no column Doc ID.",
+            remedy="Export the case again as Detail, and leave its columns as they are.",
+            file=table.file,
+        )
     if "docid" not in names:
         raise FormatError(
             "This export of Quepid holds scores of queries, without documents and ratings.",

@@ -44,17 +44,17 @@ def read(text: str, file: str, limits: Limits) -> Table:
     rows: list[tuple[str | None, ...]] = []
     lines: list[int] = []
     values: list[object] = []
-    empty: list[int] = []
+    empty: list[tuple[int, str]] = []
     for query in places.inside(places.outermost()):
         if not query.value:
-            empty.append(query.line)
+            empty.append((query.line, query.name))
         for document in places.inside(query):
             values.append(document.value)
             rows.append((query.name, document.name, text_of(document.value)))
             lines.append(document.line)
         refuse_many_rows(len(rows), file, limits)
     refusals = Refusals(file)
-    refusals.add("no_document", empty)
+    refusals.add("no_documents", [line for line, _ in empty], [name for _, name in empty])
     field, name = ("label", QRELS) if _are_labels(values) else ("score", RUN)
     columns = ("query_id", "doc_id", field)
     fields = dict(zip(columns, columns, strict=True))

@@ -46,6 +46,11 @@ REASONS = {
             "Fill in the document, or leave the row out.",
         ),
         Reason(
+            "no_documents",
+            "Entries left out because they list no documents: {count} (lines {lines}).",
+            "List the documents that were judged for the query, or leave the entry out.",
+        ),
+        Reason(
             "no_label",
             "Rows left out because the label is empty: {count} (lines {lines}).",
             "Label the row. A row without a label is kept only where it has a first-stage score "

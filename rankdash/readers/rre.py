@@ -20,6 +20,7 @@ from rankdash.readers.table import Table, refuse_many_rows, table_of_rows
 
 NAME = "RRE ratings"
 _DOCUMENTS = "relevant_documents"
+_OWN = {_DOCUMENTS, "placeholders"}
 _INNER = ("topics", "query_groups", "queries")
 _COLUMNS = ("query", "doc_id", "label", "topic", "query group")
 _FIELDS = {"query": "query", "doc_id": "doc_id", "label": "label"}
@@ -37,10 +38,10 @@ def matches(outer: object) -> bool:
 
 
 def _judged(entries: object) -> bool:
-    """Whether judgments stand somewhere among the entries."""
+    """Whether judgments, or queries as RRE writes them, stand somewhere among the entries."""
     return isinstance(entries, list) and any(
         isinstance(entry, dict)
-        and (_DOCUMENTS in entry or any(_judged(entry.get(name)) for name in _INNER))
+        and (_OWN & entry.keys() or any(_judged(entry.get(name)) for name in _INNER))
         for entry in entries
     )
 
@@ -58,7 +59,7 @@ def read(text: str, file: str, limits: Limits) -> Table:
         found = places.member(group, _DOCUMENTS)
         documents = list(_documents(places, found)) if found else []
         if not documents:
-            refusals.add("no_document", [group.line], [str(group.value.get("name", ""))])
+            refusals.add("no_documents", [group.line], [str(group.value.get("name", ""))])
         name = text_of(group.value.get("name"))
         for query in _queries(group.value):
             for doc_id, gain, line in documents:

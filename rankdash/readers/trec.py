@@ -33,10 +33,13 @@ from rankdash.readers.values import is_grade_word, numbers
 
 _SAMPLE_CHARS = 1 << 16
 _SAMPLE_LINES = 200
-# Share of the sample that must look like the format. The rest are bad lines of that format.
-_ENOUGH = 0.8
+# Share of the sample that must look like the format. The rest are bad lines of that format. Little
+# else is written as runs and qrels are, so a file half broken is still one.
+_ENOUGH = {"run": 0.5, "qrels": 0.5, "plain": 0.8}
+_MOST_TABBED = 0.8
 # A first line with this many known names is a header, and then the names say what is what.
 _HEADER_NAMES = 2
+_ITERATIONS = ("Q0", "0")
 _ITERATION = re.compile(r"[Qq]?\d+")
 # Not `str.split()`: an id may hold a no-break or an ideographic space, and trec_eval splits at
 # ASCII white space only.
@@ -67,7 +70,7 @@ def shape_of(text: str) -> str | None:
     if rows and max(map(known, (rows[0], *_otherwise_split(kept[0])))) >= _HEADER_NAMES:
         return None
     for shape, looks in (("run", _is_run), ("qrels", _is_qrels), ("plain", _is_plain)):
-        if rows and sum(map(looks, rows)) >= _ENOUGH * len(rows):
+        if rows and sum(map(looks, rows)) >= _ENOUGH[shape] * len(rows):
             return shape
     return None
 
@@ -90,7 +93,10 @@ def read(text: str, shape: str, file: str, limits: Limits) -> Table:
     for field in ("query_id", "doc_id"):
         refuse_long_fields(found[field], lines, file, limits)
     name = _FORMATS[shape]
-    if shape == "plain" and _counts_ranks(found["query_id"], found["label"]):
+    # A run that has lost its scores has the four fields of qrels, but for what Q0 says.
+    bare = shape == "qrels" and all(cell.upper() == "Q0" for cell in columns[1])
+    least = 2 if bare else 5
+    if (bare or shape == "plain") and _counts_ranks(found["query_id"], found["label"], least=least):
         found["rank"] = found.pop("label")
         name = "ranked lists without a header"
     return Table(file, name, frame_of(found), lines, refusals, {field: field for field in found})
@@ -151,7 +157,7 @@ def _splitter(text: str) -> Callable[[str], list[str]]:
     lines = [line for line in text[:_SAMPLE_CHARS].split("\n")[:_SAMPLE_LINES] if line.strip()]
     padded = any(" \t" in line or "\t " in line for line in lines)
     tabs = sum(line.count("\t") >= 2 for line in lines)
-    if lines and not padded and tabs >= _ENOUGH * len(lines):
+    if lines and not padded and tabs >= _MOST_TABBED * len(lines):
         return lambda line: line.rstrip("\r").split("\t") if line.strip() else []
     if not _OTHER_SPACE.search(text):
         return str.split
@@ -169,13 +175,14 @@ def _is_number(text: str) -> bool:
 def _is_run(cells: Sequence[str]) -> bool:
     if len(cells) == 6:
         return _is_number(cells[3]) and _is_number(cells[4])
-    return len(cells) == 5 and cells[1].upper() in ("Q0", "0") and _is_number(cells[4])
+    return len(cells) == 5 and cells[1].upper() in _ITERATIONS and _is_number(cells[4])
 
 
 def _is_qrels(cells: Sequence[str]) -> bool:
     if len(cells) != 4 or not _ITERATION.fullmatch(cells[1]):
         return False
-    return _is_number(cells[3]) or is_grade_word(cells[3])
+    # Behind the usual second field any word is a label, if only one to be asked for.
+    return cells[1].upper() in _ITERATIONS or _is_number(cells[3]) or is_grade_word(cells[3])
 
 
 def _is_plain(cells: Sequence[str]) -> bool:
@@ -183,10 +190,11 @@ def _is_plain(cells: Sequence[str]) -> bool:
     return len(cells) == 3 and ids and _is_number(cells[2])
 
 
-def _counts_ranks(queries: Texts, values: Texts) -> bool:
-    """Whether the third field counts 1, 2, 3 … within the queries, as MS MARCO runs do."""
+def _counts_ranks(queries: Texts, values: Texts, *, least: int) -> bool:
+    """Whether a field counts 1, 2, 3 … within the queries, as MS MARCO runs do, up to `least` or
+    more somewhere."""
     ranks = numbers(values)
-    if not len(ranks) or np.isnan(ranks).any() or ranks.max() < 5:
+    if not len(ranks) or np.isnan(ranks).any() or ranks.max() < least:
         return False
     by_query = pd.Series(ranks).groupby(queries)
     highest, distinct, rows = by_query.max(), by_query.nunique(), by_query.size()

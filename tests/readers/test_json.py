@@ -148,7 +148,7 @@ def test_nested_lists_of_different_length_are_refused_by_line(parse, found):
 
     assert parsed.queries["text"].tolist() == ["a", "d"]
     assert (found(parsed, "not_paired").line, found(parsed, "not_paired").examples) == (2, ("b",))
-    assert found(parsed, "no_document").line == 4
+    assert found(parsed, "no_documents").line == 4
 
 
 def test_a_null_among_nested_scores_refuses_only_its_row(parse, found):

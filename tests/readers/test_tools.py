@@ -492,7 +492,7 @@ def test_a_missing_column_is_asked_for_by_name(parse, files, missing):
 @pytest.mark.parametrize(
     ("name", "text", "line"),
     [
-        ("book", BOOK.replace("11,3,2", "11,3,gut"), None),
+        ("book", BOOK.replace("11,3,2", "11,3,gut"), 2),
         ("label.csv", WANDS["WANDS/label.csv"].replace("Partial", "Passable"), 4),
         (
             "ratings.json",
@@ -506,11 +506,6 @@ def test_a_missing_column_is_asked_for_by_name(parse, files, missing):
     ids=lambda value: value if isinstance(value, str) and len(value) < 20 else "",
 )
 def test_an_unknown_label_is_refused_with_file_line_and_remedy(parse, name, text, line):
-    if line is None:
-        # A word among ratings makes the column no column of ratings.
-        with pytest.raises(MappingNeeded, match=name):
-            parse({name: text})
-        return
     (refused,) = [f for f in parse({name: text}).findings if f.code == "bad_label"]
     assert (refused.file, refused.line) == (name, line)
     assert refused.remedy
@@ -519,13 +514,13 @@ def test_an_unknown_label_is_refused_with_file_line_and_remedy(parse, name, text
 @pytest.mark.parametrize(
     ("text", "line", "code"),
     [
-        (json.dumps({**JUDGMENT, "judgmentRatings": [*JUDGED, {"query": "x"}]}), 1, "no_document"),
+        (json.dumps({**JUDGMENT, "judgmentRatings": [*JUDGED, {"query": "x"}]}), 1, "no_documents"),
         (
             json.dumps(JUDGMENT, indent=1).replace('"docId": "B01IDSPDJI"', '"doc": "B0"'),
             21,
             "no_document",
         ),
-        (json.dumps({**RANX_QRELS, "q_3": {}}, indent=1), 9, "no_document"),
+        (json.dumps({**RANX_QRELS, "q_3": {}}, indent=1), 9, "no_documents"),
         (LETOR + "3 qid:12 1:2:3\nnothing at all\n", 4, "bad_line"),
         (LETOR + "1 qid:9\n1\n", 5, "bad_line"),
     ],

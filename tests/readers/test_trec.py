@@ -177,3 +177,17 @@ def test_even_and_uneven_files_are_read_alike(parse):
     uneven = parse({"q": QRELS, "run": "\n\n".join(rows)})
 
     pd.testing.assert_frame_equal(even.candidates.frame(), uneven.candidates.frame())
+
+
+def test_a_run_without_scores_and_tag_is_a_ranking_and_no_labels(parse):
+    run = "q1 Q0 d1 1\nq1 Q0 d2 2\nq2 Q0 d2 1\nq2 Q0 d1 2\n"
+    parsed = parse({"qrels": "q1 0 d1 1\nq1 0 d2 0\nq2 0 d1 1\n", "run": run})
+
+    assert len(parsed.qrels) == 3
+    assert list(parsed.candidates.documents_of("q2")[0]) == ["d2", "d1"]
+
+
+def test_labels_behind_q0_stay_labels(parse):
+    parsed = parse({"qrels": "q1 Q0 d1 1\nq1 Q0 d2 0\nq2 Q0 d1 2\nq2 Q0 d2 1\n"})
+
+    assert sorted(parsed.qrels["label"]) == [0, 1, 1, 2]
