@@ -27,6 +27,8 @@ def draw(history: Past) -> list[str]:
     the order in which it is compared."""
     listed = [*(run.id for run in reversed(history.runs)), services.FIRST_STAGE]
     chosen = [system for system in address.several(CHOSEN) if system in listed]
+    unknown = [system for system in address.several(CHOSEN) if system not in listed]
+    address.lose(CHOSEN, ", ".join(unknown) or None)
     key = f"history.table.{digest([system.encode() for system in listed])}"
     # Drawn from the address each time: a link or the way back may have changed it.
     places = sorted(listed.index(system) for system in chosen)

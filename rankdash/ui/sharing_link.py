@@ -16,7 +16,10 @@ from rankdash.value.assumptions import ASSUMPTIONS
 _LONGEST = 80
 _MOST_NAMED = 5
 # Without the data set these say nothing: they are ids within it.
-_OF_A_DATA_SET = ("base", "system", "vs", "q", "doc", "follow", "segment", "against", "price")
+_OF_A_DATA_SET = (
+    *("base", "system", "vs", "runs"),
+    *("q", "doc", "follow", "segment", "against", "price"),
+)
 
 
 def finish(place: DeltaGenerator) -> None:
@@ -111,6 +114,7 @@ def _title(name: str) -> str:
         "metric": _("Metric"),
         "k": _("Cutoff k"),
         "q": _("query"),
+        "runs": _("Runs"),
         "price": _("Prices"),
         "also": _("Prices"),
         "currency": _("Currency"),

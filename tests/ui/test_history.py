@@ -245,6 +245,7 @@ def test_runs_made_alike_with_the_same_result_say_so(app, several, workspace, st
 def test_what_a_link_names_and_is_not_there_is_left_out(app, several):
     app = opened(app, runs=["gone", several["old"]])
     assert [button.label for button in app.button].count("Pin as baseline") == 1
+    assert "Runs “gone”" in said(app)
 
 
 def test_corrected_labels_are_in_force_here_and_said(app, several, workspace, stored):
@@ -270,6 +271,21 @@ def test_a_run_is_read_once_and_not_again_for_another_metric(several, stored, mo
         found = history_services.evaluations(stored, systems, spec, Conventions())
         assert list(found) == systems
     assert sorted(read) == sorted(several.values())
+
+
+def test_a_workspace_that_is_only_shown_shows_pin_and_note_and_changes_nothing(
+    app, several, workspace, monkeypatch
+):
+    Pins(workspace).pin(several["old"])
+    RunNotes(workspace).keep(several["old"], HOSTILE)
+    for module in ("run_note", "history_run"):
+        monkeypatch.setattr(f"rankdash.ui.{module}.read_only", lambda: True)
+    app = opened(app, runs=several["old"])
+    labels = [button.label for button in app.button]
+    assert not {"Unpin", "Pin as baseline", "Delete the note"} & set(labels)
+    assert not [area for area in app.text_area if area.label == "Note on this run"]
+    assert HOSTILE in [shown.value for shown in app.text]
+    assert by_name(app).loc["old", "role"] == "pinned"
 
 
 def test_it_speaks_chinese(app, several):
