@@ -34,6 +34,14 @@ class Estimate:
             self.dollars * factor,
         )
 
+    def __add__(self, other: Estimate) -> Estimate:
+        return Estimate(
+            self.calls + other.calls,
+            self.tokens_in + other.tokens_in,
+            self.tokens_out + other.tokens_out,
+            self.dollars + other.dollars,
+        )
+
 
 def text_tokens(text: str) -> float:
     """About how many tokens a text has."""

@@ -1,6 +1,12 @@
-"""Work in progress: what waits, runs, stopped or failed, and what can be done about it."""
+"""Work in progress: what waits, runs, stopped or failed, and what can be done about it.
+
+A job is one run, or a grid: the variants of one reranker, which are watched, cancelled and resumed
+as one.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import streamlit as st
 
@@ -9,7 +15,7 @@ from rankdash.i18n import gettext as _
 from rankdash.rerankers import get
 from rankdash.runs import jobs
 from rankdash.runs.jobs import LIVE, JobRow
-from rankdash.ui import dialogs, key_field
+from rankdash.ui import address, dialogs, frame, key_field
 from rankdash.ui.server import worker, workspace
 from rankdash.ui.text import markdown_safe
 
@@ -17,27 +23,103 @@ _REFRESH_SECONDS = 1.0
 # Slow, but there: another tab or the command line may start a job.
 _IDLE_SECONDS = 10.0
 _SEEN_LIVE = "jobs.live"
+_SEEN_GRIDS = "jobs.grids"
 
 
 def draw(dataset_id: str) -> None:
     """The jobs of a data set. Polls once a second while one is live, and seldom otherwise."""
-    live = any(row.state in LIVE for row in jobs.list(workspace(), dataset_id))
+    known = jobs.list(workspace(), dataset_id)
+    _offer_comparison(known)
+    live = any(row.state in LIVE for row in known)
 
     @st.fragment(run_every=_REFRESH_SECONDS if live else _IDLE_SECONDS)
     def panel() -> None:
-        rows = [row for row in jobs.list(workspace(), dataset_id) if row.state != "done"]
-        now_live = {row.id for row in rows if row.state in LIVE}
+        every = jobs.list(workspace(), dataset_id)
+        now_live = {row.id for row in every if row.state in LIVE}
         before = st.session_state.get(_SEEN_LIVE, set())
         st.session_state[_SEEN_LIVE] = now_live
         if now_live:
             worker().ensure()
-        for row in rows:
-            _draw_job(row)
+        for rows in _unfinished(every):
+            if rows[0].grid is None:
+                _draw_job(rows[0])
+            else:
+                _draw_grid(rows)
         if before - now_live or (now_live and not live):
             # One has ended, or began elsewhere: the list of runs and the sidebar have to know.
             st.rerun(scope="app")
 
     panel()
+
+
+def _unfinished(every: Sequence[JobRow]) -> list[list[JobRow]]:
+    """The jobs that have not ended, each by itself or with all variants of its grid."""
+    groups: dict[str, list[JobRow]] = {}
+    for row in every:
+        groups.setdefault(row.grid or row.id, []).append(row)
+    return [rows for rows in groups.values() if any(row.state != "done" for row in rows)]
+
+
+def _draw_grid(rows: Sequence[JobRow]) -> None:
+    """One card for the variants of a reranker: how far all are, and what became of each."""
+    grid = str(rows[0].grid)
+    live = [row for row in rows if row.state in LIVE]
+    stopped = [row for row in rows if row.state in ("cancelled", "interrupted", "failed")]
+    done = sum(row.state == "done" for row in rows)
+    with st.container(border=True):
+        text, action = st.columns([5, 1], vertical_alignment="center")
+        title = ngettext("{n} variant", "{n} variants", len(rows))
+        text.write(f"**{_(get(rows[0].reranker).title)}** · {title}")
+        if live:
+            share = sum(1.0 if row.state == "done" else _share(row) for row in rows) / len(rows)
+            running = next((row for row in live if row.state == "running"), live[0])
+            parts = [
+                _("{done} of {total} variants", done=number(done, 0), total=number(len(rows), 0)),
+                f"{markdown_safe(running.name, 80)}: {_state(running)}",
+                *([_progress(running)] if running.total else []),
+            ]
+            text.progress(share, text=" · ".join(parts))
+            if action.button(_("Cancel"), key=f"cancel.{grid}", icon=":material/cancel:"):
+                for row in live:
+                    jobs.cancel(workspace(), row.id)
+                st.rerun(scope="fragment")
+        for row in stopped:
+            text.write(f"{markdown_safe(row.name, 80)} · {_state(row)}")
+            if row.error is not None:
+                text.error(markdown_safe(error_text(row.error), 500), icon=":material/error:")
+        if not stopped or live:
+            return
+        with text:
+            found = key_field.draw(get(stopped[0].reranker), stopped[0].settings, grid)
+        if action.button(_("Resume"), key=f"resume.{grid}", icon=":material/resume:"):
+            for row in stopped:
+                if found.keys:
+                    worker().hand_over(row.id, found.keys)
+                jobs.resume(workspace(), row.id)
+            worker().ensure()
+            st.rerun(scope="app")
+        if action.button(_("Remove"), key=f"remove.{grid}", icon=":material/delete:"):
+            _remove(stopped)
+
+
+def _offer_comparison(every: Sequence[JobRow]) -> None:
+    """A way to Overview for the grid that ended last while this session watched."""
+    watched = {row.grid for row in every if row.state in LIVE and row.grid}
+    seen: list[str] = st.session_state.setdefault(_SEEN_GRIDS, [])
+    seen += sorted(watched - set(seen))
+    if not seen or seen[-1] in watched:
+        return
+    stored = {row.id for row in workspace().runs()}
+    runs = [row.id for row in every if row.grid == seen[-1] and row.id in stored]
+    if len(runs) < 2:
+        return
+    text, action = st.columns([5, 1], vertical_alignment="center")
+    text.success(ngettext("{n} variant is done.", "{n} variants are done.", len(runs)))
+    if action.button(_("Compare"), icon=":material/monitoring:", key=f"compare.{seen[-1]}"):
+        seen.remove(seen[-1])
+        address.choose("base", runs[0])
+        address.choose("system", runs[1 : frame.MOST_COMPARED])
+        st.switch_page(frame.page("overview"))
 
 
 def _draw_job(row: JobRow) -> None:
@@ -69,22 +151,28 @@ def _draw_job(row: JobRow) -> None:
                 worker().ensure()
                 st.rerun(scope="app")
             if action.button(_("Remove"), key=f"remove.{row.id}", icon=":material/delete:"):
-                _remove(row)
+                _remove([row])
 
 
-def _remove(row: JobRow) -> None:
+def _remove(rows: Sequence[JobRow]) -> None:
     """At once where nothing is done yet; asked first where scored queries would be lost."""
-    if row.done:
+
+    def remove() -> None:
+        for row in rows:
+            jobs.delete(workspace(), row.id)
+
+    scored = sum(row.done for row in rows)
+    if scored:
         dialogs.delete(
             _("Remove this run?"),
             [
-                markdown_safe(row.name, 80),
-                ngettext("{n} scored query is lost.", "{n} scored queries are lost.", row.done),
+                *(markdown_safe(row.name, 80) for row in rows),
+                ngettext("{n} scored query is lost.", "{n} scored queries are lost.", scored),
             ],
-            lambda: jobs.delete(workspace(), row.id),
+            remove,
         )
     else:
-        jobs.delete(workspace(), row.id)
+        remove()
         st.rerun(scope="app")
 
 

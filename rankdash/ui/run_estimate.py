@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
 import streamlit as st
@@ -25,20 +25,30 @@ Settings = Mapping[str, str | int | float | bool]
 
 
 def say(
-    dataset_id: str, kind: RerankerKind, settings: Settings, depth: int | None, queries: int
+    dataset_id: str,
+    kind: RerankerKind,
+    runs: Sequence[tuple[Settings, int | None]],
+    queries: int,
 ) -> None:
-    """One line for a kind that calls a service; nothing for the others, or for wrong settings."""
+    """One line for a kind that calls a service; nothing for the others, or for wrong settings.
+
+    runs: settings and depth of each run of that kind.
+    """
     if kind.estimate is None or kind.key is None:
         return
     try:
-        place = kind.key(settings)
-        if place is None:
+        places = [kind.key(settings) for settings, _depth in runs]
+        if not places or places[0] is None:
             return
-        host = urlsplit(place.base_url).netloc
-        found = _estimate(dataset_id, kind.name, tuple(settings.items()), depth, queries)
+        host = urlsplit(places[0].base_url).netloc
+        each = [
+            _estimate(dataset_id, kind.name, tuple(settings.items()), depth, queries)
+            for settings, depth in runs
+        ]
     except RankdashError:
         # The form says what is wrong with them.
         return
+    found = sum(each, Estimate(0, 0.0, 0.0, 0.0))
     parts = [
         _(kind.title),
         _("about {n} calls to {host}", n=number(found.calls, 0), host=markdown_safe(host, 60)),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 import streamlit as st
 
 from rankdash.errors import RankdashError
@@ -17,8 +19,17 @@ from rankdash.rerankers.dialects import DIALECTS
 from rankdash.rerankers.late_interaction import LateInteraction
 from rankdash.runs import jobs
 from rankdash.runs.jobs import JobRequest, Timing
+from rankdash.runs.variants import DEPTH, Variant
 from rankdash.store import RunRow
-from rankdash.ui import key_field, naming, run_estimate, services, settings_form, timing_form
+from rankdash.ui import (
+    key_field,
+    naming,
+    run_estimate,
+    services,
+    settings_form,
+    timing_form,
+    variants_form,
+)
 from rankdash.ui.server import worker, workspace
 from rankdash.ui.text import markdown_safe
 
@@ -27,7 +38,7 @@ _FEWEST_MEASURED = 30
 # Runs that differ in one of these say nothing of each other's speed.
 _SAME_SPEED = ("model", "dialect", "base_url")
 
-Settings = dict[str, str | int | float | bool]
+Settings = Mapping[str, str | int | float | bool]
 
 
 @dataclass(frozen=True)
@@ -54,12 +65,13 @@ def draw(dataset_id: str) -> None:
         persist_state="session",
     )
     plan = _plan(dataset_id)
-    settings, found = {}, {}
+    settings, found, asked = {}, {}, {}
     for name in chosen:
         with st.expander(_(offered[name].title), expanded=len(chosen) == 1):
             st.caption(_(offered[name].meaning))
             settings[name] = settings_form.draw(offered[name])
             found[name] = key_field.draw(offered[name], settings[name], name)
+            asked[name] = variants_form.draw(offered[name], settings[name], plan.depth)
     if not chosen:
         st.info(_("Choose at least one reranker."), icon=":material/info:")
         return
@@ -78,27 +90,33 @@ def draw(dataset_id: str) -> None:
         ),
         _latency_seconds(chosen, settings),
     )
-    _say_estimate([offered[name] for name in chosen], settings, plan)
+    wishes = [
+        _Wish(offered[name], variant, found[name].keys, _plan_of(dataset_id, plan, variant))
+        for name in chosen
+        for variant in asked[name]
+    ]
+    _say_estimate(wishes)
     for name in chosen:
-        run_estimate.say(dataset_id, offered[name], settings[name], plan.depth, plan.queries)
+        runs = [(variant.settings, variant.depth) for variant in asked[name]]
+        run_estimate.say(dataset_id, offered[name], runs, plan.queries)
     lacking = [_(offered[name].title) for name in chosen if found[name].missing]
-    label = ngettext("Start {n} run", "Start {n} runs", len(chosen))
+    label = ngettext("Start {n} run", "Start {n} runs", len(wishes))
     if st.button(
         label,
         type="primary",
         icon=":material/play_arrow:",
-        disabled=bool(lacking),
+        disabled=bool(lacking) or not all(asked.values()),
         help=_("A key is missing: {names}.", names=", ".join(lacking)) if lacking else None,
     ):
-        wishes = [_Wish(offered[name], settings[name], found[name].keys) for name in chosen]
-        _start(dataset_id, wishes, plan, timing)
+        _start(dataset_id, wishes, timing)
 
 
 @dataclass(frozen=True)
 class _Wish:
     kind: RerankerKind
-    settings: Settings
+    variant: Variant
     keys: Mapping[str, str]
+    plan: Plan
 
 
 def _offered() -> dict[str, RerankerKind]:
@@ -109,7 +127,7 @@ def _offered() -> dict[str, RerankerKind]:
 
 
 def _plan(dataset_id: str) -> Plan:
-    counts = np.diff(services.dataset(dataset_id).candidates.offsets)
+    counts = _counts(dataset_id)
     deepest, queries = int(counts.max(initial=1)), len(counts)
     left, right = st.columns(2)
     depth = left.slider(
@@ -143,12 +161,34 @@ def _plan(dataset_id: str) -> Plan:
     )
 
 
-def _say_estimate(chosen: list[RerankerKind], settings: Mapping[str, Settings], plan: Plan) -> None:
+def _plan_of(dataset_id: str, plan: Plan, variant: Variant) -> Plan:
+    """The plan of a variant, which may have a depth of its own."""
+    if variant.depth == plan.depth:
+        return plan
+    counts = _counts(dataset_id)
+    share = plan.queries / max(len(counts), 1)
+    pairs = round(float(np.minimum(counts, variant.depth or counts).sum()) * share)
+    return replace(plan, depth=variant.depth, pairs=pairs)
+
+
+def _counts(dataset_id: str) -> npt.NDArray[np.int64]:
+    """(queries,) how many candidates each query has."""
+    return np.diff(services.dataset(dataset_id).candidates.offsets)
+
+
+def _say_estimate(wishes: Sequence[_Wish]) -> None:
+    if not wishes:
+        return
+    pairs = [wish.plan.pairs for wish in wishes]
     parts = [
-        ngettext("{n} query", "{n} queries", plan.queries),
-        _("about {n} pairs for each reranker", n=number(plan.pairs, 0)),
+        ngettext("{n} query", "{n} queries", wishes[0].plan.queries),
+        _("about {n} pairs for each reranker", n=number(pairs[0], 0))
+        if len(set(pairs)) == 1
+        else _("about {n} pairs in all", n=number(sum(pairs), 0)),
     ]
-    seconds = [_measured_seconds(kind.name, settings[kind.name], plan) for kind in chosen]
+    seconds = [
+        _measured_seconds(wish.kind.name, wish.variant.settings, wish.plan) for wish in wishes
+    ]
     known = sum(value for value in seconds if value is not None)
     if all(value is not None for value in seconds):
         parts.append(_("about {time} on this machine", time=duration(known)))
@@ -161,7 +201,7 @@ def _say_estimate(chosen: list[RerankerKind], settings: Mapping[str, Settings], 
         )
     else:
         parts.append(_("time not known yet: nothing of this kind has run here"))
-    if not any(_calls_out(kind, settings[kind.name]) for kind in chosen):
+    if not any(_calls_out(wish.kind, wish.variant.settings) for wish in wishes):
         parts.append(_("$0: all of it runs on this machine"))
     st.caption(" · ".join(parts))
 
@@ -217,7 +257,9 @@ def _measured_seconds(kind: str, settings: Settings, plan: Plan) -> float | None
     return start + plan.pairs / float(longest.pairs_per_second or 1.0)
 
 
-def _start(dataset_id: str, wishes: list[_Wish], plan: Plan, timing: Timing) -> None:
+def _start(dataset_id: str, wishes: Sequence[_Wish], timing: Timing) -> None:
+    kinds_of = Counter(wish.kind.name for wish in wishes)
+    grids = {name: jobs.new_id() for name, count in kinds_of.items() if count > 1}
     try:
         # All before the first is queued: who mends one setting and starts again wants none twice.
         for wish in wishes:
@@ -231,12 +273,13 @@ def _start(dataset_id: str, wishes: list[_Wish], plan: Plan, timing: Timing) -> 
                 JobRequest(
                     dataset_id=dataset_id,
                     reranker=wish.kind.name,
-                    settings=wish.settings,
-                    name=_run_name(dataset_id, wish.kind, wish.settings, plan),
-                    depth=plan.depth,
-                    sample=plan.sample,
+                    settings=wish.variant.settings,
+                    name=_run_name(dataset_id, wish),
+                    depth=wish.plan.depth,
+                    sample=wish.plan.sample,
                     seed=_SEED,
                     timing=timing,
+                    grid=grids.get(wish.kind.name),
                 ),
                 job_id,
             )
@@ -261,18 +304,14 @@ class _RefusedError(Exception):
 
 def _check(wish: _Wish) -> None:
     try:
-        jobs.check(wish.kind.name, wish.settings)
+        jobs.check(wish.kind.name, wish.variant.settings)
     except RankdashError as error:
         raise _RefusedError(wish.kind, error) from error
 
 
-def _run_name(
-    dataset_id: str,
-    kind: RerankerKind,
-    settings: Settings,
-    plan: Plan,
-) -> str:
+def _run_name(dataset_id: str, wish: _Wish) -> str:
     """The model or the kind, what makes this run special, and a number where the name is taken."""
+    kind, settings, plan = wish.kind, wish.variant.settings, wish.plan
     model = str(settings.get("model", "")).rstrip("/").split("/")[-1]
     service = DIALECTS.get(str(settings.get("dialect", "")))
     stages = [str(settings[stage]) for stage in ("first", "second") if stage in settings]
@@ -280,8 +319,9 @@ def _run_name(
     if kind.group == "llm" or kind.name == LateInteraction.name:
         # One model may well be asked in several ways.
         parts.append(_(kind.title))
-    if plan.depth is not None:
+    if plan.depth is not None and all(name != DEPTH for name, _value in wish.variant.differs):
         parts.append(_("top {n}", n=plan.depth))
+    parts += variants_form.words(kind, wish.variant)
     if plan.sample is not None:
         parts.append(ngettext("{n} query", "{n} queries", plan.sample))
     name = " · ".join(parts)

@@ -1,0 +1,99 @@
+"""One reranker with a grid of settings: started, watched and compared as one."""
+
+from pathlib import Path
+
+import pytest
+
+from rankdash.runs import jobs
+
+RUN = str(Path(__file__).parents[2] / "pages" / "run.py")
+
+
+class Hand:
+    """The worker as the pages see it, without a process."""
+
+    def ensure(self):
+        pass
+
+
+@pytest.fixture
+def form(app, stored, monkeypatch):
+    for module in ("run_form", "job_list"):
+        monkeypatch.setattr(f"rankdash.ui.{module}.worker", Hand)
+    app.query_params["data"] = stored
+    app.run()
+    app.switch_page(RUN).run()
+    app.multiselect(key="run.rerankers").set_value(["bm25"]).run()
+    return app
+
+
+def vary(app, **values):
+    app.multiselect(key="variants.bm25.names").set_value(list(values)).run()
+    for name, value in values.items():
+        fields = app.multiselect if isinstance(value, list) else app.text_input
+        fields(key=f"variants.bm25.{name}").set_value(value)
+    app.run()
+    assert not app.exception
+    return app
+
+
+def button(app, label):
+    return next(each for each in app.button if each.label == label)
+
+
+def said(app):
+    return "\n".join(str(item.value) for item in (*app.caption, *app.error, *app.markdown))
+
+
+def end(workspace, *states):
+    with workspace.database.writing() as db:
+        for job, state in zip(jobs.list(workspace), states, strict=True):
+            db.execute("UPDATE jobs SET state = ? WHERE id = ?", (state, job.id))
+
+
+def test_a_grid_is_queued_as_runs_that_belong_together(form, workspace, stored):
+    vary(form, depth="2, 3", method=["lucene", "atire"])
+    assert "about 160 pairs in all" in said(form)
+    button(form, "Start 4 runs").click().run()
+    assert not form.exception
+    found = jobs.list(workspace, stored)
+    assert [(job.depth, job.settings["method"]) for job in found] == [
+        *((2, "lucene"), (2, "atire"), (3, "lucene"), (3, "atire")),
+    ]
+    assert len({job.grid for job in found}) == 1 and found[0].grid
+    assert [job.name for job in found] == [
+        f"BM25 · top {depth} · Variant {method}"
+        for depth in (2, 3)
+        for method in ("lucene", "atire")
+    ]
+
+
+def test_one_value_is_one_run_of_its_own(form, workspace, stored):
+    vary(form, depth="3")
+    button(form, "Start 1 run").click().run()
+    (job,) = jobs.list(workspace, stored)
+    assert (job.depth, job.grid) == (3, None)
+
+
+def test_a_value_that_cannot_be_is_said_and_starts_nothing(form):
+    vary(form, b="0.5, 7")
+    assert any("b" in str(error.value) and "7" in str(error.value) for error in form.error)
+    assert button(form, "Start 0 runs").disabled
+
+
+def test_a_grid_is_cancelled_resumed_and_removed_as_one(form, workspace, stored):
+    vary(form, depth="1, 2, 3")
+    button(form, "Start 3 runs").click().run()
+    assert "3 variants" in said(form)
+    end(workspace, "done", "queued", "queued")
+    form.run()
+    button(form, "Cancel").click().run()
+    assert [job.state for job in jobs.list(workspace)] == ["done", "cancelled", "cancelled"]
+    form.run()
+    assert "BM25 · top 3" in said(form)
+    button(form, "Resume").click().run()
+    assert [job.state for job in jobs.list(workspace)] == ["done", "queued", "queued"]
+    end(workspace, "done", "failed", "cancelled")
+    form.run()
+    button(form, "Remove").click().run()
+    assert [job.state for job in jobs.list(workspace)] == ["done"]
