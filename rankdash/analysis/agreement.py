@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from rankdash.analysis.inference import intervals
 from rankdash.analysis.shifts import Pairing, pair
-from rankdash.analysis.statistics import intervals
 from rankdash.analysis.statistics_settings import StatisticsSettings
 from rankdash.ranking import Ranking
 from rankdash.segments import Block, Floats, Integers, blocks, offsets_from, places

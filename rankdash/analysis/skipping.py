@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.analysis.statistics import intervals
+from rankdash.analysis.inference import intervals
 from rankdash.analysis.statistics_settings import StatisticsSettings
 
 FloatArray = npt.NDArray[np.float64]

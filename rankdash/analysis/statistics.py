@@ -13,26 +13,14 @@ import pandas as pd
 
 from rankdash.analysis.alignment import Aligned, align, reason_counts
 from rankdash.analysis.compare import direction
-from rankdash.analysis.resampling import (
-    bca_interval,
-    bootstrap_means,
-    percentile_interval,
-    sign_flip_p,
-)
-from rankdash.analysis.significance import (
-    corrected,
-    effect_size,
-    paired_t_p,
-    queries_to_settle,
-    smallest_detectable,
-    wilcoxon_p,
-)
+from rankdash.analysis.inference import corrected_by_family, intervals, p_values
+from rankdash.analysis.significance import effect_size, queries_to_settle, smallest_detectable
 from rankdash.analysis.statistics_settings import (
     STATISTICS_SETTINGS,
     StatisticsSetting,
     StatisticsSettings,
 )
-from rankdash.analysis.verdict import FEWEST_QUERIES, Facts, Verdict, verdict_on
+from rankdash.analysis.verdict import Facts, Verdict, verdict_on
 from rankdash.errors import SpecError
 from rankdash.metrics import STATES, Evaluation, Measure, parse_measure
 
@@ -169,9 +157,9 @@ def compare(
     own = aligned.values.transpose(1, 0, 2).reshape(queries, split)
     columns = differences.transpose(1, 0, 2).reshape(queries, split - measures)
     low, high = intervals(np.hstack([own, columns]), settings)
-    raw = _p_values(columns, settings).reshape(shape)
+    raw = p_values(columns, settings).reshape(shape)
     raw[:, [not each.metric.measures_quality for each in aligned.measures]] = np.nan
-    after_correction, comparisons = _corrected(raw, settings)
+    after_correction, comparisons = corrected_by_family(raw, settings)
     deltas = _Deltas(
         values=differences,
         low=low[split:].reshape(shape),
@@ -227,51 +215,6 @@ class _Deltas:
     p: FloatArray
     corrected: FloatArray
     comparisons: npt.NDArray[np.int64]
-
-
-def intervals(columns: FloatArray, settings: StatisticsSettings) -> tuple[FloatArray, FloatArray]:
-    """(low, high), each (C,), of the mean of each column (n, C)."""
-    low, high = np.full((2, columns.shape[1]), np.nan)
-    enough = (~np.isnan(columns)).sum(axis=0) >= FEWEST_QUERIES
-    if enough.any():
-        chosen = columns[:, enough]
-        means = bootstrap_means(chosen, resamples=settings.resamples, seed=settings.seed)
-        if settings.interval == "bca":
-            low[enough], high[enough] = bca_interval(chosen, means, settings.level)
-        else:
-            low[enough], high[enough] = percentile_interval(means, settings.level)
-    return low, high
-
-
-def _p_values(columns: FloatArray, settings: StatisticsSettings) -> FloatArray:
-    """(C,) the p of each column (n, C) of differences; NaN where there are too few."""
-    p = np.full(columns.shape[1], np.nan)
-    enough = np.flatnonzero((~np.isnan(columns)).sum(axis=0) >= FEWEST_QUERIES)
-    if not len(enough):
-        return p
-    if settings.test == "sign-flip":
-        chosen = columns[:, enough]
-        p[enough] = sign_flip_p(chosen, flips=settings.resamples, seed=settings.seed)
-        return p
-    test = paired_t_p if settings.test == "t" else wilcoxon_p
-    p[enough] = [test(_without_nan(columns[:, place])) for place in enough]
-    return p
-
-
-def _without_nan(values: FloatArray) -> FloatArray:
-    return values[~np.isnan(values)]
-
-
-def _corrected(
-    p: FloatArray, settings: StatisticsSettings
-) -> tuple[FloatArray, npt.NDArray[np.int64]]:
-    """(challengers, M) corrected p values, and over how many comparisons each."""
-    made = ~np.isnan(p)
-    if settings.family == "all":
-        together = corrected(p.reshape(-1).tolist(), settings.correction)
-        return np.array(together).reshape(p.shape), np.full(p.shape, made.sum())
-    apart = [corrected(column.tolist(), settings.correction) for column in p.T]
-    return np.array(apart).reshape(p.T.shape).T, np.broadcast_to(made.sum(axis=0), p.shape)
 
 
 def _assembled(

@@ -11,11 +11,10 @@ import plotly.graph_objects as go
 
 from rankdash.analysis.ladder import Ladder
 from rankdash.charts import style
+from rankdash.charts.ladder_places import IDEAL, Drawn, directions, placed, shown
 
-MOST_TELLING, MOST_DOCUMENTS = 24, 40
-_MOST_HEIGHTS = 90
 # Roomy while there are few rows; close enough for a cutoff of 50, and still legible.
-_ROW, _CLOSE_ROW, _MANY_ROWS = 26, 17, 24
+_ROW, _CLOSE_ROW = 26, 17
 _FURNITURE = 110
 _TEXT_LINE = 20
 # Narrow enough for a phone, where names on both sides leave a third for the columns.
@@ -28,7 +27,6 @@ _FADED = 0.3
 # pixels in half of a page, which the columns share.
 _BESIDE = 0.07
 
-FloatArray = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 
@@ -50,52 +48,6 @@ class Labels(style.Labels):
         "{risen} rose, {fallen} fell and {held} kept their rank; {enters} entered the first {k} "
         "and {leaves} left it."
     )
-
-
-@dataclass(frozen=True, eq=False)
-class _Drawn:
-    """The documents drawn and where their nodes stand.
-
-    columns: one for each system, and one for the ideal order where it has any of them.
-    ranks:   (D, C) float, NaN where a column lacks the document.
-    heights: (D, C) float, 0 at the top; NaN where there is no node.
-    rows:    how many heights there are.
-    cut:     the height of the line below the first k; NaN where nothing stands on one side of it.
-    close:   whether the rows are many.
-    """
-
-    source: Ladder
-    columns: tuple[str, ...]
-    ranks: FloatArray
-    heights: FloatArray
-    rows: int
-    cut: float
-
-    @property
-    def close(self) -> bool:
-        return self.rows > _MANY_ROWS
-
-    @property
-    def systems(self) -> int:
-        return len(self.source.systems)
-
-
-def shown(ladder: Ladder, *, every: bool = False) -> Ladder:
-    """The documents worth drawing, at most `MOST_TELLING`.
-
-    Those that are relevant, cross k or move far near the top (see `Ladder.telling`); every: all
-    that some system has among its first k, at most `MOST_DOCUMENTS`. Where there are more, the
-    relevant come first, then those that cross k, then those that moved farthest.
-    """
-    rows = ladder.near if every else ladder.telling
-    most = MOST_DOCUMENTS if every else MOST_TELLING
-    if int(rows.sum()) > most:
-        pair = ladder.looked_at
-        move = np.nan_to_num(np.abs(ladder.ranks[:, pair] - ladder.ranks[:, 0]), nan=np.inf)
-        order = np.lexsort((-move, ~ladder.crosses[:, pair], ~ladder.relevant, ~rows))
-        rows = np.zeros(len(ladder), dtype=bool)
-        rows[order[:most]] = True
-    return ladder.picked(rows)
 
 
 def figure(
@@ -124,8 +76,8 @@ def figure(
     `shown`. The customdata of a node is its document id, unescaped.
     """
     labels = labels or Labels()
-    drawn = _place(shown(ladder, every=every))
-    heads = {**titles, _IDEAL: labels.ideal}
+    drawn = placed(shown(ladder, every=every))
+    heads = {**titles, IDEAL: labels.ideal}
     hover = _hovers(drawn, heads, names, labels)
     traces = [
         *_lines(drawn, ink, labels, focus),
@@ -173,7 +125,7 @@ def alt(
     labels = labels or Labels()
     names = [titles.get(each, each) for each in ladder.systems]
     second = ladder.looked_at
-    move = _direction(ladder.ranks[:, 0], ladder.ranks[:, second])[ladder.relevant]
+    move = directions(ladder.ranks[:, 0], ladder.ranks[:, second])[ladder.relevant]
     crosses, inside = ladder.crosses[:, second], ladder.inside[:, second]
     return labels.alt.format(
         shown=len(shown(ladder, every=every)),
@@ -189,47 +141,8 @@ def alt(
     )
 
 
-_IDEAL = "ideal"
-
-
-def _direction(before: FloatArray, after: FloatArray) -> npt.NDArray[np.int8]:
-    """1 risen, -1 fallen, 0 same; a document that a ranking lacks stands below all others."""
-    one, other = (np.where(np.isnan(ranks), np.inf, ranks) for ranks in (before, after))
-    return (other < one).astype(np.int8) - (other > one).astype(np.int8)
-
-
-def _place(ladder: Ladder) -> _Drawn:
-    """Above the cut a row for each rank that is drawn anywhere; below it the documents of a column
-    in their order, those that it lacks last."""
-    ranks = ladder.ranks
-    columns = ladder.systems
-    if bool((~np.isnan(ladder.ideal)).any()):
-        ranks = np.column_stack([ranks, ladder.ideal])
-        columns = (*columns, _IDEAL)
-    heights = np.full(ranks.shape, np.nan)
-    within = ranks <= ladder.k
-    used = np.unique(ranks[within])
-    if len(used) > _MOST_HEIGHTS:
-        for column in range(len(columns)):
-            inside = np.flatnonzero(within[:, column])
-            heights[inside[np.argsort(ranks[inside, column])], column] = np.arange(len(inside))
-        top = int(within.sum(axis=0).max())
-    else:
-        heights[within] = np.searchsorted(used, ranks[within])
-        top = len(used)
-    rows = top
-    for column, name in enumerate(columns):
-        below = ~within[:, column]
-        if name == _IDEAL:
-            below &= ~np.isnan(ranks[:, column])
-        outside = np.flatnonzero(below)
-        heights[outside[np.argsort(ranks[outside, column])], column] = top + np.arange(len(outside))
-        rows = max(rows, top + len(outside))
-    return _Drawn(ladder, columns, ranks, heights, rows, top - 0.5 if 0 < top < rows else np.nan)
-
-
 def _lines(
-    drawn: _Drawn, ink: style.Ink, labels: Labels, focus: str | None
+    drawn: Drawn, ink: style.Ink, labels: Labels, focus: str | None
 ) -> Iterator[dict[str, object]]:
     relevant = drawn.source.relevant
     looks = (
@@ -242,7 +155,7 @@ def _lines(
     )
     parts: dict[tuple[bool, int, bool], tuple[list[float], list[float]]] = {}
     for column in range(drawn.systems - 1):
-        move = _direction(drawn.ranks[:, column], drawn.ranks[:, column + 1])
+        move = directions(drawn.ranks[:, column], drawn.ranks[:, column + 1])
         for row in range(len(drawn.source)):
             strong = bool(column == 0 if focus is None else drawn.source.doc_ids[row] == focus)
             x, y = parts.setdefault((bool(relevant[row]), int(move[row]), strong), ([], []))
@@ -266,11 +179,11 @@ def _lines(
                     "hoverinfo": "skip",
                 }
                 named.add(name)
-    if drawn.columns[-1] == _IDEAL:
+    if drawn.columns[-1] == IDEAL:
         yield _to_ideal(drawn, ink)
 
 
-def _to_ideal(drawn: _Drawn, ink: style.Ink) -> dict[str, object]:
+def _to_ideal(drawn: Drawn, ink: style.Ink) -> dict[str, object]:
     rows = np.flatnonzero(~np.isnan(drawn.ranks[:, -1]))
     last = len(drawn.columns) - 1
     gap = np.full(len(rows), np.nan)
@@ -287,7 +200,7 @@ def _to_ideal(drawn: _Drawn, ink: style.Ink) -> dict[str, object]:
 
 
 def _nodes(
-    drawn: _Drawn, ink: style.Ink, labels: Labels, focus: str | None, hover: Sequence[str]
+    drawn: Drawn, ink: style.Ink, labels: Labels, focus: str | None, hover: Sequence[str]
 ) -> Iterator[dict[str, object]]:
     relevant, unjudged = drawn.source.relevant, np.isnan(drawn.source.label)
     size = 15 if drawn.close else 19
@@ -330,7 +243,7 @@ def _nodes(
             }
 
 
-def _beside(drawn: _Drawn, ink: style.Ink) -> Iterator[dict[str, object]]:
+def _beside(drawn: Drawn, ink: style.Ink) -> Iterator[dict[str, object]]:
     """The rank that an entrant came from, left of its node; the one that a leaver went to, right
     of its node in the baseline, for the system that is looked at."""
     step = _BESIDE * max(len(drawn.columns) - 1, 1)
@@ -366,7 +279,7 @@ def _rank(rank: float) -> str:
     return "–" if np.isnan(rank) else f"{rank:.0f}"
 
 
-def _cut(drawn: _Drawn, ink: style.Ink, labels: Labels) -> dict[str, object]:
+def _cut(drawn: Drawn, ink: style.Ink, labels: Labels) -> dict[str, object]:
     return {
         "type": "scatter",
         "x": [-0.12, max(len(drawn.columns) - 1, 0) + 0.12],
@@ -379,7 +292,7 @@ def _cut(drawn: _Drawn, ink: style.Ink, labels: Labels) -> dict[str, object]:
     }
 
 
-def _ticks(drawn: _Drawn, column: int, names: Mapping[str, str]) -> dict[str, object]:
+def _ticks(drawn: Drawn, column: int, names: Mapping[str, str]) -> dict[str, object]:
     """The name of each document beside its node; relevant ones in bold."""
     width = _CLOSE_NAME_WIDTH if drawn.close or len(drawn.columns) > 3 else _NAME_WIDTH
     values, texts = [], []
@@ -391,7 +304,7 @@ def _ticks(drawn: _Drawn, column: int, names: Mapping[str, str]) -> dict[str, ob
     return {"tickvals": values, "ticktext": texts}
 
 
-def _levels(drawn: _Drawn, titles: Mapping[str, str]) -> int:
+def _levels(drawn: Drawn, titles: Mapping[str, str]) -> int:
     """In how many lines the names of the columns stand, so that none is over another."""
     columns = len(drawn.columns)
     width = _ONE_LINE.get(columns, 0)
@@ -401,7 +314,7 @@ def _levels(drawn: _Drawn, titles: Mapping[str, str]) -> int:
     return 2 if columns < 5 else 3
 
 
-def _headings(drawn: _Drawn, titles: Mapping[str, str], ink: style.Ink) -> list[dict[str, object]]:
+def _headings(drawn: Drawn, titles: Mapping[str, str], ink: style.Ink) -> list[dict[str, object]]:
     levels = _levels(drawn, titles)
     return [
         {
@@ -420,7 +333,7 @@ def _headings(drawn: _Drawn, titles: Mapping[str, str], ink: style.Ink) -> list[
 
 
 def _hovers(
-    drawn: _Drawn, titles: Mapping[str, str], names: Mapping[str, str], labels: Labels
+    drawn: Drawn, titles: Mapping[str, str], names: Mapping[str, str], labels: Labels
 ) -> list[str]:
     """What is said of each document: its name, its rank in every column, its label."""
     texts = []

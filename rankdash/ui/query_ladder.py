@@ -10,6 +10,7 @@ import streamlit as st
 
 from rankdash.analysis.ladder import Ladder
 from rankdash.charts import ladder as chart
+from rankdash.charts.ladder_places import shown
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number
 from rankdash.reporting.why_words import paragraph
@@ -27,7 +28,7 @@ _OPENING = 80
 
 def draw(view: View, ladder: Ladder, query_id: str) -> None:
     st.markdown(f"**{_('Where the documents went')}**")
-    texts = query_services.texts_of(view, chart.shown(ladder, every=True).doc_ids)
+    texts = query_services.texts_of(view, shown(ladder, every=True).doc_ids)
     names = _names(texts)
     which, follow = st.columns([1, 1], vertical_alignment="bottom")
     every = address.pick_one(
@@ -42,7 +43,7 @@ def draw(view: View, ladder: Ladder, query_id: str) -> None:
         }.__getitem__,
         required=True,
     )
-    drawn = chart.shown(ladder, every=every == _EVERY)
+    drawn = shown(ladder, every=every == _EVERY)
     focus = address.pick_one(
         "follow",
         [_NOBODY, *drawn.doc_ids],

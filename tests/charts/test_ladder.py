@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 import pytest
 
 from rankdash.analysis.ladder import Ladder
-from rankdash.charts import ladder, style
+from rankdash.charts import ladder, ladder_places, style
 
 INK = style.INKS["light"]
 TITLES = {"first": "BM25", "small": "MiniLM", "large": "Fusion"}
@@ -171,11 +171,11 @@ def test_a_document_that_a_system_lacks_stands_below_all_others_there(moves: Lad
 
 
 def test_by_default_only_documents_that_are_relevant_cross_or_move_far_are_drawn(moves: Ladder):
-    told = set(ladder.shown(moves).doc_ids)
+    told = set(ladder_places.shown(moves).doc_ids)
     assert "far" not in told
     assert "rising" not in told
     assert {"up", "hold", "down", "gone", "bad", "new"} <= told
-    every = set(ladder.shown(moves, every=True).doc_ids)
+    every = set(ladder_places.shown(moves, every=True).doc_ids)
     assert told <= every
     assert "rising" in every
     assert "far" not in every
@@ -200,11 +200,11 @@ def test_what_is_looked_at_is_strong_and_the_rest_faint(moves: Ladder):
 
 
 @pytest.mark.parametrize(
-    ("every", "most"), [(False, ladder.MOST_TELLING), (True, ladder.MOST_DOCUMENTS)]
+    ("every", "most"), [(False, ladder_places.MOST_TELLING), (True, ladder_places.MOST_DOCUMENTS)]
 )
 def test_a_long_list_keeps_the_relevant_documents(wide: Callable[..., Ladder], every, most):
     found = wide(150, 50)
-    kept = ladder.shown(found, every=every)
+    kept = ladder_places.shown(found, every=every)
     assert len(kept) == most
     assert set(found.doc_ids[found.relevant]) <= set(kept.doc_ids)
 
