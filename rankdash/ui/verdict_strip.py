@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.analysis.headroom import Headroom
+from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, percent, signed
 from rankdash.metrics import parse_measure
@@ -75,7 +76,7 @@ def _facts(view: View, system: str, row: pd.Series) -> list[str]:
         facts.append(_("{share} of the headroom won", share=percent(share)))
     run = view.systems[system].run
     if run is not None and math.isfinite(run.p95_ms):
-        facts.append(_("p95 {ms} ms a query", ms=number(run.p95_ms, 0)))
+        facts.append(_("p95 {ms} ms a query", ms=ms(run.p95_ms)))
     if costs := cost_fact.words(view, system):
         facts.append(markdown_safe(costs))
     if row["left_out"]:
