@@ -128,12 +128,13 @@ def several(name: str) -> list[str]:
 
 
 def choose(name: str, value: str | Iterable[str] | None) -> None:
-    """Set a field (None clears it)."""
+    """Set a field to what was chosen (None clears it)."""
     st.session_state.get(_LOST, {}).pop(name, None)
-    _put(name, value)
+    settle(name, value)
 
 
-def _put(name: str, value: str | Iterable[str] | None) -> None:
+def settle(name: str, value: str | Iterable[str] | None) -> None:
+    """Set a field to what stands in for a choice that nobody made."""
     if value is None:
         _choices().pop(name, None)
     else:
@@ -197,7 +198,7 @@ def pick_free(
     """
     key = f"address.{name}"
     value = read(one(name))
-    _put(name, write(value))
+    settle(name, write(value))
     st.session_state[key] = value
 
     def changed() -> None:
@@ -218,7 +219,7 @@ def _bind(
 ) -> None:
     """Draw a widget that shows the choice and, when it is used, becomes the choice."""
     # Where there is nothing to choose from, nothing was chosen: not even none.
-    _put(name, chosen if options else None)
+    settle(name, chosen if options else None)
     key = f"address.{name}"
     st.session_state[key] = chosen
 

@@ -110,7 +110,7 @@ def draw_sidebar(*, analysis: bool) -> None:
             _draw_comparison(dataset_id)
             rules.draw(services.positive_labels(dataset_id))
         if dataset_id is None:
-            address.choose("data", None)
+            address.settle("data", None)
         address.pick_one(
             "lang",
             list(LANGUAGES),

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import StopException
 
 from rankdash.i18n import gettext as _
 from rankdash.ui import address, frame, sharing_link
@@ -47,11 +46,6 @@ pages.append(st.Page(named_overview, title=_("Overview"), url_path="overview", v
 page = st.navigation(pages)
 without_numbers = ("run", "data")
 frame.draw_sidebar(analysis=page.url_path not in without_numbers)
-said = st.container()
-try:
-    page.run()
-except StopException:
-    # The page ended early, as where something is missing.
-    sharing_link.finish(said)
-    raise
-sharing_link.finish(said)
+told = sharing_link.begin()
+page.run()
+sharing_link.finish(told)

@@ -67,7 +67,7 @@ def draw(
         column_config=_config(before, after),
         alt=ngettext("{n} query with both values", "{n} queries with both values", len(rows)),
     )
-    address.choose("q", opened)
+    address.settle("q", opened)
     address.publish()
     return opened
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
@@ -22,23 +23,28 @@ _OF_A_DATA_SET = (
 )
 
 
-def finish(place: DeltaGenerator) -> None:
-    """After the page, which has its say in the address: offer the link at the foot of the sidebar,
-    and say in `place` what was not to be had."""
-    with st.sidebar:
-        _offer()
-    _say_lost(place)
+@dataclass(frozen=True)
+class Told:
+    """Where the link, if it is asked for, and what was not to be had are drawn."""
+
+    link: DeltaGenerator | None
+    lost: DeltaGenerator
 
 
-def _offer() -> None:
-    with st.popover(
-        _("Link to this view"),
-        icon=":material/link:",
-        key="sharing.link",
-        on_change="rerun",
-        width="stretch",
-        type="tertiary",
-    ) as opened:
+def begin() -> Told:
+    """Before the page, which may end early: the link at the foot of the sidebar, and what of the
+    sidebar's choices was not to be had."""
+    with (
+        st.sidebar,
+        st.popover(
+            _("Link to this view"),
+            icon=":material/link:",
+            key="sharing.link",
+            on_change="rerun",
+            width="stretch",
+            type="tertiary",
+        ) as opened,
+    ):
         if opened.open:
             st.caption(
                 _(
@@ -47,7 +53,21 @@ def _offer() -> None:
                     "page Data."
                 )
             )
-            st.code(link(), language=None, wrap_lines=True)
+        place = st.empty() if opened.open else None
+    told = Told(place, st.empty())
+    finish(told)
+    return told
+
+
+def finish(told: Told) -> None:
+    """After the page, which has its say in the address."""
+    if told.link is not None:
+        told.link.code(link(), language=None, wrap_lines=True)
+    if address.lost():
+        with told.lost.container():
+            _say_lost()
+    else:
+        told.lost.empty()
 
 
 def link() -> str:
@@ -59,21 +79,18 @@ def link() -> str:
     return here._replace(query=query, fragment="").geturl()
 
 
-def _say_lost(place: DeltaGenerator) -> None:
+def _say_lost() -> None:
     lost = address.lost()
-    if not lost:
-        return
-    with place:
-        if "data" in lost:
-            st.warning(_lost_data(), icon=":material/link_off:")
-            st.page_link(frame.page("data"), label=_("Go to Data"), icon=":material/database:")
-        named = {
-            name: value
-            for name, value in lost.items()
-            if name != "data" and not ("data" in lost and name in _OF_A_DATA_SET)
-        }
-        if named:
-            st.warning(_lost_others(named), icon=":material/link_off:")
+    if "data" in lost:
+        st.warning(_lost_data(), icon=":material/link_off:")
+        st.page_link(frame.page("data"), label=_("Go to Data"), icon=":material/database:")
+    named = {
+        name: value
+        for name, value in lost.items()
+        if name != "data" and not ("data" in lost and name in _OF_A_DATA_SET)
+    }
+    if named:
+        st.warning(_lost_others(named), icon=":material/link_off:")
 
 
 def _lost_data() -> str:

@@ -1,0 +1,251 @@
+"""Sharing: a link says what it asked for in vain, a file goes out and in, read-only offers nothing
+that writes."""
+
+import hashlib
+import io
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from rankdash import sharing
+from rankdash.errors import StoreError
+from rankdash.store import Workspace
+from rankdash.store.corrections import Corrections
+from rankdash.store.notes import Notes
+from rankdash.store.pins import Pins
+from rankdash.store.queue import Queue
+from rankdash.store.run_notes import RunNotes
+from rankdash.ui import server, sharing_files
+from rankdash.ui.frame import PAGES
+from rankdash.value.assumptions import Assumptions
+
+EVERY = sorted(page.stem for page in PAGES.glob("*.py"))
+
+
+def said(app: AppTest) -> str:
+    kinds = (app.warning, app.caption, app.markdown, app.info, app.success, app.error)
+    return "\n".join(str(each.value) for kind in kinds for each in kind)
+
+
+def warnings(app: AppTest) -> list[str]:
+    return [str(each.value) for each in app.warning]
+
+
+def go(app: AppTest, page: str, **params: str) -> AppTest:
+    for name, value in params.items():
+        app.query_params[name] = value
+    app.run()
+    return app.switch_page(str(PAGES / f"{page}.py")).run()
+
+
+@pytest.fixture
+def run_id(workspace, stored):
+    return workspace.runs(stored)[0].id
+
+
+def test_an_unknown_data_set_is_said_once_and_its_runs_not_at_all(app, stored):
+    app.query_params["data"], app.query_params["base"] = "f" * 16, "0" * 16
+    app.run()
+    (warning,) = warnings(app)
+    assert "not in this workspace; shown is Shop" in warning
+    assert "Import" in warning
+    # The next page has been told no such thing: its link is empty.
+    app.query_params.clear()
+    app.switch_page(str(PAGES / "data.py")).run()
+    assert warnings(app) == []
+
+
+def test_an_unknown_data_set_in_an_empty_workspace_is_said(app, workspace):
+    app.query_params["data"] = "f" * 16
+    app.run()
+    assert "not in this workspace, which is empty" in warnings(app)[0]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("base", "f" * 16, "Baseline “ffffffff"),
+        ("system", "f" * 16, "Compared with it “ffff"),
+        ("metric", "magic", "Metric “magic”"),
+        ("k", "99999999", "Cutoff k “99999999”"),
+        ("k", "-1", r"Cutoff k “\-1”"),
+        ("level", "lots", "level “lots”"),
+        ("metric", "[x](http://y.z) <b>", r"Metric “\[x\]"),
+    ],
+)
+def test_a_value_that_cannot_be_is_said(app, stored, field, value, words):
+    app.query_params["data"], app.query_params[field] = stored, value
+    app.run()
+    (warning,) = warnings(app)
+    assert words in warning
+    assert "](http" not in warning
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("elasticity", "nan"), ("elasticity", "1e999"), ("traffic_share", "7"), ("setup_cost", "-1"),
+     ("searches_per_day", "<script>"), ("currency", "XXX"), ("also", "nothing")],
+)  # fmt: skip
+def test_a_scenario_that_cannot_be_is_said_and_falls_back(app, stored, field, value):
+    app.query_params["data"], app.query_params[field] = stored, value
+    go(app, "cost")
+    assert any("asks for what is not here or not possible" in each for each in warnings(app))
+    assert not app.exception
+
+
+def test_an_unknown_price_is_said(app, stored, run_id):
+    app.query_params["data"], app.query_params["price"] = stored, f"{run_id}=nothing"
+    go(app, "cost")
+    assert any("Prices “nothing”" in each for each in warnings(app))
+
+
+def test_a_query_that_is_not_there_is_said(app, stored):
+    app.query_params["data"], app.query_params["q"] = stored, "q99"
+    go(app, "queries")
+    assert any("query “q99”" in each for each in warnings(app))
+
+
+def test_what_is_chosen_anew_is_no_longer_missed(app, stored):
+    app.query_params["data"], app.query_params["metric"] = stored, "magic"
+    app.run()
+    assert warnings(app)
+    next(each for each in app.selectbox if each.label == "Metric").set_value("mrr").run()
+    assert warnings(app) == []
+
+
+def test_a_good_link_says_nothing_and_is_offered_again(app, stored, run_id):
+    wanted = {
+        "data": stored, "base": run_id, "system": "first-stage", "metric": "mrr", "k": "3",
+        "elasticity": "0.25", "monthly_cost": "400", "per": "year", "currency": "EUR",
+        "price": "first-stage=own",
+    }  # fmt: skip
+    for name, value in wanted.items():
+        app.query_params[name] = value
+    go(app, "cost")
+    assert warnings(app) == []
+    app.session_state["sharing.link"] = True
+    app.run()
+    found = parse_qs(urlsplit(app.code[-1].value).query)
+    assert {name: found[name] for name in wanted} == {n: [value] for n, value in wanted.items()}
+    # What is at its default is not in it.
+    assert "setup_cost" not in found
+    assert "part" not in found
+
+
+def test_the_scenario_stays_in_the_link_of_other_pages(app, stored):
+    app.query_params["data"], app.query_params["elasticity"] = stored, "0.25"
+    go(app, "overview")
+    assert app.query_params["elasticity"] in ("0.25", ["0.25"])
+
+
+def test_a_file_goes_out_and_comes_in_elsewhere(app, stored, workspace, tmp_path_factory):
+    Notes(workspace).keep(stored, "q1", ["odd"], "")
+    go(app, "data")
+    content = sharing_files.exported([stored])
+    other = Workspace.open(tmp_path_factory.mktemp("other"))
+    found = sharing.bring_in(other, io.BytesIO(content), "x")
+    assert found.datasets == [stored]
+    assert other.runs(stored)[0].name == "better"
+
+
+def test_an_import_says_what_it_did_and_what_stays(app, stored, workspace):
+    content = sharing_files.exported([stored])
+    workspace.rename_dataset(stored, "*Mine*")
+    app.session_state["data.share"] = True
+    go(app, "data")
+    key = next(each for each in app.file_uploader if "workspace file" in each.label)
+    key.set_value(("shop.rankdash.zip", content, "application/zip")).run()
+    next(each for each in app.button if each.key == "sharing.import").click().run()
+    assert not app.exception
+    assert "All of it is in this workspace already." in said(app)
+    assert "The data set Shop is called" in said(app)
+    assert "*Mine*" not in said(app)
+    # Said once.
+    app.run()
+    assert "All of it" not in said(app)
+
+
+def test_a_broken_file_is_refused_on_the_page(app, stored, workspace):
+    app.session_state["data.share"] = True
+    go(app, "data")
+    key = next(each for each in app.file_uploader if "workspace file" in each.label)
+    key.set_value(("x.zip", b"no zip", "application/zip")).run()
+    next(each for each in app.button if each.key == "sharing.import").click().run()
+    assert "This is no workspace file" in app.error[0].value
+    assert len(workspace.datasets()) == 1
+
+
+@pytest.fixture
+def read_only(workspace, stored, monkeypatch):
+    """The workspace with something of everything, opened for reading only."""
+    run_id = workspace.runs(stored)[0].id
+    Notes(workspace).keep(stored, "q1", ["odd"], "look *here*")
+    Corrections(workspace).correct(stored, ("q1", "d0"), 1.0, "Ann")
+    RunNotes(workspace).keep(run_id, "why it was made")
+    Pins(workspace).pin(run_id)
+    workspace.set_setting("scenarios", sharing.write_scenarios({"careful": Assumptions()}))
+    Queue(workspace).submit(
+        dataset_id=stored, name="waits", reranker="bm25", settings={}, depth=None, sample=None,
+        seed=0,
+    )  # fmt: skip
+    monkeypatch.setenv("RANKDASH_READ_ONLY", "1")
+    server.workspace.cache_clear()
+    st.cache_resource.clear()
+    return server.workspace()
+
+
+def bytes_of(root):
+    return {
+        str(file): hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in sorted(root.rglob("*"))
+        if file.is_file()
+    }
+
+
+# Every fold and part that is worked out when it is opened.
+FOLDS = [
+    "overview.table", "overview.segments", "overview.unjudged", "overview.targets",
+    "overview.definitions", "data.share", "run.cache", "shifts.by_query", "shifts.farthest",
+    "queries.notes", "sidebar.rules", "sidebar.statistics", "sharing.link",
+]  # fmt: skip
+# Words on buttons that change nothing that is kept.
+HARMLESS = {
+    "Previous", "Next", "Back to the defaults", "Apply", "Use it", "Compare on Overview",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("page", EVERY)
+def test_a_walk_through_every_page_leaves_every_byte_as_it_was(app, read_only, page):
+    before = bytes_of(read_only.root)
+    for fold in FOLDS:
+        app.session_state[fold] = True
+    parts = ("scenarios", "prices", "swings") if page == "cost" else ("swings",)
+    for part in parts:
+        go(app, page, part=part)
+        assert not app.exception
+        assert not app.error
+        assert any("Read only" in each.value for each in app.caption)
+        labels = {each.label for each in app.button} - HARMLESS
+        writing = {"Save", "Delete", "Rename", "Import", "Undo", "Start", "Unpin", "Set the limit",
+                   "Clear", "Resume", "Remove", "Pin as baseline", "Open the sample"}  # fmt: skip
+        assert not labels & writing
+        assert not any("Add" in label or "Run" in label for label in labels)
+        assert len(app.file_uploader) == 0 or page == "report"
+    assert bytes_of(read_only.root) == before
+    assert server.worker.cache_info().currsize == 0
+
+
+def test_what_was_written_is_still_shown(app, read_only):
+    app.session_state["queries.notes"] = True
+    go(app, "queries", q="q1")
+    assert "odd" in said(app)
+    assert any("look *here*" in each.value for each in app.text)
+    assert not app.text_area
+    assert "1 label corrected" in said(app)
+
+
+def test_no_worker_is_to_be_had(read_only):
+    with pytest.raises(StoreError, match="reading only"):
+        server.worker()
