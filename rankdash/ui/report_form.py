@@ -64,7 +64,7 @@ def _sections(previews: Mapping[str, Preview]) -> tuple[str, ...]:
     wanted = []
     for section in SECTIONS:
         preview = previews[section.id]
-        box, said = st.columns([2, 3], vertical_alignment="center")
+        box, said = st.columns([5, 6], vertical_alignment="center")
         with box:
             chosen = _field(
                 st.checkbox,

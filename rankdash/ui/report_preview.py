@@ -35,10 +35,14 @@ def of(subject: Subject) -> Mapping[str, Preview]:
 def _verdict(subject: Subject) -> Preview:
     compared = subject.comparison
     found = (
-        f"{_name(subject, system)}: {chip(compared.verdict(system, subject.spec).kind)}"
+        _(
+            "{name}: {verdict}",
+            name=_name(subject, system),
+            verdict=chip(compared.verdict(system, subject.spec).kind),
+        )
         for system in subject.challengers
     )
-    return Preview(", ".join(found))
+    return Preview(" · ".join(found))
 
 
 def _systems(subject: Subject) -> Preview:

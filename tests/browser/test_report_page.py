@@ -1,0 +1,139 @@
+"""The Report page in a real browser: choose, save, open; the numbers in the files are those on the
+pages."""
+
+import csv
+import io
+import json
+import re
+import zipfile
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from rankdash.loading import load
+from rankdash.ranking import Ranking
+from rankdash.readers import Source
+from rankdash.rerankers.precomputed import run_from_ranking
+from rankdash.store import Workspace
+
+from .conftest import PATIENCE_MS, new_visit, start_app, stop_app
+
+pytestmark = pytest.mark.browser
+
+HOSTILE = "=HYPERLINK(1)</script><script>window.hacked=1</script> ![p](http://evil.invalid/a.png)"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """An app whose data set is hostile, with a run that turns most lists around."""
+    home = tmp_path_factory.mktemp("home")
+    rows = [
+        f'{{"query_id": "q{q}", "query": "{HOSTILE} {q}", "doc_id": "d{q}{d}", '
+        f'"document": "document {q}{d}", "label": {int(d == 4)}, "score": {9 - d}}}'
+        for q in range(12)
+        for d in range(5)
+    ]
+    store = Workspace.open(home)
+    loaded = load([Source("rows.jsonl", "\n".join(rows).encode())], name=f"set {HOSTILE}")
+    store.save_dataset(loaded.dataset, report_json=loaded.report.to_json())
+    turned = [(f"q{q}", [f"d{q}{d}" for d in (4, 3, 2, 1, 0)], [5.0, 4, 3, 2, 1]) for q in range(9)]
+    kept = [(f"q{q}", [f"d{q}{d}" for d in range(5)], [5.0, 4, 3, 2, 1]) for q in range(9, 12)]
+    ranking = Ranking.from_lists(turned + kept)
+    store.save_run(run_from_ranking(HOSTILE, loaded.dataset.id, ranking, "turned"))
+    started = start_app(home)
+    yield started
+    stop_app(started)
+
+
+@pytest.fixture
+def visit(browser, served):
+    opened = new_visit(browser, served)
+    yield opened
+    opened.page.context.close()
+    assert opened.strangers == []
+
+
+def saved(visit, folder: Path, label: str, place: int = 0) -> Path:
+    with visit.page.expect_download(timeout=PATIENCE_MS) as waiting:
+        visit.page.get_by_role("button", name=label, exact=True).nth(place).click()
+    target = folder / waiting.value.suggested_filename
+    waiting.value.save_as(target)
+    return target
+
+
+def test_a_report_is_chosen_named_saved_and_read_offline(browser, visit, tmp_path):
+    visit.open("report")
+    title = visit.page.get_by_role("textbox", name="Title")
+    title.fill("Ship it?")
+    title.press("Enter")
+    visit.settle()
+    visit.page.get_by_text("Kinds of queries", exact=True).click()
+    visit.settle()
+    file = saved(visit, tmp_path, "Make the report and save it")
+    assert re.fullmatch(r"report-[a-z0-9-]+\.html", file.name)
+    context = browser.new_context(offline=True)
+    page = context.new_page()
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(file.as_uri())
+    expect(page.get_by_role("heading", level=1)).to_have_text("Ship it?")
+    expect(page.get_by_role("heading", name="The answer")).to_be_visible()
+    expect(page.get_by_role("heading", name="Kinds of queries")).to_have_count(0)
+    assert page.evaluate("window.hacked") is None
+    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+    context.close()
+    # What was typed and chosen is still there after a look at another page.
+    visit.go("Overview")
+    visit.go("Report")
+    expect(visit.page.get_by_role("textbox", name="Title")).to_have_value("Ship it?")
+    expect(visit.page.get_by_role("checkbox", name="Kinds of queries")).not_to_be_checked()
+
+
+def test_the_zip_holds_the_numbers_that_the_overview_shows(visit, tmp_path):
+    visit.open("overview")
+    said = visit.sees("9 helped").inner_text()
+    change = re.search(r"change \+(\d\.\d+)", said)[1]
+    visit.go("Report")
+    archive = zipfile.ZipFile(saved(visit, tmp_path, "ZIP"))
+    assert archive.testzip() is None
+    manifest = json.loads(archive.read("manifest.json"))
+    names = {each["name"] for each in manifest["files"]}
+    assert {"report.html", "queries.csv", "summary.tex", "trec/qrels.txt", "cost.csv"} <= names
+    # The browser that the journeys run in draws the charts too.
+    assert {"figures/systems.svg", "figures/changes-1.png"} <= names
+    assert manifest["left_out"] == []
+    rows = list(csv.DictReader(io.StringIO(archive.read("queries.csv").decode("utf-8-sig"))))
+    moved = [row for row in rows if row["role"] == "challenger"]
+    assert len(moved) == 12
+    mean = sum(float(row["ndcg@10.delta"]) for row in moved) / len(moved)
+    assert f"{mean:.3f}" == change
+    assert sum(row["ndcg@10.outcome"] == "helped" for row in moved) == 9
+    # Not one cell runs in a spreadsheet.
+    assert all(row["text"].startswith("'=") and row["system"] for row in moved)
+    assert not [row for row in rows for cell in row.values() if cell.startswith(("=", "@", "+"))]
+    report = archive.read("report.html").decode()
+    assert change in report
+
+
+def test_a_single_file_is_what_the_zip_holds_and_charts_are_saved_as_svg(visit, tmp_path):
+    visit.open("report")
+    table = saved(visit, tmp_path, "CSV", 0).read_text(encoding="utf-8-sig")
+    assert table.startswith("query_id,text,system_id,system,role,state")
+    labels = saved(visit, tmp_path, "Labels").read_text()
+    assert "q0 0 d04 1\n" in labels
+    tex = saved(visit, tmp_path, "LaTeX").read_text()
+    assert "\\toprule" in tex
+    visit.go("Overview")
+    chart = visit.page.locator(".js-plotly-plot").first
+    chart.hover()
+    with visit.page.expect_download(timeout=PATIENCE_MS) as waiting:
+        chart.locator("[data-title*='ownload']").click()
+    assert waiting.value.suggested_filename == "overview-systems.svg"
+    # A table does not write CSV by itself: its cells would not be defused.
+    visit.page.get_by_text("All numbers as a table").click()
+    visit.settle()
+    visit.page.get_by_test_id("stDataFrame").filter(visible=True).first.hover()
+    tools = visit.page.get_by_test_id("stElementToolbarButton").filter(visible=True)
+    expect(tools.filter(has=visit.page.get_by_label("Search"))).not_to_have_count(0)
+    expect(tools.filter(has=visit.page.get_by_label(re.compile("CSV")))).to_have_count(0)
