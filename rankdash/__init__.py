@@ -1,6 +1,6 @@
 """rankdash: does reranking help, for which queries, how surely, how fast, at what price?
 
-From a notebook or a script, in four steps:
+From a notebook or a script, in five steps:
 
     import rankdash as rd
 
@@ -8,10 +8,11 @@ From a notebook or a script, in four steps:
     run = rd.rerank(data, "bi-encoder", depth=50)                   # or rd.read_run("a.trec", data)
     first, reranked = rd.evaluate(data), rd.evaluate(data, run)     # query by query, NaN: no value
     rd.compare({"first stage": first, "bi-encoder": reranked})      # a table, with verdicts
+    rd.report(data, run, "report.html")                             # one file that opens offline
 
 `read` gives a `Dataset`, `rerank` and `read_run` a `Run`, `evaluate` an `Evaluation`, `compare` a
-`Comparison`; the rules are `Conventions` and `StatisticsSettings`; what goes wrong is a
-`RankdashError`. `help(rd.read)` and so on say the rest. Each loads what it needs on first use.
+`Comparison`, `report` a file; the rules are `Conventions` and `StatisticsSettings`; what goes wrong
+is a `RankdashError`. `help(rd.read)` and so on say the rest. Each loads what it needs on first use.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         evaluate,
         read,
         read_run,
+        report,
         rerank,
     )
 
@@ -48,6 +50,7 @@ __all__ = [
     "evaluate",
     "read",
     "read_run",
+    "report",
     "rerank",
 ]
 

@@ -12,11 +12,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from rankdash.analysis import statistics
+from rankdash.analysis.check import check
 from rankdash.analysis.matching import match_labels
 from rankdash.analysis.statistics import Comparison, StatisticsSettings
 from rankdash.dataset import Dataset
 from rankdash.errors import DataError, RankdashError, SpecError
 from rankdash.findings import Finding
+from rankdash.i18n import speaking
 from rankdash.loading import load
 from rankdash.metrics import Conventions, Evaluation, judge, parse_measures
 from rankdash.metrics import evaluate as evaluate_judged
@@ -39,6 +41,7 @@ __all__ = [
     "evaluate",
     "read",
     "read_run",
+    "report",
     "rerank",
 ]
 
@@ -142,6 +145,74 @@ def compare(
         raise SpecError("There is nothing to compare.", remedy="Give at least two evaluations.")
     first = next(iter(evaluations)) if baseline is None else baseline
     return statistics.compare(evaluations, first, settings)
+
+
+def report(
+    data: Dataset,
+    runs: Run | Iterable[Run],
+    path: _Path,
+    *,
+    baseline: Run | None = None,
+    metric: str = "ndcg@10",
+    conventions: Conventions | None = None,
+    settings: StatisticsSettings | None = None,
+    assumptions: Mapping[str, float] | None = None,
+    title: str = "",
+    note: str = "",
+    logo: _Path | None = None,
+    sections: Iterable[str] | None = None,
+    language: str = "en",
+) -> Path:
+    """Write what was found as one HTML file, which opens and prints without a network.
+
+    runs: what is compared with the baseline (None: the first stage). metric: what the verdict is
+    on. assumptions: what a search is worth, by the names of the Cost page, such as
+    {"searches_per_day": 5000, "value_per_search": 0.02}; None: example values, which the report
+    calls so. logo: a PNG, JPEG, GIF or WebP file. sections: None for all of "verdict", "systems",
+    "cutoffs", "queries", "segments", "reasons", "latency", "cost", "data", "rules", "origin".
+    language: "en" or "zh".
+
+    Returns where the file is. Raises SpecError for a metric, section or language that does not
+    exist, DataError for a run of another data set or an assumption that cannot be.
+    """
+    from rankdash.reporting import document
+    from rankdash.reporting.gathering import subject_of
+    from rankdash.reporting.subject import Money
+    from rankdash.value.assumptions import Assumptions
+
+    compared = [runs] if isinstance(runs, Run) else list(runs)
+    for run in (*compared, *([] if baseline is None else [baseline])):
+        if run.dataset_id != data.id:
+            raise DataError(
+                "The run {run!r} is of another data set than {data!r}.",
+                remedy="Rerank this data set, or read the run with it.",
+                run=run.name,
+                data=data.name,
+            )
+    money = None
+    if assumptions is not None:
+        money = Money(Assumptions.from_dict(assumptions), chosen=True)
+    front = document.Front(
+        title=title,
+        note=note,
+        logo=None if logo is None else Path(logo).read_bytes(),
+        sections=document.ALL if sections is None else tuple(sections),
+        language=language,
+    )
+    with speaking(language):
+        subject = subject_of(
+            data,
+            compared,
+            baseline,
+            metric,
+            conventions=conventions or Conventions(),
+            statistics=settings or StatisticsSettings(),
+            check=check(data, (), {}),
+            money=money,
+        )
+    target = Path(path)
+    target.write_bytes(document.html(subject, front))
+    return target
 
 
 def _matched(

@@ -1,6 +1,7 @@
 """`import rankdash as rd`: light, typed, and the same numbers as the rest."""
 
 import ast
+import dataclasses
 import subprocess
 import sys
 import warnings
@@ -31,10 +32,13 @@ def readme_code() -> str:
 
 @pytest.mark.model
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_the_ten_lines_of_the_readme_run(monkeypatch, capsys):
+def test_the_ten_lines_of_the_readme_run(monkeypatch, capsys, tmp_path):
     code = readme_code()
     assert len([line for line in code.splitlines() if line]) <= 10
     monkeypatch.chdir(ROOT)
+    target = tmp_path / "report.html"
+    assert code.count('"report.html"') == 1
+    code = code.replace('"report.html"', repr(str(target)))
     *statements, last = ast.parse(code).body
     names: dict[str, object] = {}
     exec(compile(ast.Module(statements, []), "README.md", "exec"), names)
@@ -46,6 +50,7 @@ def test_the_ten_lines_of_the_readme_run(monkeypatch, capsys):
     assert isinstance(names["after"], rd.Evaluation)
     assert names["run"].depth == 10
     assert shown._repr_html_().count("<tr") == 5
+    assert "bi-encoder" in target.read_text(encoding="utf-8")
 
 
 def test_the_import_alone_loads_nothing():
@@ -88,6 +93,37 @@ def test_the_numbers_are_those_of_the_command_line(data, tmp_path):
     assert found.means() == pytest.approx(told.means(), abs=1e-12)
     again = rd.evaluate(data, rd.read_run(tmp_path / "bm25.trec", data), ["ndcg@10", "map"], rules)
     assert again.means() == pytest.approx(found.means(), abs=1e-12)
+
+
+def test_a_report_is_written_and_the_function_keeps_its_name(data, tmp_path):
+    import rankdash.reporting.subject  # noqa: F401 - a package of that name would hide the function
+
+    run = rd.rerank(data, "bm25", depth=10)
+    twin = dataclasses.replace(run, id="twin")
+    target = rd.report(
+        data, [run, twin], tmp_path / "r.html", metric="mrr@5", sections=["verdict", "cost"],
+        assumptions={"searches_per_day": 321.0}, title="Ours", language="zh",
+    )  # fmt: skip
+    text = target.read_text(encoding="utf-8")
+    assert '<html lang="zh">' in text
+    assert "<h1 dir=auto>Ours</h1>" in text
+    assert f"{run.name} (2)" in text
+    assert "MRR@5" in text
+    assert 'id="cost"' in text
+    assert 'id="latency"' not in text
+    assert "321" in text
+    with pytest.raises(SpecError, match="no section 'prices'"):
+        rd.report(data, run, tmp_path / "no.html", sections=["prices"])
+    with pytest.raises(SpecError, match="no language 'fr'"):
+        rd.report(data, run, tmp_path / "no.html", language="fr")
+    with pytest.raises(DataError, match="no assumption 'searches'"):
+        rd.report(data, run, tmp_path / "no.html", assumptions={"searches": 1.0})
+    strange = dataclasses.replace(run, dataset_id="elsewhere")
+    with pytest.raises(DataError, match="another data set"):
+        rd.report(data, strange, tmp_path / "no.html")
+    with pytest.raises(SpecError, match="compared with itself"):
+        rd.report(data, run, tmp_path / "no.html", baseline=run)
+    assert not (tmp_path / "no.html").exists()
 
 
 def test_a_failed_query_is_no_zero(data):

@@ -380,3 +380,18 @@ class _Case:
             here = np.flatnonzero(row >= 0)
             ids[here] = ranking.doc_ids[ranking.docs[row[here]]]
         return ids
+
+
+def counted(reason: pd.Series[str], pairs: pd.DataFrame) -> pd.DataFrame:
+    """Index: the reasons that occur, in the order of `CODES`. queries; mean, of their changes (NaN
+    where there is none); adds, what they add to the mean change of all that have one.
+
+    reason: query_id → code. pairs: as from `compare.paired`.
+    """
+    delta = pairs.set_index("query_id")["delta"].reindex(reason.index)
+    groups = delta.groupby(reason.to_numpy(dtype=object))
+    found = pd.DataFrame(
+        {"queries": groups.size(), "mean": groups.mean(), "adds": groups.sum(min_count=1)}
+    )
+    found["adds"] /= max(int(delta.notna().sum()), 1)
+    return found.reindex([code for code in CODES if code in found.index])

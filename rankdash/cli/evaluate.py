@@ -88,12 +88,12 @@ def evaluate_files(
     systems: dict[str, Evaluation] = {}
     for name, path in names_of(runs).items():
         out = left_out.get(path, {})
-        together = _read_run(path, label_sources, conflict)
+        together = read_run(path, label_sources, conflict)
         noticed += together.findings
         labels = _labels(alone, together)
         for system, ranking in _rankings(name, path, alone, together).items():
             expected = labels[~labels["query_id"].isin(out)] if out else labels
-            noticed += _matching(system, ranking, expected, path, _made_ids(together))
+            noticed += matching(system, ranking, expected, path, made_ids(together))
             judged = judge(ranking, labels, conventions)
             systems[system] = evaluate(judged, list(measures.values()), conventions, out)
     warn(noticed)
@@ -123,14 +123,23 @@ def names_of(runs: Sequence[str]) -> dict[str, Path]:
     return named
 
 
-def _read_run(path: Path, labels: Sequence[Source], conflict: Conflict) -> Parsed:
-    """The ranking in a file, read together with the labels, so that queries and documents which
-    both give by their text only are the same ones."""
+def run_source(path: Path, others: Sequence[Source]) -> Source | None:
+    """The file of a ranking, under a name that none of the others has; None where it is one of
+    them."""
     source = Source.from_path(path)
-    if any(source.data == other.data for other in labels):
+    if any(source.data == other.data for other in others):
+        return None
+    if any(source.name == other.name for other in others):
+        return replace(source, name=f"{path.resolve().parent.name}/{source.name} (run)")
+    return source
+
+
+def read_run(path: Path, labels: Sequence[Source], conflict: Conflict) -> Parsed:
+    """The ranking in a file, read together with the labels, so that queries and documents which
+    both give by their text only are the same ones. Raises DataError where it holds none."""
+    source = run_source(path, labels)
+    if source is None:
         return read(labels, conflict=conflict)
-    if any(source.name == other.name for other in labels):
-        source = replace(source, name=f"{path.resolve().parent.name}/{source.name} (run)")
     try:
         return read([*labels, source], conflict=conflict, first_stage=source.name)
     except DataError as problem:
@@ -150,7 +159,7 @@ def no_ranking(path: Path) -> DataError:
 
 def _labels(alone: Parsed, together: Parsed) -> pd.DataFrame:
     """The labels of the label file, whatever labels the file of the ranking holds."""
-    return together.qrels if _made_ids(alone) else alone.qrels
+    return together.qrels if made_ids(alone) else alone.qrels
 
 
 def _rankings(name: str, path: Path, alone: Parsed, together: Parsed) -> dict[str, Ranking]:
@@ -166,14 +175,17 @@ def _rankings(name: str, path: Path, alone: Parsed, together: Parsed) -> dict[st
     return {name: together.candidates} | others
 
 
-def _made_ids(parsed: Parsed) -> bool:
+def made_ids(parsed: Parsed) -> bool:
+    """Whether queries or documents are named by their text."""
     return any(finding.code in _NAMED_BY_TEXT for finding in parsed.findings)
 
 
-def _matching(
-    name: str, ranking: Ranking, labels: pd.DataFrame, path: Path, made_ids: bool
+def matching(
+    name: str, ranking: Ranking, labels: pd.DataFrame, path: Path, by_text: bool
 ) -> list[Finding]:
-    found = match_labels(name, ranking, labels, made_ids=made_ids)
+    """What is odd about ranking and labels together. Raises DataError where they have no query in
+    common."""
+    found = match_labels(name, ranking, labels, made_ids=by_text)
     for finding in found:
         if finding.code == "queries_match_nothing":
             raise DataError(

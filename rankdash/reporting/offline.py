@@ -109,9 +109,9 @@ def table(content: Table, caption: str = "") -> str:
 
     def cell(place: int, text: str, tag: str) -> str:
         # A number broken over two lines is misread; only sentences and long ids may wrap.
-        kind = "number" if place in content.numbers else "brief" if len(text) <= _BRIEF else ""
-        of_kind = f' class="{kind}"' if kind else ""
-        return f"<{tag}{of_kind}>{html_safe(text)}</{tag}>"
+        kind = "brief" if len(text) <= _BRIEF else "long"
+        kind = "number" if place in content.numbers else kind
+        return f'<{tag} class="{kind}">{html_safe(text)}</{tag}>'
 
     def row(cells: Sequence[str], tag: str) -> str:
         return f"<tr>{''.join(cell(place, text, tag) for place, text in enumerate(cells))}</tr>"
@@ -240,7 +240,7 @@ details{border-bottom:1px solid var(--rule);padding:.35rem 0}
 summary{cursor:pointer;overflow-wrap:anywhere}
 footer{margin-top:2.5rem;font-size:.85rem;color:var(--muted)}
 @media print{html{font-size:11px}main{max-width:none;padding:0}body{font-size:1rem}
-h2,h3,h4,summary,caption,p:has(+.wide),p:has(+.chart){break-after:avoid}p{max-width:none}thead{display:table-header-group}
+h2,h3,h4,summary,caption,p:has(+.wide),p:has(+.chart),p:has(+ul){break-after:avoid}p{max-width:none}thead{display:table-header-group}
 tr,li,.facts,.kept{break-inside:avoid}p{orphans:3;widows:3}.wide{overflow:visible}
 nav{display:none}.facts{grid-template-columns:repeat(3,1fr)}
 details.printed>summary{list-style:none}details.printed{border:0}

@@ -21,7 +21,7 @@ from rankdash.analysis.contributions import Split, split, splits
 from rankdash.analysis.headroom import Headroom, limits
 from rankdash.analysis.headroom import headroom as split_headroom
 from rankdash.analysis.query_table import query_table
-from rankdash.analysis.reasons import CODES, reasons
+from rankdash.analysis.reasons import counted, reasons
 from rankdash.analysis.segments import DERIVED_SEGMENTS, by_segment, derive
 from rankdash.analysis.statements import Statement, statements
 from rankdash.analysis.statistics import Comparison, StatisticsSettings, compare, mean_intervals
@@ -418,14 +418,3 @@ class Subject:
             self._kept[key] = make()
         kept: _Made = self._kept[key]
         return kept
-
-
-def counted(reason: pd.Series[str], pairs: pd.DataFrame) -> pd.DataFrame:
-    """As `Subject.reason_counts`. reason: query_id → code. pairs: as from `compare.paired`."""
-    delta = pairs.set_index("query_id")["delta"].reindex(reason.index)
-    groups = delta.groupby(reason.to_numpy(dtype=object))
-    found = pd.DataFrame(
-        {"queries": groups.size(), "mean": groups.mean(), "adds": groups.sum(min_count=1)}
-    )
-    found["adds"] /= max(int(delta.notna().sum()), 1)
-    return found.reindex([code for code in CODES if code in found.index])

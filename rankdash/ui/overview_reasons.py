@@ -6,11 +6,11 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.analysis.contributions import splits
+from rankdash.analysis.reasons import counted
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext
 from rankdash.metrics import parse_measure
 from rankdash.reporting.reason_words import reason_meanings, reason_words
-from rankdash.reporting.subject import counted
 from rankdash.ui import address, comparison, reason_services
 from rankdash.ui.frame import View
 

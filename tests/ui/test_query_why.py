@@ -7,12 +7,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from rankdash.analysis.check import check
-from rankdash.analysis.reasons import CODES
+from rankdash.analysis.reasons import CODES, counted
 from rankdash.analysis.statements import Statement
 from rankdash.dataset import Dataset
 from rankdash.ranking import Ranking
 from rankdash.reporting.reason_words import reason_meanings, reason_words
-from rankdash.reporting.subject import counted
 from rankdash.reporting.why_words import statement_text
 from rankdash.rerankers.precomputed import run_from_ranking
 from rankdash.store import Workspace

@@ -12,7 +12,17 @@ import os
 import sys
 from collections.abc import Sequence
 
-from rankdash.cli.commands import check, compare, evaluate, fuse, gate, rerank, rerankers, workspace
+from rankdash.cli.commands import (
+    check,
+    compare,
+    evaluate,
+    fuse,
+    gate,
+    report,
+    rerank,
+    rerankers,
+    workspace,
+)
 from rankdash.cli.commands.parsing import DONE, INTERRUPTED, REFUSED, Parser, UsageError
 from rankdash.errors import RankdashError
 
@@ -64,6 +74,6 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
-    for room in (check, evaluate, compare, gate, rerank, fuse, rerankers, workspace):
+    for room in (check, evaluate, compare, gate, report, rerank, fuse, rerankers, workspace):
         room.add(commands)
     return parser

@@ -11,12 +11,9 @@ from rankdash.cli.commands.parsing import (
     Parser,
     add_conflict,
     add_conventions,
+    add_statistics,
     conventions,
-)
-
-_STATISTICS = (
-    *("level", "interval", "test", "correction", "family"),
-    *("resamples", "seed", "tie_band", "worthwhile"),
+    statistics,
 )
 
 
@@ -46,7 +43,7 @@ def add(commands: Commands[Parser]) -> None:
         metavar="SPEC",
         help="a metric, such as ndcg@10; may be repeated (default: ndcg@10)",
     )
-    _add_statistics(parser)
+    add_statistics(parser)
     add_conventions(parser)
     argument(
         "--format",
@@ -58,48 +55,17 @@ def add(commands: Commands[Parser]) -> None:
     parser.set_defaults(command=_compare)
 
 
-def _add_statistics(parser: argparse.ArgumentParser) -> None:
-    """Each is None unless given: the defaults are those of `StatisticsSettings`."""
-    argument = parser.add_argument
-    argument("--level", type=float, metavar="N", help="confidence of the intervals (default: 0.95)")
-    argument("--interval", metavar="KIND", help="bca or percentile (default: bca)")
-    argument("--test", metavar="NAME", help="sign-flip, t or wilcoxon (default: sign-flip)")
-    argument("--correction", metavar="NAME", help="holm, bh or none (default: holm)")
-    argument(
-        "--family",
-        metavar="SCOPE",
-        help="what is corrected together: the challengers of each metric (metric), or all "
-        "challengers and metrics (all) (default: metric)",
-    )
-    argument("--resamples", type=int, metavar="N", help="resamples and flips (default: 10000)")
-    argument("--seed", type=int, metavar="N", help="the same seed gives the same numbers")
-    argument(
-        "--tie-band",
-        type=float,
-        metavar="N",
-        help="changes of a query up to this size count as the same (default: 0.005)",
-    )
-    argument(
-        "--worthwhile",
-        type=float,
-        metavar="SHARE",
-        help="the smallest relative gain worth having (default: 0.15)",
-    )
-
-
 def _compare(arguments: argparse.Namespace) -> int:
-    from rankdash.analysis.statistics_settings import StatisticsSettings
     from rankdash.cli.compare import FORMATS, compare_files
     from rankdash.cli.evaluate import typed_metrics
 
-    asked = {name: getattr(arguments, name) for name in _STATISTICS}
     compared = compare_files(
         arguments.qrels,
         arguments.baseline,
         arguments.challenger,
         typed_metrics(arguments.metric or ["ndcg@10"]),
         conventions(arguments),
-        StatisticsSettings(**{name: value for name, value in asked.items() if value is not None}),
+        statistics(arguments),
         conflict=arguments.conflict,
     )
     sys.stdout.writelines(FORMATS[arguments.format](compared))

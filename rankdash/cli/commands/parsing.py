@@ -7,9 +7,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
+    from rankdash.analysis.statistics_settings import StatisticsSettings
     from rankdash.metrics import Conventions
 
 DONE, INCOMPLETE, REFUSED, INTERRUPTED = 0, 1, 2, 130
+
+_STATISTICS = (
+    *("level", "interval", "test", "correction", "family"),
+    *("resamples", "seed", "tie_band", "worthwhile"),
+)
 
 # What follows in the help where a data set may be given by its name too.
 NAMES = ", or a name such as ir_datasets:beir/scifact/test or hf:organization/name"
@@ -100,3 +106,39 @@ def conventions(arguments: argparse.Namespace) -> Conventions:
         missing=arguments.missing,
         no_relevant=arguments.no_relevant,
     )
+
+
+def add_statistics(parser: argparse.ArgumentParser) -> None:
+    """Each is None unless given: the defaults are those of `StatisticsSettings`."""
+    argument = parser.add_argument
+    argument("--level", type=float, metavar="N", help="confidence of the intervals (default: 0.95)")
+    argument("--interval", metavar="KIND", help="bca or percentile (default: bca)")
+    argument("--test", metavar="NAME", help="sign-flip, t or wilcoxon (default: sign-flip)")
+    argument("--correction", metavar="NAME", help="holm, bh or none (default: holm)")
+    argument(
+        "--family",
+        metavar="SCOPE",
+        help="what is corrected together: the challengers of each metric (metric), or all "
+        "challengers and metrics (all) (default: metric)",
+    )
+    argument("--resamples", type=int, metavar="N", help="resamples and flips (default: 10000)")
+    argument("--seed", type=int, metavar="N", help="the same seed gives the same numbers")
+    argument(
+        "--tie-band",
+        type=float,
+        metavar="N",
+        help="changes of a query up to this size count as the same (default: 0.005)",
+    )
+    argument(
+        "--worthwhile",
+        type=float,
+        metavar="SHARE",
+        help="the smallest relative gain worth having (default: 0.15)",
+    )
+
+
+def statistics(arguments: argparse.Namespace) -> StatisticsSettings:
+    from rankdash.analysis.statistics_settings import StatisticsSettings
+
+    asked = {name: getattr(arguments, name) for name in _STATISTICS}
+    return StatisticsSettings(**{name: value for name, value in asked.items() if value is not None})

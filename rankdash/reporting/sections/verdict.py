@@ -17,7 +17,9 @@ from rankdash.reporting.verdict_words import chip, sentence
 def draw(draft: Draft) -> str:
     subject = draft.subject
     parts = [_one(draft, challenger) for challenger in subject.challengers]
-    if not parts:
+    if parts:
+        parts.append(prose(_care(draft), "muted"))
+    else:
         row = subject.comparison.row(subject.baseline, subject.spec)
         said = _(
             "Only {system} is reported on, so nothing is compared: its mean {metric} is {mean}.",
@@ -45,7 +47,7 @@ def _one(draft: Draft, challenger: str) -> str:
         f"<h3><span class=tag>{html_safe(chip(str(kind)))}</span> "
         f"{html_safe(draft.against(challenger))}</h3>"
         f"{prose(sentence(verdict))}<dl class=facts>{facts}</dl>"
-        f"{prose(worth)}{prose(_care(draft), 'muted')}{_left_out(draft, challenger)}</div>"
+        f"{prose(worth)}{_left_out(draft, challenger)}</div>"
     )
 
 
@@ -76,11 +78,13 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
             )
         )
     split = subject.headroom(challenger)
-    if split is not None and split.share_won is not None:
+    share = None if split is None else split.share_won
+    # Where reranking did harm, a share of what could be won says nothing.
+    if share is not None and share >= 0:
         found.append(
             (
                 _("headroom won"),
-                percent(split.share_won),
+                percent(share),
                 _("of what a perfect order of the same documents would win"),
             )
         )

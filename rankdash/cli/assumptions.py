@@ -1,0 +1,67 @@
+"""What a search is worth and costs, from a file in TOML."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rankdash.errors import DataError
+from rankdash.reporting.subject import Money
+from rankdash.value.assumptions import Assumptions
+from rankdash.value.price_list import ListedPrice, parse_prices
+
+_EVERYONE = "all"
+
+
+def read_money(path: Path, names: Mapping[str, str]) -> Money:
+    """The assumptions by their names, currency, and [[prices]] as in `assets/prices.toml`, the key
+    of each being the name of the system that it is for, or "all".
+
+    names: challenger → its name. Raises DataError, which names the file, for anything else.
+    """
+    file = str(path)
+    try:
+        read: dict[str, Any] = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+        raise DataError(
+            "The assumptions cannot be read: {reason}.",
+            remedy="Give TOML with a line such as: searches_per_day = 5000",
+            file=file,
+            reason=str(problem).rstrip("."),
+        ) from problem
+    currency = str(read.pop("currency", "USD")).upper()
+    listed = read.pop("prices", None)
+    prices = () if listed is None else _prices(listed, file)
+    try:
+        scenario = Assumptions.from_dict(read)
+    except DataError as problem:
+        problem.file = file
+        raise
+    by_key = {each.key: each for each in prices}
+    for key in by_key:
+        if key != _EVERYONE and key not in names.values():
+            raise DataError(
+                "The price {key!r} is for no system of the report.",
+                remedy="The key of a price is {everyone!r} or one of: {names}.",
+                file=file,
+                key=key,
+                everyone=_EVERYONE,
+                names=", ".join(names.values()),
+            )
+    return Money(
+        assumptions=scenario,
+        prices={
+            system: found
+            for system, name in names.items()
+            if (found := by_key.get(name, by_key.get(_EVERYONE))) is not None
+        },
+        chosen=True,
+        currency=currency,
+    )
+
+
+def _prices(listed: object, file: str) -> tuple[ListedPrice, ...]:
+    return parse_prices(json.dumps({"prices": listed}, default=str).encode(), file)
