@@ -23,6 +23,10 @@ from rankdash.store import Workspace
 
 SAMPLE = Path(__file__).parents[2] / "assets" / "samples" / "helpcentre"
 _OPENED = "sample opened"
+_IMPORTED_BEFORE = (
+    *("check_view", "overview_causes", "overview_charts", "query_detail", "report_view"),
+    "run_form",
+)
 _log = logging.getLogger(__name__)
 
 
@@ -71,7 +75,7 @@ async def lifespan(app: Any) -> AsyncIterator[dict[str, Any] | None]:
         # The pages meet the same error and say it; a server that will not start says nothing.
         _log.error("%s", error)
     # After every rerun Streamlit forces a collection; what is imported by now need not be walked.
-    for module in ("check_view", "overview_causes", "overview_charts", "query_detail", "run_form"):
+    for module in _IMPORTED_BEFORE:
         importlib.import_module(f"rankdash.ui.{module}")
     gc.collect()
     gc.freeze()
