@@ -15,6 +15,7 @@ _MEAN, _MS, _FAILED = 240, 110, 80
 _GAP = 26
 _FURNITURE = 70
 _MOST_NUMBERS = 12
+_NOTE = 70
 _DAYS_APART = 4
 _MOST_SERIES = 6
 _LEAST_ROOM = 0.025
@@ -49,7 +50,7 @@ class Point:
     """One run. number: as the table has it. when and day: the time it was made, for the hover and
     for the axis. series: the index of the runs it is joined with, None where it was made once.
     mean with low…high (NaN where there is none) rests on n queries. compared: whether it stands on
-    the line. p95_ms: NaN where not measured."""
+    the line. p95_ms: NaN where not measured. note: what a person wrote about it."""
 
     number: int
     name: str
@@ -63,6 +64,7 @@ class Point:
     compared: bool
     p95_ms: float
     failed: int
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -344,7 +346,8 @@ def _said(point: Point, metric: str, labels: Labels) -> str:
         high=style.number(point.high),
         n=point.n,
     )
-    return f"{_heading(point)}<br>{value}"
+    note = f"<br>{style.short(point.note, _NOTE)}" if point.note else ""
+    return f"{_heading(point)}<br>{value}{note}"
 
 
 def _known(value: float) -> float:

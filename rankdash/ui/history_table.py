@@ -102,15 +102,15 @@ def _columns(history: Past, listed: Sequence[str]) -> tuple[pd.DataFrame, dict[s
     text, count = st.column_config.TextColumn, st.column_config.NumberColumn
     corrected = view.statistics.correction != "none"
     config: dict[str, Any] = {
-        "number": count(_("run"), format="%.0f", width=45, pinned=True),
-        "name": text(_("name"), width=150, pinned=True),
-        "role": text(_("baseline"), width=68),
-        "mean": count(view.title(view.spec), format="%.4f", width=72),
+        "number": count(_("run"), format="%.0f", width=42, pinned=True),
+        "name": text(_("name"), width=136, pinned=True),
+        "role": text(_("baseline"), width=62),
+        "mean": count(view.title(view.spec), format="%.4f", width=70),
         "interval": text(_("{level} of the mean", level=level), width=120),
-        "change": count(_("change"), format="%+.4f", width=72),
-        "change_interval": text(_("{level} of the change", level=level), width=116),
-        "p": count(_("corrected p") if corrected else "p", format="%.4f", width=82),
-        "verdict": text(_("verdict"), width=105),
+        "change": count(_("change"), format="%+.4f", width=68),
+        "change_interval": text(_("{level} of the change", level=level), width=114),
+        "p": count(_("corrected p") if corrected else "p", format="%.4f", width=80),
+        "verdict": text(_("verdict"), width=98),
         "queries": count(_("queries"), format="%.0f", width=62),
         "p95": count(_("p95 ms"), format="%.3g", width=70),
         "failed": count(_("failed"), format="%.0f", width=60),

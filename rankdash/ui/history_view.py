@@ -139,6 +139,7 @@ def _point(history: Past, run: RunRow, series: int | None) -> trend_chart.Point:
         compared=compared,
         p95_ms=run.p95_ms,
         failed=run.queries_failed,
+        note=history.notes[run.id].text if run.id in history.notes else "",
     )
 
 
@@ -152,20 +153,7 @@ def _day(iso: str) -> str:
 def rests_on(history: Past) -> None:
     """Which queries the line rests on, who stands apart, and where the times were measured."""
     found = history.trend
-    said = [
-        _(
-            "The means, changes and tests rest on the same {n} of {all} queries for every run on "
-            "the line: those that all of them answered.",
-            n=number(found.queries, 0),
-            all=number(found.fullest, 0),
-        )
-        if found.queries < found.fullest
-        else ngettext(
-            "The means, changes and tests rest on the same {n} query for every run.",
-            "The means, changes and tests rest on the same {n} queries for every run.",
-            found.queries,
-        )
-    ]
+    said = [_shared(found)]
     if found.apart:
         said.append(
             ngettext(
@@ -204,10 +192,27 @@ def rests_on(history: Past) -> None:
         )
 
 
+def _shared(found: Trend) -> str:
+    if not found.queries:
+        return _("No query was answered by every run on the line, so that nothing is compared.")
+    if found.queries < found.fullest:
+        return _(
+            "The means, changes and tests rest on the same {n} of {all} queries for every run on "
+            "the line: those that all of them answered.",
+            n=number(found.queries, 0),
+            all=number(found.fullest, 0),
+        )
+    return ngettext(
+        "The means, changes and tests rest on the same {n} query for every run.",
+        "The means, changes and tests rest on the same {n} queries for every run.",
+        found.queries,
+    )
+
+
 def looks(history: Past) -> None:
     """How many comparisons one set of queries was used for, and what that does to a p."""
     view, made = history.view, history.trend.comparisons
-    if made < 2:
+    if made < 2 or not history.trend.queries:
         return
     by_chance = made * (1 - view.statistics.level)
     said = _(

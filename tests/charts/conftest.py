@@ -366,6 +366,7 @@ def made_past(runs: int, *, timed: bool = True) -> list[trend.Point]:
             compared=place != 4,
             p95_ms=float(rng.lognormal(3, 2)) if timed and place % 5 else np.nan,
             failed=place % 4 if timed else 0,
+            note=HOSTILE,
         )
         for place in range(runs)
     ]

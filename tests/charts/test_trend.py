@@ -99,6 +99,13 @@ def test_a_run_that_was_not_timed_is_a_gap_and_no_zero():
     assert (list(times.x), list(times.y)) == ([1, 3], [20.0, 40.0])
 
 
+def test_the_note_of_a_run_is_told_where_one_points_at_it():
+    points = [point(1, 0.4, note="new tokenizer <b>"), point(2, 0.4)]
+    (runs,) = [t for t in trend.figure(points, "M", [], INK).data if t.name == "runs"]
+    assert "new tokenizer &lt;b&gt;" in runs.hovertext[0]
+    assert "tokenizer" not in runs.hovertext[1]
+
+
 def test_each_day_is_named_once_and_numbers_are_thinned():
     points = [point(n, 0.4, day=f"Nov {(n + 1) // 2}") for n in range(1, 31)]
     texts = trend.figure(points, "M", BASE, INK).layout.xaxis.ticktext

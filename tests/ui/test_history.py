@@ -32,28 +32,32 @@ def made(dataset_id: str, name: str, shift: int, **changes: object) -> Run:
     return replace(run, **changes)
 
 
+def part(run: Run, first: int, end: int) -> Run:
+    """The run as if it had been asked for these queries only."""
+    whole = run.ranking
+    ends = list(zip(whole.query_ids, whole.offsets[:-1], whole.offsets[1:], strict=True))
+    few = Ranking.from_lists(
+        [
+            (query, [whole.doc_ids[d] for d in whole.docs[start:stop]], whole.scores[start:stop])
+            for query, start, stop in ends[first:end]
+        ]
+    )
+    asked = {query for query, _start, _stop in ends[first:end]}
+    states = ["done" if query in asked else "skipped" for query in run.queries["query_id"]]
+    return replace(run, ranking=few, queries=run.queries.assign(state=states))
+
+
 @pytest.fixture
 def several(workspace, stored) -> dict[str, str]:
     """Name → id of a history: "better" of the fixture (which failed on q15), and after it one made
     twice and one that was asked for four queries."""
     runs = {row.name: row.id for row in workspace.runs(stored)}
     settings = {"file": "x", "k": 1}
-    look = made(stored, "look", 0, id="look", created="2026-11-05T10:00:00+00:00")
-    kept = look.ranking
-    few = Ranking.from_lists(
-        [
-            (query, [kept.doc_ids[d] for d in kept.docs[start:end]], list(kept.scores[start:end]))
-            for query, start, end in zip(
-                kept.query_ids[:4], kept.offsets[:4], kept.offsets[1:5], strict=True
-            )
-        ]
-    )
-    states = np.where(np.arange(16) < 4, "done", "skipped")
     for run in (
         made(stored, "old", 1, id="old", settings=settings, created="2026-11-01T10:00:00+00:00"),
         made(stored, "again", 2, id="again", settings=settings,
              created="2026-11-03T10:00:00+00:00", machine={"cpu": "another", "numpy": "2.0"}),
-        replace(look, ranking=few, queries=look.queries.assign(state=states)),
+        part(made(stored, "look", 0, id="look", created="2026-11-05T10:00:00+00:00"), 0, 4),
     ):  # fmt: skip
         workspace.save_run(run)
         runs[run.name] = run.id
@@ -115,6 +119,14 @@ def test_a_quick_look_joins_the_line_when_asked_and_the_others_shrink_to_its_que
     assert rows["queries"].unique().tolist() == [4]
     assert rows.loc["look", "verdict"] != "not compared"
     assert in_address(app, "line") == ["every"]
+
+
+def test_runs_without_a_query_in_common_are_not_compared(app, several, workspace, stored):
+    workspace.save_run(part(made(stored, "rest", 0, id="rest"), 4, 16))
+    app = opened(app, base=several["look"], line="every")
+    assert "No query was answered by every run on the line" in said(app)
+    assert by_name(app)["change"].isna().all()
+    assert "compared with" not in said(app)
 
 
 def test_looks_are_counted_and_a_correction_is_offered(app, several):
