@@ -10,6 +10,7 @@ import streamlit as st
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, percent, signed
 from rankdash.metrics import parse_measure
+from rankdash.reporting import failure_words
 from rankdash.reporting.query_words import judged_title, outcome_words, state_words
 from rankdash.ui import query_services, services
 from rankdash.ui.frame import View
@@ -98,5 +99,5 @@ def _failure(view: View, challenger: str, query_id: str) -> str:
         rows = services.run(system).queries
         found = rows.loc[(rows["query_id"] == query_id) & (rows["state"] != "done"), "reason"]
         if len(found):
-            return markdown_safe(str(found.iloc[0]), 300)
+            return markdown_safe(failure_words.said(str(found.iloc[0])), 300)
     return ""

@@ -12,6 +12,7 @@ from rankdash.i18n import duration, ngettext, number
 from rankdash.i18n import gettext as _
 from rankdash.measured import Level, Measured
 from rankdash.ranking import Run
+from rankdash.reporting import failure_words
 from rankdash.ui import run_note, run_usage, services
 from rankdash.ui.run_records import Record, record
 from rankdash.ui.text import markdown_safe
@@ -177,7 +178,10 @@ def _failures(run: Run) -> None:
     )
     st.dataframe(
         pd.DataFrame(
-            {_("query"): list(failed["query_id"]), _("why it failed"): list(failed["reason"])}
+            {
+                _("query"): list(failed["query_id"]),
+                _("why it failed"): [failure_words.said(reason) for reason in failed["reason"]],
+            }
         ),
         hide_index=True,
         alt=_("The queries that failed, and why"),

@@ -26,7 +26,7 @@ from rankdash.charts import style
 from rankdash.i18n import LANGUAGES
 from rankdash.metrics import CONVENTION_SETTINGS, registry
 from rankdash.readers.refusals import REASONS
-from rankdash.reporting import query_page
+from rankdash.reporting import failure_words, query_page
 from rankdash.reporting.document import SECTIONS
 from rankdash.rerankers import kinds
 from rankdash.rerankers.known_models import known_models
@@ -157,7 +157,7 @@ class _Heard(list[str]):
 
 
 def messages() -> set[str]:
-    found = set(from_schemas())
+    found = {*from_schemas(), *failure_words.TEMPLATES}
     for path, tree in modules().items():
         for call in calls(tree):
             for argument in shown(call):

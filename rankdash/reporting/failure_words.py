@@ -1,0 +1,93 @@
+"""Why a query failed or was skipped, in the reader's language.
+
+Runs keep the reason as the English sentence that was said when it happened, and so do files that
+came from other machines. What is known here is recognised and said anew; anything else, such as
+what another program answered, stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from rankdash.i18n import gettext
+
+# As they are said, without a full stop at the end. {why} is a reason itself; all else stays.
+TEMPLATES = (
+    # What ends a reason comes first: what begins it would take the end for a detail.
+    "{why} (after {n} attempts)",
+    "{why}, and the endpoint gave no probabilities of tokens",
+    "no candidates",
+    "not in the sample",
+    "the query has no text",
+    "document {doc} has no text",
+    "{n} documents have no text, such as {doc}",
+    "The ranking does not contain this query",
+    "the reranker gave {given} answers for 1 query",
+    "the reranker gave {given} answers for {n} queries",
+    "the reranker gave {given} scores for {n} documents",
+    "scored {given} of {n} documents",
+    "The model gave no finite score for {given} of {n} documents",
+    "first stage: {why}",
+    "second stage: {why}",
+    "not every document was scored",
+    "there is no connection ({detail})",
+    "time-out: no answer within {seconds} seconds",
+    "the connection was cut ({detail})",
+    "the answer cannot be unpacked ({detail})",
+    "the answer is not JSON: {detail}",
+    "the service answered {status}: {detail}",
+    "the service said {status}",
+    "The answer is malformed: it has no {detail}",
+    "{given} of {n} documents have a score: {why}",
+    "a result has no index",
+    "index {index} is out of range",
+    "index {index} comes twice",
+    "the score of index {index} is not a number",
+    "the answer is too short",
+    "{given} of {n} requests failed: {why}",
+    "A request failed: {why}",
+    "No answer held an order: {why}",
+    "No answer could be read: {why}",
+    "{given} of {n} answers could not be read: {why}",
+    "the model said nothing",
+    "the model said {detail}",
+)
+_FIELD = re.compile(r"\{(\w+)\}")
+_COUNTS = ("n", "given", "index", "status")
+
+
+def said(reason: str) -> str:
+    """A stored reason in the reader's language, as far as it is known."""
+    return _known(reason) or _of_a_part(reason) or reason
+
+
+def _known(reason: str) -> str | None:
+    for template in TEMPLATES:
+        found = _pattern(template).fullmatch(reason.strip())
+        if found:
+            params = {
+                name: said(value) if name == "why" else value
+                for name, value in found.groupdict().items()
+            }
+            return gettext(template, **params)
+    return None
+
+
+def _of_a_part(reason: str) -> str | None:
+    """A reason behind the name of the run that it is of, as where two runs were combined."""
+    name, colon, rest = reason.partition(": ")
+    known = _known(rest) if colon else None
+    return f"{name}: {known}" if known else None
+
+
+@cache
+def _pattern(template: str) -> re.Pattern[str]:
+    pieces = _FIELD.split(template)
+    text = "".join(
+        f"(?P<{piece}>{r'[0-9]+' if piece in _COUNTS else '.+?'})"
+        if place % 2
+        else re.escape(piece)
+        for place, piece in enumerate(pieces)
+    )
+    return re.compile(rf"{text}\.?", re.DOTALL)
