@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.analysis.history import differing, p_of_any_pair
+from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import gettext as _
 from rankdash.i18n import moment, number, percent, signed
 from rankdash.reporting.query_words import outcome_words
@@ -160,7 +161,7 @@ def _recorded(system: System) -> list[tuple[str, Mapping[str, object]]]:
                 _("done"): run.queries_done,
                 _("failed"): run.queries_failed,
                 _("not run"): run.queries_skipped,
-                _("p95 ms"): number(run.p95_ms, 2),
+                _("p95 ms"): ms(run.p95_ms),
             },
         ),
     ]

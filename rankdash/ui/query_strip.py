@@ -7,6 +7,7 @@ import math
 import pandas as pd
 import streamlit as st
 
+from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, percent, signed
 from rankdash.metrics import parse_measure
@@ -64,7 +65,7 @@ def _trust(view: View, challenger: str, row: pd.Series) -> list[str]:
     if bounds:
         parts.append(bounds)
     if not math.isnan(row["latency_ms"]):
-        parts.append(_("{ms} ms", ms=number(row["latency_ms"], 0)))
+        parts.append(_("{ms} ms", ms=ms(row["latency_ms"])))
     parts.append(_("query {id}", id=markdown_safe(str(row["query_id"]), 60)))
     return parts
 
