@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from rankdash.errors import DataError
 from rankdash.i18n import error_text, language
@@ -24,13 +25,18 @@ _LOGO = "report.logo"
 _FILE_NAME = 40
 
 
-def draw(usual_title: str, previews: Mapping[str, Preview]) -> Front | None:
+def draw(
+    words: DeltaGenerator,
+    parts: DeltaGenerator,
+    usual_title: str,
+    previews: Mapping[str, Preview],
+) -> Front | None:
     """Draw the form; what it says now, in the reader's language, or None without a section.
 
-    usual_title: what the report is called where nobody says otherwise.
+    words, parts: where the texts go, and where the sections. usual_title: what the report is called
+    where nobody says otherwise.
     """
-    said, parts = st.columns([1, 2], gap="large")
-    with said:
+    with words:
         title = _field(
             st.text_input,
             "title",
@@ -53,7 +59,7 @@ def draw(usual_title: str, previews: Mapping[str, Preview]) -> Front | None:
     with parts:
         sections = _sections(previews)
     if not sections:
-        st.info(_("Choose at least one section."), icon=":material/info:")
+        words.info(_("Choose at least one section."), icon=":material/info:")
         return None
     return Front(title=title, note=note, logo=picture, sections=sections, language=language())
 

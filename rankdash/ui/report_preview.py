@@ -107,7 +107,7 @@ def _latency(subject: Subject) -> Preview:
 def _money(subject: Subject) -> Preview:
     if subject.money is None or not subject.money.chosen:
         return Preview(
-            _("With assumptions that nobody set for you: they are examples."),
+            _("With example assumptions: nobody set any."),
             "cost",
             _("Set your own"),
         )

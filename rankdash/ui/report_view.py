@@ -20,10 +20,10 @@ def draw(view: View) -> None:
             "decides. It prints to PDF, and nothing in it changes any more."
         )
     )
-    front = report_form.draw(
-        _("Reranking on {data}", data=subject.dataset.name), report_preview.of(subject)
-    )
-    st.download_button(
+    words, parts = st.columns([1, 2], gap="large")
+    usual_title = _("Reranking on {data}", data=subject.dataset.name)
+    front = report_form.draw(words, parts, usual_title, report_preview.of(subject))
+    words.download_button(
         _("Make the report and save it"),
         data=b"" if front is None else partial(document.html, subject, front),
         file_name=f"report-{bundle.slug(subject.dataset.name)}.html",
@@ -33,5 +33,6 @@ def draw(view: View) -> None:
         key="report.make",
         on_click="ignore",
         disabled=front is None,
+        width="stretch",
     )
     report_exports.draw(view, subject, front)

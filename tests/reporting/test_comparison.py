@@ -11,7 +11,7 @@ import pytest
 from rankdash.analysis.statistics import Comparison, StatisticsSettings, compare
 from rankdash.metrics import Conventions, Evaluation, evaluate, judge
 from rankdash.ranking import Ranking
-from rankdash.reporting.comparison import HEAD, latex, made_with, markdown
+from rankdash.reporting.comparison import HEAD, compact_latex, latex, made_with, markdown
 
 HOSTILE = "a|b & 50% _x_ #1 {\\input} ~^ <b>*!*\n[x](y) `c` $d$"
 QUERIES = [f"q{i}" for i in range(40)]
@@ -57,11 +57,12 @@ def test_latex_names_hold_no_command(comparison):
     )
 
 
-def test_latex_compiles(comparison, tmp_path: Path):
+@pytest.mark.parametrize("write", [latex, compact_latex])
+def test_latex_compiles(comparison, tmp_path: Path, write):
     engine = shutil.which("pdflatex")
     if engine is None:
         pytest.skip("pdflatex is not installed")
-    body = "".join(latex(comparison, {"id-1": HOSTILE}))
+    body = "".join(write(comparison, {"base": HOSTILE, "id-1": HOSTILE}))
     (tmp_path / "t.tex").write_text(
         f"\\documentclass{{article}}\\usepackage{{booktabs}}\\begin{{document}}\n{body}"
         "\\end{document}\n"
