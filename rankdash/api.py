@@ -222,10 +222,6 @@ def _matched(
     expected = data.qrels
     if left_out:
         expected = expected[~expected["query_id"].isin(left_out)]
-    if not len(expected):
-        return []
-    if not len(ranking):
-        raise DataError("The ranking {name} holds no documents.", name=name)
     found = match_labels(name, ranking, expected, made_ids=False)
     for finding in found:
         if finding.severity == "error":

@@ -185,8 +185,7 @@ def _labels(dataset: Dataset, systems: Mapping[str, Ranking], *, made_ids: bool)
         ]
     found = label_findings(qrels)
     for name, ranking in systems.items():
-        if len(ranking):
-            found += match_labels(name, ranking, qrels, made_ids=made_ids)
+        found += match_labels(name, ranking, qrels, made_ids=made_ids)
     return found
 
 

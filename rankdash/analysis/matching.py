@@ -75,10 +75,23 @@ def match_labels(
 
     made_ids: some ids were made from texts, since the rows came without.
 
-    An error where no query, or no document, is in both: then no number could be computed. A
-    warning where labelled queries are missing, or where queries and documents match but never
-    together, which is what wrong topic numbers look like.
+    An error where the ranking is empty, or no query, or no document, is in both: then no number
+    could be computed. A warning where labelled queries are missing, or where queries and documents
+    match but never together, which is what wrong topic numbers look like. Nothing where there are
+    no labels: that is said once, and not of each ranking.
     """
+    if not len(qrels):
+        return []
+    if not len(ranking):
+        return [
+            Finding(
+                "error",
+                "empty_ranking",
+                "The ranking {name} holds no documents.",
+                {"name": name},
+                "Check that the file was written to its end.",
+            )
+        ]
     ranked, labelled = set(ranking.query_ids), set(qrels["query_id"])
     if not ranked & labelled:
         return [_nothing(_QUERIES, name, ranked, labelled, made_ids=made_ids)]

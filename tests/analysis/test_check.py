@@ -153,6 +153,15 @@ def test_documents_that_match_nothing_are_an_error():
     assert error.examples == ("d1", "D1")
 
 
+def test_a_ranking_that_holds_nothing_is_an_error_and_no_crash():
+    data = dataset([("q", "a", 1)], {"q": ["a"]})
+
+    error = found(report_of(data, other=Ranking.from_lists([])), "empty_ranking")
+
+    assert error.severity == "error"
+    assert "other" in error.text and error.remedy
+
+
 def test_some_labelled_queries_missing_is_a_warning_with_the_near_match():
     data = dataset([("q1", "a", 1), ("q2", "b", 1)], {"q1": ["a"], "Q2": ["b"]})
 
