@@ -1,7 +1,14 @@
-"""Start with `streamlit run app.py`."""
+"""Start with `streamlit run app.py`; `streamlit run app.py -- --read-only` only shows."""
+
+import os
+import sys
 
 import streamlit as st
 
+from rankdash.store.workspace import READ_ONLY_VARIABLE
 from rankdash.ui.server import lifespan, on_script_error
+
+if "--read-only" in sys.argv[1:]:
+    os.environ[READ_ONLY_VARIABLE] = "1"
 
 app = st.App("rankdash/ui/main.py", lifespan=lifespan, on_script_error=on_script_error)

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from rankdash import rerankers
-from rankdash.store.workspace import HOME_VARIABLE
+from rankdash.loading import load
+from rankdash.readers import sources_from_path
+from rankdash.store.workspace import HOME_VARIABLE, Workspace
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "assets" / "samples" / "helpcentre"
@@ -60,6 +62,8 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         Path(f"{name}.trec").write_text(ideal, encoding="utf-8")
     timings = [{"query_id": query, "latency_ms": 80.0} for query in sorted(keep)]
     Path("branch.json").write_text(json.dumps(timings))
+    loaded = load(sources_from_path(folder), name=folder.name)
+    Workspace.open().save_dataset(loaded.dataset, report_json=loaded.report.to_json())
     (plugin,) = re.findall(r'```python\n("""shortest\.py.*?)```', README, re.DOTALL)
     Path("shortest.py").write_text(plugin)
     yield tmp_path

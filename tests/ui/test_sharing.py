@@ -3,6 +3,7 @@ that writes."""
 
 import hashlib
 import io
+import runpy
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -244,6 +245,14 @@ def test_what_was_written_is_still_shown(app, read_only):
     assert any("look *here*" in each.value for each in app.text)
     assert not app.text_area
     assert "1 label corrected" in said(app)
+
+
+@pytest.mark.parametrize(("arguments", "read_only"), [([], False), (["--read-only"], True)])
+def test_the_start_command_can_say_so(workspace, monkeypatch, arguments, read_only):
+    monkeypatch.setenv("RANKDASH_READ_ONLY", "")
+    monkeypatch.setattr("sys.argv", ["app.py", *arguments])
+    runpy.run_path(str(PAGES.parent / "app.py"))
+    assert Workspace.open(workspace.root).read_only is read_only
 
 
 def test_no_worker_is_to_be_had(read_only):
