@@ -21,7 +21,7 @@ from rankdash.ui.report_preview import Preview
 from rankdash.ui.text import markdown_safe, shortened
 
 _KEPT = "report.kept"
-_LOGO = "report.logo"
+_LOGO, _REFUSED, _UPLOAD = "report.logo", "report.logo.refused", "report.logo.file"
 _FILE_NAME = 40
 
 
@@ -104,22 +104,31 @@ def _logo() -> bytes | None:
                 on_click=lambda: st.session_state.pop(_LOGO),
             )
         return content
-    given = st.file_uploader(
+    st.file_uploader(
         _("Logo"),
         type=["png", "jpg", "jpeg", "gif", "webp"],
         max_upload_size=1,
-        key="report.logo.file",
+        key=_UPLOAD,
+        on_change=_take,
     )
+    refused: DataError | None = st.session_state.pop(_REFUSED, None)
+    if refused is not None:
+        st.error(markdown_safe(error_text(refused), 300), icon=":material/error:")
+    return None
+
+
+def _take() -> None:
+    """Keep the picture that was given, or the reason why it cannot be used."""
+    given = st.session_state[_UPLOAD]
     if given is None:
-        return None
+        return
     content = given.getvalue()
     try:
         logo.data_uri(content)
     except DataError as error:
-        st.error(markdown_safe(error_text(error), 300), icon=":material/error:")
-        return None
-    st.session_state[_LOGO] = (given.name, content)
-    return content
+        st.session_state[_REFUSED] = error
+    else:
+        st.session_state[_LOGO] = (given.name, content)
 
 
 def _field(widget: Any, name: str, usual: Any, **settings: Any) -> Any:

@@ -85,6 +85,29 @@ def test_what_was_typed_stays_while_another_page_is_looked_at(app, stored):
     assert not page.checkbox(key="report.section.verdict").value
 
 
+def test_a_logo_is_kept_and_can_be_taken_away(app, stored):
+    page = open_page(app, "report")
+    page.file_uploader[0].set_value(
+        ("logo.png", b"\x89PNG\r\n\x1a\n" + bytes(9), "image/png")
+    ).run()
+    assert "Logo: logo" in texts(page)
+    assert not page.error
+    page.switch_page(str(PAGES / "overview.py")).run()
+    page.switch_page(str(PAGES / "report.py")).run()
+    assert not page.file_uploader
+    page.button(key="report.logo.away").click().run()
+    assert page.file_uploader
+    assert "Logo: logo" not in texts(page)
+
+
+def test_a_logo_that_is_no_picture_is_refused_in_words(app, stored):
+    page = open_page(app, "report")
+    page.file_uploader[0].set_value(("logo.png", b"<svg onload=alert(1)>", "image/png")).run()
+    assert "no picture that a report can hold" in page.error[0].value
+    # And it is not in the report.
+    assert page.file_uploader
+
+
 def test_without_a_section_there_is_nothing_to_make(app, stored):
     page = open_page(app, "report")
     for box in page.checkbox:
