@@ -58,6 +58,9 @@ class Side:
         anything of margins."""
         scores, starts = self.ranking.scores, self.judged.starts
         lengths = self.judged.lengths
+        if not len(scores):
+            # Every query failed: there is not even a first score to start from.
+            return lengths, np.zeros(len(lengths)), np.zeros(len(lengths), dtype=bool)
         if bool(np.isnan(scores[-1:]).any()) or bool(np.isnan(scores).any()):
             known = offsets_from(~np.isnan(scores))
             lengths = known[starts + lengths] - known[starts]

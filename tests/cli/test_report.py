@@ -1,0 +1,184 @@
+"""`report`: from files to one HTML file."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).parents[2] / "README.md"
+QUERIES = 12
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """Labels with texts, a first stage with the relevant document second, a run that puts it first
+    but failed on the last query, and how long that took."""
+    rows = [
+        {
+            "query_id": f"q{q}", "query": f"question {q}", "doc_id": f"d{q}{d}",
+            "document": f"text {q}{d}", "label": int(d == 1), "score": 9 - d,
+        }
+        for q in range(QUERIES)
+        for d in range(4)
+    ]  # fmt: skip
+    (tmp_path / "shop.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "labels.qrels").write_text(
+        "".join(f"q{q} 0 d{q}{d} {int(d == 1)}\n" for q in range(QUERIES) for d in range(4))
+    )
+    for name, order, last in (("base", (0, 1, 2, 3), 0), ("up", (1, 0, 2, 3), 1)):
+        (tmp_path / f"{name}.trec").write_text(
+            "".join(
+                f"q{q} Q0 d{q}{d} {rank} {9 - rank} {name}\n"
+                for q in range(QUERIES - last)
+                for rank, d in enumerate(order, start=1)
+            )
+        )
+    timings = [
+        {
+            "query_id": f"q{q}", "state": "failed" if q == QUERIES - 1 else "done",
+            "latency_ms": None if q == QUERIES - 1 else 20.0 + q,
+        }
+        for q in range(QUERIES)
+    ]  # fmt: skip
+    (tmp_path / "up.json").write_text(json.dumps(timings))
+    return tmp_path
+
+
+@pytest.fixture
+def report(run: Callable, files: Path) -> Callable[..., tuple[int, str, str]]:
+    """Runs it on the files; gives the exit code, standard error and what was written."""
+
+    def command(*options: object, data: bool = True) -> tuple[int, str, str]:
+        out = files / "out.html"
+        source = ("--data", files / "shop.jsonl") if data else ("--qrels", files / "labels.qrels")
+        done = run("report", *source, *options, "--out", out)
+        text = out.read_text(encoding="utf-8") if out.exists() else ""
+        assert done.out == ""
+        return done.code, done.err, text
+
+    return command
+
+
+def test_a_data_set_and_a_run_make_a_report(report, files):
+    code, err, text = report("--challenger", files / "up.trec", "--title", "Ours", "--note", "why")
+    assert code == 0
+    assert "Written:" in err
+    assert "<h1 dir=auto>Ours</h1>" in text
+    assert "question 3" in text
+    # Without timings nobody knows why q11 is missing: it counts 0.
+    assert "up is better than First stage" in text
+    assert "12 queries" in text
+    assert "no latency was measured" in text
+
+
+def test_timings_tell_latency_and_what_failed(report, files):
+    code, _, text = report(
+        "--challenger", files / "up.trec", "--timings", files / "up.json", "--metric", "mrr@5"
+    )
+    assert code == 0
+    assert "from 0.500 to 1.000 over 11 queries" in text
+    assert "1 query is left out on both sides" in text
+    assert "up failed on it." in text
+    assert "11 queries timed" in text
+    (files / "other.json").write_text('[{"query_id": "elsewhere", "latency_ms": 3}]')
+    code, err, _ = report("--challenger", files / "up.trec", "--timings", files / "other.json")
+    assert code == 2
+    assert "None of the queries that were timed is in the ranking up" in err
+    code, err, _ = report("--timings", files / "up.json")
+    assert code == 2
+    assert "1 --timings for 0 --challenger" in err
+
+
+def test_labels_and_two_runs_are_enough(report, files):
+    code, _, text = report(
+        "--baseline", files / "base.trec", "--challenger", files / "up.trec",
+        "--sections", "verdict,data", "--language", "zh", data=False,
+    )  # fmt: skip
+    assert code == 0
+    assert '<html lang="zh">' in text
+    assert "base → up" in text
+    assert 'id="data"' in text
+    assert 'id="cost"' not in text
+    for missing in (("--baseline", files / "base.trec"), ("--challenger", files / "up.trec")):
+        code, err, _ = report(*missing, data=False)
+        assert code == 2
+        assert "are needed too" in err
+
+
+def test_a_run_can_be_the_baseline_and_the_first_stage_is_left_alone(report, files):
+    code, _, text = report("--baseline", files / "base.trec", "--challenger", files / "up.trec")
+    assert code == 0
+    assert "up is better than base" in text
+    assert "base → up" in text
+
+
+def test_rules_and_statistics_are_obeyed(report, files):
+    code, _, text = report(
+        "--challenger", files / "up.trec", "--missing", "skip", "--seed", "77", "--worthwhile",
+        "9", "--metric", "map",
+    )  # fmt: skip
+    assert code == 0
+    assert '<td class="brief">77</td>' in text
+    assert "but only by 100.0% where 900.0% was asked for" in text
+
+
+def test_assumptions_come_from_a_file_in_the_form_of_the_readme(report, files):
+    section = README.read_text(encoding="utf-8")
+    toml = section.split("```toml\n")[1].split("```")[0].replace('"minilm"', '"up"')
+    (files / "a.toml").write_text(toml)
+    options = ("--challenger", files / "up.trec", "--assumptions", files / "a.toml")
+    code, _, text = report(*options)
+    assert code == 0
+    assert "5,000" in text
+    assert "Own machine" in text
+    assert "defaults" not in text.split('id="cost"')[1].split('id="data"')[0]
+    for broken, said in (
+        (toml.replace("= 5000", "= -1"), "a.toml: Searches a day cannot be -1"),
+        ("searches = 3", "a.toml: There is no assumption 'searches'"),
+        ("what?", "a.toml: The assumptions cannot be read"),
+        (toml.replace('"up"', '"down"'), "a.toml: The price 'down' is for no system"),
+        (toml.replace('unit = "hour"', 'unit = "year"'), "a.toml: Price 1 of the list"),
+        ("prices = 3", "a.toml: The file has no list called prices"),
+    ):
+        (files / "a.toml").write_text(broken)
+        code, err, _ = report(*options)
+        assert code == 2
+        assert said in err
+
+
+def test_nothing_that_is_read_is_replaced(run, files):
+    labels = (files / "shop.jsonl").read_bytes()
+    done = run("report", "--data", files / "shop.jsonl", "--out", files / "shop.jsonl")
+    assert done.code == 2
+    assert (files / "shop.jsonl").read_bytes() == labels
+    done = run("report", "--data", files / "shop.jsonl", "--out", files / "none" / "r.html")
+    assert done.code == 2
+    assert "There is no folder" in done.err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--sections", "verdict", "oops"), "There is no section 'oops'"),
+        (("--language", "fr"), "There is no language 'fr'"),
+        (("--metric", "ndgc@10"), "ndcg"),
+        (("--qrels", "x"), "not allowed with"),
+        (("--logo", "{svg}"), "The logo is no picture"),
+        (("--logo", "{none}"), "No such file"),
+        (("--challenger", "{svg}"), "svg"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_a_line(report, files, options, said):
+    (files / "logo.svg").write_text("<svg onload='alert(1)'/>")
+    places = {"svg": files / "logo.svg", "none": files / "none.png"}
+    code, err, text = report(*(each.format(**places) for each in options))
+    assert code == 2
+    assert said in err
+    assert err.startswith("error: ")
+    assert text == ""
+
+
+def test_the_help_names_every_section(run):
+    with pytest.raises(SystemExit):
+        run("report", "--help")

@@ -1,0 +1,351 @@
+"""The report: its numbers are those of the analysis, nothing that failed is a zero, and every
+choice of whoever makes it is obeyed."""
+
+import dataclasses
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rankdash.analysis.statistics import StatisticsSettings
+from rankdash.dataset import Dataset
+from rankdash.errors import DataError, SpecError
+from rankdash.metrics import Conventions, registry
+from rankdash.ranking import Ranking, Run
+from rankdash.reporting.document import ALL, SECTIONS, Front, html
+from rankdash.reporting.figures import drawings
+from rankdash.reporting.logo import LARGEST, data_uri
+from rankdash.reporting.options import choices
+from rankdash.reporting.subject import FIRST_STAGE, Money, Subject, System
+from rankdash.store.notes import Note
+from rankdash.value.assumptions import Assumptions
+from rankdash.value.price_list import shipped
+
+QUERIES = [f"q{n:02}" for n in range(30)]
+FAILED, SKIPPED = ("q03", "q07"), ("q11",)
+DOCS = 8
+PNG = b"\x89PNG\r\n\x1a\n" + b"0" * 40
+
+
+def subject_of(text: str = "plain", *, timed: bool = True, **changes: object) -> Subject:
+    """Thirty queries; the run puts the relevant document first for most, last for some, failed on
+    two and was not asked for one."""
+    rows = [(q, f"{q}-d{d}") for q in QUERIES for d in range(DOCS)]
+    data = Dataset(
+        f"Shop {text}",
+        pd.DataFrame(
+            {
+                "query_id": QUERIES,
+                "text": [f"{text} question {q}" for q in QUERIES],
+                "kind": ["order", "return", f"other {text}"] * 10,
+            }
+        ),
+        pd.DataFrame(
+            {
+                "doc_id": [doc for _, doc in rows],
+                "title": [f"{text} {doc}" for _, doc in rows],
+                "text": "words",
+            }
+        ),
+        pd.DataFrame(
+            {
+                "query_id": [q for q, _ in rows],
+                "doc_id": [doc for _, doc in rows],
+                "label": [float(doc.endswith("d3")) for _, doc in rows],
+            }
+        ),
+        Ranking.from_lists(
+            (q, [f"{q}-d{d}" for d in range(DOCS)], np.arange(DOCS, 0, -1.0)) for q in QUERIES
+        ),
+    )
+
+    def order(place: int, query: str) -> list[str]:
+        rest = [f"{query}-d{d}" for d in range(DOCS) if d != 3]
+        at = 7 if place % 6 == 0 else (3 if place % 5 == 0 else 0)
+        return [*rest[:at], f"{query}-d3", *rest[at:]]
+
+    done = [q for q in QUERIES if q not in FAILED + SKIPPED]
+    ranking = Ranking.from_lists(
+        (q, order(QUERIES.index(q), q), np.arange(DOCS, 0, -1.0)) for q in done
+    )
+    states = ["failed" if q in FAILED else "skipped" if q in SKIPPED else "done" for q in QUERIES]
+    queries = pd.DataFrame(
+        {
+            "query_id": QUERIES,
+            "state": states,
+            "reason": [f"time-out {text}" if state == "failed" else "" for state in states],
+            "latency_ms": [
+                20.0 + place if timed and state == "done" else np.nan
+                for place, state in enumerate(states)
+            ],
+            "index_ms": np.nan,
+            "pairs": float(DOCS),
+            "tokens": 400.0,
+            "truncated": 0.0,
+        }
+    )
+    run = Run(
+        "run", f"mover {text}", data.id, ranking, "bi-encoder", queries,
+        settings={"model": text}, machine={"cpu": text},
+    )  # fmt: skip
+    given: dict[str, object] = {
+        "statistics": StatisticsSettings(resamples=500),
+        "notes": {"q00": Note("q00", (text,), f"look {text}")},
+        **changes,
+    }
+    systems = {FIRST_STAGE: System(FIRST_STAGE, "first"), "run": System("run", run.name, run)}
+    return Subject(data, systems, FIRST_STAGE, ("run",), **given)
+
+
+class Read(HTMLParser):
+    """Elements with attributes, and the text of each section."""
+
+    def __init__(self, page: bytes) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.sections: dict[str, list[str]] = {"": []}
+        self.rows: list[list[str]] = []
+        self.inside, self.section = "", ""
+        self.feed(page.decode("utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        self.inside = tag
+        if tag == "section":
+            self.section = str(dict(attrs)["id"])
+            self.sections[self.section] = []
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_endtag(self, tag):
+        self.inside = ""
+        if tag == "section":
+            self.section = ""
+
+    def handle_data(self, data):
+        if self.inside in ("script", "style"):
+            return
+        self.sections[self.section].append(data)
+        if self.inside in ("td", "th"):
+            self.rows[-1][-1] += data
+
+    def text(self, section: str) -> str:
+        return " ".join(self.sections[section])
+
+    def attributes(self, tag: str) -> list[dict[str, str | None]]:
+        return [attrs for name, attrs in self.elements if name == tag]
+
+
+@pytest.fixture(scope="module")
+def subject() -> Subject:
+    return subject_of()
+
+
+@pytest.fixture(scope="module")
+def report(subject) -> Read:
+    return Read(html(subject))
+
+
+def test_every_section_is_there_in_order_with_its_heading(report):
+    assert list(report.sections)[1:] == list(ALL)
+    for section in SECTIONS:
+        assert section.title in report.text(section.id)
+
+
+def test_means_and_changes_are_those_of_the_comparison(subject, report):
+    frame = subject.comparison.frame
+    shown = {tuple(row[:2]): row for row in report.rows if len(row) == 10}
+    assert len(frame) == 2 * len(subject.specs) == len(shown) - 1
+    for _at, row in frame.iterrows():
+        cells = shown[subject.titles[row["metric"]], subject.name(row["system"])]
+        assert cells[2] == f"{row['mean']:.3f}"
+        if row["system"] == "run":
+            assert cells[4].lstrip("+") == f"{row['delta']:.3f}"
+            assert cells[5] == f"{row['delta_low']:.3f} … {row['delta_high']:.3f}"
+            assert cells[7] == f"{row['paired']}"
+            assert cells[8] == f"{row['left_out']}"
+    assert frame.set_index(["metric", "system"]).loc[("ndcg@10", "run"), "verdict"] == "better"
+    assert "better" in report.text("verdict")
+
+
+def test_what_failed_is_named_counted_and_no_zero(subject, report):
+    said = report.text("queries")
+    for query in FAILED + SKIPPED:
+        assert query in said
+    assert "time-out plain" in said
+    assert "mover plain failed on it." in said
+    assert "mover plain was not run on it." in said
+    assert "3 queries are left out on both sides" in report.text("verdict")
+    assert "2 failed, 1 not run" in report.text("verdict")
+    paired = subject.pairs("run").dropna()
+    assert len(paired) == 27
+    row = subject.comparison.row("run", "ndcg@10")
+    assert row["delta"] == pytest.approx((paired["after"] - paired["before"]).mean(), abs=1e-12)
+
+
+def test_the_most_telling_queries_come_with_values_reason_and_sentences(subject, report):
+    said = report.text("queries")
+    pairs = subject.pairs("run").set_index("query_id")
+    worst, best = pairs["delta"].idxmin(), pairs["delta"].idxmax()
+    for query in (worst, best):
+        was, now, change = pairs.loc[query, ["before", "after", "delta"]]
+        assert f"NDCG@10 {was:.3f} → {now:.3f} ({change:+.3f})" in said
+        assert f"question {query}" in said
+    assert said.index("Most hurt") < said.index(worst) < said.index("Most helped")
+    assert "1 relevant document fell (4 → 8)." in said
+    assert "1 relevant document rose (4 → 1)." in said
+    assert "look plain" in said
+    # At most five on either side, however many changed.
+    assert len([each for each in report.attributes("div") if each.get("class") == "card hurt"]) == 5
+
+
+def test_latency_is_told_with_what_was_measured_or_said_to_be_missing(report):
+    said = report.text("latency")
+    assert "first reranks nothing" in re.sub(r"\s+", " ", said)
+    row = next(row for row in report.rows if row[:2] == ["mover plain", "27"])
+    latencies = [20.0 + place for place, q in enumerate(QUERIES) if q not in FAILED + SKIPPED]
+    assert row[4].startswith(f"{np.quantile(latencies, 0.95):.1f} (")
+    assert "2 failed queries" in said
+    bare = Read(html(subject_of(timed=False), Front(sections=("latency", "verdict"))))
+    assert "no latency was measured" in bare.text("latency")
+    assert "not measured" in bare.text("verdict")
+
+
+def test_the_price_says_whose_assumptions_it_rests_on(subject, report):
+    assert "These are defaults to be changed." in report.text("cost")
+    assert "Nobody set prices or assumptions" in report.text("verdict")
+    price = next(each for each in shipped() if each.price.unit == "tokens")
+    money = Money(Assumptions(searches_per_day=4321.0), {"run": price}, chosen=True)
+    own = dataclasses.replace(subject, money=money)
+    read = Read(html(own, Front(sections=("verdict", "cost"))))
+    assert "defaults" not in read.text("cost") + read.text("verdict")
+    assert "4,321" in read.text("cost")
+    # 400 tokens a query at the price of a million, counted by the run.
+    thousand = 400 * 1000 * price.price.amount / 1e6
+    assert choices(own)[1].came.cost_per_thousand.value == pytest.approx(thousand)
+    assert f"${thousand:.2f}" in read.text("verdict")
+    assert "tokens estimated" not in read.text("cost")
+    assert price.name in read.text("cost")
+
+
+def test_a_price_in_another_currency_is_no_number(subject):
+    price = shipped()[0]
+    money = Money(prices={"run": price}, chosen=True, currency="EUR")
+    read = Read(html(dataclasses.replace(subject, money=money), Front(sections=("cost",))))
+    assert "Its price is not in EUR" in read.text("cost")
+    assert "priced in another currency" in read.text("cost")
+
+
+def test_only_the_chosen_sections_are_written_in_the_order_of_the_report(subject):
+    read = Read(html(subject, Front(sections=("data", "verdict"), title="Ours", note="a <b> c")))
+    assert list(read.sections)[1:] == ["verdict", "data"]
+    assert [attrs["href"] for attrs in read.attributes("a")] == ["#verdict", "#data"]
+    assert "Ours" in read.text("")
+    assert "a <b> c" in read.text("")
+    for wrong in (("verdict", "price"), ()):
+        with pytest.raises(SpecError):
+            Front(sections=wrong)
+    with pytest.raises(SpecError):
+        Front(title="x" * 1000)
+
+
+def test_it_is_written_in_chinese_and_leaves_the_language_of_others_alone(subject):
+    read = Read(html(subject, Front(language="zh")))
+    assert read.attributes("html") == [{"lang": "zh"}]
+    for section, heading in (("verdict", "结论"), ("cost", "成本与盈亏平衡"), ("data", "数据")):
+        assert heading in read.text(section)
+    assert "这些是有待更改的默认值" in read.text("cost")
+    english = [s.title for s in SECTIONS if any(s.title in part for part in read.sections[s.id])]
+    assert english == []
+    assert "The answer" in Read(html(subject, Front(sections=("verdict",)))).text("verdict")
+
+
+def test_text_from_the_data_is_no_element_and_no_attribute(report):
+    hostile = "</script><img src=x onerror=alert(1)> {0} %s **b** =1+1 \u202e"
+    read = Read(html(subject_of(hostile), Front(title=hostile, note=hostile, logo=PNG)))
+    tags = [tag for tag, _ in read.elements if tag not in ("img", "div", "strong")]
+    assert tags == [tag for tag, _ in report.elements if tag not in ("img", "div", "strong")]
+    [logo] = read.attributes("img")
+    assert str(logo["src"]).startswith("data:image/png;base64,")
+    assert not [a for _, a in read.elements if any(name.startswith("on") for name in a)]
+    assert "\u202e" not in read.text("queries")
+    assert "onerror=alert(1)" in read.text("queries")
+
+
+@pytest.mark.parametrize("metric", sorted(registry))
+def test_every_metric_makes_a_report(metric):
+    subject = subject_of(metric=metric, cutoff=None if metric != "ndcg" else 3)
+    read = Read(html(subject, Front(sections=("verdict", "systems", "queries", "reasons", "cost"))))
+    for section in read.sections:
+        assert not re.search(r"\bnan\b|\binf\b|\bNone\b", read.text(section)), section
+
+
+def test_a_system_alone_and_a_challenger_without_a_common_query():
+    subject = subject_of()
+    alone = Read(html(dataclasses.replace(subject, challengers=())))
+    assert "nothing is compared" in alone.text("verdict")
+    assert "0.431" in alone.text("verdict")
+    run = subject.run("run")
+    assert run is not None
+    lost = dataclasses.replace(
+        run, ranking=Ranking.from_lists([]), queries=run.queries.assign(state="failed")
+    )
+    systems = {**subject.systems, "run": System("run", "lost", lost)}
+    read = Read(html(dataclasses.replace(subject, systems=systems)))
+    assert "no answered query in common" in read.text("verdict")
+    assert "No answer for lost." in re.sub(r"\s+", " ", read.text("verdict")).replace(" .", ".")
+
+
+def test_a_logo_is_known_by_its_bytes_and_svg_is_refused():
+    for content, kind in (
+        (PNG, "png"),
+        (b"\xff\xd8\xff\xe0rest", "jpeg"),
+        (b"GIF89arest", "gif"),
+        (b"RIFF\x00\x00\x00\x00WEBPrest", "webp"),
+    ):
+        assert data_uri(content).startswith(f"data:image/{kind};base64,")
+    for content in (b"<svg onload='x'/>", b"", b"<html>", b"RIFF0000AVI ", PNG[1:]):
+        with pytest.raises(DataError, match="no picture"):
+            data_uri(content)
+    with pytest.raises(DataError, match="at most"):
+        data_uri(PNG + b"0" * LARGEST)
+
+
+def test_it_loads_nothing_and_is_small(subject):
+    page = html(subject, Front(logo=PNG))
+    assert len(page) < 8_000_000
+    head = page[: page.index(b"</head>")].decode()
+    assert "default-src 'none'" in head
+    assert page.count(b"plotly.js v") <= 2
+    read = Read(page)
+    assert all(str(a.get("src", "data:")).startswith("data:") for _, a in read.elements)
+    assert all(str(a.get("href", "#")).startswith("#") for _, a in read.elements)
+
+
+def test_the_rules_in_force_are_those_of_the_subject():
+    rules = Conventions(threshold=1, no_relevant="count", judged_only=True)
+    read = Read(html(subject_of(conventions=rules), Front(sections=("rules",))))
+    assert ["Judged documents only", "yes"] in read.rows
+    assert ["Resamples", "500"] in read.rows
+
+
+def test_every_chart_of_a_subject_is_offered_by_name(subject):
+    assert list(drawings(subject)) == [
+        "systems", "cutoffs", "headroom", "latency", "changes-1", "segments-1-1",
+    ]  # fmt: skip
+    for drawing in drawings(subject).values():
+        assert drawing.alt
+        assert len(drawing.in_both_inks().light.data)
+
+
+def test_a_subject_refuses_what_cannot_be_compared(subject):
+    with pytest.raises(SpecError, match="no system 'x'"):
+        dataclasses.replace(subject, challengers=("x",))
+    with pytest.raises(SpecError, match="with itself"):
+        dataclasses.replace(subject, challengers=(FIRST_STAGE,))
+    with pytest.raises(SpecError):
+        dataclasses.replace(subject, metric="nonsense")
