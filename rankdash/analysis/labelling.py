@@ -4,10 +4,10 @@ The file is one that the readers read: rows of query, document, an empty label a
 whose label is still empty are candidates that nobody judged.
 
 Spreadsheets run a cell that begins with one of = + - @ (or a tab or line break before it) as a
-formula, and texts and ids come from elsewhere. So in CSV such a cell gets an apostrophe in front,
-and a cell that begins with apostrophes before such a character gets one more: that can be taken
-back without doubt, which `merge_labels` does for ids. JSON lines need none of this and keep ids
-such as "007" from becoming 7 in a spreadsheet.
+formula, and texts and ids come from elsewhere. So in CSV such a cell, unless it is a number, gets
+an apostrophe in front, and a cell that begins with apostrophes before such a character gets one
+more: that can be taken back without doubt, which `merge_labels` does for ids. JSON lines need none
+of this and keep ids such as "007" from becoming 7 in a spreadsheet.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ MOST_ROWS = 200
 SNIPPET = 1_000
 
 _STARTS_FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _WAS_DEFUSED = re.compile(r"'+[=+\-@\t\r\n＝＋－＠]")
 
 
@@ -122,8 +123,9 @@ def to_label_jsonl(frame: pd.DataFrame) -> bytes:
 
 
 def defused(cell: str) -> str:
-    """The text as a cell that no spreadsheet runs as a formula."""
-    return f"'{cell}" if _STARTS_FORMULA.match(cell) else cell
+    """The text as a cell that no spreadsheet runs as a formula. A number stays as it is."""
+    runs = _STARTS_FORMULA.match(cell) and not _NUMBER.fullmatch(cell)
+    return f"'{cell}" if runs else cell
 
 
 def restored(cell: str) -> str:
@@ -227,7 +229,7 @@ def _as_in(ids: pd.Series[str], known: set[str]) -> list[str | None]:
     What an export defused is taken back first, unless some id shows that nothing was defused:
     otherwise "'=1" would be found as it is in a data set that has both "=1" and "'=1".
     """
-    if any(_STARTS_FORMULA.match(name) and not name.startswith("'") for name in ids):
+    if any(defused(name) != name and not name.startswith("'") for name in ids):
         return [name if name in known else None for name in ids]
     found = ((restored(name), name) for name in ids)
     return [plain if plain in known else (name if name in known else None) for plain, name in found]

@@ -8,12 +8,12 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from rankdash.analysis.labelling import defused
 from rankdash.cli.evaluate import Results
 from rankdash.cli.writing import aligned, printable
 from rankdash.metrics import Evaluation
 
 _DIGITS = 4
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _COUNTS = {
     "missing": "missing from the ranking",
     "no_relevant": "without a relevant document",
@@ -81,13 +81,13 @@ def as_csv(results: Results, per_query: bool) -> Iterator[str]:
     if per_query:
         yield _csv_line(["system", "query_id", "state", *results.measures])
         for name, query, state, values in _rows(results):
-            yield _csv_line([_safe(name), _safe(query), state, *map(_exact, values)])
+            yield _csv_line([defused(name), defused(query), state, *map(_exact, values)])
         return
     counted = list(next(iter(results.systems.values())).counts)
     yield _csv_line(["system", *results.measures, *counted])
     for name, found in results.systems.items():
         means = [_exact(value) for value in _means(results, found).values()]
-        yield _csv_line([_safe(name), *means, *(str(found.counts[key]) for key in counted)])
+        yield _csv_line([defused(name), *means, *(str(found.counts[key]) for key in counted)])
 
 
 FORMATS: Mapping[str, Callable[[Results, bool], Iterator[str]]] = {
@@ -132,19 +132,6 @@ def _exact(value: float) -> str:
 
 def _or_null(value: float) -> float | None:
     return None if math.isnan(value) else value
-
-
-def _safe(text: str) -> str:
-    """Text that no spreadsheet takes for a formula."""
-    return f"'{text}" if text.startswith(_FORMULA) and not _is_number(text) else text
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _csv_line(cells: Iterable[str]) -> str:

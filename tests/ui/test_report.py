@@ -13,7 +13,7 @@ from rankdash.i18n import speaking
 from rankdash.loading import load
 from rankdash.ranking import Ranking
 from rankdash.readers import Source
-from rankdash.reporting import per_query
+from rankdash.reporting import chart_files, per_query
 from rankdash.reporting.document import SECTIONS
 from rankdash.rerankers.precomputed import run_from_ranking
 from rankdash.ui import report_exports
@@ -137,6 +137,14 @@ def test_ids_with_blanks_keep_the_trec_files_back_and_say_why(app, workspace):
     assert disabled == {"Labels", "First stage", "turned"}
     helps = {each.proto.help for each in page.get("download_button") if each.proto.disabled}
     assert helps == {"Ids with blanks cannot stand in a TREC file."}
+
+
+def test_without_a_browser_on_the_machine_it_says_that_the_zip_has_no_pictures(
+    app, stored, monkeypatch
+):
+    assert "has no pictures" not in texts(open_page(app, "report"))
+    monkeypatch.setattr(chart_files, "browser", lambda: None)
+    assert "The zip has no pictures" in texts(open_page(app, "report"))
 
 
 def test_one_subject_serves_the_page_and_every_file(app, stored):
