@@ -34,10 +34,12 @@ _TARGET_MS = 500.0
 
 @dataclass(frozen=True)
 class Drawing:
-    """A chart before it has an ink. alt: what it says, in words."""
+    """A chart before it has an ink. alt: what it says, in words. title: what it is about, where it
+    does not say so itself."""
 
     draw: Callable[[Ink], go.Figure]
     alt: str
+    title: str = ""
 
     def in_both_inks(self) -> Chart:
         light, dark = (self.draw(style.INKS[name]) for name in ("light", "dark"))
@@ -137,6 +139,8 @@ def groups(subject: Subject, challenger: str) -> pd.DataFrame:
     parts = []
     for name in subject.segments:
         table = subject.segment(challenger, name)
+        # Without a query to compare there is no change to tell of.
+        table = table[table["n"] > 0]
         if not 2 <= len(table) <= _MOST_GROUPS:
             continue
         own = DERIVED[name] if name in DERIVED and name not in subject.dataset.segments else None
@@ -176,6 +180,8 @@ def _segments(subject: Subject, table: pd.DataFrame) -> Drawing:
     return Drawing(
         lambda ink: segments_chart.figure(table, title, ink, labels, level=level),
         segments_chart.alt(table, title, labels, level=level),
+        # Rows of one segment stand under no name.
+        title=str(table["segment"].iloc[0]) if table["segment"].nunique() == 1 else "",
     )
 
 

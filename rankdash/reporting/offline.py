@@ -222,7 +222,7 @@ margin-bottom:.5rem;break-inside:avoid}
 padding:0 .6rem;margin:0 .3rem .3rem 0}
 .whole{white-space:pre-wrap;overflow-wrap:anywhere;max-width:75ch}
 h4{font-size:.95rem;margin:1rem 0 .4rem}
-section{scroll-margin-top:1rem}section>p{max-width:95ch}section>h3,.kept>h3{margin-top:1.4rem}
+section{scroll-margin-top:1rem}section p{max-width:95ch}section>h3,.kept>h3{margin-top:1.4rem}
 .logo{float:right;max-height:56px;max-width:220px;margin-left:1rem}
 .note{border-left:4px solid var(--rule);padding:.2rem .8rem;margin:1rem 0}
 nav{display:flex;flex-wrap:wrap;gap:.3rem 1.1rem;margin:1rem 0;padding:.5rem 0;
@@ -241,7 +241,7 @@ summary{cursor:pointer;overflow-wrap:anywhere}
 footer{margin-top:2.5rem;font-size:.85rem;color:var(--muted)}
 @media print{html{font-size:11px}main{max-width:none;padding:0}body{font-size:1rem}
 h2,h3,h4,summary,caption,p:has(+.wide),p:has(+.chart),p:has(+ul){break-after:avoid}p{max-width:none}thead{display:table-header-group}
-tr,li,.facts,.kept{break-inside:avoid}p{orphans:3;widows:3}.wide{overflow:visible}
+tr,li,p,.facts,.kept{break-inside:avoid}.whole{break-inside:auto}.wide{overflow:visible}
 nav{display:none}.facts{grid-template-columns:repeat(3,1fr)}
 details.printed>summary{list-style:none}details.printed{border:0}
 .chart .main-svg{max-width:100%}.lists{grid-template-columns:repeat(2,1fr)}}

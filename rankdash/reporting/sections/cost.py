@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import gettext as _
-from rankdash.i18n import number, percent
+from rankdash.i18n import percent
 from rankdash.metrics import parse_measure
 from rankdash.reporting import assumption_words, cost_words, price_words
 from rankdash.reporting.escaping import html_safe
@@ -104,7 +105,7 @@ def _column(draft: Draft, choice: Choice) -> list[str]:
         said(worth),
         *map(written, ("net_per_month", "roi", "payback_months", "break_even_elasticity")),
         *map(written, ("break_even_searches", "break_even_price")),
-        _("not measured") if p95 is None else _("{ms} ms", ms=number(p95, 0)),
+        _("not measured") if p95 is None else _("{ms} ms", ms=ms(p95)),
     ]
 
 

@@ -9,7 +9,7 @@ from rankdash.i18n import gettext as _
 from rankdash.reporting import figures
 from rankdash.reporting.escaping import html_safe
 from rankdash.reporting.offline import Table, folded, prose, table, together
-from rankdash.reporting.sections.draft import DASH, Draft
+from rankdash.reporting.sections.draft import DASH, Draft, filled
 
 _EXAMPLES = 3
 _LONGEST = 200
@@ -109,10 +109,7 @@ def _table(found: list[Finding]) -> str:
         for each in found
     ]
     head = (_("kind"), _("what"), _("what to do"), _("examples"))
-    used = [place for place in range(len(head)) if any(row[place] for row in rows)]
-    return table(
-        Table([head[place] for place in used], [[row[place] for place in used] for row in rows])
-    )
+    return table(filled(head, rows))
 
 
 def _told(found: Finding) -> str:

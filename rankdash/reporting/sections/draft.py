@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
 
 from rankdash.i18n import gettext as _
@@ -63,6 +64,12 @@ class Draft:
 def as_table(content: Table) -> str:
     """A table that is folded on screen and open on paper."""
     return folded(_("As a table"), table(content), printed=True)
+
+
+def filled(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """A table of words without the columns that no row has a word in."""
+    used = [place for place in range(len(head)) if any(row[place] for row in rows)]
+    return Table([head[at] for at in used], [[row[at] for at in used] for row in rows])
 
 
 def span(low: float, high: float, digits: int = 3) -> str:

@@ -10,10 +10,10 @@ from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, signed
 from rankdash.reporting import figures
 from rankdash.reporting.escaping import html_safe
-from rankdash.reporting.offline import Table, listed, prose, table, together
+from rankdash.reporting.offline import listed, prose, table, together
 from rankdash.reporting.query_words import left_out_words
 from rankdash.reporting.reason_words import reason_words
-from rankdash.reporting.sections.draft import Draft
+from rankdash.reporting.sections.draft import Draft, filled
 from rankdash.reporting.why_words import explained, paragraph, statement_text, without_result
 
 MOST = 5
@@ -146,6 +146,5 @@ def _without(draft: Draft, challenger: str) -> str:
     if more > 0:
         said += " " + ngettext("{n} more is not listed.", "{n} more are not listed.", more)
     head = (_("query"), _("id"), _("why left out"), _("what is known"))
-    return (
-        f"<h4>{html_safe(_('Left out'))}</h4>{prose(said)}{table(Table(head, rows[:_MOST_FAILED]))}"
-    )
+    listing = table(filled(head, rows[:_MOST_FAILED]))
+    return f"<h4>{html_safe(_('Left out'))}</h4>{prose(said)}{listing}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, percent, signed
 from rankdash.reporting import cost_words, price_words
@@ -92,7 +93,7 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
     found.append(
         (
             _("p95 latency"),
-            _("not measured") if summary is None else _("{ms} ms", ms=number(summary.p95, 0)),
+            _("not measured") if summary is None else _("{ms} ms", ms=ms(summary.p95)),
             "" if summary is None else ngettext("{n} query timed", "{n} queries timed", summary.n),
         )
     )
