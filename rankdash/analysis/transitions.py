@@ -14,6 +14,7 @@ BINS = ("1", "2–3", "4–5", "6–10", "11–20", "> 20")
 UNRANKED = "unranked"
 """The name of the bin, or band, of what a ranking lacks."""
 
+_NAMES = (*BINS, UNRANKED)
 _STARTS = np.array([1, 2, 4, 6, 11, 21])
 
 STEPS = ("−21…", "−20…−11", "−10…−6", "−5…−3", "−2…−1", "0", "1…2", "3…5", "6…10", "11…20", "21…")
@@ -28,14 +29,22 @@ def transitions(moves: Moves, *, relevant_only: bool) -> pd.DataFrame:
     The bins are `BINS` and, where a ranking lacks a document, `UNRANKED` as the last row or column.
     """
     chosen = moves.relevant if relevant_only else slice(None)
-    size = len(BINS) + 1
+    size = len(_NAMES)
     cells = _bins(moves.before[chosen]) * size + _bins(moves.after[chosen])
     counts = np.bincount(cells, minlength=size * size).reshape(size, size)
-    names = [*BINS, UNRANKED]
+    names = list(_NAMES)
     table = pd.DataFrame(counts, index=names, columns=names)
     rows = names if counts[-1].any() else names[:-1]
     columns = names if counts[:, -1].any() else names[:-1]
     return table.loc[rows, columns]
+
+
+def went(moves: Moves, start: str, end: str, *, relevant_only: bool) -> npt.NDArray[np.bool_]:
+    """(N,) the documents that a cell of `transitions` counts: from the bin `start` to `end`."""
+    cell: npt.NDArray[np.bool_] = (_bins(moves.before) == _NAMES.index(start)) & (
+        _bins(moves.after) == _NAMES.index(end)
+    )
+    return cell & moves.relevant if relevant_only else cell
 
 
 def _bins(rank: Ranks) -> npt.NDArray[np.int64]:

@@ -44,7 +44,8 @@ def figure(
 ) -> go.Figure:
     """Rows are ranks before, columns ranks after, each cell with its count and its share of the
     row. Below the diagonal documents moved up, above it down: told by place, by an arrow in the
-    cell and by colour; the shade is the share of the row.
+    cell and by colour; the shade is the share of the row. The customdata of a cell are its row and
+    its column.
 
     table: as from `analysis.transitions.transitions`. before, after: names of the systems.
     """
@@ -79,9 +80,7 @@ def figure(
             "showscale": False,
             "xgap": 3,
             "ygap": 3,
-            "hovertext": hover,
-            "hovertemplate": "%{hovertext}<extra></extra>",
-            "hoverongaps": False,
+            "hoverinfo": "skip",
         }
         for side, shares in sides.items()
     ]
@@ -90,9 +89,15 @@ def figure(
         "x": [x for _, x, _ in written],
         "y": [y for y, _, _ in written],
         "text": [text for *_, text in written],
-        "mode": "text",
+        "mode": "markers+text",
+        # Cells of a heatmap cannot be clicked: unseen squares on them can.
+        "marker": {"symbol": "square", "size": _ROW, "opacity": 0},
+        "selected": {"marker": {"opacity": 0}, "textfont": {"color": ink.text}},
+        "unselected": {"marker": {"opacity": 0}, "textfont": {"color": ink.text}},
+        "customdata": [[rows[y], columns[x]] for y, x, _ in written],
+        "hovertext": [hover[y][x] for y, x, _ in written],
+        "hovertemplate": "%{hovertext}<extra></extra>",
         "textfont": {"family": style.FONT, "size": style.FONT_SIZE - 1, "color": ink.text},
-        "hoverinfo": "skip",
         "showlegend": False,
     }
     keys = [

@@ -9,7 +9,7 @@ import streamlit as st
 
 from rankdash.analysis.agreement import PERSISTENCE
 from rankdash.analysis.shifts import Moves
-from rankdash.analysis.transitions import UNRANKED, Flow, flow, move_sizes, transitions
+from rankdash.analysis.transitions import UNRANKED, Flow, flow, move_sizes, transitions, went
 from rankdash.charts import agreement as agreement_chart
 from rankdash.charts import flows as flows_chart
 from rankdash.charts import move_sizes as moves_chart
@@ -27,6 +27,7 @@ DEFAULT_K = 10
 """The depth that is looked at where the metric is of the whole list."""
 
 _MOST_ROWS = 1000
+_ROW_HEIGHT = 35
 
 address.FIELDS.setdefault("documents", "relevant")
 
@@ -64,11 +65,13 @@ def destinations(view: View, challenger: str) -> None:
         )
         table = transitions(found, relevant_only=chosen != "all")
         labels = transitions_chart.Labels.translated(_)
-        show(
+        event = show(
             transitions_chart.figure(table, before, after, ink(), labels),
             alt=transitions_chart.alt(table, before, after, labels),
-            key=f"shifts.transitions.{chosen}",
+            key=f"shifts.transitions.{chosen}.{challenger}",
+            on_select="rerun",
         )
+        st.caption(_("A click on a cell lists its documents."))
     with bands:
         st.markdown(_("**Into and out of the top {k}**", k=way.k))
         words = flows_chart.Labels.translated(_)
@@ -77,6 +80,9 @@ def destinations(view: View, challenger: str) -> None:
             alt=flows_chart.alt(way, before, after, words),
             key="shifts.flow",
         )
+    cell = next((point["customdata"] for point in event["selection"]["points"]), None)
+    if cell:
+        _documents_of(view, challenger, found, (cell[0], cell[1]), relevant_only=chosen != "all")
     fold(
         _("These counts as tables"),
         "shifts.counts",
@@ -283,6 +289,40 @@ def farthest(view: View, challenger: str) -> None:
             )
         )
         table = pd.concat([table.head(half), table.tail(half)], ignore_index=True)
+    _document_table(
+        view,
+        table,
+        f"shifts.documents.{challenger}",
+        _("Relevant documents by how far they moved"),
+    )
+
+
+def _documents_of(
+    view: View, challenger: str, found: Moves, cell: tuple[str, str], *, relevant_only: bool
+) -> None:
+    """The documents that one cell counts; a row opens the query."""
+    table = found.frame(went(found, *cell, relevant_only=relevant_only))
+    start, end = (_("not ranked") if name == UNRANKED else name for name in cell)
+    st.markdown(
+        ngettext(
+            "**From {start} to {end}**: {n} document. A row opens its query.",
+            "**From {start} to {end}**: {n} documents. A row opens its query.",
+            len(table),
+            # A bin that begins with > is no quotation.
+            start=markdown_safe(start),
+            end=markdown_safe(end),
+        )
+    )
+    if len(table):
+        _document_table(
+            view,
+            table.head(_MOST_ROWS),
+            f"shifts.cell.{challenger}.{relevant_only}.{'.'.join(cell)}",
+            _("Documents from one band of ranks to another"),
+        )
+
+
+def _document_table(view: View, table: pd.DataFrame, key: str, alt: str) -> None:
     titles = services.titles(view.dataset_id)[0]
     shown = pd.DataFrame(
         {
@@ -296,7 +336,7 @@ def farthest(view: View, challenger: str) -> None:
     whole = "%.0f"
     picked = _picked(
         shown,
-        f"shifts.documents.{challenger}",
+        key,
         {
             "query": st.column_config.TextColumn(_("query"), width="medium"),
             "document": st.column_config.TextColumn(_("document"), width="medium"),
@@ -304,7 +344,7 @@ def farthest(view: View, challenger: str) -> None:
             "after": st.column_config.NumberColumn(_("rank after"), format=whole),
             "up": st.column_config.NumberColumn(_("ranks up"), format="%+.0f"),
         },
-        _("Relevant documents by how far they moved"),
+        alt,
     )
     if picked is not None:
         open_query(str(table["query_id"].iloc[picked]))
@@ -315,7 +355,7 @@ def _picked(shown: pd.DataFrame, key: str, columns: dict[str, Any], alt: str) ->
     event = st.dataframe(
         shown,
         hide_index=True,
-        height=360,
+        height=min((len(shown) + 1) * _ROW_HEIGHT + 2, 360),
         placeholder="–",
         key=key,
         on_select="rerun",

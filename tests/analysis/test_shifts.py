@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rankdash.analysis.ladder import ladder
 from rankdash.analysis.shifts import moves, pair
-from rankdash.analysis.transitions import BINS, STEPS, UNRANKED, flow, move_sizes, transitions
+from rankdash.analysis.transitions import BINS, STEPS, UNRANKED, flow, move_sizes, transitions, went
 from rankdash.metrics import Conventions, judge
 from rankdash.ranking import Ranking
 
@@ -80,7 +80,11 @@ def test_counts_add_up(one, other, relevant):
     qrels = labels({query: sorted(docs) for query, docs in relevant.items()})
     found = moved(made(one), made(other), qrels)
     for relevant_only, total in ((False, len(found.query)), (True, int(found.relevant.sum()))):
-        assert transitions(found, relevant_only=relevant_only).to_numpy().sum() == total
+        table = transitions(found, relevant_only=relevant_only)
+        assert table.to_numpy().sum() == total
+        for start, ends in table.iterrows():
+            for end, count in ends.items():
+                assert went(found, start, end, relevant_only=relevant_only).sum() == count
     sizes = move_sizes(found)
     both = found.in_both
     assert sizes["relevant"].sum() == (both & found.relevant).sum()

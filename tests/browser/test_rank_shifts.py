@@ -43,6 +43,13 @@ def test_from_the_page_on_shifts_to_a_query(visit, shop):
     visit.page.get_by_role("radio", name="All documents").click()
     visit.page.wait_for_url(re.compile("documents=all"))
     visit.settle()
+    # A cell of the map lists its documents: each relevant one rose from rank 12 to 1.
+    cells = visit.page.locator(".js-plotly-plot").filter(has_text="moved up").first
+    lifted = cells.locator(".textpoint").filter(has_text="▲ 40").first
+    lifted.scroll_into_view_if_needed()
+    lifted.click(force=True)
+    visit.sees("From 11–20 to 1: 40 documents.")
+    visit.settle()
     # A mark of the chart is a query: clicking it opens that query.
     chart = visit.page.locator(".js-plotly-plot").filter(has_text="change in NDCG@10").first
     chart.scroll_into_view_if_needed()

@@ -64,7 +64,8 @@ def test_large_counts_fit_their_cell_and_are_whole_on_hover():
     assert "4.8k" in texts[5, 0]
     table.loc["> 20", "1"] = 7
     assert "&lt;1%" in cell_texts(transitions.figure(table, "A", "B", INK))[5, 0]
-    assert "652,732" in figure.data[0].hovertext[5][5]
+    cells = next(each for each in figure.data if each.type == "scatter" and each.text)
+    assert "652,732" in cells.hovertext[list(map(tuple, cells.customdata)).index(("> 20", "> 20"))]
 
 
 def test_the_words_count_the_moves():
