@@ -25,7 +25,6 @@ if not stored and not read_only():
         )
     )
     uploads.sample_button(primary=True)
-sharing_files.said()
 if not read_only():
     uploads.upload_panel()
 if not read_only() and not uploads.asking():

@@ -23,6 +23,7 @@ from rankdash.ui import (
     cost_simple,
     cost_units,
     cost_views,
+    sharing_link,
 )
 from rankdash.ui.frame import View
 
@@ -82,3 +83,4 @@ def draw(view: View, looked_at: str) -> None:
             icon=":material/download:",
         )
     address.publish()
+    sharing_link.follow()

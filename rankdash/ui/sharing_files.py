@@ -29,10 +29,11 @@ def draw(rows: Sequence[DatasetRow]) -> None:
     if rows:
         _export(rows)
     if not read_only():
+        _said()
         _import()
 
 
-def said() -> None:
+def _said() -> None:
     """What the last import did, once."""
     found: TakenIn | None = st.session_state.pop(_SAID, None)
     if found is None:

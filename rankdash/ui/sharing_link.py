@@ -14,6 +14,8 @@ from rankdash.ui.server import workspace
 from rankdash.ui.text import markdown_safe
 from rankdash.value.assumptions import ASSUMPTIONS
 
+# The link as it is seen; none while the page is being drawn, or where it is folded.
+_DRAWN = "sharing.drawn"
 _LONGEST = 80
 _MOST_NAMED = 5
 # Without the data set these say nothing: they are ids within it.
@@ -36,16 +38,13 @@ def begin() -> Told:
     sidebar's choices was not to be had."""
     with (
         st.sidebar,
-        st.popover(
-            _("Link to this view"),
-            icon=":material/link:",
-            key="sharing.link",
-            on_change="rerun",
-            width="stretch",
-            type="tertiary",
+        st.expander(
+            _("Link to this view"), icon=":material/link:", key="sharing.link", on_change="rerun"
         ) as opened,
     ):
+        place = None
         if opened.open:
+            place = st.empty()
             st.caption(
                 _(
                     "It opens what you see now, the scenario of Cost & ROI included. It reaches "
@@ -53,16 +52,25 @@ def begin() -> Told:
                     "page Data."
                 )
             )
-        place = st.empty() if opened.open else None
     told = Told(place, st.empty())
     finish(told)
+    # Not the last word before the page is drawn.
+    st.session_state.pop(_DRAWN, None)
     return told
+
+
+def follow() -> None:
+    """At the end of a fragment that changes the address: where the link is seen, it follows."""
+    drawn = st.session_state.get(_DRAWN)
+    if drawn is not None and drawn != link():
+        st.rerun()
 
 
 def finish(told: Told) -> None:
     """After the page, which has its say in the address."""
     if told.link is not None:
-        told.link.code(link(), language=None, wrap_lines=True)
+        st.session_state[_DRAWN] = link()
+        told.link.code(st.session_state[_DRAWN], language=None, wrap_lines=True)
     if address.lost():
         with told.lost.container():
             _say_lost()

@@ -65,35 +65,32 @@ def verdict(visit: Visit) -> str:
     return str(said.inner_text())
 
 
-def copied_link(visit: Visit) -> str:
-    visit.page.get_by_role("button", name="Link to this view").click()
-    code = visit.page.get_by_test_id("stCode")
-    expect(code).to_contain_text("http")
-    visit.settle()
-    return str(code.inner_text()).strip()
-
-
 def test_a_view_opens_the_same_for_another_person(visit, browser: Browser, app: App):
     dataset_id, _run = fill(app.home)
     visit.open(f"cost?data={dataset_id}&metric=mrr&k=5&q=q7&per=year")
+    visit.page.locator("summary", has_text="Link to this view").click()
+    expect(visit.page.get_by_test_id("stCode")).to_contain_text("q=q7")
+    visit.settle()
     slider = visit.page.get_by_role("slider", name=re.compile("Value gained for each 1 %"))
     slider.focus()
-    for _ in range(5):
-        slider.press("ArrowLeft")
-    visit.page.wait_for_url(re.compile(r"elasticity=0\.95"))
+    slider.press("ArrowLeft")
+    visit.page.wait_for_url(re.compile(r"elasticity=0\.99"))
+    # The link that is seen follows.
+    code = visit.page.get_by_test_id("stCode")
+    expect(code).to_contain_text("elasticity=0.99")
     visit.settle()
-    link = copied_link(visit)
+    link = str(code.inner_text()).strip()
     assert link == visit.page.url
     other = new_visit(browser, app)
     other.page.goto(link)
     other.settle()
     assert answer(other) == answer(visit)
-    other.sees("At the 0.95 % set here")
+    other.sees("At the 0.99 % set here")
     other.sees("net a year")
     other.go("Queries")
     other.sees("question 7")
     other.sees("MRR@5")
-    assert "elasticity=0.95" in other.params
+    assert "elasticity=0.99" in other.params
     # What is typed from memory, and what this workspace does not have.
     other.open("overview?metric=mrr")
     expect(other.page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
