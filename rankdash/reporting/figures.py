@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
 from rankdash.analysis.latency import ecdf, latencies
 from rankdash.analysis.segments import DERIVED_SEGMENTS
 from rankdash.analysis.verdict import FEWEST_QUERIES
+from rankdash.charts import break_even as break_even_chart
 from rankdash.charts import cutoffs as cutoffs_chart
 from rankdash.charts import deltas as deltas_chart
 from rankdash.charts import grades as grades_chart
@@ -21,8 +24,12 @@ from rankdash.charts import style
 from rankdash.charts import systems as systems_chart
 from rankdash.charts.style import Ink
 from rankdash.i18n import gettext as _
+from rankdash.reporting.money import money as amount_in
 from rankdash.reporting.offline import Chart
-from rankdash.reporting.subject import Subject
+from rankdash.reporting.options import choices
+from rankdash.reporting.subject import Money, Subject
+from rankdash.value.assumptions import ASSUMPTIONS
+from rankdash.value.sensitivity import PRICE, input_value, net_grid, net_per_month
 
 DERIVED = {each.name: each for each in DERIVED_SEGMENTS}
 
@@ -30,6 +37,8 @@ _MOST_GROUPS = 12
 # Of one chart of groups: more would be taller than a page of paper.
 _MOST_ROWS = 18
 _TARGET_MS = 500.0
+# Of the map of break-even, either way.
+_CELLS = 31
 
 
 @dataclass(frozen=True)
@@ -56,6 +65,7 @@ def drawings(subject: Subject) -> dict[str, Drawing]:
     }
     for place, challenger in enumerate(subject.challengers, start=1):
         found[f"changes-{place}"] = changes(subject, challenger)
+        found[f"break-even-{place}"] = break_even(subject, challenger)
         for part, drawn in enumerate(segments(subject, challenger), start=1):
             found[f"segments-{place}-{part}"] = drawn
     return {name: drawn for name, drawn in found.items() if drawn is not None}
@@ -221,4 +231,52 @@ def grades(subject: Subject) -> Drawing | None:
     labels = grades_chart.Labels.translated(_)
     return Drawing(
         lambda ink: grades_chart.figure(bars, ink, labels), grades_chart.alt(bars, labels)
+    )
+
+
+def break_even(subject: Subject, challenger: str) -> Drawing | None:
+    """The net value a month over the price and what 1 % of quality is worth; None where there is no
+    price or no gain, or nothing varies."""
+    money = subject.money or Money()
+    choice = next(each for each in choices(subject) if each.system == challenger)
+    price = input_value(choice.option, money.assumptions, PRICE)
+    now = net_per_month(choice.option, money.assumptions)
+    if price is None or now is None:
+        return None
+    even, worth = choice.came.break_even_price.value, choice.came.break_even_elasticity.value
+    elasticity = next(each for each in ASSUMPTIONS if each.name == "elasticity")
+    at = money.assumptions.elasticity
+    # Neither the present point nor the line is to lie at an edge.
+    dearest = max(2 * price, 2 * (even or 0.0), 0.1)
+    highest = min(max(1.3 * at, 2 * (worth or 0.0)) or elasticity.high, elasticity.most)
+    across = break_even_chart.Axis(
+        _("Price of 1,000 searches"), np.linspace(0, dearest, _CELLS).tolist(), price
+    )
+    upward = break_even_chart.Axis(
+        _(elasticity.title), np.linspace(0, highest, _CELLS).tolist(), at
+    )
+    net = net_grid(
+        choice.option,
+        money.assumptions,
+        (PRICE, across.values),
+        (elasticity.name, upward.values),
+    )
+    if not np.ptp(net):
+        return None
+    labels, written = (
+        break_even_chart.Labels.translated(_),
+        partial(amount_in, currency=money.currency),
+    )
+    period = _("a month")
+    return Drawing(
+        lambda ink: break_even_chart.figure(
+            net, across, upward, ink, labels, now=now, period=period, money=written
+        ),
+        break_even_chart.alt(net, across, upward, labels, period=period, money=written),
+        title=_(
+            "Where {system} pays: net value {period} over its price and the value of better "
+            "ranking",
+            system=subject.name(challenger),
+            period=period,
+        ),
     )

@@ -240,7 +240,8 @@ details{border-bottom:1px solid var(--rule);padding:.35rem 0}
 summary{cursor:pointer;overflow-wrap:anywhere}
 footer{margin-top:2.5rem;font-size:.85rem;color:var(--muted)}
 @media print{html{font-size:11px}main{max-width:none;padding:0}body{font-size:1rem}
-h2,h3,h4,summary,caption,p:has(+.wide),p:has(+.chart),p:has(+ul){break-after:avoid}p{max-width:none}thead{display:table-header-group}
+h2,h3,h4,summary,caption,p:has(+.wide),p:has(+.chart),p:has(+ul){break-after:avoid}
+p,section p{max-width:none}thead{display:table-header-group}
 tr,li,p,.facts,.kept{break-inside:avoid}.whole{break-inside:auto}.wide{overflow:visible}
 nav{display:none}.facts{grid-template-columns:repeat(3,1fr)}
 details.printed>summary{list-style:none}details.printed{border:0}

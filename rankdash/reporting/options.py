@@ -126,6 +126,10 @@ def priced(
 def choices(subject: Subject) -> list[Choice]:
     """The baseline as it is, then every challenger at its price: the one that was chosen, else the
     one that goes without saying for its kind."""
+    return subject.once(("choices",), lambda: _choices(subject))
+
+
+def _choices(subject: Subject) -> list[Choice]:
     money = subject.money or Money()
     terms = Terms(money.assumptions, money.currency, subject.statistics.level)
     lengths = text_lengths(subject.dataset)

@@ -200,14 +200,14 @@ class Subject:
 
     def judged(self, system: str) -> Judged:
         """The ranking joined with the labels."""
-        return self._once(
+        return self.once(
             ("judged", system),
             lambda: judge(self.ranking(system), self.dataset.qrels, self.conventions),
         )
 
     def evaluate(self, system: str, specs: tuple[str, ...]) -> Evaluation:
         """Other metrics than those of `specs`."""
-        return self._once(
+        return self.once(
             ("evaluate", system, *specs),
             lambda: evaluate(
                 self.judged(system), list(specs), self.conventions, self.left_out(system)
@@ -245,7 +245,7 @@ class Subject:
         `compare.paired`. spec: another metric than the chosen one."""
         wanted = self.spec if spec is None else spec
         specs = self.specs if wanted in self.specs else (wanted,)
-        return self._once(
+        return self.once(
             ("pairs", challenger, wanted),
             lambda: paired(
                 self.evaluate(self.baseline, specs), self.evaluate(challenger, specs), wanted
@@ -258,7 +258,7 @@ class Subject:
         if not self.has_reasons:
             return None
         run = self.run(challenger)
-        return self._once(
+        return self.once(
             ("reasons", challenger),
             lambda: reasons(
                 self._labelled(self.baseline),
@@ -282,7 +282,7 @@ class Subject:
             return None
         run = self.run(challenger)
         depth = None if run is None else run.depth
-        return self._once(
+        return self.once(
             ("headroom", challenger),
             lambda: split_headroom(
                 self.evaluations[self.baseline],
@@ -295,7 +295,7 @@ class Subject:
         """One row per query, as from `query_table`, with judged_before and judged_after, latency_ms
         of the challenger, and, where they exist, reason, ceiling, to_win and spread (highest less
         lowest value among several challengers)."""
-        return self._once(("queries", challenger), lambda: self._queries(challenger))
+        return self.once(("queries", challenger), lambda: self._queries(challenger))
 
     def _queries(self, challenger: str) -> pd.DataFrame:
         judged = self.spec_of("judged")
@@ -334,7 +334,7 @@ class Subject:
 
     def segment(self, challenger: str, segment: str) -> pd.DataFrame:
         """The change in each group of queries, as from `by_segment`."""
-        return self._once(
+        return self.once(
             ("segment", challenger, segment), lambda: self._segment(challenger, segment)
         )
 
@@ -361,7 +361,7 @@ class Subject:
         run = self.run(system)
         if run is None:
             return None
-        found = self._once(("latency", system), lambda: summarize(run.queries))
+        found = self.once(("latency", system), lambda: summarize(run.queries))
         return found if found.n else None
 
     def split(self, challenger: str, query_id: str) -> Split:
@@ -413,7 +413,9 @@ class Subject:
             return pd.Series(dtype=np.float64)
         return pd.Series(run.queries["latency_ms"].to_numpy(), index=run.queries["query_id"])
 
-    def _once(self, key: tuple[str, ...], make: Callable[[], _Made]) -> _Made:
+    def once(self, key: tuple[str, ...], make: Callable[[], _Made]) -> _Made:
+        """What `make` makes, kept under the key, so that everything written of this subject shares
+        it."""
         if key not in self._kept:
             self._kept[key] = make()
         kept: _Made = self._kept[key]

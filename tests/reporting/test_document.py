@@ -335,7 +335,8 @@ def test_the_rules_in_force_are_those_of_the_subject():
 
 def test_every_chart_of_a_subject_is_offered_by_name(subject):
     assert list(drawings(subject)) == [
-        "systems", "cutoffs", "headroom", "latency", "changes-1", "segments-1-1",
+        "systems", "cutoffs", "headroom", "latency", "changes-1", "break-even-1",
+        "segments-1-1",
     ]  # fmt: skip
     for drawing in drawings(subject).values():
         assert drawing.alt

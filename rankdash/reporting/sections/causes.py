@@ -73,7 +73,7 @@ def _segments(draft: Draft, challenger: str) -> str:
         _("{level} of the change", level=percent(subject.statistics.level)),
         *(_("corrected p"), _("helped · same · hurt")),
     )
-    first, *rest = [*(_drawn(draft, each) for each in figures.segments(subject, challenger)), ""]
+    first, *rest = [*(draft.titled(each) for each in figures.segments(subject, challenger)), ""]
     return "".join(
         [
             together(f"<h3>{html_safe(draft.against(challenger))}</h3>", first),
@@ -81,11 +81,6 @@ def _segments(draft: Draft, challenger: str) -> str:
             as_table(Table(head, cells, frozenset(range(2, 8)))),
         ]
     )
-
-
-def _drawn(draft: Draft, drawing: figures.Drawing) -> str:
-    title = f"<h4>{html_safe(drawing.title)}</h4>" if drawing.title else ""
-    return together(title, draft.chart(drawing))
 
 
 def reasons(draft: Draft) -> str:

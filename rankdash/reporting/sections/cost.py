@@ -6,7 +6,7 @@ from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import gettext as _
 from rankdash.i18n import percent
 from rankdash.metrics import parse_measure
-from rankdash.reporting import assumption_words, cost_words, price_words
+from rankdash.reporting import assumption_words, cost_words, figures, price_words
 from rankdash.reporting.escaping import html_safe
 from rankdash.reporting.offline import Table, listed, prose, table
 from rankdash.reporting.options import Choice, hit_spec
@@ -27,11 +27,13 @@ def draw(draft: Draft) -> str:
             else "",
             cost_words.passages(choice, money.assumptions),
         ]
+    maps = [figures.break_even(subject, challenger) for challenger in subject.challengers]
     return "".join(
         [
             prose(_whose(draft)),
             listed([each for each in said if each]),
             _figures(draft),
+            *(draft.titled(each) for each in maps if each is not None),
             f"<h3>{html_safe(_('Assumptions'))}</h3>",
             _assumptions(draft),
         ]

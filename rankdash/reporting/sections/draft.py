@@ -10,8 +10,9 @@ from rankdash.i18n import gettext as _
 from rankdash.i18n import number
 from rankdash.reporting import cost_words
 from rankdash.reporting.cost_words import Telling
+from rankdash.reporting.escaping import html_safe
 from rankdash.reporting.figures import Drawing
-from rankdash.reporting.offline import Page, Table, folded, table
+from rankdash.reporting.offline import Page, Table, folded, table, together
 from rankdash.reporting.options import Choice, choices
 from rankdash.reporting.subject import Money, Subject
 
@@ -25,7 +26,7 @@ class Draft:
         self.page = page
         self.subject = subject
 
-    @cached_property
+    @property
     def choices(self) -> list[Choice]:
         """The baseline without a reranker, then every challenger at its price."""
         return choices(self.subject)
@@ -51,6 +52,11 @@ class Draft:
 
     def chart(self, drawing: Drawing | None) -> str:
         return "" if drawing is None else self.page.chart(drawing.in_both_inks())
+
+    def titled(self, drawing: Drawing) -> str:
+        """A chart under its title, on one page of paper."""
+        title = f"<h4>{html_safe(drawing.title)}</h4>" if drawing.title else ""
+        return together(title, self.chart(drawing))
 
     def against(self, challenger: str) -> str:
         """Which two systems something is about."""
