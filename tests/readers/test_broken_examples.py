@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import pandas as pd
-import pyarrow as pa
 import pytest
 
 from rankdash.errors import DataError
 from rankdash.loading import examine
 from rankdash.readers import FORMATS, Source
+from tests.readers.test_tools import arrow, parquet
 
 Files = dict[str, bytes]
 
@@ -35,20 +35,6 @@ class Broken:
     said: str
     remedy: str
     kept: bool = False
-
-
-def parquet(rows: list[dict[str, object]]) -> bytes:
-    written = io.BytesIO()
-    pd.DataFrame(rows).to_parquet(written)
-    return written.getvalue()
-
-
-def arrow(rows: list[dict[str, object]]) -> bytes:
-    table = pa.Table.from_pylist(rows)
-    written = io.BytesIO()
-    with pa.ipc.new_stream(written, table.schema) as stream:
-        stream.write_table(table)
-    return written.getvalue()
 
 
 def text(value: object) -> bytes:

@@ -4,18 +4,15 @@ The hub is a server of this test that speaks its wire; ir_datasets is the real p
 the file it would download already in its folder.
 """
 
-import io
 import json
 import os
-import socket
 import subprocess
 import sys
-import threading
 import time
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pandas as pd
@@ -28,15 +25,11 @@ from rankdash.loading import load
 from rankdash.readers import is_name, sources_at, sources_by_name
 from rankdash.readers.fetching import Fetched, irds, thinning
 from rankdash.readers.limits import Limits
+from tests.loopback import serving, silent_server
+from tests.readers.test_tools import parquet
 
 SHA = "0123456789abcdef0123456789abcdef01234567"
 NOWHERE = "http://127.0.0.1:9"
-
-
-def parquet(rows: list[dict[str, object]]) -> bytes:
-    written = io.BytesIO()
-    pd.DataFrame(rows).to_parquet(written)
-    return written.getvalue()
 
 
 def lines(rows: list[dict[str, object]]) -> bytes:
@@ -111,22 +104,8 @@ def hub(
             if body:
                 self.wfile.write(content)
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", asked
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
-@contextmanager
-def silent_server() -> Iterator[str]:
-    """Accepts connections and never answers."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+    with serving(Handler) as address:
+        yield address, asked
 
 
 @pytest.fixture(autouse=True)

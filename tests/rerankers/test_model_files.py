@@ -1,14 +1,12 @@
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -16,6 +14,7 @@ import pytest
 from rankdash.errors import UnavailableError
 from rankdash.rerankers import Corpus, create
 from rankdash.rerankers.model_files import check_folder, locate
+from tests.loopback import serving, silent_server
 
 ROOT = Path(__file__).parents[2]
 SHA = "0123456789abcdef0123456789abcdef01234567"
@@ -43,13 +42,6 @@ def located(name, home, **environment):
         env={"PATH": os.environ["PATH"], "HF_HOME": str(home), "NO_PROXY": "*", **environment},
     )
     return done.stdout.strip(), time.monotonic() - start
-
-
-@contextmanager
-def silent_server() -> Iterator[str]:
-    """Accepts connections and never answers."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        yield f"http://127.0.0.1:{server.getsockname()[1]}"
 
 
 @contextmanager
@@ -99,15 +91,8 @@ def hub(models: dict[str, Path], status: dict[str, tuple[int, str]] | None = Non
             if body:
                 self.wfile.write(content)
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving(Handler) as address:
+        yield address
 
 
 def test_a_hub_that_accepts_and_never_answers_is_given_up_within_seconds(tmp_path):
