@@ -30,7 +30,7 @@ Nothing here unpickles, evaluates or writes anything: the text of a file is data
 from __future__ import annotations
 
 from rankdash.readers.annotators import Together, WordsNeeded
-from rankdash.readers.by_name import is_name, sources_at, sources_by_name
+from rankdash.readers.by_name import sources_at, sources_by_name
 from rankdash.readers.columns import FIELDS, MappingNeeded
 from rankdash.readers.files import read
 from rankdash.readers.formats import NAMES as FORMATS
@@ -49,7 +49,6 @@ __all__ = [
     "Source",
     "Together",
     "WordsNeeded",
-    "is_name",
     "read",
     "sources_at",
     "sources_by_name",

@@ -22,7 +22,8 @@ import rankdash as rd
 from rankdash.cli import main
 from rankdash.errors import DataError, LimitError
 from rankdash.loading import load
-from rankdash.readers import is_name, sources_at, sources_by_name
+from rankdash.readers import sources_at, sources_by_name
+from rankdash.readers.by_name import is_name
 from rankdash.readers.fetching import Fetched, irds, thinning
 from rankdash.readers.limits import Limits
 from tests.loopback import serving, silent_server
