@@ -1,6 +1,8 @@
 """`report`: from files to one HTML file."""
 
 import json
+import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -145,6 +147,23 @@ def test_assumptions_come_from_a_file_in_the_form_of_the_readme(report, files):
         code, err, _ = report(*options)
         assert code == 2
         assert said in err
+
+
+def test_the_commands_of_the_readme_run(run, files, monkeypatch):
+    text = README.read_text(encoding="utf-8").replace("\\\n", " ")
+    commands = re.findall(r"^python -m rankdash (report .*)$", text, re.MULTILINE)
+    assert len(commands) == 2
+    toml = text.split("```toml\n")[1].split("```")[0]
+    (files / "assumptions.toml").write_text(toml)
+    (files / "up.trec").rename(files / "minilm.trec")
+    (files / "up.json").rename(files / "minilm.json")
+    (files / "FOLDER").mkdir()
+    (files / "shop.jsonl").rename(files / "FOLDER" / "shop.jsonl")
+    monkeypatch.chdir(files)
+    for command in commands:
+        assert run(*shlex.split(command)).code == 0
+        assert (files / "report.html").stat().st_size > 1_000_000
+        (files / "report.html").unlink()
 
 
 def test_nothing_that_is_read_is_replaced(run, files):

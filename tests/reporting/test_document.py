@@ -210,6 +210,7 @@ def test_latency_is_told_with_what_was_measured_or_said_to_be_missing(report):
     latencies = [20.0 + place for place, q in enumerate(QUERIES) if q not in FAILED + SKIPPED]
     assert row[4].startswith(f"{np.quantile(latencies, 0.95):.1f} (")
     assert "2 failed queries" in said
+    assert ["mover plain", "plain"] in report.rows
     bare = Read(html(subject_of(timed=False), Front(sections=("latency", "verdict"))))
     assert "no latency was measured" in bare.text("latency")
     assert "not measured" in bare.text("verdict")

@@ -11,7 +11,7 @@ from rankdash.i18n import gettext as _
 from rankdash.ranking import Run
 from rankdash.reporting import figures
 from rankdash.reporting.offline import Table, listed, prose, table
-from rankdash.reporting.sections.draft import DASH, Draft
+from rankdash.reporting.sections.draft import DASH, Draft, filled
 from rankdash.runs.timing import P99_NEEDS, LatencySummary
 
 
@@ -40,7 +40,7 @@ def draw(draft: Draft) -> str:
     )
     return (
         listed(said) + draft.chart(figures.latency(subject)) + _quantiles(draft, timed)
-        + prose(notes, "muted") + _throughput(draft, timed)
+        + prose(notes, "muted") + _throughput(draft, timed) + _machines(draft, timed)
     )  # fmt: skip
 
 
@@ -155,3 +155,27 @@ def _throughput(draft: Draft, timed: list[tuple[str, Run, LatencySummary]]) -> s
     )
     said = _("Throughput, measured with so many clients at once and not derived from latency:")
     return prose(said) + table(Table(head, rows, frozenset(range(1, 6))))
+
+
+def _machines(draft: Draft, timed: list[tuple[str, Run, LatencySummary]]) -> str:
+    """Where each was measured, as far as the run tells."""
+    rows = []
+    for system, run, _summary in timed:
+        measured = run.measured
+        loads = () if measured is None else (measured.load_start, measured.load_end)
+        rows.append(
+            (
+                draft.subject.name(system),
+                str(run.machine.get("cpu", "")),
+                "" if measured is None else number(measured.threads, 0),
+                " → ".join(number(load, 1) for load in loads if math.isfinite(load)),
+                str(run.machine.get("os", "")),
+            )
+        )
+    head = (
+        *(_("measured on"), _("processor"), _("threads in use")),
+        *(_("load average, start → end"), _("operating system")),
+    )
+    content = filled(head, rows)
+    # Of a run from a file nothing is known but its name.
+    return table(content) if len(content.columns) > 1 else ""
