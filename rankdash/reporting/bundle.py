@@ -227,8 +227,8 @@ def _add_figures(packed: _Packed, subject: Subject) -> None:
 
 def _whose(subject: Subject, chart: str) -> str:
     """The challenger that a chart is about, from its name ("changes-2"); "" for one about all."""
-    place = chart.split("-")[1:2]
-    return f"{subject.name(subject.challengers[int(place[0]) - 1])}: " if place else ""
+    place = re.search(r"-(\d+)", chart)
+    return f"{subject.name(subject.challengers[int(place[1]) - 1])}: " if place else ""
 
 
 def _manifest(subject: Subject, made: datetime, packed: _Packed) -> dict[str, object]:
