@@ -203,6 +203,7 @@ KIND = RerankerKind(
             "Service",
             "Which wire format the service speaks.",
             choices=tuple(DIALECTS),
+            choice_titles=tuple(dialect.title for dialect in DIALECTS.values()),
         ),
         SettingSpec(
             "base_url",

@@ -250,11 +250,11 @@ class Client:
             404: "Check the service, the base URL and the name of the model.",
         }.get(status, "Check the service, the base URL and the settings.")
         raise UnavailableError(
-            "The service at {host} refused the request ({status}): {said}",
+            "The service at {host} refused the request ({status}): {said}.",
             remedy=remedy,
             host=urlsplit(self._base).netloc,
             status=status,
-            said=said or "no reason given",
+            said=said.rstrip(".") or "no reason given",
             variable=named,
         )
 
@@ -275,10 +275,12 @@ class Client:
             lost = self._gone >= _GONE_AFTER or (self._gone and not self._answered)
         if lost:
             raise UnavailableError(
-                "The service at {host} cannot be reached: {reason}",
+                "The service at {host} keeps failing: {reason}."
+                if outcome.status
+                else "The service at {host} cannot be reached: {reason}.",
                 remedy="See that it runs and that the base URL is right; resume goes on from here.",
                 host=urlsplit(self._base).netloc,
-                reason=error,
+                reason=error.rstrip("."),
             )
 
     def _in_words(self, outcome: _Outcome, attempts: int) -> str:

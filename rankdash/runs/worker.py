@@ -43,6 +43,9 @@ KEY_SECONDS = 0.5
 
 _NICENESS = 10
 _RATE_BATCHES = 15
+
+# Pairs that are there within so many seconds were kept from earlier, or a call before told them.
+_AT_ONCE_SECONDS = 0.05
 _log = logging.getLogger(__name__)
 
 
@@ -53,8 +56,17 @@ class Pace:
         self._marks: deque[tuple[float, int]] = deque(maxlen=_RATE_BATCHES)
 
     def mark(self, seconds: float, pairs: int) -> None:
-        """At `seconds` (any origin), `pairs` had been scored."""
-        self._marks.append((seconds, pairs))
+        """At `seconds` (any origin), `pairs` had been scored.
+
+        What is there at once says nothing of the pace of what is left, and is left out of it.
+        """
+        if self._marks and seconds - self._marks[-1][0] < _AT_ONCE_SECONDS:
+            gained = pairs - self._marks[-1][1]
+            self._marks = deque(
+                ((at, before + gained) for at, before in self._marks), _RATE_BATCHES
+            )
+        else:
+            self._marks.append((seconds, pairs))
 
     def skip(self, seconds: float) -> None:
         """So many seconds since the latest mark went to something else."""
@@ -240,6 +252,7 @@ def _refuse_all_failed(run: Run) -> None:
     if len(failed) and not (run.queries["state"] == "done").any():
         raise RerankerError(
             "None of the {count} queries could be scored. The first failed because: {reason}.",
+            remedy="Resume tries them again.",
             count=len(failed),
             reason=str(failed["reason"].iloc[0]).rstrip("."),
         )

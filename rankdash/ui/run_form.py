@@ -199,6 +199,8 @@ def _say_estimate(wishes: Sequence[_Wish]) -> None:
                 time=duration(known),
             )
         )
+    elif any(_like(wish.kind.name, wish.variant.settings) for wish in wishes):
+        parts.append(_("time not known yet: what ran here was too little to tell"))
     else:
         parts.append(_("time not known yet: nothing of this kind has run here"))
     if not any(_calls_out(wish.kind, wish.variant.settings) for wish in wishes):

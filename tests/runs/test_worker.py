@@ -239,3 +239,12 @@ def test_the_pace_is_that_of_the_latest_batches():
     for second in range(1, 40):
         pace.mark(12.0 + second, 100 + 10 * second)
     assert pace.rate == pytest.approx(10.0)
+
+
+def test_kept_scores_and_the_first_call_are_not_taken_for_a_pace():
+    pace = Pace()
+    pace.mark(10.0, 350)
+    pace.mark(10.02, 1400)
+    assert (pace.rate, pace.seconds_left(1600)) == (None, None)
+    pace.mark(12.0, 1500)
+    assert pace.rate == pytest.approx(50.0)

@@ -124,6 +124,9 @@ def test_what_failed_was_late_or_asked_again_stands_apart(app, save):
     assert "1.5 s of waiting to ask again, for 1 query" in words
     assert "failed quer" not in words
     assert "10 ms in the service's queue" in words
+    chinese = said(open_page(app, "latency", lang="zh"))
+    assert "；" in chinese
+    assert "; " not in chinese
 
 
 def test_a_measurement_on_a_busy_machine_is_marked(app, save):

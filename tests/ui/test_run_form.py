@@ -1,5 +1,6 @@
 """The form of a run that calls a service: its key, its settings and what it would cost."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,24 @@ def test_the_servers_key_of_a_service_is_not_offered_to_another_address(form, mo
     app = form("endpoint", base_url="http://127.0.0.1:9")
     assert app.text_input(key="key.endpoint").value == ""
     assert "from the environment" not in said(app)
+
+
+def test_services_are_offered_by_their_titles(form):
+    (service,) = [
+        box for box in form("endpoint").selectbox if box.key == "setting.endpoint.dialect"
+    ]
+    assert "Text Embeddings Inference (TEI)" in service.options
+    assert "tei" not in service.options
+
+
+def test_a_run_that_tells_no_pace_is_not_called_none_at_all(form, workspace, stored):
+    assert "nothing of this kind has run here" in said(form("bm25"))
+    known = workspace.runs(stored)[0]
+    run = replace(
+        workspace.run(known.id), id="f" * 16, name="B", reranker="bm25", settings={}, measured=None
+    )
+    workspace.save_run(run)
+    assert "what ran here was too little to tell" in said(form("bm25"))
 
 
 def test_a_service_of_ones_own_needs_no_key(form):
