@@ -20,6 +20,7 @@ from rankdash.analysis.occlusion import Explanation
 from rankdash.dataset import Dataset
 from rankdash.errors import FormatError, LimitError, RankdashError, StoreError
 from rankdash.ranking import Ranking
+from rankdash.sharing import texts
 from rankdash.store import Workspace
 from rankdash.store.archive import without_paths
 from rankdash.store.corrections import Corrections
@@ -434,10 +435,40 @@ def _about(content, kind, **fields):
     return repacked(content, rewrite)
 
 
+def report(**changes):
+    finding = {"severity": "note", "code": "x", "template": "{n:,} rows.", "params": {"n": 1},
+               "remedy": "", "file": "", "line": None, "count": 1, "examples": []}  # fmt: skip
+    ranking = {"name": "first", "queries": 1, "rows": 1, "judged_at_10": 1.0, "tied_queries": 0,
+               "tied_rows": 0}  # fmt: skip
+    found = {"queries": 1, "documents": 1, "labels": 1, "labelled_queries": 1,
+             "candidates_per_query": None, "label_histogram": [], "query_chars": None,
+             "document_chars": None, "rankings": [ranking], "findings": []}  # fmt: skip
+    if "finding" in changes:
+        found["findings"] = [finding | changes.pop("finding")]
+    return json.dumps(found | changes)
+
+
+def test_a_report_as_it_should_be_is_taken():
+    texts.check_report(report(finding={}))
+
+
+# What would break the page each time it is drawn.
+REPORTS = [
+    report(rankings=[]),
+    report(queries="many"),
+    report(label_histogram=[{"low": "a", "high": 1, "count": 1}]),
+    report(finding={"template": "{lacking} rows."}),
+    report(finding={"template": "{n:>1000000000}"}),
+    report(finding={"template": "{n.__class__}"}),
+    report(finding={"severity": "fatal"}),
+    report(finding={"examples": [1]}),
+]
+
 ABOUT = {
     "name": ("datasets", {"name": 3}),
     "surrogate": ("runs", {"name": "\ud800"}),
     "report": ("datasets", {"report": "[]"}),
+    **{f"report {place}": ("datasets", {"report": text}) for place, text in enumerate(REPORTS)},
     "foreign note": ("datasets", {"notes": [{"query_id": "x", "tags": [], "note": "y",
                                              "changed": "2026-01-01"}]}),
     "long note": ("datasets", {"notes": [{"query_id": "7", "tags": [], "note": "y" * 5000,
@@ -451,6 +482,9 @@ ABOUT = {
     "depth": ("runs", {"depth": "deep"}),
     "explanation": ("runs", {"explanations": [{"query_id": "7", "doc_id": "1", "level": "term",
                                                "result": "{}", "finished": "2026-01-01"}]}),
+    "explanation of texts": ("runs", {"explanations": [{
+        "query_id": "7", "doc_id": "1", "level": "term", "finished": "2026-01-01",
+        "result": '{"score": "high", "stages": [], "read": 1, "full": 1}'}]}),
 }  # fmt: skip
 
 

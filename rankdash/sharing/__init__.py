@@ -11,10 +11,9 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from rankdash.analysis.check import CheckReport
-from rankdash.analysis.occlusion import Explanation
 from rankdash.errors import DataError
 from rankdash.findings import Finding
+from rankdash.sharing import texts
 from rankdash.store import Workspace
 from rankdash.store.archive import Told, pack
 from rankdash.store.joining import TakenIn
@@ -51,8 +50,8 @@ def bring_in(
 ) -> TakenIn:
     """Add what the file holds and the workspace does not; errors as `take_in` raises."""
     judges = Judges(
-        report=CheckReport.from_json,
-        explanation=Explanation.from_json,
+        report=texts.check_report,
+        explanation=texts.explanation,
         settle=_settle,
         shared=(SCENARIOS, PRICES, TARGETS),
     )
