@@ -181,7 +181,7 @@ def test_more_than_is_fetched_is_refused_before_it_is_fetched(monkeypatch):
         (404, "RepoNotFound", "has no data set 'me/it'"),
         (403, "GatedRepo", "accepted its terms"),
         (404, "RevisionNotFound", "no revision 'old'"),
-        (500, "", "cannot be reached"),
+        (400, "", "cannot be reached"),
     ],
 )
 def test_what_the_hub_refuses_is_explained(monkeypatch, code, reason, said):
