@@ -236,7 +236,7 @@ def grades(subject: Subject) -> Drawing | None:
 
 def break_even(subject: Subject, challenger: str) -> Drawing | None:
     """The net value a month over the price and what 1 % of quality is worth; None where there is no
-    price or no gain, or nothing varies."""
+    price or no gain, or it pays nowhere."""
     money = subject.money or Money()
     choice = next(each for each in choices(subject) if each.system == challenger)
     price = input_value(choice.option, money.assumptions, PRICE)
@@ -261,7 +261,7 @@ def break_even(subject: Subject, challenger: str) -> Drawing | None:
         (PRICE, across.values),
         (elasticity.name, upward.values),
     )
-    if not np.ptp(net):
+    if not (net > 0).any():
         return None
     labels, written = (
         break_even_chart.Labels.translated(_),
