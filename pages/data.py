@@ -17,7 +17,9 @@ from rankdash.ui.server import read_only, workspace
 
 st.title(_("Data"))
 stored = workspace().datasets()
-if not stored and not read_only():
+if not stored and read_only():
+    st.info(_("This workspace holds no data set."), icon=":material/info:")
+elif not stored:
     st.write(
         _(
             "Start with the sample, or drop your own files: queries, documents and labels; a "

@@ -15,8 +15,9 @@ from rankdash.errors import DataError
 from rankdash.findings import Finding
 from rankdash.sharing import texts
 from rankdash.store import Workspace
-from rankdash.store.archive import Told, pack
+from rankdash.store.archive import FORMAT, Told, pack
 from rankdash.store.joining import TakenIn
+from rankdash.store.packing import Unpacker
 from rankdash.store.taking_in import Judges, take_in
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.price_list import parse_prices, to_json
@@ -56,6 +57,15 @@ def bring_in(
         shared=(SCENARIOS, PRICES, TARGETS),
     )
     return take_in(workspace, source, file, judges, told)
+
+
+def is_workspace_file(source: BinaryIO) -> bool:
+    """Whether a file is one that `export` wrote, as far as its list tells."""
+    try:
+        with Unpacker(source, "") as parts:
+            return parts.head.get("format") == FORMAT
+    except DataError:
+        return False
 
 
 def read_scenarios(text: str) -> dict[str, Assumptions]:

@@ -23,7 +23,9 @@ def draw(dataset_id: str) -> None:
     st.subheader(_("Runs"), anchor=False)
     rows = sorted(workspace().runs(dataset_id), key=lambda row: row.created, reverse=True)
     if not rows:
-        st.caption(_("None yet: choose a reranker above and start."))
+        st.caption(
+            _("No run yet") if read_only() else _("None yet: choose a reranker above and start.")
+        )
         return
     event = st.dataframe(
         _table(dataset_id, rows),

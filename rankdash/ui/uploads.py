@@ -8,6 +8,7 @@ from typing import get_args
 
 import streamlit as st
 
+from rankdash import sharing
 from rankdash.errors import RankdashError
 from rankdash.i18n import error_text, ngettext
 from rankdash.i18n import gettext as _
@@ -51,6 +52,15 @@ def upload_panel() -> None:
         ),
     )
     if not files:
+        return
+    packed = next((file.name for file in files if sharing.is_workspace_file(file)), None)
+    if packed is not None:
+        said = _(
+            "{file} is a workspace file. Import it at the foot of this page, under *Export or "
+            "import the workspace*.",
+            file=markdown_safe(packed, 80),
+        )
+        st.info(said, icon=":material/folder_zip:")
         return
     left, middle, right, last = st.columns(4)
     name = left.text_input(_("Name"), placeholder=_("taken from the files"), max_chars=80)

@@ -178,6 +178,15 @@ def test_a_broken_file_is_refused_on_the_page(app, stored, workspace):
     assert len(workspace.datasets()) == 1
 
 
+def test_a_workspace_file_among_the_uploads_is_told_where_to_go(app, stored):
+    go(app, "data")
+    uploader = next(each for each in app.file_uploader if "Labelled queries" in each.label)
+    content = sharing_files.exported([stored])
+    uploader.set_value(("x.rankdash.zip", content, "application/zip")).run()
+    assert "x.rankdash.zip is a workspace file" in app.info[0].value.replace("\\", "")
+    assert not any("Read " in each.label for each in app.button)
+
+
 @pytest.fixture
 def read_only(workspace, stored, monkeypatch):
     """The workspace with something of everything, opened for reading only."""
@@ -236,6 +245,15 @@ def test_a_walk_through_every_page_leaves_every_byte_as_it_was(app, read_only, p
         assert len(app.file_uploader) == 0 or page == "report"
     assert bytes_of(read_only.root) == before
     assert server.worker.cache_info().currsize == 0
+
+
+def test_an_empty_workspace_that_is_shown_says_so(app, workspace, monkeypatch):
+    monkeypatch.setenv("RANKDASH_READ_ONLY", "1")
+    server.workspace.cache_clear()
+    go(app, "data")
+    assert "holds no data set" in app.info[0].value
+    assert not app.file_uploader
+    assert workspace.datasets() == []
 
 
 def test_what_was_written_is_still_shown(app, read_only):
