@@ -12,10 +12,13 @@ _DECADES_WITH_STEPS = 2.6
 
 
 def text(value: float) -> str:
-    """Three digits are enough: 0.84, 8.4, 84, 1,240."""
+    """Three digits are enough, two below 0.1: 0.0078, 0.84, 8.4, 84, 1,240."""
     if not math.isfinite(value):
         return "–"
     digits = 0 if value >= 99.5 else 1 if value >= 9.95 else 2
+    if 0 < value < 0.1:
+        # What is quick takes some time all the same: never 0.
+        digits = 1 - math.floor(math.log10(value))
     written = f"{value:,.{digits}f}"
     return written.rstrip("0").rstrip(".") if digits else written
 

@@ -223,10 +223,10 @@ def _measured(run: Run) -> Iterator[str]:
     latency, measured = summarize(run.queries), run.measured
     if latency.n:
         queries = "1 query" if latency.n == 1 else f"{latency.n:,} queries"
-        tail = "" if latency.p99 is None else f", p99 {latency.p99:.1f} ms"
+        tail = "" if latency.p99 is None else f", p99 {_ms(latency.p99)} ms"
         yield (
-            f"Latency of a query alone, warm: p50 {latency.p50:.1f} ms, p90 {latency.p90:.1f} ms, "
-            f"p95 {latency.p95:.1f} ms{tail} ({queries})"
+            f"Latency of a query alone, warm: p50 {_ms(latency.p50)} ms, p90 {_ms(latency.p90)} ms, "
+            f"p95 {_ms(latency.p95)} ms{tail} ({queries})"
         )
     if measured is None:
         return
@@ -240,10 +240,15 @@ def _measured(run: Run) -> Iterator[str]:
         failed = f", {level.failed:,} failed" if level.failed else ""
         yield (
             f"With {clients}: {level.queries_per_second:,.2f} queries a second, "
-            f"p50 {level.p50_ms:.1f} ms, p95 {level.p95_ms:.1f} ms{failed}"
+            f"p50 {_ms(level.p50_ms)} ms, p95 {_ms(level.p95_ms)} ms{failed}"
         )
     if measured.contended:
         yield (
             f"Other programs were using the processor: {measured.cpu_per_wall:.1f} of "
             f"{measured.threads} threads had work, so these times are too long."
         )
+
+
+def _ms(value: float) -> str:
+    """Tenths; two digits of what is quicker than one."""
+    return f"{value:,.1f}" if value >= 1 else f"{value:.2g}"

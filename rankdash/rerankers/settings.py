@@ -49,10 +49,10 @@ class SettingSpec:
     def range(self) -> str:
         """ "1 to 512", "at least 1", "at most 1", or "" where every number will do."""
         if self.minimum is not None and self.maximum is not None:
-            return f"{self.minimum:g} to {self.maximum:g}"
+            return f"{_plain(self.minimum)} to {_plain(self.maximum)}"
         if self.minimum is not None:
-            return f"at least {self.minimum:g}"
-        return "" if self.maximum is None else f"at most {self.maximum:g}"
+            return f"at least {_plain(self.minimum)}"
+        return "" if self.maximum is None else f"at most {_plain(self.maximum)}"
 
     def parse(self, value: SettingValue) -> SettingValue:
         """The value in the type of the setting; texts such as "16" or "yes" are understood.
@@ -140,6 +140,11 @@ def parse_settings(
                 names=", ".join(names),
             )
     return {spec.name: spec.parse(given.get(spec.name, spec.default)) for spec in specs}
+
+
+def _plain(limit: float) -> str:
+    """Every digit of a whole number: nobody types 1.04858e+06."""
+    return str(int(limit)) if limit == int(limit) else f"{limit:g}"
 
 
 def nearest(name: str, known: Sequence[str]) -> str:

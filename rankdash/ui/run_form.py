@@ -280,7 +280,7 @@ def _start(dataset_id: str, wishes: Sequence[_Wish], timing: Timing) -> None:
                     depth=wish.plan.depth,
                     sample=wish.plan.sample,
                     seed=_SEED,
-                    timing=timing,
+                    timing=_timing_of(wish, timing) if wish.kind.name in grids else timing,
                     grid=grids.get(wish.kind.name),
                 ),
                 job_id,
@@ -294,6 +294,14 @@ def _start(dataset_id: str, wishes: Sequence[_Wish], timing: Timing) -> None:
         return
     worker().ensure()
     st.rerun()
+
+
+def _timing_of(wish: _Wish, timing: Timing) -> Timing:
+    """Of one variant: those that differ in speed alone share their scores, and all but the first
+    would be without a latency. What another machine scores is not asked for twice."""
+    if timing.latency != "auto" or _calls_out(wish.kind, wish.variant.settings):
+        return timing
+    return replace(timing, latency="always")
 
 
 class _RefusedError(Exception):

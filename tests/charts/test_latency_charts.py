@@ -37,7 +37,16 @@ def notes(figure) -> dict[str, dict]:
 
 @pytest.mark.parametrize(
     ("value", "wanted"),
-    [(0.0412, "0.04"), (8.4, "8.4"), (84.04, "84"), (1240.4, "1,240"), (math.nan, "–")],
+    [
+        (0.0678, "0.068"),
+        (0.001, "0.001"),
+        (0.0, "0"),
+        (0.0412, "0.041"),
+        (8.4, "8.4"),
+        (84.04, "84"),
+        (1240.4, "1,240"),
+        (math.nan, "–"),
+    ],
 )
 def test_times_have_three_digits(value, wanted):
     assert milliseconds.text(value) == wanted

@@ -61,6 +61,11 @@ def test_a_wrong_setting_is_refused_with_what_is_possible(given, said):
     assert next(iter(given)) in str(caught.value)
 
 
+def test_a_large_limit_is_written_as_one_types_it():
+    with pytest.raises(SettingError, match=r"Possible: 0 to 1048576\."):
+        parse_settings([SettingSpec("n", int, 0, "N", "", minimum=0, maximum=2**20)], {"n": -1})
+
+
 def test_an_unknown_kind_names_the_nearest():
     with pytest.raises(SettingError, match="Did you mean 'bm25'"):
         create("bm52")

@@ -61,6 +61,7 @@ def test_a_grid_is_queued_as_runs_that_belong_together(form, workspace, stored):
         *((2, "lucene"), (2, "atire"), (3, "lucene"), (3, "atire")),
     ]
     assert len({job.grid for job in found}) == 1 and found[0].grid
+    assert {job.timing["latency"] for job in found} == {"always"}, "or shared scores tell no speed"
     assert [job.name for job in found] == [
         f"BM25 · top {depth} · Variant {method}"
         for depth in (2, 3)
@@ -72,7 +73,7 @@ def test_one_value_is_one_run_of_its_own(form, workspace, stored):
     vary(form, depth="3")
     button(form, "Start 1 run").click().run()
     (job,) = jobs.list(workspace, stored)
-    assert (job.depth, job.grid) == (3, None)
+    assert (job.depth, job.grid, job.timing["latency"]) == (3, None, "auto")
 
 
 def test_a_value_that_cannot_be_is_said_and_starts_nothing(form):
