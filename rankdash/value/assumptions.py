@@ -83,7 +83,7 @@ class Assumptions:
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Assumptions:
-        """Names of an older version are understood. Raises DataError for a name that does not exist,
+        """Names of an older version are understood. Raises DataError for one that does not exist,
         or a value out of range."""
         given = {_RENAMED.get(name, name): value for name, value in given.items()}
         names = {each.name for each in dataclasses.fields(cls)}

@@ -61,7 +61,10 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for name in ("minilm", "branch"):
         Path(f"{name}.trec").write_text(ideal, encoding="utf-8")
     timings = [{"query_id": query, "latency_ms": 80.0} for query in sorted(keep)]
-    Path("branch.json").write_text(json.dumps(timings))
+    for name in ("branch", "minilm"):
+        Path(f"{name}.json").write_text(json.dumps(timings))
+    (assumptions,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
+    Path("assumptions.toml").write_text(assumptions, encoding="utf-8")
     loaded = load(sources_from_path(folder), name=folder.name)
     Workspace.open().save_dataset(loaded.dataset, report_json=loaded.report.to_json())
     (plugin,) = re.findall(r'```python\n("""shortest\.py.*?)```', README, re.DOTALL)
