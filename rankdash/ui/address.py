@@ -53,6 +53,10 @@ FIELDS: dict[str, str | None] = {
     "currency": "USD",
     "per": "month",
     "part": "swings",
+    "across": "searches_per_day",
+    "upward": "elasticity",
+    "margin": "first",
+    "loss": "0.01",
     **{each.name: f"{each.default:g}" for each in ASSUMPTIONS},
     "lang": None,
 }

@@ -68,6 +68,7 @@ def follow() -> None:
 
 def finish(told: Told) -> None:
     """After the page, which has its say in the address."""
+    address.publish()
     if told.link is not None:
         st.session_state[_DRAWN] = link()
         told.link.code(st.session_state[_DRAWN], language=None, wrap_lines=True)

@@ -4,6 +4,8 @@ that writes."""
 import hashlib
 import io
 import runpy
+import subprocess
+import sys
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -133,6 +135,16 @@ def test_a_good_link_says_nothing_and_is_offered_again(app, stored, run_id):
     # What is at its default is not in it.
     assert "setup_cost" not in found
     assert "part" not in found
+
+
+def test_no_field_of_the_address_waits_for_its_page():
+    fresh = "from rankdash.ui import address, rules; before = dict(address.FIELDS)\n"
+    fresh += "import importlib, pkgutil, rankdash.ui as ui\n"
+    fresh += "for each in pkgutil.iter_modules(ui.__path__):\n"
+    fresh += "    if each.name != 'main': importlib.import_module(f'rankdash.ui.{each.name}')\n"
+    fresh += "assert address.FIELDS == before, set(address.FIELDS.items()) ^ set(before.items())"
+    done = subprocess.run([sys.executable, "-c", fresh], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-500:]
 
 
 def test_the_scenario_stays_in_the_link_of_other_pages(app, stored):
