@@ -79,7 +79,12 @@ def _draw_grid(rows: Sequence[JobRow]) -> None:
                 *([_progress(running)] if running.total else []),
             ]
             text.progress(share, text=" · ".join(parts))
-            if action.button(_("Cancel"), key=f"cancel.{grid}", icon=":material/cancel:"):
+            if action.button(
+                _("Cancel"),
+                key=f"cancel.{grid}",
+                icon=":material/cancel:",
+                disabled=all(row.cancelling for row in live),
+            ):
                 for row in live:
                     jobs.cancel(workspace(), row.id)
                 st.rerun(scope="fragment")
@@ -129,7 +134,12 @@ def _draw_job(row: JobRow) -> None:
         if row.state in LIVE:
             if row.total:
                 text.progress(_share(row), text=_progress(row))
-            if action.button(_("Cancel"), key=f"cancel.{row.id}", icon=":material/cancel:"):
+            if action.button(
+                _("Cancel"),
+                key=f"cancel.{row.id}",
+                icon=":material/cancel:",
+                disabled=row.cancelling,
+            ):
                 jobs.cancel(workspace(), row.id)
                 st.rerun(scope="fragment")
             return
@@ -177,6 +187,8 @@ def _remove(rows: Sequence[JobRow]) -> None:
 
 
 def _state(row: JobRow) -> str:
+    if row.cancelling:
+        return _("being cancelled; what is under way comes to its end first")
     if row.state == "running":
         return {
             "loading": _("getting ready"),

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from rankdash.runs import jobs
+from rankdash.store.queue import Owner, Queue
 
 RUN = str(Path(__file__).parents[2] / "pages" / "run.py")
 
@@ -98,3 +99,17 @@ def test_a_grid_is_cancelled_resumed_and_removed_as_one(form, workspace, stored)
     form.run()
     button(form, "Remove").click().run()
     assert [job.state for job in jobs.list(workspace)] == ["done"]
+
+
+def test_a_run_that_is_being_cancelled_says_so_and_is_not_cancelled_twice(form, workspace, stored):
+    button(form, "Start 1 run").click().run()
+    (job,) = jobs.list(workspace, stored)
+    Queue(workspace).claim(Owner())
+    form.run()
+    assert "getting ready" in said(form)
+    assert not button(form, "Cancel").disabled
+    button(form, "Cancel").click().run()
+    form.run()
+    assert "being cancelled" in said(form)
+    assert button(form, "Cancel").disabled
+    assert jobs.list(workspace, stored)[0].id == job.id
