@@ -97,8 +97,7 @@ class Unpacker:
         self._parts: dict[str, Any] = parts
         self._check_names(names)
         self._left = self._bounds.together
-        self.total = sum(self._size(name) for name in parts)
-        if self.total > self._left:
+        if sum(self._size(name) for name in parts) > self._left:
             raise self._too_large(
                 "Unpacked, it is larger than {limit:,} MB. Nothing was imported.",
                 self._left // _MEGABYTE,
@@ -109,11 +108,6 @@ class Unpacker:
 
     def __exit__(self, *_error: object) -> None:
         self._zip.close()
-
-    @property
-    def names(self) -> list[str]:
-        """Of all parts."""
-        return list(self._parts)
 
     def __contains__(self, name: str) -> bool:
         return name in self._parts
