@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 
@@ -106,7 +107,9 @@ def number(value: float | None, digits: int = 3) -> str:
     if value is None or not math.isfinite(value):
         return _DASH
     pattern = "#,##0" + ("." + "0" * digits if digits else "")
-    return str(format_decimal(value, format=pattern, locale=language(), decimal_quantization=True))
+    # Rounded as the charts and the command line round, so that one number is never two.
+    rounded = Decimal(f"{value:.{digits}f}")
+    return str(format_decimal(rounded, format=pattern, locale=language()))
 
 
 def signed(value: float | None, digits: int = 3) -> str:

@@ -25,6 +25,12 @@ def test_numbers(value, digits, said):
     assert i18n.number(value, digits) == said
 
 
+@pytest.mark.parametrize("value", [-0.0245, 0.0245, 0.5, 1.5, 2.5, 0.1235, 2 / 3])
+@pytest.mark.parametrize("digits", [0, 1, 3])
+def test_a_number_on_a_page_is_the_number_on_its_chart(value, digits):
+    assert i18n.number(value, digits) == f"{value:,.{digits}f}"
+
+
 @pytest.mark.parametrize("value", [None, math.nan, math.inf])
 def test_a_number_that_does_not_exist_is_a_dash(value):
     assert i18n.number(value) == i18n.percent(value) == i18n.duration(value) == "–"

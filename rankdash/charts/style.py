@@ -23,7 +23,12 @@ WORSE = "#D55E00"
 FIRST_STAGE = "#7F7F7F"
 SYSTEMS = (BETTER, "#009E73", "#CC79A7")
 
-FONT = "'Source Sans', 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', sans-serif"
+# The app brings the first; a file that is opened elsewhere takes what the system has, Latin letters
+# before those fonts whose Latin letters are made for Chinese text.
+FONT = (
+    "'Source Sans', -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, 'PingFang SC', "
+    "'Microsoft YaHei', 'Noto Sans CJK SC', sans-serif"
+)
 FONT_SIZE = 13
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star")
 _DASHES = ("solid", "dash", "dashdot", "longdash", "longdashdot")

@@ -18,7 +18,7 @@ from functools import cache
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs, get_plotlyjs_version
 
-from rankdash.charts.style import INKS, Ink
+from rankdash.charts.style import FONT, INKS, Ink
 from rankdash.reporting.escaping import html_safe
 
 _BRIEF = 16
@@ -172,7 +172,8 @@ def _style() -> str:
     light, dark = (_colours(INKS[name]) for name in ("light", "dark"))
     return (
         f":root{{{_variables(light)}}}"
-        f"@media screen and (prefers-color-scheme:dark){{:root{{{_variables(dark)}}}}}{_RULES}"
+        f"@media screen and (prefers-color-scheme:dark){{:root{{{_variables(dark)}}}}}"
+        f"body{{font-family:{FONT}}}{_RULES}"
     )
 
 
@@ -192,8 +193,7 @@ def _variables(colours: Mapping[str, str]) -> str:
 
 _RULES = """
 *{box-sizing:border-box}
-body{margin:0;background:var(--page);color:var(--text);font:15px/1.5 'Source Sans',
-'Noto Sans CJK SC','PingFang SC','Microsoft YaHei',system-ui,sans-serif}
+body{margin:0;background:var(--page);color:var(--text);font-size:15px;line-height:1.5}
 main{max-width:1180px;margin:0 auto;padding:1.5rem 1.25rem 3rem}
 h1{font-size:1.5rem;line-height:1.3;margin:0 0 .25rem;overflow-wrap:anywhere}
 h2{font-size:1.1rem;margin:2rem 0 .6rem}
@@ -239,6 +239,7 @@ margin:.8rem 0}
 details{border-bottom:1px solid var(--rule);padding:.35rem 0}
 summary{cursor:pointer;overflow-wrap:anywhere}
 footer{margin-top:2.5rem;font-size:.85rem;color:var(--muted)}
+@page{margin:14mm 12mm}
 @media print{html{font-size:11px}main{max-width:none;padding:0}body{font-size:1rem}
 h2,h3,h4,summary,caption,p:has(+.wide),p:has(+.chart),p:has(+ul){break-after:avoid}
 p,section p{max-width:none}thead{display:table-header-group}
