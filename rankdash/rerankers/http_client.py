@@ -33,14 +33,15 @@ LARGEST_ANSWER_BYTES = 32_000_000
 # It tells of every request, at a level that the worker writes down.
 logging.getLogger("httpx2").setLevel(logging.WARNING)
 
-# So many requests in a row that found nobody, retries included: the service has gone.
+# So many requests in a row that found nobody or no quota, retries included: the service has gone.
 _GONE_AFTER = 5
+_TOO_MANY = 429
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_BACKOFF_SECONDS = 20.0
 _TEXT_LIMIT = 300
 _LOCAL = ("127.0.0.1", "localhost", "[::1]", "::1")
 # 424 is what TEI says when its model process failed.
-_RETRY = (408, 409, 424, 425, 429)
+_RETRY = (408, 409, 424, 425, _TOO_MANY)
 _MANY = re.compile(r"batch.?size|too many|too large|payload|number of (documents|texts)", re.I)
 _LONG = re.compile(r"context.?length|max_model_len|too long|maximum .{0,30}(length|tokens)", re.I)
 # Headers in which services tell how long they worked, in milliseconds; the first group found holds.
@@ -104,7 +105,7 @@ class _Outcome:
     pause:  seconds that the service asks for before the next attempt; 0 where it leaves that to us;
             None where there is no sense in another.
     shared: whether the others wait as well.
-    gone:   whether the service may not be there at all.
+    gone:   whether the service may not be there at all, or not for this key.
     """
 
     status: int
@@ -234,8 +235,8 @@ class Client:
                 headers=kept,
                 error=error,
                 pause=asked or 0.0,
-                shared=asked is not None or status == 429,
-                gone=status >= 500,
+                shared=asked is not None or status == _TOO_MANY,
+                gone=status >= 500 or status == _TOO_MANY,
             )
         own_fault = too_large or (status in (400, 422) and bool(_LONG.search(said)))
         if not own_fault and (status in (401, 403, 404) or not self._answered):
@@ -272,13 +273,17 @@ class Client:
                 self._answered, self._gone = True, 0
                 return
             self._gone = self._gone + 1 if outcome.gone else 0
-            lost = self._gone >= _GONE_AFTER or (self._gone and not self._answered)
+            down = outcome.gone and outcome.status != _TOO_MANY
+            lost = self._gone >= _GONE_AFTER or (down and not self._answered)
         if lost:
             raise UnavailableError(
                 "The service at {host} keeps failing: {reason}."
                 if outcome.status
                 else "The service at {host} cannot be reached: {reason}.",
-                remedy="See that it runs and that the base URL is right; resume goes on from here.",
+                remedy="See to your quota there, or put fewer requests at once or a minute under "
+                "More settings; a resume goes on from here."
+                if outcome.status == _TOO_MANY
+                else "See that it runs and that the base URL is right; resume goes on from here.",
                 host=urlsplit(self._base).netloc,
                 reason=error.rstrip("."),
             )

@@ -240,6 +240,14 @@ def test_a_service_that_goes_away_ends_the_run_after_a_few_queries(make, server)
     assert len(server.seen) == 1 + 5
 
 
+def test_a_quota_that_is_used_up_ends_the_run_and_not_every_query(make, server):
+    reranker = make(retries=0, concurrency=1)
+    server.fail(*[{"status": 429}] * 20)
+    with pytest.raises(UnavailableError, match=r"answered 429.*\. See to your quota"):
+        reranker.score([ask(name=str(number)) for number in range(20)])
+    assert len(server.seen) == 5
+
+
 def test_nobody_there_ends_the_run_at_once_in_words(hands):
     settings = {"dialect": "tei", "base_url": "http://127.0.0.1:9", "retries": 1}
     reranker = Endpoint(parse_settings(endpoint.KIND.settings, settings), hands.clock)
