@@ -36,14 +36,14 @@ def draw(dataset_id: str) -> None:
         on_select="rerun",
         selection_mode="multi-row",
         column_config={
-            _("name"): st.column_config.TextColumn(width="medium"),
+            _("name"): st.column_config.TextColumn(width=270),
             _("remarks"): st.column_config.TextColumn(width="medium"),
             _("note"): st.column_config.TextColumn(width="medium"),
             # Three digits, wherever they stand: BM25 takes hundredths of one, a service seconds.
             _("p50 ms"): st.column_config.NumberColumn(format="%.3g"),
             _("p95 ms"): st.column_config.NumberColumn(format="%.3g"),
             _("start s"): st.column_config.NumberColumn(format="%.1f"),
-            _("pairs/s"): st.column_config.NumberColumn(format="%.0f"),
+            _("pairs/s"): st.column_config.NumberColumn(format="localized"),
         },
         alt=_("The runs of this data set, newest first"),
     )
@@ -94,7 +94,7 @@ def _offer_delete(chosen: Sequence[RunRow]) -> None:
 def _table(dataset_id: str, rows: Sequence[RunRow]) -> pd.DataFrame:
     records = [run_records.record(row.id) for row in rows]
     notes, pinned = RunNotes(workspace()).all(dataset_id), Pins(workspace()).of(dataset_id)
-    return pd.DataFrame(
+    table = pd.DataFrame(
         {
             _("name"): [row.name for row in rows],
             _("baseline"): [_("pinned") if row.id == pinned else None for row in rows],
@@ -104,7 +104,7 @@ def _table(dataset_id: str, rows: Sequence[RunRow]) -> pd.DataFrame:
             _("failed"): [row.queries_failed for row in rows],
             _("p50 ms"): [row.p50_ms for row in rows],
             _("p95 ms"): [row.p95_ms for row in rows],
-            _("pairs/s"): [row.pairs_per_second for row in rows],
+            _("pairs/s"): [round(row.pairs_per_second or 0) or None for row in rows],
             _("note"): [notes[row.id].text if row.id in notes else None for row in rows],
             _("remarks"): ["; ".join(each.remarks()) or None for each in records],
             _("runtime"): [
@@ -115,6 +115,9 @@ def _table(dataset_id: str, rows: Sequence[RunRow]) -> pd.DataFrame:
             _("settings"): [settings_in_words(row.settings) for row in rows],
         }
     )
+    # Most data sets have no pinned run and no note: then they take no room.
+    unused = [name for name in (_("baseline"), _("note")) if table[name].isna().all()]
+    return table.drop(columns=unused)
 
 
 def _delete(rows: Sequence[RunRow]) -> None:
