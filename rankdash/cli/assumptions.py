@@ -58,7 +58,8 @@ def read_money(path: Path, names: Mapping[str, str]) -> Money:
             for system, name in names.items()
             if (found := by_key.get(name, by_key.get(_EVERYONE))) is not None
         },
-        chosen=True,
+        # A file of prices alone leaves what a search is worth as it comes.
+        chosen=bool(read),
         currency=currency,
     )
 

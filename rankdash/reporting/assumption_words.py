@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, percent
 from rankdash.reporting import price_words
-from rankdash.reporting.money import symbol
+from rankdash.reporting.money import money, symbol
 from rankdash.reporting.options import Choice
 from rankdash.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
 from rankdash.value.billing import UNITS
@@ -27,7 +27,7 @@ def rows(
     """(title, value, meaning). hit: title of the hit rate that answers found are told by."""
     found = []
     for each in ASSUMPTIONS:
-        value = _value(each.unit, getattr(scenario, each.name), unit(each, currency))
+        value = _value(each, getattr(scenario, each.name), currency)
         found.append((_(each.title), value, _(each.meaning)))
     found.append(
         (
@@ -42,7 +42,7 @@ def rows(
             found.append(
                 (
                     _("Price of {name}", name=choice.name),
-                    f"{number(price.price.amount, 4)} {price.price.currency} "
+                    f"{money(price.price.amount, price.price.currency)} "
                     f"{_(UNITS[price.price.unit])}",
                     " · ".join(price_words.notes(price, choice.rate_measured)),
                 )
@@ -68,7 +68,11 @@ def _sent(choice: Choice) -> tuple[str, str, str]:
     )
 
 
-def _value(kind: str, value: float, words: str) -> str:
-    if kind == "share":
+def _value(each: Assumption, value: float, currency: str) -> str:
+    if each.unit == "share":
         return percent(value, 1)
-    return f"{value:,.10g} {words}".strip()
+    if each.unit == "money":
+        return money(value, currency)
+    if each.unit == "money for a million tokens":
+        return f"{money(value, currency)} {_(UNITS['tokens'])}"
+    return f"{value:,.10g} {unit(each, currency)}".strip()

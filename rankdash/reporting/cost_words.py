@@ -12,6 +12,7 @@ from rankdash.i18n import ngettext, number, percent
 from rankdash.reporting import price_words
 from rankdash.reporting.money import money
 from rankdash.reporting.options import Choice
+from rankdash.reporting.why_words import paragraph
 from rankdash.value.assumptions import MONTHS_PER_YEAR, Assumptions
 from rankdash.value.outcome import Estimate, Gain
 
@@ -197,14 +198,16 @@ def headline(told: Telling, choice: Choice, scenario: Assumptions) -> str:
         "no": _("**{name} does not pay under these assumptions.**", name=name),
     }[kind]
     rest = _(
-        "At the {elasticity} % set here it brings {value} {period} and costs {cost}: net {net}.",
+        "At the {elasticity} % assumed here it brings {value} {period} and costs {cost}: net "
+        "{net}.",
         elasticity=number(scenario.elasticity, 2),
         value=money(value.value, told.currency),
         period=span.said,
         cost=money(cost.value, told.currency),
         net=f"**{net}** ({interval})" if interval else f"**{net}**",
     )
-    return " ".join((lead, _break_even(choice, metric, level), rest))
+    # Markdown wants a blank after bold text that ends in a full stop, in Chinese too.
+    return f"{lead} {paragraph([_break_even(choice, metric, level), rest])}"
 
 
 def _break_even(choice: Choice, metric: str, level: str) -> str:
@@ -225,7 +228,8 @@ def _break_even(choice: Choice, metric: str, level: str) -> str:
         high=_small_number(even.high) if even.high is not None else _("never"),
     )
     if searches.value is not None:
-        said += " " + _("From {n} searches a day on.", n=number(searches.value, 0))
+        since = _("From {n} searches a day on.", n=number(searches.value, 0))
+        said = paragraph([said, since])
     return said
 
 

@@ -25,6 +25,7 @@ from rankdash.charts import systems as systems_chart
 from rankdash.charts.style import Ink
 from rankdash.i18n import gettext as _
 from rankdash.reporting.money import money as amount_in
+from rankdash.reporting.money import symbol
 from rankdash.reporting.offline import Chart
 from rankdash.reporting.options import choices
 from rankdash.reporting.subject import Money, Subject
@@ -234,6 +235,10 @@ def grades(subject: Subject) -> Drawing | None:
     )
 
 
+def _in_unit(title: str, unit: str) -> str:
+    return _("{title} ({unit})", title=title, unit=unit)
+
+
 def break_even(subject: Subject, challenger: str) -> Drawing | None:
     """The net value a month over the price and what 1 % of quality is worth; None where there is no
     price or no gain, or it pays nowhere."""
@@ -250,10 +255,14 @@ def break_even(subject: Subject, challenger: str) -> Drawing | None:
     dearest = max(2 * price, 2 * (even or 0.0), 0.1)
     highest = min(max(1.3 * at, 2 * (worth or 0.0)) or elasticity.high, elasticity.most)
     across = break_even_chart.Axis(
-        _("Price of 1,000 searches"), np.linspace(0, dearest, _CELLS).tolist(), price
+        _in_unit(_("Price of 1,000 searches"), symbol(money.currency)),
+        np.linspace(0, dearest, _CELLS).tolist(),
+        price,
     )
     upward = break_even_chart.Axis(
-        _(elasticity.title), np.linspace(0, highest, _CELLS).tolist(), at
+        _in_unit(_(elasticity.title), _(elasticity.unit)),
+        np.linspace(0, highest, _CELLS).tolist(),
+        at,
     )
     net = net_grid(
         choice.option,

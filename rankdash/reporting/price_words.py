@@ -44,7 +44,7 @@ def rate(price: Price) -> str:
 
 def words(each: ListedPrice) -> str:
     """The price in a line: who, which, how much for what."""
-    return f"{title(each)}: {rate(each.price)}"
+    return _("{part}: {value}", part=title(each), value=rate(each.price))
 
 
 def marks(each: ListedPrice, estimated: bool, measured: bool) -> list[str]:
@@ -57,7 +57,7 @@ def marks(each: ListedPrice, estimated: bool, measured: bool) -> list[str]:
     if estimated and each.price.unit != "hour":
         said.append(_("tokens estimated"))
     if each.price.unit == "hour" and not measured:
-        said.append(_("speed not measured"))
+        said.append(_("assumed searches per second"))
     return said
 
 

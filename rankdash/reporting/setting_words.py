@@ -32,6 +32,12 @@ def rules_in_words(rules: Conventions, statistics: StatisticsSettings) -> list[t
     return [*in_words(CONVENTION_SETTINGS, rules), *in_words(STATISTICS_SETTINGS, statistics)]
 
 
+def rule_meanings() -> list[str]:
+    """What each of `rules_in_words` decides, in their order."""
+    settings: tuple[Setting, ...] = (*CONVENTION_SETTINGS, *STATISTICS_SETTINGS)
+    return [_(setting.meaning) for setting in settings]
+
+
 def in_words(settings: Sequence[Setting], values: object) -> list[tuple[str, str]]:
     """(title, what holds) for every setting; values: an object with the settings as attributes."""
     said = []

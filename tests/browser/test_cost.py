@@ -37,7 +37,7 @@ def shop(app) -> str:
 
 
 def answer(visit) -> str:
-    return str(visit.page.get_by_text(re.compile("set here it brings")).first.inner_text())
+    return str(visit.page.get_by_text(re.compile("assumed here it brings")).first.inner_text())
 
 
 def test_a_slider_changes_the_answer_at_once_and_the_link_restores_it(visit, browser, shop):
@@ -48,7 +48,7 @@ def test_a_slider_changes_the_answer_at_once_and_the_link_restores_it(visit, bro
     slider.focus()
     for _ in range(5):
         slider.press("ArrowLeft")
-    now = "At the 0.95 % set here"
+    now = "At the 0.95 % assumed here"
     visit.sees(now)
     visit.page.wait_for_url(re.compile(r"elasticity=0\.95"))
     assert answer(visit) != before

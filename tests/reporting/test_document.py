@@ -12,6 +12,7 @@ import pytest
 from rankdash.analysis.statistics import StatisticsSettings
 from rankdash.dataset import Dataset
 from rankdash.errors import DataError, SpecError
+from rankdash.measured import Measured
 from rankdash.metrics import Conventions, registry
 from rankdash.ranking import Ranking, Run
 from rankdash.reporting.document import ALL, SECTIONS, Front, html
@@ -330,8 +331,9 @@ def test_it_loads_nothing_and_is_small(subject):
 def test_the_rules_in_force_are_those_of_the_subject():
     rules = Conventions(threshold=1, no_relevant="count", judged_only=True)
     read = Read(html(subject_of(conventions=rules), Front(sections=("rules",))))
-    assert ["Judged documents only", "yes"] in read.rows
-    assert ["Resamples", "500"] in read.rows
+    said = [row[:2] for row in read.rows]
+    assert ["Judged documents only", "yes"] in said
+    assert ["Resamples", "500"] in said
 
 
 def test_every_chart_of_a_subject_is_offered_by_name(subject):
@@ -351,3 +353,89 @@ def test_a_subject_refuses_what_cannot_be_compared(subject):
         dataclasses.replace(subject, challengers=(FIRST_STAGE,))
     with pytest.raises(SpecError):
         dataclasses.replace(subject, metric="nonsense")
+
+
+def test_a_reader_of_the_file_alone_learns_what_its_words_stand_for(subject, report):
+    said = report.text("verdict")
+    assert "NDCG@10: How close the order is" in said
+    assert "first: the order in which the search finds documents, before any reranking." in said
+    assert "95% of the 27 queries timed took no longer" in said
+    # Every document has a label here; where few have one, the answer itself says so.
+    assert "have no label" not in said
+    data = subject.dataset
+    labelled = data.qrels[data.qrels["label"] > 0]
+    fewer = Dataset(data.name, data.queries, data.documents, labelled, data.candidates)
+    few = dataclasses.replace(subject, dataset=fewer)
+    said = Read(html(few, Front(sections=("verdict",)))).text("verdict")
+    assert "Judged@10, the share that has one, is first: 12%, mover plain: 12%" in said
+    # A rule stands with what it decides: "0.15" alone could be a share or a change.
+    [worthwhile] = [row for row in report.rows if row[0] == "Worthwhile gain"]
+    assert worthwhile[1:] == [
+        "0.15",
+        "The smallest gain worth having, as a share of the baseline's mean.",
+    ]
+
+
+def test_what_went_before_the_times_is_told_and_an_unknown_end_is_no_dash(subject):
+    run = subject.run("run")
+    assert run is not None
+    measured = dataclasses.replace(run, measured=Measured(pairs=8, index_seconds=125.0))
+    systems = {**subject.systems, "run": System("run", run.name, measured)}
+    page = html(dataclasses.replace(subject, systems=systems), Front(sections=("latency",)))
+    said = " ".join(Read(page).text("latency").split())
+    assert "In none of the times of mover plain: 2 min of work done beforehand" in said
+    # Which system met the target is said in the sentence before, in the same paragraph.
+    assert "**" not in said
+    assert re.search(r"half within [\d.]+ ms\. 27 of 27 queries took at most 500 ms", said)
+    row = next(row for row in Read(page).rows if row[:2] == ["mover plain", "27"])
+    assert re.fullmatch(r"[\d.]+ \(at least [\d.]+\)", row[4])
+
+
+def test_whose_the_prices_are_is_told_apart_from_whose_the_assumptions_are(subject):
+    own = dataclasses.replace(shipped()[0], source="our contract", key="ours")
+    for chosen, prices, there, absent in (
+        (True, {}, "the price of mover plain, which comes with rankdash", "defaults"),
+        (True, {"run": own}, "are those that were set for this report", "comes with rankdash"),
+        (False, {"run": own}, "Prices were set for this report", "Nobody set prices"),
+        (False, {}, "Nobody set prices or assumptions", "Prices were set"),
+    ):
+        money = Money(prices=prices, chosen=chosen)
+        told = dataclasses.replace(subject, money=money)
+        read = Read(html(told, Front(sections=("verdict", "cost"))))
+        cost, verdict = (" ".join(read.text(each).split()) for each in ("cost", "verdict"))
+        assert there in cost.replace("but not the price", "the price")
+        assert absent not in cost
+        assert ("set by whoever made this report" in verdict) == (chosen or bool(prices))
+        assert ("an example that comes with rankdash (mover plain)" in verdict) == (
+            chosen and not prices
+        )
+        assert ["Value of a search", "$0.01"] in [row[:2] for row in read.rows]
+
+
+def test_a_share_of_the_headroom_is_not_told_of_harm(subject):
+    run = subject.run("run")
+    assert run is not None
+    worse = Ranking.from_lists(
+        (q, [f"{q}-d{d}" for d in (0, 1, 2, 4, 5, 6, 7, 3)], np.arange(DOCS, 0, -1.0))
+        for q in run.ranking.query_ids
+    )
+    systems = {
+        **subject.systems, "run": System("run", "harm", dataclasses.replace(run, ranking=worse))
+    }  # fmt: skip
+    harmed = dataclasses.replace(subject, systems=systems)
+    split = harmed.headroom("run")
+    assert split is not None
+    assert split.share_won is not None
+    assert split.share_won < 0
+    read = Read(html(harmed, Front(sections=("reasons",))))
+    [row] = [row for row in read.rows if row[0] == "harm"]
+    assert row[-1] == "–"
+
+
+def test_chinese_sentences_stand_without_blanks_and_with_their_own_colon(subject):
+    page = html(subject, Front(language="zh")).decode().partition("<script")[0]
+    # After bold text the same sentences need one on a page of the app.
+    body = page.partition("<main>")[2].replace("</strong> ", "")
+    text = re.sub(r"<[^>]+>", "", body)
+    assert "NDCG@10：" in text
+    assert re.findall(r"[一-鿿]: |。 [一-鿿]", text) == []

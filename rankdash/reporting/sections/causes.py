@@ -11,6 +11,7 @@ from rankdash.reporting.figures import DERIVED
 from rankdash.reporting.offline import Table, listed, prose, table, together
 from rankdash.reporting.reason_words import reason_meanings, reason_words
 from rankdash.reporting.sections.draft import DASH, Draft, as_table, span
+from rankdash.reporting.why_words import paragraph
 
 
 def segments(draft: Draft) -> str:
@@ -22,7 +23,7 @@ def segments(draft: Draft) -> str:
     notes = [
         _("Looked at after the fact: a group that stands out is a reason to test, not a proof."),
         *(
-            f"{_(each.title)}: {_(each.meaning)} {_(each.note)}".strip()
+            draft.explained(_(each.title), _(each.meaning), _(each.note) if each.note else "")
             for name, each in _derived(draft).items()
             if name in told
         ),
@@ -125,13 +126,15 @@ def _headroom(draft: Draft) -> str:
         if split is None or not split.n:
             continue
         found = split.recall_ceiling
+        # Where reranking did harm, a share of what could be won says nothing.
+        won = split.share_won if split.share_won is not None and split.share_won >= 0 else None
         rows.append(
             (
                 subject.name(challenger),
                 *(number(each) for each in (split.baseline, split.won, split.to_win)),
                 number(split.retriever),
                 number(split.perfect),
-                DASH if split.share_won is None else percent(split.share_won),
+                DASH if won is None else percent(won),
             )
         )
     said = _(
@@ -145,7 +148,7 @@ def _headroom(draft: Draft) -> str:
             "back the rest.",
             recall=percent(found),
         )
-        said = f"{said} {recall}"
+        said = paragraph([said, recall])
     head = (
         *(_("system"), _("baseline"), _("won"), _("still to win"), _("lost to the retriever")),
         *(_("perfect"), _("headroom won")),

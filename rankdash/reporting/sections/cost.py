@@ -11,6 +11,7 @@ from rankdash.reporting.escaping import html_safe
 from rankdash.reporting.offline import Table, listed, prose, table
 from rankdash.reporting.options import Choice, hit_spec
 from rankdash.reporting.sections.draft import DASH, Draft
+from rankdash.reporting.why_words import paragraph
 
 
 def draw(draft: Draft) -> str:
@@ -41,13 +42,29 @@ def draw(draft: Draft) -> str:
 
 
 def _whose(draft: Draft) -> str:
+    if draft.money.chosen and draft.examples:
+        return _(
+            "**Some prices are examples to be changed.** The assumptions were set for this report, "
+            "but not the price of {systems}, which comes with rankdash.",
+            systems=", ".join(draft.examples),
+        )
     if draft.money.chosen:
         return _("Prices and assumptions are those that were set for this report.")
-    return _(
-        "**These are defaults to be changed.** Nobody set prices or assumptions for this report, "
-        "so it takes those that come with rankdash. Set your own on the page Cost & ROI, or give "
-        "--assumptions on the command line."
+    where = _(
+        "Who makes a report sets them on the page Cost & ROI of rankdash, or by --assumptions on "
+        "its command line."
     )
+    if not draft.examples:
+        said = _(
+            "**The assumptions are defaults to be changed.** Prices were set for this report, but "
+            "how many searches there are and what one is worth comes with rankdash."
+        )
+    else:
+        said = _(
+            "**These are defaults to be changed.** Nobody set prices or assumptions for this "
+            "report, so it takes those that come with rankdash."
+        )
+    return paragraph([said, where])
 
 
 def _figures(draft: Draft) -> str:

@@ -15,6 +15,8 @@ from rankdash.reporting.figures import Drawing
 from rankdash.reporting.offline import Page, Table, folded, table, together
 from rankdash.reporting.options import Choice, choices
 from rankdash.reporting.subject import Money, Subject
+from rankdash.reporting.why_words import paragraph
+from rankdash.value.price_list import shipped
 
 DASH = "–"
 
@@ -38,6 +40,11 @@ class Draft:
     def money(self) -> Money:
         return self.subject.money or Money()
 
+    @property
+    def examples(self) -> list[str]:
+        """The systems whose price is an example that comes with rankdash."""
+        return [each.name for each in self.choices if each.price in shipped()]
+
     @cached_property
     def telling(self) -> Telling:
         subject = self.subject
@@ -57,6 +64,10 @@ class Draft:
         """A chart under its title, on one page of paper."""
         title = f"<h4>{html_safe(drawing.title)}</h4>" if drawing.title else ""
         return together(title, self.chart(drawing))
+
+    def explained(self, title: str, *said: str) -> str:
+        """What a title stands for, in sentences."""
+        return _("{part}: {value}", part=title, value=paragraph([each for each in said if each]))
 
     def against(self, challenger: str) -> str:
         """Which two systems something is about."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import reduce
 
 from rankdash.analysis.latency import Apart, apart, latencies, on_target
 from rankdash.charts.milliseconds import text as ms
@@ -12,6 +13,7 @@ from rankdash.ranking import Run
 from rankdash.reporting import figures
 from rankdash.reporting.offline import Table, listed, prose, table
 from rankdash.reporting.sections.draft import DASH, Draft, filled
+from rankdash.reporting.why_words import paragraph
 from rankdash.runs.timing import P99_NEEDS, LatencySummary
 
 
@@ -34,7 +36,8 @@ def draw(draft: Draft) -> str:
         return listed(said)
     notes = _(
         "Times in milliseconds of one query with its own documents, alone, on a warm system; in "
-        "brackets the 95% interval. No p99 is told of fewer than {n} queries: it would rest on a "
+        "brackets the 95% interval, without an upper end where too few were timed to tell one. "
+        "No p99 is told of fewer than {n} queries: it would rest on a "
         "handful.",
         n=number(P99_NEEDS, 0),
     )
@@ -48,15 +51,15 @@ def _sentences(draft: Draft, system: str, run: Run, summary: LatencySummary) -> 
     name, target = draft.subject.name(system), figures.latency_target(draft.subject)
     lost = apart(run)
     met = on_target(latencies(run.queries), target, timed_out=lost.timed_out)
-    said = [
-        _(
-            "**{system}** answers 95% of queries within **{p95} ms**, half within {p50} ms.",
-            system=name,
-            p95=ms(summary.p95),
-            p50=ms(summary.p50),
-        )
-    ]
+    answers = _(
+        "**{system}** answers 95% of queries within **{p95} ms**, half within {p50} ms.",
+        system=name,
+        p95=ms(summary.p95),
+        p50=ms(summary.p50),
+    )
+    said = [answers]
     if met is not None:
+        # Which system it is stands before it, in the same paragraph.
         within = _(
             "{within} of {n} queries took at most {target} ms: {verdict}.",
             within=number(met.within, 0),
@@ -69,7 +72,7 @@ def _sentences(draft: Draft, system: str, run: Run, summary: LatencySummary) -> 
                 "misses": _("the target is missed"),
             }[met.kind],
         )
-        said.append(within)
+        said = [paragraph([answers, within])]
     if run.measured is not None and run.measured.contended:
         said.append(
             _(
@@ -78,14 +81,23 @@ def _sentences(draft: Draft, system: str, run: Run, summary: LatencySummary) -> 
                 system=name,
             )
         )
-    left = _apart(lost)
+    left = _apart(lost, 0.0 if run.measured is None else run.measured.index_seconds)
     if left:
-        said.append(_("In none of these times: {parts}.", parts="; ".join(left)))
+        parts = reduce(lambda one, other: _("{one}; {other}", one=one, other=other), left)
+        said.append(_("In none of the times of {system}: {parts}.", system=name, parts=parts))
     return said
 
 
-def _apart(lost: Apart) -> list[str]:
+def _apart(lost: Apart, index_seconds: float) -> list[str]:
+    """What is in no time: of the queries, and the `index_seconds` that went before them."""
     said = []
+    if index_seconds > 0:
+        said.append(
+            _(
+                "{time} of work done beforehand, such as embedding documents",
+                time=duration(index_seconds),
+            )
+        )
     if lost.failed:
         said.append(ngettext("{n} failed query", "{n} failed queries", lost.failed))
     if lost.timed_out:
@@ -95,6 +107,15 @@ def _apart(lost: Apart) -> list[str]:
                 "{n} queries given up after {time}, which count as over the target",
                 lost.timed_out,
                 time=duration(lost.limit_ms / 1e3),
+            )
+        )
+    if lost.retried:
+        said.append(
+            ngettext(
+                "{time} of waiting to ask again, for {n} query",
+                "{time} of waiting to ask again, for {n} queries",
+                lost.retried,
+                time=duration(lost.retry_wait_ms / 1e3),
             )
         )
     if lost.untimed:
@@ -129,8 +150,13 @@ def _quantiles(draft: Draft, timed: list[tuple[str, Run, LatencySummary]]) -> st
 
 
 def _with_ends(value: float, ends: tuple[float, float]) -> str:
-    low, high = (ms(end) if math.isfinite(end) else DASH for end in ends)
-    return f"{ms(value)} ({low} … {high})"
+    """A quantile and how surely it is known: few queries tell no upper end of a high one."""
+    low, high = ends
+    if math.isfinite(low) and math.isfinite(high):
+        return f"{ms(value)} ({ms(low)} … {ms(high)})"
+    if math.isfinite(low):
+        return _("{value} (at least {low})", value=ms(value), low=ms(low))
+    return ms(value)
 
 
 def _throughput(draft: Draft, timed: list[tuple[str, Run, LatencySummary]]) -> str:

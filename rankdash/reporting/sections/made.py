@@ -13,7 +13,8 @@ from rankdash.metrics import parse_measure
 from rankdash.reporting.escaping import html_safe
 from rankdash.reporting.offline import CHART_ENGINE, Table, prose, table, together
 from rankdash.reporting.sections.draft import DASH, Draft
-from rankdash.reporting.setting_words import rules_in_words
+from rankdash.reporting.setting_words import rule_meanings, rules_in_words
+from rankdash.reporting.why_words import paragraph
 
 _LONGEST = 200
 
@@ -25,7 +26,7 @@ def rules(draft: Draft) -> str:
     definitions = [
         (
             title,
-            " ".join(filter(None, [_(metric.meaning), _(metric.note) if metric.note else ""])),
+            paragraph([_(each) for each in (metric.meaning, metric.note) if each]),
             _(metric.formula),
             metric.reference,
         )
@@ -41,16 +42,16 @@ def rules(draft: Draft) -> str:
             prose(said),
             table(Table(head, definitions)),
             f"<h3>{html_safe(_('Rules in force'))}</h3>",
-            table(
-                Table(
-                    (_("rule"), _("in force")),
-                    rules_in_words(subject.conventions, subject.statistics),
-                )
-            ),
+            table(Table((_("rule"), _("in force"), _("what it means")), _in_force(draft))),
             f"<h3>{html_safe(_('Queries of each system'))}</h3>",
             _counts(draft),
         ]
     )
+
+
+def _in_force(draft: Draft) -> list[tuple[str, str, str]]:
+    said = rules_in_words(draft.subject.conventions, draft.subject.statistics)
+    return [(*each, meaning) for each, meaning in zip(said, rule_meanings(), strict=True)]
 
 
 def _counts(draft: Draft) -> str:
@@ -89,7 +90,7 @@ def origin(draft: Draft) -> str:
                 (_("Reranker"), run.reranker),
                 (_("Depth"), _("all candidates") if run.depth is None else number(run.depth, 0)),
                 (_("Run"), run.id),
-                *([(_("Made"), moment(run.created))] if run.created else []),
+                *([(_("Made (UTC)"), moment(run.created))] if run.created else []),
                 (_("Settings"), _listed(run.settings)),
                 (_("Machine"), _listed(run.machine)),
             ]

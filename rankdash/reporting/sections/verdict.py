@@ -12,7 +12,11 @@ from rankdash.reporting.escaping import html_safe
 from rankdash.reporting.offline import prose
 from rankdash.reporting.query_words import left_out_words
 from rankdash.reporting.sections.draft import Draft, span
+from rankdash.reporting.subject import FIRST_STAGE
 from rankdash.reporting.verdict_words import chip, sentence
+
+# Below this share of labelled documents, what has no label weighs more than what has.
+_FEW_JUDGED = 0.5
 
 
 def draw(draft: Draft) -> str:
@@ -29,8 +33,41 @@ def draw(draft: Draft) -> str:
             mean=number(row["mean"]),
         )
         parts.append(prose(said))
-    parts.append(prose(f"{subject.measure.title}: {_(subject.measure.metric.meaning)}", "muted"))
+    parts += [prose(each, "muted") for each in _meanings(draft)]
     return "".join(parts)
+
+
+def _meanings(draft: Draft) -> list[str]:
+    """What someone who has only this file cannot know: the metric, the first stage, the labels."""
+    subject = draft.subject
+    said = [draft.explained(subject.measure.title, _(subject.measure.metric.meaning))]
+    if subject.baseline == FIRST_STAGE:
+        order = _("the order in which the search finds documents, before any reranking.")
+        said.append(draft.explained(subject.name(FIRST_STAGE), order))
+    return [*said, *_few_labels(draft)]
+
+
+def _few_labels(draft: Draft) -> list[str]:
+    """A caution where most of the documents that a ranking shows were never judged."""
+    subject = draft.subject
+    spec = subject.spec_of("judged")
+    shares = {system: subject.comparison.row(system, spec)["mean"] for system in subject.chosen}
+    known = {system: share for system, share in shares.items() if math.isfinite(share)}
+    if not subject.measures_quality or not known or min(known.values()) >= _FEW_JUDGED:
+        return []
+    told = [
+        _("{part}: {value}", part=subject.name(system), value=percent(share))
+        for system, share in known.items()
+    ]
+    return [
+        _(
+            "Most of the documents looked at have no label ({title}, the share that has one, is "
+            "{shares}). A document without a label counts as not relevant, so a system that "
+            "brings up good new documents looks worse than it is.",
+            title=subject.titles[spec],
+            shares=", ".join(told),
+        )
+    ]
 
 
 def _one(draft: Draft, challenger: str) -> str:
@@ -94,7 +131,13 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
         (
             _("p95 latency"),
             _("not measured") if summary is None else _("{ms} ms", ms=ms(summary.p95)),
-            "" if summary is None else ngettext("{n} query timed", "{n} queries timed", summary.n),
+            ""
+            if summary is None
+            else ngettext(
+                "95% of the {n} query timed took no longer",
+                "95% of the {n} queries timed took no longer",
+                summary.n,
+            ),
         )
     )
     choice = draft.choice(challenger)
@@ -109,10 +152,23 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
 
 def _care(draft: Draft) -> str:
     """Whose assumptions the sentence on money rests on."""
+    if draft.money.chosen and draft.examples:
+        return _(
+            "What it pays rests on the assumptions listed under “Cost and break-even”, which were "
+            "set by whoever made this report, and on a price that nobody set: an example that "
+            "comes with rankdash ({systems}).",
+            systems=", ".join(draft.examples),
+        )
     if draft.money.chosen:
         return _(
             "What it pays rests on the assumptions listed under “Cost and break-even”, which were "
             "set by whoever made this report."
+        )
+    if not draft.examples:
+        return _(
+            "Prices were set by whoever made this report; how many searches there are and what "
+            "one is worth was not. Those are defaults of rankdash, listed under “Cost and "
+            "break-even”, to be replaced by your own before anything is decided on them."
         )
     return _(
         "Nobody set prices or assumptions for this report: what it pays rests on the defaults of "
