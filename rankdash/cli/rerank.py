@@ -225,8 +225,8 @@ def _measured(run: Run) -> Iterator[str]:
         queries = "1 query" if latency.n == 1 else f"{latency.n:,} queries"
         tail = "" if latency.p99 is None else f", p99 {_ms(latency.p99)} ms"
         yield (
-            f"Latency of a query alone, warm: p50 {_ms(latency.p50)} ms, p90 {_ms(latency.p90)} ms, "
-            f"p95 {_ms(latency.p95)} ms{tail} ({queries})"
+            f"Latency of a query alone, warm: p50 {_ms(latency.p50)} ms, "
+            f"p90 {_ms(latency.p90)} ms, p95 {_ms(latency.p95)} ms{tail} ({queries})"
         )
     if measured is None:
         return
