@@ -173,13 +173,21 @@ def report(
     language: "en" or "zh".
 
     Returns where the file is. Raises SpecError for a metric, section or language that does not
-    exist, DataError for a run of another data set or an assumption that cannot be.
+    exist, DataError for a run of another data set, an assumption that cannot be, a logo that cannot
+    be read or a folder that does not exist.
     """
     from rankdash.reporting import document
     from rankdash.reporting.gathering import subject_of
     from rankdash.reporting.subject import Money
     from rankdash.value.assumptions import Assumptions
 
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise DataError(
+            "There is no folder {folder}.",
+            remedy="Make it first, or write elsewhere.",
+            folder=str(target.parent),
+        )
     compared = [runs] if isinstance(runs, Run) else list(runs)
     for run in (*compared, *([] if baseline is None else [baseline])):
         if run.dataset_id != data.id:
@@ -195,7 +203,7 @@ def report(
     front = document.Front(
         title=title,
         note=note,
-        logo=None if logo is None else Path(logo).read_bytes(),
+        logo=None if logo is None else _content(Path(logo)),
         sections=document.ALL if sections is None else tuple(sections),
         language=language,
     )
@@ -210,9 +218,20 @@ def report(
             check=check(data, (), {}),
             money=money,
         )
-    target = Path(path)
     target.write_bytes(document.html(subject, front))
     return target
+
+
+def _content(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as problem:
+        raise DataError(
+            "The file cannot be read: {reason}.",
+            remedy="Check that it exists and that you may read it.",
+            file=str(file),
+            reason=str(problem.strerror),
+        ) from problem
 
 
 def _matched(

@@ -126,6 +126,14 @@ def test_a_report_is_written_and_the_function_keeps_its_name(data, tmp_path):
     assert not (tmp_path / "no.html").exists()
 
 
+def test_a_report_that_cannot_be_written_says_so_before_the_work(data, tmp_path):
+    run = rd.rerank(data, "bm25", depth=10)
+    with pytest.raises(rd.RankdashError, match="There is no folder"):
+        rd.report(data, run, tmp_path / "none" / "r.html")
+    with pytest.raises(rd.RankdashError, match="cannot be read"):
+        rd.report(data, run, tmp_path / "r.html", logo=tmp_path / "none.png")
+
+
 def test_a_failed_query_is_no_zero(data):
     run = rd.rerank(data, "bm25")
     rows = run.queries.copy()

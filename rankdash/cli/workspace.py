@@ -14,12 +14,12 @@ from rankdash.errors import DataError
 from rankdash.store import Workspace
 
 _ADDED = {
-    "datasets": "data sets",
-    "runs": "runs",
-    "notes": "notes",
-    "corrections": "corrected labels",
-    "explanations": "explanations",
-    "settings": "kinds of settings",
+    "datasets": ("data set", "data sets"),
+    "runs": ("run", "runs"),
+    "notes": ("note", "notes"),
+    "corrections": ("corrected label", "corrected labels"),
+    "explanations": ("explanation", "explanations"),
+    "settings": ("kind of settings", "kinds of settings"),
 }
 
 
@@ -40,7 +40,7 @@ def export_file(out: str, names: Sequence[str]) -> None:
         part.unlink(missing_ok=True)
     size = target.stat().st_size / 1e6
     sys.stderr.write(
-        f"{len(chosen)} data sets exported, {size:,.1f} MB. Written: {printable(out)}\n"
+        f"Data sets exported: {len(chosen)}, {size:,.1f} MB. Written: {printable(out)}\n"
     )
 
 
@@ -48,7 +48,7 @@ def import_file(file: str) -> None:
     """Take a file in; what differs from what is there is said on standard error."""
     found = sharing.bring_in(Workspace.open(), Path(file), Path(file).name, _progress)
     warn(found.findings)
-    added = [f"{n:,} {_ADDED[kind]}" for kind, n in found.added.items() if n and kind in _ADDED]
+    added = [f"{_ADDED[kind]} {n:,}" for kind, n in found.added.items() if n and kind in _ADDED]
     sys.stderr.write(f"Added: {', '.join(added) or 'nothing, it was all there'}\n")
 
 

@@ -239,7 +239,7 @@ margin:.8rem 0}
 details{border-bottom:1px solid var(--rule);padding:.35rem 0}
 summary{cursor:pointer;overflow-wrap:anywhere}
 footer{margin-top:2.5rem;font-size:.85rem;color:var(--muted)}
-@media screen and (max-width:640px){td.long{min-width:8.5rem}}
+@media screen and (max-width:640px){td.long{min-width:6.5rem}}
 @page{margin:14mm 12mm}
 @media print{html{font-size:11px}main{max-width:none;padding:0}body{font-size:1rem}
 h2,h3,h4,summary,caption,p:has(+.wide),p:has(+.chart),p:has(+ul){break-after:avoid}

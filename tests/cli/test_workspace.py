@@ -39,9 +39,9 @@ def test_from_one_workspace_into_another(run, home, filled, tmp_path):
     file = tmp_path / "shop.rankdash.zip"
     done = run("workspace", "export", file, "--data", "Shop")
     assert (done.code, done.out) == (0, "")
-    assert "1 data sets exported" in done.err
+    assert "Data sets exported: 1" in done.err
     other = home("second")
-    assert run("workspace", "import", file).err.endswith("Added: 1 data sets, 1 notes\n")
+    assert run("workspace", "import", file).err.endswith("Added: data sets 1, notes 1\n")
     assert [row.name for row in other.datasets()] == ["Shop"]
     Notes(other).keep(shop, "q1", [], "mine")
     done = run("workspace", "import", file)

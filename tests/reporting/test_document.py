@@ -367,7 +367,7 @@ def test_a_reader_of_the_file_alone_learns_what_its_words_stand_for(subject, rep
     fewer = Dataset(data.name, data.queries, data.documents, labelled, data.candidates)
     few = dataclasses.replace(subject, dataset=fewer)
     said = Read(html(few, Front(sections=("verdict",)))).text("verdict")
-    assert "Judged@10, the share that has one, is first: 12%, mover plain: 12%" in said
+    assert "(Judged@10, the share that has one: first 12% and mover plain 12%)" in said
     # A rule stands with what it decides: "0.15" alone could be a share or a change.
     [worthwhile] = [row for row in report.rows if row[0] == "Worthwhile gain"]
     assert worthwhile[1:] == [

@@ -55,17 +55,14 @@ def _few_labels(draft: Draft) -> list[str]:
     known = {system: share for system, share in shares.items() if math.isfinite(share)}
     if not subject.measures_quality or not known or min(known.values()) >= _FEW_JUDGED:
         return []
-    told = [
-        _("{part}: {value}", part=subject.name(system), value=percent(share))
-        for system, share in known.items()
-    ]
+    told = [f"{subject.name(system)} {percent(share)}" for system, share in known.items()]
     return [
         _(
-            "Most of the documents looked at have no label ({title}, the share that has one, is "
+            "Most of the documents looked at have no label ({title}, the share that has one: "
             "{shares}). A document without a label counts as not relevant, so a system that "
             "brings up good new documents looks worse than it is.",
             title=subject.titles[spec],
-            shares=", ".join(told),
+            shares=price_words.joined(told),
         )
     ]
 
