@@ -14,12 +14,12 @@ from rankdash.errors import DataError
 from rankdash.store import Workspace
 
 _ADDED = {
-    "datasets": ("data set", "data sets"),
-    "runs": ("run", "runs"),
-    "notes": ("note", "notes"),
-    "corrections": ("corrected label", "corrected labels"),
-    "explanations": ("explanation", "explanations"),
-    "settings": ("kind of settings", "kinds of settings"),
+    "datasets": "data sets",
+    "runs": "runs",
+    "notes": "notes",
+    "corrections": "corrected labels",
+    "explanations": "explanations",
+    "settings": "kinds of settings",
 }
 
 
