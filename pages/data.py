@@ -44,7 +44,7 @@ if stored:
         uploads.sample_button(primary=False)
 if stored or not read_only():
     fold(
-        _("Export or import the workspace"),
+        _("Export the workspace") if read_only() else _("Export or import the workspace"),
         "data.share",
         ":material/folder_zip:",
         lambda: sharing_files.draw(stored),

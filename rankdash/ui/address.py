@@ -60,6 +60,11 @@ FIELDS: dict[str, str | None] = {
     **{each.name: f"{each.default:g}" for each in ASSUMPTIONS},
     "lang": None,
 }
+# Without the data set these say nothing: they are ids and names within it.
+OF_A_DATA_SET = (
+    *("base", "system", "vs", "runs", "q", "doc", "follow", "reader"),
+    *("segment", "tag", "against", "price"),
+)
 _CHOICES = "address.choices"
 _WRITTEN = "address.written"
 # What a link named and nothing has looked at yet, and what of it was not to be had.
@@ -134,6 +139,8 @@ def several(name: str) -> list[str]:
 def choose(name: str, value: str | Iterable[str] | None) -> None:
     """Set a field to what was chosen (None clears it)."""
     st.session_state.get(_LOST, {}).pop(name, None)
+    # What a link named gives way, also where nothing has looked at it yet.
+    st.session_state.get(_GIVEN, set()).discard(name)
     settle(name, value)
 
 
@@ -201,8 +208,13 @@ def pick_free(
     where it goes without saying.
     """
     key = f"address.{name}"
-    value = read(one(name))
-    settle(name, write(value))
+    given = one(name)
+    value = read(given)
+    written = write(value)
+    usual = (None, FIELDS.get(name))
+    # What was given and comes to the usual all the same could not be read.
+    lose(name, given if given not in usual and written in usual else None)
+    settle(name, written)
     st.session_state[key] = value
 
     def changed() -> None:

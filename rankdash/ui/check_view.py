@@ -64,7 +64,7 @@ def _counts(report: CheckReport) -> None:
         ),
     )
     for column, (title, value, below) in zip(st.columns(4), cards, strict=True):
-        with column.container(border=True):
+        with column.container(border=True, height="stretch"):
             st.metric(title, value)
             st.caption(below)
 

@@ -56,6 +56,8 @@ def _parsed(setting: Setting, text: str | None) -> str | float | int | bool | No
         number = float(text)
     except ValueError:
         return None
-    if not math.isfinite(number):
+    low, high = getattr(setting, "low", -math.inf), getattr(setting, "high", math.inf)
+    # Written so that NaN is refused as well; one that cannot be must not cost the others.
+    if not (math.isfinite(number) and low <= number <= high):
         return None
     return int(number) if isinstance(default, int) else number

@@ -124,11 +124,12 @@ def draw_sidebar(*, analysis: bool) -> None:
 
 
 def _another_dataset(*, on_change: Callable[[], None], **settings: Any) -> None:
-    """The first stage is in every data set: what was compared with in one is no choice in the next,
-    which may have a pinned baseline."""
+    """What was chosen within one data set is no choice in the next, even where an id is in both:
+    the first stage is in every one, and the next may have a pinned baseline."""
 
     def changed() -> None:
-        address.choose("base", None)
+        for name in address.OF_A_DATA_SET:
+            address.choose(name, None)
         on_change()
 
     st.selectbox(on_change=changed, **settings)

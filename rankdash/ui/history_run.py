@@ -49,6 +49,13 @@ def draw(history: Past, system_id: str) -> None:
                 args=(history.view.stored_id,),
                 width="stretch",
             )
+        elif not history.row(system_id)["answered"]:
+            title.caption(
+                _(
+                    "It answered no query, so that nothing can be compared with it: it cannot be "
+                    "the baseline."
+                )
+            )
         else:
             title.caption(
                 _(

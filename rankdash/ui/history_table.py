@@ -108,7 +108,7 @@ def _columns(history: Past, listed: Sequence[str]) -> tuple[pd.DataFrame, dict[s
         "mean": count(view.title(view.spec), format="%.4f", width=70),
         "interval": text(_("{level} of the mean", level=level), width=120),
         "change": count(_("change"), format="%+.4f", width=68),
-        "change_interval": text(_("{level} of the change", level=level), width=114),
+        "change_interval": text(_("{level} of the change", level=level), width=124),
         "p": count(_("corrected p") if corrected else "p", format="%.4f", width=80),
         "verdict": text(_("verdict"), width=98),
         "queries": count(_("queries"), format="%.0f", width=62),

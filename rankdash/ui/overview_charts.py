@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
@@ -26,6 +27,8 @@ def systems(view: View) -> None:
     table = comparison.compared(view).frame
     table = table[table["metric"] != view.spec_of("judged")]
     labels = systems_chart.Labels.translated(_)
+    if not _corrected(view):
+        labels = replace(labels, significant=_("p ≤ {p:g}"), hover_p=_("p {p}"))
     names, titles, level = comparison.names(view), comparison.titles(view), view.statistics.level
     show(
         systems_chart.figure(
@@ -51,7 +54,7 @@ def systems_table(view: View) -> None:
         "delta": table["delta"].where(~own),
         "change_interval": _interval(table[~own], "delta_low", "delta_high").reindex(table.index),
         "p": table["p"],
-        "p_corrected": table["p_corrected"],
+        **({"p_corrected": table["p_corrected"]} if _corrected(view) else {}),
         "effect_size": table["effect_size"],
         "verdict": table["verdict"].map(chip),
         "helped": table["helped"],
@@ -94,6 +97,11 @@ def systems_table(view: View) -> None:
         column_config=config,
         alt=_("Means, intervals, tests and verdicts for each metric and system"),
     )
+
+
+def _corrected(view: View) -> bool:
+    """Whether a p allows for the other comparisons."""
+    return view.statistics.correction != "none"
 
 
 def _interval(table: pd.DataFrame, low: str, high: str) -> pd.Series[str]:

@@ -8,7 +8,9 @@ from urllib.parse import urlencode, urlsplit
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from rankdash.analysis.statistics_settings import STATISTICS_SETTINGS
 from rankdash.i18n import gettext as _
+from rankdash.metrics import CONVENTION_SETTINGS
 from rankdash.ui import address, frame
 from rankdash.ui.server import workspace
 from rankdash.ui.text import markdown_safe
@@ -18,11 +20,6 @@ from rankdash.value.assumptions import ASSUMPTIONS
 _DRAWN = "sharing.drawn"
 _LONGEST = 80
 _MOST_NAMED = 5
-# Without the data set these say nothing: they are ids within it.
-_OF_A_DATA_SET = (
-    *("base", "system", "vs", "runs"),
-    *("q", "doc", "follow", "segment", "against", "price"),
-)
 
 
 @dataclass(frozen=True)
@@ -85,7 +82,8 @@ def link() -> str:
     query = urlencode(
         {name: list(values) for name, values in address.written().items()}, doseq=True
     )
-    return here._replace(query=query, fragment="").geturl()
+    # A bare host with a question mark is no link to most programs that find links in a text.
+    return here._replace(path=here.path or "/", query=query, fragment="").geturl()
 
 
 def _say_lost() -> None:
@@ -96,7 +94,7 @@ def _say_lost() -> None:
     named = {
         name: value
         for name, value in lost.items()
-        if name != "data" and not ("data" in lost and name in _OF_A_DATA_SET)
+        if name != "data" and not ("data" in lost and name in address.OF_A_DATA_SET)
     }
     if named:
         st.warning(_lost_others(named), icon=":material/link_off:")
@@ -134,18 +132,49 @@ def _lost_others(named: dict[str, str]) -> str:
 def _title(name: str) -> str:
     """A field of the address in words."""
     words = {
+        "data": _("Data set"),
         "base": _("Baseline"),
         "system": _("Compared with it"),
         "vs": _("Compared with it"),
         "metric": _("Metric"),
         "k": _("Cutoff k"),
         "q": _("query"),
+        "sort": _("Order"),
+        "outcome": _("Outcome"),
+        "reason": _("Why"),
+        "segment": _("Kind of query"),
+        "state": _("State"),
+        "tag": _("Tag"),
+        "text": _("Text or id"),
+        "delta": _("Change"),
+        "share": _("{metric} on both sides at least", metric=_("Judged")),
+        "docs": _("Documents"),
+        "follow": _("Follow one document"),
+        "cards": _("Documents in the order of"),
+        "doc": _("Document, by rank"),
+        "leave": _("Left out, one at a time"),
+        "documents": _("Documents counted"),
+        "target": _("Target: 95% of queries within"),
+        "against": _("Against"),
+        "rules": _("Rules of thumb from tutorials"),
+        "reader": _("System"),
+        "labels": _("Labels in force"),
         "runs": _("Runs"),
+        "line": _("On the line"),
         "price": _("Prices"),
         "also": _("Prices"),
         "currency": _("Currency"),
+        "per": _("Amounts for"),
+        "part": _("Show"),
+        "across": _("Across"),
+        "upward": _("Upward"),
+        "margin": _("Margin of the first stage"),
+        "loss": _("Loss put up with, as a share of the mean"),
         "profile": _("Profile"),
         "lang": _("Language"),
-        **{each.name: _(each.title) for each in ASSUMPTIONS},
+        **{
+            each.name: _(each.title)
+            for each in (*ASSUMPTIONS, *CONVENTION_SETTINGS, *STATISTICS_SETTINGS)
+        },
     }
     return words.get(name, markdown_safe(name, 40))

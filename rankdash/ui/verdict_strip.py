@@ -61,7 +61,9 @@ def _facts(view: View, system: str, row: pd.Series) -> list[str]:
             )
         )
     if math.isfinite(row["p_corrected"]):
-        facts.append(_("corrected p {p}", p=number(row["p_corrected"], 4)))
+        p = number(row["p_corrected"], 4)
+        corrected = view.statistics.correction != "none"
+        facts.append(_("corrected p {p}", p=p) if corrected else _("p {p}", p=p))
     facts.append(
         _(
             "{helped} helped, {same} same, {hurt} hurt",
@@ -129,7 +131,8 @@ def cards(view: View, system: str) -> None:
         column.metric(
             view.title(spec),
             percent(row["mean"]) if share else number(row["mean"]),
-            delta=None if alone else change,
+            # Without a comparison there is no arrow either.
+            delta=change if not alone and math.isfinite(row["delta"]) else None,
             delta_color=gain if proven else "gray",
             help=_(parse_measure(spec).metric.meaning),
             border=True,

@@ -252,3 +252,16 @@ def test_pages_translate_only_what_is_written_there_or_described_in_a_schema():
 def test_the_interface_speaks_the_language_of_the_address(app, workspace, code, title):
     app.query_params["lang"] = code
     assert [heading.value for heading in app.run().title] == [title]
+
+
+def test_a_grade_and_a_tag_have_each_a_chinese_word_of_their_own():
+    """标签 is a tag of a person's own; a label that says how relevant a document is, is 标注."""
+    with (PACKAGE / "locale" / "zh.po").open("rb") as stream:
+        read = {each.id: each.string for each in read_po(stream, locale="zh") if each.id}
+    wrong = [
+        one
+        for one, other in read.items()
+        if "label" in one.lower() and "tag" not in one.lower() and "标签" in other
+    ]
+    # The tag of a repository beside labels of documents.
+    assert [one for one in wrong if "branch" not in one] == []

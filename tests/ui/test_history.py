@@ -165,6 +165,17 @@ def test_a_pin_is_the_baseline_at_once_in_every_new_session_and_until_unpinned(
     assert app.selectbox(key="address.base").value == services.FIRST_STAGE
 
 
+def test_a_run_that_answered_nothing_cannot_be_pinned(app, several, workspace, stored):
+    """As a baseline it would leave every page without a comparison."""
+    run = made(stored, "nothing", 0, id="nothing", created="2026-11-09T10:00:00+00:00")
+    queries = run.queries.assign(state="failed", reason="no answer")
+    workspace.save_run(replace(run, ranking=Ranking.from_lists([]), queries=queries))
+    app = opened(app, runs="nothing")
+    assert not app.exception
+    assert "Pin as baseline" not in [button.label for button in app.button]
+    assert "It answered no query" in said(app)
+
+
 def test_a_deleted_baseline_is_unpinned_and_the_first_stage_takes_its_place(
     app, several, workspace, stored
 ):

@@ -6,6 +6,7 @@ import io
 import runpy
 import subprocess
 import sys
+from types import SimpleNamespace
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -14,13 +15,16 @@ from streamlit.testing.v1 import AppTest
 
 from rankdash import sharing
 from rankdash.errors import StoreError
+from rankdash.i18n import speaking
+from rankdash.loading import load
+from rankdash.readers import Source
 from rankdash.store import Workspace
 from rankdash.store.corrections import Corrections
 from rankdash.store.notes import Notes
 from rankdash.store.pins import Pins
 from rankdash.store.queue import Queue
 from rankdash.store.run_notes import RunNotes
-from rankdash.ui import server, sharing_files
+from rankdash.ui import address, server, sharing_files, sharing_link
 from rankdash.ui.frame import PAGES
 from rankdash.value.assumptions import Assumptions
 
@@ -74,7 +78,7 @@ def test_an_unknown_data_set_in_an_empty_workspace_is_said(app, workspace):
         ("metric", "magic", "Metric “magic”"),
         ("k", "99999999", "Cutoff k “99999999”"),
         ("k", "-1", r"Cutoff k “\-1”"),
-        ("level", "lots", "level “lots”"),
+        ("level", "lots", "Confidence “lots”"),
         ("metric", "[x](http://y.z) <b>", r"Metric “\[x\]"),
     ],
 )
@@ -268,6 +272,14 @@ def test_an_empty_workspace_that_is_shown_says_so(app, workspace, monkeypatch):
     assert workspace.datasets() == []
 
 
+def test_what_cannot_be_done_is_not_in_a_title(app, read_only):
+    """The fold was called "Export or import", and held no import."""
+    go(app, "data")
+    titles = [each.label for each in app.expander]
+    assert "Export the workspace" in titles
+    assert not any("import" in title for title in titles)
+
+
 def test_what_was_written_is_still_shown(app, read_only):
     app.session_state["queries.notes"] = True
     go(app, "queries", q="q1")
@@ -288,3 +300,46 @@ def test_the_start_command_can_say_so(workspace, monkeypatch, arguments, read_on
 def test_no_worker_is_to_be_had(read_only):
     with pytest.raises(StoreError, match="reading only"):
         server.worker()
+
+
+@pytest.mark.parametrize("field", sorted(address.FIELDS))
+def test_every_field_of_a_link_has_a_name_in_words(field):
+    """And in Chinese words: the name in the address is for no reader."""
+    title = sharing_link._title(field)
+    assert title != field
+    with speaking("zh"):
+        assert sharing_link._title(field) != title or field in ("k1", "b")
+
+
+def test_a_setting_out_of_its_range_is_said_and_costs_no_other_setting(app, stored):
+    """A level of 7 made every setting of the statistics its default, and nothing said so."""
+    app.query_params.update({"data": stored, "level": "7", "correction": "none"})
+    app.run()
+    (warning,) = warnings(app)
+    assert "Confidence “7”" in warning
+    assert "corrected p" not in said(app)
+    assert "· p " in said(app)
+
+
+def test_a_range_that_cannot_be_read_is_said(app, stored):
+    app.query_params.update({"data": stored, "delta": "x"})
+    go(app, "queries")
+    assert any("Change “x”" in each for each in warnings(app))
+
+
+def test_another_data_set_is_not_asked_for_what_the_link_named_in_the_first(app, stored, workspace):
+    """q names a query of the link's data set: who turns to another one asked for nothing there."""
+    other = load([Source("other.csv", b"query,document,label,score\na,b,1,2\na,c,0,1\n")])
+    other_id = workspace.save_dataset(other.dataset, report_json=other.report.to_json())
+    app.query_params.update({"data": stored, "q": "q3", "segment": "kind=a"})
+    app.run()
+    next(each for each in app.selectbox if each.label == "Data set").set_value(other_id).run()
+    app.switch_page(str(PAGES / "queries.py")).run()
+    assert warnings(app) == []
+
+
+def test_the_link_to_the_first_page_has_a_path(monkeypatch):
+    """Programs that find links in a text stop at http://host?data=…."""
+    context = SimpleNamespace(url="http://127.0.0.1:8501")
+    monkeypatch.setattr(sharing_link, "st", SimpleNamespace(context=context))
+    assert sharing_link.link() == "http://127.0.0.1:8501/"
