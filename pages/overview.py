@@ -48,13 +48,13 @@ if view.challengers:
         picked = overview_charts.changes(view, looked_at)
     if picked is not None:
         address.choose("q", picked)
-        st.switch_page(frame.page("queries"))
+        frame.go("queries")
     with lost:
         overview_causes.headroom(view)
     reason = overview_reasons.draw(view, looked_at)
     if reason is not None:
         address.choose("reason", reason)
-        st.switch_page(frame.page("queries"))
+        frame.go("queries")
     fold(
         _("Kinds of queries"),
         "overview.segments",

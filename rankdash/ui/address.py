@@ -95,14 +95,20 @@ def restore() -> None:
 
 def publish() -> None:
     """Write the choices into the address."""
+    wanted = carried()
+    if {name: st.query_params.get_all(name) for name in st.query_params} != wanted:
+        st.query_params.from_dict(wanted)
+
+
+def carried() -> dict[str, list[str]]:
+    """The choices as the address says them, from now on."""
     wanted = {
         name: values
         for name, values in _choices().items()
         if name in FIELDS and values and values != [FIELDS[name]]
     }
     st.session_state[_WRITTEN] = wanted
-    if {name: st.query_params.get_all(name) for name in st.query_params} != wanted:
-        st.query_params.from_dict(wanted)
+    return wanted
 
 
 def written() -> Mapping[str, Sequence[str]]:

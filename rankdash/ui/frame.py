@@ -82,6 +82,12 @@ def page(name: str) -> Path:
     return PAGES / f"{name}.py"
 
 
+def go(name: str) -> NoReturn:
+    """Open another page with what is chosen, in one step of the browser's history: a page that is
+    opened without its address writes it afterwards, and then going back takes two."""
+    st.switch_page(page(name), query_params=address.carried())
+
+
 def choose_language() -> None:
     """Put the language of the address, else the browser's, into the session."""
     chosen = address.one("lang")

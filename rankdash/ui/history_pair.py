@@ -77,7 +77,7 @@ def to_overview(chosen: Sequence[str]) -> None:
     ):
         address.choose("base", chosen[0])
         address.choose("system", chosen[1:])
-        st.switch_page(frame.page("overview"))
+        frame.go("overview")
 
 
 def _choose(chosen: Sequence[str]) -> None:

@@ -124,7 +124,7 @@ def _offer_comparison(every: Sequence[JobRow]) -> None:
         seen.remove(seen[-1])
         address.choose("base", runs[0])
         address.choose("system", runs[1 : frame.MOST_COMPARED])
-        st.switch_page(frame.page("overview"))
+        frame.go("overview")
 
 
 def _draw_job(row: JobRow) -> None:

@@ -39,7 +39,7 @@ pages = [
 
 def named_overview() -> None:
     """Who types the name of the first page gets there too."""
-    st.switch_page(frame.page("overview"))
+    frame.go("overview")
 
 
 pages.append(st.Page(named_overview, title=_("Overview"), url_path="overview", visibility="hidden"))

@@ -61,7 +61,7 @@ def draw(dataset_id: str) -> None:
         _("Compare on Overview"), icon=":material/monitoring:", disabled=not chosen, width="stretch"
     ):
         address.choose("system", [row.id for row in chosen])
-        st.switch_page(frame.page("overview"))
+        frame.go("overview")
     if not read_only():
         with rename:
             _rename(chosen, rows)

@@ -369,7 +369,7 @@ def _picked(shown: pd.DataFrame, key: str, columns: dict[str, Any], alt: str) ->
 
 def open_query(query_id: str) -> None:
     address.choose("q", query_id)
-    st.switch_page(frame.page("queries"))
+    frame.go("queries")
 
 
 def pair_line(view: View, challenger: str) -> str:
