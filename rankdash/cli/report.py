@@ -27,6 +27,7 @@ from rankdash.reporting.document import ALL, SECTIONS, Front, html
 from rankdash.reporting.gathering import first_stage
 from rankdash.reporting.subject import FIRST_STAGE, Subject, System
 from rankdash.rerankers.precomputed import run_from_ranking
+from rankdash.value.assumptions import ASSUMPTIONS
 
 
 @dataclass(frozen=True)
@@ -102,10 +103,20 @@ def write_report(
     )
 
 
-def describe_sections() -> str:
-    """The sections and what each is called, for the help text."""
-    rows = [f"  {section.id}: {section.title}" for section in SECTIONS]
-    return "\n".join(["sections (--sections ID …):", *rows])
+def describe() -> str:
+    """The sections and the assumptions by their names, for the help text."""
+    sections = [f"  {section.id}: {section.title}" for section in SECTIONS]
+    assumptions = [
+        f"  {each.name} = {each.default:g}: {each.title}"
+        + ("" if each.unit.casefold() == each.title.casefold() else f" ({each.unit})")
+        for each in ASSUMPTIONS
+    ]
+    return "\n".join(
+        [
+            "sections (--sections ID …):", *sections,
+            "", "what --assumptions may say, and what is taken without it:", *assumptions,
+        ]
+    )  # fmt: skip
 
 
 def _subject(asked: Asked, conflict: Conflict) -> Subject:

@@ -19,7 +19,7 @@ SAMPLE = ROOT / "assets" / "samples" / "helpcentre"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 QUERIES = 8
 # What stands for the reader's own in a command → what it is here.
-PLACES = {"FILES…": "qrels.tsv", "FOLDER": "folder", "FILE": "everything.zip", "NAME": "folder"}
+PLACES = {"FOLDER": "folder", "FILE": "everything.zip", "NAME": "folder"}
 
 
 def commands() -> list[list[str]]:

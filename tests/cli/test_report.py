@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from rankdash.cli import main
+from rankdash.reporting.document import SECTIONS
+from rankdash.value.assumptions import ASSUMPTIONS
+
 README = Path(__file__).parents[2] / "README.md"
 QUERIES = 12
 
@@ -164,6 +168,14 @@ def test_the_commands_of_the_readme_run(run, files, monkeypatch):
         assert run(*shlex.split(command)).code == 0
         assert (files / "report.html").stat().st_size > 1_000_000
         (files / "report.html").unlink()
+
+
+def test_the_help_names_every_section_and_every_assumption(capsys):
+    with pytest.raises(SystemExit):
+        main(["report", "--help"])
+    said = capsys.readouterr().out
+    for name in (*(section.id for section in SECTIONS), *(each.name for each in ASSUMPTIONS)):
+        assert re.search(rf"^  {name}\b", said, re.MULTILINE), name
 
 
 def test_nothing_that_is_read_is_replaced(run, files):

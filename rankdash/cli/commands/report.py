@@ -124,6 +124,6 @@ def _report(arguments: argparse.Namespace) -> int:
 
 
 def _sections_help() -> str:
-    from rankdash.cli.report import describe_sections
+    from rankdash.cli.report import describe
 
-    return describe_sections()
+    return describe()
