@@ -82,7 +82,11 @@ def _sentence(said: Statement, k: int | None) -> str:
         case "first":
             return first_text(*said.moves[0])
         case _:
-            return ngettext("{n} other relevant document.", "{n} other relevant documents.", n)
+            return ngettext(
+                "{n} further relevant document counts differently.",
+                "{n} further relevant documents count differently.",
+                n,
+            )
 
 
 def _unjudged(said: Statement, k: int | None) -> str:

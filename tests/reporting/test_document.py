@@ -412,6 +412,24 @@ def test_whose_the_prices_are_is_told_apart_from_whose_the_assumptions_are(subje
         assert ["Value of a search", "$0.01"] in [row[:2] for row in read.rows]
 
 
+def test_a_net_below_a_value_from_zero_is_explained(subject, report):
+    floor = "Where no gain is proven, the value is told from 0 on"
+    assert floor not in report.text("cost")
+    run = subject.run("run")
+    assert run is not None
+    # Few gain much and most lose a little, so the mean gain is not proven.
+    mixed = Ranking.from_lists(
+        (q, [f"{q}-d{d}" for d in order], np.arange(DOCS, 0, -1.0))
+        for place, q in enumerate(run.ranking.query_ids)
+        for order in [(3, 0, 1, 2, 4, 5, 6, 7) if place < 5 else (0, 1, 2, 4, 5, 6, 7, 3)]
+    )
+    system = System("run", "mixed", dataclasses.replace(run, ranking=mixed))
+    unsure = dataclasses.replace(subject, systems={**subject.systems, "run": system})
+    said = Read(html(unsure, Front(sections=("cost",)))).text("cost")
+    assert "the value is 0 to $" in said
+    assert floor in said
+
+
 def test_a_share_of_the_headroom_is_not_told_of_harm(subject):
     run = subject.run("run")
     assert run is not None

@@ -92,6 +92,13 @@ def _figures(draft: Draft) -> str:
         "held fixed, so they say how sure the measurement is, not how good the assumptions are.",
         level=percent(draft.subject.statistics.level),
     )
+    level = draft.subject.statistics.level
+    if any(cost_words.answer(each, level) == "unproven" for each in draft.choices):
+        floor = _(
+            "Where no gain is proven, the value is told from 0 on; the net and what follows from "
+            "it take a loss into account."
+        )
+        notes = paragraph([notes, floor])
     return table(content) + prose(notes, "muted")
 
 

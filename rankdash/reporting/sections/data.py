@@ -108,7 +108,7 @@ def _table(found: list[Finding]) -> str:
         )
         for each in found
     ]
-    head = (_("kind"), _("what"), _("what to do"), _("examples"))
+    head = (_("kind"), _("what"), _("what to do in rankdash"), _("examples"))
     return table(filled(head, rows))
 
 
