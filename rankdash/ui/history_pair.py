@@ -16,9 +16,11 @@ from rankdash.reporting.query_words import outcome_words
 from rankdash.ui import address, frame, history_services, run_records, verdict_strip
 from rankdash.ui.history_table import CHOSEN
 from rankdash.ui.history_view import Past
-from rankdash.ui.run_words import reranker_title
+from rankdash.ui.run_words import reranker_title, setting_titles
 from rankdash.ui.services import System
 from rankdash.ui.text import markdown_safe
+
+_NOTHING = (None, "")
 
 
 def draw(history: Past, chosen: Sequence[str]) -> None:
@@ -119,6 +121,8 @@ def _differences(history: Past, before: str, after: str) -> None:
         (part, name, _shown(one), _shown(other))
         for (part, own), (_same, others) in zip(told[0], told[1], strict=True)
         for name, one, other in differing(own, others)
+        # What one kind leaves empty and the other does not have is no difference.
+        if one not in _NOTHING or other not in _NOTHING
     ]
     st.markdown(f"**{_('What differs')}**")
     if not any(part != _("run") for part, *_rest in rows):
@@ -144,13 +148,14 @@ def _recorded(system: System) -> list[tuple[str, Mapping[str, object]]]:
     run = system.run
     if run is None:
         return [(_("settings"), {}), (_("machine"), {}), (_("run"), {})]
+    titles = setting_titles(run.reranker)
     return [
         (
             _("settings"),
             {
                 _("reranker"): reranker_title(run.reranker),
                 _("depth"): _("all") if run.depth is None else str(run.depth),
-                **run.settings,
+                **{titles.get(name, name): value for name, value in run.settings.items()},
             },
         ),
         (_("machine"), run_records.record(run.id).machine),

@@ -18,6 +18,12 @@ def reranker_title(name: str) -> str:
     return name if title is None else _(title)
 
 
+def setting_titles(reranker: str) -> dict[str, str]:
+    """Setting → what the form calls it; a name that is not in it has no other word."""
+    settings = next((kind.settings for kind in kinds() if kind.name == reranker), ())
+    return {setting.name: _(setting.title) for setting in settings}
+
+
 def settings_in_words(settings: Mapping[str, object]) -> str:
     """Settings as they were given, in one line; those left empty are left out."""
     return ", ".join(f"{name}={value}" for name, value in settings.items() if value != "")

@@ -9,11 +9,13 @@ from streamlit.testing.v1 import AppTest
 
 from rankdash.metrics import Conventions
 from rankdash.ranking import Ranking, Run
+from rankdash.rerankers import kinds
 from rankdash.rerankers.precomputed import run_from_ranking
 from rankdash.store.corrections import Corrections
 from rankdash.store.pins import Pins
 from rankdash.store.run_notes import RunNotes
 from rankdash.ui import history_services, server, services
+from rankdash.ui.run_words import setting_titles
 
 from .conftest import ROOT
 from .test_pages import in_address, open_page, texts
@@ -241,6 +243,26 @@ def test_two_runs_are_judged_and_what_differs_is_told(app, several):
     assert told["cpu"]["after"] == "another"
     assert "k" not in told
     assert "reranker" not in told
+
+
+def test_settings_that_differ_are_called_what_the_form_calls_them(app, several, workspace, stored):
+    settings = {"model": "small", "max_length": 64, "query_prompt": ""}
+    workspace.save_run(
+        made(stored, "bi", 1, id="bi", reranker="bi-encoder", settings=settings,
+             created="2026-11-08T10:00:00+00:00")
+    )  # fmt: skip
+    app = opened(app, runs=[several["old"], "bi"])
+    differs = next(frame.value for frame in app.dataframe if "before" in frame.value.columns)
+    names = set(differs["name"])
+    assert {"Model", "Longest text in tokens"} <= names
+    assert not {"model", "max_length", "query_prompt", "Query prompt"} & names
+
+
+def test_no_two_settings_of_a_reranker_share_a_title():
+    """By its title a setting of one run is joined with that of another."""
+    for kind in kinds():
+        titles = list(setting_titles(kind.name).values())
+        assert len(set(titles)) == len(titles), kind.name
 
 
 def test_the_pair_is_swapped_and_opened_on_overview(app, several):
