@@ -137,13 +137,12 @@ def _subject(asked: Asked, conflict: Conflict) -> Subject:
     first = System(FIRST_STAGE, first_stage(loaded.dataset))
     if asked.qrels is not None:
         first = replace(first, name=next(iter(named)))
+    timed = dict(zip(list(named)[-len(asked.timings) :], asked.timings, strict=False))
     runs = {
-        name: _run(name, path, sources, loaded, conflict)
+        name: _run(name, path, timed.get(name), sources, loaded, conflict)
         for name, path in named.items()
         if asked.qrels is None or name != first.name
     }
-    for name, file in zip(list(named)[-len(asked.timings) :], asked.timings, strict=False):
-        runs[name] = _timed(runs[name], file)
     systems = {FIRST_STAGE: first}
     systems |= {run.id: System(run.id, name, run) for name, run in runs.items()}
     own = {run.id: System(run.id, run.name, run) for run in loaded.runs}
@@ -175,14 +174,24 @@ def _loaded(asked: Asked, sources: Sequence[Source], conflict: Conflict) -> Load
 
 
 def _run(
-    name: str, path: Path, sources: Sequence[Source], loaded: Loaded, conflict: Conflict
+    name: str,
+    path: Path,
+    timings: str | None,
+    sources: Sequence[Source],
+    loaded: Loaded,
+    conflict: Conflict,
 ) -> Run:
     together = read_run(path, sources, conflict)
     if together.candidates is None:
         raise no_ranking(path)
+    run = run_from_ranking(name, loaded.dataset.id, together.candidates, path.name)
     labels = loaded.dataset.qrels
+    if timings is not None:
+        run = _timed(run, timings)
+        # What failed is left out: the ranking does not lack it.
+        labels = labels[~labels["query_id"].isin(run.left_out)]
     warn(matching(name, together.candidates, labels, path, made_ids(together)))
-    return run_from_ranking(name, loaded.dataset.id, together.candidates, path.name)
+    return run
 
 
 def _timed(run: Run, file: str) -> Run:
@@ -212,4 +221,4 @@ def _without_result(lost: pd.DataFrame) -> pd.DataFrame:
     unknown: Mapping[str, float] = dict.fromkeys(
         ("latency_ms", "index_ms", "pairs", "tokens", "truncated"), np.nan
     )
-    return lost[["query_id", "state"]].assign(reason="", **unknown)
+    return lost[["query_id", "state", "reason"]].assign(**unknown)

@@ -26,8 +26,9 @@ def read_timings(
 ) -> tuple[pd.DataFrame, list[Finding]]:
     """Read a table of queries.
 
-    The frame has query_id ("" without such a column), state ("done" without such a column) and
-    latency_ms (NaN where the cell is empty, or says NaN or null).
+    The frame has query_id ("" without such a column), state ("done" without such a column),
+    reason (of a failure; "" without such a column) and latency_ms (NaN where the cell is empty, or
+    says NaN or null).
 
     Raises FormatError and LimitError as the other readers do, and DataError with the line where
     the column is missing, or a cell is neither a latency nor a state.
@@ -47,6 +48,7 @@ def read_timings(
         {
             "query_id": _texts(table, names, "query_id", ""),
             "state": _texts(table, names, "state", "done"),
+            "reason": _texts(table, names, "reason", ""),
             "latency_ms": _latencies(table, names[column]),
         },
         index=range(rows),

@@ -43,6 +43,7 @@ def files(tmp_path: Path) -> Path:
     timings = [
         {
             "query_id": f"q{q}", "state": "failed" if q == QUERIES - 1 else "done",
+            "reason": "HTTP 503" if q == QUERIES - 1 else "",
             "latency_ms": None if q == QUERIES - 1 else 20.0 + q,
         }
         for q in range(QUERIES)
@@ -79,13 +80,15 @@ def test_a_data_set_and_a_run_make_a_report(report, files):
 
 
 def test_timings_tell_latency_and_what_failed(report, files):
-    code, _, text = report(
+    code, err, text = report(
         "--challenger", files / "up.trec", "--timings", files / "up.json", "--metric", "mrr@5"
     )
     assert code == 0
     assert "from 0.500 to 1.000 over 11 queries" in text
     assert "1 query is left out on both sides" in text
-    assert "up failed on it." in text
+    assert "up failed on it. HTTP 503" in text
+    # It is left out, so nothing may say that it counts as 0.
+    assert "lacks" not in err
     assert "11 queries timed" in text
     (files / "other.json").write_text('[{"query_id": "elsewhere", "latency_ms": 3}]')
     code, err, _ = report("--challenger", files / "up.trec", "--timings", files / "other.json")
