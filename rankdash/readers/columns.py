@@ -91,8 +91,9 @@ class MappingNeeded(FormatError):  # noqa: N818 - it asks, and is mended by an a
             remedy="Choose it, or read the file without one: the order of its rows is taken then."
             if optional
             else "Say which column is which, or rename them: query (or query_id), document (or "
-            "doc_id), label, and score or rank. A file that holds only one side is loaded together "
-            "with the others of its data set.",
+            "doc_id), label (label_1, label_2 … where several annotators labelled), and score or "
+            "rank. A file that holds only one side is loaded together with the others of its data "
+            "set.",
             file=file,
             missing=missing,
             columns=", ".join(self.columns[:20]),

@@ -89,8 +89,9 @@ def upload_panel() -> None:
             "mean": _("the mean of their grades"),
         }[value],
         help=_(
-            "Where a file has a label column for each annotator. Where no grade has more votes, "
-            "the lower one is taken; how far they agree is in the check report."
+            "Where a file has a label column for each annotator, called label_1, label_2 and so "
+            "on. Where no grade has more votes, the lower one is taken; how far they agree is in "
+            "the check report."
         ),
     )
     label = ngettext("Read {n} file", "Read {n} files", len(files))

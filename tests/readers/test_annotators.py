@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankdash.errors import DataError
+from rankdash.readers import MappingNeeded, Source, read
 from rankdash.readers.annotators import kappa, settle
 
 NAN = float("nan")
@@ -131,3 +132,12 @@ def test_a_cell_that_is_no_label_is_refused_by_line(parse, found):
 def test_a_rule_that_does_not_exist_is_refused(parse):
     with pytest.raises(DataError, match="no rule 'median'"):
         parse({"x": rows("1,1")}, annotators="median")
+
+
+def test_columns_called_by_people_are_asked_about_with_the_names_that_are_known():
+    """label_anna is no name that can be told from label_source: who means annotators is told how
+    to call them."""
+    text = rows("1,0", "0,0", names="label_anna,label_bob")
+    with pytest.raises(MappingNeeded) as told:
+        read([Source("two.csv", text.encode())])
+    assert "label_1, label_2" in told.value.remedy
