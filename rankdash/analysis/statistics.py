@@ -81,6 +81,13 @@ class Comparison:
         """The row of the frame. Raises SpecError for a system or metric that was not compared."""
         return self.frame.iloc[self._places[system, self._spec(system, spec)]]
 
+    def __str__(self) -> str:
+        """As a script prints it: the table, and the verdicts in words."""
+        table = self.frame[list(_SHOWN)].to_string(
+            index=False, na_rep="–", float_format="{:.4f}".format
+        )
+        return "\n".join([table, *(verdict.sentence for verdict in self.verdicts.values())])
+
     def _repr_html_(self) -> str:
         """As a notebook shows it: the table, and the verdicts in words."""
         table = self.frame[list(_SHOWN)].to_html(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from rankdash.cli.compare import LEFT_OUT
 from rankdash.cli.evaluate import evaluate_files, names_of
 from rankdash.cli.rerank import spare_the_input, target_of
 from rankdash.cli.writing import aligned, one_line, warn
-from rankdash.errors import DataError
+from rankdash.errors import DataError, RankdashError
 from rankdash.metrics import Conventions, parse_measure
 from rankdash.readers import Conflict, Source
 from rankdash.readers.timings import read_timings
@@ -169,9 +170,7 @@ def junit(checked: Checked) -> str:
         output.text = f"Seen {seen}, limits {limits}, queries {queries}"
     notes = ElementTree.SubElement(suite, "system-out")
     notes.text = "\n".join(map(one_line, _notes(checked)))
-    ElementTree.indent(root)
-    document = ElementTree.tostring(root, encoding="unicode")
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{document}\n'
+    return _document(root)
 
 
 FORMATS: Mapping[str, Callable[[Checked], str]] = {
@@ -187,6 +186,47 @@ def write_files(checked: Checked, files: Sequence[str], form: str) -> None:
         target = Path(file)
         written = FORMATS[_ENDINGS.get(target.suffix.lower(), form)](checked)
         target.write_text(written, encoding="utf-8", errors="replace")
+
+
+def write_refusal(
+    error: RankdashError, files: Sequence[str], form: str, read: Sequence[str]
+) -> None:
+    """Say in each file why the gate could not run, so that a CI job shows it; never in one of the
+    files `read`. What cannot be written is let be: the error itself is told all the same."""
+    for file in files:
+        target = Path(file)
+        written = _REFUSALS[_ENDINGS.get(target.suffix.lower(), form)](str(error))
+        with contextlib.suppress(DataError, OSError):
+            spare_the_input(target, read)
+            target.write_text(written, encoding="utf-8", errors="replace")
+
+
+def _refused_in_markdown(why: str) -> str:
+    return f"## The gate could not run\n\n{markdown_safe(why)}\n"
+
+
+def _refused_in_junit(why: str) -> str:
+    counts = {"tests": "1", "failures": "0", "errors": "1"}
+    root = ElementTree.Element("testsuites", {"name": "rankdash gate", **counts})
+    suite = ElementTree.SubElement(root, "testsuite", {"name": "rankdash gate", **counts})
+    case = ElementTree.SubElement(
+        suite, "testcase", {"classname": "rankdash.gate", "name": "the gate runs"}
+    )
+    ElementTree.SubElement(case, "error", {"type": "refused", "message": one_line(why)})
+    return _document(root)
+
+
+_REFUSALS: Mapping[str, Callable[[str], str]] = {
+    "text": lambda why: f"The gate could not run: {one_line(why)}\n",
+    "markdown": _refused_in_markdown,
+    "junit": _refused_in_junit,
+}
+
+
+def _document(root: ElementTree.Element) -> str:
+    ElementTree.indent(root)
+    written = ElementTree.tostring(root, encoding="unicode")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{written}\n'
 
 
 def _headline(checked: Checked) -> str:

@@ -293,3 +293,22 @@ def test_the_commands_of_the_readme_run(run, tmp_path, monkeypatch):
         assert summary.read_text(encoding="utf-8").startswith("## " + told.out.split(":")[0])
         (suite,) = ElementTree.fromstring(Path("gate.xml").read_bytes())
         assert (suite.get("failures") == "0") == (code == 0)
+
+
+def test_what_could_not_run_says_so_in_every_file_but_never_in_the_data(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    labels, runs = SAMPLE / "qrels.tsv", (SAMPLE / "initial.trec").read_bytes()
+    Path("main.trec").write_bytes(runs)
+    Path("broken.trec").write_text("<b>not a run</b>\n")
+    outs = ("summary.md", "gate.xml", "gate.txt", "main.trec")
+    flags = [flag for out in outs for flag in ("--out", out)]
+    sides = ("--baseline", "main.trec", "--challenger", "broken.trec")
+    done = run("gate", "--qrels", labels, *sides, "--min", "ndcg@10=0.5", *flags)
+    assert done.code == 2
+    assert Path("main.trec").read_bytes() == runs
+    assert "could not run" in Path("summary.md").read_text()
+    assert "<b>" not in Path("summary.md").read_text()
+    (suite,) = ElementTree.parse("gate.xml").getroot()
+    assert suite.get("errors") == "1" and suite[0][0].tag == "error"
+    for out in ("summary.md", "gate.txt"):
+        assert "main.trec" in Path(out).read_text()

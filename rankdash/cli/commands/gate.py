@@ -111,25 +111,33 @@ def _add_conditions(parser: argparse.ArgumentParser) -> None:
 
 def _gate(arguments: argparse.Namespace) -> int:
     from rankdash.analysis.gate import parse_conditions, settings_at
-    from rankdash.cli.gate import FORMATS, check_files, write_files
+    from rankdash.cli.gate import FORMATS, check_files, write_files, write_refusal
+    from rankdash.errors import RankdashError
 
-    conditions = parse_conditions(
-        arguments.min, arguments.min_gain, arguments.max_hurt, arguments.max
-    )
     asked = {"tie_band": arguments.tie_band, "seed": arguments.seed}
     changes = {name: value for name, value in asked.items() if value is not None}
-    checked = check_files(
-        arguments.qrels,
-        arguments.baseline,
-        arguments.challenger,
-        conditions,
-        conventions(arguments),
-        settings_at(arguments.confidence, **changes),
-        conflict=arguments.conflict,
-        timings=arguments.timings,
-        column=arguments.latency_column,
-        out=arguments.out,
-    )
+    given = [arguments.qrels, arguments.baseline, arguments.challenger]
+    if arguments.timings is not None:
+        given.append(arguments.timings)
+    try:
+        conditions = parse_conditions(
+            arguments.min, arguments.min_gain, arguments.max_hurt, arguments.max
+        )
+        checked = check_files(
+            arguments.qrels,
+            arguments.baseline,
+            arguments.challenger,
+            conditions,
+            conventions(arguments),
+            settings_at(arguments.confidence, **changes),
+            conflict=arguments.conflict,
+            timings=arguments.timings,
+            column=arguments.latency_column,
+            out=arguments.out,
+        )
+    except RankdashError as error:
+        write_refusal(error, arguments.out, arguments.format, given)
+        raise
     write_files(checked, arguments.out, arguments.format)
     sys.stdout.write(FORMATS["text" if arguments.out else arguments.format](checked))
     return DONE if checked.passed else INCOMPLETE
