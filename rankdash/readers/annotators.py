@@ -95,7 +95,7 @@ def joined(table: Table, together: Together, words: Mapping[str, float | None] |
     if decided is None:
         rest["label"] = texts(_one_label(cells, values, together))
         if read.words:
-            findings.append(word_finding(table.file, read.words))
+            findings.append(word_finding(table.file, read.words, words))
     return replace(table, frame=rest, findings=tuple(findings), raters=())
 
 
@@ -125,15 +125,23 @@ def ask_for_words(table: Table, fields: Mapping[str, str]) -> None:
             raise WordsNeeded(table.file, found)
 
 
-def word_finding(file: str, words: Mapping[str, float]) -> Finding:
-    """Which words were read as which labels."""
+def word_finding(
+    file: str, words: Mapping[str, float], told: Mapping[str, float | None] | None = None
+) -> Finding:
+    """Which words were read as which labels. Nobody is warned of what they said themselves.
+
+    told: what a person said of the words.
+    """
+    guessed = {word.strip() for word in words} - {word.strip() for word in told or ()}
     shown = list(words.items())[:12]
     return Finding(
-        "warning",
+        "warning" if guessed else "note",
         "word_labels",
         "Labels written as words were read as numbers: {table}.",
         {"table": ", ".join(f"{word} = {value:g}" for word, value in shown)},
-        "If the numbers are not what the words mean, write numbers into the file.",
+        "If the numbers are not what the words mean, write numbers into the file."
+        if guessed
+        else "",
         file,
         count=len(words),
     )

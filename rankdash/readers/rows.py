@@ -132,7 +132,7 @@ class _Rows:
         else:
             self._refuse("no_label", empty_cells)
         if read.words:
-            self.findings.append(word_finding(self._table.file, read.words))
+            self.findings.append(word_finding(self._table.file, read.words, self._words))
 
     def _note(self, code: str, template: str, *, count: int = 1, **params: object) -> None:
         self.findings.append(

@@ -159,7 +159,10 @@ def test_what_a_person_says_of_words_counts_and_is_told(parse, found):
     parsed = parse({"x": rows(["Partial", " Exact", "Meh", "Exact"])}, words=words, ask=True)
 
     assert parsed.qrels["label"].tolist() == [0.5, 1, 1]
-    assert "Partial = 0.5" in found(parsed, "word_labels").text
+    finding = found(parsed, "word_labels")
+    assert "Partial = 0.5" in finding.text
+    # Who answered needs no warning of the answer.
+    assert (finding.severity, finding.remedy) == ("note", "")
     assert found(parsed, "bad_label").line == 4
 
 
