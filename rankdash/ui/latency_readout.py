@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import reduce
 from typing import Any, Literal
 
 import pandas as pd
@@ -13,6 +12,7 @@ from rankdash.analysis.latency import OnTarget, call_parts, on_target
 from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import duration, ngettext, number, percent
 from rankdash.i18n import gettext as _
+from rankdash.reporting.latency_words import left_out_of_times
 from rankdash.runs.timing import P99_NEEDS, LatencySummary
 from rankdash.ui import address, latency_services, services
 from rankdash.ui.frame import View, safe_name
@@ -144,9 +144,8 @@ def _one(name: str, times: Times, target_ms: float) -> None:
                 share=percent(measured.cpu_per_wall / measured.threads),
             )
         )
-    left = _apart(times)
-    if left:
-        lines.append(_("In none of these times: {parts}.", parts=reduce(_and, left)))
+    if parts := left_out_of_times(times.apart, measured):
+        lines.append(_("In none of these times: {parts}.", parts=parts))
     st.caption("  \n".join(lines))
 
 
@@ -199,54 +198,6 @@ def _of_calls(times: Times) -> list[str]:
     if math.isfinite(parts.queue):
         return [told, _("{queue} ms in the service's queue", queue=ms(parts.queue))]
     return [told]
-
-
-def _apart(times: Times) -> list[str]:
-    apart, measured = times.apart, times.run.measured
-    said = []
-    if apart.failed:
-        said.append(ngettext("{n} failed query", "{n} failed queries", apart.failed))
-    if apart.timed_out:
-        said.append(
-            ngettext(
-                "{n} query given up after {time}, which counts as over the target",
-                "{n} queries given up after {time}, which count as over the target",
-                apart.timed_out,
-                time=duration(apart.limit_ms / 1e3),
-            )
-        )
-    if apart.retried:
-        said.append(
-            ngettext(
-                "{time} of waiting to ask again, for {n} query",
-                "{time} of waiting to ask again, for {n} queries",
-                apart.retried,
-                time=duration(apart.retry_wait_ms / 1e3),
-            )
-        )
-    if measured is not None and measured.index_seconds > 0:
-        said.append(
-            _(
-                "{time} of work done beforehand, such as embedding documents",
-                time=duration(measured.index_seconds),
-            )
-        )
-    if apart.untimed:
-        said.append(
-            ngettext(
-                "{n} query scored with others or from kept scores",
-                "{n} queries scored with others or from kept scores",
-                apart.untimed,
-            )
-        )
-    if apart.skipped:
-        said.append(ngettext("{n} query not asked for", "{n} queries not asked for", apart.skipped))
-    return said
-
-
-def _and(one: str, other: str) -> str:
-    """Two parts of a list: Chinese has a semicolon of its own, without a blank."""
-    return _("{one}; {other}", one=one, other=other)
 
 
 def numbers(view: View, found: dict[str, Times]) -> None:

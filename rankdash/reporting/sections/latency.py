@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from functools import reduce
 
-from rankdash.analysis.latency import Apart, apart, latencies, on_target
+from rankdash.analysis.latency import apart, latencies, on_target
 from rankdash.charts.milliseconds import text as ms
-from rankdash.i18n import duration, ngettext, number
+from rankdash.i18n import duration, number
 from rankdash.i18n import gettext as _
 from rankdash.ranking import Run
 from rankdash.reporting import figures
+from rankdash.reporting.latency_words import left_out_of_times
 from rankdash.reporting.offline import Table, listed, prose, table
 from rankdash.reporting.sections.draft import DASH, Draft, filled
 from rankdash.reporting.why_words import paragraph
@@ -81,53 +81,8 @@ def _sentences(draft: Draft, system: str, run: Run, summary: LatencySummary) -> 
                 system=name,
             )
         )
-    left = _apart(lost, 0.0 if run.measured is None else run.measured.index_seconds)
-    if left:
-        parts = reduce(lambda one, other: _("{one}; {other}", one=one, other=other), left)
+    if parts := left_out_of_times(lost, run.measured):
         said.append(_("In none of the times of {system}: {parts}.", system=name, parts=parts))
-    return said
-
-
-def _apart(lost: Apart, index_seconds: float) -> list[str]:
-    """What is in no time: of the queries, and the `index_seconds` that went before them."""
-    said = []
-    if index_seconds > 0:
-        said.append(
-            _(
-                "{time} of work done beforehand, such as embedding documents",
-                time=duration(index_seconds),
-            )
-        )
-    if lost.failed:
-        said.append(ngettext("{n} failed query", "{n} failed queries", lost.failed))
-    if lost.timed_out:
-        said.append(
-            ngettext(
-                "{n} query given up after {time}, which counts as over the target",
-                "{n} queries given up after {time}, which count as over the target",
-                lost.timed_out,
-                time=duration(lost.limit_ms / 1e3),
-            )
-        )
-    if lost.retried:
-        said.append(
-            ngettext(
-                "{time} of waiting to ask again, for {n} query",
-                "{time} of waiting to ask again, for {n} queries",
-                lost.retried,
-                time=duration(lost.retry_wait_ms / 1e3),
-            )
-        )
-    if lost.untimed:
-        said.append(
-            ngettext(
-                "{n} query scored with others or from kept scores",
-                "{n} queries scored with others or from kept scores",
-                lost.untimed,
-            )
-        )
-    if lost.skipped:
-        said.append(ngettext("{n} query not asked for", "{n} queries not asked for", lost.skipped))
     return said
 
 

@@ -1,0 +1,56 @@
+"""What is said of latencies on the page and in the report alike."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from rankdash.analysis.latency import Apart
+from rankdash.i18n import duration, ngettext
+from rankdash.i18n import gettext as _
+from rankdash.measured import Measured
+
+
+def left_out_of_times(lost: Apart, measured: Measured | None) -> str:
+    """What is in no time of a run, of its queries and of the work before them; "" where nothing."""
+    said = []
+    if measured is not None and measured.index_seconds > 0:
+        said.append(
+            _(
+                "{time} of work done beforehand, such as embedding documents",
+                time=duration(measured.index_seconds),
+            )
+        )
+    if lost.failed:
+        said.append(ngettext("{n} failed query", "{n} failed queries", lost.failed))
+    if lost.timed_out:
+        said.append(
+            ngettext(
+                "{n} query given up after {time}, which counts as over the target",
+                "{n} queries given up after {time}, which count as over the target",
+                lost.timed_out,
+                time=duration(lost.limit_ms / 1e3),
+            )
+        )
+    if lost.retried:
+        said.append(
+            ngettext(
+                "{time} of waiting to ask again, for {n} query",
+                "{time} of waiting to ask again, for {n} queries",
+                lost.retried,
+                time=duration(lost.retry_wait_ms / 1e3),
+            )
+        )
+    if lost.untimed:
+        said.append(
+            ngettext(
+                "{n} query scored with others or from kept scores",
+                "{n} queries scored with others or from kept scores",
+                lost.untimed,
+            )
+        )
+    if lost.skipped:
+        said.append(ngettext("{n} query not asked for", "{n} queries not asked for", lost.skipped))
+    # Chinese has a semicolon of its own, without a blank.
+    return (
+        reduce(lambda one, other: _("{one}; {other}", one=one, other=other), said) if said else ""
+    )
