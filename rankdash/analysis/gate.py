@@ -26,7 +26,6 @@ from rankdash.metrics import Measure, parse_measure
 Kind = Literal["min", "min-gain", "max-hurt", "max"]
 Reason = Literal["met", "missed", "unproven", "too_few", "no_values"]
 
-CONFIDENCE = 0.95
 LOWEST_CONFIDENCE, HIGHEST_CONFIDENCE = 0.75, 0.9999
 QUANTILES: Mapping[str, float] = {"p50_ms": 0.5, "p90_ms": 0.9, "p95_ms": 0.95}
 FAILED = "failed"

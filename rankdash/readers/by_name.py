@@ -24,11 +24,11 @@ from typing import Any
 
 from rankdash.errors import DataError
 from rankdash.findings import Finding
-from rankdash.readers.fetching import DONE, FAILED, IR_DATASETS
+from rankdash.readers.fetching import DONE, FAILED, HUB, IR_DATASETS
 from rankdash.readers.limits import Limits
 from rankdash.readers.source import Source, sources_from_path
 
-_NAMED = re.compile(rf"(?:hf|{IR_DATASETS}):")
+_NAMED = re.compile(rf"(?:{HUB}|{IR_DATASETS}):")
 _REMEDY = (
     "Write ir_datasets:NAME, such as ir_datasets:beir/scifact/test, or hf:ORGANIZATION/NAME, such "
     "as hf:BeIR/scifact."
