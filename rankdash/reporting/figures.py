@@ -29,6 +29,7 @@ from rankdash.reporting.money import symbol
 from rankdash.reporting.offline import Chart
 from rankdash.reporting.options import choices
 from rankdash.reporting.subject import Money, Subject
+from rankdash.reporting.verdict_words import p_labels
 from rankdash.value.assumptions import ASSUMPTIONS
 from rankdash.value.sensitivity import PRICE, input_value, net_grid, net_per_month
 
@@ -76,7 +77,7 @@ def systems(subject: Subject) -> Drawing:
     """Every metric of every system against the baseline."""
     table = subject.comparison.frame
     table = table[table["metric"] != subject.spec_of("judged")]
-    labels = systems_chart.Labels.translated(_)
+    labels = p_labels(systems_chart.Labels, subject.statistics)
     level, names, titles = subject.statistics.level, subject.names, subject.titles
     return Drawing(
         lambda ink: systems_chart.figure(
@@ -187,7 +188,7 @@ def segments(subject: Subject, challenger: str) -> list[Drawing]:
 
 def _segments(subject: Subject, table: pd.DataFrame) -> Drawing:
     title, level = subject.measure.title, subject.statistics.level
-    labels = segments_chart.Labels.translated(_)
+    labels = p_labels(segments_chart.Labels, subject.statistics)
     return Drawing(
         lambda ink: segments_chart.figure(table, title, ink, labels, level=level),
         segments_chart.alt(table, title, labels, level=level),

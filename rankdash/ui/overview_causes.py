@@ -12,6 +12,7 @@ from rankdash.charts import segments as segments_chart
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, percent
 from rankdash.metrics import parse_measure
+from rankdash.reporting.verdict_words import p_labels
 from rankdash.ui import address, comparison, services, verdict_strip
 from rankdash.ui.appearance import ink, show
 from rankdash.ui.frame import View
@@ -92,7 +93,7 @@ def segments(view: View, system: str) -> None:
     )
     if derived is not None:
         table = table.assign(value=[_(value) for value in table["value"]])
-    labels, title = segments_chart.Labels.translated(_), view.title(view.spec)
+    labels, title = p_labels(segments_chart.Labels, view.statistics), view.title(view.spec)
     level = view.statistics.level
     # A group of one query is an anecdote: it stands in the table, and not in the picture.
     drawn = table[table["n"] >= FEWEST_QUERIES].head(_MOST_DRAWN)

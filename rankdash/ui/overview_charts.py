@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
@@ -14,7 +13,7 @@ from rankdash.charts import systems as systems_chart
 from rankdash.i18n import gettext as _
 from rankdash.i18n import percent
 from rankdash.metrics import parse_measure
-from rankdash.reporting.verdict_words import chip
+from rankdash.reporting.verdict_words import chip, p_labels
 from rankdash.ui import comparison, services
 from rankdash.ui.appearance import ink, show
 from rankdash.ui.frame import View
@@ -26,9 +25,7 @@ def systems(view: View) -> None:
     st.subheader(_("Systems and metrics"), anchor=False)
     table = comparison.compared(view).frame
     table = table[table["metric"] != view.spec_of("judged")]
-    labels = systems_chart.Labels.translated(_)
-    if not _corrected(view):
-        labels = replace(labels, significant=_("p ≤ {p:g}"), hover_p=_("p {p}"))
+    labels = p_labels(systems_chart.Labels, view.statistics)
     names, titles, level = comparison.names(view), comparison.titles(view), view.statistics.level
     show(
         systems_chart.figure(

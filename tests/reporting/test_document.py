@@ -457,3 +457,14 @@ def test_chinese_sentences_stand_without_blanks_and_with_their_own_colon(subject
     text = re.sub(r"<[^>]+>", "", body)
     assert "NDCG@10：" in text
     assert re.findall(r"[一-鿿]: |。 [一-鿿]", text) == []
+
+
+@pytest.mark.parametrize(("correction", "title"), [("holm", "corrected p"), ("none", "p")])
+def test_a_p_is_called_corrected_where_it_is(correction, title):
+    page = html(subject_of(statistics=StatisticsSettings(resamples=500, correction=correction)))
+    read = Read(page)
+    assert any(title in row for row in read.rows)
+    corrected = correction != "none"
+    for section in ("verdict", "systems", "segments"):
+        assert ("corrected p" in read.text(section)) == corrected
+    assert ("corrected p \\u2264" in page.decode() or "corrected p ≤" in page.decode()) == corrected

@@ -11,6 +11,7 @@ from rankdash.reporting.figures import DERIVED
 from rankdash.reporting.offline import Table, listed, prose, table, together
 from rankdash.reporting.reason_words import reason_meanings, reason_words
 from rankdash.reporting.sections.draft import DASH, Draft, as_table, span
+from rankdash.reporting.verdict_words import p_title
 from rankdash.reporting.why_words import paragraph
 
 
@@ -72,7 +73,7 @@ def _segments(draft: Draft, challenger: str) -> str:
     head = (
         *(_("grouped by"), _("group"), _("queries"), subject.measure.title, _("change")),
         _("{level} of the change", level=percent(subject.statistics.level)),
-        *(_("corrected p"), _("helped · same · hurt")),
+        *(p_title(subject.statistics), _("helped · same · hurt")),
     )
     first, *rest = [*(draft.titled(each) for each in figures.segments(subject, challenger)), ""]
     return "".join(

@@ -11,7 +11,7 @@ from rankdash.i18n import number, percent, signed
 from rankdash.reporting import figures
 from rankdash.reporting.offline import Table, prose, table, together
 from rankdash.reporting.sections.draft import DASH, Draft, as_table, span
-from rankdash.reporting.verdict_words import chip
+from rankdash.reporting.verdict_words import chip, p_title
 
 
 def means(draft: Draft) -> str:
@@ -24,14 +24,15 @@ def means(draft: Draft) -> str:
             rows.append((title, subject.name(system), *_cells(row, system == subject.baseline)))
     head = (
         *(_("metric"), _("system"), _("mean"), _("{level} of the mean", level=level)),
-        *(_("change"), _("{level} of the change", level=level), _("corrected p")),
+        *(_("change"), _("{level} of the change", level=level), p_title(subject.statistics)),
         *(_("queries"), _("left out"), _("verdict")),
     )
     said = _(
         "Each mean is over all queries that the system has a value for; each change is over the "
         "queries that both systems have. An interval holds the true value with {level} confidence; "
-        "a change counts as proven when its interval excludes 0 and the corrected p agrees.",
+        "a change counts as proven when its interval excludes 0 and the {p} agrees.",
         level=level,
+        p=p_title(subject.statistics),
     )
     return together(prose(said), draft.chart(figures.systems(subject))) + table(
         Table(head, rows, frozenset(range(2, 9)))

@@ -13,7 +13,7 @@ from rankdash.reporting.offline import prose
 from rankdash.reporting.query_words import left_out_words
 from rankdash.reporting.sections.draft import Draft, span
 from rankdash.reporting.subject import FIRST_STAGE
-from rankdash.reporting.verdict_words import chip, sentence
+from rankdash.reporting.verdict_words import chip, p_title, sentence
 
 # Below this share of labelled documents, what has no label weighs more than what has.
 _FEW_JUDGED = 0.5
@@ -107,7 +107,7 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
     if math.isfinite(row["p_corrected"]):
         found.append(
             (
-                _("corrected p"),
+                p_title(subject.statistics),
                 number(row["p_corrected"], 4),
                 _("how often chance alone does as much"),
             )
