@@ -221,6 +221,7 @@ def pick_free(
     # What was given and comes to the usual all the same could not be read.
     lose(name, given if given not in usual and written in usual else None)
     settle(name, written)
+    # Sent each time: a slider whose ends have moved is a new one, and would start at its own.
     st.session_state[key] = value
 
     def changed() -> None:
@@ -229,6 +230,13 @@ def pick_free(
 
     draw(key=key, on_change=changed, **settings)
     return value
+
+
+def show(key: str, value: Any) -> None:
+    """Put the widget of that key to a value, where it does not stand there anyway: a value that is
+    sent takes back what a person has changed since, such as the next press of an arrow key."""
+    if key not in st.session_state or st.session_state[key] != value:
+        st.session_state[key] = value
 
 
 def _bind(
@@ -243,7 +251,7 @@ def _bind(
     # Where there is nothing to choose from, nothing was chosen: not even none.
     settle(name, chosen if options else None)
     key = f"address.{name}"
-    st.session_state[key] = chosen
+    show(key, chosen)
 
     def changed() -> None:
         choose(name, st.session_state[key])

@@ -96,15 +96,18 @@ def _read(each: Assumption, text: str | None) -> float | None:
 def _slider(each: Assumption) -> None:
     value = _read(each, address.one(each.name))
     value = each.default if value is None else value
-    key = f"cost.{each.name}"
+    low, high = min(each.low, value), max(each.high, value)
+    usual = (low, high) == (each.low, each.high)
+    # A slider with other ends is another one: it is not shown a value that it has not got.
+    key = f"cost.{each.name}" if usual else f"cost.{each.name}.{low:g}.{high:g}"
     label = f"{_(each.title)} ({unit(each)})" if unit(each) else _(each.title)
 
     def changed() -> None:
         address.choose(each.name, f"{st.session_state[key]:.10g}")
         address.publish()
 
+    address.show(key, value if each.logarithmic else float(value))
     if each.logarithmic:
-        st.session_state[key] = value
         st.select_slider(
             label,
             sorted({*_decades(each), value}),
@@ -113,11 +116,10 @@ def _slider(each: Assumption) -> None:
             on_change=changed,
         )
     else:
-        st.session_state[key] = float(value)
         st.slider(
             label,
-            float(min(each.low, value)),
-            float(max(each.high, value)),
+            float(low),
+            float(high),
             step=float(each.step),
             format="percent" if each.unit == "share" else _written(each.step),
             key=key,

@@ -116,6 +116,28 @@ def test_a_slider_changes_the_answer_and_the_link(opened):
     assert app.query_params["value_per_search"] in ("0.001", ["0.001"])
 
 
+def test_a_slider_that_was_moved_is_not_put_back_by_the_answer(opened):
+    # What the server sends takes back the presses that a person has made since.
+    app = opened(elasticity="0.25")
+    slider = app.slider(key="cost.elasticity")
+    assert slider.proto.set_value and slider.value == 0.25
+    app.slider(key="cost.elasticity").set_value(0.75).run()
+    slider = app.slider(key="cost.elasticity")
+    assert slider.value == 0.75 and not slider.proto.set_value
+    app.select_slider(key="cost.value_per_search").set_value(0.001).run()
+    assert not app.select_slider(key="cost.value_per_search").proto.set_value
+    assert not app.slider(key="cost.elasticity").proto.set_value
+
+
+def test_a_number_beyond_a_slider_moves_its_end_and_back(opened):
+    app = opened(elasticity="7")
+    (slider,) = [each for each in app.slider if "Value gained for each" in each.label]
+    assert slider.value == 7 and slider.max == 7
+    slider.set_value(0.5).run()
+    assert app.slider(key="cost.elasticity").value == 0.5
+    assert app.slider(key="cost.elasticity").max < 7
+
+
 def test_a_link_restores_the_scenario(opened):
     app = opened(elasticity="0.25", monthly_cost="400", setup_cost="1000")
     assert app.slider(key="cost.elasticity").value == 0.25
