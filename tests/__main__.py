@@ -15,7 +15,11 @@ CHECKS = {
     "lint": [str(BIN / "ruff"), "check", "."],
     "types": [str(BIN / "mypy")],
     "imports": [str(BIN / "lint-imports")],
-    "tests": [sys.executable, "-m", "pytest", "-q", "--durations=10", *sys.argv[1:]],
+    # Two at once: a test in a browser mostly waits.
+    "tests": [
+        *(sys.executable, "-m", "pytest", "-q", "--durations=10"),
+        *("-n", "2", "--dist", "loadfile", *sys.argv[1:]),
+    ],
 }
 
 
