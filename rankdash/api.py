@@ -177,8 +177,8 @@ def report(
     be read or a folder that does not exist.
     """
     from rankdash.reporting import document
+    from rankdash.reporting.compared import Money
     from rankdash.reporting.gathering import subject_of
-    from rankdash.reporting.subject import Money
     from rankdash.value.assumptions import Assumptions
 
     target = Path(path)

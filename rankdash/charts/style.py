@@ -255,3 +255,17 @@ def _axis(ink: Ink, font: dict[str, object]) -> dict[str, object]:
         "zerolinecolor": ink.line,
         "fixedrange": True,
     }
+
+
+def curve(mark: Mark) -> Trace:
+    """How a line through its points is drawn in the mark of a system."""
+    return {
+        "mode": "lines+markers",
+        "line": {"color": mark.colour, "dash": mark.dash, "width": 2},
+        "marker": {
+            "color": mark.colour,
+            "symbol": mark.symbol,
+            "size": 9,
+            "line": {"color": mark.colour, "width": 2},
+        },
+    }

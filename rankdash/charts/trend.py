@@ -226,15 +226,8 @@ def _line(
         "type": "scatter",
         "x": [point.number for point in points],
         "y": [point.mean for point in points],
-        "mode": "lines+markers",
         "name": name,
-        "line": {"color": mark.colour, "dash": mark.dash, "width": 2},
-        "marker": {
-            "color": mark.colour,
-            "symbol": mark.symbol,
-            "size": 9,
-            "line": {"color": mark.colour, "width": 2},
-        },
+        **style.curve(mark),
         "error_y": {
             "type": "data",
             "symmetric": False,

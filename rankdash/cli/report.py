@@ -23,9 +23,10 @@ from rankdash.metrics import Conventions, parse_measure
 from rankdash.ranking import Run
 from rankdash.readers import Conflict, Source, sources_at
 from rankdash.readers.timings import read_timings
+from rankdash.reporting.compared import FIRST_STAGE, System
 from rankdash.reporting.document import ALL, SECTIONS, Front, html
 from rankdash.reporting.gathering import first_stage
-from rankdash.reporting.subject import FIRST_STAGE, Subject, System
+from rankdash.reporting.subject import Subject
 from rankdash.rerankers.precomputed import run_from_ranking
 from rankdash.value.assumptions import ASSUMPTIONS
 

@@ -11,7 +11,8 @@ from rankdash.dataset import Dataset
 from rankdash.i18n import gettext as _
 from rankdash.metrics import Conventions, parse_measure
 from rankdash.ranking import Run
-from rankdash.reporting.subject import FIRST_STAGE, Money, Subject, System
+from rankdash.reporting.compared import FIRST_STAGE, Money, System
+from rankdash.reporting.subject import Subject
 
 
 def first_stage(dataset: Dataset) -> str:

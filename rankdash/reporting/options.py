@@ -14,8 +14,9 @@ from rankdash.i18n import gettext as _
 from rankdash.measured import Level
 from rankdash.metrics import Evaluation
 from rankdash.ranking import Ranking, Run
+from rankdash.reporting.compared import Money
 from rankdash.reporting.price_words import title, usual
-from rankdash.reporting.subject import Money, Subject
+from rankdash.reporting.subject import Subject
 from rankdash.rerankers.default_tokens import default_tokens
 from rankdash.runs.concurrency import within_target
 from rankdash.runs.timing import summarize

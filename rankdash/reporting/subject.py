@@ -31,13 +31,9 @@ from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, Evaluation, Judged, Measure, evaluate, judge
 from rankdash.metrics import parse_measure as parse
 from rankdash.ranking import Ranking, Run
+from rankdash.reporting.compared import FIRST_STAGE, Money, System
 from rankdash.runs.timing import LatencySummary, summarize
 from rankdash.store.notes import Note
-from rankdash.value.assumptions import Assumptions
-from rankdash.value.price_list import ListedPrice
-
-FIRST_STAGE = "first-stage"
-"""The id of the data set's own ranking, which is no run."""
 
 METRICS = ("ndcg", "mrr", "map", "recall", "precision", "hit", "judged")
 """Evaluated beside the metric that was chosen, at the same cutoff."""
@@ -46,31 +42,6 @@ CUTOFFS = (1, 3, 5, 10, 20, 50, 100)
 """Where a metric is shown against k."""
 
 _Made = TypeVar("_Made")
-
-
-@dataclass(frozen=True, eq=False)
-class System:
-    """A ranking that is compared. name: as it is shown; from a person, so never markup. run: None
-    for the first stage of the data set."""
-
-    id: str
-    name: str
-    run: Run | None = None
-
-
-@dataclass(frozen=True)
-class Money:
-    """What a search costs and is worth.
-
-    prices: system → its price; a system without one has no cost that is known.
-    chosen: whether a person set the assumptions; else they are the shipped defaults.
-    currency: of every amount. A price in another one says nothing here.
-    """
-
-    assumptions: Assumptions = field(default_factory=Assumptions)
-    prices: Mapping[str, ListedPrice] = field(default_factory=dict)
-    chosen: bool = False
-    currency: str = "USD"
 
 
 @dataclass(frozen=True, eq=False)

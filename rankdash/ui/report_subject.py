@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from rankdash.analysis.check import CheckReport
-from rankdash.reporting.subject import Money, Subject, System
+from rankdash.reporting.compared import Money, System
+from rankdash.reporting.subject import Subject
 from rankdash.store.notes import Note, Notes
 from rankdash.ui import address, cost_inputs, cost_prices, services
 from rankdash.ui.frame import View

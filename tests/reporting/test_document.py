@@ -15,11 +15,12 @@ from rankdash.errors import DataError, SpecError
 from rankdash.measured import Measured
 from rankdash.metrics import Conventions, registry
 from rankdash.ranking import Ranking, Run
+from rankdash.reporting.compared import FIRST_STAGE, Money, System
 from rankdash.reporting.document import ALL, SECTIONS, Front, html
 from rankdash.reporting.figures import drawings
 from rankdash.reporting.logo import LARGEST, data_uri
 from rankdash.reporting.options import choices
-from rankdash.reporting.subject import FIRST_STAGE, Money, Subject, System
+from rankdash.reporting.subject import Subject
 from rankdash.store.notes import Note
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.price_list import shipped

@@ -19,8 +19,9 @@ from rankdash.ranking import Ranking
 from rankdash.readers import Source, read
 from rankdash.reporting import chart_files
 from rankdash.reporting.bundle import MANIFEST, Part, bundle, slug
+from rankdash.reporting.compared import FIRST_STAGE, Money, System
 from rankdash.reporting.figures import drawings
-from rankdash.reporting.subject import FIRST_STAGE, Money, Subject, System
+from rankdash.reporting.subject import Subject
 
 from .test_exports import subject_of
 

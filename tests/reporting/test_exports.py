@@ -23,9 +23,10 @@ from rankdash.metrics import Conventions
 from rankdash.ranking import Ranking, Run
 from rankdash.readers import Source, read
 from rankdash.reporting import bundle, per_query
+from rankdash.reporting.compared import FIRST_STAGE, System
 from rankdash.reporting.comparison import compact_latex, compact_markdown
 from rankdash.reporting.spreadsheet import csv_bytes
-from rankdash.reporting.subject import FIRST_STAGE, Subject, System
+from rankdash.reporting.subject import Subject
 from rankdash.reporting.trec import qrels_bytes, run_bytes
 from rankdash.rerankers.precomputed import run_from_ranking
 

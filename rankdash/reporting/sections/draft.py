@@ -9,12 +9,13 @@ from functools import cached_property
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number
 from rankdash.reporting import cost_words
+from rankdash.reporting.compared import Money
 from rankdash.reporting.cost_words import Telling
 from rankdash.reporting.escaping import html_safe
 from rankdash.reporting.figures import Drawing
 from rankdash.reporting.offline import Page, Table, folded, table, together
 from rankdash.reporting.options import Choice, choices
-from rankdash.reporting.subject import Money, Subject
+from rankdash.reporting.subject import Subject
 from rankdash.reporting.why_words import paragraph
 from rankdash.value.price_list import shipped
 

@@ -8,11 +8,11 @@ from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, percent, signed
 from rankdash.reporting import cost_words, price_words
+from rankdash.reporting.compared import FIRST_STAGE
 from rankdash.reporting.escaping import html_safe
 from rankdash.reporting.offline import prose
 from rankdash.reporting.query_words import left_out_words
 from rankdash.reporting.sections.draft import Draft, span
-from rankdash.reporting.subject import FIRST_STAGE
 from rankdash.reporting.verdict_words import chip, p_title, sentence
 
 # Below this share of labelled documents, what has no label weighs more than what has.
