@@ -7,6 +7,8 @@ the choices are kept here as ids, always written out in full, and widgets are dr
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -70,6 +72,8 @@ _WRITTEN = "address.written"
 # What a link named and nothing has looked at yet, and what of it was not to be had.
 _GIVEN = "address.given"
 _LOST = "address.lost"
+# The widgets that were put to a value in a run of the script that has not ended.
+_UNSENT = "address.unsent"
 _MOST_FIELDS = 100
 
 T = TypeVar("T")
@@ -164,11 +168,13 @@ def pick_one(
     draw: Callable[..., Any],
     default: str | None = None,
     format_func: Callable[[str], str] = str,
+    clears: Sequence[str] = (),
     **settings: Any,
 ) -> str | None:
     """Draw a single-choice widget for a field; an unknown choice falls back to `default`.
 
     draw: `st.selectbox` or any widget that takes `options`, `key`, `on_change` and `format_func`.
+    clears: the fields whose choices say nothing once another one is made here.
     """
     chosen = one(name)
     lose(name, chosen if chosen not in options else None)
@@ -176,7 +182,7 @@ def pick_one(
         return None
     if chosen not in options:
         chosen = default if default in options else options[0]
-    _bind(name, chosen, options, draw, format_func, settings)
+    _bind(name, chosen, options, draw, format_func, settings, clears)
     return one(name)
 
 
@@ -232,11 +238,29 @@ def pick_free(
     return value
 
 
-def show(key: str, value: Any) -> None:
-    """Put the widget of that key to a value, where it does not stand there anyway: a value that is
-    sent takes back what a person has changed since, such as the next press of an arrow key."""
-    if key not in st.session_state or st.session_state[key] != value:
+def show(draw: Callable[..., Any], key: str, value: Any, options: Sequence[Any] = ()) -> Any:
+    """Draw a widget of that key at a value; further settings are given to what is returned.
+
+    The value is sent only where the widget does not stand there anyway: what is sent takes back
+    what a person has changed since, such as the next press of an arrow key. Otherwise it is what
+    the widget starts at, for one that has come to the browser and is not ready there yet: it never
+    learns what the run before sent.
+    """
+    unsent: set[str] = st.session_state.setdefault(_UNSENT, set())
+    if key in unsent or key not in st.session_state or st.session_state[key] != value:
         st.session_state[key] = value
+        unsent.add(key)
+        return functools.partial(draw, key=key)
+    takes = inspect.signature(draw).parameters
+    if "index" in takes:
+        return functools.partial(draw, key=key, index=options.index(value))
+    return functools.partial(draw, key=key, **{"default" if "default" in takes else "value": value})
+
+
+def shown() -> None:
+    """The script ran to its end, so the browser has what it was sent. What was drawn before a
+    rerun, or before a click cut the script short, may never have reached it."""
+    st.session_state[_UNSENT] = set()
 
 
 def _bind(
@@ -246,19 +270,22 @@ def _bind(
     draw: Callable[..., Any],
     format_func: Callable[[str], str],
     settings: dict[str, Any],
+    clears: Sequence[str] = (),
 ) -> None:
     """Draw a widget that shows the choice and, when it is used, becomes the choice."""
     # Where there is nothing to choose from, nothing was chosen: not even none.
     settle(name, chosen if options else None)
     key = f"address.{name}"
-    show(key, chosen)
 
     def changed() -> None:
+        for each in clears:
+            choose(each, None)
         choose(name, st.session_state[key])
         publish()
 
     labels = naming.distinct({option: format_func(option) for option in options})
-    draw(options=options, key=key, on_change=changed, format_func=labels.__getitem__, **settings)
+    drawn = show(draw, key, chosen, options)
+    drawn(options=options, on_change=changed, format_func=labels.__getitem__, **settings)
 
 
 def _choices() -> dict[str, list[str]]:

@@ -106,23 +106,20 @@ def _slider(each: Assumption) -> None:
         address.choose(each.name, f"{st.session_state[key]:.10g}")
         address.publish()
 
-    address.show(key, value if each.logarithmic else float(value))
     if each.logarithmic:
-        st.select_slider(
+        address.show(st.select_slider, key, value)(
             label,
             sorted({*_decades(each), value}),
             format_func=lambda number: f"{number:,.10g}",
-            key=key,
             on_change=changed,
         )
     else:
-        st.slider(
+        address.show(st.slider, key, float(value))(
             label,
             float(low),
             float(high),
             step=float(each.step),
             format="percent" if each.unit == "share" else _written(each.step),
-            key=key,
             on_change=changed,
         )
     st.caption(_(each.meaning))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import streamlit as st
 
@@ -108,9 +108,12 @@ def draw_sidebar(*, analysis: bool) -> None:
         dataset_id = address.pick_one(
             "data",
             list(rows),
-            _another_dataset,
+            st.selectbox,
             label=_("Data set"),
             format_func=lambda value: rows[value].name,
+            # What was chosen within one data set is no choice in the next, even where an id is in
+            # both: the first stage is in every one, and the next may have a pinned baseline.
+            clears=address.OF_A_DATA_SET,
         )
         if dataset_id and analysis:
             _draw_comparison(dataset_id)
@@ -127,18 +130,6 @@ def draw_sidebar(*, analysis: bool) -> None:
             required=True,
         )
     address.publish()
-
-
-def _another_dataset(*, on_change: Callable[[], None], **settings: Any) -> None:
-    """What was chosen within one data set is no choice in the next, even where an id is in both:
-    the first stage is in every one, and the next may have a pinned baseline."""
-
-    def changed() -> None:
-        for name in address.OF_A_DATA_SET:
-            address.choose(name, None)
-        on_change()
-
-    st.selectbox(on_change=changed, **settings)
 
 
 def _draw_comparison(dataset_id: str) -> None:

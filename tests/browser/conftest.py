@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 START_SECONDS = 60
 # Two slow cores, and a worker beside the server.
 PATIENCE_MS = 30_000
+expect.set_options(timeout=PATIENCE_MS)
 _STILL = """() => document.getAnimations().every((each) =>
   each.playState !== "running" || each.effect?.getComputedTiming().iterations === Infinity)"""
 

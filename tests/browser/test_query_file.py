@@ -163,3 +163,28 @@ def test_a_tag_is_typed_a_label_corrected_and_every_page_says_so(served, visit):
     expect(visit.page.get_by_role("textbox", name="Note")).to_have_value(HOSTILE)
     visit.sees(HOSTILE[:40])
     assert visit.page.evaluate("window.hacked") is None
+
+
+def test_a_click_before_the_choices_are_ready_does_not_lose_them(visit):
+    """The page asks for the code of each kind of widget when it first meets one."""
+    late = []
+    visit.page.route(
+        re.compile(r"/(Multiselect|Slider|Selectbox|ButtonGroup)\.[^/]*\.js"),
+        lambda route: late.append(route),
+    )
+    visit.page.goto(visit.url + "queries?q=q1&k=3&outcome=helped")
+    visit.page.get_by_text("Tags, note and labels").click()
+    visit.sees("as uploaded: 1")
+    asked = visit.params
+    assert late, "nothing was held back"
+    for each in late:
+        each.continue_()
+    slider = visit.page.get_by_role("slider", name="Cutoff k")
+    expect(slider).to_have_attribute("aria-valuetext", "3")
+    visit.settle()
+    # The next click tells the server what the page holds.
+    visit.page.get_by_text("Tags, note and labels").click()
+    visit.settle()
+    visit.go("Overview")
+    assert {"k=3", "base=first-stage"} < set(visit.params.split("&"))
+    assert next(each for each in asked.split("&") if each.startswith("system=")) in visit.params
