@@ -13,15 +13,21 @@ from rankdash.reporting.money import money
 from rankdash.value.billing import Price
 from rankdash.value.price_list import STALE_DAYS, ListedPrice, shipped
 
-_OWN, _MACHINE = "own", "own-gpu"
-# Kinds that run on a machine of one's own; all others are paid by the call.
-_LOCAL = ("bm25", "bi-encoder", "cross-encoder", "late-interaction", "fusion", "cascade")
+_OWN, _CPU, _GPU = "own", "own-cpu", "own-gpu"
+# Kinds that run on a machine of one's own, and on which; all others are paid by the call. A list of
+# prices that lacks the one has the other.
+_LOCAL = {
+    "bm25": (_CPU, _GPU),
+    **dict.fromkeys(
+        ("bi-encoder", "cross-encoder", "late-interaction", "fusion", "cascade"), (_GPU, _CPU)
+    ),
+}
 
 
 def usual(kind: str, prices: Mapping[str, ListedPrice]) -> str:
     """Key of the price that goes without saying for a kind of reranker."""
-    wanted = _MACHINE if kind in _LOCAL else _OWN
-    return wanted if wanted in prices else next(iter(prices))
+    wanted = _LOCAL.get(kind, (_OWN,))
+    return next((key for key in wanted if key in prices), next(iter(prices)))
 
 
 def title(each: ListedPrice) -> str:
