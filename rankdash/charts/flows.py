@@ -61,7 +61,12 @@ def figure(
             labels.came.format(k=flow.k, n=flow.entered),
             {"color": style.BETTER, "line": {"width": 0}},
         ),
-        bar(went, -1, labels.went.format(k=flow.k, n=flow.left), _hatched(ink)),
+        bar(
+            went,
+            -1,
+            labels.went.format(k=flow.k, n=flow.left),
+            style.hatched(style.WORSE, "\\", ink),
+        ),
         {
             "type": "scatter",
             "x": [*came, *(-count for count in went)],
@@ -143,19 +148,3 @@ def _step(most: int) -> int:
         for step in (max(size // 10, 1), size // 5 or 1, size // 2 or 1, size)
         if most // step <= 3
     )
-
-
-def _hatched(ink: style.Ink) -> dict[str, object]:
-    return {
-        "color": ink.background,
-        "line": {"color": style.WORSE, "width": 1},
-        "pattern": {
-            "shape": "\\",
-            "fillmode": "overlay",
-            "bgcolor": ink.background,
-            "fgcolor": style.WORSE,
-            "fgopacity": 1,
-            "size": 6,
-            "solidity": 0.3,
-        },
-    }

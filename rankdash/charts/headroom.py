@@ -219,28 +219,12 @@ def _titles(labels: Labels) -> dict[str, str]:
 def _looks(ink: style.Ink) -> dict[str, dict[str, object]]:
     """Kind of piece → colour and pattern. What was reached is solid, what was not is hatched on
     the background."""
-
-    def hatched(colour: str, shape: str) -> dict[str, object]:
-        return {
-            "color": ink.background,
-            "line": {"color": colour, "width": 1},
-            "pattern": {
-                "shape": shape,
-                "fillmode": "overlay",
-                "bgcolor": ink.background,
-                "fgcolor": colour,
-                "fgopacity": 1,
-                "size": 6,
-                "solidity": 0.3,
-            },
-        }
-
     return {
         "baseline": {"color": style.FIRST_STAGE, "line": {"width": 0}},
         "won": {"color": style.BETTER, "line": {"width": 0}},
-        "to_win": hatched(style.BETTER, "/"),
-        "retriever": hatched(ink.muted, "x"),
-        "lost": hatched(style.WORSE, "\\"),
+        "to_win": style.hatched(style.BETTER, "/", ink),
+        "retriever": style.hatched(ink.muted, "x", ink),
+        "lost": style.hatched(style.WORSE, "\\", ink),
     }
 
 

@@ -45,7 +45,7 @@ def figure(
     highest = 0.0
     traces: list[style.Trace] = []
     for name, title, look in (
-        ("other", labels.other, _hatched(ink)),
+        ("other", labels.other, style.hatched(style.FIRST_STAGE, "/", ink)),
         ("relevant", labels.relevant, {"color": style.BETTER, "line": {"width": 0}}),
     ):
         counts = [int(each) for each in table[name]]
@@ -121,19 +121,3 @@ def _signed(step: str) -> str:
         end if end in ("", "0") or end.startswith("−") else f"+{end}" for end in step.split("…")
     ]
     return " … ".join(ends).strip() if "…" in step else ends[0]
-
-
-def _hatched(ink: style.Ink) -> dict[str, object]:
-    return {
-        "color": ink.background,
-        "line": {"color": style.FIRST_STAGE, "width": 1},
-        "pattern": {
-            "shape": "/",
-            "fillmode": "overlay",
-            "bgcolor": ink.background,
-            "fgcolor": style.FIRST_STAGE,
-            "fgopacity": 1,
-            "size": 6,
-            "solidity": 0.3,
-        },
-    }

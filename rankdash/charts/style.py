@@ -257,6 +257,24 @@ def _axis(ink: Ink, font: dict[str, object]) -> dict[str, object]:
     }
 
 
+def hatched(colour: str, shape: str, ink: Ink) -> Trace:
+    """The marker of bars for what did not come about or counts against: outlined, and lines on the
+    background. shape: of the lines, as plotly writes it ("/", "\\", "x")."""
+    return {
+        "color": ink.background,
+        "line": {"color": colour, "width": 1},
+        "pattern": {
+            "shape": shape,
+            "fillmode": "overlay",
+            "bgcolor": ink.background,
+            "fgcolor": colour,
+            "fgopacity": 1,
+            "size": 6,
+            "solidity": 0.3,
+        },
+    }
+
+
 def curve(mark: Mark) -> Trace:
     """How a line through its points is drawn in the mark of a system."""
     return {

@@ -51,7 +51,7 @@ def figure(
     traces: list[style.Trace] = []
     for column, title, look in (
         ("whole", labels.whole, {"color": style.BETTER, "line": {"width": 0}}),
-        ("cut", labels.cut, _hatched(ink)),
+        ("cut", labels.cut, style.hatched(style.WORSE, "/", ink)),
     ):
         counts = [int(each) for each in table[column]]
         if not sum(counts):
@@ -123,19 +123,3 @@ def alt(lengths: TokenLengths, name: str, labels: Labels | None = None) -> str:
     return labels.alt.format(
         n=lengths.pairs, name=name, p50=round(lengths.p50), p95=round(lengths.p95), cut=cut
     )
-
-
-def _hatched(ink: style.Ink) -> dict[str, object]:
-    return {
-        "color": ink.background,
-        "line": {"color": style.WORSE, "width": 1},
-        "pattern": {
-            "shape": "/",
-            "fillmode": "overlay",
-            "bgcolor": ink.background,
-            "fgcolor": style.WORSE,
-            "fgopacity": 1,
-            "size": 6,
-            "solidity": 0.4,
-        },
-    }
