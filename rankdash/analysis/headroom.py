@@ -27,7 +27,8 @@ from rankdash.metrics.engine import Relevance
 from rankdash.segments import Floats, Integers, offsets_from, owners, places, sort_descending
 
 SHARES = ("baseline", "won", "to_win", "retriever")
-"""The parts of the perfect value, in the order in which a bar stacks them."""
+"""What adds up to the perfect value: the baseline's, what reranking won and has yet to win, and
+what the retriever never found."""
 
 _BEST_ORDERS: WeakKeyDictionary[Judged, dict[int | None, Judged]] = WeakKeyDictionary()
 
@@ -137,6 +138,18 @@ def headroom(baseline: Evaluation, challenger: Evaluation, limits: Limits) -> He
         query_ids=aligned.query_ids,
         values=values,
         reasons=reasons,
+    )
+
+
+def shares(found: Mapping[str, Headroom | None]) -> pd.DataFrame:
+    """A row for each system with paired queries, in their order: system, and `SHARES`."""
+    return pd.DataFrame(
+        [
+            {"system": system, **{share: getattr(split, share) for share in SHARES}}
+            for system, split in found.items()
+            if split is not None and split.n
+        ],
+        columns=["system", *SHARES],
     )
 
 

@@ -9,10 +9,8 @@ from dataclasses import dataclass
 import pandas as pd
 import plotly.graph_objects as go
 
+from rankdash.analysis.headroom import SHARES
 from rankdash.charts import style
-
-PARTS = ("baseline", "won", "to_win", "retriever")
-"""The columns that add up to the perfect value, in the order in which a bar stacks them."""
 
 _ROW = 78
 _FURNITURE = 120
@@ -50,9 +48,8 @@ def figure(
     harm, the baseline and what is to be won overlap by the loss: there the bar is split in two,
     and the upper half is marked as lost.
 
-    table: one row for each system, in the order drawn: system, and the means of `PARTS`, which
-    add up to the perfect value; won may be negative. metric: its title. names: system → the name
-    shown.
+    table: as from `analysis.headroom.shares`; won may be negative. metric: its title.
+    names: system → the name shown.
     """
     labels = labels or Labels()
     bars = [_split(row) for row in table.to_dict("records")]
@@ -162,9 +159,9 @@ class _Bar:
 
 def _named(row: Mapping[Hashable, object]) -> list[tuple[str, float]]:
     """(kind, value) of the parts of a row; a negative `won` is the kind "lost"."""
-    values = {part: float(str(row[part])) for part in PARTS}
+    values = {part: float(str(row[part])) for part in SHARES}
     lost = values["won"] < 0
-    return [("lost" if lost and part == "won" else part, values[part]) for part in PARTS]
+    return [("lost" if lost and part == "won" else part, values[part]) for part in SHARES]
 
 
 def _split(row: Mapping[Hashable, object]) -> _Bar:

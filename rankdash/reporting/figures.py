@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from rankdash.analysis.headroom import shares
 from rankdash.analysis.latency import ecdf, latencies
 from rankdash.analysis.segments import DERIVED_SEGMENTS
 from rankdash.analysis.verdict import FEWEST_QUERIES
@@ -123,21 +124,10 @@ def changes(subject: Subject, challenger: str) -> Drawing:
 
 def headroom(subject: Subject) -> Drawing | None:
     """Where quality is lost; None where there is nothing to split."""
-    splits = {system: subject.headroom(system) for system in subject.challengers}
-    rows = [
-        {
-            "system": system,
-            "baseline": split.baseline,
-            "won": split.won,
-            "to_win": split.to_win,
-            "retriever": split.retriever,
-        }
-        for system, split in splits.items()
-        if split is not None and split.n
-    ]
-    if not rows:
+    table = shares({system: subject.headroom(system) for system in subject.challengers})
+    if table.empty:
         return None
-    table, title = pd.DataFrame(rows), subject.measure.title
+    title = subject.measure.title
     labels = headroom_chart.Labels.translated(_)
     return Drawing(
         lambda ink: headroom_chart.figure(table, title, ink, labels, names=subject.names),

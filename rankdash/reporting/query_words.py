@@ -31,6 +31,20 @@ def left_out_words() -> dict[str, str]:
     }
 
 
+def count_words() -> dict[str, str]:
+    """Key of `Evaluation.counts` → what it counts the queries of a system for."""
+    return {
+        "queries": _("labelled queries"),
+        "scored": _("scored"),
+        "missing": _("not in the ranking"),
+        "no_relevant": _("without a relevant document"),
+        "failed": _("failed"),
+        "skipped": _("not run"),
+        "tied": _("with tied scores"),
+        "unlabelled": _("ranked but without labels"),
+    }
+
+
 def judged_title(k: int | None) -> str:
     """What the share of labelled documents is called."""
     return _("Judged") if k is None else _("Judged@{k}", k=k)

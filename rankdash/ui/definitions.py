@@ -9,6 +9,7 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.metrics import parse_measure
+from rankdash.reporting.query_words import count_words
 from rankdash.reporting.setting_words import rules_in_words
 from rankdash.ui import services
 from rankdash.ui.frame import View
@@ -42,16 +43,7 @@ def panel(view: View, specs: Sequence[str]) -> None:
 
 
 def _left_out(view: View, specs: Sequence[str]) -> pd.DataFrame:
-    titles = {
-        "queries": _("labelled queries"),
-        "scored": _("scored"),
-        "missing": _("not in the ranking"),
-        "no_relevant": _("without a relevant document"),
-        "failed": _("failed"),
-        "skipped": _("not run"),
-        "tied": _("with tied scores"),
-        "unlabelled": _("ranked but without labels"),
-    }
+    titles = count_words()
     rows = []
     for system_id, found in services.evaluations(
         view.dataset_id, view.chosen, specs, view.conventions

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from rankdash.analysis.headroom import shares
 from rankdash.analysis.segments import DERIVED_SEGMENTS
 from rankdash.analysis.verdict import FEWEST_QUERIES
 from rankdash.charts import headroom as headroom_chart
@@ -26,19 +27,7 @@ def headroom(view: View) -> None:
     """How the best possible mean splits: baseline, won, still to win, lost to the retriever."""
     st.subheader(_("Where quality is lost"), anchor=False)
     splits = {system: verdict_strip.headroom(view, system) for system in view.challengers}
-    table = pd.DataFrame(
-        [
-            {
-                "system": system,
-                "baseline": split.baseline,
-                "won": split.won,
-                "to_win": split.to_win,
-                "retriever": split.retriever,
-            }
-            for system, split in splits.items()
-            if split is not None and split.n
-        ]
-    )
+    table = shares(splits)
     if table.empty:
         st.caption(_("Nothing to split: no query can be compared on this metric."))
         return

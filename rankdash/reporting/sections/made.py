@@ -12,6 +12,7 @@ from rankdash.i18n import moment, number
 from rankdash.metrics import parse_measure
 from rankdash.reporting.escaping import html_safe
 from rankdash.reporting.offline import CHART_ENGINE, Table, prose, table, together
+from rankdash.reporting.query_words import count_words
 from rankdash.reporting.sections.draft import DASH, Draft
 from rankdash.reporting.setting_words import rule_meanings, rules_in_words
 from rankdash.reporting.why_words import paragraph
@@ -55,16 +56,7 @@ def _in_force(draft: Draft) -> list[tuple[str, str, str]]:
 
 
 def _counts(draft: Draft) -> str:
-    titles = {
-        "queries": _("labelled queries"),
-        "scored": _("scored"),
-        "missing": _("not in the ranking"),
-        "no_relevant": _("without a relevant document"),
-        "failed": _("failed"),
-        "skipped": _("not run"),
-        "tied": _("with tied scores"),
-        "unlabelled": _("ranked but without labels"),
-    }
+    titles = count_words()
     rows = [
         (
             draft.subject.name(system),
