@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from rankdash.errors import FormatError, LimitError
-from rankdash.readers.limits import MEGABYTE, Limits
-from rankdash.readers.parquet import tabulated
-from rankdash.readers.table import Table, refuse_many_columns, refuse_many_rows
+from rankdash.readers.limits import Limits
+from rankdash.readers.parquet import damaged, tabulated
+from rankdash.readers.table import (
+    Table,
+    refuse_many_bytes,
+    refuse_many_columns,
+    refuse_many_rows,
+)
 
 _FILE, _STREAM = b"ARROW1", b"\xff\xff\xff\xff"
 NAME = "Arrow"
@@ -25,12 +29,7 @@ def read(data: bytes, file: str, limits: Limits) -> Table:
     try:
         return tabulated(_unpacked(data, file, limits), file, NAME, limits)
     except (pa.ArrowException, OSError, ValueError) as problem:
-        raise FormatError(
-            "The Arrow file is damaged or cut short ({problem}). Nothing of it was kept.",
-            remedy="Copy or download the file again.",
-            file=file,
-            problem=str(problem).splitlines()[0] if str(problem) else type(problem).__name__,
-        ) from problem
+        raise damaged(NAME, file, problem) from problem
 
 
 def _unpacked(data: bytes, file: str, limits: Limits) -> pa.Table:
@@ -48,12 +47,6 @@ def _unpacked(data: bytes, file: str, limits: Limits) -> pa.Table:
         batch.validate(full=True)
         rows, size = rows + batch.num_rows, size + batch.nbytes
         refuse_many_rows(rows, file, limits)
-        if size > limits.unpacked_bytes:
-            raise LimitError(
-                "Unpacked, the table is larger than {limit:,.1f} MB.",
-                remedy="Leave out columns and documents that are not needed.",
-                file=file,
-                limit=limits.unpacked_bytes / MEGABYTE,
-            )
+        refuse_many_bytes(size, file, limits)
         batches.append(batch)
     return pa.Table.from_batches(batches, schema=reader.schema)

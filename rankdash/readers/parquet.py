@@ -9,14 +9,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from rankdash.errors import FormatError, LimitError
+from rankdash.errors import FormatError
 from rankdash.readers.json_records import table_of
-from rankdash.readers.limits import MEGABYTE, Limits
+from rankdash.readers.limits import Limits
 from rankdash.readers.refusals import Refusals
 from rankdash.readers.table import (
     Table,
     frame_of,
     refuse_long_fields,
+    refuse_many_bytes,
     refuse_many_columns,
     refuse_many_rows,
 )
@@ -38,13 +39,19 @@ def read(data: bytes, file: str, limits: Limits) -> Table:
     try:
         table = _unpacked(data, file, limits)
     except (pa.ArrowException, OSError, ValueError) as problem:
-        raise FormatError(
-            "The Parquet file is damaged or cut short ({problem}). Nothing of it was kept.",
-            remedy="Copy or download the file again.",
-            file=file,
-            problem=str(problem).splitlines()[0] if str(problem) else type(problem).__name__,
-        ) from problem
+        raise damaged(NAME, file, problem) from problem
     return tabulated(table, file, NAME, limits)
+
+
+def damaged(name: str, file: str, problem: BaseException) -> FormatError:
+    """name: of the format. problem: what pyarrow says of the file."""
+    return FormatError(
+        "The {format} file is damaged or cut short ({problem}). Nothing of it was kept.",
+        remedy="Copy or download the file again.",
+        file=file,
+        format=name,
+        problem=str(problem).splitlines()[0] if str(problem) else type(problem).__name__,
+    )
 
 
 def tabulated(table: pa.Table, file: str, name: str, limits: Limits) -> Table:
@@ -73,13 +80,7 @@ def _unpacked(data: bytes, file: str, limits: Limits) -> pa.Table:
     size = 0
     for batch in parquet.iter_batches(batch_size=_BATCH_ROWS):
         size += batch.nbytes
-        if size > limits.unpacked_bytes:
-            raise LimitError(
-                "Unpacked, the table is larger than {limit:,.1f} MB.",
-                remedy="Leave out columns and documents that are not needed.",
-                file=file,
-                limit=limits.unpacked_bytes / MEGABYTE,
-            )
+        refuse_many_bytes(size, file, limits)
         batches.append(batch)
     return pa.Table.from_batches(batches, schema=parquet.schema_arrow)
 

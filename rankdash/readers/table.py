@@ -11,7 +11,7 @@ import pandas as pd
 
 from rankdash.errors import LimitError
 from rankdash.findings import Finding
-from rankdash.readers.limits import Limits
+from rankdash.readers.limits import MEGABYTE, Limits
 from rankdash.readers.refusals import Refusals
 
 Texts = npt.NDArray[np.object_]
@@ -104,6 +104,16 @@ def refuse_many_columns(columns: int, file: str, limits: Limits) -> None:
             remedy="Keep the columns for query, document, label, score and what describes a query.",
             file=file,
             limit=limits.columns,
+        )
+
+
+def refuse_many_bytes(unpacked: int, file: str, limits: Limits) -> None:
+    if unpacked > limits.unpacked_bytes:
+        raise LimitError(
+            "Unpacked, the table is larger than {limit:,.1f} MB.",
+            remedy="Leave out columns and documents that are not needed.",
+            file=file,
+            limit=limits.unpacked_bytes / MEGABYTE,
         )
 
 
