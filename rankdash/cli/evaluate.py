@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,16 +9,13 @@ from types import MappingProxyType
 
 import pandas as pd
 
-from rankdash.analysis.matching import match_labels
+from rankdash.cli.rankings import made_ids, matching, names_of, no_ranking, read_run
 from rankdash.cli.writing import warn
 from rankdash.errors import DataError
-from rankdash.findings import Finding
 from rankdash.metrics import Conventions, Evaluation, Measure, evaluate, judge, parse_measure
 from rankdash.ranking import Ranking
-from rankdash.readers import Conflict, Parsed, Source, read, sources_at
+from rankdash.readers import Conflict, Parsed, read, sources_at
 
-# What a reader notes when a file names queries or documents by their text only.
-_NAMED_BY_TEXT = {"made_query_id", "made_doc_id"}
 _NONE_LEFT_OUT: Mapping[Path, Mapping[str, str]] = MappingProxyType({})
 
 
@@ -100,63 +96,6 @@ def evaluate_files(
     return Results(qrels, measures, conventions, conflict, systems)
 
 
-def names_of(runs: Sequence[str]) -> dict[str, Path]:
-    """System name → file: its stem, with as many folders before it as tell two files apart.
-
-    Raises DataError where a file is given twice.
-    """
-    paths = [Path(run) for run in runs]
-    stems = [(*path.resolve().parts[1:-1], Source(path.name, b"").stem) for path in paths]
-    twice = [path for path, n in Counter(path.resolve() for path in paths).items() if n > 1]
-    if twice:
-        raise DataError("The ranking is given twice.", remedy="Name it once.", file=str(twice[0]))
-    named: dict[str, Path] = {}
-    for path, parts in zip(paths, stems, strict=True):
-        same = [other for other in stems if other[-1] == parts[-1]]
-        depth = next(
-            (n for n in range(1, len(parts) + 1) if [o[-n:] for o in same].count(parts[-n:]) == 1),
-            0,
-        )
-        # Two endings of one name in one folder, such as a.trec and a.csv: only the whole name
-        # tells them apart.
-        named["/".join(parts[-depth:]) if depth else path.name] = path
-    return named
-
-
-def run_source(path: Path, others: Sequence[Source]) -> Source | None:
-    """The file of a ranking, under a name that none of the others has; None where it is one of
-    them."""
-    source = Source.from_path(path)
-    if any(source.data == other.data for other in others):
-        return None
-    if any(source.name == other.name for other in others):
-        return replace(source, name=f"{path.resolve().parent.name}/{source.name} (run)")
-    return source
-
-
-def read_run(path: Path, labels: Sequence[Source], conflict: Conflict) -> Parsed:
-    """The ranking in a file, read together with the labels, so that queries and documents which
-    both give by their text only are the same ones. Raises DataError where it holds none."""
-    source = run_source(path, labels)
-    if source is None:
-        return read(labels, conflict=conflict)
-    try:
-        return read([*labels, source], conflict=conflict, first_stage=source.name)
-    except DataError as problem:
-        if problem.params.get("wanted") != source.name:
-            raise
-        raise no_ranking(path) from problem
-
-
-def no_ranking(path: Path) -> DataError:
-    """What to raise for a file that ranks nothing."""
-    return DataError(
-        "The file holds no ranking: there are neither scores nor ranks in it.",
-        remedy="A ranking has a score or a rank for each query and document, as a TREC run does.",
-        file=str(path),
-    )
-
-
 def _labels(alone: Parsed, together: Parsed) -> pd.DataFrame:
     """The labels of the label file, whatever labels the file of the ranking holds."""
     return together.qrels if made_ids(alone) else alone.qrels
@@ -173,26 +112,3 @@ def _rankings(name: str, path: Path, alone: Parsed, together: Parsed) -> dict[st
         if other not in known
     }
     return {name: together.candidates} | others
-
-
-def made_ids(parsed: Parsed) -> bool:
-    """Whether queries or documents are named by their text."""
-    return any(finding.code in _NAMED_BY_TEXT for finding in parsed.findings)
-
-
-def matching(
-    name: str, ranking: Ranking, labels: pd.DataFrame, path: Path, by_text: bool
-) -> list[Finding]:
-    """What is odd about ranking and labels together. Raises DataError where they have no query in
-    common."""
-    found = match_labels(name, ranking, labels, made_ids=by_text)
-    for finding in found:
-        if finding.code == "queries_match_nothing":
-            raise DataError(
-                finding.template,
-                remedy=finding.remedy,
-                file=str(path),
-                line=finding.line,
-                **finding.params,
-            )
-    return found

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rankdash.cli.evaluate import no_ranking
-from rankdash.cli.rerank import spare_the_input, target_of
+from rankdash.cli.rankings import no_ranking
+from rankdash.cli.target import spare_the_input, target_of
 from rankdash.cli.writing import printable, warn
 from rankdash.errors import DataError
 from rankdash.ranking import Ranking

@@ -1,39 +1,24 @@
-"""`gate`: conditions checked on files, told as text, as Markdown or as JUnit's XML."""
+"""`gate`: conditions checked on files."""
 
 from __future__ import annotations
 
-import contextlib
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pandas as pd
 
-from rankdash.analysis.gate import (
-    FAILED,
-    Condition,
-    Outcome,
-    confidence_of,
-    decide,
-    measures_of,
-)
+from rankdash.analysis.gate import Condition, Outcome, decide, measures_of
 from rankdash.analysis.labelling import restored
 from rankdash.analysis.statistics import Comparison, StatisticsSettings, compare
-from rankdash.analysis.verdict import FEWEST_QUERIES
-from rankdash.cli.compare import LEFT_OUT
-from rankdash.cli.evaluate import evaluate_files, names_of
-from rankdash.cli.rerank import spare_the_input, target_of
-from rankdash.cli.writing import aligned, one_line, warn
-from rankdash.errors import DataError, RankdashError
-from rankdash.metrics import Conventions, parse_measure
+from rankdash.cli.evaluate import evaluate_files
+from rankdash.cli.rankings import names_of
+from rankdash.cli.target import spare_the_input, target_of
+from rankdash.cli.writing import warn
+from rankdash.errors import DataError
+from rankdash.metrics import Conventions
 from rankdash.readers import Conflict, Source
 from rankdash.readers.timings import read_timings
-from rankdash.reporting.comparison import markdown_safe, piped
-
-_HEAD = ("result", "condition", "seen", "limits", "queries")
-_ENDINGS = {".md": "markdown", ".xml": "junit", ".txt": "text"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,215 +105,3 @@ def _refuse_others(timed: pd.DataFrame, labelled: Iterable[str], file: str) -> N
             file=file,
             query=named[0],
         )
-
-
-def text(checked: Checked) -> str:
-    """For a terminal."""
-    lines = [f"{_headline(checked)}\n", "\n"]
-    rows = [["pass" if each.passed else "FAIL", *_cells(each)] for each in checked.outcomes]
-    lines.append(aligned([_HEAD, *rows], left=2))
-    lines.append("\n")
-    lines += [f"- {one_line(reason)}\n" for reason in _reasons(checked)]
-    lines += [f"{one_line(note)}\n" for note in _notes(checked)]
-    return "".join(lines)
-
-
-def markdown(checked: Checked) -> str:
-    """For a pull request or the summary of a CI job. Nothing in a name is taken for markup."""
-    lines = [f"## {markdown_safe(_headline(checked))}\n\n", piped(_HEAD)]
-    lines.append(piped(["---", "---", *["---:"] * (len(_HEAD) - 2)]))
-    for each in checked.outcomes:
-        mark = "✅ pass" if each.passed else "❌ **fail**"
-        lines.append(piped([mark, *map(markdown_safe, _cells(each))]))
-    lines.append("\n")
-    lines += [f"- {markdown_safe(reason)}\n" for reason in _reasons(checked)]
-    lines += [f"\n{markdown_safe(note)}\n" for note in _notes(checked)]
-    return "".join(lines)
-
-
-def junit(checked: Checked) -> str:
-    """A test case for each condition, in the XML that CI systems read as JUnit's."""
-    failures = str(sum(not each.passed for each in checked.outcomes))
-    counts = {"tests": str(len(checked.outcomes)), "failures": failures, "errors": "0"}
-    root = ElementTree.Element("testsuites", {"name": "rankdash gate", **counts})
-    name = f"{checked.challenger} against {checked.comparison.baseline}"
-    suite = ElementTree.SubElement(root, "testsuite", {"name": one_line(name), **counts})
-    for each in checked.outcomes:
-        case = ElementTree.SubElement(
-            suite,
-            "testcase",
-            {"classname": "rankdash.gate", "name": one_line(_stated(each.condition))},
-        )
-        if not each.passed:
-            reason = one_line(_reason(each, checked.comparison.settings))
-            failure = ElementTree.SubElement(
-                case, "failure", {"type": each.reason, "message": reason}
-            )
-            failure.text = reason
-        _, seen, limits, queries = _cells(each)
-        output = ElementTree.SubElement(case, "system-out")
-        output.text = f"Seen {seen}, limits {limits}, queries {queries}"
-    notes = ElementTree.SubElement(suite, "system-out")
-    notes.text = "\n".join(map(one_line, _notes(checked)))
-    return _document(root)
-
-
-FORMATS: Mapping[str, Callable[[Checked], str]] = {
-    "text": text,
-    "markdown": markdown,
-    "junit": junit,
-}
-
-
-def write_files(checked: Checked, files: Sequence[str], form: str) -> None:
-    """Write each file as its ending says, or else as `form`. Raises OSError."""
-    for file in files:
-        target = Path(file)
-        written = FORMATS[_ENDINGS.get(target.suffix.lower(), form)](checked)
-        target.write_text(written, encoding="utf-8", errors="replace")
-
-
-def write_refusal(
-    error: RankdashError, files: Sequence[str], form: str, read: Sequence[str]
-) -> None:
-    """Say in each file why the gate could not run, so that a CI job shows it; never in one of the
-    files `read`. What cannot be written is let be: the error itself is told all the same."""
-    for file in files:
-        target = Path(file)
-        written = _REFUSALS[_ENDINGS.get(target.suffix.lower(), form)](str(error))
-        with contextlib.suppress(DataError, OSError):
-            spare_the_input(target, read)
-            target.write_text(written, encoding="utf-8", errors="replace")
-
-
-def _refused_in_markdown(why: str) -> str:
-    return f"## The gate could not run\n\n{markdown_safe(why)}\n"
-
-
-def _refused_in_junit(why: str) -> str:
-    counts = {"tests": "1", "failures": "0", "errors": "1"}
-    root = ElementTree.Element("testsuites", {"name": "rankdash gate", **counts})
-    suite = ElementTree.SubElement(root, "testsuite", {"name": "rankdash gate", **counts})
-    case = ElementTree.SubElement(
-        suite, "testcase", {"classname": "rankdash.gate", "name": "the gate runs"}
-    )
-    ElementTree.SubElement(case, "error", {"type": "refused", "message": one_line(why)})
-    return _document(root)
-
-
-_REFUSALS: Mapping[str, Callable[[str], str]] = {
-    "text": lambda why: f"The gate could not run: {one_line(why)}\n",
-    "markdown": _refused_in_markdown,
-    "junit": _refused_in_junit,
-}
-
-
-def _document(root: ElementTree.Element) -> str:
-    ElementTree.indent(root)
-    written = ElementTree.tostring(root, encoding="unicode")
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{written}\n'
-
-
-def _headline(checked: Checked) -> str:
-    failed = sum(not each.passed for each in checked.outcomes)
-    sides = f"{checked.challenger} against {checked.comparison.baseline}"
-    if not failed:
-        conditions = "The condition is met"
-        if len(checked.outcomes) > 1:
-            conditions = f"All {len(checked.outcomes)} conditions are met"
-        return f"Passed: {sides}. {conditions}."
-    return f"Failed: {sides}. Not met: {failed} of {len(checked.outcomes)}."
-
-
-def _stated(condition: Condition) -> str:
-    limit = condition.limit
-    if condition.kind == "max":
-        if condition.subject == FAILED:
-            return f"failed queries, at most {limit:g}"
-        return f"{condition.subject.partition('_')[0]} latency, at most {limit:g} ms"
-    title = parse_measure(condition.subject).title
-    if condition.kind == "min":
-        return f"{title}, at least {limit:g}"
-    if condition.kind == "min-gain":
-        return f"{title} gain, at least {limit:+g}" if limit else f"{title} gain, at least 0"
-    return f"{title}, queries hurt, at most {100 * limit:g}%"
-
-
-def _cells(outcome: Outcome) -> list[str]:
-    """Condition, what was seen, its limits, queries."""
-    low, high = (_number(outcome.condition, each) for each in (outcome.low, outcome.high))
-    limits = "–" if low == high == "–" else f"{low} … {high}"
-    seen = _number(outcome.condition, outcome.value)
-    return [_stated(outcome.condition), seen, limits, f"{outcome.n:,}"]
-
-
-def _number(condition: Condition, value: float) -> str:
-    if math.isnan(value):
-        return "–"
-    if condition.kind == "max-hurt":
-        return f"{value:.1%}"
-    if condition.kind == "max":
-        return f"{value:,.0f}" if condition.subject == FAILED else f"{value:,.1f} ms"
-    return f"{value:+.4f}" if condition.kind == "min-gain" else f"{value:.4f}"
-
-
-def _reasons(checked: Checked) -> Iterator[str]:
-    for each in checked.outcomes:
-        if not each.passed:
-            reason = _reason(each, checked.comparison.settings)
-            yield f"{_stated(each.condition)}: {reason[0].lower()}{reason[1:]}"
-
-
-def _reason(outcome: Outcome, settings: StatisticsSettings) -> str:
-    """Why a condition is not met."""
-    condition = outcome.condition
-    kind = "latency" if condition.kind == "max" else "value"
-    if outcome.reason == "no_values":
-        return f"No query has a {kind}, so nothing is known."
-    if outcome.reason == "too_few":
-        have = "query has" if outcome.n == 1 else "queries have"
-        return (
-            f"Only {outcome.n} {have} a {kind}, and at least {FEWEST_QUERIES} are needed. "
-            "Add labelled queries."
-        )
-    seen = _exactly(condition, outcome.value, condition.limit)
-    if outcome.reason == "unproven":
-        low = _exactly(condition, outcome.low, condition.limit)
-        return (
-            f"It was {seen}, but with {100 * confidence_of(settings):g}% confidence it is only at "
-            f"least {low}. More labelled queries would tell."
-        )
-    return f"It was {seen}."
-
-
-def _exactly(condition: Condition, value: float, limit: float) -> str:
-    """The number, with so many digits that it is not shown as the limit that it misses."""
-    shown = _number(condition, value)
-    return f"{value:.9g}" if shown == _number(condition, limit) else shown
-
-
-def _notes(checked: Checked) -> Iterator[str]:
-    """What was left out, and how the limits were made."""
-    comparison, settings = checked.comparison, checked.comparison.settings
-    for measure in comparison.measures:
-        out = comparison.left_out(checked.challenger, measure)
-        if out:
-            counted = ", ".join(f"{n:,} {LEFT_OUT[reason]}" for reason, n in out.items())
-            yield f"Left out of both sides for {measure.title}: {counted}."
-        for system in (comparison.baseline, checked.challenger):
-            missing = comparison.row(system, measure)["missing"]
-            if missing:
-                count = (
-                    "1 query, which counts" if missing == 1 else f"{missing:,} queries, which count"
-                )
-                yield f"{system} lacks {count} 0 in {measure.title}."
-    if checked.untimed:
-        have = "query has" if checked.untimed == 1 else "queries have"
-        yield f"{checked.untimed:,} {have} no latency and are in no quantile."
-    yield (
-        f"Each limit is one-sided at {100 * confidence_of(settings):g}% confidence. Of a mean or "
-        "a gain the lower one decides (BCa bootstrap over queries, "
-        f"{settings.resamples:,} resamples, seed {settings.seed}); of latencies and queries hurt "
-        "(beyond a change of "
-        f"{settings.tie_band:g}) what was seen decides."
-    )

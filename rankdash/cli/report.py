@@ -13,8 +13,8 @@ import pandas as pd
 from rankdash.analysis.labelling import restored
 from rankdash.analysis.statistics_settings import StatisticsSettings
 from rankdash.cli.assumptions import read_money
-from rankdash.cli.evaluate import made_ids, matching, names_of, no_ranking, read_run, run_source
-from rankdash.cli.rerank import spare_the_input, target_of
+from rankdash.cli.rankings import made_ids, matching, names_of, no_ranking, read_run, run_source
+from rankdash.cli.target import spare_the_input, target_of
 from rankdash.cli.writing import printable, warn
 from rankdash.errors import DataError, SpecError
 from rankdash.i18n import speaking

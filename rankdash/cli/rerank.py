@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from rankdash.cli.target import spare_the_input, target_of
 from rankdash.cli.timings import write_timings
 from rankdash.cli.writing import one_line, printable, warn
 from rankdash.errors import DataError, ScoringError, SettingError
@@ -88,19 +89,6 @@ def use_plugins(files: Sequence[str]) -> None:
         sys.stderr.write(f"warning: {one_line(str(problem))}\n")
 
 
-def target_of(out: str) -> Path:
-    """The file to write. Raises DataError where its folder is missing."""
-    target = Path(out)
-    if not target.parent.is_dir():
-        raise DataError(
-            "There is no folder {folder}.",
-            remedy="Make it first, or write elsewhere.",
-            file=out,
-            folder=str(target.parent),
-        )
-    return target
-
-
 def _kind(name: str) -> RerankerKind:
     """As `get`, but what an unknown name is answered with are those that can be made here."""
     try:
@@ -119,21 +107,6 @@ def _kind(name: str) -> RerankerKind:
 def _makeable() -> list[RerankerKind]:
     """All but rankings from files, which no setting can make."""
     return [kind for kind in kinds() if kind.name != Precomputed.name]
-
-
-def spare_the_input(target: Path, data: Sequence[str]) -> None:
-    """Raises DataError where `target` is one of the input files, or a file inside an input
-    folder."""
-    if not target.exists():
-        return
-    for path in map(Path, data):
-        files = path.rglob("*") if path.is_dir() else [path]
-        if any(file.exists() and file.samefile(target) for file in files):
-            raise DataError(
-                "This file belongs to the data set; writing the run would destroy it.",
-                remedy="Give --out another name.",
-                file=str(target),
-            )
 
 
 def describe_rerankers() -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rankdash import __version__, sharing
-from rankdash.cli.rerank import target_of
+from rankdash.cli.target import target_of
 from rankdash.cli.writing import printable, warn
 from rankdash.errors import DataError
 from rankdash.store import Workspace

@@ -39,9 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = _parser().parse_args(argv)
         code: int = arguments.command(arguments)
         sys.stdout.flush()
-    except UsageError as problem:
-        return _refuse(str(problem))
-    except RankdashError as problem:
+    except (UsageError, RankdashError) as problem:
         return _refuse(str(problem))
     except KeyboardInterrupt:
         sys.stderr.write("Stopped.\n")
@@ -71,7 +69,6 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m rankdash",
         description="Does reranking help, for which queries? The dashboard starts with: "
         "streamlit run app.py",
-        allow_abbrev=False,
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
     for room in (check, evaluate, compare, gate, report, rerank, fuse, rerankers, workspace):

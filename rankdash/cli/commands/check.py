@@ -13,7 +13,6 @@ def add(commands: Commands[Parser]) -> None:
         help="read the files of a data set and say what is in them and what is wrong",
         description="Read the files of one data set as the dashboard would, and report what is in "
         "them. Exit code 0 when they can be used (warnings included), 1 when they hold errors.",
-        allow_abbrev=False,
     )
     parser.add_argument(
         "paths", nargs="+", metavar="PATH", help=f"a file, folder or archive{NAMES}"

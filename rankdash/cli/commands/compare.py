@@ -11,6 +11,7 @@ from rankdash.cli.commands.parsing import (
     Parser,
     add_conflict,
     add_conventions,
+    add_labels,
     add_statistics,
     conventions,
     statistics,
@@ -23,10 +24,9 @@ def add(commands: Commands[Parser]) -> None:
         help="compare rankings with a baseline: is the gain real, and is it worth it",
         description="Compare rankings with a baseline, query by query: the change with its "
         "interval, p values, queries helped and hurt, and a verdict.",
-        allow_abbrev=False,
     )
     argument = parser.add_argument
-    argument("--qrels", required=True, metavar="FILE", help="the labels, in any form that is read")
+    add_labels(parser)
     argument("--baseline", required=True, metavar="FILE", help="the ranking to compare with")
     argument(
         "--challenger",

@@ -11,6 +11,7 @@ from rankdash.cli.commands.parsing import (
     Parser,
     add_conflict,
     add_conventions,
+    add_labels,
     conventions,
 )
 
@@ -23,10 +24,9 @@ def add(commands: Commands[Parser]) -> None:
         help="score rankings against labels",
         description="Score one or more rankings against labels. Rankings are read by score, and a "
         "system is called after its file.",
-        allow_abbrev=False,
     )
     argument = parser.add_argument
-    argument("--qrels", required=True, metavar="FILE", help="the labels, in any form that is read")
+    add_labels(parser)
     argument(
         "--run",
         required=True,

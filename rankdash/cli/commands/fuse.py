@@ -14,7 +14,6 @@ def add(commands: Commands[Parser]) -> None:
         description="Combine rankings of the same queries and write a TREC run. Only queries that "
         "every ranking has are written. A document that a ranking does not hold counts as its "
         "worst there.",
-        allow_abbrev=False,
     )
     argument = parser.add_argument
     argument(

@@ -12,6 +12,7 @@ from rankdash.cli.commands.parsing import (
     Parser,
     add_conflict,
     add_conventions,
+    add_labels,
     conventions,
 )
 
@@ -24,10 +25,9 @@ def add(commands: Commands[Parser]) -> None:
         "the lower limit of a one-sided interval, not by the mean; --max-hurt and --max by what "
         "was seen. Exit code 0: all are met. 1: some are not, or there are too few queries to "
         "tell. 2: it could not run.",
-        allow_abbrev=False,
     )
     argument = parser.add_argument
-    argument("--qrels", required=True, metavar="FILE", help="the labels, in any form that is read")
+    add_labels(parser)
     argument("--baseline", required=True, metavar="FILE", help="the ranking to compare with")
     argument("--challenger", required=True, metavar="FILE", help="the ranking to let through")
     _add_conditions(parser)
@@ -111,7 +111,8 @@ def _add_conditions(parser: argparse.ArgumentParser) -> None:
 
 def _gate(arguments: argparse.Namespace) -> int:
     from rankdash.analysis.gate import parse_conditions, settings_at
-    from rankdash.cli.gate import FORMATS, check_files, write_files, write_refusal
+    from rankdash.cli.gate import check_files
+    from rankdash.cli.gate_results import FORMATS, write_files, write_refusal
     from rankdash.errors import RankdashError
 
     asked = {"tie_band": arguments.tie_band, "seed": arguments.seed}

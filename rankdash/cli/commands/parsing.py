@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from rankdash.analysis.statistics_settings import StatisticsSettings
@@ -26,9 +26,13 @@ class UsageError(Exception):
 
 
 class Parser(argparse.ArgumentParser):
-    """Refuses with one line; `closing` writes the end of the help text when it is asked for."""
+    """Takes no option cut short, which a later option of that beginning would break in a script.
+    Refuses with one line; `closing` writes the end of the help text when it is asked for."""
 
     closing: Callable[[], str] | None = None
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings, allow_abbrev=False)
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}. See: {self.prog} --help")
@@ -40,6 +44,12 @@ class Parser(argparse.ArgumentParser):
 
 
 Commands = argparse._SubParsersAction
+
+
+def add_labels(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--qrels", required=True, metavar="FILE", help="the labels, in any form that is read"
+    )
 
 
 def add_conflict(parser: argparse.ArgumentParser) -> None:

@@ -25,7 +25,6 @@ def add(commands: Commands[Parser]) -> None:
         "metric with its interval, the queries helped and hurt, latency, cost, the data and how "
         "each number is made. One HTML file, which loads nothing.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.closing = _sections_help
     argument = parser.add_argument

@@ -23,7 +23,6 @@ def add(commands: Commands[Parser]) -> None:
         "strictly decreasing scores. Queries that fail are named on standard error, are not in "
         "the file, and make the exit code 1; where all fail, no file is written (exit code 2).",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.closing = _reranker_help
     argument = parser.add_argument

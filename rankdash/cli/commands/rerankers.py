@@ -14,7 +14,6 @@ def add(commands: Commands[Parser]) -> None:
         help="list the rerankers and their settings, those of plugins included",
         description="List every reranker that `rerank` takes, with its settings and their "
         "defaults.",
-        allow_abbrev=False,
     )
     add_plugin(parser)
     parser.set_defaults(command=_rerankers)

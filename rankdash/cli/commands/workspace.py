@@ -13,7 +13,6 @@ def add(commands: Commands[Parser]) -> None:
         help="write data sets with all that belongs to them into one file, or take such a file in",
         description="The workspace is the folder in RANKDASH_HOME, or the one in your user data "
         "directory.",
-        allow_abbrev=False,
     )
     actions = parser.add_subparsers(metavar="ACTION", required=True, parser_class=Parser)
     export = actions.add_parser(
@@ -22,7 +21,6 @@ def add(commands: Commands[Parser]) -> None:
         description="Write data sets with their runs, notes, corrected labels and explanations, "
         "and the scenarios, prices and targets, into one file. Without keys, kept scores, "
         "unfinished runs, and paths on this machine.",
-        allow_abbrev=False,
     )
     export.add_argument("file", metavar="FILE", help="the file to write; replaced if it exists")
     export.add_argument(
@@ -39,7 +37,6 @@ def add(commands: Commands[Parser]) -> None:
         help="add what such a file holds and the workspace does not",
         description="Add what the file holds and the workspace does not. What is there already "
         "stays as it is, and what differs is said. A broken file adds nothing.",
-        allow_abbrev=False,
     )
     bring.add_argument("file", metavar="FILE", help="the file to take in")
     bring.set_defaults(command=_import)
