@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Unpack
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from rankdash.dataset import Dataset, FirstStage
 from rankdash.errors import DataError
 from rankdash.findings import Finding
 from rankdash.ranking import Ranking, Run
-from rankdash.readers import Conflict, Limits, Parsed, Source, Together, read
+from rankdash.readers import Choices, Parsed, Source, read
 from rankdash.rerankers.bm25 import order_candidates
 from rankdash.rerankers.precomputed import run_from_ranking
 
@@ -28,18 +29,9 @@ class Loaded:
 
 
 def load(
-    sources: Sequence[Source],
-    *,
-    name: str | None = None,
-    mapping: Mapping[str, Mapping[str, str]] | None = None,
-    conflict: Conflict = "highest",
-    first_stage: str | None = None,
-    limits: Limits | None = None,
-    words: Mapping[str, Mapping[str, float | None]] | None = None,
-    annotators: Together = "majority",
-    ask: bool = False,
+    sources: Sequence[Source], *, name: str | None = None, **choices: Unpack[Choices]
 ) -> Loaded:
-    """Read the files of one data set and check them; parameters as for `readers.read`.
+    """Read the files of one data set and check them; choices as for `readers.read`.
 
     name: what the data set is called; else the folder, the archive or a file with a telling name
         gives it.
@@ -47,17 +39,7 @@ def load(
     Raises what `readers.read` raises, and DataError with the first error of the check report;
     then nothing is kept.
     """
-    loaded = examine(
-        sources,
-        name=name,
-        mapping=mapping,
-        conflict=conflict,
-        first_stage=first_stage,
-        limits=limits,
-        words=words,
-        annotators=annotators,
-        ask=ask,
-    )
+    loaded = examine(sources, name=name, **choices)
     for error in loaded.report.errors:
         raise DataError(
             error.template, remedy=error.remedy, file=error.file, line=error.line, **error.params
@@ -66,28 +48,10 @@ def load(
 
 
 def examine(
-    sources: Sequence[Source],
-    *,
-    name: str | None = None,
-    mapping: Mapping[str, Mapping[str, str]] | None = None,
-    conflict: Conflict = "highest",
-    first_stage: str | None = None,
-    limits: Limits | None = None,
-    words: Mapping[str, Mapping[str, float | None]] | None = None,
-    annotators: Together = "majority",
-    ask: bool = False,
+    sources: Sequence[Source], *, name: str | None = None, **choices: Unpack[Choices]
 ) -> Loaded:
     """As `load`, but errors of the check report stay in the report: for showing it whole."""
-    parsed = read(
-        sources,
-        mapping=mapping,
-        conflict=conflict,
-        first_stage=first_stage,
-        limits=limits,
-        words=words,
-        annotators=annotators,
-        ask=ask,
-    )
+    parsed = read(sources, **choices)
     candidates, kind, notes = _first_stage(parsed)
     dataset = Dataset(
         name or parsed.name,

@@ -32,7 +32,7 @@ from __future__ import annotations
 from rankdash.readers.annotators import Together, WordsNeeded
 from rankdash.readers.by_name import sources_at, sources_by_name
 from rankdash.readers.columns import FIELDS, MappingNeeded
-from rankdash.readers.files import read
+from rankdash.readers.files import Choices, read
 from rankdash.readers.formats import NAMES as FORMATS
 from rankdash.readers.limits import Limits
 from rankdash.readers.part import Parsed
@@ -42,6 +42,7 @@ from rankdash.readers.source import Source, sources_from_path
 __all__ = [
     "FIELDS",
     "FORMATS",
+    "Choices",
     "Conflict",
     "Limits",
     "MappingNeeded",

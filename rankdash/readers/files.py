@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TypedDict
 
 from rankdash.errors import DataError
 from rankdash.findings import Finding
@@ -18,6 +19,18 @@ from rankdash.readers.settling import RULES, Conflict
 from rankdash.readers.source import Source
 from rankdash.readers.table import Table
 from rankdash.readers.unpack import unpack
+
+
+class Choices(TypedDict, total=False):
+    """What may be settled of how files are read, as `read` says."""
+
+    mapping: Mapping[str, Mapping[str, str]]
+    conflict: Conflict
+    first_stage: str | None
+    limits: Limits | None
+    words: Mapping[str, Mapping[str, float | None]]
+    annotators: Together
+    ask: bool
 
 
 def read(
