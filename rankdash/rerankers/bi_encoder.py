@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -72,10 +73,7 @@ class BiEncoder:
         if not isinstance(encoder, _Engine):
             return {}
         told = encoder.opened.details()
-        if not runtimes.KINDS[encoder.opened.runtime.name].exact and self._sample.kept:
-            exact = encoder.opened.exact()
-            told |= self._sample.measure(lambda request: _cosines(encoder, request, exact))
-        return told
+        return told | encoder.opened.agreement(self._sample, partial(_cosines, encoder))
 
     def score(self, requests: Sequence[Request]) -> list[Scored]:
         """Cosine similarities in [-1, 1]; a query whose scores are not finite fails."""
@@ -115,18 +113,10 @@ class _Engine:
         """Embeddings and uncut token counts, in the order of `texts`."""
         if not texts:
             return []
-        frame = self.opened.subwords.frame
-        room = max(1, self.opened.limit - frame.size)
-        cuts = self.opened.subwords.cut(
-            [neural.prompted(self._prompts[role], text) for text in texts], self.opened.limit
-        )
-        framed = [frame.around([cut.ids[:room]]) for cut in cuts]
-        vectors = self.opened.compute(
-            [ids for ids, _ in framed], [types for _, types in framed], runtime
-        )
-        return [
-            Kept(vector, cut.full + frame.size) for vector, cut in zip(vectors, cuts, strict=True)
-        ]
+        prompt = self._prompts[role]
+        rows, types, full = self.opened.alone([neural.prompted(prompt, text) for text in texts])
+        vectors = self.opened.compute(rows, types, runtime)
+        return [Kept(vector, size) for vector, size in zip(vectors, full, strict=True)]
 
 
 class _Native:
@@ -187,23 +177,8 @@ def _cosines(encoder: _Engine, request: Request, runtime: Runtime) -> Scores:
 
 def _compared(query: Kept, held: Sequence[Kept]) -> Scores:
     vectors = np.stack([kept.vector for kept in held]).astype(np.float64)
-    scores: Scores = _unit(vectors) @ _unit(query.vector.astype(np.float64))
+    scores: Scores = neural.unit(vectors) @ neural.unit(query.vector.astype(np.float64))
     return scores
-
-
-def _unit(vectors: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Vectors of length 1 along the last axis; a zero vector stays zero (similar to nothing)."""
-    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    return vectors / np.where(lengths == 0, 1.0, lengths)
-
-
-def _check(settings: Mapping[str, Any]) -> None:
-    """Before anything is loaded: the runtime, and a local folder; a name on the hub is not asked
-    for."""
-    runtimes.check_installed(str(settings["runtime"]))
-    folder = model_files.local(str(settings["model"]))
-    if folder is not None:
-        refuse_others(str(settings["model"]), folder)
 
 
 def refuse_others(model: str, folder: Path) -> None:
@@ -232,14 +207,9 @@ KIND = RerankerKind(
             "The default comes with rankdash and needs no network.",
             required=True,
         ),
-        neural.RUNTIME,
-        neural.MAX_LENGTH,
-        neural.QUERY_PROMPT,
-        neural.DOCUMENT_PROMPT,
-        neural.DEVICE,
-        neural.BATCH_TOKENS,
+        *neural.ENCODER_SETTINGS,
     ),
     capabilities=Capabilities(across_queries=True),
     build=BiEncoder,
-    check=_check,
+    check=lambda settings: neural.check(settings, refuse_others),
 )

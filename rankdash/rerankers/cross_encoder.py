@@ -92,10 +92,7 @@ class CrossEncoder:
         if self._opened is None:
             return {}
         told = {**self._opened.details(), "activation": self._activation}
-        if not runtimes.KINDS[self._opened.runtime.name].exact and self._sample.kept:
-            exact = self._opened.exact()
-            told |= self._sample.measure(lambda request: self._logits([request], exact)[0])
-        return told
+        return told | self._opened.agreement(self._sample, self._logits)
 
     def score(self, requests: Sequence[Request]) -> list[Scored]:
         """Logits; a query whose scores are not finite fails."""
@@ -115,10 +112,10 @@ class CrossEncoder:
             self._sample.add(request, answer.scores)
         return answers
 
-    def _logits(self, requests: Sequence[Request], runtime: Runtime) -> list[Scores]:
-        rows, types, _ = self._rows(requests)
-        scores = self._computed(rows, types, runtime)
-        return [scores[start:stop] for start, stop in _bounds(requests)]
+    def _logits(self, request: Request, runtime: Runtime) -> Scores:
+        """The scores of a request computed anew in a given runtime."""
+        rows, types, _ = self._rows([request])
+        return self._computed(rows, types, runtime)
 
     def _computed(self, rows: list[Ids], types: list[Ids], runtime: Runtime | None) -> Scores:
         if self._opened is None or not rows:
@@ -157,15 +154,6 @@ class CrossEncoder:
             types.append(kinds)
             full.append(query.full + document.full + opened.limit - free)
         return rows, types, np.array(full, dtype=np.int64)
-
-
-def _check(settings: Mapping[str, Any]) -> None:
-    """Before anything is loaded: the runtime, and a local folder; a name on the hub is not asked
-    for."""
-    runtimes.check_installed(str(settings["runtime"]))
-    folder = model_files.local(str(settings["model"]))
-    if folder is not None:
-        _refuse_others(str(settings["model"]), folder)
 
 
 def _refuse_others(model: str, folder: Path) -> None:
@@ -232,5 +220,5 @@ KIND = RerankerKind(
     ),
     capabilities=Capabilities(across_queries=True),
     build=CrossEncoder,
-    check=_check,
+    check=lambda settings: neural.check(settings, _refuse_others),
 )

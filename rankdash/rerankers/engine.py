@@ -52,6 +52,19 @@ class Frame:
 
 
 @dataclass(frozen=True)
+class Batching:
+    """How rows become batches: budget, rounding and limit as `plan` takes them.
+
+    padding: the token id that fills up short rows; the mask is 0 there.
+    """
+
+    budget: int
+    padding: int
+    rounding: int = 1
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
 class Plan:
     """Batches as positions of rows, the longest first; `widths` is how long each is padded to."""
 
@@ -99,18 +112,12 @@ def compute(
     rows: Sequence[Ids],
     types: Sequence[Ids],
     forward: Forward,
-    *,
-    budget: int,
-    padding: int,
-    rounding: int = 1,
-    limit: int | None = None,
+    how: Batching,
 ) -> Outputs:
     """What `forward` gives for each row: (rows, …) float32, in the order of the rows.
 
     rows, types: token ids and token types of each row.
     forward: (token ids, mask, token types), each (batch, width) int64, to (batch, …).
-    padding: the token id that fills up short rows; the mask is 0 there.
-    budget, rounding, limit: as `plan` takes them.
     """
     found, distinct = _distinct(rows, types)
     results: Outputs | None = None
@@ -118,7 +125,7 @@ def compute(
         [rows[row] for row in distinct],
         [types[row] for row in distinct],
         forward,
-        (budget, padding, rounding, limit),
+        how,
     ):
         if results is None:
             results = np.empty((len(distinct), *given.shape[1:]), dtype=np.float32)
@@ -130,11 +137,7 @@ def compute_each(
     rows: Sequence[Ids],
     types: Sequence[Ids],
     forward: Forward,
-    *,
-    budget: int,
-    padding: int,
-    rounding: int = 1,
-    limit: int | None = None,
+    how: Batching,
 ) -> list[Outputs]:
     """As `compute`, for a model with an output for each token: (tokens of the row, …) float32 for
     each row, without those of the padding. Equal rows share one array.
@@ -147,7 +150,7 @@ def compute_each(
         [rows[row] for row in distinct],
         [types[row] for row in distinct],
         forward,
-        (budget, padding, rounding, limit),
+        how,
     ):
         for place, values in zip(places, given, strict=True):
             results[place] = values[: len(rows[distinct[place]])].copy()
@@ -169,14 +172,13 @@ def _forwarded(
     rows: Sequence[Ids],
     types: Sequence[Ids],
     forward: Forward,
-    how: tuple[int, int, int, int | None],
+    how: Batching,
 ) -> Iterator[tuple[npt.NDArray[np.intp], Outputs]]:
     """Batch by batch: which rows, and what `forward` gives for them."""
-    budget, padding, rounding, limit = how
     lengths = np.array([len(row) for row in rows], dtype=np.int64)
-    batches = plan(lengths, budget, rounding, limit)
+    batches = plan(lengths, how.budget, how.rounding, how.limit)
     for places, width in zip(batches.batches, batches.widths, strict=True):
-        ids = np.full((len(places), width), padding, dtype=np.int64)
+        ids = np.full((len(places), width), how.padding, dtype=np.int64)
         mask, kinds = np.zeros_like(ids), np.zeros_like(ids)
         for line, row in enumerate(places):
             size = len(rows[row])

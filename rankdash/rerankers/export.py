@@ -24,7 +24,7 @@ import numpy.typing as npt
 import platformdirs
 
 from rankdash.rerankers import runtimes
-from rankdash.rerankers.engine import Forward, Ids, compute, compute_each
+from rankdash.rerankers.engine import Batching, Forward, Ids, compute, compute_each
 from rankdash.rerankers.neural import first_line
 from rankdash.rerankers.runtimes import Runtime
 
@@ -189,12 +189,10 @@ def _difference(purpose: Purpose, module: Any, card: Card, graph: Path, vocabula
     types = [np.zeros_like(row) for row in rows]
 
     def results(forward: Forward) -> npt.NDArray[np.float32]:
+        how = Batching(4 * _PARITY_TOKENS, card.padding)
         if purpose == "tokens":
-            each = compute_each(
-                rows, types, forward, budget=4 * _PARITY_TOKENS, padding=card.padding
-            )
-            return np.concatenate(each)
-        return compute(rows, types, forward, budget=4 * _PARITY_TOKENS, padding=card.padding)
+            return np.concatenate(compute_each(rows, types, forward, how))
+        return compute(rows, types, forward, how)
 
     expected = results(runtimes.Torch("torch", module, "cpu", card.inputs).forward)
     found = results(runtimes.open_exported("onnx", graph, card.inputs).forward)

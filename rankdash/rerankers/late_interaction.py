@@ -15,6 +15,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -97,10 +98,7 @@ class LateInteraction:
         if isinstance(encoder, _Trained):
             return {"runtime": "torch", "trained_for_late_interaction": True}
         told = {**encoder.opened.details(), "trained_for_late_interaction": False}
-        if not runtimes.KINDS[encoder.opened.runtime.name].exact and self._sample.kept:
-            exact = encoder.opened.exact()
-            told |= self._sample.measure(lambda request: _anew(encoder, request, exact))
-        return told
+        return told | encoder.opened.agreement(self._sample, partial(_anew, encoder))
 
     def score(self, requests: Sequence[Request]) -> list[Scored]:
         """Sums of cosines, at most the number of tokens of the query; a query whose scores are not
@@ -197,18 +195,11 @@ class _Engine:
         self, texts: Sequence[str], role: str, runtime: Runtime | None = None
     ) -> list[_Tokens]:
         """In the order of `texts`."""
-        frame = self.opened.subwords.frame
-        room = max(1, self.opened.limit - frame.size)
-        cuts = self.opened.subwords.cut(
-            [neural.prompted(self._prompts[role], text) for text in texts], self.opened.limit
-        )
-        framed = [frame.around([cut.ids[:room]]) for cut in cuts]
-        found = self.opened.compute_each(
-            [ids for ids, _ in framed], [types for _, types in framed], runtime
-        )
+        prompt = self._prompts[role]
+        rows, types, full = self.opened.alone([neural.prompted(prompt, text) for text in texts])
+        found = self.opened.compute_each(rows, types, runtime)
         return [
-            _Tokens(_unit(vectors), cut.full + frame.size)
-            for vectors, cut in zip(found, cuts, strict=True)
+            _Tokens(neural.unit(vectors), size) for vectors, size in zip(found, full, strict=True)
         ]
 
 
@@ -239,7 +230,9 @@ class _Trained:
             prompt=self._prompts[role] or None,
             show_progress_bar=False,
         )
-        return [_Tokens(_unit(np.asarray(vectors, dtype=np.float32)), -1) for vectors in found]
+        return [
+            _Tokens(neural.unit(np.asarray(vectors, dtype=np.float32)), -1) for vectors in found
+        ]
 
 
 _Encoder = _Engine | _Trained
@@ -309,19 +302,9 @@ def _anew(encoder: _Engine, request: Request, runtime: Runtime) -> Scores:
     return max_sim(query.vectors, [tokens.vectors for tokens in documents])
 
 
-def _unit(vectors: Vectors) -> Vectors:
-    """Vectors of length 1 along the last axis; a zero vector stays zero (similar to nothing)."""
-    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    return (vectors / np.where(lengths == 0, 1, lengths)).astype(np.float32)
-
-
-def _check(settings: Mapping[str, Any]) -> None:
-    """Before anything is loaded: the runtime, and a local folder; a name on the hub is not asked
-    for."""
-    runtimes.check_installed(str(settings["runtime"]))
-    folder = model_files.local(str(settings["model"]))
-    if folder is not None and not trained_for_it(folder):
-        bi_encoder.refuse_others(str(settings["model"]), folder)
+def _refuse_others(model: str, folder: Path) -> None:
+    if not trained_for_it(folder):
+        bi_encoder.refuse_others(model, folder)
 
 
 KIND = RerankerKind(
@@ -341,14 +324,9 @@ KIND = RerankerKind(
             "trained for something else.",
             required=True,
         ),
-        neural.RUNTIME,
-        neural.MAX_LENGTH,
-        neural.QUERY_PROMPT,
-        neural.DOCUMENT_PROMPT,
-        neural.DEVICE,
-        neural.BATCH_TOKENS,
+        *neural.ENCODER_SETTINGS,
     ),
     capabilities=Capabilities(across_queries=True),
     build=LateInteraction,
-    check=_check,
+    check=lambda settings: neural.check(settings, _refuse_others),
 )

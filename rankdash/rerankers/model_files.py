@@ -184,12 +184,17 @@ def _json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise UnavailableError(
-            "The file {file} of the model cannot be read: {reason}",
-            remedy="Fetch the model again.",
-            file=str(path),
-            reason=str(error),
-        ) from error
+        raise unreadable(path, error) from error
+
+
+def unreadable(path: Path, error: Exception) -> UnavailableError:
+    """error: what reading the file of a model ended with."""
+    return UnavailableError(
+        "The file {file} of the model cannot be read: {reason}",
+        remedy="Fetch the model again.",
+        file=str(path),
+        reason=str(error),
+    )
 
 
 def _lacks(folder: Path, file: Path) -> UnavailableError:

@@ -6,16 +6,16 @@ import hashlib
 import importlib
 import json
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from rankdash.errors import RankdashError, ScoringError, UnavailableError
-from rankdash.rerankers import runtimes
+from rankdash.rerankers import model_files, runtimes
 from rankdash.rerankers.base import Request, Scored, Scores
 from rankdash.rerankers.settings import SettingSpec
 
@@ -82,7 +82,25 @@ MAX_LENGTH = SettingSpec(
     maximum=LONGEST,
 )
 
+ENCODER_SETTINGS = (RUNTIME, MAX_LENGTH, QUERY_PROMPT, DOCUMENT_PROMPT, DEVICE, BATCH_TOKENS)
+"""What a model that reads one text at a time is asked for, besides its name."""
+
 Lengths = npt.NDArray[np.int64]
+Number = TypeVar("Number", np.float32, np.float64)
+
+
+def check(settings: Mapping[str, Any], refuse: Callable[[str, Path], None]) -> None:
+    """Before anything is loaded: the runtime, and a local folder; a name on the hub is not asked
+    for.
+
+    refuse: raises UnavailableError where the model of this name, in this folder, is of another
+        kind.
+    """
+    runtimes.check_installed(str(settings["runtime"]))
+    model = str(settings["model"])
+    folder = model_files.local(model)
+    if folder is not None:
+        refuse(model, folder)
 
 
 def load(model_class: str, folder: Path, device: str, dtype: str = "float32") -> Any:
@@ -178,6 +196,13 @@ def prompted(prompt: str, text: str) -> str:
     """A text with its prompt, fit for a tokenizer."""
     before, after = around(prompt)
     return before + readable(text) + after
+
+
+def unit(vectors: npt.NDArray[Number]) -> npt.NDArray[Number]:
+    """Vectors of length 1 along the last axis; a zero vector stays zero (similar to nothing)."""
+    lengths: npt.NDArray[Number] = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    lengths[lengths == 0] = 1
+    return vectors / lengths
 
 
 def fingerprint(*parts: object) -> str:

@@ -14,7 +14,9 @@ import numpy as np
 
 from rankdash.errors import SettingError
 from rankdash.rerankers import calibration, export, neural, runtimes
-from rankdash.rerankers.engine import Ids, Outputs, compute, compute_each
+from rankdash.rerankers.agreement import Sample
+from rankdash.rerankers.base import Request, Scores
+from rankdash.rerankers.engine import Batching, Forward, Ids, Outputs, compute, compute_each
 from rankdash.rerankers.export import Card, Exported, NotExportableError, Purpose
 from rankdash.rerankers.runtimes import KINDS, Runtime
 from rankdash.rerankers.subwords import RawTokenizer, SlowTokenizer, Source, Subwords
@@ -52,31 +54,38 @@ class Opened:
         self, rows: Sequence[Ids], types: Sequence[Ids], runtime: Runtime | None = None
     ) -> Outputs:
         """What the model gives for each row, (rows, outputs), here or in another runtime."""
-        chosen = runtime or self.runtime
-        return compute(
-            rows,
-            types,
-            chosen.forward,
-            budget=self.budget if runtime is None else runtime.budget,
-            padding=self.card.padding,
-            rounding=chosen.rounding,
-            limit=self.limit,
-        )
+        return compute(rows, types, *self._how(runtime))
 
     def compute_each(
         self, rows: Sequence[Ids], types: Sequence[Ids], runtime: Runtime | None = None
     ) -> list[Outputs]:
         """As `compute`, of a model opened for "tokens": (tokens, outputs) for each row."""
+        return compute_each(rows, types, *self._how(runtime))
+
+    def _how(self, runtime: Runtime | None) -> tuple[Forward, Batching]:
         chosen = runtime or self.runtime
-        return compute_each(
-            rows,
-            types,
-            chosen.forward,
-            budget=self.budget if runtime is None else runtime.budget,
-            padding=self.card.padding,
-            rounding=chosen.rounding,
-            limit=self.limit,
-        )
+        budget = self.budget if runtime is None else runtime.budget
+        return chosen.forward, Batching(budget, self.card.padding, chosen.rounding, self.limit)
+
+    def alone(self, texts: Sequence[str]) -> tuple[list[Ids], list[Ids], list[int]]:
+        """Of texts that are read one by one: token ids, token types, and how many tokens each has
+        uncut."""
+        frame = self.subwords.frame
+        room = max(1, self.limit - frame.size)
+        cuts = self.subwords.cut(texts, self.limit)
+        framed = [frame.around([cut.ids[:room]]) for cut in cuts]
+        full = [cut.full + frame.size for cut in cuts]
+        return [ids for ids, _ in framed], [types for _, types in framed], full
+
+    def agreement(
+        self, sample: Sample, scores: Callable[[Request, Runtime], Scores]
+    ) -> dict[str, object]:
+        """How far an approximate runtime agrees with an exact one on the pairs of a sample;
+        nothing for an exact one."""
+        if KINDS[self.runtime.name].exact or not sample.kept:
+            return {}
+        exact = self.exact()
+        return sample.measure(lambda request: scores(request, exact))
 
     def details(self) -> dict[str, object]:
         """What was settled when the model was opened, for the record of a run."""

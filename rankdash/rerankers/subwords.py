@@ -11,8 +11,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from rankdash.errors import UnavailableError
 from rankdash.rerankers.engine import Frame, Ids
+from rankdash.rerankers.model_files import unreadable
 
 # How many tokens of texts seen before are kept: 16 MB.
 _KEPT = 2_000_000
@@ -48,12 +48,7 @@ class RawTokenizer:
             return cls(Tokenizer.from_file(str(path)))
         except Exception as error:
             # What is wrong with the file comes as a bare Exception.
-            raise UnavailableError(
-                "The file {file} of the model cannot be read: {reason}",
-                remedy="Fetch the model again.",
-                file=str(path),
-                reason=str(error),
-            ) from error
+            raise unreadable(path, error) from error
 
     def plain(self, texts: Sequence[str]) -> list[list[int]]:
         encoded = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)

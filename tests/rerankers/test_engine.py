@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.rerankers.engine import Frame, compute, plan
+from rankdash.rerankers.engine import Batching, Frame, compute, plan
 
 LENGTHS = st.lists(st.integers(1, 60), min_size=1, max_size=80)
 
@@ -33,7 +33,7 @@ def test_each_row_gets_its_own_answer_whatever_the_batches(rows, data):
     rows = [np.array(row, dtype=np.int64) for row in rows]
     types = [row % 2 for row in rows]
     budget = data.draw(st.integers(1, 40))
-    found = compute(rows, types, weighted, budget=budget, padding=7, rounding=4, limit=12)
+    found = compute(rows, types, weighted, Batching(budget, padding=7, rounding=4, limit=12))
     expected = [
         weighted(row[None], np.ones((1, len(row))), kinds[None])[0, 0]
         for row, kinds in zip(rows, types, strict=True)
@@ -49,7 +49,7 @@ def test_equal_rows_are_computed_once_and_rows_of_other_types_are_not_equal():
         return weighted(ids, mask, types)
 
     row, zeros, ones = np.array([4, 5]), np.array([0, 0]), np.array([0, 1])
-    found = compute([row, row, row], [zeros, ones, zeros], noting, budget=100, padding=0)
+    found = compute([row, row, row], [zeros, ones, zeros], noting, Batching(100, padding=0))
     assert len(seen) == 2
     assert found[0] == found[2] != found[1]
 
