@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from rankdash.errors import UnavailableError
 from rankdash.rerankers.engine import Frame, Ids
 from rankdash.rerankers.model_files import unreadable
 
