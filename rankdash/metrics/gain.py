@@ -17,12 +17,10 @@ class GainForm:
     """What a label is worth, and how that fades with the rank.
 
     gain: (labels, highest label of their query) → worth, up to a factor of the query.
-    scale: highest label of a query → that factor.
     discount: ranks from 1 → divisor.
     """
 
     gain: Callable[[Floats, Floats], Floats]
-    scale: Callable[[Floats], Floats]
     discount: Callable[[Integers], Floats]
 
 
@@ -36,10 +34,6 @@ def _exponential(labels: Floats, top: Floats) -> Floats:
     return gain
 
 
-def _one(top: Floats) -> Floats:
-    return np.ones(len(top))
-
-
 def _log_discount(rank: Integers) -> Floats:
     discount: Floats = np.log2(rank + 1.0)
     return discount
@@ -49,22 +43,13 @@ def _late_log_discount(rank: Integers) -> Floats:
     return np.maximum(np.log2(rank), 1.0)
 
 
-LINEAR = GainForm(_linear, _one, _log_discount)
-EXPONENTIAL = GainForm(_exponential, np.exp2, _log_discount)
-JARVELIN_KEKALAINEN = GainForm(_linear, _one, _late_log_discount)
-
-
-def dcg(relevance: Relevance, form: GainForm, k: int | None) -> Floats:
-    """(Q,) the discounted gain of each list as ranked."""
-    return form.scale(relevance.top_label) * _ranked(relevance, form, k)
-
-
-def ideal_dcg(relevance: Relevance, form: GainForm, k: int | None) -> Floats:
-    """(Q,) the highest discounted gain any order of all labelled documents could have within k."""
-    return form.scale(relevance.top_label) * _ideal(relevance, form, k)
+LINEAR = GainForm(_linear, _log_discount)
+EXPONENTIAL = GainForm(_exponential, _log_discount)
+JARVELIN_KEKALAINEN = GainForm(_linear, _late_log_discount)
 
 
 def _ranked(relevance: Relevance, form: GainForm, k: int | None) -> Floats:
+    """(Q,) the discounted gain of each list as ranked, up to the factor."""
     weights = relevance.kept(
         (form, "ranked"),
         lambda: _weights(relevance, form, relevance.query, relevance.rank, relevance.label),
@@ -74,6 +59,8 @@ def _ranked(relevance: Relevance, form: GainForm, k: int | None) -> Floats:
 
 
 def _ideal(relevance: Relevance, form: GainForm, k: int | None) -> Floats:
+    """(Q,) the highest that any order of all labelled documents could have within k, up to the
+    factor."""
     query, rank = relevance.pool_query, relevance.pool_rank
     weights = relevance.kept(
         (form, "ideal"),
