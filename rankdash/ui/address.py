@@ -11,6 +11,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import streamlit as st
 
@@ -69,6 +70,9 @@ OF_A_DATA_SET = (
 )
 _CHOICES = "address.choices"
 _WRITTEN = "address.written"
+# What the links of the page carried when they were drawn, and which page that was.
+_OFFERED = "address.offered"
+_PAGE = "address.page"
 # What a link named and nothing has looked at yet, and what of it was not to be had.
 _GIVEN = "address.given"
 _LOST = "address.lost"
@@ -82,14 +86,20 @@ T = TypeVar("T")
 def restore() -> None:
     """Take over what the address says when it was typed, followed, or reached by going back.
 
-    A click on the navigation leaves the address empty; then the session's choices stand.
+    The link of a page carries the choices, or nothing: then the session's choices stand.
     """
     # Also what no one has offered yet: a page adds its fields when it is first drawn.
     given = {name: st.query_params.get_all(name) for name in list(st.query_params)[:_MOST_FIELDS]}
-    if not given:
-        # Another page: what the link lacked was said.
+    page = urlsplit(st.context.url or "").path
+    another_page = page != st.session_state.get(_PAGE)
+    st.session_state[_PAGE] = page
+    if another_page or not given:
+        # What the link to the page before lacked was said.
         st.session_state.pop(_LOST, None)
     if not given or given == st.session_state.get(_WRITTEN):
+        return
+    if another_page and given == st.session_state.get(_OFFERED):
+        # A fragment of the page may have changed a choice since its links were drawn.
         return
     st.session_state[_CHOICES] = given
     st.session_state[_WRITTEN] = given
@@ -106,13 +116,23 @@ def publish() -> None:
 
 def carried() -> dict[str, list[str]]:
     """The choices as the address says them, from now on."""
-    wanted = {
+    st.session_state[_WRITTEN] = _said()
+    return _said()
+
+
+def offered() -> dict[str, list[str]]:
+    """What the links to the other pages carry."""
+    st.session_state[_OFFERED] = _said()
+    return _said()
+
+
+def _said() -> dict[str, list[str]]:
+    """What of the choices does not go without saying."""
+    return {
         name: values
         for name, values in _choices().items()
         if name in FIELDS and values and values != [FIELDS[name]]
     }
-    st.session_state[_WRITTEN] = wanted
-    return wanted
 
 
 def written() -> Mapping[str, Sequence[str]]:

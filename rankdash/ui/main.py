@@ -5,7 +5,7 @@ from pathlib import Path
 import streamlit as st
 
 from rankdash.i18n import gettext as _
-from rankdash.ui import address, frame, sharing_link
+from rankdash.ui import address, frame, menu, sharing_link
 
 ASSETS = Path(__file__).parents[2] / "assets"
 
@@ -42,11 +42,15 @@ def named_overview() -> None:
     frame.go("overview")
 
 
-pages.append(st.Page(named_overview, title=_("Overview"), url_path="overview", visibility="hidden"))
-page = st.navigation(pages)
+page = st.navigation(
+    [*pages, st.Page(named_overview, title=_("Overview"), url_path="overview")], position="hidden"
+)
+place = st.sidebar.container(gap="xxsmall")
 without_numbers = ("run", "data")
 frame.draw_sidebar(analysis=page.url_path not in without_numbers)
+links = menu.draw(place, pages)
 told = sharing_link.begin()
 page.run()
 sharing_link.finish(told)
+menu.again(links, pages)
 address.shown()

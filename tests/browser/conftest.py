@@ -51,7 +51,7 @@ class Visit:
         self.page.wait_for_function(_STILL, timeout=PATIENCE_MS)
 
     def go(self, name: str) -> None:
-        self.page.get_by_test_id("stSidebarNav").get_by_role("link", name=name).click()
+        self.page.get_by_test_id("stSidebar").get_by_role("link", name=name).click()
         expect(self.page.get_by_role("heading", name=name, level=1)).to_be_visible()
         self.settle()
 

@@ -1,0 +1,58 @@
+"""The links between the pages: one step back each, and each of them opens what is chosen."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from .conftest import new_visit
+from .test_sharing import fill
+
+pytestmark = pytest.mark.browser
+
+
+def link(visit, name: str):
+    return visit.page.get_by_test_id("stSidebar").get_by_role("link", name=name)
+
+
+def test_going_back_is_one_step_and_a_link_opens_elsewhere_what_is_chosen(visit, browser, app):
+    dataset_id, run_id = fill(app.home)
+    visit.open(f"?data={dataset_id}&metric=mrr&k=5&lang=en")
+    visit.sees("MRR@5")
+    visit.go("Rank shifts")
+    visit.go("History")
+    assert {"metric=mrr", "k=5", f"system={run_id}"} < set(visit.params.split("&"))
+    visit.page.go_back()
+    expect(visit.page.get_by_role("heading", name="Rank shifts", level=1)).to_be_visible()
+    visit.settle()
+    visit.page.go_back()
+    expect(visit.page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
+    visit.settle()
+    assert {"metric=mrr", "k=5"} < set(visit.params.split("&"))
+    # As when a link is opened in a tab of its own.
+    other = new_visit(browser, app, locale="zh-CN")
+    other.page.goto(visit.url + str(link(visit, "Queries").get_attribute("href")))
+    other.sees("MRR@5")
+    expect(other.page.get_by_role("heading", name="Queries", level=1)).to_be_visible()
+    other.page.context.close()
+
+
+def test_a_link_that_was_drawn_before_a_slider_moved_does_not_take_it_back(visit, app):
+    dataset_id, _run = fill(app.home)
+    visit.open(f"cost?data={dataset_id}&lang=en")
+    slider = visit.page.get_by_role("slider", name=re.compile("Value gained for each 1 %"))
+    slider.focus()
+    slider.press("ArrowLeft")
+    visit.page.wait_for_url(re.compile(r"elasticity=0\.99"))
+    visit.settle()
+    visit.go("Overview")
+    assert "elasticity=0.99" in visit.params
+    visit.go("Cost & ROI")
+    visit.sees("At the 0.99 % assumed here")
+    slider.focus()
+    slider.press("ArrowLeft")
+    visit.page.wait_for_url(re.compile(r"elasticity=0\.98"))
+    visit.settle()
+    # Back to where it had not moved yet, on the page itself.
+    visit.page.go_back()
+    visit.sees("At the 0.99 % assumed here")
