@@ -186,15 +186,27 @@ SAME_SET = "Check that the files belong to the same data set"
 NO_QUERY = "None of the 2 queries of the ranking"
 
 
+def no_column(of: str, field: str, where: str, files: Files) -> Broken:
+    return Broken(of, COLUMN, files, where, f"No column is recognised as {field}", NAME_IT)
+
+
+def unknown_word(of: str, where: str, files: Files) -> Broken:
+    return Broken(of, WORD, files, where, NO_WORD, NUMBERS, kept=True)
+
+
+def foreign_run(of: str, files: Files, remedy: str) -> Broken:
+    """The files with a ranking of other queries."""
+    return Broken(of, IDS, {**files, "run": ELSEWHERE}, "", NO_QUERY, remedy)
+
+
 def of_rows(of: str, write: Callable[[list[dict[str, object]]], bytes], line: int) -> list[Broken]:
     """The examples of a format of rows; `line`: of the second row."""
     unlabelled = [{key: row[key] for key in NAMES[:4]} for row in ROWS]
     worded = [{**row, "label": "Wow" if row is ROWS[1] else row["label"]} for row in ROWS]
-    good = GOOD[of]
     return [
-        Broken(of, COLUMN, {"a": write(unlabelled)}, "a", "recognised as label", NAME_IT),
-        Broken(of, WORD, {"a": write(worded)}, f"a, line {line}", NO_WORD, NUMBERS, kept=True),
-        Broken(of, IDS, {**good, "run": ELSEWHERE}, "", NO_QUERY, ALIKE),
+        no_column(of, "label", "a", {"a": write(unlabelled)}),
+        unknown_word(of, f"a, line {line}", {"a": write(worded)}),
+        foreign_run(of, GOOD[of], ALIKE),
     ]
 
 
@@ -241,22 +253,8 @@ EXAMPLES = [
     Broken("Parquet", CUT, {"a": GOOD["Parquet"]["a"][:-9]}, "a", "is damaged or cut short", AGAIN),
     *of_rows("Arrow", arrow, 2),
     Broken("Arrow", CUT, {"a": GOOD["Arrow"]["a"][:-9]}, "a", "is damaged or cut short", AGAIN),
-    Broken(
-        "JSON, nested",
-        COLUMN,
-        {"a": text(without(NESTED, "true_scores"))},
-        "a",
-        "No column is recognised as label",
-        NAME_IT,
-    ),
-    Broken(
-        "JSON, nested",
-        COLUMN,
-        {"a": text(without(NESTED, "docs"))},
-        "a",
-        "No column is recognised as document",
-        NAME_IT,
-    ),
+    no_column("JSON, nested", "label", "a", {"a": text(without(NESTED, "true_scores"))}),
+    no_column("JSON, nested", "document", "a", {"a": text(without(NESTED, "docs"))}),
     Broken(
         "JSON, nested",
         "lists differ in length",
@@ -266,16 +264,12 @@ EXAMPLES = [
         "Give every document one label and one score.",
         kept=True,
     ),
-    Broken(
+    unknown_word(
         "JSON, nested",
-        WORD,
-        {"a": changed(NESTED, lambda entries: entries[0].update(true_scores=[1, "Wow"]))},
         "a, line 2",
-        NO_WORD,
-        NUMBERS,
-        kept=True,
+        {"a": changed(NESTED, lambda entries: entries[0].update(true_scores=[1, "Wow"]))},
     ),
-    Broken("JSON, nested", IDS, {"a": text(NESTED), "run": ELSEWHERE}, "", NO_QUERY, NO_IDS),
+    foreign_run("JSON, nested", {"a": text(NESTED)}, NO_IDS),
     Broken("JSON, nested", CUT, {"a": text(NESTED)[:-9]}, "a, line 13", "The JSON breaks", AGAIN),
     Broken(
         "TREC runs and qrels",
@@ -294,14 +288,10 @@ EXAMPLES = [
         "Give the row a number with a decimal point",
         kept=True,
     ),
-    Broken(
+    unknown_word(
         "TREC runs and qrels",
-        WORD,
-        {"qrels": QRELS.replace(b"d2 0", b"d2 Wow"), "run": RUN},
         "qrels, line 2",
-        NO_WORD,
-        NUMBERS,
-        kept=True,
+        {"qrels": QRELS.replace(b"d2 0", b"d2 Wow"), "run": RUN},
     ),
     Broken(
         "TREC runs and qrels",
@@ -311,7 +301,7 @@ EXAMPLES = [
         "4 of 4 rows cannot be used",
         NUMBERS,
     ),
-    Broken("TREC runs and qrels", IDS, {"qrels": QRELS, "run": ELSEWHERE}, "", NO_QUERY, ALIKE),
+    foreign_run("TREC runs and qrels", {"qrels": QRELS}, ALIKE),
     Broken(
         "TREC runs and qrels",
         CUT,
@@ -337,14 +327,10 @@ EXAMPLES = [
         "No column is recognised as query or document. The columns are: text.",
         NAME_IT,
     ),
-    Broken(
+    unknown_word(
         "BEIR",
-        WORD,
-        replaced(BEIR, "set/qrels/test.tsv", b"d2\t0", b"d2\tWow"),
         "set/qrels/test.tsv, line 3",
-        NO_WORD,
-        NUMBERS,
-        kept=True,
+        replaced(BEIR, "set/qrels/test.tsv", b"d2\t0", b"d2\tWow"),
     ),
     Broken(
         "BEIR",
@@ -371,14 +357,7 @@ EXAMPLES = [
         "list documents that are not relevant (negative), but none that are",
         "List the relevant documents of each query under positive.",
     ),
-    Broken(
-        "MTEB reranking",
-        COLUMN,
-        {"a": text(without(MTEB, "query"))},
-        "a",
-        "No column is recognised as query",
-        NAME_IT,
-    ),
+    no_column("MTEB reranking", "query", "a", {"a": text(without(MTEB, "query"))}),
     Broken(
         "MTEB reranking",
         "entry without documents",
@@ -388,22 +367,20 @@ EXAMPLES = [
         "List the documents that were judged for the query",
         kept=True,
     ),
-    Broken("MTEB reranking", IDS, {"a": text(MTEB), "run": ELSEWHERE}, "", NO_QUERY, NO_IDS),
+    foreign_run("MTEB reranking", {"a": text(MTEB)}, NO_IDS),
     Broken("MTEB reranking", CUT, {"a": lines(MTEB)[:-9]}, "a, line 2", "The JSON breaks", AGAIN),
-    Broken(
+    no_column(
         "Hugging Face folders",
-        COLUMN,
+        "label",
+        "qrels/test-00000-of-00001.parquet",
         {
             **HUB,
             "qrels/test-00000-of-00001.parquet": parquet([{"query-id": "q1", "corpus-id": "d1"}]),
         },
-        "qrels/test-00000-of-00001.parquet",
-        "No column is recognised as label",
-        NAME_IT,
     ),
-    Broken(
+    unknown_word(
         "Hugging Face folders",
-        WORD,
+        "qrels/test-00000-of-00001.parquet, line 2",
         {
             **HUB,
             "qrels/test-00000-of-00001.parquet": parquet(
@@ -413,10 +390,6 @@ EXAMPLES = [
                 ]
             ),
         },
-        "qrels/test-00000-of-00001.parquet, line 2",
-        NO_WORD,
-        NUMBERS,
-        kept=True,
     ),
     Broken(
         "Hugging Face folders",
@@ -454,24 +427,9 @@ EXAMPLES = [
         "Load all files whose names differ only in the number",
         kept=True,
     ),
-    Broken(
-        "Quepid",
-        COLUMN,
-        {"book": BOOK.replace(b"docid", b"thing")},
-        "book",
-        "No column is recognised as document",
-        NAME_IT,
-    ),
-    Broken(
-        "Quepid",
-        WORD,
-        {"book": BOOK.replace(b"11,3,2", b"11,Wow,2")},
-        "book, line 2",
-        NO_WORD,
-        NUMBERS,
-        kept=True,
-    ),
-    Broken("Quepid", IDS, {"book": BOOK, "run": ELSEWHERE}, "", NO_QUERY, NO_IDS),
+    no_column("Quepid", "document", "book", {"book": BOOK.replace(b"docid", b"thing")}),
+    unknown_word("Quepid", "book, line 2", {"book": BOOK.replace(b"11,3,2", b"11,Wow,2")}),
+    foreign_run("Quepid", {"book": BOOK}, NO_IDS),
     Broken(
         "Quepid",
         CUT,
@@ -497,16 +455,10 @@ EXAMPLES = [
         "Count the ranks of a query 1, 2, 3",
         kept=True,
     ),
-    Broken(
-        "Quepid, case",
-        WORD,
-        {"case": CASE.replace(b"Star Wars,3", b"Star Wars,Wow")},
-        "case, line 2",
-        NO_WORD,
-        NUMBERS,
-        kept=True,
+    unknown_word(
+        "Quepid, case", "case, line 2", {"case": CASE.replace(b"Star Wars,3", b"Star Wars,Wow")}
     ),
-    Broken("Quepid, case", IDS, {"case": CASE, "run": ELSEWHERE}, "", NO_QUERY, NO_IDS),
+    foreign_run("Quepid, case", {"case": CASE}, NO_IDS),
     Broken(
         "Quepid, case",
         CUT,
@@ -516,31 +468,11 @@ EXAMPLES = [
         "Look for a missing separator",
         kept=True,
     ),
-    Broken(
-        "WANDS",
-        COLUMN,
-        replaced(WANDS, "label.csv", b"label", b"thing"),
-        "label.csv",
-        "No column is recognised as label",
-        NAME_IT,
+    no_column("WANDS", "label", "label.csv", replaced(WANDS, "label.csv", b"label", b"thing")),
+    no_column(
+        "WANDS", "document", "label.csv", replaced(WANDS, "label.csv", b"product_id", b"thing")
     ),
-    Broken(
-        "WANDS",
-        COLUMN,
-        replaced(WANDS, "label.csv", b"product_id", b"thing"),
-        "label.csv",
-        "No column is recognised as document",
-        NAME_IT,
-    ),
-    Broken(
-        "WANDS",
-        WORD,
-        replaced(WANDS, "label.csv", b"Partial", b"Wow"),
-        "label.csv, line 4",
-        NO_WORD,
-        NUMBERS,
-        kept=True,
-    ),
+    unknown_word("WANDS", "label.csv, line 4", replaced(WANDS, "label.csv", b"Partial", b"Wow")),
     Broken(
         "WANDS",
         IDS,
@@ -559,33 +491,19 @@ EXAMPLES = [
         "Look for a missing separator",
         kept=True,
     ),
-    Broken(
-        "ESCI",
-        COLUMN,
-        {"e": parquet(without(ESCI, "esci_label")), "p": parquet(PRODUCTS)},
-        "e",
-        "No column is recognised as label",
-        NAME_IT,
+    no_column(
+        "ESCI", "label", "e", {"e": parquet(without(ESCI, "esci_label")), "p": parquet(PRODUCTS)}
     ),
-    Broken(
-        "ESCI",
-        COLUMN,
-        {"e": parquet(without(ESCI, "product_id")), "p": parquet(PRODUCTS)},
-        "e",
-        "No column is recognised as document",
-        NAME_IT,
+    no_column(
+        "ESCI", "document", "e", {"e": parquet(without(ESCI, "product_id")), "p": parquet(PRODUCTS)}
     ),
-    Broken(
+    unknown_word(
         "ESCI",
-        WORD,
+        "e, line 5",
         {
             "e": parquet([*ESCI, changed_row(ESCI[0], query_id=10, esci_label="X")]),
             "p": parquet(PRODUCTS),
         },
-        "e, line 5",
-        NO_WORD,
-        NUMBERS,
-        kept=True,
     ),
     Broken(
         "ESCI",
@@ -626,18 +544,10 @@ EXAMPLES = [
         "List the documents that were judged for the query",
         kept=True,
     ),
-    Broken(
-        "OpenSearch judgments",
-        WORD,
-        {"j": text(OPENSEARCH).replace(b'"0.000"', b'"Wow"')},
-        "j, line 10",
-        NO_WORD,
-        NUMBERS,
-        kept=True,
+    unknown_word(
+        "OpenSearch judgments", "j, line 10", {"j": text(OPENSEARCH).replace(b'"0.000"', b'"Wow"')}
     ),
-    Broken(
-        "OpenSearch judgments", IDS, {"j": text(OPENSEARCH), "run": ELSEWHERE}, "", NO_QUERY, NO_IDS
-    ),
+    foreign_run("OpenSearch judgments", {"j": text(OPENSEARCH)}, NO_IDS),
     Broken(
         "OpenSearch judgments",
         CUT,
@@ -663,16 +573,8 @@ EXAMPLES = [
         "Label the row.",
         kept=True,
     ),
-    Broken(
-        "RRE",
-        WORD,
-        {"r": text(RRE).replace(b'"gain": 2', b'"gain": "Wow"')},
-        "r, line 17",
-        NO_WORD,
-        NUMBERS,
-        kept=True,
-    ),
-    Broken("RRE", IDS, {"r": text(RRE), "run": ELSEWHERE}, "", NO_QUERY, NO_IDS),
+    unknown_word("RRE", "r, line 17", {"r": text(RRE).replace(b'"gain": 2', b'"gain": "Wow"')}),
+    foreign_run("RRE", {"r": text(RRE)}, NO_IDS),
     Broken("RRE", CUT, {"r": text(RRE)[:-9]}, "r, line 1", "The JSON breaks in the entry", AGAIN),
     Broken(
         "ranx",
@@ -683,16 +585,10 @@ EXAMPLES = [
         "List the documents that were judged for the query",
         kept=True,
     ),
-    Broken(
-        "ranx",
-        WORD,
-        {"q": text({**RANX, "q_1": {**RANX["q_1"], "doc_b": "Wow"}})},
-        "q, line 4",
-        NO_WORD,
-        NUMBERS,
-        kept=True,
+    unknown_word(
+        "ranx", "q, line 4", {"q": text({**RANX, "q_1": {**RANX["q_1"], "doc_b": "Wow"}})}
     ),
-    Broken("ranx", IDS, {"q": text(RANX), "run": ELSEWHERE}, "", NO_QUERY, ALIKE),
+    foreign_run("ranx", {"q": text(RANX)}, ALIKE),
     Broken(
         "ranx",
         CUT,
@@ -709,16 +605,8 @@ EXAMPLES = [
         "Lines left out because they are not a label, a query and numbered features: 3",
         "Write each like this line: 2 qid:10 1:0.5 2:3 # docid.",
     ),
-    Broken(
-        "LETOR (SVMlight)",
-        WORD,
-        {"l": LETOR.replace(b"2 qid:10", b"Wow qid:10")},
-        "l, line 1",
-        NO_WORD,
-        NUMBERS,
-        kept=True,
-    ),
-    Broken("LETOR (SVMlight)", IDS, {"l": LETOR, "run": ELSEWHERE}, "", NO_QUERY, SAME_SET),
+    unknown_word("LETOR (SVMlight)", "l, line 1", {"l": LETOR.replace(b"2 qid:10", b"Wow qid:10")}),
+    foreign_run("LETOR (SVMlight)", {"l": LETOR}, SAME_SET),
     Broken(
         "LETOR (SVMlight)",
         CUT,
