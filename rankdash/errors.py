@@ -12,10 +12,26 @@
     └── StoreError           the workspace cannot be read or written, or lacks what was asked for
 
 Messages are English templates with named fields, so that a surface with another language can
-translate the template and fill in the same fields.
+translate the template and fill in the same fields. A field is as the user or a library wrote it, or
+a `Phrase`.
 """
 
 from __future__ import annotations
+
+
+class Phrase(str):
+    """Words of rankdash's own that fill a field of a message, and are translated with it.
+
+    A template with named fields like the message itself; as a string it is the English text.
+    """
+
+    template: str
+    params: dict[str, object]
+
+    def __new__(cls, template: str, **params: object) -> Phrase:
+        made = super().__new__(cls, template.format(**params) if params else template)
+        made.template, made.params = template, params
+        return made
 
 
 class RankdashError(Exception):

@@ -8,7 +8,7 @@ sentence that a catalogue lacks stays English. Whoever has readers says which la
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
@@ -21,7 +21,7 @@ from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po
 from babel.numbers import format_decimal, format_percent
 
-from rankdash.errors import DataError, RankdashError
+from rankdash.errors import DataError, Phrase, RankdashError
 from rankdash.findings import Finding
 
 LANGUAGES = {"en": "English", "zh": "中文"}
@@ -74,7 +74,15 @@ def _translate(template: str) -> str:
 def gettext(template: str, **params: object) -> str:
     """The sentence in the reader's language, its `{fields}` filled in."""
     text = _translate(template)
-    return text.format(**params) if params else text
+    return text.format(**_said(params)) if params else text
+
+
+def _said(params: Mapping[str, object]) -> dict[str, object]:
+    """The fields of a message; what stands in them may be words of rankdash's own."""
+    return {
+        name: gettext(value.template, **value.params) if isinstance(value, Phrase) else value
+        for name, value in params.items()
+    }
 
 
 def ngettext(one: str, many: str, n: int, **params: object) -> str:
@@ -87,8 +95,13 @@ def error_text(error: RankdashError) -> str:
     where = where_text(error) if isinstance(error, DataError) else ""
     said = gettext(error.template, **error.params) if error.params else _translate(error.template)
     remedy = gettext(error.remedy, **error.params) if error.remedy else ""
-    text = f"{said} {remedy}".strip()
+    text = paragraph([said, remedy] if remedy else [said])
     return gettext("{where}: {what}", where=where, what=text) if where else text
+
+
+def paragraph(sentences: Sequence[str]) -> str:
+    """Sentences one after the other, with a space between where the language has one."""
+    return ("" if language() == "zh" else " ").join(sentences)
 
 
 def where_text(noticed: DataError | Finding) -> str:
@@ -99,7 +112,7 @@ def where_text(noticed: DataError | Finding) -> str:
 
 
 def finding_text(finding: Finding) -> str:
-    return _translate(finding.template).format(**finding.params)
+    return _translate(finding.template).format(**_said(finding.params))
 
 
 def number(value: float | None, digits: int = 3) -> str:

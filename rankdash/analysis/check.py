@@ -19,11 +19,12 @@ from rankdash.analysis.grading import (
 )
 from rankdash.analysis.matching import match_labels
 from rankdash.dataset import Dataset
+from rankdash.errors import Phrase
 from rankdash.findings import Finding, Severity
 from rankdash.metrics import Conventions, evaluate, judge, parse_measure
 from rankdash.ranking import Ranking
 
-FIRST_STAGE = "first stage"
+FIRST_STAGE = Phrase("first stage")
 _JUDGED = "judged@10"
 _EXAMPLES = 5
 # What the readers call ids that they made from texts.
@@ -119,10 +120,21 @@ class CheckReport:
         fields["label_histogram"] = tuple(LabelCount(**bar) for bar in fields["label_histogram"])
         fields["rankings"] = tuple(RankingCheck(**ranking) for ranking in fields["rankings"])
         fields["findings"] = tuple(
-            Finding(**{**finding, "examples": tuple(finding["examples"])})
+            Finding(
+                **{
+                    **finding,
+                    "params": _with_phrases(finding["params"]),
+                    "examples": tuple(finding["examples"]),
+                }
+            )
             for finding in fields["findings"]
         )
         return cls(**fields)
+
+
+def _with_phrases(params: Mapping[str, object]) -> dict[str, object]:
+    """The fields of a stored message, where rankdash's own name is to be translated again."""
+    return {key: FIRST_STAGE if each == FIRST_STAGE else each for key, each in params.items()}
 
 
 def check(

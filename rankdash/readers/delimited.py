@@ -46,7 +46,7 @@ _MOST_ODD = 8
 _EXCEL_HINT = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
 # Without known names, this share of the sample must have as many fields as the first row.
 _ENOUGH = 0.7
-_NAMES = {"\t": "tab-separated", ",": "CSV", ";": "semicolon-separated", "|": "bar-separated"}
+_NAMES = {"\t": "TSV", ",": "CSV", ";": "CSV (;)", "|": "CSV (|)"}
 _BLOCK = 50_000
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 from dataclasses import dataclass
 
-from rankdash.errors import FormatError
+from rankdash.errors import FormatError, Phrase
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -15,23 +15,23 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _BINARY = (
-    (b"%PDF-", "a PDF document"),
-    (b"\x89PNG", "a picture"),
-    (b"\xff\xd8\xff", "a picture"),
-    (b"GIF89a", "a picture"),
-    (b"SQLite format 3", "an SQLite database"),
-    (b"\xd0\xcf\x11\xe0", "an old Excel or Word file"),
-    (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
-    (b"Rar!\x1a\x07", "a RAR archive"),
-    (b"BZh9", "a bzip2 archive"),
-    (b"\xfd7zXZ", "an xz archive"),
-    (b"\x28\xb5\x2f\xfd", "a Zstandard archive"),
-    (b"\x93NUMPY", "a NumPy file"),
-    (b"\x80\x02", "a Python pickle, which rankdash never opens"),
-    (b"\x80\x03", "a Python pickle, which rankdash never opens"),
-    (b"\x80\x04", "a Python pickle, which rankdash never opens"),
-    (b"\x80\x05", "a Python pickle, which rankdash never opens"),
-    (b"ARROW1", "an Arrow file"),
+    (b"%PDF-", Phrase("a PDF document")),
+    (b"\x89PNG", Phrase("a picture")),
+    (b"\xff\xd8\xff", Phrase("a picture")),
+    (b"GIF89a", Phrase("a picture")),
+    (b"SQLite format 3", Phrase("an SQLite database")),
+    (b"\xd0\xcf\x11\xe0", Phrase("an old Excel or Word file")),
+    (b"7z\xbc\xaf\x27\x1c", Phrase("a 7z archive")),
+    (b"Rar!\x1a\x07", Phrase("a RAR archive")),
+    (b"BZh9", Phrase("a bzip2 archive")),
+    (b"\xfd7zXZ", Phrase("an xz archive")),
+    (b"\x28\xb5\x2f\xfd", Phrase("a Zstandard archive")),
+    (b"\x93NUMPY", Phrase("a NumPy file")),
+    (b"\x80\x02", Phrase("a Python pickle, which rankdash never opens")),
+    (b"\x80\x03", Phrase("a Python pickle, which rankdash never opens")),
+    (b"\x80\x04", Phrase("a Python pickle, which rankdash never opens")),
+    (b"\x80\x05", Phrase("a Python pickle, which rankdash never opens")),
+    (b"ARROW1", Phrase("an Arrow file")),
 )
 _SAMPLE = 4096
 # A file of broken UTF-8 has a few bad bytes among many good characters; a file in another
@@ -74,7 +74,7 @@ def decode(data: bytes, file: str) -> Decoded:
             raise _undecodable(data[: problem.start], "utf-8", file) from problem
         return Decoded(_strictly(data, "gb18030", file), "gb18030", guessed=True)
     if _controls(text[:_SAMPLE]):
-        raise _binary(file, "binary data")
+        raise _binary(file, Phrase("binary data"))
     return Decoded(text, "utf-8")
 
 
@@ -125,7 +125,7 @@ def _controls(sample: str) -> bool:
     return controls > len(sample) / 3
 
 
-def _binary(file: str, kind: str) -> FormatError:
+def _binary(file: str, kind: Phrase) -> FormatError:
     return FormatError(
         "This is {kind}, not a data file that rankdash reads.",
         remedy="Load CSV, TSV, JSON, JSONL, Parquet or TREC files, plain or as .gz or .zip.",

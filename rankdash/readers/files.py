@@ -106,10 +106,7 @@ def read(
         tables = preparer.prepare(tables)
     parts = interpret(tables, mapping or {}, words=words or {}, annotators=annotators, ask=ask)
     parsed = combine(parts, conflict=conflict, first_stage=first_stage)
-    read_as = [
-        Finding("note", "format", "Read as: {format}.", {"format": name}, file=file)
-        for file, name in parsed.formats.items()
-    ]
+    read_as = [_read_as(file, name) for file, name in parsed.formats.items()]
     return replace(parsed, findings=(*read_as, *findings, *parsed.findings))
 
 
@@ -126,3 +123,20 @@ def _without_papers(files: Sequence[Source]) -> tuple[list[Source], list[Finding
         if source.is_paper
     ]
     return data, notes
+
+
+# What the rows of a file are called behind its format → how that is said.
+_HOLDS = {
+    "rows with texts": "Read as: {format}, rows with texts.",
+    "labels": "Read as: {format}, labels.",
+    "a ranking": "Read as: {format}, a ranking.",
+    "queries": "Read as: {format}, queries.",
+    "documents": "Read as: {format}, documents.",
+}
+
+
+def _read_as(file: str, name: str) -> Finding:
+    kind, _comma, holds = name.rpartition(", ")
+    if holds in _HOLDS:
+        return Finding("note", "format", _HOLDS[holds], {"format": kind}, file=file)
+    return Finding("note", "format", "Read as: {format}.", {"format": name}, file=file)

@@ -84,12 +84,12 @@ def _are_ids(texts: Sequence[str], known: set[str], id_of: dict[str, str]) -> bo
 
 
 def _read_as_ids(part: Part, key: Key) -> Finding:
-    side = "queries" if key == "query_id" else "documents"
     return Finding(
         "note",
         "texts_are_ids",
-        "The column of {side} holds ids of another file, so it is read as ids.",
-        {"side": side},
+        "The column of queries holds ids of another file, so it is read as ids."
+        if key == "query_id"
+        else "The column of documents holds ids of another file, so it is read as ids.",
         file=part.file,
     )
 
@@ -116,13 +116,16 @@ def _renamed(part: Part, key: Key, id_of: dict[str, str]) -> Part:
 
 
 def _made(key: Key, made: dict[str, str]) -> Finding:
-    side = "queries" if key == "query_id" else "documents"
+    names = list(made.values())
     return Finding(
         "note",
         f"made_{key}",
-        "The {side} have no ids; they are named {first} to {last} in the order they first appear. "
-        "The same text is the same id.",
-        {"side": side, "first": next(iter(made.values())), "last": list(made.values())[-1]},
+        "The queries have no ids; they are named {first} to {last} in the order they first appear. "
+        "The same text is the same id."
+        if key == "query_id"
+        else "The documents have no ids; they are named {first} to {last} in the order they first "
+        "appear. The same text is the same id.",
+        {"first": names[0], "last": names[-1]},
         count=len(made),
         examples=tuple(f"{name}: {text}" for text, name in list(made.items())[:_EXAMPLES]),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from rankdash.errors import FormatError
+from rankdash.errors import FormatError, Phrase
 from rankdash.findings import Finding
 from rankdash.readers.annotators import Together, ask_for_words, joined
 from rankdash.readers.columns import (
@@ -172,7 +172,7 @@ def _missing(queries: bool, documents: bool, *, alone: bool) -> str:
     if queries and documents:
         return "label"
     if not queries and not documents and not alone:
-        return "query or document"
+        return Phrase("query or document")
     return "document" if queries else "query"
 
 
@@ -181,7 +181,7 @@ def _unusable(table: Table, *, queries: bool) -> FormatError:
         "Mapped like this, the file gives no {missing}.",
         remedy="Map a column to it, or load the file that holds it together with this one.",
         file=table.file,
-        missing="documents" if queries else "queries",
+        missing=Phrase("documents") if queries else Phrase("queries"),
     )
 
 

@@ -83,7 +83,7 @@ def table_of(
     if nested.holds_lists(records):
         records, lines = nested.flatten(records, lines, refusals)
         refuse_many_rows(len(records), file, limits)
-        name = f"{name}, one entry a query"
+        name = f"nested {name}"
     keys: dict[str, None] = {}
     for record in records:
         metadata = record.get("metadata")

@@ -8,11 +8,10 @@ from functools import partial
 from typing import Literal
 
 from rankdash.i18n import gettext as _
-from rankdash.i18n import ngettext, number, percent
+from rankdash.i18n import ngettext, number, paragraph, percent
 from rankdash.reporting import price_words
 from rankdash.reporting.money import money
 from rankdash.reporting.options import Choice
-from rankdash.reporting.why_words import paragraph
 from rankdash.value.assumptions import MONTHS_PER_YEAR, Assumptions
 from rankdash.value.outcome import Estimate, Gain
 

@@ -8,9 +8,11 @@ what another program answered, stays as it is.
 from __future__ import annotations
 
 import re
+from copy import copy
 from functools import cache
 
-from rankdash.i18n import gettext
+from rankdash.errors import RankdashError
+from rankdash.i18n import error_text, gettext
 
 # As they are said, without a full stop at the end. {why} is a reason itself; all else stays.
 TEMPLATES = (
@@ -52,14 +54,32 @@ TEMPLATES = (
     "{given} of {n} answers could not be read: {why}",
     "the model said nothing",
     "the model said {detail}",
+    "time-out: the time for this query was over",
+    "the answer is far too long",
+    "no reason given",
+    "no connection",
+    "no answer in time",
 )
 _FIELD = re.compile(r"\{(\w+)\}")
+# The fields of errors that hold a reason.
+_REASONS = ("reason", "said")
 _COUNTS = ("n", "given", "index", "status")
 
 
 def said(reason: str) -> str:
     """A stored reason in the reader's language, as far as it is known."""
     return _known(reason) or _of_a_part(reason) or reason
+
+
+def problem(error: RankdashError) -> str:
+    """What failed, why, and what to do, the reason in the reader's language too where it is known.
+
+    An error that a job or another process left behind holds its reason as the English sentence.
+    """
+    reasons = {name: error.params[name] for name in _REASONS if name in error.params}
+    told = copy(error)
+    told.params = {**error.params, **{name: said(str(each)) for name, each in reasons.items()}}
+    return error_text(told)
 
 
 def _known(reason: str) -> str | None:

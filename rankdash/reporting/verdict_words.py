@@ -9,7 +9,7 @@ from rankdash.analysis.statistics_settings import StatisticsSettings
 from rankdash.analysis.verdict import Verdict
 from rankdash.charts import segments, systems
 from rankdash.i18n import gettext as _
-from rankdash.reporting.why_words import paragraph
+from rankdash.i18n import paragraph
 
 _Labels = TypeVar("_Labels", systems.Labels, segments.Labels)
 

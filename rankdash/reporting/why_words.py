@@ -221,11 +221,6 @@ def evidence_text(row: pd.Series, found: Split, name: str) -> list[str]:
     return [sentence for sentence in said if sentence]
 
 
-def paragraph(sentences: Sequence[str]) -> str:
-    """Sentences one after the other, with a space between where the language has one."""
-    return ("" if language() == "zh" else " ").join(sentences)
-
-
 def _overtaken(row: pd.Series, k: int | None) -> str:
     worse, unjudged, other = (int(row[kind]) for kind in ("worse", "unjudged", "other"))
     parts = [

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from rankdash.errors import RankdashError, UnavailableError
+from rankdash.errors import Phrase, RankdashError, UnavailableError
 from rankdash.rerankers.base import RerankerKind
 from rankdash.rerankers.neural import first_line
 from rankdash.rerankers.settings import parse_settings
@@ -46,7 +46,7 @@ def find(files: Collection[str], taken: Collection[str]) -> Plugins:
         try:
             for kind in _checked(load()):
                 if kind.name in taken or kind.name in kinds:
-                    raise ValueError(f"the name {kind.name!r} is taken")
+                    raise _RefusedError(Phrase("the name {name!r} is taken", name=kind.name))
                 kinds[kind.name] = kind
         except (Exception, SystemExit) as error:  # noqa: BLE001 - it is anyone's code
             problems.append(
@@ -54,10 +54,23 @@ def find(files: Collection[str], taken: Collection[str]) -> Plugins:
                     "The plugin {source} is left out: {reason}.",
                     remedy="Mend it, or start rankdash without it.",
                     source=source,
-                    reason=f"{type(error).__name__}: {first_line(error)}".rstrip("."),
+                    reason=error.reason if isinstance(error, _RefusedError) else _said(error),
                 )
             )
     return Plugins(tuple(kinds.values()), tuple(problems))
+
+
+class _RefusedError(Exception):
+    """What is wrong with a plugin that could be run, or not even that."""
+
+    def __init__(self, reason: Phrase) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+
+def _said(error: BaseException) -> str:
+    """What a plugin raised, for whoever wrote it."""
+    return f"{type(error).__name__}: {first_line(error)}".rstrip(".")
 
 
 def files_in_environment() -> list[str]:
@@ -79,10 +92,10 @@ def _run(path: Path) -> object:
     """What the file defines as KIND or KINDS."""
     name = f"rankdash_plugin_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
     if not path.is_file():
-        raise FileNotFoundError("there is no such file")
+        raise _RefusedError(Phrase("there is no such file"))
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise ImportError("it is no Python file; its name has to end in .py")
+        raise _RefusedError(Phrase("it is no Python file; its name has to end in .py"))
     module = importlib.util.module_from_spec(spec)
     # Dataclasses look for the module that they are defined in.
     sys.modules[name] = module
@@ -92,7 +105,7 @@ def _run(path: Path) -> object:
         del sys.modules[name]
         raise
     if not hasattr(module, "KINDS") and not hasattr(module, "KIND"):
-        raise AttributeError("it defines neither KIND nor KINDS")
+        raise _RefusedError(Phrase("it defines neither KIND nor KINDS"))
     return getattr(module, "KINDS", None) or module.KIND
 
 
@@ -100,10 +113,14 @@ def _checked(found: object) -> list[RerankerKind]:
     kinds: list[RerankerKind] = []
     for kind in found if isinstance(found, (list, tuple)) else [found]:
         if not isinstance(kind, RerankerKind):
-            raise TypeError(f"a RerankerKind is needed, not {type(kind).__name__}")
+            found = type(kind).__name__
+            raise _RefusedError(Phrase("a RerankerKind is needed, not {found}", found=found))
         if not _NAME.fullmatch(kind.name):
-            raise ValueError(
-                f"the name {kind.name!r} may have small letters, digits and hyphens only"
+            raise _RefusedError(
+                Phrase(
+                    "the name {name!r} may have small letters, digits and hyphens only",
+                    name=kind.name,
+                )
             )
         optional = [spec for spec in kind.settings if not spec.required]
         parse_settings(optional, {})

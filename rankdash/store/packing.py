@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rankdash.errors import DataError, FormatError, LimitError
+from rankdash.errors import DataError, FormatError, LimitError, Phrase
 
 MANIFEST = "manifest.json"
 _MEGABYTE = 1_000_000
@@ -87,13 +87,13 @@ class Unpacker:
             )
         names = [member.filename for member in members]
         if len(set(names)) != len(names):
-            raise self._refused("it holds two files of the same name")
+            raise self._refused(Phrase("it holds two files of the same name"))
         if MANIFEST not in names:
-            raise self._refused(f"it has no {MANIFEST}")
+            raise self._refused(Phrase("it has no {name}", name=MANIFEST))
         self.head = self._json(MANIFEST, self._unpacked(MANIFEST, self._bounds.manifest))
         parts = self.head.get("parts")
         if not isinstance(parts, dict):
-            raise self._refused("its list of parts is broken")
+            raise self._refused(Phrase("its list of parts is broken"))
         self._parts: dict[str, Any] = parts
         self._check_names(names)
         self._left = self._bounds.together
@@ -120,7 +120,7 @@ class Unpacker:
         if len(content) != size or hashlib.sha256(content).hexdigest() != self._parts[name].get(
             "sha256"
         ):
-            raise self._refused(f"{name} is not what was packed")
+            raise self._refused(Phrase("{name} is not what was packed", name=name))
         return content
 
     def read_json(self, name: str) -> dict[str, Any]:
@@ -144,32 +144,32 @@ class Unpacker:
                 batches.append(batch)
             return pa.Table.from_batches(batches, schema=parquet.schema_arrow)
         except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
-            raise self._refused(f"{name} cannot be read") from error
+            raise self._refused(Phrase("{name} cannot be read", name=name)) from error
 
     def refused(self, name: str, reason: str) -> DataError:
-        """The error for a part that is no good; reason: in English, without a full stop."""
-        return self._refused(f"{name}: {reason}")
+        """The error for a part that is no good; reason: without a full stop."""
+        return self._refused(Phrase("{name}: {reason}", name=name, reason=reason))
 
     def _check_names(self, names: list[str]) -> None:
         wanted = {MANIFEST, *self._parts}
         if wanted != set(names):
             lacking = sorted(wanted - set(names))
             if lacking:
-                raise self._refused(f"{lacking[0][:200]} is missing")
+                raise self._refused(Phrase("{name} is missing", name=lacking[0][:200]))
             unknown = min(set(names) - wanted)
-            raise self._refused(f"{unknown[:200]!r} is not on its list")
+            raise self._refused(Phrase("{name!r} is not on its list", name=unknown[:200]))
         for name in names:
             steps = name.replace("\\", "/").split("/")
             if name.startswith(("/", "\\")) or ".." in steps or ":" in name or not all(steps):
-                raise self._refused(f"{name[:200]!r} is no name of a part")
+                raise self._refused(Phrase("{name!r} is no name of a part", name=name[:200]))
 
     def _size(self, name: str) -> int:
         told = self._parts.get(name)
         if told is None:
-            raise self._refused(f"{name[:200]} is missing")
+            raise self._refused(Phrase("{name} is missing", name=name[:200]))
         size = told.get("bytes") if isinstance(told, dict) else None
         if not isinstance(size, int) or isinstance(size, bool) or size < 0:
-            raise self._refused("its list of parts is broken")
+            raise self._refused(Phrase("its list of parts is broken"))
         return size
 
     def _unpacked(self, name: str, most: int) -> bytes:
@@ -185,9 +185,9 @@ class Unpacker:
         try:
             read = json.loads(content)
         except (ValueError, RecursionError) as error:
-            raise self._refused(f"{name} cannot be read") from error
+            raise self._refused(Phrase("{name} cannot be read", name=name)) from error
         if not isinstance(read, dict):
-            raise self._refused(f"{name} is not what it should be")
+            raise self._refused(Phrase("{name} is not what it should be", name=name))
         return cast(dict[str, Any], read)
 
     @contextmanager
@@ -213,9 +213,9 @@ class Unpacker:
             # The decompressors have errors of their own kind, which share no base.
             if type(error).__module__ not in ("zlib", "lzma", "_lzma", "bz2"):
                 raise
-            raise self._refused("it cannot be unpacked") from error
+            raise self._refused(Phrase("it cannot be unpacked")) from error
 
-    def _refused(self, reason: str) -> FormatError:
+    def _refused(self, reason: Phrase) -> FormatError:
         return FormatError(
             "This workspace file is not as it was exported: {reason}. Nothing was imported.",
             remedy="Copy or export it again.",

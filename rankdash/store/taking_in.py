@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from rankdash.dataset import Dataset
-from rankdash.errors import FormatError, LimitError, RankdashError, StoreError
+from rankdash.errors import FormatError, LimitError, Phrase, RankdashError, StoreError
 from rankdash.findings import Finding
 from rankdash.ranking import Run
 from rankdash.store import soundness as sound
@@ -105,12 +105,12 @@ def _contents(parts: Unpacker, file: str) -> dict[str, list[str]]:
         )
     found = head.get("datasets")
     if not isinstance(found, dict) or not all(isinstance(each, list) for each in found.values()):
-        raise parts.refused("manifest.json", "its list of data sets is broken")
+        raise parts.refused("manifest.json", Phrase("its list of data sets is broken"))
     every = [*found, *(run for runs in found.values() for run in runs)]
     if not all(isinstance(each, str) and _ID.fullmatch(each) for each in every):
-        raise parts.refused("manifest.json", "an id is none")
+        raise parts.refused("manifest.json", Phrase("an id is none"))
     if len(set(every)) != len(every):
-        raise parts.refused("manifest.json", "an id is listed twice")
+        raise parts.refused("manifest.json", Phrase("an id is listed twice"))
     return found
 
 
@@ -184,10 +184,10 @@ class _Taking:
         except RankdashError as error:
             raise self._parts.refused(name, error.message.rstrip(".")) from error
         except pa.ArrowException as error:
-            raise self._parts.refused(name, "a table is not what it should be") from error
+            raise self._parts.refused(name, Phrase("a table is not what it should be")) from error
         except (LookupError, TypeError, AttributeError) as error:
             raise self._parts.refused(
-                name, "something is missing in it, or no text or number"
+                name, Phrase("something is missing in it, or no text or number")
             ) from error
         except (ValueError, OverflowError, RecursionError) as error:
             raise self._parts.refused(name, str(error).splitlines()[0][:200]) from error

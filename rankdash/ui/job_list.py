@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from rankdash.i18n import duration, error_text, ngettext, number
+from rankdash.i18n import duration, ngettext, number
 from rankdash.i18n import gettext as _
+from rankdash.reporting.failure_words import problem
 from rankdash.rerankers import get
 from rankdash.runs import jobs
 from rankdash.runs.jobs import LIVE, JobRow
@@ -91,7 +92,7 @@ def _draw_grid(rows: Sequence[JobRow]) -> None:
         for row in stopped:
             text.write(f"{markdown_safe(row.name, 80)} · {_state(row)}")
             if row.error is not None:
-                text.error(markdown_safe(error_text(row.error), 500), icon=":material/error:")
+                text.error(markdown_safe(problem(row.error), 500), icon=":material/error:")
         if not stopped or live:
             return
         with text:
@@ -144,7 +145,7 @@ def _draw_job(row: JobRow) -> None:
                 st.rerun(scope="fragment")
             return
         if row.error is not None:
-            text.error(markdown_safe(error_text(row.error), 500), icon=":material/error:")
+            text.error(markdown_safe(problem(row.error), 500), icon=":material/error:")
         if row.state in ("cancelled", "interrupted", "failed"):
             if row.done:
                 text.caption(

@@ -20,7 +20,7 @@ from rankdash.charts import ladder as ladder_chart
 from rankdash.charts import waterfall as waterfall_chart
 from rankdash.charts.style import INKS
 from rankdash.i18n import gettext as _
-from rankdash.i18n import language, moment, ngettext, number, percent, signed, speaking
+from rankdash.i18n import language, moment, ngettext, number, paragraph, percent, signed, speaking
 from rankdash.metrics import parse_measure
 from rankdash.reporting import query_page
 from rankdash.reporting.offline import CHART_ENGINE, Chart, Table
@@ -28,7 +28,7 @@ from rankdash.reporting.query_page import Card, Document, QueryPage
 from rankdash.reporting.query_words import judged_title
 from rankdash.reporting.reason_words import reason_words
 from rankdash.reporting.setting_words import rules_in_words
-from rankdash.reporting.why_words import paragraph, statement_text
+from rankdash.reporting.why_words import statement_text
 from rankdash.store.corrections import Corrections
 from rankdash.store.notes import Notes
 from rankdash.ui import (

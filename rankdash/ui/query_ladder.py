@@ -12,8 +12,7 @@ from rankdash.analysis.ladder import Ladder
 from rankdash.charts import ladder as chart
 from rankdash.charts.ladder_places import shown
 from rankdash.i18n import gettext as _
-from rankdash.i18n import ngettext, number
-from rankdash.reporting.why_words import paragraph
+from rankdash.i18n import ngettext, number, paragraph
 from rankdash.ui import address, naming, query_services
 from rankdash.ui.appearance import ink, show
 from rankdash.ui.folding import fold

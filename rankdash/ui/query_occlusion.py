@@ -23,6 +23,7 @@ from rankdash.analysis.occlusion import (
 from rankdash.errors import RankdashError
 from rankdash.i18n import duration, error_text, ngettext, number
 from rankdash.i18n import gettext as _
+from rankdash.reporting import failure_words
 from rankdash.reporting.query_words import grade
 from rankdash.rerankers import Request, RerankerKind, create, get
 from rankdash.rerankers.settings import SettingValue
@@ -211,7 +212,7 @@ def _progress(row: ExplanationRow, rows: Explanations) -> None:
 def _offer(question: _Question, row: ExplanationRow | None, rows: Explanations) -> None:
     """What it costs, and the button; how an earlier attempt ended."""
     if row is not None and row.error is not None:
-        st.error(markdown_safe(error_text(row.error), 500), icon=":material/error:")
+        st.error(markdown_safe(failure_words.problem(row.error), 500), icon=":material/error:")
     elif row is not None and row.state == "interrupted":
         st.warning(_("It was interrupted: the worker ended."), icon=":material/info:")
     elif row is not None:

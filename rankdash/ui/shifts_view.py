@@ -15,8 +15,7 @@ from rankdash.charts import flows as flows_chart
 from rankdash.charts import move_sizes as moves_chart
 from rankdash.charts import transitions as transitions_chart
 from rankdash.i18n import gettext as _
-from rankdash.i18n import ngettext, number, percent
-from rankdash.reporting.why_words import paragraph
+from rankdash.i18n import ngettext, number, paragraph, percent
 from rankdash.ui import address, comparison, frame, services, shift_services
 from rankdash.ui.appearance import ink, show
 from rankdash.ui.folding import fold

@@ -10,8 +10,7 @@ import streamlit as st
 from rankdash.analysis.margins import even
 from rankdash.analysis.skipping import FEWEST, FOLDS, Skipping, saving
 from rankdash.i18n import gettext as _
-from rankdash.i18n import ngettext, number, percent, signed
-from rankdash.reporting.why_words import paragraph
+from rankdash.i18n import ngettext, number, paragraph, percent, signed
 from rankdash.ui import services
 from rankdash.ui.frame import View
 from rankdash.ui.shifts_view import share

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from rankdash.errors import DataError
+from rankdash.errors import DataError, Phrase
 
 Number = float | npt.NDArray[np.float64]
 BillingUnit = Literal["search", "tokens", "template", "hour"]
@@ -86,11 +86,11 @@ class Price:
             )
         for name in ("amount", "template_tokens", "chunk_tokens"):
             if not 0 <= getattr(self, name) < math.inf:
-                raise _out_of_range(name, "a number from 0 up")
+                raise _out_of_range(name, Phrase("a number from 0 up"))
         if not 0 < self.searches_per_second < math.inf:
-            raise _out_of_range("searches_per_second", "a number above 0")
+            raise _out_of_range("searches_per_second", Phrase("a number above 0"))
         if not 0 < self.utilisation <= 1:
-            raise _out_of_range("utilisation", "a share above 0, at most 1")
+            raise _out_of_range("utilisation", Phrase("a share above 0, at most 1"))
 
 
 def billed_tokens(load: Load, template_tokens: Number = 0.0) -> Number:
@@ -169,7 +169,7 @@ def _plain(value: npt.NDArray[np.float64] | np.floating) -> Number:
     return float(value) if np.ndim(value) == 0 else np.asarray(value, dtype=np.float64)
 
 
-def _out_of_range(name: str, possible: str) -> DataError:
+def _out_of_range(name: str, possible: Phrase) -> DataError:
     return DataError(
         "The {name} of a price must be {possible}.",
         name=name.replace("_", " "),

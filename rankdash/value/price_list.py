@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rankdash.errors import DataError
+from rankdash.errors import DataError, Phrase
 from rankdash.value.billing import UNITS, Price
 
 SHIPPED = Path(__file__).parents[2] / "assets" / "prices.toml"
@@ -113,15 +113,17 @@ def to_json(prices: Sequence[ListedPrice]) -> str:
 
 def _entry(entry: object, place: int, file: str) -> ListedPrice:
     if not isinstance(entry, Mapping):
-        raise _broken(place, "it is not a set of named fields", file)
+        raise _broken(place, Phrase("it is not a set of named fields"), file)
     unknown = set(entry) - _PRICE_FIELDS - set(_OWN_FIELDS)
     if unknown:
-        raise _broken(place, f"it has a field {min(map(str, unknown))!r} that prices lack", file)
+        field = min(map(str, unknown))
+        raise _broken(place, Phrase("it has a field {name!r} that prices lack", name=field), file)
     for name in ("key", "provider", "source", "as_of", "amount", "unit"):
         if entry.get(name) in (None, ""):
-            raise _broken(place, f"it has no {name}", file)
+            raise _broken(place, Phrase("it has no {name}", name=name), file)
     if entry["unit"] not in UNITS:
-        raise _broken(place, f"its unit is not one of {', '.join(UNITS)}", file)
+        known = ", ".join(UNITS)
+        raise _broken(place, Phrase("its unit is not one of {units}", units=known), file)
     numbers = {
         name: _number(entry[name], name, place, file)
         for name in _PRICE_FIELDS - {"unit", "currency"}
@@ -136,7 +138,8 @@ def _entry(entry: object, place: int, file: str) -> ListedPrice:
             **numbers,  # type: ignore[arg-type]
         )
     except DataError as error:
-        raise _broken(place, error.message.rstrip("."), file) from error
+        reason = Phrase("its {name} must be {possible}", **error.params)
+        raise _broken(place, reason, file) from error
     return ListedPrice(
         key=_text(entry["key"], "key", place, file),
         provider=_text(entry["provider"], "provider", place, file),
@@ -149,13 +152,16 @@ def _entry(entry: object, place: int, file: str) -> ListedPrice:
 
 def _number(value: object, name: str, place: int, file: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise _broken(place, f"its {name} is not a number", file)
+        raise _broken(place, Phrase("its {name} is not a number", name=name), file)
     return float(value)
 
 
 def _text(value: object, name: str, place: int, file: str) -> str:
     if not isinstance(value, str) or len(value) > _LONGEST_TEXT:
-        raise _broken(place, f"its {name} is not a text of at most {_LONGEST_TEXT} letters", file)
+        reason = Phrase(
+            "its {name} is not a text of at most {most} letters", name=name, most=_LONGEST_TEXT
+        )
+        raise _broken(place, reason, file)
     return value
 
 
@@ -163,10 +169,10 @@ def _day(value: object, place: int, file: str) -> date:
     try:
         return date.fromisoformat(str(value)[:10])
     except ValueError as error:
-        raise _broken(place, "its as_of is not a day such as 2026-11-21", file) from error
+        raise _broken(place, Phrase("its as_of is not a day such as 2026-11-21"), file) from error
 
 
-def _broken(place: int, reason: str, file: str) -> DataError:
+def _broken(place: int, reason: Phrase, file: str) -> DataError:
     return DataError(
         "Price {place} of the list cannot be used: {reason}.",
         remedy="Correct the entry, or leave it out.",

@@ -34,7 +34,7 @@ def test_tab_separated_file_named_csv(parse):
     parsed = parse({"labels.csv": "query\tdocument\tlabel\nred, blue\tone, two\t1\n"})
 
     assert texts_of(parsed) == (["red, blue"], ["one, two"])
-    assert "tab-separated" in parsed.formats["labels.csv"]
+    assert "TSV" in parsed.formats["labels.csv"]
 
 
 def test_commas_quotes_and_line_breaks_inside_fields(parse):

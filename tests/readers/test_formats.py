@@ -67,7 +67,7 @@ def test_gz_in_zip(parse, files, gz, zipped, format_name):
 @pytest.mark.parametrize("format_name", FORMATS)
 def test_the_format_is_told_in_words(parse, files, format_name):
     (described,) = parse({"data": files[format_name]}).formats.values()
-    words = {"csv": "CSV", "tsv": "tab", "semicolon": "semicolon", "parquet": "Parquet"}
+    words = {"csv": "CSV", "tsv": "TSV", "semicolon": "CSV (;)", "parquet": "Parquet"}
     assert words.get(format_name, "JSON") in described
 
 

@@ -45,10 +45,10 @@ CHARTS = [
 ]
 
 # Positions of the arguments that are shown, by the name of what is called.
-SHOWN = {"_": (0,), "gettext": (0,), "ngettext": (0, 1), "Finding": (2, 4)}
+SHOWN = {"_": (0,), "gettext": (0,), "ngettext": (0, 1), "Finding": (2, 4), "Phrase": (0,)}
 SHOWN_BY_NAME = ("template", "remedy")
 # Below the interface whatever reads like a sentence is one: it reaches a page by way of a value.
-SENTENCE = re.compile(r"[A-Z{].* .*[.:]\s*", re.DOTALL)
+SENTENCE = re.compile(r"[A-Z{].* .*[.:…]\s*", re.DOTALL)
 # What a page may translate without writing it there, as a field or a variable: the schemas' words.
 DESCRIBED = {"title", "meaning", "formula", "help", "note", "advice", "source", "template", "value"}
 DESCRIBED |= {"remedy", "purpose", "CONFLICTS[rule]"}

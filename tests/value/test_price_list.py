@@ -34,13 +34,13 @@ def test_a_list_written_is_read_back_the_same():
     ("change", "reason"),
     [
         ({"amount": "2"}, "amount is not a number"),
-        ({"amount": -2}, "amount of a price must be"),
+        ({"amount": -2}, "its amount must be"),
         ({"unit": "month"}, "unit is not one of"),
         ({"as_of": "soon"}, "not a day"),
         ({"provider": ""}, "no provider"),
         ({"colour": "red"}, "'colour'"),
         ({"model": ["x"]}, "model is not a text"),
-        ({"utilisation": 2}, "utilisation of a price must be"),
+        ({"utilisation": 2}, "its utilisation must be"),
     ],
 )
 def test_a_broken_entry_is_named(change: dict[str, object], reason: str):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rankdash.analysis.segments import DerivedSegment
 from rankdash.i18n import gettext as _
-from rankdash.i18n import number, percent, signed
+from rankdash.i18n import number, paragraph, percent, signed
 from rankdash.reporting import figures
 from rankdash.reporting.escaping import html_safe
 from rankdash.reporting.figures import DERIVED
@@ -12,7 +12,6 @@ from rankdash.reporting.offline import Table, listed, prose, table, together
 from rankdash.reporting.reason_words import reason_meanings, reason_words
 from rankdash.reporting.sections.draft import DASH, Draft, as_table, span
 from rankdash.reporting.verdict_words import p_title
-from rankdash.reporting.why_words import paragraph
 
 
 def segments(draft: Draft) -> str:

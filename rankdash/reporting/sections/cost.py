@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import gettext as _
-from rankdash.i18n import percent
+from rankdash.i18n import paragraph, percent
 from rankdash.metrics import parse_measure
 from rankdash.reporting import assumption_words, cost_words, figures, price_words
 from rankdash.reporting.escaping import html_safe
 from rankdash.reporting.offline import Table, listed, prose, table
 from rankdash.reporting.options import Choice, hit_spec
 from rankdash.reporting.sections.draft import DASH, Draft
-from rankdash.reporting.why_words import paragraph
 
 
 def draw(draft: Draft) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from rankdash.i18n import gettext as _
-from rankdash.i18n import number
+from rankdash.i18n import number, paragraph
 from rankdash.reporting import cost_words
 from rankdash.reporting.compared import Money
 from rankdash.reporting.cost_words import Telling
@@ -16,7 +16,6 @@ from rankdash.reporting.figures import Drawing
 from rankdash.reporting.offline import Page, Table, folded, table, together
 from rankdash.reporting.options import Choice, choices
 from rankdash.reporting.subject import Subject
-from rankdash.reporting.why_words import paragraph
 from rankdash.value.price_list import shipped
 
 DASH = "–"

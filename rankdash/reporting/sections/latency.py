@@ -6,14 +6,13 @@ import math
 
 from rankdash.analysis.latency import apart, latencies, on_target
 from rankdash.charts.milliseconds import text as ms
-from rankdash.i18n import duration, number
+from rankdash.i18n import duration, number, paragraph
 from rankdash.i18n import gettext as _
 from rankdash.ranking import Run
 from rankdash.reporting import figures
 from rankdash.reporting.latency_words import left_out_of_times
 from rankdash.reporting.offline import Table, listed, prose, table
 from rankdash.reporting.sections.draft import DASH, Draft, filled
-from rankdash.reporting.why_words import paragraph
 from rankdash.runs.timing import P99_NEEDS, LatencySummary
 
 

@@ -8,14 +8,13 @@ from datetime import UTC, datetime
 
 import rankdash
 from rankdash.i18n import gettext as _
-from rankdash.i18n import moment, number
+from rankdash.i18n import moment, number, paragraph
 from rankdash.metrics import parse_measure
 from rankdash.reporting.escaping import html_safe
 from rankdash.reporting.offline import CHART_ENGINE, Table, prose, table, together
 from rankdash.reporting.query_words import count_words
 from rankdash.reporting.sections.draft import DASH, Draft
 from rankdash.reporting.setting_words import rule_meanings, rules_in_words
-from rankdash.reporting.why_words import paragraph
 
 _LONGEST = 200
 

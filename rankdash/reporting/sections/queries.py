@@ -7,14 +7,14 @@ from collections import Counter
 import pandas as pd
 
 from rankdash.i18n import gettext as _
-from rankdash.i18n import ngettext, number, signed
+from rankdash.i18n import ngettext, number, paragraph, signed
 from rankdash.reporting import figures
 from rankdash.reporting.escaping import html_safe
 from rankdash.reporting.offline import listed, prose, table, together
 from rankdash.reporting.query_words import left_out_words
 from rankdash.reporting.reason_words import reason_words
 from rankdash.reporting.sections.draft import Draft, filled
-from rankdash.reporting.why_words import explained, paragraph, statement_text, without_result
+from rankdash.reporting.why_words import explained, statement_text, without_result
 
 MOST = 5
 _MOST_FAILED = 50
