@@ -48,9 +48,10 @@ page = st.navigation(
 place = st.sidebar.container(gap="xxsmall")
 without_numbers = ("run", "data")
 frame.draw_sidebar(analysis=page.url_path not in without_numbers)
-links = menu.draw(place, pages)
+links = menu.draw([place] * len(pages), pages)
 told = sharing_link.begin()
 page.run()
 sharing_link.finish(told)
-menu.again(links, pages)
+# Once more, with what the page has chosen.
+menu.draw(links, pages)
 address.shown()

@@ -14,17 +14,14 @@ from streamlit.delta_generator import DeltaGenerator
 from rankdash.ui import address
 
 
-def draw(place: DeltaGenerator, pages: Sequence[st.Page]) -> list[DeltaGenerator]:
-    """One link a page, in their order; returns the links."""
-    return [_link(place, page) for page in pages]
+def draw(places: Sequence[DeltaGenerator], pages: Sequence[st.Page]) -> list[DeltaGenerator]:
+    """One link a page, each in its place; returns the links.
 
-
-def again(links: Sequence[DeltaGenerator], pages: Sequence[st.Page]) -> None:
-    """The same links with what has been chosen since. Each is put in the place of the old one,
-    which stays where it is: a link that was taken away and came back would miss a click."""
-    for link, page in zip(links, pages, strict=True):
-        _link(link, page)
-
-
-def _link(place: DeltaGenerator, page: st.Page) -> DeltaGenerator:
-    return place.page_link(page, query_params=address.offered(), width="stretch")
+    The places may be the links that were drawn before, which then stay where they are: a link that
+    is taken away and comes back misses a click.
+    """
+    carried = address.offered()
+    return [
+        place.page_link(page, query_params=carried, width="stretch")
+        for place, page in zip(places, pages, strict=True)
+    ]

@@ -7,6 +7,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -71,7 +72,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def start_app(home: Path) -> App:
+def _started(home: Path) -> App:
     port = free_port()
     command = [
         sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py"),
@@ -99,19 +100,24 @@ def start_app(home: Path) -> App:
     pytest.fail("The app did not start:\n" + (home / "server.log").read_text())
 
 
-def stop_app(app: App) -> None:
-    app.process.terminate()
+@contextmanager
+def serving(home: Path) -> Iterator[App]:
+    """A dashboard of the workspace in `home`."""
+    started = _started(home)
     try:
-        app.process.wait(timeout=15)
-    except subprocess.TimeoutExpired:
-        app.process.kill()
+        yield started
+    finally:
+        started.process.terminate()
+        try:
+            started.process.wait(timeout=15)
+        except subprocess.TimeoutExpired:
+            started.process.kill()
 
 
 @pytest.fixture
 def app(tmp_path: Path) -> Iterator[App]:
-    started = start_app(tmp_path)
-    yield started
-    stop_app(started)
+    with serving(tmp_path) as started:
+        yield started
 
 
 def new_visit(browser: Browser, app: App, **settings: object) -> Visit:
@@ -131,17 +137,24 @@ def new_visit(browser: Browser, app: App, **settings: object) -> Visit:
     return visit
 
 
+@contextmanager
+def visiting(browser: Browser, app: App, **settings: object) -> Iterator[Visit]:
+    """A visit that asks no other host for anything."""
+    opened = new_visit(browser, app, **settings)
+    try:
+        yield opened
+    finally:
+        opened.page.context.close()
+    assert opened.strangers == []
+
+
 @pytest.fixture
 def visit(browser: Browser, app: App) -> Iterator[Visit]:
-    opened = new_visit(browser, app)
-    yield opened
-    opened.page.context.close()
-    assert opened.strangers == []
+    with visiting(browser, app) as opened:
+        yield opened
 
 
 @pytest.fixture
 def dark_visit(browser: Browser, app: App) -> Iterator[Visit]:
-    opened = new_visit(browser, app, color_scheme="dark")
-    yield opened
-    opened.page.context.close()
-    assert opened.strangers == []
+    with visiting(browser, app, color_scheme="dark") as opened:
+        yield opened
