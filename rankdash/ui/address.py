@@ -11,9 +11,10 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from rankdash.ui import naming
 from rankdash.value.assumptions import ASSUMPTIONS
@@ -70,8 +71,9 @@ OF_A_DATA_SET = (
 )
 _CHOICES = "address.choices"
 _WRITTEN = "address.written"
-# What the links of the page carried when they were drawn, and which page that was.
-_OFFERED = "address.offered"
+# Every address of this session so far, those that only the links of a page carry included.
+_KNOWN = "address.known"
+# Which page that was.
 _PAGE = "address.page"
 # What a link named and nothing has looked at yet, and what of it was not to be had.
 _GIVEN = "address.given"
@@ -79,6 +81,8 @@ _LOST = "address.lost"
 # The widgets that were put to a value in a run of the script that has not ended.
 _UNSENT = "address.unsent"
 _MOST_FIELDS = 100
+# What a widget calls the value that it starts at.
+_STARTS = ("index", "selection_default", "default", "value")
 
 T = TypeVar("T")
 
@@ -86,7 +90,9 @@ T = TypeVar("T")
 def restore() -> None:
     """Take over what the address says when it was typed, followed, or reached by going back.
 
-    The link of a page carries the choices, or nothing: then the session's choices stand.
+    The link of a page carries the choices, or nothing: then the session's choices stand. So they do
+    where an address of before comes with a click: the browser had not heard yet of what was chosen
+    a moment ago, or a fragment of the page changed a choice since its links were drawn.
     """
     # Also what no one has offered yet: a page adds its fields when it is first drawn.
     given = {name: st.query_params.get_all(name) for name in list(st.query_params)[:_MOST_FIELDS]}
@@ -98,11 +104,11 @@ def restore() -> None:
         st.session_state.pop(_LOST, None)
     if not given or given == st.session_state.get(_WRITTEN):
         return
-    if another_page and given == st.session_state.get(_OFFERED):
-        # A fragment of the page may have changed a choice since its links were drawn.
+    if _key(given) in _known() and not _gone_back():
         return
     st.session_state[_CHOICES] = given
     st.session_state[_WRITTEN] = given
+    _known().add(_key(given))
     st.session_state[_GIVEN] = set(given)
     st.session_state[_LOST] = {}
 
@@ -116,23 +122,20 @@ def publish() -> None:
 
 def carried() -> dict[str, list[str]]:
     """The choices as the address says them, from now on."""
-    st.session_state[_WRITTEN] = _said()
-    return _said()
+    wanted = offered()
+    st.session_state[_WRITTEN] = wanted
+    return wanted
 
 
 def offered() -> dict[str, list[str]]:
-    """What the links to the other pages carry."""
-    st.session_state[_OFFERED] = _said()
-    return _said()
-
-
-def _said() -> dict[str, list[str]]:
-    """What of the choices does not go without saying."""
-    return {
+    """The choices that do not go without saying: what the links to the other pages carry."""
+    wanted = {
         name: values
         for name, values in _choices().items()
         if name in FIELDS and values and values != [FIELDS[name]]
     }
+    _known().add(_key(wanted))
+    return wanted
 
 
 def written() -> Mapping[str, Sequence[str]]:
@@ -247,18 +250,22 @@ def pick_free(
     # What was given and comes to the usual all the same could not be read.
     lose(name, given if given not in usual and written in usual else None)
     settle(name, written)
-    # Sent each time: a slider whose ends have moved is a new one, and would start at its own.
-    st.session_state[key] = value
 
     def changed() -> None:
         choose(name, write(st.session_state[key]))
         publish()
 
-    draw(key=key, on_change=changed, **settings)
+    show(draw, key, value, changed, settings.get("options", ()))(**settings)
     return value
 
 
-def show(draw: Callable[..., Any], key: str, value: Any, options: Sequence[Any] = ()) -> Any:
+def show(
+    draw: Callable[..., Any],
+    key: str,
+    value: Any,
+    changed: Callable[[], None],
+    options: Sequence[Any] = (),
+) -> Callable[..., Any]:
     """Draw a widget of that key at a value; further settings are given to what is returned.
 
     The value is sent only where the widget does not stand there anyway: what is sent takes back
@@ -266,21 +273,32 @@ def show(draw: Callable[..., Any], key: str, value: Any, options: Sequence[Any] 
     the widget starts at, for one that has come to the browser and is not ready there yet: it never
     learns what the run before sent.
     """
-    unsent: set[str] = st.session_state.setdefault(_UNSENT, set())
-    if key in unsent or key not in st.session_state or st.session_state[key] != value:
-        st.session_state[key] = value
-        unsent.add(key)
-        return functools.partial(draw, key=key)
+
+    def heard() -> None:
+        # It is ready, then, and stands where the person put it.
+        _unsent().discard(key)
+        changed()
+
     takes = inspect.signature(draw).parameters
-    if "index" in takes:
-        return functools.partial(draw, key=key, index=options.index(value))
-    return functools.partial(draw, key=key, **{"default" if "default" in takes else "value": value})
+    hears = {"on_select" if "on_select" in takes else "on_change": heard}
+    if key in _unsent() or key not in st.session_state or st.session_state[key] != value:
+        st.session_state[key] = value
+        _unsent().add(key)
+        return functools.partial(draw, key=key, **hears)
+    start = next(name for name in _STARTS if name in takes)
+    begins = {start: options.index(value) if start == "index" else value}
+    return functools.partial(draw, key=key, **hears, **begins)
 
 
 def shown() -> None:
-    """The script ran to its end, so the browser has what it was sent. What was drawn before a
-    rerun, or before a click cut the script short, may never have reached it."""
-    st.session_state[_UNSENT] = set()
+    """The script or a fragment ran to its end, so the browser has what it was sent. What was drawn
+    before a rerun, or before a click cut the script short, may never have reached it."""
+    _unsent().clear()
+
+
+def _unsent() -> set[str]:
+    unsent: set[str] = st.session_state.setdefault(_UNSENT, set())
+    return unsent
 
 
 def _bind(
@@ -304,8 +322,23 @@ def _bind(
         publish()
 
     labels = naming.distinct({option: format_func(option) for option in options})
-    drawn = show(draw, key, chosen, options)
-    drawn(options=options, on_change=changed, format_func=labels.__getitem__, **settings)
+    drawn = show(draw, key, chosen, changed, options)
+    drawn(options=options, format_func=labels.__getitem__, **settings)
+
+
+def _known() -> set[str]:
+    known: set[str] = st.session_state.setdefault(_KNOWN, set())
+    return known
+
+
+def _key(address: Mapping[str, Sequence[str]]) -> str:
+    return urlencode(sorted(address.items()), doseq=True)
+
+
+def _gone_back() -> bool:
+    """Whether the address was reached by going back, or forward again."""
+    context = get_script_run_ctx()
+    return context is not None and context.is_history_navigation
 
 
 def _choices() -> dict[str, list[str]]:

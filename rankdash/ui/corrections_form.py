@@ -9,7 +9,7 @@ import streamlit as st
 from rankdash.i18n import gettext as _
 from rankdash.ranking import digest
 from rankdash.store.corrections import LONGEST_NAME, Correction, Corrections
-from rankdash.ui import corrections_list, naming, services
+from rankdash.ui import address, corrections_list, naming, services
 from rankdash.ui.frame import View
 from rankdash.ui.server import workspace
 from rankdash.ui.text import markdown_safe, shortened
@@ -54,7 +54,7 @@ def label(view: View, query_id: str, doc_id: str) -> None:
     options = {_UNJUDGED: _("not judged")}
     options |= {f"{value:.17g}": f"{value:g}" for value in services.label_scale(dataset_id)}
     key = f"labels.label.{_name(dataset_id, query_id, doc_id)}"
-    st.session_state[key] = _option(corrected.get(doc_id, uploaded))
+    now = _option(corrected.get(doc_id, uploaded))
 
     def changed() -> None:
         chosen = st.session_state[key]
@@ -67,12 +67,10 @@ def label(view: View, query_id: str, doc_id: str) -> None:
             layer.correct(dataset_id, pair, given, workspace().setting(_WHO) or "")
 
     if len(options) <= _MOST_SEGMENTS:
-        st.segmented_control(
+        address.show(st.segmented_control, key, now, changed)(
             _("Label"),
             list(options),
             format_func=options.__getitem__,
-            key=key,
-            on_change=changed,
             required=True,
             help=_(
                 "It counts at once, everywhere. What you uploaded is not changed, and the "
@@ -80,12 +78,8 @@ def label(view: View, query_id: str, doc_id: str) -> None:
             ),
         )
     else:
-        st.selectbox(
-            _("Label"),
-            list(options),
-            format_func=options.__getitem__,
-            key=key,
-            on_change=changed,
+        address.show(st.selectbox, key, now, changed, list(options))(
+            _("Label"), list(options), format_func=options.__getitem__
         )
     said = _("as uploaded: {label}", label=corrections_list.label_words(uploaded))
     st.caption(" · ".join([said, *_ranks(view, query_id, doc_id)]))

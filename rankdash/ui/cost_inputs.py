@@ -107,20 +107,18 @@ def _slider(each: Assumption) -> None:
         address.publish()
 
     if each.logarithmic:
-        address.show(st.select_slider, key, value)(
+        address.show(st.select_slider, key, value, changed)(
             label,
             sorted({*_decades(each), value}),
             format_func=lambda number: f"{number:,.10g}",
-            on_change=changed,
         )
     else:
-        address.show(st.slider, key, float(value))(
+        address.show(st.slider, key, float(value), changed)(
             label,
             float(low),
             float(high),
             step=float(each.step),
             format="percent" if each.unit == "share" else _written(each.step),
-            on_change=changed,
         )
     st.caption(_(each.meaning))
 

@@ -49,8 +49,7 @@ def choose(view: View, prices: dict[str, ListedPrice]) -> tuple[dict[str, str], 
     ]
     address.lose("price", ", ".join(unknown) if unknown else None)
     for system in view.challengers:
-        key = f"cost.price.{system}"
-        st.session_state[key] = chosen(view, system, prices)
+        key, options = f"cost.price.{system}", list(prices)
 
         def changed(system: str = system, key: str = key) -> None:
             address.choose(
@@ -62,12 +61,11 @@ def choose(view: View, prices: dict[str, ListedPrice]) -> tuple[dict[str, str], 
             )
             address.publish()
 
-        found[system] = st.selectbox(
+        price = chosen(view, system, prices)
+        found[system] = address.show(st.selectbox, key, price, changed, options)(
             _("Price of {name}", name=markdown_safe(view.name(system), 40)),
-            list(prices),
+            options,
             format_func=lambda name: price_words.words(prices[name]),
-            key=key,
-            on_change=changed,
         )
     others = address.pick_several(
         "also",

@@ -84,3 +84,4 @@ def draw(view: View, looked_at: str) -> None:
         )
     address.publish()
     sharing_link.follow()
+    address.shown()

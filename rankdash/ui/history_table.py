@@ -32,7 +32,7 @@ def draw(history: Past) -> list[str]:
     key = f"history.table.{digest([system.encode() for system in listed])}"
     # Drawn from the address each time: a link or the way back may have changed it.
     places = sorted(listed.index(system) for system in chosen)
-    st.session_state[key] = {"selection": {"rows": places, "columns": [], "cells": []}}
+    drawn = {"selection": {"rows": places, "columns": [], "cells": []}}
 
     def changed() -> None:
         picked = [listed[place] for place in st.session_state[key]["selection"]["rows"]]
@@ -40,13 +40,11 @@ def draw(history: Past) -> list[str]:
         address.publish()
 
     table, config = _columns(history, listed)
-    st.dataframe(
+    address.show(st.dataframe, key, drawn, changed)(
         table,
         hide_index=True,
         placeholder="–",
-        key=key,
         height=_ROW * (min(len(listed), _MOST_SHOWN) + 1) + 3,
-        on_select=changed,
         selection_mode="multi-row",
         column_config=config,
         alt=_("The runs of this data set with their numbers, newest first"),

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import StopException
 
 from rankdash.i18n import gettext as _
 from rankdash.ui import address, frame, menu, sharing_link
@@ -50,7 +51,12 @@ without_numbers = ("run", "data")
 frame.draw_sidebar(analysis=page.url_path not in without_numbers)
 links = menu.draw([place] * len(pages), pages)
 told = sharing_link.begin()
-page.run()
+try:
+    page.run()
+except StopException:
+    # An empty state: nothing more is to come, and what was drawn is all there is.
+    address.shown()
+    raise
 sharing_link.finish(told)
 # Once more, with what the page has chosen.
 menu.draw(links, pages)

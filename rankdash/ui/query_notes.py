@@ -12,7 +12,7 @@ from rankdash.i18n import error_text, moment
 from rankdash.i18n import gettext as _
 from rankdash.ranking import digest
 from rankdash.store.notes import LONGEST_NOTE, MOST_TAGS, Note, Notes, tags_in_use
-from rankdash.ui import corrections_form, corrections_list
+from rankdash.ui import address, corrections_form, corrections_list
 from rankdash.ui.frame import View
 from rankdash.ui.server import read_only, workspace
 from rankdash.ui.text import markdown_safe
@@ -62,25 +62,20 @@ def _remarks(dataset_id: str, query_id: str) -> None:
     name = digest([dataset_id.encode(), query_id.encode("utf-8", "surrogatepass")])
     tags_key, text_key = f"notes.tags.{name}", f"notes.text.{name}"
     # Drawn from the store each time: another window may have changed it.
-    st.session_state[tags_key] = list(note.tags)
-    st.session_state[text_key] = note.text
+    tags, offered = list(note.tags), tags_in_use(notes.all(dataset_id))
 
     def changed() -> None:
         _keep(dataset_id, note, st.session_state[tags_key], st.session_state[text_key])
 
-    st.multiselect(
+    address.show(st.multiselect, tags_key, tags, changed)(
         _("Tags"),
-        list(dict.fromkeys([*note.tags, *tags_in_use(notes.all(dataset_id))])),
-        key=tags_key,
-        on_change=changed,
+        list(dict.fromkeys([*tags, *offered])),
         accept_new_options=True,
         max_selections=MOST_TAGS,
         placeholder=_("choose or type"),
     )
-    st.text_area(
+    address.show(st.text_area, text_key, note.text, changed)(
         _("Note"),
-        key=text_key,
-        on_change=changed,
         max_chars=LONGEST_NOTE,
         height=110,
         placeholder=_("What you found, for yourself and for the report"),

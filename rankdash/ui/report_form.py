@@ -16,7 +16,7 @@ from rankdash.i18n import error_text, language
 from rankdash.i18n import gettext as _
 from rankdash.reporting import logo
 from rankdash.reporting.document import LONGEST_NOTE, LONGEST_TITLE, SECTIONS, Front
-from rankdash.ui import frame
+from rankdash.ui import address, frame
 from rankdash.ui.report_preview import Preview
 from rankdash.ui.text import markdown_safe, shortened
 
@@ -135,10 +135,9 @@ def _field(widget: Any, name: str, usual: Any, **settings: Any) -> Any:
     """Draw a widget that shows what was said in this session, else `usual`."""
     kept: dict[str, Any] = st.session_state.setdefault(_KEPT, {})
     key = f"report.{name}"
-    st.session_state[key] = kept.get(name, usual)
 
     def changed() -> None:
         kept[name] = st.session_state[key]
 
-    widget(key=key, on_change=changed, **settings)
+    address.show(widget, key, kept.get(name, usual), changed)(**settings)
     return kept.get(name, usual)

@@ -8,6 +8,7 @@ from rankdash.errors import RankdashError
 from rankdash.i18n import error_text, moment
 from rankdash.i18n import gettext as _
 from rankdash.store.run_notes import LONGEST_NOTE, RunNote, RunNotes
+from rankdash.ui import address
 from rankdash.ui.server import read_only, workspace
 from rankdash.ui.text import markdown_safe
 
@@ -23,16 +24,13 @@ def draw(run_id: str) -> None:
             st.text(note.text)
         return
     key = f"run_note.text.{run_id}"
-    # Drawn from the store each time: another window may have changed it.
-    st.session_state[key] = note.text
 
     def changed() -> None:
         _keep(note, st.session_state[key])
 
-    st.text_area(
+    # Drawn from the store each time: another window may have changed it.
+    address.show(st.text_area, key, note.text, changed)(
         _("Note on this run"),
-        key=key,
-        on_change=changed,
         max_chars=LONGEST_NOTE,
         height=100,
         placeholder=_("What changed, and why it was made"),

@@ -9,13 +9,17 @@ def choices() -> None:
 
     from rankdash.ui import address
 
+    address.restore()
     if st.session_state.pop("from elsewhere", False):
         address.choose("metric", "mrr")
     address.pick_one("metric", ["ndcg", "mrr", "map"], st.selectbox, default="map", label="Metric")
     address.pick_several("tag", ["a", "b"], st.multiselect, default=["b"], label="Tags")
+    address.pick_free("text", st.text_input, lambda said: said or "", str, label="Text")
     if st.session_state.pop("cut short", False):
         st.rerun()
-    address.shown()
+    address.publish()
+    if not st.session_state.get("never ends", False):
+        address.shown()
 
 
 def test_a_choice_is_sent_once_and_what_the_widget_starts_at_afterwards():
@@ -45,3 +49,48 @@ def test_a_choice_that_a_person_made_is_not_sent_back():
     app.multiselect[0].set_value(["a", "b"]).run()
     assert app.multiselect[0].value == ["a", "b"]
     assert not app.multiselect[0].proto.set_value
+
+
+def test_what_a_person_moved_is_not_sent_even_where_no_script_has_ended():
+    app = AppTest.from_function(choices)
+    app.session_state["never ends"] = True
+    app.run()
+    app.selectbox[0].set_value("mrr").run()
+    # It was heard from: the next press of a key is not to be taken back.
+    assert app.selectbox[0].value == "mrr" and not app.selectbox[0].proto.set_value
+    assert app.multiselect[0].proto.set_value, "never heard from, and maybe never drawn"
+
+
+def test_a_text_is_not_sent_back_to_the_one_who_types_it():
+    app = AppTest.from_function(choices)
+    app.query_params["text"] = "old"
+    app.run()
+    assert app.text_input[0].proto.set_value and app.text_input[0].value == "old"
+    app.text_input[0].set_value("new").run()
+    assert app.text_input[0].value == "new" and not app.text_input[0].proto.set_value
+    app.multiselect[0].set_value(["a"]).run()
+    assert not app.text_input[0].proto.set_value and app.text_input[0].proto.default == "new"
+
+
+def test_a_click_that_brings_the_address_of_before_changes_nothing_chosen():
+    app = AppTest.from_function(choices)
+    app.query_params["metric"] = "ndcg"
+    app.run()
+    before = dict(app.query_params)
+    app.selectbox[0].set_value("mrr").run()
+    assert app.query_params["metric"] in ("mrr", ["mrr"])
+    # The browser has not heard of it yet when the next click is made.
+    app.query_params.clear()
+    app.query_params.update(before)
+    app.multiselect[0].set_value(["a"]).run()
+    app.query_params.clear()
+    app.query_params.update(before)
+    app.run()
+    assert (app.selectbox[0].value, app.multiselect[0].value) == ("mrr", ["a"])
+    assert app.query_params["metric"] in ("mrr", ["mrr"])
+    assert app.query_params["tag"] in ("a", ["a"])
+    # An address that was never here is a link that was followed.
+    app.query_params.clear()
+    app.query_params["metric"] = "map"
+    app.run()
+    assert app.selectbox[0].value == "map"

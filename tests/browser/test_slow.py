@@ -1,0 +1,170 @@
+"""Quick fingers on a slow connection: nothing that was chosen or typed is taken back."""
+
+import re
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+from playwright.sync_api import Locator, Page, WebSocketRoute, expect
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+from rankdash.loading import load
+from rankdash.ranking import Ranking
+from rankdash.readers import Source
+from rankdash.rerankers.precomputed import run_from_ranking
+from rankdash.store import Workspace
+from rankdash.store.notes import Notes
+
+from .conftest import new_visit, start_app, stop_app
+
+pytestmark = pytest.mark.browser
+
+
+class Line:
+    """The connection to the server, on which messages wait until they are let through."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.waits: dict[str, list[str | bytes]] = {"up": [], "down": []}
+        self.slow: set[str] = set()
+        page.route_web_socket(re.compile("_stcore/stream"), self._open)
+
+    def _open(self, client: WebSocketRoute) -> None:
+        server = client.connect_to_server()
+        self.ends = {"up": server, "down": client}
+        client.on_message(lambda message: self._pass("up", message))
+        server.on_message(lambda message: self._pass("down", message))
+
+    def _pass(self, way: str, message: str | bytes) -> None:
+        if way in self.slow:
+            self.waits[way].append(message)
+        else:
+            self.ends[way].send(message)
+
+    def hold(self, way: str) -> None:
+        """up: what the browser says; down: what the server answers."""
+        self.slow.add(way)
+
+    def answered(self, kind: str) -> None:
+        """Until an answer of that kind is on its way."""
+        while not any(ForwardMsg.FromString(each).HasField(kind) for each in self.waits["down"]):
+            self.page.wait_for_timeout(20)
+
+    def release(self, way: str) -> None:
+        self.slow.discard(way)
+        while self.waits[way]:
+            self.ends[way].send(self.waits[way].pop(0))
+        # What has come is drawn.
+        self.page.evaluate("() => new Promise((drawn) => setTimeout(drawn, 300))")
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory):
+    """An app with a data set of 16 queries, and two runs."""
+    home = tmp_path_factory.mktemp("home")
+    rows = "query_id,query,doc_id,document,label,score\n" + "".join(
+        f"q{q},how to return {q},d{d},document {d},{int(d == q % 4)},{4 - d}\n"
+        for q in range(16)
+        for d in range(4)
+    )
+    store = Workspace.open(home)
+    loaded = load([Source("shop.csv", rows.encode())], name="Shop")
+    store.save_dataset(loaded.dataset, report_json=loaded.report.to_json())
+    for name, first in (("better", 1), ("worse", 3)):
+        lists = [
+            (f"q{q}", [f"d{(q * first + d) % 4}" for d in range(4)], [4.0, 3, 2, 1])
+            for q in range(16)
+        ]
+        store.save_run(run_from_ranking(name, loaded.dataset.id, Ranking.from_lists(lists), name))
+    started = start_app(home)
+    yield started
+    stop_app(started)
+
+
+@pytest.fixture
+def visit(browser, shop):
+    opened = new_visit(browser, shop)
+    yield opened
+    opened.page.context.close()
+    assert opened.strangers == []
+
+
+@pytest.fixture
+def line(visit) -> Line:
+    return Line(visit.page)
+
+
+def quickly(visit, line: Line, *does: Callable[[], object]) -> None:
+    """Do three things: the second before the answer to the first has come, the third after it and
+    before the server has heard of the second."""
+    first, second, third = does
+    line.hold("down")
+    first()
+    line.answered("script_finished")
+    line.hold("up")
+    second()
+    line.release("down")
+    third()
+    line.release("up")
+    visit.settle()
+
+
+def cutoff(visit) -> Locator:
+    return visit.page.get_by_role("slider", name="Cutoff k")
+
+
+def test_a_click_before_the_address_has_followed_the_choice_keeps_the_choice(visit, line):
+    visit.open("?metric=ndcg&k=3")
+    line.hold("down")
+    cutoff(visit).press("ArrowRight")
+    line.answered("script_finished")
+    # The browser still stands at k=3.
+    visit.page.get_by_text("Statistics", exact=True).click()
+    line.release("down")
+    visit.settle()
+    visit.sees("Resamples")
+    expect(cutoff(visit)).to_have_attribute("aria-valuetext", "5")
+    assert "k=5" in visit.params.split("&")
+    # Going back is no such click.
+    visit.page.go_back()
+    expect(cutoff(visit)).to_have_attribute("aria-valuetext", "3")
+    visit.settle()
+    assert "k=3" in visit.params.split("&")
+
+
+def test_sections_of_the_report_are_left_out_one_after_another(visit, line):
+    visit.open("report?k=3")
+    boxes = visit.page.get_by_test_id("stCheckbox").locator("label")
+    quickly(visit, line, *(boxes.nth(place).click for place in range(3)))
+    for place in range(3):
+        expect(visit.page.get_by_role("checkbox").nth(place)).not_to_be_checked()
+
+
+def test_tags_are_typed_one_after_another(visit, line, shop):
+    visit.open("queries?k=3")
+    visit.page.get_by_text("Tags, note and labels").click()
+    visit.settle()
+    tags = visit.page.get_by_role("combobox", name=re.compile("Tags"))
+
+    def tag(word: str) -> None:
+        tags.fill(word)
+        tags.press("Enter")
+
+    quickly(visit, line, *(partial(tag, word) for word in ("alpha", "beta", "gamma")))
+    store = Workspace.open(shop.home)
+    (note,) = Notes(store).all(store.datasets()[0].id)
+    assert set(note.tags) == {"alpha", "beta", "gamma"}
+
+
+def test_a_slider_is_pressed_on_after_the_defaults_were_taken_back(visit, line):
+    visit.open("cost?k=3&searches_per_day=2000")
+    slider = visit.page.get_by_role("slider", name=re.compile("Searches"))
+    expect(slider).to_have_attribute("aria-valuetext", "2,000")
+    visit.page.get_by_role("button", name="Back to the defaults").click()
+    expect(slider).to_have_attribute("aria-valuetext", "100,000")
+    visit.settle()
+    slider.press("ArrowRight")
+    visit.settle()
+    quickly(visit, line, *[partial(slider.press, "ArrowRight")] * 3)
+    expect(slider).to_have_attribute("aria-valuetext", "2,000,000")
+    assert "searches_per_day=2000000" in visit.params
