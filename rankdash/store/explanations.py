@@ -14,7 +14,8 @@ import time
 from dataclasses import dataclass
 from typing import Literal
 
-from rankdash.errors import RankdashError, StoreError
+from rankdash.errors import RankdashError
+from rankdash.store.failures import dataset_of_run
 from rankdash.store.owners import Owner, lost, problem_from_json, problem_to_json
 from rankdash.store.rows import now
 from rankdash.store.workspace import Workspace
@@ -71,12 +72,7 @@ class Explanations:
         Raises StoreError where there is no such run.
         """
         with self._database.writing() as db:
-            if not db.execute("SELECT 1 FROM runs WHERE id = ?", (asked.run_id,)).fetchone():
-                raise StoreError(
-                    "There is no run {id!r} in this workspace.",
-                    remedy="It may have been deleted in another window; choose another.",
-                    id=asked.run_id,
-                )
+            dataset_of_run(db, asked.run_id)
             db.execute(
                 """
                 INSERT INTO explanations (id, run_id, query_id, doc_id, level, queued)

@@ -16,6 +16,8 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS}
 _NO_FOLDER = {errno.EEXIST, errno.ENOTDIR}
 
+_DELETED = "It may have been deleted in another window; choose another."
+
 # The low byte of an SQLite error code is its family.
 _FAMILY = 0xFF
 
@@ -43,25 +45,27 @@ def damaged(file: Path, reason: str) -> StoreError:
     )
 
 
+def no_dataset(dataset_id: str) -> StoreError:
+    return StoreError(
+        "There is no data set {id!r} in this workspace.", remedy=_DELETED, id=dataset_id
+    )
+
+
+def no_run(run_id: str) -> StoreError:
+    return StoreError("There is no run {id!r} in this workspace.", remedy=_DELETED, id=run_id)
+
+
 def refuse_unknown(db: sqlite3.Connection, dataset_id: str) -> None:
     """Raise StoreError where the workspace has no such data set."""
     if not db.execute("SELECT 1 FROM datasets WHERE id = ?", (dataset_id,)).fetchone():
-        raise StoreError(
-            "There is no data set {id!r} in this workspace.",
-            remedy="It may have been deleted in another window; choose another.",
-            id=dataset_id,
-        )
+        raise no_dataset(dataset_id)
 
 
 def dataset_of_run(db: sqlite3.Connection, run_id: str) -> str:
     """The id of the data set that a run is of. Raises StoreError where there is no such run."""
     row = db.execute("SELECT dataset_id FROM runs WHERE id = ?", (run_id,)).fetchone()
     if row is None:
-        raise StoreError(
-            "There is no run {id!r} in this workspace.",
-            remedy="It may have been deleted in another window; choose another.",
-            id=run_id,
-        )
+        raise no_run(run_id)
     return str(row["dataset_id"])
 
 

@@ -105,7 +105,12 @@ def _refuse_too_much(note: Note) -> None:
             remedy="Put the rest into the note.",
             most=LONGEST_TAG,
         )
-    if len(note.text) > LONGEST_NOTE:
+    refuse_long(note.text)
+
+
+def refuse_long(text: str) -> None:
+    """Raises DataError for a note of more than `LONGEST_NOTE` characters."""
+    if len(text) > LONGEST_NOTE:
         raise DataError(
             "A note can have {most} characters at most.", remedy="Shorten it.", most=LONGEST_NOTE
         )

@@ -5,12 +5,10 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass
 
-from rankdash.errors import DataError
 from rankdash.store.failures import dataset_of_run
+from rankdash.store.notes import refuse_long
 from rankdash.store.rows import now
 from rankdash.store.workspace import Workspace
-
-LONGEST_NOTE = 4_000
 
 
 @dataclass(frozen=True)
@@ -46,16 +44,11 @@ class RunNotes:
     def keep(self, run_id: str, text: str) -> RunNote:
         """Replace the note on a run; without a word there is none. Returns it as it is kept.
 
-        Raises DataError where it is longer than `LONGEST_NOTE` characters, and StoreError where
-        there is no such run.
+        Raises DataError where it is longer than `notes.LONGEST_NOTE` characters, and StoreError
+        where there is no such run.
         """
         note = RunNote(run_id, text.strip(), now())
-        if len(note.text) > LONGEST_NOTE:
-            raise DataError(
-                "A note can have {most} characters at most.",
-                remedy="Shorten it.",
-                most=LONGEST_NOTE,
-            )
+        refuse_long(note.text)
         with self._database.writing() as db:
             dataset_id = dataset_of_run(db, run_id)
             if not note.text:

@@ -22,12 +22,12 @@ from pathlib import Path
 import platformdirs
 
 from rankdash.dataset import Dataset
-from rankdash.errors import DataError, StoreError
+from rankdash.errors import DataError
 from rankdash.measured import Measured
 from rankdash.ranking import Run
 from rankdash.store import folders
 from rankdash.store.database import Database
-from rankdash.store.failures import damaged, in_words
+from rankdash.store.failures import damaged, in_words, no_dataset, no_run
 from rankdash.store.rows import (
     DatasetRow,
     RunRow,
@@ -268,13 +268,7 @@ class Workspace:
             (key,),
         ).fetchone()
         if row is None:
-            raise StoreError(
-                "There is no data set {id!r} in this workspace."
-                if table == "datasets"
-                else "There is no run {id!r} in this workspace.",
-                remedy="It may have been deleted in another window; choose another.",
-                id=key,
-            )
+            raise no_dataset(key) if table == "datasets" else no_run(key)
         return row
 
     def _rename(self, table: str, key: str, name: str) -> None:

@@ -7,7 +7,8 @@ import streamlit as st
 from rankdash.errors import RankdashError
 from rankdash.i18n import error_text, moment
 from rankdash.i18n import gettext as _
-from rankdash.store.run_notes import LONGEST_NOTE, RunNote, RunNotes
+from rankdash.store.notes import LONGEST_NOTE
+from rankdash.store.run_notes import RunNote, RunNotes
 from rankdash.ui import address
 from rankdash.ui.server import read_only, workspace
 from rankdash.ui.text import markdown_safe

@@ -6,8 +6,9 @@ import pytest
 
 from rankdash.errors import DataError, StoreError
 from rankdash.store import Workspace
+from rankdash.store.notes import LONGEST_NOTE
 from rankdash.store.pins import Pins
-from rankdash.store.run_notes import LONGEST_NOTE, RunNote, RunNotes
+from rankdash.store.run_notes import RunNote, RunNotes
 
 HOSTILE = "=1+1 <script>![x](http://evil.invalid)</script>\n\n第二行"
 
