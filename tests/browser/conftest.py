@@ -61,6 +61,17 @@ class Visit:
         expect(found).to_be_visible(timeout=timeout)
         return found
 
+    def choose_reranker(self, title: str) -> None:
+        """That one, instead of the one offered."""
+        box = self.page.get_by_role("combobox", name="Rerankers")
+        box.click()
+        self.page.keyboard.press("Backspace")
+        self.settle()
+        box.click()
+        self.page.get_by_role("option", name=title, exact=True).click()
+        self.page.keyboard.press("Escape")
+        self.settle()
+
     @property
     def params(self) -> str:
         return self.page.url.partition("?")[2]
@@ -102,7 +113,7 @@ def _started(home: Path) -> App:
 
 @contextmanager
 def serving(home: Path) -> Iterator[App]:
-    """A dashboard of the workspace in `home`."""
+    """A dashboard of the workspace in `home`. No page may fail in it."""
     started = _started(home)
     try:
         yield started
@@ -112,6 +123,8 @@ def serving(home: Path) -> Iterator[App]:
             started.process.wait(timeout=15)
         except subprocess.TimeoutExpired:
             started.process.kill()
+    said = (home / "server.log").read_text(errors="replace")
+    assert "A page failed" not in said, said
 
 
 @pytest.fixture

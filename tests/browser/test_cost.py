@@ -6,11 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rankdash.loading import load
-from rankdash.ranking import Ranking
-from rankdash.readers import Source
-from rankdash.rerankers.precomputed import run_from_ranking
 from rankdash.store import Workspace
+from tests.stored import keep_lists, keep_rows
 
 pytestmark = pytest.mark.browser
 
@@ -26,13 +23,12 @@ def shop(app) -> str:
         for q in range(QUERIES)
         for d, score in ((0, 2 if q < BEFORE else 0), (1, 1))
     )
-    loaded = load([Source("shop.csv", rows.encode())], name="Shop")
     workspace = Workspace(app.home)
-    dataset_id = workspace.save_dataset(loaded.dataset, report_json=loaded.report.to_json())
+    dataset_id = keep_rows(workspace, rows, "Shop")
     order = [("d0", "d1") if q < AFTER else ("d1", "d0") for q in range(QUERIES)]
-    ranking = Ranking.from_lists((f"q{q}", docs, [2.0, 1.0]) for q, docs in enumerate(order))
-    name = "=cmd|'/c' <img src=x> [go](http://x.y) $1$"
-    workspace.save_run(run_from_ranking(name, dataset_id, ranking, "better"))
+    lists = ((f"q{q}", docs, [2.0, 1.0]) for q, docs in enumerate(order))
+    run_id = "=cmd|'/c' <img src=x> [go](http://x.y) $1$"
+    keep_lists(workspace, dataset_id, lists, "better", run_id)
     return dataset_id
 
 

@@ -37,18 +37,6 @@ def run_first_offered(visit) -> None:
     visit.page.get_by_role("button", name="Start 1 run").click()
 
 
-def choose_reranker(visit, title: str) -> None:
-    """That one, instead of the one offered."""
-    box = visit.page.get_by_role("combobox", name="Rerankers")
-    box.click()
-    visit.page.keyboard.press("Backspace")
-    visit.settle()
-    box.click()
-    visit.page.get_by_role("option", name=title, exact=True).click()
-    visit.page.keyboard.press("Escape")
-    visit.settle()
-
-
 def test_the_sample_is_open_and_a_model_run_changes_overview_and_queries(visit):
     visit.open()
     visit.sees("Help centre")
@@ -89,7 +77,7 @@ def test_upload_medquad_read_the_check_report_and_run_bm25(visit):
     visit.sees("377 labels")
     visit.sees("15%")
     visit.go("Run")
-    choose_reranker(visit, "BM25")
+    visit.choose_reranker("BM25")
     run_first_offered(visit)
     expect(visit.page.get_by_role("button", name="Compare on Overview")).to_be_visible(
         timeout=RUN_MS
@@ -152,7 +140,7 @@ def test_hostile_text_stays_inert_everywhere(visit):
     upload(visit, [{"name": name, "mimeType": "text/plain", "buffer": body}])
     visit.sees("6 queries and 24 documents")
     visit.go("Run")
-    choose_reranker(visit, "BM25")
+    visit.choose_reranker("BM25")
     run_first_offered(visit)
     expect(visit.page.get_by_role("button", name="Compare on Overview")).to_be_visible(
         timeout=RUN_MS
@@ -239,7 +227,7 @@ def slow_reranker(tmp_path, monkeypatch):
 
 def test_cancel_keeps_what_is_done_and_resume_goes_on(slow_reranker, visit):
     visit.open("run")
-    choose_reranker(visit, "Slow")
+    visit.choose_reranker("Slow")
     run_first_offered(visit)
     visit.sees(re.compile(r"[1-9]\d* of 74 queries"), timeout=RUN_MS)
     visit.page.get_by_role("button", name="Cancel").click()

@@ -5,10 +5,9 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from rankdash.loading import load
-from rankdash.readers import Source
 from rankdash.store import Workspace
-from tests.browser.test_journeys import RUN_MS, choose_reranker
+from tests.browser.test_journeys import RUN_MS
+from tests.stored import keep_rows
 
 pytestmark = pytest.mark.browser
 
@@ -22,14 +21,13 @@ def shop(app) -> str:
         for q in range(QUERIES)
         for d in range(DOCS)
     )
-    loaded = load([Source("shop.csv", rows.encode())], name="Shop")
-    return Workspace(app.home).save_dataset(loaded.dataset, report_json=loaded.report.to_json())
+    return keep_rows(Workspace(app.home), rows, "Shop")
 
 
 def test_measure_a_run_and_read_its_latency(visit, shop):
     page = visit.page
     visit.open(f"run?data={shop}")
-    choose_reranker(visit, "BM25")
+    visit.choose_reranker("BM25")
     page.get_by_text("What is measured").click()
     page.get_by_label("Seconds for each level of throughput").fill("1")
     page.get_by_role("button", name="2", exact=True).click()

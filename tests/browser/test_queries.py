@@ -1,16 +1,12 @@
 """The drill-down in a real browser: filter, open, next by key, and the address restores it all."""
 
-import json
 import re
 
 import pytest
 from playwright.sync_api import expect
 
-from rankdash.loading import load
-from rankdash.ranking import Ranking
-from rankdash.readers import Source
-from rankdash.rerankers.precomputed import run_from_ranking
 from rankdash.store import Workspace
+from tests.stored import keep_lists, keep_rows
 
 pytestmark = pytest.mark.browser
 
@@ -38,15 +34,11 @@ def compared(app) -> str:
         for q in range(8)
         for d, text in enumerate(TEXTS)
     ]
-    lines = "\n".join(json.dumps(row) for row in rows)
-    loaded = load([Source("shop.jsonl", lines.encode())], name="Shop")
     store = Workspace.open(app.home)
-    store.save_dataset(loaded.dataset, report_json=loaded.report.to_json())
+    dataset_id = keep_rows(store, rows, "Shop")
     turned = [(f"q{q}", [f"q{q}d{d}" for d in (2, 1, 0)], [3.0, 2.0, 1.0]) for q in range(8)]
-    store.save_run(
-        run_from_ranking("turned", loaded.dataset.id, Ranking.from_lists(turned), "turned")
-    )
-    return loaded.dataset.id
+    keep_lists(store, dataset_id, turned, "turned")
+    return dataset_id
 
 
 def choose(visit, label: str, option: str) -> None:

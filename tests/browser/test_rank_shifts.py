@@ -5,11 +5,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from rankdash.loading import load
-from rankdash.ranking import Ranking
-from rankdash.readers import Source
-from rankdash.rerankers.precomputed import run_from_ranking
 from rankdash.store import Workspace
+from tests.stored import keep_lists, keep_rows
 
 pytestmark = pytest.mark.browser
 
@@ -24,12 +21,11 @@ def shop(app) -> str:
         for q in range(QUERIES)
         for d in range(DOCS)
     )
-    loaded = load([Source("shop.csv", rows.encode())], name="Shop")
     workspace = Workspace(app.home)
-    dataset_id = workspace.save_dataset(loaded.dataset, report_json=loaded.report.to_json())
+    dataset_id = keep_rows(workspace, rows, "Shop")
     order = [f"d{d}" for d in (DOCS - 1, *range(DOCS - 1))]
     lists = [(f"q{q}", order, [float(DOCS - d) for d in range(DOCS)]) for q in range(QUERIES)]
-    workspace.save_run(run_from_ranking("lifted", dataset_id, Ranking.from_lists(lists), "lifted"))
+    keep_lists(workspace, dataset_id, lists, "lifted")
     return dataset_id
 
 

@@ -11,13 +11,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from rankdash.loading import load
-from rankdash.ranking import Ranking
-from rankdash.readers import Source
-from rankdash.rerankers.precomputed import run_from_ranking
 from rankdash.store import Workspace
+from tests.stored import keep_lists, keep_rows
 
-from .conftest import PATIENCE_MS, new_visit, start_app, stop_app
+from .conftest import PATIENCE_MS, serving, visiting
 
 pytestmark = pytest.mark.browser
 
@@ -29,29 +26,26 @@ def served(tmp_path_factory):
     """An app whose data set is hostile, with a run that turns most lists around."""
     home = tmp_path_factory.mktemp("home")
     rows = [
-        f'{{"query_id": "q{q}", "query": "{HOSTILE} {q}", "doc_id": "d{q}{d}", '
-        f'"document": "document {q}{d}", "label": {int(d == 4)}, "score": {9 - d}}}'
+        {
+            "query_id": f"q{q}", "query": f"{HOSTILE} {q}", "doc_id": f"d{q}{d}",
+            "document": f"document {q}{d}", "label": int(d == 4), "score": 9 - d,
+        }
         for q in range(12)
         for d in range(5)
-    ]
+    ]  # fmt: skip
     store = Workspace.open(home)
-    loaded = load([Source("rows.jsonl", "\n".join(rows).encode())], name=f"set {HOSTILE}")
-    store.save_dataset(loaded.dataset, report_json=loaded.report.to_json())
+    dataset_id = keep_rows(store, rows, f"set {HOSTILE}")
     turned = [(f"q{q}", [f"d{q}{d}" for d in (4, 3, 2, 1, 0)], [5.0, 4, 3, 2, 1]) for q in range(9)]
     kept = [(f"q{q}", [f"d{q}{d}" for d in range(5)], [5.0, 4, 3, 2, 1]) for q in range(9, 12)]
-    ranking = Ranking.from_lists(turned + kept)
-    store.save_run(run_from_ranking(HOSTILE, loaded.dataset.id, ranking, "turned"))
-    started = start_app(home)
-    yield started
-    stop_app(started)
+    keep_lists(store, dataset_id, turned + kept, "turned", HOSTILE)
+    with serving(home) as app:
+        yield app
 
 
 @pytest.fixture
 def visit(browser, served):
-    opened = new_visit(browser, served)
-    yield opened
-    opened.page.context.close()
-    assert opened.strangers == []
+    with visiting(browser, served) as opened:
+        yield opened
 
 
 def saved(visit, folder: Path, label: str, place: int = 0) -> Path:

@@ -25,13 +25,7 @@ def test_a_service_with_a_typed_key_ranks_and_the_key_is_nowhere(visit, app):
     with running(key=KEY) as server:
         visit.open()
         visit.go("Run")
-        box = visit.page.get_by_role("combobox", name="Rerankers")
-        box.click()
-        visit.page.keyboard.press("Backspace")
-        visit.settle()
-        box.click()
-        visit.page.get_by_role("option", name="Rerank service", exact=True).click()
-        visit.page.keyboard.press("Escape")
+        visit.choose_reranker("Rerank service")
         visit.sees("Key of the service (COHERE_API_KEY)")
         expect(visit.page.get_by_role("button", name="Start 1 run")).to_be_disabled()
 

@@ -9,15 +9,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from rankdash.loading import load
-from rankdash.ranking import Ranking
-from rankdash.readers import Source
-from rankdash.rerankers.precomputed import run_from_ranking
 from rankdash.sharing import write_scenarios
 from rankdash.store import Workspace
 from rankdash.store.notes import Notes
 from rankdash.value.assumptions import Assumptions
-from tests.browser.conftest import App, Visit, new_visit, start_app, stop_app
+from tests.browser.conftest import App, Visit, new_visit, serving, visiting
+from tests.stored import keep_lists, keep_rows
 
 pytestmark = pytest.mark.browser
 
@@ -31,15 +28,13 @@ def fill(home: Path) -> tuple[str, str]:
         for q in range(40)
         for d in range(4)
     )
-    loaded = load([Source("shop.csv", rows.encode())], name="Shop")
     workspace = Workspace(home)
-    dataset_id = workspace.save_dataset(loaded.dataset, report_json=loaded.report.to_json())
+    dataset_id = keep_rows(workspace, rows, "Shop")
     best = [
         (f"q{q}", [f"d{q % 4}", *(f"d{d}" for d in range(4) if d != q % 4)], [4.0, 3.0, 2.0, 1.0])
         for q in range(36)
     ]
-    run = run_from_ranking("better", dataset_id, Ranking.from_lists(best), "better.trec")
-    workspace.save_run(run)
+    run = keep_lists(workspace, dataset_id, best, "better.trec", "better")
     Notes(workspace).keep(dataset_id, "q7", ["odd"], "look here")
     workspace.set_setting("scenarios", write_scenarios({"careful": Assumptions(elasticity=0.25)}))
     return dataset_id, run.id
@@ -50,9 +45,8 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     """Another server with another workspace, which has something of its own."""
     home = tmp_path_factory.mktemp("elsewhere")
     Workspace(home).set_setting("sample opened", "yes")
-    started = start_app(home)
-    yield started
-    stop_app(started)
+    with serving(home) as started:
+        yield started
 
 
 def answer(visit: Visit) -> str:
@@ -154,9 +148,7 @@ def test_a_server_that_only_shows_changes_nothing(
     dataset_id, _run = fill(tmp_path)
     before = bytes_of(tmp_path)
     monkeypatch.setenv("RANKDASH_READ_ONLY", "1")
-    app = start_app(tmp_path)
-    try:
-        visit = new_visit(browser, app)
+    with serving(tmp_path) as app, visiting(browser, app) as visit:
         visit.open(f"?data={dataset_id}&q=q7")
         for page in PAGES:
             visit.go(page)
@@ -166,8 +158,4 @@ def test_a_server_that_only_shows_changes_nothing(
             expect(main.get_by_role("button", name=writing)).to_have_count(0)
             expect(main.get_by_test_id("stException")).to_have_count(0)
         expect(visit.page.get_by_test_id("stFileUploader")).to_have_count(0)
-        assert visit.strangers == []
-        visit.page.context.close()
-    finally:
-        stop_app(app)
     assert bytes_of(tmp_path) == before

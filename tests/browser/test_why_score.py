@@ -1,16 +1,14 @@
 """What a score hangs on, asked for in a real browser, made by the real worker, and kept."""
 
-import json
 from dataclasses import replace
 
 import pytest
 from playwright.sync_api import expect
 
-from rankdash.loading import load
-from rankdash.readers import Source
 from rankdash.rerankers import create
 from rankdash.runs.runner import rerank
 from rankdash.store import Workspace
+from tests.stored import keep_rows
 
 pytestmark = pytest.mark.browser
 
@@ -26,13 +24,11 @@ def link(app) -> str:
          "label": int(n == 0), "score": n}
         for n, text in enumerate(TEXTS)
     ]  # fmt: skip
-    lines = "\n".join(json.dumps(row) for row in rows)
-    loaded = load([Source("shop.jsonl", lines.encode())], name="Shop")
     store = Workspace.open(app.home)
-    store.save_dataset(loaded.dataset, report_json=loaded.report.to_json())
-    run = replace(rerank(loaded.dataset, create("bm25")), id="words", name="words")
+    dataset_id = keep_rows(store, rows, "Shop")
+    run = replace(rerank(store.dataset(dataset_id), create("bm25")), id="words", name="words")
     store.save_run(run)
-    return f"queries?data={loaded.dataset.id}&system=words&q=q"
+    return f"queries?data={dataset_id}&system=words&q=q"
 
 
 def test_a_score_is_explained_on_demand_and_kept(visit, link):

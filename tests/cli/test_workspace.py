@@ -2,10 +2,9 @@
 
 import pytest
 
-from rankdash.loading import load
-from rankdash.readers import Source
 from rankdash.store import Workspace
 from rankdash.store.notes import Notes
+from tests.stored import keep_rows
 
 ROWS = "query_id,query,doc_id,document,label,score\n" + "".join(
     f"q{q},what is {q},d{d},document {d},{int(d == q)},{4 - d}\n"
@@ -27,9 +26,7 @@ def home(tmp_path, monkeypatch):
 def filled(home):
     workspace = home("first")
     for name in ("Shop", "Help"):
-        rows = ROWS.replace("what", name)
-        loaded = load([Source("x.csv", rows.encode())], name=name)
-        workspace.save_dataset(loaded.dataset, report_json=loaded.report.to_json())
+        keep_rows(workspace, ROWS.replace("what", name), name)
     return workspace
 
 

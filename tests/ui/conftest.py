@@ -8,12 +8,11 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from rankdash.loading import load
 from rankdash.ranking import Ranking, Run
-from rankdash.readers import Source
 from rankdash.rerankers.precomputed import run_from_ranking
 from rankdash.store import Workspace
 from rankdash.ui import server
+from tests.stored import keep_rows
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,10 +40,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Works
 def stored(workspace: Workspace) -> str:
     """The id of a data set whose one run, "better", puts every relevant document first, and fails
     on q15."""
-    loaded = load([Source("shop.csv", ROWS.encode())], name="Shop")
-    dataset_id = workspace.save_dataset(
-        loaded.dataset, source="upload", report_json=loaded.report.to_json()
-    )
+    dataset_id = keep_rows(workspace, ROWS, "Shop")
     best = [
         (f"q{q}", [f"d{q % 4}", *(f"d{d}" for d in range(4) if d != q % 4)], [4.0, 3.0, 2.0, 1.0])
         for q in range(15)

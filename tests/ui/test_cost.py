@@ -6,12 +6,9 @@ import re
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from rankdash.loading import load
-from rankdash.ranking import Ranking
-from rankdash.readers import Source
-from rankdash.rerankers.precomputed import run_from_ranking
 from rankdash.store import Workspace
 from rankdash.ui.frame import PAGES
+from tests.stored import keep_lists, keep_rows
 
 # Of 100 queries, so many have their relevant document first: hit@1 0.72 and 0.87.
 BEFORE, AFTER = 72, 87
@@ -24,15 +21,10 @@ def first_places(workspace: Workspace, before: int, after: int) -> tuple[str, st
         for q in range(100)
         for d, score in ((0, 2 if q < before else 0), (1, 1))
     )
-    loaded = load([Source("shop.csv", rows.encode())], name="Shop")
-    dataset_id = workspace.save_dataset(
-        loaded.dataset, source="upload", report_json=loaded.report.to_json()
-    )
+    dataset_id = keep_rows(workspace, rows, "Shop")
     order = [("d0", "d1") if q < after else ("d1", "d0") for q in range(100)]
-    ranking = Ranking.from_lists((f"q{q}", docs, [2.0, 1.0]) for q, docs in enumerate(order))
-    run = run_from_ranking("better", dataset_id, ranking, "better.trec")
-    workspace.save_run(run)
-    return dataset_id, run.id
+    lists = ((f"q{q}", docs, [2.0, 1.0]) for q, docs in enumerate(order))
+    return dataset_id, keep_lists(workspace, dataset_id, lists, "better.trec", "better").id
 
 
 @pytest.fixture
@@ -266,12 +258,8 @@ def test_a_single_query_has_an_answer_in_words(workspace: Workspace, app: AppTes
     rows = (
         f"query_id,query,doc_id,document,label,score\nq,what,a,one,{relevant},1\nq,what,b,two,0,2"
     )
-    loaded = load([Source("one.csv", rows.encode())], name="One")
-    dataset_id = workspace.save_dataset(
-        loaded.dataset, source="upload", report_json=loaded.report.to_json()
-    )
-    ranking = Ranking.from_lists([("q", ["a", "b"], [2.0, 1.0])])
-    workspace.save_run(run_from_ranking("better", dataset_id, ranking, "better.trec"))
+    dataset_id = keep_rows(workspace, rows, "One")
+    keep_lists(workspace, dataset_id, [("q", ["a", "b"], [2.0, 1.0])], "better.trec", "better")
     app.query_params["data"] = dataset_id
     app.run()
     for part in ("swings", "map", "options", "depth", "units", "scenarios", "simple"):

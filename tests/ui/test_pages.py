@@ -5,11 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from rankdash.loading import load
-from rankdash.ranking import Ranking
-from rankdash.readers import Source
-from rankdash.rerankers.precomputed import run_from_ranking
 from rankdash.ui import server
+from tests.stored import keep_lists, keep_rows
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(path.stem for path in (ROOT / "pages").glob("*.py"))
@@ -103,12 +100,8 @@ def test_with_fewer_than_five_pairs_there_is_a_plain_sentence_and_no_number(app,
         for q in range(3)
         for d in range(2)
     )
-    loaded = load([Source("few.csv", rows.encode())], name="Few")
-    workspace.save_dataset(loaded.dataset, report_json=loaded.report.to_json())
     best = [(f"q{q}", ["d1", "d0"], [2.0, 1.0]) for q in range(3)]
-    workspace.save_run(
-        run_from_ranking("turned", loaded.dataset.id, Ranking.from_lists(best), "turned")
-    )
+    keep_lists(workspace, keep_rows(workspace, rows, "Few"), best, "turned")
     said = texts(open_page(app, "overview"))
     assert "Too few queries to compare turned with First stage: 3" in said
     assert "nan" not in said.lower()

@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.loading import load
 from rankdash.ranking import Ranking, Reading
-from rankdash.readers import Source
 from rankdash.rerankers.precomputed import run_from_ranking
 from rankdash.ui import query_list
+from tests.stored import keep_lists, keep_rows
 
 from .test_pages import in_address, open_page, texts
 
@@ -175,10 +174,8 @@ def test_hostile_documents_are_shown_as_text(app, workspace):
         for q in range(6)
         for d in range(2)
     )
-    loaded = load([Source("h.csv", rows.encode())], name="H")
-    workspace.save_dataset(loaded.dataset, report_json=loaded.report.to_json())
     best = [(f"q{q}", ["d1", "d0"], [2.0, 1.0]) for q in range(6)]
-    workspace.save_run(run_from_ranking("r", loaded.dataset.id, Ranking.from_lists(best), "r"))
+    keep_lists(workspace, keep_rows(workspace, rows, "H"), best, "r")
     open_page(app, "queries")
     said = cards(app)
     assert "&lt;img src=x" in said

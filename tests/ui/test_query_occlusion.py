@@ -7,13 +7,12 @@ import pandas as pd
 import pytest
 
 from rankdash.analysis.occlusion import Explanation, Part, Stage, explain, terms
-from rankdash.loading import load
-from rankdash.readers import Source
 from rankdash.rerankers import create
 from rankdash.runs.runner import rerank
 from rankdash.store.explanations import Asked, Explanations
 from rankdash.store.owners import Owner
 from rankdash.ui import occlusion_view
+from tests.stored import keep_rows
 
 from .test_pages import open_page, texts
 
@@ -29,10 +28,7 @@ LABEL = "Find out what the score hangs on"
 @pytest.fixture
 def shop(workspace):
     """The id of a data set with a run by BM25."""
-    loaded = load([Source("shop.csv", ROWS.encode())], name="Shop")
-    dataset_id = workspace.save_dataset(
-        loaded.dataset, source="upload", report_json=loaded.report.to_json()
-    )
+    dataset_id = keep_rows(workspace, ROWS, "Shop")
     run = rerank(workspace.dataset(dataset_id), create("bm25"), depth=2)
     workspace.save_run(replace(run, id="words", name="words"))
     return dataset_id

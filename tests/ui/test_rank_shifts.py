@@ -4,10 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.loading import load
 from rankdash.ranking import Ranking
-from rankdash.readers import Source
 from rankdash.rerankers.precomputed import run_from_ranking
+from tests.stored import keep_lists, keep_rows
 from tests.ui.test_pages import in_address, open_page, texts
 
 QUERIES, DOCS = 60, 6
@@ -31,8 +30,7 @@ def decided(workspace) -> str:
         order = [right, *(d for d in range(DOCS) if d != right)]
         lists.append((f"q{q}", [f"d{d}" for d in order], np.arange(DOCS, 0.0, -1.0)))
     head = "query_id,query,doc_id,document,label,score\n"
-    loaded = load([Source("sure.csv", (head + "\n".join(rows)).encode())], name="Sure")
-    dataset_id = workspace.save_dataset(loaded.dataset, report_json=loaded.report.to_json())
+    dataset_id = keep_rows(workspace, head + "\n".join(rows), "Sure")
     run = run_from_ranking("better", dataset_id, Ranking.from_lists(lists), "better")
     frame = run.queries.assign(latency_ms=10.0, pairs=float(DOCS))
     fields = {name: getattr(run, name) for name in type(run).__dataclass_fields__}
@@ -142,10 +140,9 @@ def test_without_a_relevant_document_nothing_is_counted(app, workspace):
     rows = "query_id,query,doc_id,document,label,score\n" + "\n".join(
         f"q{q},find {q},d{d},text {d},0,{9 - d}" for q in range(3) for d in range(4)
     )
-    loaded = load([Source("none.csv", rows.encode())], name="None")
-    dataset_id = workspace.save_dataset(loaded.dataset, report_json=loaded.report.to_json())
+    dataset_id = keep_rows(workspace, rows, "None")
     lists = [(f"q{q}", ["d3", "d2", "d1", "d0"], [4.0, 3.0, 2.0, 1.0]) for q in range(3)]
-    workspace.save_run(run_from_ranking("turned", dataset_id, Ranking.from_lists(lists), "turned"))
+    keep_lists(workspace, dataset_id, lists, "turned")
     assert "The labels name no relevant document." in said(open_page(app, "rank_shifts"))
 
 

@@ -10,14 +10,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from rankdash.i18n import speaking
-from rankdash.loading import load
-from rankdash.ranking import Ranking
-from rankdash.readers import Source
 from rankdash.reporting import chart_files, per_query
 from rankdash.reporting.document import SECTIONS
-from rankdash.rerankers.precomputed import run_from_ranking
 from rankdash.ui import report_exports
 from rankdash.ui.frame import PAGES
+from tests.stored import keep_lists, keep_rows
 
 from .test_pages import open_page, texts
 
@@ -119,19 +116,16 @@ def test_without_a_section_there_is_nothing_to_make(app, stored):
 
 
 def test_without_a_challenger_it_says_what_to_do(app, workspace):
-    loaded = load([Source("a.csv", b"query_id,doc_id,label,score\nq,a,1,1\n")], name="Alone")
-    workspace.save_dataset(loaded.dataset, report_json=loaded.report.to_json())
+    keep_rows(workspace, "query_id,doc_id,label,score\nq,a,1,1\n", "Alone")
     page = open_page(app, "report")
     assert "Nothing to report yet" in texts(page)
     assert not page.get("download_button")
 
 
 def test_ids_with_blanks_keep_the_trec_files_back_and_say_why(app, workspace):
-    rows = b"query_id,doc_id,label,score\na b,c,1,1\na b,d,0,2\n"
-    loaded = load([Source("blank.csv", rows)], name="Blank")
-    kept = workspace.save_dataset(loaded.dataset, report_json=loaded.report.to_json())
-    ranking = Ranking.from_lists([("a b", ["c", "d"], [2.0, 1.0])])
-    workspace.save_run(run_from_ranking("turned", kept, ranking, "turned.csv"))
+    rows = "query_id,doc_id,label,score\na b,c,1,1\na b,d,0,2\n"
+    kept = keep_rows(workspace, rows, "Blank")
+    keep_lists(workspace, kept, [("a b", ["c", "d"], [2.0, 1.0])], "turned.csv", "turned")
     page = open_page(app, "report")
     disabled = {each.label for each in page.get("download_button") if each.proto.disabled}
     assert disabled == {"Labels", "First stage", "turned"}

@@ -1,0 +1,35 @@
+"""Data sets and rankings in a workspace, as an upload leaves them."""
+
+import json
+from collections.abc import Iterable, Sequence
+
+from rankdash.loading import load
+from rankdash.ranking import Ranking, Run
+from rankdash.readers import Source
+from rankdash.rerankers.precomputed import run_from_ranking
+from rankdash.store import Workspace
+
+
+def keep_rows(workspace: Workspace, rows: str | Sequence[dict[str, object]], name: str) -> str:
+    """The id of a data set. rows: CSV with its head, or rows for JSON lines."""
+    if isinstance(rows, str):
+        source = Source("rows.csv", rows.encode())
+    else:
+        source = Source("rows.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows).encode())
+    loaded = load([source], name=name)
+    return workspace.save_dataset(
+        loaded.dataset, source="upload", report_json=loaded.report.to_json()
+    )
+
+
+def keep_lists(
+    workspace: Workspace,
+    dataset_id: str,
+    lists: Iterable[tuple[str, Sequence[str], Sequence[float]]],
+    name: str,
+    run_id: str = "",
+) -> Run:
+    """A run of precomputed lists: (query, its documents, their scores)."""
+    run = run_from_ranking(run_id or name, dataset_id, Ranking.from_lists(lists), name)
+    workspace.save_run(run)
+    return run
