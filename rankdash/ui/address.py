@@ -61,6 +61,8 @@ FIELDS: dict[str, str | None] = {
     "upward": "elasticity",
     "margin": "first",
     "loss": "0.01",
+    "cell": None,
+    "paid": None,
     **{each.name: f"{each.default:g}" for each in ASSUMPTIONS},
     "lang": None,
 }

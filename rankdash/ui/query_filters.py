@@ -140,8 +140,10 @@ def _several(
 
 
 def _none(name: str) -> list[str]:
-    """A filter that has nothing to offer here leaves nothing out."""
-    address.choose(name, None)
+    """A filter that has nothing to offer here leaves nothing out, and says what a link wanted."""
+    wanted = address.several(name)
+    address.lose(name, ", ".join(wanted) if wanted else None)
+    address.settle(name, None)
     return []
 
 
@@ -224,7 +226,7 @@ def _share(depth: str) -> float:
         required=True,
     )
     if chosen == "0":
-        address.choose("share", None)
+        address.settle("share", None)
     return float(chosen or 0)
 
 

@@ -170,6 +170,8 @@ def _title(name: str) -> str:
         "upward": _("Upward"),
         "margin": _("Margin of the first stage"),
         "loss": _("Loss put up with, as a share of the mean"),
+        "cell": _("Documents from one band of ranks to another"),
+        "paid": _("Price of reranking 1,000 searches"),
         "profile": _("Profile"),
         "lang": _("Language"),
         **{

@@ -64,11 +64,12 @@ def destinations(view: View, challenger: str) -> None:
         )
         table = transitions(found, relevant_only=chosen != "all")
         labels = transitions_chart.Labels.translated(_)
-        event = show(
+        key = f"shifts.transitions.{chosen}.{challenger}"
+        show(
             transitions_chart.figure(table, before, after, ink(), labels),
             alt=transitions_chart.alt(table, before, after, labels),
-            key=f"shifts.transitions.{chosen}.{challenger}",
-            on_select="rerun",
+            key=key,
+            on_select=lambda: _choose_cell(key),
         )
         st.caption(_("A click on a cell lists its documents."))
     with bands:
@@ -79,15 +80,31 @@ def destinations(view: View, challenger: str) -> None:
             alt=flows_chart.alt(way, before, after, words),
             key="shifts.flow",
         )
-    cell = next((point["customdata"] for point in event["selection"]["points"]), None)
+    cell = _cell(table)
     if cell:
-        _documents_of(view, challenger, found, (cell[0], cell[1]), relevant_only=chosen != "all")
+        _documents_of(view, challenger, found, cell, relevant_only=chosen != "all")
     fold(
         _("These counts as tables"),
         "shifts.counts",
         ":material/table:",
         lambda: _count_tables(table, way),
     )
+
+
+def _choose_cell(key: str) -> None:
+    """The cell that was clicked becomes the choice, and none a second click."""
+    clicked = [point["customdata"] for point in st.session_state[key]["selection"]["points"]]
+    address.choose("cell", clicked[0][:2] if clicked else None)
+    address.publish()
+
+
+def _cell(table: pd.DataFrame) -> tuple[str, str] | None:
+    """The chosen cell: the bin of ranks before and the one after."""
+    wanted = address.several("cell")
+    fits = len(wanted) == 2 and wanted[0] in table.index and wanted[1] in table.columns
+    address.lose("cell", " → ".join(wanted) if wanted and not fits else None)
+    address.settle("cell", wanted if fits else None)
+    return (wanted[0], wanted[1]) if fits else None
 
 
 def _in_words(way: Flow) -> str:

@@ -17,6 +17,7 @@ from rankdash.ui.folding import fold
 from rankdash.ui.frame import View
 from rankdash.ui.shifts_view import depth, open_query
 
+_MOST_PAID = 1e9
 _TOLERANCES = ("0", "0.005", "0.01", "0.02", "0.05")
 
 address.FIELDS.setdefault("margin", "first")
@@ -98,16 +99,28 @@ def _controls(view: View) -> tuple[Margin, float, float | None]:
             ),
             required=True,
         )
-    price = money.number_input(
-        _("Price of reranking 1,000 searches"),
+    price = address.pick_free(
+        "paid",
+        money.number_input,
+        _amount,
+        lambda value: None if value is None else f"{value:g}",
+        label=_("Price of reranking 1,000 searches"),
         min_value=0.0,
+        max_value=_MOST_PAID,
         value=None,
         placeholder=_("not given"),
-        key="shifts.price",
-        persist_state="session",
     )
     margin: Margin = "edge" if chosen == "edge" else "first"
     return margin, float(loss or TOLERANCE), price
+
+
+def _amount(given: str | None) -> float | None:
+    """An amount of money from the address; None where there is none that can be meant."""
+    try:
+        amount = float(given or "")
+    except ValueError:
+        return None
+    return amount if 0 <= amount <= _MOST_PAID else None
 
 
 def margin_words(k: int) -> dict[str, str]:

@@ -222,3 +222,9 @@ def test_the_line_under_the_title_says_when_only_judged_documents_count(app, sto
     rule = next(each for each in app.selectbox if each.label == "Judged documents only")
     rule.select_index(rule.options.index("yes")).run()
     assert "**judged documents only**" in texts(app)
+
+
+@pytest.mark.parametrize(("field", "value"), [("share", "7"), ("tag", "gone"), ("state", "odd")])
+def test_a_filter_of_a_link_that_is_not_to_be_had_is_said(app, stored, field, value):
+    open_page(app, "queries", **{field: value})
+    assert any(f"“{value}”" in each.value for each in app.warning)

@@ -63,7 +63,7 @@ def test_a_sure_first_stage_can_skip_the_reranker(app, decided):
     assert "5-fold cross-validation" in words
     assert "Saves **50%** of the calls and 50% of the query–document pairs." in words
     assert "Reranking takes 10 → **5.0 ms** on average" in words
-    app.number_input(key="shifts.price").set_value(2.0).run()
+    app.number_input(key="address.paid").set_value(2.0).run()
     assert "1,000 searches cost 1.0000 instead of 2.0000." in said(app)
 
 
@@ -154,3 +154,24 @@ def test_a_run_of_some_depth_is_said_to_agree_below_it(app, workspace, stored):
     run_id = workspace.save_run(type(run)(**{**fields, "depth": 2}))
     words = said(open_page(app, "rank_shifts", system=run_id))
     assert "shallow reranked the first 2 alone: below them it keeps" in words
+
+
+def test_the_clicked_cell_and_the_price_are_in_the_link(app, stored):
+    """Else whoever is sent the link sees neither the documents nor the saving."""
+    words = said(open_page(app, "rank_shifts", cell=["2–3", "1"], paid="1.5"))
+    assert "**From 2–3 to 1**: 8 documents" in words
+    assert app.number_input(key="address.paid").value == 1.5
+    app.number_input(key="address.paid").set_value(2.0).run()
+    assert in_address(app, "paid") == ["2"]
+    assert in_address(app, "cell") == ["2–3", "1"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "paid"), [(["9", "1"], "much"), (["1"], "-1"), (["1", "1", "1"], "nan")]
+)
+def test_a_cell_or_a_price_that_cannot_be_is_said(app, stored, cell, paid):
+    words = said(open_page(app, "rank_shifts", cell=cell, paid=paid))
+    assert "Documents from one band of ranks to another “" in words
+    assert "Price of reranking 1,000 searches “" in words
+    assert "A row opens its query" not in words
+    assert app.number_input(key="address.paid").value is None
