@@ -103,7 +103,7 @@ def _controls(view: View) -> tuple[Margin, float, float | None]:
         "paid",
         money.number_input,
         _amount,
-        lambda value: None if value is None else f"{value:g}",
+        lambda value: None if value is None else f"{value:.10g}",
         label=_("Price of reranking 1,000 searches"),
         min_value=0.0,
         max_value=_MOST_PAID,
