@@ -1,10 +1,14 @@
 """Servers on this machine that stand in for others."""
 
+import json
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+HUB_REVISION = "0123456789abcdef0123456789abcdef01234567"
+_PREFIXES = ("api", "models", "datasets")
 
 
 @contextmanager
@@ -19,6 +23,65 @@ def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+@contextmanager
+def hub(
+    repositories: Mapping[str, Mapping[str, bytes]],
+    refusals: Mapping[str, tuple[int, str]] | None = None,
+) -> Iterator[tuple[str, list[str]]]:
+    """As much of the Hugging Face hub as fetching a model or a data set needs: its address, and the
+    files that are asked for.
+
+    repositories: name → file → content. refusals: name → HTTP status and error code.
+    """
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *arguments):
+            pass
+
+        def do_HEAD(self):
+            self.do_GET(body=False)
+
+        def do_GET(self, *, body=True):
+            steps = self.path.split("?")[0].strip("/").split("/")
+            # Before the name; the files of a model have nothing there.
+            steps = [step for step in steps[:2] if step not in _PREFIXES] + steps[2:]
+            name, rest = "/".join(steps[:2]), steps[2:]
+            if name in (refusals or {}):
+                code, reason = refusals[name]
+                self.send_response(code)
+                self.send_header("X-Error-Code", reason)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
+            files = repositories[name]
+            if rest[:1] == ["resolve"]:
+                file = "/".join(rest[2:])
+                asked.append(f"{name}/{file}")
+                content = files[file]
+            elif rest[:1] == ["tree"]:
+                rows = [
+                    {"type": "file", "path": path, "size": len(data), "oid": HUB_REVISION}
+                    for path, data in files.items()
+                ]
+                content = json.dumps(rows).encode()
+            else:
+                siblings = [{"rfilename": path, "size": len(data)} for path, data in files.items()]
+                told = {"id": name, "sha": HUB_REVISION, "siblings": siblings}
+                content = json.dumps(told).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(content)))
+            self.send_header("ETag", f'"{abs(hash(self.path))}"')
+            self.send_header("X-Repo-Commit", HUB_REVISION)
+            self.end_headers()
+            if body:
+                self.wfile.write(content)
+
+    with serving(Handler) as address:
+        yield address, asked
 
 
 @contextmanager

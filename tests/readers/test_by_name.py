@@ -11,8 +11,6 @@ import sys
 import time
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pandas as pd
@@ -26,10 +24,9 @@ from rankdash.readers import sources_at, sources_by_name
 from rankdash.readers.by_name import is_name
 from rankdash.readers.fetching import Fetched, irds, thinning
 from rankdash.readers.limits import Limits
-from tests.loopback import serving, silent_server
+from tests.loopback import HUB_REVISION, hub, silent_server
 from tests.readers.test_tools import parquet
 
-SHA = "0123456789abcdef0123456789abcdef01234567"
 NOWHERE = "http://127.0.0.1:9"
 
 
@@ -56,59 +53,6 @@ ROWS = {
 }
 
 
-@contextmanager
-def hub(
-    repositories: dict[str, dict[str, bytes]], status: dict[str, tuple[int, str]] | None = None
-) -> Iterator[tuple[str, list[str]]]:
-    """As much of the hub as fetching a data set needs, and the files that were asked for."""
-    asked: list[str] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, *arguments):
-            pass
-
-        def do_HEAD(self):
-            self.do_GET(body=False)
-
-        def do_GET(self, *, body=True):
-            parts = self.path.split("?")[0].strip("/").split("/")
-            begin = 2 if parts[0] == "api" else 1
-            name = "/".join(parts[begin : begin + 2])
-            if name in (status or {}):
-                code, reason = status[name]
-                self.send_response(code)
-                self.send_header("X-Error-Code", reason)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-                return
-            files = repositories[name]
-            if parts[0] == "api" and "tree" in parts:
-                content = json.dumps(
-                    [
-                        {"type": "file", "path": path, "size": len(data), "oid": SHA}
-                        for path, data in files.items()
-                    ]
-                ).encode()
-            elif parts[0] == "api":
-                siblings = [{"rfilename": path, "size": len(data)} for path, data in files.items()]
-                content = json.dumps({"id": name, "sha": SHA, "siblings": siblings}).encode()
-            else:
-                file = "/".join(parts[5:])
-                asked.append(f"{name}/{file}")
-                content = files[file]
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(content)))
-            self.send_header("ETag", f'"{abs(hash(self.path))}"')
-            self.send_header("X-Repo-Commit", SHA)
-            self.end_headers()
-            if body:
-                self.wfile.write(content)
-
-    with serving(Handler) as address:
-        yield address, asked
-
-
 @pytest.fixture(autouse=True)
 def alone(tmp_path, monkeypatch) -> None:
     """Caches of its own, and no server outside this machine."""
@@ -133,7 +77,7 @@ def test_a_data_set_of_the_hub_is_read_from_its_data_files_alone(monkeypatch):
     assert len(loaded.dataset.documents) == 6 and len(loaded.dataset.qrels) == 2
     assert loaded.dataset.name == "tiny"
     (note, _) = [found for found in loaded.report.notes if found.code == "by_name"]
-    assert address in note.text and "BeIR/tiny" in note.text and SHA[:12] in note.text
+    assert address in note.text and "BeIR/tiny" in note.text and HUB_REVISION[:12] in note.text
     assert not [file for file in asked if file.endswith((".py", ".md"))]
 
 

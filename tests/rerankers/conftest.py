@@ -1,12 +1,16 @@
-"""Tiny models, made here and saved to a temporary folder: no network, no downloaded weights."""
+"""Tiny models, made here and saved to a temporary folder, and services on this machine: no network,
+no downloaded weights."""
 
 from __future__ import annotations
 
 import json
 import string
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.rerankers.loopback import Server, running
 
 WORDS = [
     *("return", "refund", "item", "delivery", "country", "shipping", "time", "payment", "card"),
@@ -92,3 +96,16 @@ def bi_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "modules.json").write_text(json.dumps(modules))
     (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 32}))
     return folder
+
+
+@pytest.fixture(scope="session")
+def _running_server() -> Iterator[Server]:
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def server(_running_server: Server) -> Server:
+    """Services on this machine, as if nobody had asked them anything yet."""
+    _running_server.forget()
+    return _running_server

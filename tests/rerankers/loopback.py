@@ -56,14 +56,19 @@ class Server(ThreadingHTTPServer):
     def __init__(self, port: int = 0, key: str = "") -> None:
         super().__init__(("127.0.0.1", port), Handler)
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        self.lock = threading.Lock()
+        self.at_once = 0
+        self.forget(key)
+
+    def forget(self, key: str = "") -> None:
+        """Begin anew, with this key."""
         self.key = key
         self.seen: list[tuple[str, dict, dict]] = []
         self.faults: deque[dict] = deque()
         self.limit: int | None = None
         self.reply = None
         self.logprobs = True
-        self.at_once = self.most_at_once = 0
-        self.lock = threading.Lock()
+        self.most_at_once = 0
 
     def url_of(self, dialect: str) -> str:
         return self.url + PREFIX.get(dialect, "")

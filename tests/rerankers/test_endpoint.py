@@ -16,25 +16,11 @@ from rankdash.rerankers.endpoint import Endpoint
 from rankdash.rerankers.http_client import LONGEST_PAUSE_SECONDS, Gate
 from rankdash.rerankers.remote import Clock
 from rankdash.rerankers.settings import parse_settings
-from tests.rerankers.loopback import running, score
+from tests.rerankers.loopback import score
 
 DOCUMENTS = ["refund for an item", "delivery time", "退货 需要 时间", "get a refund", "cat"]
 QUERY = "get a refund 退货"
 SECRET = "sk-very/secret+42"
-
-
-@pytest.fixture(scope="module")
-def shared():
-    with running() as server:
-        yield server
-
-
-@pytest.fixture
-def server(shared):
-    shared.seen.clear()
-    shared.faults.clear()
-    shared.key, shared.limit, shared.most_at_once = "", None, 0
-    return shared
 
 
 class Hands:

@@ -4,9 +4,6 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -14,10 +11,9 @@ import pytest
 from rankdash.errors import UnavailableError
 from rankdash.rerankers import Corpus, create
 from rankdash.rerankers.model_files import check_folder, locate
-from tests.loopback import serving, silent_server
+from tests.loopback import hub, silent_server
 
 ROOT = Path(__file__).parents[2]
-SHA = "0123456789abcdef0123456789abcdef01234567"
 LOCATE = """
 import sys
 from rankdash.errors import RankdashError
@@ -44,55 +40,8 @@ def located(name, home, **environment):
     return done.stdout.strip(), time.monotonic() - start
 
 
-@contextmanager
-def hub(models: dict[str, Path], status: dict[str, tuple[int, str]] | None = None) -> Iterator[str]:
-    """As much of the hub as fetching a model needs; `status`: name → HTTP status, error code."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, *arguments):
-            pass
-
-        def do_HEAD(self):
-            self.do_GET(body=False)
-
-        def do_GET(self, *, body=True):
-            parts = self.path.split("?")[0].strip("/").split("/")
-            name = "/".join(parts[2:4] if parts[0] == "api" else parts[:2])
-            if name in (status or {}):
-                code, reason = status[name]
-                self.send_response(code)
-                self.send_header("X-Error-Code", reason)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-                return
-            folder = models[name]
-            if parts[0] == "api":
-                files = [{"rfilename": path.name} for path in folder.iterdir()]
-                content = json.dumps({"id": name, "sha": SHA, "siblings": files}).encode()
-                if len(parts) > 4 and parts[4] == "tree":
-                    files = [
-                        {
-                            "type": "file",
-                            "path": path.name,
-                            "size": path.stat().st_size,
-                            "oid": SHA,
-                        }
-                        for path in folder.iterdir()
-                    ]
-                    content = json.dumps(files).encode()
-            else:
-                content = (folder / parts[-1]).read_bytes()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(content)))
-            self.send_header("ETag", f'"{abs(hash(self.path))}"')
-            self.send_header("X-Repo-Commit", SHA)
-            self.end_headers()
-            if body:
-                self.wfile.write(content)
-
-    with serving(Handler) as address:
-        yield address
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def test_a_hub_that_accepts_and_never_answers_is_given_up_within_seconds(tmp_path):
@@ -119,7 +68,7 @@ def test_offline_mode_asks_no_hub(tmp_path):
 
 
 def test_a_hub_model_is_fetched_once_and_then_found_without_the_hub(tmp_path, cross_folder):
-    with hub({"org/tiny": cross_folder}) as address:
+    with hub({"org/tiny": contents(cross_folder)}) as (address, _):
         said, _ = located("org/tiny", tmp_path, HF_ENDPOINT=address)
     assert said.startswith("FOUND"), said
     check_folder(Path(said.removeprefix("FOUND ")))
@@ -132,7 +81,7 @@ def test_a_hub_model_is_fetched_once_and_then_found_without_the_hub(tmp_path, cr
     [(404, "RepoNotFound", "no model 'org/tiny'"), (403, "GatedRepo", "accepted its terms")],
 )
 def test_what_the_hub_refuses_is_explained(tmp_path, code, reason, expected):
-    with hub({}, {"org/tiny": (code, reason)}) as address:
+    with hub({}, {"org/tiny": (code, reason)}) as (address, _):
         said, _ = located("org/tiny", tmp_path, HF_ENDPOINT=address)
     assert expected in said and "HF_TOKEN" in said
 
@@ -142,7 +91,7 @@ def test_a_hub_model_with_pickled_weights_only_is_refused_before_it_is_fetched(
 ):
     pickled = shutil.copytree(cross_folder, tmp_path / "pickled")
     (pickled / "model.safetensors").rename(pickled / "pytorch_model.bin")
-    with hub({"org/tiny": pickled}) as address:
+    with hub({"org/tiny": contents(pickled)}) as (address, _):
         said, _ = located("org/tiny", tmp_path / "home", HF_ENDPOINT=address)
     assert "pytorch_model.bin" in said and "safetensors only" in said
     assert not list((tmp_path / "home").rglob("*.bin"))
