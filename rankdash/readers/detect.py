@@ -13,7 +13,7 @@ from rankdash.readers.limits import Limits
 from rankdash.readers.source import Source
 from rankdash.readers.table import Table
 
-_KNOWN = "Known are: {formats}. A CSV file needs a first line with column names."
+_KNOWN_FORMS = "Known are: {formats}. A CSV file needs a first line with column names."
 
 _SAMPLE_CHARS = 1 << 16
 _FOREIGN = re.compile(r"[^\n]*[^\x00-\x7f][^\n]*")
@@ -58,7 +58,7 @@ def _read_text(text: str, file: str, limits: Limits) -> Table:
     if delimiter is None:
         raise UnknownFormError(
             "The form of the file is not known.",
-            remedy=_KNOWN,
+            remedy=_KNOWN_FORMS,
             file=file,
             formats=", ".join(formats.NAMES),
         )
