@@ -6,16 +6,14 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from rankdash.errors import RankdashError
-from rankdash.i18n import error_text
 from rankdash.i18n import gettext as _
 from rankdash.store.pins import Pins
-from rankdash.ui import address, run_note, services
+from rankdash.ui import address, attempts, run_note, services
 from rankdash.ui.history_view import Past
 from rankdash.ui.server import read_only, workspace
 from rankdash.ui.text import markdown_safe
 
-_PROBLEM = "history.problem"
+_PLACE = "history"
 
 
 def draw(history: Past, system_id: str) -> None:
@@ -71,9 +69,7 @@ def draw(history: Past, system_id: str) -> None:
                 args=(system_id,),
                 width="stretch",
             )
-        if _PROBLEM in st.session_state:
-            problem = st.session_state.pop(_PROBLEM)
-            st.error(markdown_safe(error_text(problem), 400), icon=":material/error:")
+        attempts.refused(_PLACE)
         run_note.draw(system_id)
 
 
@@ -87,10 +83,6 @@ def _unpin(dataset_id: str) -> None:
 
 def _then(change: Callable[[], None], baseline: str | None) -> None:
     """Change the pin and compare with what it says from now on."""
-    try:
-        change()
-    except RankdashError as problem:
-        st.session_state[_PROBLEM] = problem
-        return
-    address.choose("base", baseline)
-    address.publish()
+    if attempts.attempt(_PLACE, change):
+        address.choose("base", baseline)
+        address.publish()

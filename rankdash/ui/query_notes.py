@@ -7,18 +7,17 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from rankdash.errors import RankdashError
-from rankdash.i18n import error_text, moment
 from rankdash.i18n import gettext as _
+from rankdash.i18n import moment
 from rankdash.ranking import digest
 from rankdash.store.notes import LONGEST_NOTE, MOST_TAGS, Note, Notes, tags_in_use
-from rankdash.ui import address, corrections_form, corrections_list
+from rankdash.ui import address, attempts, corrections_form, corrections_list
 from rankdash.ui.frame import View
 from rankdash.ui.server import read_only, workspace
 from rankdash.ui.text import markdown_safe
 
+_PLACE = "notes"
 _BEFORE = "notes.before"
-_PROBLEM = "notes.problem"
 
 
 def draw(view: View, query_id: str) -> None:
@@ -59,7 +58,7 @@ def _shown(note: Note) -> None:
 def _remarks(dataset_id: str, query_id: str) -> None:
     notes = Notes(workspace())
     note = notes.of(dataset_id, query_id)
-    name = digest([dataset_id.encode(), query_id.encode("utf-8", "surrogatepass")])
+    name = _named(dataset_id, query_id)
     tags_key, text_key = f"notes.tags.{name}", f"notes.text.{name}"
     # Drawn from the store each time: another window may have changed it.
     tags, offered = list(note.tags), tags_in_use(notes.all(dataset_id))
@@ -80,9 +79,7 @@ def _remarks(dataset_id: str, query_id: str) -> None:
         height=110,
         placeholder=_("What you found, for yourself and for the report"),
     )
-    if _PROBLEM in st.session_state:
-        problem = st.session_state.pop(_PROBLEM)
-        st.error(markdown_safe(error_text(problem), 400), icon=":material/error:")
+    attempts.refused(_PLACE)
     before: dict[str, Any] = st.session_state.get(_BEFORE, {})
     if note.changed or before.get("name") == name:
         _saved(dataset_id, note, before.get("note") if before.get("name") == name else None)
@@ -103,10 +100,11 @@ def _saved(dataset_id: str, note: Note, before: Note | None) -> None:
 
 
 def _keep(dataset_id: str, before: Note, tags: list[str], text: str) -> None:
-    try:
-        Notes(workspace()).keep(dataset_id, before.query_id, tags, text)
-    except RankdashError as problem:
-        st.session_state[_PROBLEM] = problem
-        return
-    name = digest([dataset_id.encode(), before.query_id.encode("utf-8", "surrogatepass")])
-    st.session_state[_BEFORE] = {"name": name, "note": before}
+    query_id = before.query_id
+    if attempts.attempt(_PLACE, lambda: Notes(workspace()).keep(dataset_id, query_id, tags, text)):
+        st.session_state[_BEFORE] = {"name": _named(dataset_id, query_id), "note": before}
+
+
+def _named(dataset_id: str, query_id: str) -> str:
+    """A query in the names of widgets, whatever stands in its id."""
+    return digest([dataset_id.encode(), query_id.encode("utf-8", "surrogatepass")])

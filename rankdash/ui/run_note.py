@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from rankdash.errors import RankdashError
-from rankdash.i18n import error_text, moment
 from rankdash.i18n import gettext as _
+from rankdash.i18n import moment
 from rankdash.store.notes import LONGEST_NOTE
 from rankdash.store.run_notes import RunNote, RunNotes
-from rankdash.ui import address
+from rankdash.ui import address, attempts
 from rankdash.ui.server import read_only, workspace
-from rankdash.ui.text import markdown_safe
 
+_PLACE = "run_note"
 _BEFORE = "run_note.before"
-_PROBLEM = "run_note.problem"
 
 
 def draw(run_id: str) -> None:
@@ -36,9 +34,7 @@ def draw(run_id: str) -> None:
         height=100,
         placeholder=_("What changed, and why it was made"),
     )
-    if _PROBLEM in st.session_state:
-        problem = st.session_state.pop(_PROBLEM)
-        st.error(markdown_safe(error_text(problem), 400), icon=":material/error:")
+    attempts.refused(_PLACE)
     before: RunNote | None = st.session_state.get(_BEFORE)
     if before is not None and before.run_id != run_id:
         before = None
@@ -66,9 +62,5 @@ def draw(run_id: str) -> None:
 
 
 def _keep(before: RunNote, text: str) -> None:
-    try:
-        RunNotes(workspace()).keep(before.run_id, text)
-    except RankdashError as problem:
-        st.session_state[_PROBLEM] = problem
-        return
-    st.session_state[_BEFORE] = before
+    if attempts.attempt(_PLACE, lambda: RunNotes(workspace()).keep(before.run_id, text)):
+        st.session_state[_BEFORE] = before
