@@ -10,6 +10,7 @@ import pytest
 
 from rankdash.dataset import Dataset
 from rankdash.ranking import Ranking
+from rankdash.runs.jobs import WorkerProcess
 from rankdash.store import Workspace
 
 HERE = Path(__file__).parent
@@ -60,6 +61,13 @@ def wait_until():
         raise AssertionError("it did not happen in time")
 
     return wait
+
+
+@pytest.fixture
+def worker(workspace):
+    worker = WorkerProcess(workspace)
+    yield worker
+    worker.stop()
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from rankdash.rerankers import Scored, create, get
 from rankdash.runs import explain, jobs
 from rankdash.runs.explain import Explainer
 from rankdash.runs.handover import Handover, line
-from rankdash.runs.jobs import JobRequest, WorkerProcess
+from rankdash.runs.jobs import JobRequest
 from rankdash.runs.runner import rerank
 from rankdash.store.explanations import Asked, Explanations
 from rankdash.store.owners import Owner
@@ -183,17 +183,15 @@ def test_it_does_not_wait_for_the_end_of_a_job(
 
 @pytest.mark.model
 @pytest.mark.parametrize("kind", ["bi-encoder", "bm25"])
-def test_the_real_worker_with_a_real_model(workspace, add_run, ask, wait_until, monkeypatch, kind):
+def test_the_real_worker_with_a_real_model(
+    workspace, worker, add_run, ask, wait_until, monkeypatch, kind
+):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     add_run("one", {"runtime": "torch"} if kind == "bi-encoder" else {}, kind)
-    worker = WorkerProcess(workspace)
     find, about = ask("one"), ask("one", level="query")
-    try:
-        worker.ensure()
-        row = wait_until(lambda: not find().live and find(), seconds=120)
-        wait_until(lambda: about().state == "done")
-    finally:
-        worker.stop()
+    worker.ensure()
+    row = wait_until(lambda: not find().live and find(), seconds=120)
+    wait_until(lambda: about().state == "done")
     assert row.state == "done", row.error
     found = effects(row, TEXT)
     assert max(found, key=found.get) == "gift"

@@ -10,7 +10,7 @@ import pytest
 from rankdash.errors import SettingError
 from rankdash.runs import jobs
 from rankdash.runs.handover import Handover, line
-from rankdash.runs.jobs import JobRequest, WorkerProcess
+from rankdash.runs.jobs import JobRequest
 from tests.rerankers.loopback import running
 
 KEY = "sk-typed-by-hand-4711"
@@ -21,13 +21,6 @@ WRONG = "sk-mistyped-0815"
 def server():
     with running(key=KEY) as running_server:
         yield running_server
-
-
-@pytest.fixture
-def worker(workspace):
-    worker = WorkerProcess(workspace)
-    yield worker
-    worker.stop()
 
 
 @pytest.fixture

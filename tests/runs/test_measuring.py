@@ -17,22 +17,10 @@ from rankdash.runs.results import results_from, to_row
 from rankdash.runs.runner import Cancelled, rerank
 from rankdash.runs.timing import summarize
 from rankdash.store.parts import read_parts, write_part
+from tests.runs.clock import Clock
 
 BLOCKS = Capabilities(across_queries=True)
 REMOTE = Capabilities(needs_network=True)
-
-
-class Clock:
-    """Nanoseconds that pass only when something says so."""
-
-    def __init__(self):
-        self.now = 0
-
-    def __call__(self):
-        return self.now
-
-    def pass_ms(self, milliseconds):
-        self.now += round(milliseconds * 1e6)
 
 
 class Model:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rankdash.runs import jobs, process
-from rankdash.runs.jobs import JobRequest, WorkerProcess
+from rankdash.runs.jobs import JobRequest
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,13 +31,6 @@ def is_alive(pid):
         return ") Z" not in Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return False
-
-
-@pytest.fixture
-def worker(workspace):
-    worker = WorkerProcess(workspace)
-    yield worker
-    worker.stop()
 
 
 @pytest.fixture

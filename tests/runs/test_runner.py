@@ -13,19 +13,7 @@ from rankdash.ranking import Ranking
 from rankdash.rerankers import Capabilities, Scored
 from rankdash.runs.results import QueryResult
 from rankdash.runs.runner import Cancelled, rerank
-
-
-class Clock:
-    """Nanoseconds that pass only when something says so."""
-
-    def __init__(self):
-        self.now = 0
-
-    def __call__(self):
-        return self.now
-
-    def pass_ms(self, milliseconds):
-        self.now += int(milliseconds * 1e6)
+from tests.runs.clock import Clock
 
 
 class Scripted:
