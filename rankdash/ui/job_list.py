@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from rankdash.i18n import duration, ngettext, number
+from rankdash.errors import RankdashError
+from rankdash.i18n import duration, error_text, ngettext, number
 from rankdash.i18n import gettext as _
 from rankdash.reporting.failure_words import problem
 from rankdash.rerankers import get
 from rankdash.runs import jobs
 from rankdash.runs.jobs import LIVE, JobRow
 from rankdash.ui import address, dialogs, frame, key_field
+from rankdash.ui.run_words import reranker_title
 from rankdash.ui.server import worker, workspace
 from rankdash.ui.text import markdown_safe
 
@@ -25,12 +28,14 @@ _REFRESH_SECONDS = 1.0
 _IDLE_SECONDS = 10.0
 _SEEN_LIVE = "jobs.live"
 _SEEN_GRIDS = "jobs.grids"
+_WATCHED = "jobs.watched"
 
 
 def draw(dataset_id: str) -> None:
     """The jobs of a data set. Polls once a second while one is live, and seldom otherwise."""
     known = jobs.list(workspace(), dataset_id)
     _offer_comparison(known)
+    _offer_overview(known)
     live = any(row.state in LIVE for row in known)
 
     @st.fragment(run_every=_REFRESH_SECONDS if live else _IDLE_SECONDS)
@@ -70,7 +75,7 @@ def _draw_grid(rows: Sequence[JobRow]) -> None:
     with st.container(border=True):
         text, action = st.columns([5, 1], vertical_alignment="center")
         title = ngettext("{n} variant", "{n} variants", len(rows))
-        text.write(f"**{_(get(rows[0].reranker).title)}** · {title}")
+        text.write(f"**{reranker_title(rows[0].reranker)}** · {title}")
         if live:
             share = sum(1.0 if row.state == "done" else _share(row) for row in rows) / len(rows)
             running = next((row for row in live if row.state == "running"), live[0])
@@ -95,15 +100,7 @@ def _draw_grid(rows: Sequence[JobRow]) -> None:
                 text.error(markdown_safe(problem(row.error), 500), icon=":material/error:")
         if not stopped or live:
             return
-        with text:
-            found = key_field.draw(get(stopped[0].reranker), stopped[0].settings, grid)
-        if action.button(_("Resume"), key=f"resume.{grid}", icon=":material/resume:"):
-            for row in stopped:
-                if found.keys:
-                    worker().hand_over(row.id, found.keys)
-                jobs.resume(workspace(), row.id)
-            worker().ensure()
-            st.rerun(scope="app")
+        _offer_resume(stopped, grid, text, action)
         if action.button(_("Remove"), key=f"remove.{grid}", icon=":material/delete:"):
             _remove(stopped)
 
@@ -125,6 +122,31 @@ def _offer_comparison(every: Sequence[JobRow]) -> None:
         seen.remove(seen[-1])
         address.choose("base", runs[0])
         address.choose("system", runs[1 : frame.MOST_COMPARED])
+        frame.go("overview")
+
+
+def _offer_overview(every: Sequence[JobRow]) -> None:
+    """A way to Overview for the runs that ended last while this session watched; their cards are
+    gone then, and the list of runs may be below the screen."""
+    watched: list[str] = st.session_state.setdefault(_WATCHED, [])
+    single = [row for row in every if row.grid is None]
+    live = [row.id for row in single if row.state in LIVE]
+    if live:
+        # Those that ended before these began were told of.
+        if not set(live) & set(watched):
+            watched.clear()
+        watched += [each for each in live if each not in watched]
+        return
+    stored = {row.id for row in workspace().runs()}
+    runs = [row for row in single if row.id in watched and row.id in stored]
+    if not runs:
+        return
+    text, action = st.columns([5, 1], vertical_alignment="center")
+    names = ", ".join(markdown_safe(row.name, 60) for row in runs)
+    text.success(_("Done: {names}.", names=names), icon=":material/check_circle:")
+    if action.button(_("Compare"), icon=":material/monitoring:", key="compare.done"):
+        watched.clear()
+        address.choose("system", [row.id for row in runs][: frame.MOST_COMPARED])
         frame.go("overview")
 
 
@@ -153,16 +175,30 @@ def _draw_job(row: JobRow) -> None:
                         "{n} query is done and kept.", "{n} queries are done and kept.", row.done
                     )
                 )
-            with text:
-                found = key_field.draw(get(row.reranker), row.settings, row.id)
-            if action.button(_("Resume"), key=f"resume.{row.id}", icon=":material/resume:"):
-                if found.keys:
-                    worker().hand_over(row.id, found.keys)
-                jobs.resume(workspace(), row.id)
-                worker().ensure()
-                st.rerun(scope="app")
+            _offer_resume([row], row.id, text, action)
             if action.button(_("Remove"), key=f"remove.{row.id}", icon=":material/delete:"):
                 _remove([row])
+
+
+def _offer_resume(
+    rows: Sequence[JobRow], key: str, text: DeltaGenerator, action: DeltaGenerator
+) -> None:
+    """Go on with stopped jobs of one reranker, unless it is none here, as where its plugin is no
+    longer named: then that is said, and they can only be removed."""
+    try:
+        kind = get(rows[0].reranker)
+    except RankdashError as error:
+        text.error(markdown_safe(error_text(error), 500), icon=":material/extension_off:")
+        return
+    with text:
+        found = key_field.draw(kind, rows[0].settings, key)
+    if action.button(_("Resume"), key=f"resume.{key}", icon=":material/resume:"):
+        for row in rows:
+            if found.keys:
+                worker().hand_over(row.id, found.keys)
+            jobs.resume(workspace(), row.id)
+        worker().ensure()
+        st.rerun(scope="app")
 
 
 def _remove(rows: Sequence[JobRow]) -> None:
