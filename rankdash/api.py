@@ -244,13 +244,7 @@ def _matched(
     found = match_labels(name, ranking, expected, made_ids=False)
     for finding in found:
         if finding.severity == "error":
-            raise DataError(
-                finding.template,
-                remedy=finding.remedy,
-                file=finding.file,
-                line=finding.line,
-                **finding.params,
-            )
+            raise finding.as_error()
     return found
 
 

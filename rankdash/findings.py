@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from rankdash.errors import DataError
+
 Severity = Literal["error", "warning", "note"]
 
 
@@ -31,6 +33,17 @@ class Finding:
     @property
     def text(self) -> str:
         return self.template.format(**self.params)
+
+    def as_error(self, file: str = "") -> DataError:
+        """What to raise where one cannot go on with it. file: as the user typed it, where that is
+        another name."""
+        return DataError(
+            self.template,
+            remedy=self.remedy,
+            file=file or self.file,
+            line=self.line,
+            **self.params,
+        )
 
     @property
     def where(self) -> str:

@@ -41,9 +41,7 @@ def load(
     """
     loaded = examine(sources, name=name, **choices)
     for error in loaded.report.errors:
-        raise DataError(
-            error.template, remedy=error.remedy, file=error.file, line=error.line, **error.params
-        )
+        raise error.as_error()
     return loaded
 
 

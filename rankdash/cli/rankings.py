@@ -89,11 +89,5 @@ def matching(
     found = match_labels(name, ranking, labels, made_ids=by_text)
     for finding in found:
         if finding.code == "queries_match_nothing":
-            raise DataError(
-                finding.template,
-                remedy=finding.remedy,
-                file=str(path),
-                line=finding.line,
-                **finding.params,
-            )
+            raise finding.as_error(str(path))
     return found

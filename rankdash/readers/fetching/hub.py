@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -177,14 +177,10 @@ def _chosen(asked: _Asked, names: Sequence[str]) -> tuple[list[str], dict[str, F
     left_aside, notes = other_splits(data)
     kept = sorted(name for name in data if name not in left_aside)
     return kept, {
-        name: Finding(
-            note.severity,
-            note.code,
-            note.template,
-            note.params,
-            "To use another split, name its folder or file: hf:ORGANIZATION/NAME/FOLDER.",
-            asked.called(name),
-            count=note.count,
+        name: replace(
+            note,
+            remedy="To use another split, name its folder or file: hf:ORGANIZATION/NAME/FOLDER.",
+            file=asked.called(name),
         )
         for name, note in notes.items()
     }
