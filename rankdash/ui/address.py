@@ -82,6 +82,8 @@ _GIVEN = "address.given"
 _LOST = "address.lost"
 # The widgets that were put to a value in a run of the script that has not ended.
 _UNSENT = "address.unsent"
+# Widget → where it stood when it was put elsewhere, until the browser is known to have heard of it.
+_SENT = "address.sent"
 _MOST_FIELDS = 100
 # What a widget calls the value that it starts at.
 _STARTS = ("index", "selection_default", "default", "value")
@@ -97,16 +99,18 @@ def restore() -> None:
     a moment ago, or a fragment of the page changed a choice since its links were drawn.
     """
     # Also what no one has offered yet: a page adds its fields when it is first drawn.
-    given = {name: st.query_params.get_all(name) for name in list(st.query_params)[:_MOST_FIELDS]}
+    given = _given()
     page = urlsplit(st.context.url or "").path
     another_page = page != st.session_state.get(_PAGE)
     st.session_state[_PAGE] = page
     if another_page or not given:
         # What the link to the page before lacked was said.
         st.session_state.pop(_LOST, None)
+    if given == st.session_state.get(_WRITTEN):
+        _sent().clear()
     if not given or given == st.session_state.get(_WRITTEN):
         return
-    if _key(given) in _known() and not _gone_back():
+    if _behind() and not _gone_back():
         return
     st.session_state[_CHOICES] = given
     st.session_state[_WRITTEN] = given
@@ -255,7 +259,6 @@ def pick_free(
 
     def changed() -> None:
         choose(name, write(st.session_state[key]))
-        publish()
 
     show(draw, key, value, changed, settings.get("options", ()))(**settings)
     return value
@@ -277,13 +280,24 @@ def show(
     """
 
     def heard() -> None:
-        # It is ready, then, and stands where the person put it.
-        _unsent().discard(key)
+        behind = _behind()
+        if _gone_back() or (behind and st.session_state[key] in _sent().get(key, ())):
+            # Nobody moved it: the browser had not heard yet of what it was put to.
+            _unsent().add(key)
+            return
         changed()
+        if behind:
+            # What it was put to is still under way, and would be shown.
+            _unsent().add(key)
+        else:
+            # It is ready, then, and stands where the person put it.
+            _unsent().discard(key)
+            _sent().clear()
 
     takes = inspect.signature(draw).parameters
     hears = {"on_select" if "on_select" in takes else "on_change": heard}
     if key in _unsent() or key not in st.session_state or st.session_state[key] != value:
+        _sent().setdefault(key, []).append(st.session_state.get(key))
         st.session_state[key] = value
         _unsent().add(key)
         return functools.partial(draw, key=key, **hears)
@@ -296,6 +310,23 @@ def shown() -> None:
     """The script or a fragment ran to its end, so the browser has what it was sent. What was drawn
     before a rerun, or before a click cut the script short, may never have reached it."""
     _unsent().clear()
+
+
+def _behind() -> bool:
+    """Whether a click comes with an address of before: what was written since, and what was sent
+    before that, had not reached the browser."""
+    given = _given()
+    return given != st.session_state.get(_WRITTEN) and _key(given) in _known()
+
+
+def _given() -> dict[str, list[str]]:
+    """What the address said when the click was made, until it is written anew."""
+    return {name: st.query_params.get_all(name) for name in list(st.query_params)[:_MOST_FIELDS]}
+
+
+def _sent() -> dict[str, list[Any]]:
+    sent: dict[str, list[Any]] = st.session_state.setdefault(_SENT, {})
+    return sent
 
 
 def _unsent() -> set[str]:
@@ -321,7 +352,6 @@ def _bind(
         for each in clears:
             choose(each, None)
         choose(name, st.session_state[key])
-        publish()
 
     labels = naming.distinct({option: format_func(option) for option in options})
     drawn = show(draw, key, chosen, changed, options)

@@ -41,7 +41,6 @@ def take_over(scenario: Assumptions) -> None:
     """Put every slider to the number of a scenario."""
     for each in ASSUMPTIONS:
         address.choose(each.name, f"{getattr(scenario, each.name):.10g}")
-    address.publish()
 
 
 def choose_currency() -> None:
@@ -104,7 +103,6 @@ def _slider(each: Assumption) -> None:
 
     def changed() -> None:
         address.choose(each.name, f"{st.session_state[key]:.10g}")
-        address.publish()
 
     if each.logarithmic:
         address.show(st.select_slider, key, value, changed)(

@@ -59,7 +59,6 @@ def choose(view: View, prices: dict[str, ListedPrice]) -> tuple[dict[str, str], 
                     for each, value in (_typed() | {system: st.session_state[key]}).items()
                 ],
             )
-            address.publish()
 
         price = chosen(view, system, prices)
         found[system] = address.show(st.selectbox, key, price, changed, options)(

@@ -37,7 +37,6 @@ def draw(history: Past) -> list[str]:
     def changed() -> None:
         picked = [listed[place] for place in st.session_state[key]["selection"]["rows"]]
         address.choose(CHOSEN, ordered(history, picked) or None)
-        address.publish()
 
     table, config = _columns(history, listed)
     address.show(st.dataframe, key, drawn, changed)(

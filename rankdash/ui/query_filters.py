@@ -92,7 +92,6 @@ def _clear() -> None:
     """Forget every filter; the order stays."""
     for name in _FIELDS:
         address.choose(name, None)
-    address.publish()
 
 
 def _in_force() -> bool:

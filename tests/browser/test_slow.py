@@ -8,14 +8,11 @@ import pytest
 from playwright.sync_api import Locator, Page, WebSocketRoute, expect
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from rankdash.loading import load
-from rankdash.ranking import Ranking
-from rankdash.readers import Source
-from rankdash.rerankers.precomputed import run_from_ranking
 from rankdash.store import Workspace
 from rankdash.store.notes import Notes
+from tests.stored import keep_lists, keep_rows
 
-from .conftest import new_visit, start_app, stop_app
+from .conftest import serving, visiting
 
 pytestmark = pytest.mark.browser
 
@@ -68,25 +65,21 @@ def shop(tmp_path_factory):
         for d in range(4)
     )
     store = Workspace.open(home)
-    loaded = load([Source("shop.csv", rows.encode())], name="Shop")
-    store.save_dataset(loaded.dataset, report_json=loaded.report.to_json())
+    dataset_id = keep_rows(store, rows, "Shop")
     for name, first in (("better", 1), ("worse", 3)):
         lists = [
             (f"q{q}", [f"d{(q * first + d) % 4}" for d in range(4)], [4.0, 3, 2, 1])
             for q in range(16)
         ]
-        store.save_run(run_from_ranking(name, loaded.dataset.id, Ranking.from_lists(lists), name))
-    started = start_app(home)
-    yield started
-    stop_app(started)
+        keep_lists(store, dataset_id, lists, name)
+    with serving(home) as started:
+        yield started
 
 
 @pytest.fixture
 def visit(browser, shop):
-    opened = new_visit(browser, shop)
-    yield opened
-    opened.page.context.close()
-    assert opened.strangers == []
+    with visiting(browser, shop) as opened:
+        yield opened
 
 
 @pytest.fixture
@@ -168,3 +161,38 @@ def test_a_slider_is_pressed_on_after_the_defaults_were_taken_back(visit, line):
     quickly(visit, line, *[partial(slider.press, "ArrowRight")] * 3)
     expect(slider).to_have_attribute("aria-valuetext", "2,000,000")
     assert "searches_per_day=2000000" in visit.params
+
+
+def test_a_slider_is_pressed_before_the_defaults_have_come(visit, line):
+    visit.open("cost?k=3&searches_per_day=2000&elasticity=0.5")
+    searches = visit.page.get_by_role("slider", name=re.compile("Searches"))
+    another = visit.page.get_by_role("slider", name=re.compile("Value gained for each 1 %"))
+    expect(searches).to_have_attribute("aria-valuetext", "2,000")
+    expect(another).to_have_attribute("aria-valuetext", "0.50")
+    line.hold("down")
+    visit.page.get_by_role("button", name="Back to the defaults").click()
+    line.answered("script_finished")
+    searches.press("ArrowRight")
+    line.release("down")
+    visit.settle()
+    # What the person sees is what counts: the press, and the default of the other one.
+    expect(searches).to_have_attribute("aria-valuetext", "5,000")
+    expect(another).to_have_attribute("aria-valuetext", "1.00")
+    assert "searches_per_day=5000" in visit.params.split("&")
+    assert "elasticity" not in visit.params
+
+
+def test_going_back_twice_at_once_is_two_steps(visit, line):
+    visit.open("?metric=ndcg&k=2")
+    for k in ("3", "5"):
+        cutoff(visit).press("ArrowRight")
+        visit.page.wait_for_url(re.compile(f"k={k}(&|$)"))
+        visit.settle()
+    line.hold("down")
+    visit.page.go_back()
+    line.answered("script_finished")
+    visit.page.go_back()
+    line.release("down")
+    visit.settle()
+    expect(cutoff(visit)).to_have_attribute("aria-valuetext", "2")
+    assert "k=2" in visit.params.split("&")
