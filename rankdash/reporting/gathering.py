@@ -11,6 +11,7 @@ from rankdash.dataset import Dataset
 from rankdash.i18n import gettext as _
 from rankdash.metrics import Conventions, parse_measure
 from rankdash.ranking import Run
+from rankdash.reporting import naming
 from rankdash.reporting.compared import FIRST_STAGE, Money, System
 from rankdash.reporting.subject import Subject
 
@@ -37,12 +38,9 @@ def subject_of(
     found = {FIRST_STAGE: first_stage(dataset)}
     found |= {run.id: run.name for run in (*([] if baseline is None else [baseline]), *runs)}
     by_id = {run.id: run for run in (*([] if baseline is None else [baseline]), *runs)}
-    taken: list[str] = []
-    for name in found.values():
-        taken.append(_free(name, taken))
     systems = {
         system: System(system, name, by_id.get(system))
-        for system, name in zip(found, taken, strict=True)
+        for system, name in naming.distinct(found).items()
     }
     return Subject(
         dataset,
@@ -56,9 +54,3 @@ def subject_of(
         check=check,
         money=money,
     )
-
-
-def _free(name: str, taken: Sequence[str]) -> str:
-    """The name, or with the first number that nobody has: "BM25 (2)"."""
-    numbered = (name, *(f"{name} ({n})" for n in range(2, len(taken) + 3)))
-    return next(each for each in numbered if each not in taken)

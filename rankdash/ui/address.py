@@ -16,7 +16,7 @@ from urllib.parse import urlencode, urlsplit
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from rankdash.ui import naming
+from rankdash.reporting import naming
 from rankdash.value.assumptions import ASSUMPTIONS
 
 # Name in the address → the value that goes without saying; it must never depend on the data.

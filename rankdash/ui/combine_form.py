@@ -9,9 +9,10 @@ import streamlit as st
 from rankdash.errors import RankdashError
 from rankdash.i18n import error_text
 from rankdash.i18n import gettext as _
+from rankdash.reporting import naming
 from rankdash.rerankers.fusion import METHODS, USUAL_K, Fusion
 from rankdash.runs.combining import Part, fuse
-from rankdash.ui import naming, services
+from rankdash.ui import services
 from rankdash.ui.folding import fold
 from rankdash.ui.server import workspace
 from rankdash.ui.services import System

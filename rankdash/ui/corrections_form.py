@@ -8,8 +8,9 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.ranking import digest
+from rankdash.reporting import naming
 from rankdash.store.corrections import LONGEST_NAME, Correction, Corrections
-from rankdash.ui import address, corrections_list, naming, services
+from rankdash.ui import address, corrections_list, services
 from rankdash.ui.frame import View
 from rankdash.ui.server import workspace
 from rankdash.ui.text import markdown_safe, shortened

@@ -22,7 +22,7 @@ from rankdash.charts.style import INKS
 from rankdash.i18n import gettext as _
 from rankdash.i18n import language, moment, ngettext, number, paragraph, percent, signed, speaking
 from rankdash.metrics import parse_measure
-from rankdash.reporting import query_page
+from rankdash.reporting import naming, query_page
 from rankdash.reporting.offline import CHART_ENGINE, Chart, Table
 from rankdash.reporting.query_page import Card, Document, QueryPage
 from rankdash.reporting.query_words import judged_title
@@ -33,7 +33,6 @@ from rankdash.store.corrections import Corrections
 from rankdash.store.notes import Notes
 from rankdash.ui import (
     corrections_list,
-    naming,
     query_services,
     query_why,
     reason_services,

@@ -13,7 +13,8 @@ from rankdash.charts import ladder as chart
 from rankdash.charts.ladder_places import shown
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, paragraph
-from rankdash.ui import address, naming, query_services
+from rankdash.reporting import naming
+from rankdash.ui import address, query_services
 from rankdash.ui.appearance import ink, show
 from rankdash.ui.folding import fold
 from rankdash.ui.frame import View

@@ -15,10 +15,10 @@ from rankdash.analysis.reasons import evidence
 from rankdash.charts import waterfall
 from rankdash.i18n import gettext as _
 from rankdash.i18n import paragraph
-from rankdash.reporting import why_words
+from rankdash.reporting import naming, why_words
 from rankdash.reporting.reason_words import reason_words
 from rankdash.reporting.why_words import statement_text, without_result
-from rankdash.ui import naming, reason_services, services
+from rankdash.ui import reason_services, services
 from rankdash.ui.appearance import ink, show
 from rankdash.ui.folding import fold
 from rankdash.ui.frame import View

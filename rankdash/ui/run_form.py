@@ -14,6 +14,7 @@ import streamlit as st
 from rankdash.errors import RankdashError
 from rankdash.i18n import duration, error_text, ngettext, number
 from rankdash.i18n import gettext as _
+from rankdash.reporting import naming
 from rankdash.rerankers import RerankerKind, kinds, problems
 from rankdash.rerankers.dialects import DIALECTS
 from rankdash.rerankers.late_interaction import LateInteraction
@@ -23,7 +24,6 @@ from rankdash.runs.variants import DEPTH, Variant
 from rankdash.store import RunRow
 from rankdash.ui import (
     key_field,
-    naming,
     run_estimate,
     services,
     settings_form,

@@ -33,12 +33,12 @@ from rankdash.dataset import Dataset
 from rankdash.i18n import gettext as _
 from rankdash.metrics import Conventions, Evaluation, Judged, evaluate, judge, parse_measure
 from rankdash.ranking import Ranking, Run
+from rankdash.reporting import naming
+from rankdash.reporting.compared import FIRST_STAGE as FIRST_STAGE
 from rankdash.store import RunRow
 from rankdash.store.corrections import Corrections
-from rankdash.ui import naming
 from rankdash.ui.server import workspace
 
-FIRST_STAGE = "first-stage"
 _REVISION = "+"
 _OPENING = 80
 SYSTEM_LIMIT = 24

@@ -9,9 +9,9 @@ from babel import Locale
 
 from rankdash.i18n import gettext as _
 from rankdash.i18n import language, number
+from rankdash.reporting import naming
 from rankdash.rerankers import RerankerKind, SettingSpec
 from rankdash.rerankers.known_models import known_models
-from rankdash.ui import naming
 
 _A_ROW = 3
 _LINE_PIXELS = 26

@@ -14,7 +14,8 @@ from rankdash.i18n import error_text, ngettext
 from rankdash.i18n import gettext as _
 from rankdash.loading import load
 from rankdash.readers import FORMATS, Conflict, MappingNeeded, Source, Together, WordsNeeded
-from rankdash.ui import address, naming, word_labels
+from rankdash.reporting import naming
+from rankdash.ui import address, word_labels
 from rankdash.ui.server import open_sample, workspace
 from rankdash.ui.text import markdown_safe
 

@@ -1,0 +1,50 @@
+"""Names that tell things apart."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+
+# A start that so many titles share, of at most so many words, says nothing of any one of them.
+_COMMON_START = 4
+_LONGEST_START = 5
+
+
+def free(name: str, taken: Collection[str]) -> str:
+    """The name itself, or with the first number that nobody has: "BM25 (2)"."""
+    numbered = (name, *(f"{name} ({n})" for n in range(2, len(taken) + 3)))
+    return next(each for each in numbered if each not in taken)
+
+
+def distinct(labels: Mapping[str, str]) -> dict[str, str]:
+    """option → label, numbered where two are alike: a widget finds the chosen option by its label,
+    so one of two equal ones could never be chosen."""
+    result: dict[str, str] = {}
+    for option, label in labels.items():
+        result[option] = free(label, result.values())
+    return result
+
+
+def telling(titles: Mapping[str, str]) -> dict[str, str]:
+    """option → its title without the words that many titles begin with, so that what is left when
+    it is cut short tells one from another ("What is (are) X ?", "What is (are) Y ?" …).
+
+    The opening of a text, which ends in an ellipsis, is no title, and stays as it is."""
+    words = {option: title.split() for option, title in titles.items() if not title.endswith("…")}
+    starts = Counter(
+        tuple(parts[:length])
+        for parts in words.values()
+        for length in range(1, min(len(parts), _LONGEST_START + 1))
+    )
+    result = dict(titles)
+    for option, parts in words.items():
+        shared = max(
+            (
+                length
+                for length in range(1, min(len(parts), _LONGEST_START + 1))
+                if starts[tuple(parts[:length])] >= _COMMON_START
+            ),
+            default=0,
+        )
+        result[option] = ("… " if shared else "") + " ".join(parts[shared:])
+    return result
