@@ -57,7 +57,8 @@ def parse_prices(content: bytes, file: str) -> tuple[ListedPrice, ...]:
     """
     try:
         text = content.decode("utf-8-sig")
-        is_json = text.lstrip()[:1] in ("{", "[")
+        # A list in brackets may be TOML: [[prices]] is how one begins.
+        is_json = text.lstrip().startswith("{")
         read: Any = json.loads(text) if is_json else tomllib.loads(text)
     except (
         UnicodeDecodeError,

@@ -62,3 +62,16 @@ def test_a_file_that_is_no_price_list_is_refused(content: bytes):
 def test_two_prices_need_two_keys():
     with pytest.raises(DataError, match="'a'"):
         parse_prices(json.dumps({"prices": [GOOD, GOOD]}).encode(), "mine.json")
+
+
+def test_a_list_in_toml_may_begin_with_its_first_entry():
+    text = """[[prices]]
+    key = "all"
+    provider = "Own"
+    unit = "search"
+    amount = 2.0
+    source = "our contract"
+    as_of = 2026-11-01
+    """
+    (found,) = parse_prices(text.encode(), "mine.toml")
+    assert (found.key, found.price.amount) == ("all", 2.0)
