@@ -61,7 +61,7 @@ if view.challengers:
         ":material/category:",
         lambda: overview_causes.segments(view, looked_at),
     )
-    if overview_causes.measurable(view):
+    if view.measures_quality:
         fold(
             _("Documents without a label"),
             "overview.unjudged",

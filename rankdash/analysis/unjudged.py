@@ -25,6 +25,7 @@ from rankdash.analysis.pool import Pool, all_labelled, each_labelled, pool
 from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, Evaluation, Judged, Measure, evaluate, parse_measure
 from rankdash.metrics.engine import Relevance
+from rankdash.metrics.evaluation import mean_of_known
 from rankdash.ranking import Ranking
 from rankdash.segments import Flags, Floats
 
@@ -107,20 +108,15 @@ def _row(system: System, measure: Measure, rules: Conventions) -> dict[str, obje
     )
     return {
         "n": int(scored.sum()),
-        "judged": _mean(labelled.values[scored, 0]),
+        "judged": mean_of_known(labelled.values[scored, 0]),
         "unjudged": int(found.counts()[scored].sum()),
-        "value": _mean(now.values[scored, 0]),
-        "if_relevant": _mean(filled[scored]),
-        "lowest": _mean(-low[scored]),
-        "highest": _mean(high[scored]),
+        "value": mean_of_known(now.values[scored, 0]),
+        "if_relevant": mean_of_known(filled[scored]),
+        "lowest": mean_of_known(-low[scored]),
+        "highest": mean_of_known(high[scored]),
         "kind": kind,
         "could_join": _could_join(now, found.counts()),
     }
-
-
-def _mean(values: Floats) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else float("nan")
 
 
 def _values(system: System, measure: Measure, rules: Conventions) -> Evaluation:
@@ -226,7 +222,7 @@ class Comparison:
         high, kind = self._highest(self.pool, 1)
         low, _ = self._highest(self.pool, -1)
         delta, lowest, highest_mean = (
-            _mean(each[self.paired]) for each in (self.delta, -low, high)
+            mean_of_known(each[self.paired]) for each in (self.delta, -low, high)
         )
         counts = self.pool.counts()
         queries = pd.DataFrame(
@@ -300,7 +296,7 @@ class Comparison:
 
     @cached_property
     def _to_settle(self) -> int | None:
-        delta = _mean(self.delta[self.paired])
+        delta = mean_of_known(self.delta[self.paired])
         if not abs(delta) > _ZERO:
             return None
         place = np.empty(len(self.pool), dtype=np.int64)
@@ -308,7 +304,7 @@ class Comparison:
 
         def settled(labels: int) -> bool:
             against, _ = self._highest(self.pool.only(place >= labels), -1 if delta > 0 else 1)
-            return _mean(against[self.paired]) < -_ZERO
+            return mean_of_known(against[self.paired]) < -_ZERO
 
         # The bounds only close in as labels are added, so the search may halve.
         enough, short = len(self.pool), -1

@@ -64,11 +64,11 @@ class Evaluation:
 
     def mean(self, spec: str | Measure) -> float:
         """The mean over the queries that have a value; NaN when none has."""
-        return _mean(self.column(spec))
+        return mean_of_known(self.column(spec))
 
     def means(self) -> dict[str, float]:
         """spec → mean, in the order of the measures."""
-        return {measure.spec: _mean(self.column(measure)) for measure in self.measures}
+        return {measure.spec: mean_of_known(self.column(measure)) for measure in self.measures}
 
     def _repr_html_(self) -> str:
         """As a notebook shows it: the means, and the queries that each rests on."""
@@ -216,6 +216,7 @@ def _counts(
     return counts
 
 
-def _mean(values: Floats) -> float:
+def mean_of_known(values: Floats) -> float:
+    """NaN where none is known."""
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else float("nan")

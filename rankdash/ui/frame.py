@@ -59,6 +59,11 @@ class View:
     def spec(self) -> str:
         return self.spec_of(self.metric)
 
+    @property
+    def measures_quality(self) -> bool:
+        """Whether the metric says something of quality."""
+        return parse_measure(self.spec).metric.measures_quality
+
     def spec_of(self, metric: str) -> str:
         """The metric at the chosen cutoff, where it has one."""
         has_cutoff = registry[metric].has_cutoff and self.cutoff is not None

@@ -12,7 +12,6 @@ from rankdash.charts import headroom as headroom_chart
 from rankdash.charts import segments as segments_chart
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, percent
-from rankdash.metrics import parse_measure
 from rankdash.reporting.verdict_words import p_labels
 from rankdash.ui import address, comparison, services, verdict_strip
 from rankdash.ui.appearance import ink, show
@@ -132,11 +131,6 @@ def _table(table: pd.DataFrame) -> None:
         },
         alt=_("The change in each group of queries"),
     )
-
-
-def measurable(view: View) -> bool:
-    """Whether the metric says something of quality."""
-    return parse_measure(view.spec).metric.measures_quality
 
 
 address.FIELDS.setdefault("segment", None)

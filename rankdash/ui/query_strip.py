@@ -10,7 +10,6 @@ import streamlit as st
 from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, percent, signed
-from rankdash.metrics import parse_measure
 from rankdash.reporting import failure_words
 from rankdash.reporting.query_words import judged_title, outcome_words, state_words
 from rankdash.ui import query_services, services
@@ -73,7 +72,7 @@ def _trust(view: View, challenger: str, row: pd.Series) -> list[str]:
 def _bounds(view: View, challenger: str, row: pd.Series) -> str:
     """What the documents without a label leave open."""
     whole = row["judged_before"] == 1 and row["judged_after"] == 1
-    if whole or math.isnan(row["delta"]) or not _measures_quality(view):
+    if whole or math.isnan(row["delta"]) or not view.measures_quality:
         return ""
     found = query_services.bounds_of(view, challenger).get(str(row["query_id"]))
     if found is None:
@@ -86,10 +85,6 @@ def _bounds(view: View, challenger: str, row: pd.Series) -> str:
         low=signed(low),
         high=signed(high),
     )
-
-
-def _measures_quality(view: View) -> bool:
-    return parse_measure(view.spec).metric.measures_quality
 
 
 def _failure(view: View, challenger: str, query_id: str) -> str:

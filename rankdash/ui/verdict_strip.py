@@ -92,7 +92,7 @@ def _facts(view: View, system: str, row: pd.Series) -> list[str]:
 
 def headroom(view: View, system: str) -> Headroom | None:
     """None for a metric that describes labels."""
-    if not parse_measure(view.spec).metric.measures_quality:
+    if not view.measures_quality:
         return None
     run = view.systems[system].run
     return services.headroom(
