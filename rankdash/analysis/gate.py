@@ -252,7 +252,12 @@ def _number(number: str, text: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise SpecError("{number!r} in {text!r} is no number.", number=number, text=text)
+        raise SpecError(
+            "{number!r} in {text!r} is no number.",
+            remedy="Write digits, with a decimal point where there are decimals.",
+            number=number,
+            text=text,
+        )
     return value
 
 
@@ -262,11 +267,15 @@ def _refuse_odd(conditions: Sequence[Condition]) -> None:
     for each in conditions:
         if (each.kind, each.subject) in stated:
             raise SpecError(
-                "--{kind} is stated twice for {subject}.", kind=each.kind, subject=each.subject
+                "--{kind} is stated twice for {subject}.",
+                remedy="State it once.",
+                kind=each.kind,
+                subject=each.subject,
             )
         stated.add((each.kind, each.subject))
         if each.kind == "max-hurt" and not 0 <= each.limit <= 1:
             raise SpecError(
                 "--max-hurt takes a share of the queries between 0 and 1, not {limit:g}.",
+                remedy="For example: --max-hurt 0.2 for a fifth of them.",
                 limit=each.limit,
             )

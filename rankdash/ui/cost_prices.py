@@ -100,6 +100,7 @@ def edit(prices: dict[str, ListedPrice]) -> None:
         pd.DataFrame([_row(each) for each in prices.values()]),
         num_rows="dynamic",
         hide_index=True,
+        placeholder="–",
         key="cost.prices.table",
         # What a person came to change stands first.
         column_order=(

@@ -136,6 +136,7 @@ def _edit(targets: Targets, key: str, profile: Profile) -> None:
         ),
         num_rows="dynamic",
         hide_index=True,
+        placeholder="–",
         key=f"targets.edit.{key}",
         column_config={
             "metric": st.column_config.TextColumn(_("metric"), required=True),

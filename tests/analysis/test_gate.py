@@ -90,6 +90,7 @@ def test_what_cannot_be_a_condition_is_refused_with_a_remedy(given, told):
     with pytest.raises(SpecError) as refused:
         parse_conditions(**given)
     assert told in str(refused.value)
+    assert refused.value.remedy
 
 
 @pytest.mark.parametrize("confidence", [0.5, 1.0, math.nan])
