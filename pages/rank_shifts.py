@@ -3,7 +3,7 @@
 import streamlit as st
 
 from rankdash.i18n import gettext as _
-from rankdash.ui import frame, shifts_view, skipping_view
+from rankdash.ui import agreement_view, frame, shifts_view, skipping_view
 from rankdash.ui.folding import fold
 
 st.title(_("Rank shifts"))
@@ -29,7 +29,7 @@ sizes, agreement = st.columns(2, gap="medium")
 with sizes:
     shifts_view.sizes(view, challenger)
 with agreement:
-    shifts_view.agreement(view)
+    agreement_view.draw(view)
 fold(
     _("Query by query, the most reordered first"),
     "shifts.by_query",

@@ -1,4 +1,4 @@
-"""Where documents went, how far, and how far systems agree."""
+"""Where documents went and how far, over all queries and query by query."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from rankdash.analysis.agreement import PERSISTENCE
 from rankdash.analysis.shifts import Moves
 from rankdash.analysis.transitions import UNRANKED, Flow, flow, move_sizes, transitions, went
-from rankdash.charts import agreement as agreement_chart
 from rankdash.charts import flows as flows_chart
 from rankdash.charts import move_sizes as moves_chart
 from rankdash.charts import transitions as transitions_chart
@@ -197,65 +195,6 @@ def sizes(view: View, challenger: str) -> None:
             column_config={_("share of relevant"): share, _("share of others"): share},
             alt=_("How far documents moved"),
         )
-
-
-def agreement(view: View) -> None:
-    """How far each two of the systems agree."""
-    st.subheader(_("Do the systems agree?"), anchor=False)
-    table = shift_services.agreement_table(
-        view.dataset_id, view.chosen, view.conventions, view.statistics
-    )
-    names, level = comparison.names(view), view.statistics.level
-    labels = agreement_chart.Labels.translated(_)
-    show(
-        agreement_chart.figure(table, ink(), labels, p=PERSISTENCE, level=level, names=names),
-        alt=agreement_chart.alt(table, labels, names=names),
-        key="shifts.agreement",
-    )
-    said = [
-        _(
-            "Means over queries. τ (τ-b, equal scores tied) counts pairs of documents in the same "
-            "order: 0 is chance, −1 the reverse. RBO weighs the top: the first ten ranks hold 86% "
-            "of it."
-        )
-    ]
-    for system in view.chosen:
-        run = view.systems[system].run
-        if run is not None and run.depth is not None:
-            said.append(
-                _(
-                    "{system} reranked the first {depth} alone: below them it keeps the first "
-                    "stage's order, which brings its τ nearer to 1.",
-                    system=markdown_safe(run.name, 40),
-                    depth=number(run.depth, 0),
-                )
-            )
-    st.caption(paragraph(said))
-    with st.expander(_("As a table")):
-        _agreement_table(view, table)
-
-
-def _agreement_table(view: View, table: pd.DataFrame) -> None:
-    names = comparison.names(view)
-    columns = {
-        _("system"): table["one"].map(names),
-        _("other system"): table["other"].map(names),
-        _("queries"): table["n"],
-        "τ": table["tau"],
-        _("τ, low"): table["tau_low"],
-        _("τ, high"): table["tau_high"],
-        "RBO": table["rbo"],
-        _("RBO, low"): table["rbo_low"],
-        _("RBO, high"): table["rbo_high"],
-    }
-    decimal = st.column_config.NumberColumn(format="%.3f")
-    st.dataframe(
-        pd.DataFrame(columns),
-        hide_index=True,
-        placeholder="–",
-        column_config=dict.fromkeys(list(columns)[3:], decimal),
-        alt=_("Agreement of each two systems"),
-    )
 
 
 def by_query(view: View, challenger: str) -> None:
