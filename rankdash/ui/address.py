@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 from urllib.parse import urlencode, urlsplit
@@ -84,6 +86,9 @@ _LOST = "address.lost"
 _UNSENT = "address.unsent"
 # Widget → where it stood when it was put elsewhere, until the browser is known to have heard of it.
 _SENT = "address.sent"
+# When the person last went back or forward, and how long what is sent then may be under way.
+_BACK = "address.back"
+_UNDER_WAY_S = 2.0
 _MOST_FIELDS = 100
 # What a widget calls the value that it starts at.
 _STARTS = ("index", "selection_default", "default", "value")
@@ -106,11 +111,13 @@ def restore() -> None:
     if another_page or not given:
         # What the link to the page before lacked was said.
         st.session_state.pop(_LOST, None)
-    if given == st.session_state.get(_WRITTEN):
+    if not _behind():
         _sent().clear()
+    if _gone_back():
+        st.session_state[_BACK] = time.monotonic()
     if not given or given == st.session_state.get(_WRITTEN):
         return
-    if _behind() and not _gone_back():
+    if _key(given) in _known() and not _gone_back():
         return
     st.session_state[_CHOICES] = given
     st.session_state[_WRITTEN] = given
@@ -286,18 +293,20 @@ def show(
             _unsent().add(key)
             return
         changed()
-        if behind:
+        if behind and key in _sent():
             # What it was put to is still under way, and would be shown.
             _unsent().add(key)
         else:
             # It is ready, then, and stands where the person put it.
             _unsent().discard(key)
+        if not behind:
             _sent().clear()
 
     takes = inspect.signature(draw).parameters
     hears = {"on_select" if "on_select" in takes else "on_change": heard}
     if key in _unsent() or key not in st.session_state or st.session_state[key] != value:
-        _sent().setdefault(key, []).append(st.session_state.get(key))
+        if key in st.session_state and st.session_state[key] != value:
+            _sent().setdefault(key, []).append(st.session_state[key])
         st.session_state[key] = value
         _unsent().add(key)
         return functools.partial(draw, key=key, **hears)
@@ -314,8 +323,10 @@ def shown() -> None:
 
 def _behind() -> bool:
     """Whether a click comes with an address of before: what was written since, and what was sent
-    before that, had not reached the browser."""
+    before that, had not reached the browser. Right after going back the address cannot tell."""
     given = _given()
+    if time.monotonic() - st.session_state.get(_BACK, -math.inf) < _UNDER_WAY_S:
+        return True
     return given != st.session_state.get(_WRITTEN) and _key(given) in _known()
 
 
