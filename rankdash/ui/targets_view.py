@@ -154,7 +154,8 @@ def _edit(targets: Targets, key: str, profile: Profile) -> None:
             min_value=0.0,
             value=float(each.target),
             format="%.10g",
-            key=f"targets.limit.{key}.{each.what}",
+            # A limit that was put back is another field: one that stays shows what was typed.
+            key=f"targets.limit.{key}.{each.what}.{each.target:.10g}",
         )
         for each in profile.limits
     ]
