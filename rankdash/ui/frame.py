@@ -115,7 +115,11 @@ def draw_sidebar(*, analysis: bool) -> None:
             list(rows),
             st.selectbox,
             label=_("Data set"),
-            format_func=lambda value: rows[value].name,
+            format_func=lambda value: (
+                _("{name} (sample)", name=rows[value].name)
+                if rows[value].source == "sample"
+                else rows[value].name
+            ),
             # What was chosen within one data set is no choice in the next, even where an id is in
             # both: the first stage is in every one, and the next may have a pinned baseline.
             clears=address.OF_A_DATA_SET,
@@ -147,8 +151,9 @@ def _draw_comparison(dataset_id: str) -> None:
         default=pinned,
         label=_("Baseline"),
         help=_(
-            "What every other system is compared with. A run that is pinned on the page History is "
-            "taken where a link names none."
+            "What every other system is compared with. The first stage is the order before any "
+            "reranking. A run that is pinned on the page History "
+            "is taken where a link names none."
         ),
         format_func=lambda value: (
             _("{name} (pinned)", name=systems[value].name)

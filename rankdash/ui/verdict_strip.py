@@ -127,13 +127,15 @@ def cards(view: View, system: str) -> None:
         share = name == "judged"
         proven = row["verdict"] in ("better", "small", "worse")
         gain: Colour = "blue" if row["delta"] > 0 else "orange"
-        change = percent_change(row["delta"]) if share else signed(row["delta"])
+        said = percent_change if share else signed
+        change = said(row["delta"])
         column.metric(
             view.title(spec),
             percent(row["mean"]) if share else number(row["mean"]),
             # Without a comparison there is no arrow either.
             delta=change if not alone and math.isfinite(row["delta"]) else None,
             delta_color=gain if proven else "gray",
+            delta_arrow="off" if change == said(0.0) else "auto",
             help=_(parse_measure(spec).metric.meaning),
             border=True,
         )

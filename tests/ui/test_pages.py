@@ -4,6 +4,7 @@ import ast
 from pathlib import Path
 
 import pytest
+from streamlit.proto.Metric_pb2 import Metric as MetricProto
 
 from rankdash.ui import server
 from tests.stored import keep_lists, keep_rows
@@ -151,3 +152,16 @@ def test_a_run_that_appears_after_a_visit_is_compared(app, stored, workspace):
     workspace.save_run(run)
     app.run()
     assert "11 helped" in texts(app)
+
+
+def test_a_change_of_nothing_points_nowhere(app, stored):
+    open_page(app, "overview")
+    arrows = {card.label: (card.delta, card.proto.direction) for card in app.metric}
+    assert arrows["Judged@10"] == ("0 pp", MetricProto.NONE)
+    assert arrows["NDCG@10"][1] == MetricProto.UP
+
+
+def test_the_sample_is_called_one(app):
+    server.open_sample()
+    [shown] = open_page(app, "overview").selectbox(key="address.data").options
+    assert shown == "Help centre (sample)"
