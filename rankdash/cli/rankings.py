@@ -42,27 +42,26 @@ def names_of(runs: Sequence[str]) -> dict[str, Path]:
     return named
 
 
-def run_source(path: Path, others: Sequence[Source]) -> Source | None:
-    """The file of a ranking, under a name that none of the others has; None where it is one of
-    them."""
+def with_run(path: Path, others: Sequence[Source]) -> tuple[list[Source], str]:
+    """The others and the file of a ranking, which may be one of them; and what it is called there,
+    which none of the others is."""
     source = Source.from_path(path)
-    if any(source.data == other.data for other in others):
-        return None
+    for other in others:
+        if other.data == source.data:
+            return list(others), other.name
     if any(source.name == other.name for other in others):
-        return replace(source, name=f"{path.resolve().parent.name}/{source.name} (run)")
-    return source
+        source = replace(source, name=f"{path.resolve().parent.name}/{source.name} (run)")
+    return [*others, source], source.name
 
 
 def read_run(path: Path, labels: Sequence[Source], conflict: Conflict) -> Parsed:
     """The ranking in a file, read together with the labels, so that queries and documents which
     both give by their text only are the same ones. Raises DataError where it holds none."""
-    source = run_source(path, labels)
-    if source is None:
-        return read(labels, conflict=conflict)
+    sources, name = with_run(path, labels)
     try:
-        return read([*labels, source], conflict=conflict, first_stage=source.name)
+        return read(sources, conflict=conflict, first_stage=name)
     except DataError as problem:
-        if problem.params.get("wanted") != source.name:
+        if problem.params.get("wanted") != name:
             raise
         raise no_ranking(path) from problem
 

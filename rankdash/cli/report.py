@@ -13,7 +13,7 @@ import pandas as pd
 from rankdash.analysis.labelling import restored
 from rankdash.analysis.statistics_settings import StatisticsSettings
 from rankdash.cli.assumptions import read_money
-from rankdash.cli.rankings import made_ids, matching, names_of, no_ranking, read_run, run_source
+from rankdash.cli.rankings import made_ids, matching, names_of, no_ranking, read_run, with_run
 from rankdash.cli.target import spare_the_input, target_of
 from rankdash.cli.writing import printable, warn
 from rankdash.errors import DataError, SpecError
@@ -158,18 +158,11 @@ def _loaded(asked: Asked, sources: Sequence[Source], conflict: Conflict) -> Load
     """The data set; of labels alone, the documents are those that the baseline ranks."""
     if asked.qrels is None or asked.baseline is None:
         return load(sources, first_stage=asked.first_stage, conflict=conflict)
-    source = run_source(Path(asked.baseline), sources)
-    if source is None:
-        return load(sources, conflict=conflict, name=Path(asked.qrels).stem)
+    together, name = with_run(Path(asked.baseline), sources)
     try:
-        return load(
-            [*sources, source],
-            first_stage=source.name,
-            conflict=conflict,
-            name=Path(asked.qrels).stem,
-        )
+        return load(together, first_stage=name, conflict=conflict, name=Path(asked.qrels).stem)
     except DataError as problem:
-        if problem.params.get("wanted") != source.name:
+        if problem.params.get("wanted") != name:
             raise
         raise no_ranking(Path(asked.baseline)) from problem
 

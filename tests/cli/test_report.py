@@ -122,6 +122,24 @@ def test_a_run_can_be_the_baseline_and_the_first_stage_is_left_alone(report, fil
     assert "base → up" in text
 
 
+def test_a_run_in_the_folder_of_the_data_set_is_itself_and_not_the_first_stage(run, files):
+    """The folder's first stage was once taken for any run that lies in it: no change, and no word."""
+    folder, out = files / "set", files / "out.html"
+    folder.mkdir()
+    for name in ("labels.qrels", "base.trec", "up.trec"):
+        (files / name).rename(folder / name)
+    base, up = folder / "base.trec", folder / "up.trec"
+    assert run("report", "--data", folder, "--challenger", up, "--out", out).code == 0
+    assert "up is better than First stage" in out.read_text(encoding="utf-8")
+    asked = ("report", "--qrels", folder, "--baseline", up, "--challenger", base, "--out", out)
+    assert run(*asked).code == 0
+    assert "base is worse than up" in out.read_text(encoding="utf-8")
+    asked = ("evaluate", "--qrels", folder, "--run", base, "--run", up, "--metrics", "mrr@5")
+    found = run(*asked, "--format", "json").json["systems"]
+    means = {name: system["mean"]["mrr@5"] for name, system in found.items()}
+    assert means == {"base": 0.5, "up": pytest.approx(11 / 12)}
+
+
 def test_rules_and_statistics_are_obeyed(report, files):
     code, _, text = report(
         "--challenger", files / "up.trec", "--missing", "skip", "--seed", "77", "--worthwhile",
