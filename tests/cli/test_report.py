@@ -123,7 +123,7 @@ def test_a_run_can_be_the_baseline_and_the_first_stage_is_left_alone(report, fil
 
 
 def test_a_run_in_the_folder_of_the_data_set_is_itself_and_not_the_first_stage(run, files):
-    """The folder's first stage was once taken for any run that lies in it: no change, and no word."""
+    """The folder's first stage was once taken for any run in it: no change, and not a word."""
     folder, out = files / "set", files / "out.html"
     folder.mkdir()
     for name in ("labels.qrels", "base.trec", "up.trec"):
