@@ -101,11 +101,16 @@ def _labels(alone: Parsed, together: Parsed) -> pd.DataFrame:
     return together.qrels if made_ids(alone) else alone.qrels
 
 
+def _first_stage_of(parsed: Parsed) -> set[str]:
+    """What the ranking to start from is called among the files; empty where there is none."""
+    return {str(each.params["name"]) for each in parsed.findings if each.code == "first_stage"}
+
+
 def _rankings(name: str, path: Path, alone: Parsed, together: Parsed) -> dict[str, Ranking]:
     """The ranking of a file under the file's name, and any other it holds under its own."""
     if together.candidates is None:
         raise no_ranking(path)
-    known = alone.rankings if alone.candidates is None else together.rankings
+    known = {*alone.rankings, *_first_stage_of(alone)}
     others = {
         f"{name}/{other}": ranking
         for other, ranking in together.rankings.items()

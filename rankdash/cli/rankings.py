@@ -25,21 +25,29 @@ def names_of(runs: Sequence[str]) -> dict[str, Path]:
     Raises DataError where a file is given twice.
     """
     paths = [Path(run) for run in runs]
-    stems = [(*path.resolve().parts[1:-1], Source(path.name, b"").stem) for path in paths]
+    folders = [path.resolve().parts[1:-1] for path in paths]
     twice = [path for path, n in Counter(path.resolve() for path in paths).items() if n > 1]
     if twice:
         raise DataError("The ranking is given twice.", remedy="Name it once.", file=str(twice[0]))
+    stems = [
+        (*folder, Source(path.name, b"").stem) for folder, path in zip(folders, paths, strict=True)
+    ]
+    # Two endings of one name in one folder, such as a.trec and a.csv: only the whole name tells
+    # them apart.
+    wholes = [(*folder, path.name) for folder, path in zip(folders, paths, strict=True)]
     named: dict[str, Path] = {}
-    for path, parts in zip(paths, stems, strict=True):
-        same = [other for other in stems if other[-1] == parts[-1]]
-        depth = next(
-            (n for n in range(1, len(parts) + 1) if [o[-n:] for o in same].count(parts[-n:]) == 1),
-            0,
-        )
-        # Two endings of one name in one folder, such as a.trec and a.csv: only the whole name
-        # tells them apart.
-        named["/".join(parts[-depth:]) if depth else path.name] = path
+    for path, stem, whole in zip(paths, stems, wholes, strict=True):
+        name = _telling(stem, stems) or _telling(whole, wholes) or str(path)
+        named[str(path) if name in named else name] = path
     return named
+
+
+def _telling(parts: tuple[str, ...], others: Sequence[tuple[str, ...]]) -> str | None:
+    """The shortest end of the parts that no other has; None where another is the same."""
+    for length in range(1, len(parts) + 1):
+        if [other[-length:] for other in others].count(parts[-length:]) == 1:
+            return "/".join(parts[-length:])
+    return None
 
 
 def with_run(path: Path, others: Sequence[Source]) -> tuple[list[Source], str]:
@@ -58,12 +66,16 @@ def read_run(path: Path, labels: Sequence[Source], conflict: Conflict) -> Parsed
     """The ranking in a file, read together with the labels, so that queries and documents which
     both give by their text only are the same ones. Raises DataError where it holds none."""
     sources, name = with_run(path, labels)
+    own = any(name == source.name for source in labels)
     try:
-        return read(sources, conflict=conflict, first_stage=name)
+        parsed = read(
+            sources, conflict=conflict, first_stage=name, unlabelled=None if own else name
+        )
     except DataError as problem:
         if problem.params.get("wanted") != name:
             raise
         raise no_ranking(path) from problem
+    return parsed
 
 
 def no_ranking(path: Path) -> DataError:

@@ -159,8 +159,16 @@ def _loaded(asked: Asked, sources: Sequence[Source], conflict: Conflict) -> Load
     if asked.qrels is None or asked.baseline is None:
         return load(sources, first_stage=asked.first_stage, conflict=conflict)
     together, name = with_run(Path(asked.baseline), sources)
+    # Whatever labels the file of the ranking holds, those of --qrels count.
+    own = any(name == source.name for source in sources)
     try:
-        return load(together, first_stage=name, conflict=conflict, name=Path(asked.qrels).stem)
+        return load(
+            together,
+            first_stage=name,
+            conflict=conflict,
+            name=Path(asked.qrels).stem,
+            unlabelled=None if own else name,
+        )
     except DataError as problem:
         if problem.params.get("wanted") != name:
             raise

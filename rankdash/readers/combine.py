@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -44,14 +45,21 @@ _OTHER_FIRST_STAGE = (
 _EXAMPLES = 5
 
 
-def combine(parts: Sequence[Part], *, conflict: Conflict, first_stage: str | None) -> Parsed:
-    """Join the parts of one call. `first_stage` names the ranking that rerankers start from.
+def combine(
+    parts: Sequence[Part],
+    *,
+    conflict: Conflict,
+    first_stage: str | None,
+    unlabelled: str | None = None,
+) -> Parsed:
+    """Join the parts of one call. `first_stage` names the ranking that rerankers start from,
+    `unlabelled` the file or archive whose labels are left aside.
 
     Raises DataError where `first_stage` names none of the rankings, or labels disagree and
     `conflict` is "refuse".
     """
     findings: list[Finding] = []
-    kept, notes = choose_split(parts)
+    kept, notes = choose_split([_without_labels(part, unlabelled) for part in parts])
     findings += notes
     kept, notes = with_ids(kept, "query_id")
     findings += notes
@@ -84,6 +92,12 @@ def combine(parts: Sequence[Part], *, conflict: Conflict, first_stage: str | Non
         findings=tuple(findings),
         formats={part.file: part.format for part in parts},
     )
+
+
+def _without_labels(part: Part, name: str | None) -> Part:
+    if name is None or not (part.file == name or part.file.startswith(f"{name}/")):
+        return part
+    return replace(part, labels=part.labels.head(0))
 
 
 def _joined(frames: Iterable[pd.DataFrame], *columns: str) -> pd.DataFrame:
@@ -150,12 +164,9 @@ def _first_stage(
 ) -> _Named | None:
     """The ranking asked for; else the one beside the rows; else by its name; else the first."""
     if wanted is not None:
-        asked = [named for named in rankings if wanted in (named.name, named.file)] or [
-            named for named in rankings if stem_of(wanted) == stem_of(named.file)
-        ]
+        asked, inside = _asked(rankings, wanted, parts)
         if asked:
             return asked[0]
-        inside = [named for named in rankings if named.origin == wanted]
         if not inside:
             raise DataError(
                 "No ranking is called {wanted!r}.",
@@ -173,6 +184,23 @@ def _first_stage(
             if pattern.search(named.name) and not _RERANKED.search(named.name):
                 return named
     return runs[0] if runs else None
+
+
+def _asked(
+    rankings: Sequence[_Named], wanted: str, parts: Sequence[Part]
+) -> tuple[list[_Named], list[_Named]]:
+    """The rankings that are called so, and else those that came in an archive or a folder that is.
+
+    A file that was read is meant by its whole name, whatever else has the same stem, and whether
+    or not it ranks anything.
+    """
+    if any(part.file == wanted for part in parts):
+        return [named for named in rankings if named.file == wanted], []
+    called = [named for named in rankings if named.name == wanted]
+    inside = [named for named in rankings if named.origin == wanted]
+    if not called and not any(part.origin == wanted for part in parts):
+        called = [named for named in rankings if stem_of(wanted) == stem_of(named.file)]
+    return called, inside
 
 
 def _queries(

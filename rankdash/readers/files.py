@@ -31,6 +31,7 @@ class Choices(TypedDict, total=False):
     words: Mapping[str, Mapping[str, float | None]]
     annotators: Together
     ask: bool
+    unlabelled: str | None
 
 
 def read(
@@ -43,6 +44,7 @@ def read(
     words: Mapping[str, Mapping[str, float | None]] | None = None,
     annotators: Together = "majority",
     ask: bool = False,
+    unlabelled: str | None = None,
 ) -> Parsed:
     """Read and join the files of one data set.
 
@@ -55,6 +57,7 @@ def read(
     annotators:  what the columns of several annotators come to, "majority" or "mean".
     ask:         a person is there: ask also what could be left open, the grades of words and which
                  of many features is the score.
+    unlabelled:  the file or archive whose labels are left aside, since it is read for its ranking.
 
     Raises MappingNeeded where columns are not recognised, WordsNeeded where labels are words and
     `ask` is set, FormatError where a file is broken or
@@ -105,7 +108,7 @@ def read(
     for preparer in formats.PREPARERS:
         tables = preparer.prepare(tables)
     parts = interpret(tables, mapping or {}, words=words or {}, annotators=annotators, ask=ask)
-    parsed = combine(parts, conflict=conflict, first_stage=first_stage)
+    parsed = combine(parts, conflict=conflict, first_stage=first_stage, unlabelled=unlabelled)
     read_as = [_read_as(file, name) for file, name in parsed.formats.items()]
     return replace(parsed, findings=(*read_as, *findings, *parsed.findings))
 
