@@ -45,7 +45,8 @@ def test_the_sample_is_open_and_a_model_run_changes_overview_and_queries(visit):
     visit.page.get_by_role("link", name="Run a reranker").click()
     visit.settle()
     run_first_offered(visit)
-    # A person may leave the page while it runs, and come back.
+    # A person may leave the page once it has begun, and come back.
+    expect(visit.page.get_by_role("button", name="Cancel")).to_be_visible()
     visit.go("Overview")
     visit.go("Run")
     visit.sees(re.compile(r"Compare on Overview"), timeout=RUN_MS)
