@@ -24,7 +24,7 @@ from rankdash.metrics import Conventions, Evaluation, judge, parse_measures
 from rankdash.metrics import evaluate as evaluate_judged
 from rankdash.ranking import Ranking, Run
 from rankdash.readers import Conflict, Source, sources_at
-from rankdash.readers import read as read_files
+from rankdash.readers.beside import read_ranking
 from rankdash.rerankers import SettingValue, create, get
 from rankdash.rerankers.precomputed import run_from_ranking
 from rankdash.runs import runner
@@ -76,7 +76,7 @@ def read_run(path: _Path, data: Dataset, *, name: str | None = None) -> Run:
     or ranks none of the labelled queries.
     """
     source = Source.from_path(Path(path))
-    parsed = read_files([source])
+    parsed = read_ranking(source, data.queries, data.documents)
     if parsed.candidates is None:
         raise DataError(
             "The file holds no ranking: there are neither scores nor ranks in it.",

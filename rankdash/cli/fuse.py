@@ -6,12 +6,16 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import pandas as pd
+
 from rankdash.cli.rankings import no_ranking
 from rankdash.cli.target import spare_the_input, target_of
 from rankdash.cli.writing import printable, warn
 from rankdash.errors import DataError
 from rankdash.ranking import Ranking
-from rankdash.readers import read, sources_from_path
+from rankdash.readers import Parsed, Source
+from rankdash.readers.beside import read_ranking, refuse_chance
+from rankdash.readers.part import empty
 from rankdash.reporting.trec import write_run
 from rankdash.rerankers.fusion import Fusion, fuse
 
@@ -26,7 +30,7 @@ def fuse_files(runs: Sequence[str], how: Fusion, out: str) -> None:
     """
     target = target_of(out)
     spare_the_input(target, runs)
-    rankings = [_ranking(Path(path)) for path in runs]
+    rankings = _rankings([Path(path) for path in runs])
     fused = fuse(rankings, how)
     if not len(fused.query_ids):
         raise DataError(
@@ -47,9 +51,27 @@ def fuse_files(runs: Sequence[str], how: Fusion, out: str) -> None:
     )
 
 
-def _ranking(path: Path) -> Ranking:
-    parsed = read(sources_from_path(path))
-    warn(parsed.findings)
-    if parsed.candidates is None:
-        raise no_ranking(path)
-    return parsed.candidates
+def _rankings(paths: Sequence[Path]) -> list[Ranking]:
+    """The ranking of each file. A text that stands for a query or document is the same one in all
+    of them."""
+    found: list[Ranking] = []
+    read: list[tuple[Parsed, Path]] = []
+    queries, documents = empty("query_id", "text"), empty("doc_id", "text")
+    for path in paths:
+        parsed = read_ranking(Source.from_path(path), queries, documents)
+        warn(parsed.findings)
+        if parsed.candidates is None:
+            raise no_ranking(path)
+        for earlier, file in read:
+            refuse_chance(earlier, parsed.queries, parsed.documents, str(file))
+        read.append((parsed, path))
+        found.append(parsed.candidates)
+        queries = _more(queries, parsed.queries, "query_id")
+        documents = _more(documents, parsed.documents, "doc_id")
+    return found
+
+
+def _more(table: pd.DataFrame, found: pd.DataFrame, key: str) -> pd.DataFrame:
+    """The ids so far and those of one file more, with their texts."""
+    both = pd.concat([table, found[[key, "text"]]], ignore_index=True)
+    return both.groupby(key, sort=False).first().reset_index()

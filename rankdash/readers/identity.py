@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
 import pandas as pd
 
+from rankdash.errors import DataError
 from rankdash.findings import Finding
 from rankdash.readers.part import Part, texts
 
@@ -24,6 +25,9 @@ def with_ids(parts: Sequence[Part], key: Key) -> tuple[list[Part], list[Finding]
     an id under which another file lists a text. So a ranking that was made elsewhere from these
     ids finds its queries again. Where a column of "texts" holds ids that another file knows, it
     is read as ids.
+
+    Raises DataError where a file of labels knows only an id, and that id would be made for a text
+    of a file without labels: nothing says that they are the same.
     """
     named = [part for part in parts if key not in part.keyed_by_text]
     if len(named) == len(parts):
@@ -55,8 +59,46 @@ def with_ids(parts: Sequence[Part], key: Key) -> tuple[list[Part], list[Finding]
             made[text] = f"{_PREFIX[key]}{number}"
         found.append(_renamed(part, key, {**made, **id_of}))
     if made:
+        _refuse_chance(parts, key, made, taken)
         findings.append(_made(key, made))
     return found, findings
+
+
+def _refuse_chance(
+    parts: Sequence[Part], key: Key, made: Mapping[str, str], taken: Collection[str]
+) -> None:
+    labelled = {
+        identity
+        for part in parts
+        if key not in part.keyed_by_text
+        for identity in pd.unique(part.labels[key])
+    }.difference(taken)
+    own = {
+        text
+        for part in parts
+        if key in part.keyed_by_text and len(part.labels)
+        for text in _table(part, key)[key]
+    }
+    for part in parts:
+        if key not in part.keyed_by_text or len(part.labels):
+            continue
+        for text in _table(part, key)[key]:
+            if text not in own and made.get(text) in labelled:
+                raise no_texts(key, made[text], part.file)
+
+
+def no_texts(key: Key, example: str, file: str) -> DataError:
+    """What to raise where a file says only a text and the others only ids."""
+    return DataError(
+        "The file names its queries by their text, and the queries it is held against have no "
+        "text, such as {example!r}."
+        if key == "query_id"
+        else "The file names its documents by their text, and the documents it is held against "
+        "have no text, such as {example!r}.",
+        remedy="Add a column query_id or doc_id to it, with the ids of the other files.",
+        file=file,
+        example=example,
+    )
 
 
 def _table(part: Part, key: Key) -> pd.DataFrame:

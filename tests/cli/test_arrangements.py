@@ -3,10 +3,12 @@
 import io
 import math
 import re
+import warnings
 import zipfile
 
 import pytest
 
+import rankdash as rd
 from rankdash.cli.rankings import names_of
 
 LABELS = "q1 0 d1 2\nq1 0 d2 1\nq1 0 d3 0\nq2 0 d1 1\nq2 0 d4 0\n"
@@ -140,3 +142,70 @@ def test_labels_in_the_file_of_a_ranking_do_not_count_in_a_report(write, run, tm
     assert "labelled more than once" not in done.err
     shown = re.sub(r"(<[^>]+>\s*)+", "|", target.read_text("utf-8"))
     assert re.findall(r"NDCG@10\|[^|]+\|(\d\.\d+)", shown)[:2] == [f"{WORST:.3f}", "1.000"]
+
+
+TEXTS = (("apple pie", "bake it"), ("bread", "knead it"), ("cake", "whisk it"))
+
+
+def by_text(order, *, best: bool) -> str:
+    """Rows of texts alone: each query has one document that answers it and one that does not."""
+    lines = [
+        f"{query},{text},{score}\n"
+        for query, answer in order
+        for text, score in ((answer, 0.75 if best else 0.25), (f"sell the {query}", 0.5))
+    ]
+    return f"query,document,score\n{''.join(lines)}"
+
+
+@pytest.fixture
+def labelled_texts(write):
+    lines = [f"{query},{text},1\n{query},sell the {query},0\n" for query, text in TEXTS]
+    return write("labels.csv", f"query,document,label\n{''.join(lines)}")
+
+
+@pytest.mark.parametrize("order", [TEXTS, TEXTS[::-1], TEXTS[1:]])
+def test_a_run_by_text_in_another_order_is_of_the_same_queries(labelled_texts, write, means, order):
+    run = write("run.csv", by_text(order, best=True))
+    mean = len(order) / len(TEXTS)
+    assert means(labelled_texts, run) == {"run": mean}
+    data = rd.read(labelled_texts)
+    with warnings.catch_warnings():
+        # That a query is missing is said.
+        warnings.simplefilter("ignore" if len(order) < len(TEXTS) else "error")
+        evaluation = rd.evaluate(data, rd.read_run(run, data), metrics="ndcg@10")
+    assert evaluation.mean("ndcg@10") == pytest.approx(mean)
+
+
+def test_runs_by_text_in_other_orders_are_combined_query_by_query(write, run, tmp_path):
+    files = [
+        write("a.csv", by_text(TEXTS, best=True)),
+        write("b.csv", by_text(TEXTS[::-1], best=True)),
+    ]
+    out = tmp_path / "fused.trec"
+    assert run("fuse", "--run", *files, "--out", out).code == 0
+    first = [line.split() for line in out.read_text().splitlines() if line.split()[3] == "1"]
+    assert [(query, doc) for query, _, doc, *_ in first] == [
+        ("q1", "d1"),
+        ("q2", "d3"),
+        ("q3", "d5"),
+    ]
+    assert all(float(score) == pytest.approx(2 / 61, abs=1e-6) for *_, score, _tag in first)
+
+
+def test_ids_that_were_made_for_texts_are_not_ids_of_labels_by_chance(write, run, tmp_path):
+    texts = write("run.csv", by_text(TEXTS, best=True))
+    labels = write("labels.qrels", "q1 0 d1 1\nq1 0 d2 0\nq2 0 d3 1\n")
+    other = write("other.trec", "q1 Q0 d1 1 1.5 x\nq2 Q0 d3 1 1.5 x\n")
+    for command in (
+        ("evaluate", "--qrels", labels, "--run", texts),
+        ("report", "--qrels", labels, "--baseline", texts, "--challenger", other,
+         "--out", tmp_path / "report.html"),
+        ("fuse", "--run", texts, other, "--out", tmp_path / "fused.trec"),
+        ("fuse", "--run", other, texts, "--out", tmp_path / "fused.trec"),
+    ):  # fmt: skip
+        done = run(*command)
+        assert done.code == 2, command
+        assert "run.csv: The file names its queries by their text" in done.err
+    data = rd.read(labels, other)
+    with pytest.raises(rd.RankdashError, match="names its queries by their text"):
+        rd.read_run(texts, data)

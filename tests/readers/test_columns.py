@@ -75,7 +75,7 @@ def test_a_score_with_few_whole_steps_is_a_label(parse):
 def test_a_score_with_many_steps_is_the_first_stage(parse):
     rows = "".join(f"a,text {i},{i / 7}\n" for i in range(20))
 
-    parsed = parse({"x": "query,document,score\n" + rows, "q": "q1 0 d3 1\n"})
+    parsed = parse({"x": "query,document,score\n" + rows, "q": "7 0 doc3 1\n"})
 
     assert parsed.candidates.documents_of("q1")[0][0] == "d20"
     assert len(parsed.qrels) == 1
