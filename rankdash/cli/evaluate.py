@@ -80,7 +80,8 @@ def evaluate_files(
             remedy="Give the file that says which documents are relevant.",
             file=qrels,
         )
-    noticed = list(alone.findings)
+    # Which ranking the labels would start from is no matter here: each is named.
+    noticed = [finding for finding in alone.findings if finding.code != "first_stage"]
     systems: dict[str, Evaluation] = {}
     for name, path in names_of(runs).items():
         out = left_out.get(path, {})

@@ -137,7 +137,7 @@ def _rankings(parts: Sequence[Part]) -> list[_Named]:
 def _choose_first_stage(
     rankings: Sequence[_Named], wanted: str | None, parts: Sequence[Part]
 ) -> tuple[Ranking | None, dict[str, Ranking], list[Finding]]:
-    chosen = _first_stage(rankings, wanted, parts)
+    chosen, sure = _first_stage(rankings, wanted, parts)
     systems = {named.name: named.ranking for named in rankings if named is not chosen}
     if chosen is None:
         return None, systems, []
@@ -149,7 +149,7 @@ def _choose_first_stage(
             "systems that were run elsewhere: {others}."
         )
     note = Finding(
-        "note",
+        "note" if sure else "warning",
         "first_stage",
         template,
         {"name": chosen.name, "others": ", ".join(systems)},
@@ -161,12 +161,13 @@ def _choose_first_stage(
 
 def _first_stage(
     rankings: Sequence[_Named], wanted: str | None, parts: Sequence[Part]
-) -> _Named | None:
-    """The ranking asked for; else the one beside the rows; else by its name; else the first."""
+) -> tuple[_Named | None, bool]:
+    """The ranking asked for; else the one beside the rows; else by its name; else the first. And
+    whether it is the only one that can be meant."""
     if wanted is not None:
         asked, inside = _asked(rankings, wanted, parts)
         if asked:
-            return asked[0]
+            return asked[0], True
         if not inside:
             raise DataError(
                 "No ranking is called {wanted!r}.",
@@ -177,13 +178,17 @@ def _first_stage(
         rankings = inside
     for named in rankings:
         if named.role == "first stage":
-            return named
+            return named, True
     runs = [named for named in rankings if named.role == "run"]
     for pattern in _FIRST_STAGE_NAMES:
-        for named in runs:
-            if pattern.search(named.name) and not _RERANKED.search(named.name):
-                return named
-    return runs[0] if runs else None
+        fitting = [
+            named
+            for named in runs
+            if pattern.search(named.name) and not _RERANKED.search(named.name)
+        ]
+        if fitting:
+            return fitting[0], len(fitting) == 1
+    return (runs[0] if runs else None), len(runs) < 2
 
 
 def _asked(

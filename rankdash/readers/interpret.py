@@ -18,7 +18,8 @@ from rankdash.readers.columns import (
 )
 from rankdash.readers.part import Part
 from rankdash.readers.rows import part_of
-from rankdash.readers.source import Source
+from rankdash.readers.settling import SPLITS
+from rankdash.readers.source import Source, stem_of
 from rankdash.readers.table import Table
 from rankdash.readers.texts import documents_part, queries_part, settle
 from rankdash.readers.values import looks_like_ids, numbers
@@ -53,6 +54,7 @@ def interpret(
             file_name=unknown[0],
             files=", ".join(table.file for table, _ in tables),
         )
+    labelled = {table.file for table, _ in tables if _surely_labels(table, mapping.get(table.file))}
     parts: list[Part] = []
     unsettled: list[tuple[Table, Source]] = []
     for table, source in tables:
@@ -68,6 +70,7 @@ def interpret(
             mapping.get(table.file),
             words.get(table.file),
             alone=len(tables) == 1,
+            beside_labels=bool(labelled - {table.file}),
         )
         if part is None:
             unsettled.append((table, source))
@@ -101,6 +104,23 @@ def _ask_for_labels(
             )
 
 
+def _surely_labels(table: Table, mapping: Mapping[str, str] | None) -> bool:
+    """Whether the file has labels whatever stands in the others."""
+    fields = _label_of(table, mapping)
+    if fields or mapping is not None or not table.names or table.fields is not None:
+        return bool(fields)
+    found = fields_of(table.frame)
+    return "label" in found and not _score_or_label(table, found)
+
+
+def _score_or_label(table: Table, fields: Mapping[str, str]) -> bool:
+    """Whether only its few whole steps make a column called score one of labels. A reranker that
+    grades writes such scores too. The split of a data set is one of labels by its name."""
+    if "label" not in fields or stem_of(table.file).lower() in SPLITS:
+        return False
+    return (fields["label"], "label") in doubts(fields, table.frame)
+
+
 def _label_of(table: Table, mapping: Mapping[str, str] | None) -> dict[str, str]:
     """The label's field and column, where the table has one."""
     if mapping is not None:
@@ -119,8 +139,12 @@ def _part(
     words: Words | None,
     *,
     alone: bool,
+    beside_labels: bool,
 ) -> Part | None:
-    """The table's part; None where it holds queries or documents and only other files can tell."""
+    """The table's part; None where it holds queries or documents and only other files can tell.
+
+    beside_labels: another file holds what can only be labels.
+    """
     if not len(table.frame):
         table.refusals.stop_if_most(table.refusals.count)
         raise FormatError(
@@ -134,6 +158,8 @@ def _part(
         fields = dict(table.fields)
     elif table.names:
         fields = fields_of(table.frame)
+        if beside_labels and _score_or_label(table, fields):
+            fields["score"] = fields.pop("label")
         table = replace(table, findings=(*table.findings, *_doubts(table, fields)))
     else:
         fields = _fields_without_names(table)

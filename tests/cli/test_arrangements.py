@@ -209,3 +209,24 @@ def test_ids_that_were_made_for_texts_are_not_ids_of_labels_by_chance(write, run
     data = rd.read(labels, other)
     with pytest.raises(rd.RankdashError, match="names its queries by their text"):
         rd.read_run(texts, data)
+
+
+def test_whole_scores_beside_labels_are_scores_and_no_more_labels(write, folder, means):
+    grades = "query_id,doc_id,score\nq1,d1,3\nq1,d2,2\nq1,d3,1\nq2,d1,3\nq2,d4,2\nq2,d9,1\n"
+    graded = write("set/llm.csv", grades)
+    # Within the folder and beside it; the labels are those of the label file alone.
+    assert means(folder, folder / "initial.trec") == {"initial": WORST}
+    assert means(folder, graded) == {"llm": 1}
+    assert means(folder / "labels.qrels", graded) == {"llm": 1}
+    assert len(rd.read(folder).qrels) == 5
+
+
+@pytest.mark.parametrize("names", [("initial.csv", "initial.trec"), ("dense.trec", "sparse.trec")])
+def test_a_first_stage_that_could_be_another_is_said(write, names, recwarn):
+    labels = write("labels.qrels", LABELS)
+    files = [write(name, rows(FIRST) if name.endswith("csv") else FIRST) for name in names]
+    rd.read(labels, *files)
+    assert any("is taken as the first-stage ranking" in str(each.message) for each in recwarn)
+    recwarn.clear()
+    rd.read(labels, *files, first_stage=names[1])
+    assert not any("first-stage ranking" in str(each.message) for each in recwarn)
