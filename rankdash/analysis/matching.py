@@ -7,6 +7,7 @@ says which, and nothing is changed.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
@@ -24,6 +25,11 @@ _PREFIX = re.compile(r"^[^0-9]+")
 # Smallest change first.
 _CHANGES: tuple[tuple[str, Callable[[str], str]], ...] = (
     ("They differ only in white space around the ids: write them alike in all files.", str.strip),
+    (
+        "They differ only in how accents are encoded (composed or not): write the ids alike in all "
+        "files.",
+        lambda name: unicodedata.normalize("NFC", name.strip()),
+    ),
     (
         "They differ only in upper and lower case: write the ids alike in all files.",
         lambda name: name.strip().casefold(),
@@ -114,6 +120,7 @@ def match_labels(
     documents, labelled_documents = set(ranking.doc_ids), set(qrels["doc_id"])
     if not documents & labelled_documents:
         return [_nothing(_DOCUMENTS, name, documents, labelled_documents, made_ids=made_ids)]
+    findings += _spelled_otherwise(name, documents, labelled_documents)
     if not _labelled_rows(ranking, qrels):
         findings.append(
             Finding(
@@ -126,6 +133,42 @@ def match_labels(
             )
         )
     return findings
+
+
+def _spelled_otherwise(name: str, ranked: set[str], labelled: set[str]) -> list[Finding]:
+    """A warning where some labelled documents are ranked under an id that looks the same, with
+    blanks around it or accents encoded otherwise: they count as not retrieved."""
+    lacking = {_look(identity): identity for identity in labelled - ranked}
+    # The ids that no label has: those that have one are other documents.
+    pairs = sorted(
+        (lacking[look], identity)
+        for identity in ranked - labelled
+        if (look := _look(identity)) in lacking
+    )
+    if not pairs:
+        return []
+    wanted, example = pairs[0]
+    return [
+        Finding(
+            "warning",
+            "documents_spelled_otherwise",
+            "Labelled documents that the ranking {name} spells otherwise: {count}. The labels have "
+            "{labelled_example!a}, the ranking has {ranked_example!a}.",
+            {
+                "name": name,
+                "count": len(pairs),
+                "labelled_example": wanted,
+                "ranked_example": example,
+            },
+            "They count as not retrieved: write the ids alike in all files.",
+            count=len(pairs),
+            examples=tuple(identity for _, identity in pairs[:_EXAMPLES]),
+        )
+    ]
+
+
+def _look(identity: str) -> str:
+    return unicodedata.normalize("NFC", identity.strip())
 
 
 def _nothing(

@@ -230,3 +230,20 @@ def test_a_first_stage_that_could_be_another_is_said(write, names, recwarn):
     recwarn.clear()
     rd.read(labels, *files, first_stage=names[1])
     assert not any("first-stage ranking" in str(each.message) for each in recwarn)
+
+
+@pytest.mark.parametrize("other", ["d1 ", "cafe\u0301"], ids=["blank", "accent"])
+def test_a_document_that_the_ranking_spells_otherwise_is_said(write, run, other):
+    same = "d1" if other == "d1 " else "caf\u00e9"
+    labels = write("labels.csv", f"query_id,doc_id,label\nq1,{same},1\nq1,d2,0\nq2,d3,1\n")
+    ranking = write("a.csv", f"query_id,doc_id,score\nq1,{other},0.75\nq1,d2,0.5\nq2,d3,0.25\n")
+    done = run("evaluate", "--qrels", labels, "--run", ranking)
+    assert done.code == 0
+    assert "Labelled documents that the ranking a spells otherwise: 1." in done.err
+
+
+def test_queries_whose_accents_are_encoded_otherwise_are_told_so(write, run):
+    labels = write("labels.qrels", "caf\u00e9 0 d1 1\nq2 0 d2 1\n")
+    ranking = write("a.trec", "cafe\u0301 Q0 d1 1 0.5 x\nq2 Q0 d2 1 0.5 x\n")
+    done = run("evaluate", "--qrels", labels, "--run", ranking)
+    assert "how accents are encoded" in done.err
