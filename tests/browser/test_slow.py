@@ -138,6 +138,8 @@ def test_tags_are_typed_one_after_another(visit, line, shop):
     visit.page.get_by_text("Tags, note and labels").click()
     visit.settle()
     tags = visit.page.get_by_role("combobox", name=re.compile("Tags"))
+    expect(tags).to_be_visible()
+    visit.settle()
 
     def tag(word: str) -> None:
         tags.fill(word)

@@ -3,9 +3,9 @@
 import pytest
 from playwright.sync_api import expect
 
-pytestmark = pytest.mark.browser
+from .conftest import RUN_MS
 
-RUN_MS = 60_000
+pytestmark = pytest.mark.browser
 
 
 def test_the_variants_of_a_reranker_are_compared(visit):
