@@ -18,8 +18,6 @@ ROOT = Path(__file__).parents[2]
 START_SECONDS = 60
 # Two slow cores, and a worker beside the server.
 PATIENCE_MS = 30_000
-# A model run on two slow cores that others use too, loading included.
-RUN_MS = 480_000
 expect.set_options(timeout=PATIENCE_MS)
 _STILL = """() => document.getAnimations().every((each) =>
   each.playState !== "running" || each.effect?.getComputedTiming().iterations === Infinity)"""

@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from .conftest import RUN_MS
-
 pytestmark = pytest.mark.browser
 
 README = Path(__file__).parents[2] / "README.md"
+RUN_MS = 60_000
 
 
 @pytest.fixture

@@ -6,9 +6,8 @@ import pytest
 from playwright.sync_api import expect
 
 from rankdash.store import Workspace
+from tests.browser.test_journeys import RUN_MS
 from tests.stored import keep_rows
-
-from .conftest import RUN_MS
 
 pytestmark = pytest.mark.browser
 

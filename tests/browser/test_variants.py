@@ -3,9 +3,9 @@
 import pytest
 from playwright.sync_api import expect
 
-from .conftest import RUN_MS
-
 pytestmark = pytest.mark.browser
+
+RUN_MS = 60_000
 
 
 def test_the_variants_of_a_reranker_are_compared(visit):
