@@ -70,3 +70,22 @@ def stored(workspace: Workspace) -> str:
 @pytest.fixture
 def app(workspace: Workspace) -> AppTest:
     return AppTest.from_file(str(ROOT / "rankdash" / "ui" / "main.py"), default_timeout=30)
+
+
+class Hand:
+    """The worker as the pages see it, without a process."""
+
+    def ensure(self) -> None:
+        pass
+
+
+@pytest.fixture
+def run_form(app: AppTest, stored: str, monkeypatch: pytest.MonkeyPatch) -> AppTest:
+    """The page Run with BM25 chosen; nothing works on what is started."""
+    for module in ("run_form", "job_list"):
+        monkeypatch.setattr(f"rankdash.ui.{module}.worker", Hand)
+    app.query_params["data"] = stored
+    app.run()
+    app.switch_page(str(ROOT / "pages" / "run.py")).run()
+    app.multiselect(key="run.rerankers").set_value(["bm25"]).run()
+    return app

@@ -9,24 +9,11 @@ from rankdash.runs import jobs
 RUN = str(Path(__file__).parents[2] / "pages" / "run.py")
 
 
-class Hand:
-    """The worker as the pages see it, without a process."""
-
-    def ensure(self):
-        pass
-
-
 @pytest.fixture
-def started(app, stored, monkeypatch):
+def started(run_form):
     """The page after the start of one run, which nothing works on."""
-    for module in ("run_form", "job_list"):
-        monkeypatch.setattr(f"rankdash.ui.{module}.worker", Hand)
-    app.query_params["data"] = stored
-    app.run()
-    app.switch_page(RUN).run()
-    app.multiselect(key="run.rerankers").set_value(["bm25"]).run()
-    button(app, "Start 1 run").click().run()
-    return app
+    button(run_form, "Start 1 run").click().run()
+    return run_form
 
 
 def button(app, label):

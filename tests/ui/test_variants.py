@@ -1,31 +1,7 @@
 """One reranker with a grid of settings: started, watched and compared as one."""
 
-from pathlib import Path
-
-import pytest
-
 from rankdash.runs import jobs
 from rankdash.store.queue import Owner, Queue
-
-RUN = str(Path(__file__).parents[2] / "pages" / "run.py")
-
-
-class Hand:
-    """The worker as the pages see it, without a process."""
-
-    def ensure(self):
-        pass
-
-
-@pytest.fixture
-def form(app, stored, monkeypatch):
-    for module in ("run_form", "job_list"):
-        monkeypatch.setattr(f"rankdash.ui.{module}.worker", Hand)
-    app.query_params["data"] = stored
-    app.run()
-    app.switch_page(RUN).run()
-    app.multiselect(key="run.rerankers").set_value(["bm25"]).run()
-    return app
 
 
 def vary(app, **values):
@@ -52,11 +28,11 @@ def end(workspace, *states):
             db.execute("UPDATE jobs SET state = ? WHERE id = ?", (state, job.id))
 
 
-def test_a_grid_is_queued_as_runs_that_belong_together(form, workspace, stored):
-    vary(form, depth="2, 3", method=["lucene", "atire"])
-    assert "about 160 pairs in all" in said(form)
-    button(form, "Start 4 runs").click().run()
-    assert not form.exception
+def test_a_grid_is_queued_as_runs_that_belong_together(run_form, workspace, stored):
+    vary(run_form, depth="2, 3", method=["lucene", "atire"])
+    assert "about 160 pairs in all" in said(run_form)
+    button(run_form, "Start 4 runs").click().run()
+    assert not run_form.exception
     found = jobs.list(workspace, stored)
     assert [(job.depth, job.settings["method"]) for job in found] == [
         *((2, "lucene"), (2, "atire"), (3, "lucene"), (3, "atire")),
@@ -70,46 +46,46 @@ def test_a_grid_is_queued_as_runs_that_belong_together(form, workspace, stored):
     ]
 
 
-def test_one_value_is_one_run_of_its_own(form, workspace, stored):
-    vary(form, depth="3")
-    button(form, "Start 1 run").click().run()
+def test_one_value_is_one_run_of_its_own(run_form, workspace, stored):
+    vary(run_form, depth="3")
+    button(run_form, "Start 1 run").click().run()
     (job,) = jobs.list(workspace, stored)
     assert (job.depth, job.grid, job.timing["latency"]) == (3, None, "auto")
 
 
-def test_a_value_that_cannot_be_is_said_and_starts_nothing(form):
-    vary(form, b="0.5, 7")
-    assert any("b" in str(error.value) and "7" in str(error.value) for error in form.error)
-    assert button(form, "Start 0 runs").disabled
+def test_a_value_that_cannot_be_is_said_and_starts_nothing(run_form):
+    vary(run_form, b="0.5, 7")
+    assert any("b" in str(error.value) and "7" in str(error.value) for error in run_form.error)
+    assert button(run_form, "Start 0 runs").disabled
 
 
-def test_a_grid_is_cancelled_resumed_and_removed_as_one(form, workspace, stored):
-    vary(form, depth="1, 2, 3")
-    button(form, "Start 3 runs").click().run()
-    assert "3 variants" in said(form)
+def test_a_grid_is_cancelled_resumed_and_removed_as_one(run_form, workspace, stored):
+    vary(run_form, depth="1, 2, 3")
+    button(run_form, "Start 3 runs").click().run()
+    assert "3 variants" in said(run_form)
     end(workspace, "done", "queued", "queued")
-    form.run()
-    button(form, "Cancel").click().run()
+    run_form.run()
+    button(run_form, "Cancel").click().run()
     assert [job.state for job in jobs.list(workspace)] == ["done", "cancelled", "cancelled"]
-    form.run()
-    assert "BM25 · top 3" in said(form)
-    button(form, "Resume").click().run()
+    run_form.run()
+    assert "BM25 · top 3" in said(run_form)
+    button(run_form, "Resume").click().run()
     assert [job.state for job in jobs.list(workspace)] == ["done", "queued", "queued"]
     end(workspace, "done", "failed", "cancelled")
-    form.run()
-    button(form, "Remove").click().run()
+    run_form.run()
+    button(run_form, "Remove").click().run()
     assert [job.state for job in jobs.list(workspace)] == ["done"]
 
 
-def test_a_run_that_is_being_cancelled_says_so_and_is_not_cancelled_twice(form, workspace, stored):
-    button(form, "Start 1 run").click().run()
+def test_a_run_that_is_being_cancelled_says_so_and_is_cancelled_once(run_form, workspace, stored):
+    button(run_form, "Start 1 run").click().run()
     (job,) = jobs.list(workspace, stored)
     Queue(workspace).claim(Owner())
-    form.run()
-    assert "getting ready" in said(form)
-    assert not button(form, "Cancel").disabled
-    button(form, "Cancel").click().run()
-    form.run()
-    assert "being cancelled" in said(form)
-    assert button(form, "Cancel").disabled
+    run_form.run()
+    assert "getting ready" in said(run_form)
+    assert not button(run_form, "Cancel").disabled
+    button(run_form, "Cancel").click().run()
+    run_form.run()
+    assert "being cancelled" in said(run_form)
+    assert button(run_form, "Cancel").disabled
     assert jobs.list(workspace, stored)[0].id == job.id
