@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import re
 import shutil
 import uuid
 from collections.abc import Sequence
@@ -23,6 +24,8 @@ Vector = npt.NDArray[np.float32]
 
 LIMIT_BYTES = 1 << 30
 _MANY_FILES = 16
+_FOLDER = re.compile(r"[0-9a-f]{32}")
+_FILE = re.compile(r"[0-9a-f]{32}\.(safetensors|part)")
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ class Embeddings:
         from safetensors import SafetensorError
         from safetensors.numpy import load_file
 
-        files = sorted(self._folder.glob("*.safetensors"))
+        files = sorted(each for each in self._folder.glob("*.safetensors") if _is_own(each))
         for path in files:
             try:
                 held = load_file(path)
@@ -98,8 +101,16 @@ class Embeddings:
         self._make_room()
 
     def _make_room(self) -> None:
-        """Delete the models used longest ago until all together are under the limit."""
-        folders = [path for path in self._root.iterdir() if path.is_dir()]
+        """Delete the models used longest ago until all together are under the limit. The folder
+        may be one of a person, with other things in it: those are neither counted nor deleted."""
+        folders = [
+            path
+            for path in self._root.iterdir()
+            if _FOLDER.fullmatch(path.name)
+            and path.is_dir()
+            and not path.is_symlink()
+            and all(map(_is_own, path.iterdir()))
+        ]
         sizes = {
             folder: sum(file.stat().st_size for file in folder.iterdir()) for folder in folders
         }
@@ -108,6 +119,11 @@ class Embeddings:
                 return
             shutil.rmtree(folder, ignore_errors=True)
             del sizes[folder]
+
+
+def _is_own(file: Path) -> bool:
+    """Whether it has the name of a file that is written here."""
+    return _FILE.fullmatch(file.name) is not None
 
 
 def _key(text: str) -> bytes:

@@ -320,10 +320,10 @@ def kept(value):
 
 
 def test_embeddings_outlive_the_process_and_a_broken_file_costs_only_itself(tmp_path):
-    Embeddings(tmp_path, "m").add(["a", "b"], [kept(1), kept(2)])
-    Embeddings(tmp_path, "m").add(["c"], [kept(3)])
-    (tmp_path / "m" / "broken.safetensors").write_bytes(b"no numbers")
-    found = Embeddings(tmp_path, "m")
+    Embeddings(tmp_path, "0" * 32).add(["a", "b"], [kept(1), kept(2)])
+    Embeddings(tmp_path, "0" * 32).add(["c"], [kept(3)])
+    (tmp_path / ("0" * 32) / f"{'b' * 32}.safetensors").write_bytes(b"no numbers")
+    found = Embeddings(tmp_path, "0" * 32)
     assert found.of("b").vector.tolist() == [2] * 4 and found.of("c").full == 3
     assert "d" not in found
     assert "a" not in Embeddings(tmp_path, "other")
@@ -331,16 +331,31 @@ def test_embeddings_outlive_the_process_and_a_broken_file_costs_only_itself(tmp_
 
 def test_many_files_of_embeddings_become_one(tmp_path):
     for value in range(30):
-        Embeddings(tmp_path, "m").add([str(value)], [kept(value)])
-    found = Embeddings(tmp_path, "m")
+        Embeddings(tmp_path, "0" * 32).add([str(value)], [kept(value)])
+    found = Embeddings(tmp_path, "0" * 32)
     assert all(found.of(str(value)).full == value for value in range(30))
-    assert len(list((tmp_path / "m").iterdir())) < 20
+    assert len(list((tmp_path / ("0" * 32)).iterdir())) < 20
 
 
 def test_embeddings_of_models_used_long_ago_make_room(tmp_path):
-    for place, name in enumerate(("old", "new")):
+    for place, name in enumerate(("0" * 32, "1" * 32)):
         Embeddings(tmp_path, name, limit_bytes=10**9).add(["a"], [kept(1)])
         os.utime(tmp_path / name, (place, place))
-    Embeddings(tmp_path, "newest", limit_bytes=700).add(["a"], [kept(1)])
-    assert not (tmp_path / "old").exists()
-    assert "a" in Embeddings(tmp_path, "newest")
+    Embeddings(tmp_path, "2" * 32, limit_bytes=700).add(["a"], [kept(1)])
+    assert not (tmp_path / ("0" * 32)).exists()
+    assert "a" in Embeddings(tmp_path, "2" * 32)
+
+
+def test_what_a_person_keeps_among_the_embeddings_is_left_alone(tmp_path):
+    theirs = [
+        tmp_path / "my vectors" / "vectors.npy",
+        tmp_path / ("a" * 32) / "vectors.safetensors",
+        tmp_path / ("0" * 32) / "mine.safetensors",
+    ]
+    for file in theirs:
+        file.parent.mkdir()
+        file.write_bytes(b"of no model" * 100)
+        os.utime(file.parent, (0, 0))
+    Embeddings(tmp_path, "0" * 32, limit_bytes=10).add(["a"], [kept(1)])
+    Embeddings(tmp_path, "1" * 32, limit_bytes=10).add(["a"], [kept(1)])
+    assert all(file.exists() for file in theirs)
