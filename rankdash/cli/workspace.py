@@ -1,4 +1,4 @@
-"""`workspace`: data sets with all that belongs to them, to and from one file."""
+"""`workspace`: data sets with all that belongs to them, to and from one file; the repair."""
 
 from __future__ import annotations
 
@@ -22,6 +22,15 @@ _ADDED = {
     "settings": "kinds of settings",
 }
 
+_LISTED = {
+    "datasets": "data sets",
+    "runs": "runs",
+    "notes": "notes on queries",
+    "run_notes": "notes on runs",
+    "corrections": "label corrections",
+    "settings": "settings",
+}
+
 
 def export_file(out: str, names: Sequence[str]) -> None:
     """Write the file; nothing is left where that fails.
@@ -30,6 +39,8 @@ def export_file(out: str, names: Sequence[str]) -> None:
     set, or none at all.
     """
     target, workspace = target_of(out), Workspace.open()
+    if workspace.trouble is not None:
+        sys.stderr.write(f"warning: {printable(str(workspace.trouble))}\n")
     chosen = _chosen(workspace, names)
     part = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}")
     try:
@@ -50,6 +61,26 @@ def import_file(file: str) -> None:
     warn(found.findings)
     added = [f"{_ADDED[kind]} {n:,}" for kind, n in found.added.items() if n and kind in _ADDED]
     sys.stderr.write(f"Added: {', '.join(added) or 'nothing, it was all there'}\n")
+
+
+def repair() -> None:
+    """Make the database of the workspace anew, and say on standard error what came back."""
+    workspace = Workspace.open()
+    done = workspace.repair()
+    if done is None:
+        sys.stderr.write(f"There is nothing to repair in {printable(str(workspace.root))}\n")
+        return
+    rows = ", ".join(f"{words} {done.rows[name]:,}" for name, words in _LISTED.items())
+    lines = [f"Repaired: {workspace.root}", f"There are now: {rows}"]
+    if done.from_folders:
+        lines.append(f"Data sets and runs that only their folders knew: {done.from_folders:,}")
+    if done.copy_of:
+        lines.append(f"Used as well: the copy of the database of {done.copy_of}")
+    lines += [f"Cannot be listed, stays where it is: {folder}" for folder in done.unlisted]
+    lines += [f"Has no folder any more: {name}" for name in done.gone]
+    if done.trash is not None:
+        lines.append(f"The old database is in {done.trash} for 30 days")
+    sys.stderr.writelines(f"{printable(line)}\n" for line in lines)
 
 
 def _chosen(workspace: Workspace, names: Sequence[str]) -> list[str]:

@@ -334,6 +334,7 @@ def main(arguments: list[str] | None = None) -> int:
     owner = Owner(options.token) if options.token else Owner()
     try:
         workspace = Workspace.open(options.workspace)
+        workspace.database.refuse_read_only()
     except StoreError as error:
         print(error, file=sys.stderr)
         return 1

@@ -16,6 +16,7 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS}
 _NO_FOLDER = {errno.EEXIST, errno.ENOTDIR}
 
+HOME_REMEDY = "Set RANKDASH_HOME to an empty or new folder."
 _DELETED = "It may have been deleted in another window; choose another."
 
 # The low byte of an SQLite error code is its family.
@@ -38,10 +39,9 @@ def in_words(file: Path) -> Iterator[None]:
 def damaged(file: Path, reason: str) -> StoreError:
     return StoreError(
         "The workspace file {file} is damaged: {reason}",
-        remedy="Delete the data set or run it belongs to and add it again; where the workspace "
-        "itself does not open, move the file away or restore a copy of it.",
+        remedy="Delete the data set or run it belongs to and add it again.",
         file=str(file),
-        reason=_sentence(reason),
+        reason=first_sentence(reason),
     )
 
 
@@ -72,7 +72,8 @@ def dataset_of_run(db: sqlite3.Connection, run_id: str) -> str:
 def _full(file: Path) -> StoreError:
     return StoreError(
         "There is no room left on the disk to write {file}.",
-        remedy="Free some space, or set RANKDASH_HOME to a folder on another disk, and try again.",
+        remedy="Free some space, or set RANKDASH_HOME to an empty or new folder on another disk, "
+        "and try again.",
         file=str(file),
     )
 
@@ -80,9 +81,9 @@ def _full(file: Path) -> StoreError:
 def _refused(file: Path, reason: str) -> StoreError:
     return StoreError(
         "The workspace file {file} cannot be written: {reason}",
-        remedy="Allow writing there, or set RANKDASH_HOME to a folder of yours.",
+        remedy="Allow writing there, or set RANKDASH_HOME to an empty or new folder of yours.",
         file=str(file),
-        reason=_sentence(reason),
+        reason=first_sentence(reason),
     )
 
 
@@ -90,7 +91,8 @@ def _missing(file: Path) -> StoreError:
     return StoreError(
         "The workspace file {file} is missing.",
         remedy="If it was deleted by hand, delete the data set or run it belonged to and add it "
-        "again; if the whole workspace was moved, start rankdash again.",
+        "again; if it is the database, or the workspace was moved, start rankdash again: it "
+        "deletes nothing and says what it finds.",
         file=str(file),
     )
 
@@ -106,7 +108,7 @@ def _from_system(file: Path, error: OSError) -> StoreError:
     if error.errno in _NO_FOLDER:
         return StoreError(
             "The workspace needs a folder where {file} is a file.",
-            remedy="Move the file away, or set RANKDASH_HOME to another folder.",
+            remedy="Move the file away, or set RANKDASH_HOME to an empty or new folder.",
             file=str(named),
         )
     return damaged(named, error.strerror or str(error))
@@ -125,7 +127,7 @@ def _from_sqlite(file: Path, error: sqlite3.Error) -> StoreError:
             "The disk does not take or give the workspace file {file}: {reason}",
             remedy="Check that the disk is connected and has room, and try again.",
             file=str(file),
-            reason=_sentence(str(error)),
+            reason=first_sentence(str(error)),
         )
     if family in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return StoreError(
@@ -133,7 +135,19 @@ def _from_sqlite(file: Path, error: sqlite3.Error) -> StoreError:
             remedy="Try again; if it stays so, close the other programs that use this workspace.",
             file=str(file),
         )
-    return damaged(file, str(error))
+    return StoreError(
+        "The workspace file {file} is damaged: {reason}",
+        remedy="Leave it where it is and start rankdash again: it deletes nothing, says what it "
+        "finds and offers a repair.",
+        file=str(file),
+        reason=first_sentence(str(error)),
+    )
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Whether SQLite says that the content of a file is wrong, and not that it cannot be had."""
+    family = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & _FAMILY
+    return family in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def _gone(file: Path) -> bool:
@@ -144,6 +158,7 @@ def _gone(file: Path) -> bool:
         return False
 
 
-def _sentence(reason: str) -> str:
+def first_sentence(reason: str) -> str:
+    """The first line of what a library said, with a full stop."""
     first = reason.strip().splitlines()[0] if reason.strip() else "unreadable"
     return first if first.endswith(".") else f"{first}."

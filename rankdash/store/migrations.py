@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rankdash.errors import StoreError
+from rankdash.store import backups
 
 Migration = Callable[[sqlite3.Connection], None]
 MIGRATIONS: list[Migration] = []
@@ -213,17 +214,19 @@ def jobs_that_belong_together(db: sqlite3.Connection) -> None:
 
 
 def migrate(db: sqlite3.Connection, file: Path) -> None:
-    """Take the steps that are missing, all or none.
+    """Take the steps that are missing, all or none; what was there is copied first.
 
     Raises StoreError where the workspace was written by a newer rankdash.
     """
-    if _version(db) == len(MIGRATIONS):
+    if version_of(db) == len(MIGRATIONS):
         return
     db.execute("BEGIN IMMEDIATE")
     try:
         # Another process may have migrated while this one waited for the lock.
-        version = _version(db)
+        version = version_of(db)
         _refuse_newer(version, file)
+        if 0 < version < len(MIGRATIONS):
+            backups.make(file)
         for step in MIGRATIONS[version:]:
             step(db)
         db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
@@ -236,7 +239,7 @@ def migrate(db: sqlite3.Connection, file: Path) -> None:
 def refuse_other_versions(db: sqlite3.Connection, file: Path) -> None:
     """Raise StoreError where the workspace would have to be brought up to date first, or was
     written by a newer rankdash."""
-    version = _version(db)
+    version = version_of(db)
     _refuse_newer(version, file)
     if version < len(MIGRATIONS):
         raise StoreError(
@@ -250,10 +253,11 @@ def _refuse_newer(version: int, file: Path) -> None:
     if version > len(MIGRATIONS):
         raise StoreError(
             "The workspace {file} was written by a newer version of rankdash.",
-            remedy="Update rankdash, or set RANKDASH_HOME to another folder.",
+            remedy="Update rankdash, or set RANKDASH_HOME to an empty or new folder.",
             file=str(file),
         )
 
 
-def _version(db: sqlite3.Connection) -> int:
+def version_of(db: sqlite3.Connection) -> int:
+    """How many steps a database has taken; 0 for one without a table."""
     return int(db.execute("PRAGMA user_version").fetchone()[0])

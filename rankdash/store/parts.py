@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, cast
 
 import pandas as pd
@@ -44,15 +45,12 @@ def write_part(workspace: Workspace, job_id: str, rows: Sequence[dict[str, Any]]
 
 def read_parts(workspace: Workspace, job_id: str) -> pd.DataFrame:
     """All rows kept so far, the latest of each query, with the columns of the schema; one that an
-    older version did not write has only None.
-
-    A file that cannot be read is deleted: what it held is scored again.
+    older version did not write has only None. What a file held that cannot be read is missing, to
+    be scored again.
     """
     tables = [_SCHEMA.empty_table()]
     for file in sorted((workspace.root / "jobs" / job_id).glob("*.parquet")):
-        try:
+        with suppress(StoreError):
             tables.append(read_table(file))
-        except StoreError:
-            file.unlink(missing_ok=True)
     rows = cast(pd.DataFrame, pa.concat_tables(tables, promote_options="default").to_pandas())
     return rows.drop_duplicates("query_id", keep="last", ignore_index=True)

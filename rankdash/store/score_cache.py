@@ -19,7 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from rankdash.errors import StoreError
-from rankdash.store.database import Database
+from rankdash.store import folders
+from rankdash.store.database import Database, files_of
+from rankdash.store.failures import in_words, is_damage
 
 DEFAULT_LIMIT_BYTES = 512 * 1024 * 1024
 
@@ -58,11 +60,10 @@ class ScoreCache:
         try:
             self._database = Database(file, _prepare)
         except StoreError as error:
-            if not isinstance(error.__cause__, sqlite3.DatabaseError) or not _is_damage(
-                error.__cause__
-            ):
+            if not isinstance(error.__cause__, sqlite3.Error) or not is_damage(error.__cause__):
                 raise
-            _delete(file)
+            with in_words(file):
+                folders.to_trash(file.parent, files_of(file))
             self._database = Database(file, _prepare)
 
     def read(self, fingerprint: str, asked: Sequence[tuple[str, Sequence[str]]]) -> list[Kept]:
@@ -234,13 +235,3 @@ def _size(db: sqlite3.Connection) -> int:
         for name in ("page_count", "freelist_count", "page_size")
     )
     return (pages - free) * size
-
-
-def _is_damage(error: sqlite3.DatabaseError) -> bool:
-    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-    return code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-
-
-def _delete(file: Path) -> None:
-    for name in (file.name, f"{file.name}-wal", f"{file.name}-shm"):
-        file.with_name(name).unlink(missing_ok=True)

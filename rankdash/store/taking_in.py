@@ -77,12 +77,13 @@ def take_in(
         taking = _Taking(workspace, parts, judges)
         try:
             taking.read(_contents(parts, file), told)
-            with workspace.database.writing() as db:
+            with workspace.database.writing(durable=True) as db:
                 taking.add(db)
         except BaseException:
             taking.discard()
             raise
         taking.clear()
+        workspace.keep_records()
         return taking.result
 
 

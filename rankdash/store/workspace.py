@@ -1,33 +1,43 @@
 """The workspace: data sets and runs in one folder, SQLite for rows and Parquet for tables.
 
     rankdash.sqlite            what there is
-    datasets/<id>-<token>/     queries, documents, qrels, candidates
-    runs/<id>-<token>/         the queries and the ranking of a run, what was read and measured
+    datasets/<id>-<token>/     queries, documents, qrels, candidates; a copy of the row
+    runs/<id>-<token>/         the queries and the ranking of a run, what was read and measured;
+                               a copy of the row
     jobs/<id>/                 results of a job that has not ended, a file a batch
+    backups/                   copies of the database
+    trash/                     what was swept or replaced in the last 30 days
     scores.sqlite              scores of pairs, for later runs; may be deleted
 
-Files are written first and named by a row last; a delete removes the row first and the files last.
-A crash in between leaves files that nothing names, which the next `Workspace.open` removes.
+Tables are written first, then the row that names their folder, then the copy of the row beside
+them; a delete takes them away in the opposite order. A crash in between leaves a folder that says
+that nothing names it, which a later `Workspace.open` moves to the trash.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import math
 import os
+import shutil
 import sqlite3
-from collections.abc import Mapping
+import tempfile
+import weakref
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import platformdirs
 
 from rankdash.dataset import Dataset
-from rankdash.errors import DataError
+from rankdash.errors import DataError, StoreError
 from rankdash.measured import Measured
 from rankdash.ranking import Run
-from rankdash.store import folders
+from rankdash.store import backups, folders, records
 from rankdash.store.database import Database
 from rankdash.store.failures import damaged, in_words, no_dataset, no_run
+from rankdash.store.health import examine
+from rankdash.store.repair import Repaired, rebuild, repair
 from rankdash.store.rows import (
     DatasetRow,
     RunRow,
@@ -50,6 +60,7 @@ from rankdash.store.tables import (
 
 HOME_VARIABLE = "RANKDASH_HOME"
 READ_ONLY_VARIABLE = "RANKDASH_READ_ONLY"
+_log = logging.getLogger(__name__)
 _NO = ("", "0", "no", "false", "off")
 
 
@@ -61,17 +72,35 @@ class Workspace:
 
     read_only: for showing it. Nothing in the folder is changed, and whatever would change it raises
         StoreError; so does opening a folder that holds no workspace, or one of an older version.
+
+    Where the database cannot be relied on, the workspace is read-only too: what is listed is what
+    a repair would bring back.
+
+    trouble: what is wrong with the database, as an error; None where nothing is.
+    found: what a repair would bring back; None where there is nothing to repair.
+    may_repair: whether a repair would be allowed.
     """
 
     def __init__(self, root: Path, *, read_only: bool = False) -> None:
         self.root = root
-        self.read_only = read_only
         if not read_only:
             with in_words(root):
                 root.mkdir(parents=True, exist_ok=True)
-        self.database = Database(root / "rankdash.sqlite", read_only=read_only)
+        self.trouble = examine(root, read_only=read_only)
+        self.found: Repaired | None = None
+        self.may_repair = self.trouble is not None and not read_only
+        self.read_only = read_only or self.trouble is not None
+        if self.trouble is not None:
+            self.database = self._stand_in(self.trouble)
+            return
+        self.database = Database(
+            root / folders.DATABASE, read_only=read_only, each_day=self._keep_copy
+        )
         if not read_only:
+            self.database.begin_day()
+            self.keep_records()
             self._sweep()
+            folders.empty_trash(root)
 
     @classmethod
     def open(cls, path: Path | None = None) -> Workspace:
@@ -85,6 +114,16 @@ class Workspace:
             path = Path(home) if home else Path(platformdirs.user_data_dir("rankdash", False))
         read_only = os.environ.get(READ_ONLY_VARIABLE, "").strip().casefold() not in _NO
         return cls(path.expanduser().absolute(), read_only=read_only)
+
+    def repair(self) -> Repaired | None:
+        """Make the database anew from what is left; None where another process did meanwhile. What
+        is open now stays as it is: open the workspace again.
+
+        Raises StoreError where the workspace is only shown, or cannot be written.
+        """
+        if not self.may_repair:
+            self.database.refuse_read_only()
+        return repair(self.root)
 
     def save_dataset(
         self, dataset: Dataset, source: str = "upload", report_json: str = "{}"
@@ -101,7 +140,7 @@ class Workspace:
         try:
             write_dataset(folder, dataset)
             values = dataset_values(dataset, source, report_json)
-            with self.database.writing() as db:
+            with self.database.writing(durable=True) as db:
                 added = insert(db, "datasets", values | {"folder": self.named(folder)})
         except BaseException:
             self.remove(folder)
@@ -109,6 +148,7 @@ class Workspace:
         if not added:
             # Another process stored the same content first.
             self.remove(folder)
+        self.keep_records()
         return dataset.id
 
     def datasets(self) -> list[DatasetRow]:
@@ -154,6 +194,8 @@ class Workspace:
                 run["folder"]
                 for run in db.execute("SELECT folder FROM runs WHERE dataset_id = ?", (dataset_id,))
             ]
+            for named in gone:
+                records.withdraw(self.root / named)
             gone += [
                 f"jobs/{job['id']}"
                 for job in db.execute("SELECT id FROM jobs WHERE dataset_id = ?", (dataset_id,))
@@ -167,9 +209,11 @@ class Workspace:
         folder = self.new_folder("runs", run.id)
         try:
             write_run(folder, run)
-            with self.database.writing() as db:
+            with self.database.writing(durable=True) as db:
                 self._find(db, "datasets", run.dataset_id)
                 replaced = db.execute("SELECT folder FROM runs WHERE id = ?", (run.id,)).fetchone()
+                if replaced:
+                    records.withdraw(self.root / replaced["folder"])
                 values = run_values(run) | {"folder": self.named(folder)}
                 insert(db, "runs", values, "OR REPLACE")
         except BaseException:
@@ -177,6 +221,7 @@ class Workspace:
             raise
         if replaced:
             folders.remove(self.root, [replaced["folder"]])
+        self.keep_records()
         return run.id
 
     def runs(self, dataset_id: str | None = None) -> list[RunRow]:
@@ -225,6 +270,7 @@ class Workspace:
         """Delete a run and the record of the job that made it."""
         with self.database.writing() as db:
             row = self._find(db, "runs", run_id)
+            records.withdraw(self.root / row["folder"])
             db.execute("DELETE FROM runs WHERE id = ?", (run_id,))
             db.execute("DELETE FROM jobs WHERE id = ? AND state = 'done'", (run_id,))
         folders.remove(self.root, [row["folder"]])
@@ -278,11 +324,65 @@ class Workspace:
                 f"UPDATE {table} SET name = ? WHERE id = ?",  # noqa: S608 - the table is named by us
                 (name, key),
             )
+        self.keep_records([(table, key)])
+
+    def keep_records(self, stale: Iterable[tuple[str, str]] = ()) -> None:
+        """Write the records that folders lack, and those of `stale` (kind, id) again.
+
+        One that cannot be written is tried again when the workspace is opened.
+        """
+        with self.database.reading() as db:
+            lacking = [
+                (kind, row["id"])
+                for kind in folders.STORED
+                for row in db.execute(f"SELECT id, folder FROM {kind}")  # noqa: S608
+                if not records.is_kept(self.root / row["folder"])
+                and (self.root / row["folder"]).is_dir()
+            ]
+        for kind, key in (*lacking, *stale):
+            try:
+                # With the lock: it may be deleted or renamed meanwhile.
+                with self.database.writing() as db:
+                    row = self._find(db, kind, key)
+                    records.keep(self.root / row["folder"], kind, row)
+            except StoreError as error:
+                _log.warning("No record of %s %s: %s", kind, key, error)
+
+    def _stand_in(self, trouble: StoreError) -> Database:
+        """A database made of what is left, outside of the workspace, for as long as this lasts."""
+        place = Path(tempfile.mkdtemp(prefix="rankdash-"))
+        weakref.finalize(self, shutil.rmtree, place, ignore_errors=True)
+        self.found = rebuild(self.root, place / folders.DATABASE)
+        return Database(place / folders.DATABASE, read_only=True, refusal=trouble)
+
+    def _keep_copy(self) -> bool:
+        """Copy the database unless that was done today; whether there was anything to copy."""
+        try:
+            if not self._holds_rows():
+                return False
+            if backups.is_due(self.root):
+                with self.database.writing() as db:
+                    db.execute(
+                        "INSERT INTO settings (key, value) VALUES (?, '1') "
+                        "ON CONFLICT (key) DO UPDATE SET value = value + 1",
+                        (backups.MADE,),
+                    )
+                # With the lock: of several processes one copies.
+                with self.database.writing():
+                    if backups.is_due(self.root):
+                        backups.make(self.database.file)
+        except StoreError as error:
+            _log.warning("The database was not copied: %s", error)
+        return True
+
+    def _holds_rows(self) -> bool:
+        with self.database.reading() as db:
+            return db.execute("SELECT 1 FROM datasets LIMIT 1").fetchone() is not None
 
     def _sweep(self) -> None:
         # The folders are listed before the rows: one that got its row in between is then named.
         found = folders.abandoned(self.root)
-        if not found:
+        if not found or not self._holds_rows():
             return
         with self.database.reading() as db:
             rows = db.execute(

@@ -6,7 +6,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import StopException
 
 from rankdash.i18n import gettext as _
-from rankdash.ui import address, frame, menu, sharing_link
+from rankdash.ui import address, frame, menu, repair_view, sharing_link
 
 ASSETS = Path(__file__).parents[2] / "assets"
 
@@ -50,6 +50,7 @@ place = st.sidebar.container(gap="xxsmall")
 without_numbers = ("run", "data")
 frame.draw_sidebar(analysis=page.url_path not in without_numbers)
 links = menu.draw([place] * len(pages), pages)
+repair_view.draw()
 told = sharing_link.begin()
 try:
     page.run()

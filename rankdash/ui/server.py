@@ -47,6 +47,15 @@ def worker() -> WorkerProcess:
     return WorkerProcess(workspace())
 
 
+def reopen() -> None:
+    """Open the workspace again after it was repaired, and have its work done again."""
+    workspace.cache_clear()
+    # What was read from the stand-in of the database.
+    st.cache_resource.clear()
+    if not read_only():
+        worker().ensure()
+
+
 def open_sample() -> str:
     """Read the packaged sample into the workspace and return its id."""
     loaded = load(sources_from_path(SAMPLE), name="Help centre")
@@ -71,6 +80,8 @@ async def lifespan(app: Any) -> AsyncIterator[dict[str, Any] | None]:
         if not read_only():
             open_sample_once()
             worker().ensure()
+        elif (trouble := workspace().trouble) is not None:
+            _log.error("%s", trouble)
     except RankdashError as error:
         # The pages meet the same error and say it; a server that will not start says nothing.
         _log.error("%s", error)

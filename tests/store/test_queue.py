@@ -260,7 +260,8 @@ def test_a_batch_that_cannot_be_read_is_scored_again(queue, submit, workspace):
     write_part(workspace, job_id, [part("7", 1.0)])
     file.write_bytes(b"")
     assert list(read_parts(workspace, job_id)["query_id"]) == ["7"]
-    assert not file.exists()
+    # It may have been a disk that was away for a moment.
+    assert file.exists()
 
 
 def test_deleting_a_job_or_its_data_set_forgets_what_it_had(queue, submit, workspace, make_dataset):

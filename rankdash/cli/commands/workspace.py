@@ -1,4 +1,4 @@
-"""`workspace export` and `workspace import`, and their arguments."""
+"""`workspace export`, `import` and `repair`, and their arguments."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from rankdash.cli.commands.parsing import DONE, Commands, Parser
 def add(commands: Commands[Parser]) -> None:
     parser = commands.add_parser(
         "workspace",
-        help="write data sets with all that belongs to them into one file, or take such a file in",
-        description="The workspace is the folder in RANKDASH_HOME, or the one in your user data "
-        "directory.",
+        help="write data sets with all that belongs to them into one file, take such a file in, "
+        "or repair the workspace",
+        description="The workspace is the folder in RANKDASH_HOME (for a new one: an empty or new "
+        "folder), or the one in your user data directory.",
     )
     actions = parser.add_subparsers(metavar="ACTION", required=True, parser_class=Parser)
     export = actions.add_parser(
@@ -40,6 +41,15 @@ def add(commands: Commands[Parser]) -> None:
     )
     bring.add_argument("file", metavar="FILE", help="the file to take in")
     bring.set_defaults(command=_import)
+    mend = actions.add_parser(
+        "repair",
+        help="make the database anew where it is missing, damaged or an older copy",
+        description="Make the database anew from the folders, what can be read of it, and its "
+        "newest copy in the folder backups. Nothing is deleted: the old database goes to the "
+        "folder trash. Close other programs that use the workspace first. A sound workspace stays "
+        "as it is.",
+    )
+    mend.set_defaults(command=_repair)
 
 
 def _export(arguments: argparse.Namespace) -> int:
@@ -53,4 +63,11 @@ def _import(arguments: argparse.Namespace) -> int:
     from rankdash.cli.workspace import import_file
 
     import_file(arguments.file)
+    return DONE
+
+
+def _repair(_arguments: argparse.Namespace) -> int:
+    from rankdash.cli.workspace import repair
+
+    repair()
     return DONE

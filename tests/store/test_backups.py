@@ -1,0 +1,114 @@
+"""Copies of the database: before a migration, once a day in use, seven of them."""
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from rankdash.store import Workspace, backups, database, migrations
+
+OPEN = """
+import sys
+from pathlib import Path
+from rankdash.store import Workspace, backups, database
+backups.today = database.today = lambda: "2998-01-01"
+Workspace.open(Path(sys.argv[1])).set_setting(sys.argv[2], "here")
+"""
+
+
+@pytest.fixture
+def filled(workspace, make_dataset):
+    workspace.save_dataset(make_dataset())
+    return workspace
+
+
+@pytest.fixture
+def on(monkeypatch):
+    """Make it another day."""
+
+    def set_day(day):
+        monkeypatch.setattr(backups, "today", lambda: day)
+        monkeypatch.setattr(database, "today", lambda: day)
+
+    return set_day
+
+
+def ask(copy, question):
+    with closing(sqlite3.connect(copy)) as db:
+        return db.execute(question).fetchall()
+
+
+def test_an_empty_workspace_is_not_copied(workspace):
+    Workspace.open(workspace.root).set_setting("a", "b")
+    assert backups.listed(workspace.root) == []
+
+
+def test_one_copy_a_day_with_all_that_was_written_before(filled, on):
+    on("2998-01-01")
+    filled.set_setting("first", "yes")
+    first = [copy for copy in backups.listed(filled.root) if backups.day_of(copy) == "2998-01-01"]
+    assert len(first) == 1
+    Workspace.open(filled.root).set_setting("later", "yes")
+    assert backups.listed(filled.root)[-1:] == first
+    assert ask(first[0], "SELECT count(*) FROM datasets") == [(1,)]
+    assert set((filled.root / "backups").iterdir()) == set(backups.listed(filled.root))
+
+
+def test_a_workspace_that_stays_open_is_copied_on_each_day_and_seven_are_kept(filled, on):
+    filled.set_setting("n", "0")
+    for number in range(1, 10):
+        on(f"2999-01-0{number}")
+        filled.set_setting("n", str(number))
+    kept = backups.listed(filled.root)
+    assert len(kept) == backups.KEPT == 7
+    # A copy holds what was there when its day began.
+    assert ask(kept[-1], "SELECT value FROM settings WHERE key = 'n'") == [("8",)]
+
+
+def test_what_a_person_put_among_the_copies_stays(filled, on):
+    theirs = filled.root / "backups" / "mine.sqlite"
+    theirs.parent.mkdir(exist_ok=True)
+    theirs.write_bytes(b"mine")
+    for number in range(1, 10):
+        on(f"2999-01-0{number}")
+        filled.set_setting("n", str(number))
+    assert theirs.read_bytes() == b"mine"
+
+
+def test_a_damaged_database_replaces_no_copy(filled, monkeypatch):
+    before = len(backups.listed(filled.root))
+    monkeypatch.setattr(backups, "is_sound", lambda db: False)
+    backups.make(filled.database.file)
+    assert len(backups.listed(filled.root)) == before
+    assert not list((filled.root / "backups").glob(".*"))
+
+
+def test_a_copy_that_fails_stops_nothing(filled, monkeypatch, on, caplog):
+    def full(file):
+        raise OSError(28, "No space left on device", str(file))
+
+    monkeypatch.setattr(backups, "make", full)
+    on("2999-01-01")
+    filled.set_setting("a", "b")
+    assert filled.setting("a") == "b"
+    assert "no room left" in caplog.text
+
+
+def test_the_database_is_copied_before_it_is_migrated(filled, monkeypatch):
+    before = backups.listed(filled.root)
+    steps = [*migrations.MIGRATIONS, lambda db: db.execute("CREATE TABLE fresh (id TEXT)")]
+    monkeypatch.setattr(migrations, "MIGRATIONS", steps)
+    Workspace.open(filled.root)
+    (copy,) = set(backups.listed(filled.root)) - set(before)
+    assert ask(copy, "PRAGMA user_version") == [(len(steps) - 1,)]
+    assert ask(copy, "SELECT count(*) FROM datasets") == [(1,)]
+    assert ask(filled.database.file, "SELECT count(*) FROM fresh") == [(0,)]
+
+
+def test_several_processes_copy_once(filled, python):
+    for copy in backups.listed(filled.root):
+        copy.unlink()
+    for process in [python(OPEN, filled.root, number) for number in range(4)]:
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == 0, said
+    assert len(backups.listed(filled.root)) == 1

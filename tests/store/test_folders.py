@@ -1,0 +1,118 @@
+"""Only what rankdash made is ever moved or deleted."""
+
+import os
+import time
+
+import pytest
+
+from rankdash.errors import StoreError
+from rankdash.store import Workspace, folders
+from rankdash.store.folders import SWEEP_AFTER_SECONDS, UNFINISHED
+from rankdash.store.score_cache import ScoreCache
+
+
+def make_old(folder):
+    then = time.time() - SWEEP_AFTER_SECONDS - 1
+    os.utime(folder, (then, then))
+
+
+def put(file, content=b"of a person"):
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content)
+    make_old(file.parent)
+    return file
+
+
+def content_of(root):
+    return {file.relative_to(root): file.read_bytes() for file in root.rglob("*") if file.is_file()}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["datasets/msmarco/a.tsv", "runs/bert-20240101/model.bin", "jobs/nightly/log", "train.py"],
+)
+def test_a_folder_of_something_else_is_refused_and_stays_as_it_is(tmp_path, name):
+    put(tmp_path / name)
+    before = content_of(tmp_path)
+    for _ in range(2):
+        with pytest.raises(StoreError, match=r"holds files but no workspace.*empty or new folder"):
+            Workspace.open(tmp_path)
+    assert content_of(tmp_path) == before
+
+
+@pytest.mark.parametrize("name", [".DS_Store", "Desktop.ini", "lost+found/x", "cache/models/x"])
+def test_a_folder_with_what_systems_and_the_model_cache_leave_is_a_new_workspace(tmp_path, name):
+    put(tmp_path / name)
+    assert Workspace.open(tmp_path).datasets() == []
+
+
+def test_folders_of_a_person_in_a_workspace_are_never_swept(workspace, make_dataset):
+    workspace.save_dataset(make_dataset())
+    theirs = [
+        put(workspace.root / name)
+        for name in (
+            "datasets/msmarco/queries.parquet",
+            "datasets/beir-0123abcd/queries.parquet",
+            "runs/bert-20240101/model.bin",
+            "jobs/nightly/log.txt",
+            "jobs/0123456789abcdef/results.parquet",
+            "trash/old/thing",
+            "trash/20200101/thing",
+        )
+    ]
+    (workspace.root / "runs" / "empty-20240101").mkdir()
+    make_old(workspace.root / "runs" / "empty-20240101")
+    again = Workspace.open(workspace.root)
+    assert again.trouble is None
+    assert all(file.exists() for file in theirs)
+    assert (workspace.root / "runs" / "empty-20240101").is_dir()
+
+
+def test_nothing_is_swept_by_a_database_that_holds_no_row(workspace):
+    litter = workspace.new_folder("runs", "left")
+    make_old(litter)
+    Workspace.open(workspace.root)
+    assert (litter / UNFINISHED).is_file()
+
+
+def test_what_is_swept_lies_in_the_trash_for_thirty_days(workspace, make_dataset, monkeypatch):
+    workspace.save_dataset(make_dataset())
+    litter = workspace.new_folder("runs", "left")
+    (litter / "ranking.parquet").write_bytes(b"half")
+    make_old(litter)
+    Workspace.open(workspace.root)
+    (swept,) = workspace.root.glob(f"trash/*/runs/{litter.name}/ranking.parquet")
+    # What counts is the day in the name, and not the time of a file.
+    entry = swept.parents[2]
+    os.utime(entry, (0, 0))
+    Workspace.open(workspace.root)
+    assert swept.read_bytes() == b"half"
+    entry.rename(entry.with_name(f"20250101T000000Z-{entry.name[-8:]}"))
+    Workspace.open(workspace.root)
+    assert list((workspace.root / "trash").iterdir()) == []
+
+
+def test_a_row_that_names_something_else_deletes_nothing(workspace, make_dataset):
+    dataset_id = workspace.save_dataset(make_dataset())
+    theirs = put(workspace.root / "thesis" / "chapter-0123abcd" / "text.tex")
+    with workspace.database.writing() as db:
+        db.execute("UPDATE datasets SET folder = 'thesis/chapter-0123abcd'")
+    workspace.delete_dataset(dataset_id)
+    assert theirs.exists()
+
+
+def test_damaged_scores_go_to_the_trash(workspace):
+    file = workspace.root / "scores.sqlite"
+    file.write_bytes(b"no database" * 500)
+    assert ScoreCache(file).pairs == 0
+    (moved,) = workspace.root.glob("trash/*/scores.sqlite")
+    assert moved.read_bytes() == b"no database" * 500
+
+
+def test_two_that_sweep_at_once_lose_nothing(workspace, make_dataset):
+    workspace.save_dataset(make_dataset())
+    litter = workspace.new_folder("runs", "left")
+    name = folders.relative(workspace.root, litter)
+    for _ in range(2):
+        folders.sweep(workspace.root, [name], set())
+    assert len(list(workspace.root.glob(f"trash/*/{name}"))) == 1

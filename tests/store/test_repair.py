@@ -1,0 +1,337 @@
+"""A database that is lost, damaged or older than its folders: nothing is deleted, all of it can be
+looked at, and a repair brings back what there is."""
+
+import json
+import shutil
+import sqlite3
+import zipfile
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from rankdash.errors import StoreError
+from rankdash.sharing import read_scenarios
+from rankdash.store import Workspace, backups, database
+from rankdash.store.corrections import Corrections
+from rankdash.store.explanations import Asked, Explanations
+from rankdash.store.folders import DATABASE, RECORD
+from rankdash.store.notes import Notes
+from rankdash.store.parts import read_parts
+from rankdash.store.pins import Pins
+from rankdash.store.queue import Queue
+from rankdash.store.run_notes import RunNotes
+from tests.store.test_folders import content_of, make_old
+
+OLD = Path(__file__).with_name("old") / "workspace.zip"
+
+REPAIR = """
+import sys
+from pathlib import Path
+from rankdash.store import Workspace
+Workspace.open(Path(sys.argv[1])).repair()
+"""
+
+
+def everything(workspace):
+    """All that a workspace keeps, by content."""
+    found = {"scenarios": workspace.setting("scenarios")}
+    for row in workspace.datasets():
+        data = workspace.dataset(row.id)
+        found[row] = (
+            data.queries.to_json(),
+            data.documents.to_json(),
+            data.qrels.to_json(),
+            data.candidates.frame().to_json(),
+            workspace.check_report(row.id),
+            Notes(workspace).all(row.id),
+            Corrections(workspace).all(row.id),
+            Corrections(workspace).layer(row.id),
+            RunNotes(workspace).all(row.id),
+            Pins(workspace).of(row.id),
+        )
+    for row in workspace.runs():
+        run = workspace.run(row.id)
+        found[row.id] = (str(row), run.ranking.frame().to_json(), run.queries.to_json())
+        found[row.id] += (json.dumps(dict(run.machine)),)
+    return found
+
+
+@pytest.fixture
+def old(tmp_path):
+    """A workspace of the version before folders had records."""
+    with zipfile.ZipFile(OLD) as packed:
+        packed.extractall(tmp_path / "old")
+    return tmp_path / "old"
+
+
+@pytest.fixture
+def kept(old):
+    """The same in use, a day after its last copy: its folder, and all that it holds."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (backups, database):
+            patch.setattr(module, "today", lambda: "2020-01-01")
+        Workspace.open(old)
+        for module in (backups, database):
+            patch.setattr(module, "today", lambda: "2020-01-02")
+        workspace = Workspace.open(old)
+        for kind in ("datasets", "runs", "jobs"):
+            for folder in (old / kind).iterdir():
+                make_old(folder)
+        return old, everything(workspace)
+
+
+def lose(root):
+    (root / DATABASE).unlink()
+
+
+def empty(root):
+    (root / DATABASE).write_bytes(b"")
+
+
+def scramble(root):
+    (root / DATABASE).write_bytes(b"\xff" * 50_000)
+
+
+def tear(root):
+    file = root / DATABASE
+    content = bytearray(file.read_bytes())
+    content[8192:20_000] = b"\xff" * (20_000 - 8192)
+    file.write_bytes(content)
+
+
+HARM = {"missing": lose, "empty": empty, "damaged": scramble, "damaged:": tear}
+
+
+def test_a_workspace_of_an_older_version_opens_with_everything_and_gets_records(old):
+    with closing(sqlite3.connect(old / DATABASE)) as db:
+        before = dict(
+            db.execute("SELECT folder, name FROM datasets UNION SELECT folder, name FROM runs")
+        )
+    for kind in ("datasets", "runs", "jobs"):
+        for folder in (old / kind).iterdir():
+            make_old(folder)
+    workspace = Workspace.open(old)
+    assert workspace.trouble is None
+    assert sorted(row.name for row in workspace.datasets()) == ["Guide", "Shop"]
+    assert sorted(row.name for row in workspace.runs()) == ["renamed", "run 1", "run 3"]
+    found = everything(workspace)
+    shop, guide = (next(r for r in workspace.datasets() if r.name == n) for n in ("Shop", "Guide"))
+    assert found[shop][5][0].tags == ("odd", "退货")
+    assert [(each.pair, each.label, each.who) for each in found[shop][6]] == [
+        (("q1", "d0"), 1.0, "Ann")
+    ]
+    assert found[guide][6][0].label is None
+    assert [note.text for note in found[shop][8].values()] == ["why it was made"]
+    assert workspace.run(found[shop][9]).name == "renamed"
+    assert set(read_scenarios(found["scenarios"])) == {"careful", "bold"}
+    run_of_note = next(iter(found[shop][8]))
+    assert Explanations(workspace).find(Asked(run_of_note, "q1", "d1", "term")).state == "done"
+    (job,) = Queue(workspace).rows()
+    assert (job.name, job.state) == ("half done", "interrupted")
+    assert len(read_parts(workspace, job.id)) == 1
+    assert not (old / "trash").exists()
+    for folder, name in before.items():
+        assert json.loads((old / folder / RECORD).read_text())["row"]["name"] == name
+
+
+@pytest.mark.parametrize("harm", HARM)
+def test_nothing_is_deleted_and_everything_can_be_looked_at(kept, harm):
+    root, before = kept
+    HARM[harm](root)
+    files = content_of(root)
+    workspace = Workspace.open(root)
+    assert harm in workspace.trouble.message
+    assert "workspace repair" in workspace.trouble.remedy
+    assert everything(workspace) == before
+    with pytest.raises(StoreError, match="workspace repair"):
+        workspace.set_setting("a", "b")
+    assert content_of(root) == files
+
+
+@pytest.mark.parametrize("harm", HARM)
+def test_a_repair_brings_everything_back_and_keeps_the_old_file(kept, harm):
+    root, before = kept
+    HARM[harm](root)
+    harmed = (root / DATABASE).read_bytes() if (root / DATABASE).exists() else None
+    done = Workspace.open(root).repair()
+    assert (done.rows["datasets"], done.rows["runs"], done.gone, done.unlisted) == (2, 3, [], [])
+    workspace = Workspace.open(root)
+    assert workspace.trouble is None
+    assert everything(workspace) == before
+    assert [(job.name, job.state) for job in Queue(workspace).rows()] == [
+        ("half done", "interrupted")
+    ]
+    if harmed is not None:
+        assert (done.trash / DATABASE).read_bytes() == harmed
+    assert workspace.repair() is None
+    assert not list(root.glob(f"{DATABASE}-*"))
+
+
+def test_folders_alone_bring_back_data_sets_and_runs(kept):
+    root, before = kept
+    lose(root)
+    shutil.rmtree(root / "backups")
+    done = Workspace.open(root).repair()
+    assert (done.copy_of, done.from_folders) == ("", 5)
+    assert done.unlisted == ["jobs/aaaaaaaaaaaaaaaa"]
+    workspace = Workspace.open(root)
+    assert [str(row) for row in workspace.runs()] == [before[row.id][0] for row in workspace.runs()]
+    assert {row for row in before if not isinstance(row, str)} == set(workspace.datasets())
+
+
+def test_an_older_copy_put_back_loses_no_newer_run_and_no_newer_note(kept, make_dataset, make_run):
+    root, _ = kept
+    older = (root / DATABASE).read_bytes()
+    workspace = Workspace.open(root)
+    dataset = make_dataset("new")
+    workspace.save_dataset(dataset)
+    workspace.save_run(make_run(dataset))
+    Notes(workspace).keep(dataset.id, "7", ["new"], "written later")
+    backups.make(workspace.database.file)
+    before = everything(workspace)
+    (root / DATABASE).write_bytes(older)
+    for kind in ("datasets", "runs"):
+        for folder in (root / kind).iterdir():
+            make_old(folder)
+    again = Workspace.open(root)
+    assert "older than its folders" in again.trouble.message
+    assert again.trouble.params["n"] == 2
+    assert everything(again) == before
+    again.repair()
+    assert everything(Workspace.open(root)) == before
+
+
+def test_a_copy_that_is_newer_than_the_one_put_back_wins(kept):
+    root, _ = kept
+    workspace = Workspace.open(root)
+    shop = next(row for row in workspace.datasets() if row.name == "Shop")
+    older = (root / DATABASE).read_bytes()
+    Notes(workspace).keep(shop.id, "q1", [], "newer")
+    with workspace.database.writing() as db:
+        db.execute("UPDATE settings SET value = value + 1 WHERE key = ?", (backups.MADE,))
+    backups.make(workspace.database.file)
+    (root / DATABASE).write_bytes(older)
+    run = workspace.runs(shop.id)[0]
+    with closing(sqlite3.connect(root / DATABASE)) as db, db:
+        db.execute("DELETE FROM runs WHERE id = ?", (run.id,))
+    again = Workspace.open(root)
+    assert again.trouble is not None
+    assert Notes(again).of(shop.id, "q1").text == "newer"
+
+
+def test_a_run_that_was_deleted_since_the_copy_does_not_come_back(kept):
+    root, _ = kept
+    workspace = Workspace.open(root)
+    run = next(row for row in workspace.runs() if row.name == "run 3")
+    workspace.delete_run(run.id)
+    lose(root)
+    done = Workspace.open(root).repair()
+    assert done.gone == ["run 3"]
+    assert run.id not in {row.id for row in Workspace.open(root).runs()}
+
+
+def test_what_waited_in_a_copy_does_not_start_by_itself(kept):
+    root, _ = kept
+    workspace = Workspace.open(root)
+    shop = workspace.datasets()[0].id
+    run = workspace.runs()[0]
+    for job_id in (run.id, None):
+        Queue(workspace).submit(
+            dataset_id=shop, name="waits", reranker="bm25", settings={}, depth=None, sample=None,
+            seed=0, job_id=job_id,
+        )  # fmt: skip
+    backups.make(workspace.database.file)
+    lose(root)
+    Workspace.open(root).repair()
+    states = {job.id: job.state for job in Queue(Workspace.open(root)).rows()}
+    assert states.pop(run.id) == "done"
+    assert set(states.values()) == {"interrupted"}
+
+
+def test_a_record_that_cannot_be_used_is_named_and_ends_the_repair(kept):
+    root, _ = kept
+    lose(root)
+    shutil.rmtree(root / "backups")
+    (broken, orphaned, *_) = sorted((root / "runs").iterdir())
+    (broken / RECORD).write_text("{}")
+    told = json.loads((orphaned / RECORD).read_text())
+    told["row"]["dataset_id"] = "gone"
+    (orphaned / RECORD).write_text(json.dumps(told))
+    done = Workspace.open(root).repair()
+    assert {f"runs/{broken.name}", f"runs/{orphaned.name}"} <= set(done.unlisted)
+    for folder in (broken, orphaned):
+        make_old(folder)
+    again = Workspace.open(root)
+    assert again.trouble is None
+    assert len(again.runs()) == 1
+    assert broken.is_dir() and orphaned.is_dir()
+
+
+def test_a_workspace_without_records_and_database_deletes_nothing(old):
+    lose(old)
+    for kind in ("datasets", "runs", "jobs"):
+        for folder in (old / kind).iterdir():
+            make_old(folder)
+    files = content_of(old)
+    workspace = Workspace.open(old)
+    assert "missing" in workspace.trouble.message
+    assert len(workspace.repair().unlisted) == 6
+    Workspace.open(old)
+    assert content_of(old).items() >= files.items()
+
+
+def test_a_renamed_run_comes_back_by_its_new_name(kept):
+    root, _ = kept
+    workspace = Workspace.open(root)
+    workspace.rename_run(workspace.runs()[0].id, "by hand")
+    lose(root)
+    assert Workspace.open(root).runs()[0].name == "by hand"
+
+
+def test_a_workspace_that_is_only_shown_is_not_repaired(kept):
+    root, before = kept
+    lose(root)
+    files = content_of(root)
+    shown = Workspace(root, read_only=True)
+    assert everything(shown) == before
+    assert not shown.may_repair
+    with pytest.raises(StoreError):
+        shown.repair()
+    assert content_of(root) == files
+
+
+def test_a_run_deleted_in_another_process_meanwhile_is_no_older_copy(kept, monkeypatch):
+    from rankdash.store import records
+
+    root, _ = kept
+    workspace = Workspace.open(root)
+    listing = records.kept
+
+    def delete_after(place):
+        found = listing(place)
+        workspace.delete_run(workspace.runs()[0].id)
+        return found
+
+    monkeypatch.setattr(records, "kept", delete_after)
+    assert Workspace.open(root).trouble is None
+
+
+def test_several_processes_that_repair_at_once_agree(kept, python):
+    root, before = kept
+    scramble(root)
+    for process in [python(REPAIR, root) for _ in range(3)]:
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == 0, said
+    assert everything(Workspace.open(root)) == before
+    assert len(list(root.glob(f"trash/*/{DATABASE}"))) == 1
+
+
+def test_no_file_is_left_of_the_stand_in(kept):
+    root, _ = kept
+    lose(root)
+    workspace = Workspace.open(root)
+    place = workspace.database.file.parent
+    assert place.is_dir() and root not in place.parents
+    del workspace
+    assert not place.exists()
