@@ -89,7 +89,8 @@ def _started(home: Path) -> App:
         sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py"),
         f"--server.port={port}", "--server.headless=true",
     ]  # fmt: skip
-    with (home / "server.log").open("wb") as log:
+    # Beside the workspace: a folder with files in it is no new one.
+    with _log_of(home).open("wb") as log:
         process = subprocess.Popen(
             command,
             cwd=ROOT,
@@ -108,7 +109,11 @@ def _started(home: Path) -> App:
         except OSError:
             time.sleep(0.2)
     process.kill()
-    pytest.fail("The app did not start:\n" + (home / "server.log").read_text())
+    pytest.fail("The app did not start:\n" + _log_of(home).read_text())
+
+
+def _log_of(home: Path) -> Path:
+    return home.with_name(f"{home.name}.log")
 
 
 @contextmanager
@@ -123,7 +128,7 @@ def serving(home: Path) -> Iterator[App]:
             started.process.wait(timeout=15)
         except subprocess.TimeoutExpired:
             started.process.kill()
-    said = (home / "server.log").read_text(errors="replace")
+    said = _log_of(home).read_text(errors="replace")
     assert "A page failed" not in said, said
 
 

@@ -138,7 +138,7 @@ def bytes_of(home: Path) -> dict[str, str]:
     return {
         str(file): hashlib.sha256(file.read_bytes()).hexdigest()
         for file in sorted(home.rglob("*"))
-        if file.is_file() and file.name != "server.log"
+        if file.is_file()
     }
 
 

@@ -79,3 +79,30 @@ def test_nothing_is_taken_into_a_workspace_for_reading(run, filled, tmp_path, mo
     monkeypatch.setenv("RANKDASH_READ_ONLY", "1")
     done = run("workspace", "import", file)
     assert (done.code, "open for reading only" in done.err) == (2, True)
+
+
+def test_a_repair_says_what_came_back(run, home, filled):
+    Notes(filled).keep(filled.datasets()[0].id, "q1", ["odd"], "look")
+    assert "There is nothing to repair" in run("workspace", "repair").err
+    for copy in (filled.root / "backups").iterdir():
+        copy.unlink()
+    filled.database.file.write_bytes(b"\xff" * 10_000)
+    said = run("workspace", "export", filled.root.parent / "all.zip").err
+    assert "is damaged" in said
+    assert "Data sets exported: 2" in said
+    done = run("workspace", "repair")
+    assert done.code == 0
+    assert "There are now: data sets 2, runs 0, notes on queries 0" in done.err
+    assert "Data sets and runs that only their folders knew: 2" in done.err
+    assert "The old database is in " in done.err
+    assert sorted(row.name for row in home("first").datasets()) == ["Help", "Shop"]
+
+
+def test_a_folder_of_something_else_is_refused(run, tmp_path, monkeypatch):
+    (tmp_path / "project" / "runs" / "bert").mkdir(parents=True)
+    (tmp_path / "project" / "runs" / "bert" / "model.bin").write_bytes(b"weights")
+    monkeypatch.setenv("RANKDASH_HOME", str(tmp_path / "project"))
+    done = run("workspace", "export", tmp_path / "x.zip")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "Set RANKDASH_HOME to an empty or new folder." in done.err
+    assert (tmp_path / "project" / "runs" / "bert" / "model.bin").exists()

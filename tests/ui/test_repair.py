@@ -1,0 +1,66 @@
+"""A workspace whose database is gone: every page says so and shows what there is, a button repairs
+it, and a workspace that is only shown offers none."""
+
+import pytest
+import streamlit as st
+
+from rankdash.store.notes import Notes
+from rankdash.ui import server
+from tests.ui.test_sharing import EVERY, go
+
+
+class Hand:
+    """The worker, without a process."""
+
+    def ensure(self):
+        pass
+
+    def stop(self):
+        pass
+
+
+@pytest.fixture
+def broken(workspace, stored, monkeypatch):
+    Notes(workspace).keep(stored, "q1", ["odd"], "look *here*")
+    for copy in (workspace.root / "backups").glob("*"):
+        copy.unlink()
+    file = workspace.database.file
+    file.rename(file.with_name("elsewhere"))
+    server.workspace.cache_clear()
+    st.cache_resource.clear()
+    monkeypatch.setattr(server, "WorkerProcess", lambda workspace: Hand())
+    return file
+
+
+@pytest.mark.parametrize("page", EVERY)
+def test_every_page_says_what_is_wrong_and_shows_what_there_is(app, broken, page):
+    go(app, page)
+    assert not app.exception
+    (said,) = [str(each.value) for each in app.error]
+    assert "is missing" in said
+    assert "1 data set, 1 run" in said
+    assert [each.label for each in app.button].count("Repair workspace") == 1
+
+
+def test_the_button_repairs_and_says_what_came_back(app, broken, stored):
+    app.run()
+    app.button(key="repair").click().run()
+    assert not app.error
+    assert any("repaired" in each.value and "1 run" in each.value for each in app.success)
+    assert not server.read_only()
+    assert [row.id for row in server.workspace().datasets()] == [stored]
+    app.run()
+    assert not app.success
+
+
+def test_the_message_is_said_in_chinese(app, broken):
+    app.query_params["lang"] = "zh"
+    app.run()
+    assert any("的数据库不见了" in str(each.value) for each in app.error)
+
+
+def test_what_is_only_shown_offers_no_repair(app, broken, monkeypatch):
+    monkeypatch.setenv("RANKDASH_READ_ONLY", "1")
+    app.run()
+    assert any("is missing" in str(each.value) for each in app.error)
+    assert "Repair workspace" not in [each.label for each in app.button]
