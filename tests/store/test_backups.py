@@ -112,3 +112,12 @@ def test_several_processes_copy_once(filled, python):
         _, said = process.communicate(timeout=60)
         assert process.returncode == 0, said
     assert len(backups.listed(filled.root)) == 1
+
+
+def test_what_another_process_copied_meanwhile_is_not_copied_again(filled, monkeypatch, on):
+    before = backups.listed(filled.root)
+    answers = iter([True, False])
+    monkeypatch.setattr(backups, "is_due", lambda root: next(answers))
+    on("2999-01-01")
+    filled.set_setting("a", "b")
+    assert backups.listed(filled.root) == before
