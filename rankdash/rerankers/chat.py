@@ -172,14 +172,16 @@ class Chat:
             body |= {"logprobs": True, "top_logprobs": _ALTERNATIVES}
         body = {name: value for name, value in {**body, **self._extra}.items() if value is not None}
         path = "/chat/completions" if urlsplit(self._place.base_url).path else _PATH
-        reply = self._open_client().post(path, body, budget, self._billed)
+        client = self._open_client()
+        reply = client.post(path, body, budget, self._billed)
         if reply.error:
             return Said("", {}, reply.call, reply.error)
         choice = _first(dig(reply.answer, ("choices",)))
         text = dig(choice, ("message", "content"))
         if not isinstance(text, str):
             return Said("", {}, reply.call, "the answer is malformed: it has no message")
-        return Said(prompts.without_thoughts(text), _top(choice), reply.call)
+        # What of it cannot be read is cut and kept.
+        return Said(client.redact(prompts.without_thoughts(text)), _top(choice), reply.call)
 
     def estimate(self, asked: Sequence[tuple[str, int]]) -> Estimate:
         """What prompts would cost, each with the tokens of its answer."""

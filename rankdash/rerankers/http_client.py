@@ -1,7 +1,8 @@
 """One client for every service: time-outs, retries, rate limits, and errors in words.
 
 What a service says is never trusted: an answer has a size limit, a redirect is not followed (it
-would take the key with it), and what it says goes into a message cut and without the key.
+would take the key with it), and what it says is cut for a message once the key is out
+of it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from urllib.parse import urlsplit
 import httpx2 as httpx
 
 from rankdash.errors import UnavailableError
+from rankdash.redaction import redact
 from rankdash.rerankers.base import Call
 from rankdash.rerankers.keys import Place
 from rankdash.rerankers.remote import Budget, Clock, Policy
@@ -39,6 +41,7 @@ _TOO_MANY = 429
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_BACKOFF_SECONDS = 20.0
 _TEXT_LIMIT = 300
+_LOOKED_AT = 20_000
 _LOCAL = ("127.0.0.1", "localhost", "[::1]", "::1")
 # 424 is what TEI says when its model process failed.
 _RETRY = (408, 409, 424, 425, _TOO_MANY)
@@ -144,6 +147,10 @@ class Client:
         )
         weakref.finalize(self, self._http.close)
 
+    def redact(self, text: str) -> str:
+        """What the service said without the key, so that it may be cut and kept."""
+        return redact(text) if self._key is None else self._key.redact(text)
+
     def budget(self) -> Budget:
         """The time that one query has, from now."""
         return Budget(self._policy.total_s, self._clock)
@@ -201,13 +208,19 @@ class Client:
             ) as response:
                 body = _read(response, budget)
         except (httpx.ConnectTimeout, httpx.ConnectError) as error:
-            return _Outcome(0, error=f"there is no connection ({error})", pause=0.0, gone=True)
+            return _Outcome(
+                0, error=f"there is no connection ({self.redact(str(error))})", pause=0.0, gone=True
+            )
         except httpx.TimeoutException:
             return _Outcome(0, error=f"time-out: no answer within {read:.3g} seconds")
         except httpx.DecodingError as error:
-            return _Outcome(0, error=f"the answer cannot be unpacked ({error})", pause=0.0)
+            return _Outcome(
+                0, error=f"the answer cannot be unpacked ({self.redact(str(error))})", pause=0.0
+            )
         except httpx.TransportError as error:
-            return _Outcome(0, error=f"the connection was cut ({error})", pause=0.0, gone=True)
+            return _Outcome(
+                0, error=f"the connection was cut ({self.redact(str(error))})", pause=0.0, gone=True
+            )
         if body is None and budget.left <= 0:
             return _Outcome(0, error="time-out: the time for this query was over")
         if body is None:
@@ -223,7 +236,7 @@ class Client:
                 error = f"the answer is not JSON: {self._clean(body)}"
                 return _Outcome(status, headers=kept, error=error, pause=0.0)
         if 300 <= status < 400:
-            where = self._safe(kept.get("location", "")[:_TEXT_LIMIT])
+            where = self.redact(kept.get("location", ""))[:_TEXT_LIMIT]
             self._refuse(status, f"it sends on to {where or 'nowhere'}, which is not followed")
         said = self._clean(body)
         error = f"the service answered {status}: {said}" if said else f"the service said {status}"
@@ -294,10 +307,12 @@ class Client:
         return f"{outcome.error} (after {attempts} attempts)"
 
     def _clean(self, body: bytes) -> str:
-        return self._safe(_said(body))
-
-    def _safe(self, text: str) -> str:
-        return text if self._key is None else self._key.redact(text)
+        """What an answer that is an error says, cut. The key is taken out before each cut: a half
+        of it would not be known."""
+        text = body.decode("utf-8", "replace")
+        if self._key is not None:
+            text = self._key.redact_whole(text)
+        return self.redact(_said(text[:_LOOKED_AT]))[:_TEXT_LIMIT]
 
 
 def _read(response: httpx.Response, budget: Budget) -> bytes | None:
@@ -312,9 +327,8 @@ def _read(response: httpx.Response, budget: Budget) -> bytes | None:
     return b"".join(parts)
 
 
-def _said(body: bytes) -> str:
+def _said(text: str) -> str:
     """What a service says in an error: the message in its JSON, or its text without mark-up."""
-    text = body[:20_000].decode("utf-8", "replace")
     try:
         answer = json.loads(text)
     except (ValueError, RecursionError):
@@ -329,7 +343,7 @@ def _said(body: bytes) -> str:
         text = answer
     else:
         text = re.sub(r"(?s)<(script|style).*?</\1>|<[^>]*>", " ", text)
-    return " ".join(text.split())[:_TEXT_LIMIT]
+    return " ".join(text.split())
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

@@ -6,6 +6,8 @@ process, or in `given`, which holds what someone typed for one run for as long a
 
 from __future__ import annotations
 
+import html
+import json
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -16,6 +18,7 @@ from types import MappingProxyType
 from urllib.parse import quote, urlsplit
 
 from rankdash.errors import SettingError, UnavailableError
+from rankdash.redaction import MARK, redact
 
 # A variable that belongs to a service by its name is sent to that service alone. Whoever may type a
 # base URL into a shared dashboard could otherwise have its keys sent to their own server.
@@ -37,8 +40,9 @@ HOMES: Mapping[str, str] = MappingProxyType(
 # Anything else in the environment of a server is none of a service's business.
 _NAME = re.compile(r"[A-Z][A-Z0-9_]*_API_KEY")
 
-_HIDDEN = "•••"
 _SHORTEST = 4
+# So much of a key in a row is a part of it and no chance: its head, where a service cut its text.
+_PART = 6
 _given: ContextVar[Mapping[str, str] | None] = ContextVar("given", default=None)
 
 
@@ -51,7 +55,7 @@ class Key:
         self._value = value
 
     def __repr__(self) -> str:
-        return f"Key({_HIDDEN})"
+        return f"Key({MARK})"
 
     def __reduce__(self) -> str:
         raise TypeError
@@ -62,12 +66,37 @@ class Key:
         return f"Bearer {self._value}"
 
     def redact(self, text: str) -> str:
-        """The text without the key, also where it stands URL-encoded."""
+        """The text without the key, without parts of it, and without what looks like another one.
+
+        Give it the whole text and cut after: half a key is harder to recognise.
+        """
+        return redact(self._without_parts(self.redact_whole(text)))
+
+    def redact_whole(self, text: str) -> str:
+        """The text without the key, also where it is encoded for a URL, JSON or HTML. Quick, for a
+        text of any length."""
         if len(self._value) < _SHORTEST:
             return text
-        for form in (self._value, quote(self._value, safe="")):
-            text = text.replace(form, _HIDDEN)
+        quoted = json.dumps(self._value)[1:-1]
+        forms = {self._value, quote(self._value), quote(self._value, safe=""), quoted}
+        forms |= {quoted.replace("/", "\\/"), html.escape(self._value)}
+        # The longest first: a shorter one may be a part of it.
+        for form in sorted(forms, key=len, reverse=True):
+            text = text.replace(form, MARK)
         return text
+
+    def _without_parts(self, text: str) -> str:
+        parts = {self._value[at : at + _PART] for at in range(len(self._value) - _PART + 1)}
+        shown: list[str] = []
+        end = 0
+        for at in range(len(text)):
+            if text[at : at + _PART] in parts:
+                if at >= end:
+                    shown.append(MARK)
+                end = at + _PART
+            elif at >= end:
+                shown.append(text[at])
+        return "".join(shown)
 
 
 @dataclass(frozen=True)

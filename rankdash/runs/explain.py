@@ -22,6 +22,7 @@ from rankdash.analysis.occlusion import (
     explain,
 )
 from rankdash.errors import RankdashError, RerankerError, ScoringError, StoreError
+from rankdash.redaction import redact
 from rankdash.rerankers import Corpus, Request, Reranker, RerankerKind, Scored, create, get, keys
 from rankdash.rerankers.settings import SettingValue
 from rankdash.runs.handover import Handover
@@ -286,5 +287,5 @@ def _unexpected(error: Exception) -> RerankerError:
         "The explanation stopped at an unexpected error ({kind}: {text}).",
         remedy="The worker's log in the workspace has the details.",
         kind=type(error).__name__,
-        text=str(error)[:300],
+        text=redact(str(error))[:300],
     )

@@ -12,6 +12,7 @@ import numpy as np
 
 from rankdash.dataset import Dataset
 from rankdash.errors import RankdashError, UnavailableError
+from rankdash.redaction import redact
 from rankdash.rerankers import Call, Corpus, Request, Reranker, Scored
 from rankdash.runs.plan import Plan
 from rankdash.runs.results import QueryResult
@@ -291,7 +292,7 @@ def _miscounted(answers: list[Scored], size: int) -> str:
 def _usable(answer: Scored, size: int) -> Scored:
     """The answer to a request of `size` documents, or a failed one that says what is wrong."""
     fault = _fault(answer, size)
-    return Scored.failed(size, fault[:_REASON_LIMIT], answer.calls) if fault else answer
+    return Scored.failed(size, redact(fault)[:_REASON_LIMIT], answer.calls) if fault else answer
 
 
 def _fault(answer: Scored, size: int) -> str:

@@ -21,6 +21,7 @@ from typing import Any
 
 from rankdash.errors import RankdashError, RerankerError, StoreError
 from rankdash.ranking import Run
+from rankdash.redaction import redact
 from rankdash.rerankers import create, get, keys
 from rankdash.runs.explain import Explainer
 from rankdash.runs.handover import Handover
@@ -263,7 +264,7 @@ def _unexpected(error: Exception) -> RerankerError:
         "The run stopped at an unexpected error ({kind}: {text}).",
         remedy="The worker's log in the workspace has the details.",
         kind=type(error).__name__,
-        text=str(error)[:300],
+        text=redact(str(error))[:300],
     )
 
 

@@ -1,6 +1,7 @@
 """Rerank services over real HTTP on 127.0.0.1, working and broken. Waiting is done by a clock that
 the test holds, so the pauses cost no time."""
 
+import json
 import threading
 import time
 from datetime import UTC, datetime, timedelta
@@ -393,6 +394,43 @@ def test_a_server_that_repeats_the_key_is_not_quoted(make, server):
         reranker.score([ask()])
     assert SECRET not in repr(vars(caught.value))
     assert SECRET not in repr(vars(reranker))
+
+
+def echoes():
+    """What services answer that show the key, or a part of it."""
+    header = {"Accept": "*/*", "Authorization": f"Bearer {SECRET}"}
+    for length in range(300 - len(SECRET), 300):
+        yield {"message": "x" * (length - 1) + " " + SECRET}
+    yield {"message": "x" * 250 + json.dumps({"headers": header})}
+    yield {"message": "x" * 280 + " Bearer " + SECRET}
+    yield {"request": "y" * 200, "headers": header}
+    # In the middle of what is looked at, and cut by the service itself.
+    yield {"x": "<p>" * 6640 + "z" * 60 + SECRET, "y": "z" * 100}
+    yield {"message": f"no such key: {SECRET[:9]}…"}
+    yield {"message": f"no such key: {SECRET[:7]}****{SECRET[-7:]}"}
+    yield {"message": f"authorization: Bearer {SECRET[:4]}"}
+
+
+@pytest.mark.parametrize("text", list(echoes()), ids=lambda text: repr(text)[-40:])
+def test_the_key_is_taken_out_before_an_answer_is_cut(make, server, text):
+    with keys.given({"COHERE_API_KEY": SECRET}):
+        reranker = make(key_variable="", retries=0)
+    assert reranker.score([ask()])[0].error == ""
+    server.fail({"status": 400, "text": text})
+    (scored,) = reranker.score([ask()])
+    assert "answered 400" in scored.error
+    assert len(scored.error) < 340
+    assert not [at for at in range(len(SECRET) - 3) if SECRET[at : at + 4] in scored.error]
+    assert SECRET[:4] not in scored.calls[0].error
+
+
+def test_a_key_in_an_address_to_go_on_to_is_taken_out_before_that_is_cut(make, server):
+    with keys.given({"COHERE_API_KEY": SECRET}):
+        reranker = make(key_variable="")
+    server.fail({"redirect": "http://127.0.0.1:9/?" + "x" * 270 + f"&key={SECRET}"})
+    with pytest.raises(UnavailableError) as caught:
+        reranker.score([ask()])
+    assert SECRET[:4] not in str(caught.value)
 
 
 def test_a_key_with_a_line_break_is_refused_without_being_shown(make):

@@ -147,6 +147,16 @@ def test_a_failed_request_fails_the_query_with_the_reason(make, server, kind):
     assert np.isnan(scored.scores).any()
 
 
+def test_a_model_that_repeats_the_key_is_quoted_without_it(make, server):
+    key = "sk-typed-by-hand-4711"
+    with keys.given({"OPENAI_API_KEY": key}):
+        reranker = make("llm-pointwise", key_variable="", retries=0)
+    server.reply = lambda body: ("x" * 50 + " " + key, {})
+    (scored,) = reranker.score([ask(DOCUMENTS[:1])])
+    assert "the model said" in scored.error
+    assert key[:4] not in scored.error
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_wrong_key_ends_the_run(make, server, kind):
     server.key = "right"
