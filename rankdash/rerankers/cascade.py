@@ -190,7 +190,8 @@ def kind(members: Sequence[RerankerKind]) -> RerankerKind:
     def key(settings: Mapping[str, Any]) -> Place | None:
         places = [member.key(given) for member, given in stages(settings) if member.key]
         wanted = [place for place in places if place is not None and place.variable]
-        return max(wanted, key=lambda place: place.required, default=None)
+        # One key is asked for: the one that is not there.
+        return min(wanted, key=lambda place: place.in_environment, default=None)
 
     def estimate(settings: Mapping[str, Any], requests: Sequence[Request]) -> Estimate:
         top = np.arange(int(settings["top"]))

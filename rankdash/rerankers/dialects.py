@@ -29,7 +29,7 @@ class Dialect:
     index, score: the keys of a result.
 
     base_url:  where the service listens unless the user says otherwise.
-    variable:  the environment variable of its key; "" where it asks for none.
+    variable:  the environment variable of its key.
     model:     the model asked for by default; "" where the server serves one model and is not told.
     limit:     how many documents a request may hold.
     billed:    unit → where in the answer its count is.
@@ -39,13 +39,13 @@ class Dialect:
     title: str
     path: str
     base_url: str
+    variable: str
     documents: str = "documents"
     wrap: str = ""
     constants: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
     results: Path = ("results",)
     index: str = "index"
     score: str = "relevance_score"
-    variable: str = ""
     model: str = ""
     limit: int = 1000
     billed: Mapping[str, Path] = field(
@@ -77,7 +77,7 @@ DIALECTS = {
             "Cohere",
             "/v2/rerank",
             HOMES["COHERE_API_KEY"],
-            variable="COHERE_API_KEY",
+            "COHERE_API_KEY",
             model="rerank-v3.5",
             billed={
                 "search_units": ("meta", "billed_units", "search_units"),
@@ -89,8 +89,8 @@ DIALECTS = {
             "Jina",
             "/v1/rerank",
             HOMES["JINA_API_KEY"],
+            "JINA_API_KEY",
             constants={"return_documents": False},
-            variable="JINA_API_KEY",
             model="jina-reranker-v2-base-multilingual",
         ),
         Dialect(
@@ -98,9 +98,9 @@ DIALECTS = {
             "Voyage",
             "/v1/rerank",
             HOMES["VOYAGE_API_KEY"],
+            "VOYAGE_API_KEY",
             constants={"truncation": True},
             results=("data",),
-            variable="VOYAGE_API_KEY",
             model="rerank-2.5",
         ),
         Dialect(
@@ -108,11 +108,11 @@ DIALECTS = {
             "Mixedbread",
             "/v1/reranking",
             HOMES["MXBAI_API_KEY"],
+            "MXBAI_API_KEY",
             documents="input",
             constants={"return_input": False},
             results=("data",),
             score="score",
-            variable="MXBAI_API_KEY",
             model="mixedbread-ai/mxbai-rerank-large-v2",
         ),
         Dialect(
@@ -120,7 +120,7 @@ DIALECTS = {
             "ZeroEntropy",
             "/v1/models/rerank",
             HOMES["ZEROENTROPY_API_KEY"],
-            variable="ZEROENTROPY_API_KEY",
+            "ZEROENTROPY_API_KEY",
             model="zerank-2",
             billed={"tokens": ("total_tokens",)},
         ),
@@ -129,6 +129,7 @@ DIALECTS = {
             "Text Embeddings Inference (TEI)",
             "/rerank",
             "http://127.0.0.1:8080",
+            "TEI_API_KEY",
             documents="texts",
             constants={"truncate": True, "raw_scores": True},
             results=(),
@@ -142,6 +143,7 @@ DIALECTS = {
             "vLLM",
             "/v1/rerank",
             "http://127.0.0.1:8000",
+            "VLLM_API_KEY",
             model="BAAI/bge-reranker-v2-m3",
         ),
         Dialect(
@@ -149,6 +151,7 @@ DIALECTS = {
             "Infinity",
             "/rerank",
             "http://127.0.0.1:7997",
+            "INFINITY_API_KEY",
             constants={"return_documents": False, "raw_scores": True},
             model="BAAI/bge-reranker-v2-m3",
         ),
@@ -157,6 +160,7 @@ DIALECTS = {
             "NVIDIA NIM",
             "/v1/ranking",
             "http://127.0.0.1:8000",
+            "NVIDIA_API_KEY",
             documents="passages",
             wrap="text",
             constants={"truncate": "END"},

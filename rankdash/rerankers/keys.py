@@ -40,6 +40,9 @@ HOMES: Mapping[str, str] = MappingProxyType(
 # Anything else in the environment of a server is none of a service's business.
 _NAME = re.compile(r"[A-Z][A-Z0-9_]*_API_KEY")
 
+# In place of the name of a variable: the service asks for no key.
+NO_KEY = "none"
+
 _SHORTEST = 4
 # So much of a key in a row is a part of it and no chance: its head, where a service cut its text.
 _PART = 6
@@ -105,29 +108,37 @@ class Place:
 
     variable: the name of the environment variable; "" where no key is needed.
     base_url: where the key would be sent.
-    required: whether there is no sense in asking without one.
     """
 
     variable: str
     base_url: str
-    required: bool
 
     def find(self) -> Key | None:
-        """The key; None where none is needed and none is there.
+        """The key; None where none is needed.
 
         Raises UnavailableError where it is missing, and SettingError for one that cannot be sent.
         """
+        if not self.variable:
+            return None
         value = (_given.get() or {}).get(self.variable, "").strip() or self._in_environment()
-        if not value and self.required:
+        if not value and not self.allowed and os.environ.get(self.variable, "").strip():
+            raise UnavailableError(
+                "The key of the service is missing: the one in {variable} is sent to {home} only.",
+                remedy="Set another environment variable, such as RACK_API_KEY, before rankdash "
+                "starts, and give its name: key_variable=RACK_API_KEY. Where the service asks for "
+                "no key, give key_variable=none.",
+                variable=self.variable,
+                home=HOMES[self.variable],
+            )
+        if not value:
             raise UnavailableError(
                 "The key of the service is missing.",
                 remedy="Type it into the form, or set the environment variable {variable} before "
-                "rankdash starts. A typed key is never stored, so it is needed again after a "
-                "restart.",
+                "rankdash starts. A typed key is never stored, so each run and each resume needs "
+                "it again. Where the service asks for no key, tick that in the form, or give "
+                "key_variable=none.",
                 variable=self.variable,
             )
-        if not value:
-            return None
         # Such a header is refused later, by a message that quotes it.
         if not (value.isascii() and value.isprintable()):
             raise SettingError(
@@ -156,20 +167,21 @@ class Place:
 def place(named: str, base_url: str, usual: str) -> Place:
     """Where the key for `base_url` is looked for.
 
-    named: the variable that the user named; "" for none. usual: the service's own; "" for none.
+    named: the variable that the user named; "" for the usual one, and NO_KEY where the service asks
+    for no key. usual: the variable of the service.
 
-    A variable that was named is required, and so is the service's own at the service's own address.
     Raises SettingError where `named` cannot be the name of a key.
     """
     named = named.strip()
+    if named == NO_KEY:
+        return Place("", base_url)
     if named and not _NAME.fullmatch(named):
         raise SettingError(
             "The name of a variable with a key is written in capitals and ends in _API_KEY.",
             remedy="Give the name of an environment variable, such as COHERE_API_KEY, never the "
-            "key itself.",
+            "key itself; none where the service asks for no key.",
         )
-    own = bool(usual) and _same_place(base_url, HOMES.get(usual, ""))
-    return Place(named or usual, base_url, bool(named) or own)
+    return Place(named or usual, base_url)
 
 
 @contextmanager

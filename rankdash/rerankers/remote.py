@@ -24,7 +24,7 @@ SENDING = (
         "",
         "Variable of the key",
         "The name of the environment variable that holds the key, never the key itself. Empty: the "
-        "usual one of the service, where it needs one.",
+        "usual one of the service. none: the service asks for no key.",
         advanced=True,
     ),
     SettingSpec(

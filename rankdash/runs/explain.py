@@ -111,7 +111,6 @@ class Explainer:
             self._rows.finish(row.id, self._owner, "failed", error=_unexpected(error))
         else:
             self._rows.finish(row.id, self._owner, "done", result=found.to_json())
-            self._handover.forget(row.id)
 
     def _explain(self, row: ExplanationRow, has_to_stop: Callable[[], bool]) -> Explanation:
         asked = row.asked
@@ -140,7 +139,7 @@ class Explainer:
     ) -> Mapping[str, str]:
         place = kind.key and kind.key(reranker.settings)
         awaited = place is not None and place.variable and not place.in_environment
-        return self._handover.keys(explanation_id, _KEY_SECONDS if awaited else 0.0)
+        return self._handover.take(explanation_id, _KEY_SECONDS if awaited else 0.0)
 
     def _ready(
         self,

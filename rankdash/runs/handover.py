@@ -37,12 +37,9 @@ class Handover:
                 self._keys[job_id] = keys
                 self._arrived.notify_all()
 
-    def keys(self, job_id: str, patience: float = 0.0) -> Mapping[str, str]:
-        """variable → key for the job; waits so many seconds for keys that are on their way."""
+    def take(self, job_id: str, patience: float = 0.0) -> Mapping[str, str]:
+        """variable → key for the job, which are not held here any longer; waits so many seconds for
+        keys that are on their way."""
         with self._arrived:
             self._arrived.wait_for(lambda: job_id in self._keys, patience)
-            return self._keys.get(job_id, {})
-
-    def forget(self, job_id: str) -> None:
-        with self._arrived:
-            self._keys.pop(job_id, None)
+            return self._keys.pop(job_id, {})

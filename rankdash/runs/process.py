@@ -72,8 +72,9 @@ class WorkerProcess:
     def hand_over(self, job_id: str, keys: Mapping[str, str]) -> None:
         """Give the worker keys (variable → key) for a job, before the job is queued.
 
-        They go through the pipe and stay in the worker's memory until the job is done; a worker
-        that has died forgets them. Raises SettingError for what is too long to be a key.
+        They go through the pipe and stay in the worker's memory until the job ends, in whatever
+        way; a worker that has died forgets them. Raises SettingError for what is too long to be a
+        key.
         """
         text = handover.line(job_id, keys)
         if len(text) > handover.LONGEST_LINE_BYTES:

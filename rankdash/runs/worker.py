@@ -121,7 +121,6 @@ class Attempt:
                 raise Cancelled
             self._workspace.save_run(run)
             self._finish("done")
-            self._handover.forget(self._job.id)
         except Cancelled:
             self._finish("interrupted" if self._stopping.is_set() else "cancelled")
         except RankdashError as error:
@@ -140,7 +139,7 @@ class Attempt:
         kind = get(self._job.reranker)
         place = kind.key and kind.key(self._job.settings)
         awaited = place is not None and place.variable and not place.in_environment
-        return self._handover.keys(self._job.id, KEY_SECONDS if awaited else 0.0)
+        return self._handover.take(self._job.id, KEY_SECONDS if awaited else 0.0)
 
     def _score(self) -> Run:
         job, workspace = self._job, self._workspace

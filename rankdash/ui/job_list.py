@@ -32,16 +32,17 @@ _WATCHED = "jobs.watched"
 
 
 def draw(dataset_id: str) -> None:
-    """The jobs of a data set. Polls once a second while one is live, and seldom otherwise."""
-    known = jobs.list(workspace(), dataset_id)
-    _offer_comparison(known)
-    _offer_overview(known)
+    """The jobs of a data set. Polls once a second while any job is live, and seldom otherwise."""
+    known = jobs.list(workspace())
+    _offer_comparison(_of(known, dataset_id))
+    _offer_overview(_of(known, dataset_id))
     live = any(row.state in LIVE for row in known)
 
     @st.fragment(run_every=_REFRESH_SECONDS if live else _IDLE_SECONDS)
     def panel() -> None:
-        every = jobs.list(workspace(), dataset_id)
-        now_live = {row.id for row in every if row.state in LIVE}
+        known = jobs.list(workspace())
+        every = _of(known, dataset_id)
+        now_live = {row.id for row in known if row.state in LIVE}
         before = st.session_state.get(_SEEN_LIVE, set())
         st.session_state[_SEEN_LIVE] = now_live
         if now_live:
@@ -52,10 +53,20 @@ def draw(dataset_id: str) -> None:
             else:
                 _draw_grid(rows)
         if before - now_live or (now_live and not live):
-            # One has ended, or began elsewhere: the list of runs and the sidebar have to know.
+            # One has ended, or began elsewhere: the list of runs, the sidebar and the field of its
+            # key have to know.
             st.rerun(scope="app")
 
     panel()
+
+
+def watch(job_id: str) -> None:
+    """A job was queued by this session: its end is seen, however soon it comes."""
+    st.session_state.setdefault(_SEEN_LIVE, set()).add(job_id)
+
+
+def _of(rows: Sequence[JobRow], dataset_id: str) -> list[JobRow]:
+    return [row for row in rows if row.dataset_id == dataset_id]
 
 
 def _unfinished(every: Sequence[JobRow]) -> list[list[JobRow]]:
@@ -191,8 +202,11 @@ def _offer_resume(
         text.error(markdown_safe(error_text(error), 500), icon=":material/extension_off:")
         return
     with text:
-        found = key_field.draw(kind, rows[0].settings, key)
+        found = key_field.draw(kind, rows[0].settings, key, fixed=True)
     if action.button(_("Resume"), key=f"resume.{key}", icon=":material/resume:"):
+        if found.missing:
+            text.error(found.missing, icon=":material/key_off:")
+            return
         for row in rows:
             if found.keys:
                 worker().hand_over(row.id, found.keys)

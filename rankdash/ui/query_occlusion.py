@@ -222,9 +222,10 @@ def _offer(question: _Question, row: ExplanationRow | None, rows: Explanations) 
         st.caption(_("There is no part without which something would be left to score."))
         return
     st.caption(" ".join(_price(question, told)))
-    ready, keys = True, key_field.Found()
+    ready, found = True, key_field.Found()
     if question.kind.capabilities.needs_network:
-        keys = key_field.draw(question.kind, question.settings, f"occlusion.{question.asked.id}")
+        name = f"occlusion.{question.asked.id}"
+        found = key_field.draw(question.kind, question.settings, name, fixed=True)
         ready = st.checkbox(
             _("Make these calls to the service"), key=f"occlusion.confirm.{question.asked.id}"
         )
@@ -232,10 +233,13 @@ def _offer(question: _Question, row: ExplanationRow | None, rows: Explanations) 
         _("Find out what the score hangs on"),
         key="occlusion.start",
         icon=":material/ink_highlighter:",
-        disabled=not ready or keys.missing,
+        disabled=not ready,
     ):
-        if keys.keys:
-            worker().hand_over(question.asked.id, keys.keys)
+        if found.missing:
+            st.error(found.missing, icon=":material/key_off:")
+            return
+        if found.keys:
+            worker().hand_over(question.asked.id, found.keys)
         rows.ask(question.asked)
         worker().ensure()
         st.rerun(scope="app")

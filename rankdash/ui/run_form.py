@@ -23,6 +23,7 @@ from rankdash.runs.jobs import JobRequest, Timing
 from rankdash.runs.variants import DEPTH, Variant
 from rankdash.store import RunRow
 from rankdash.ui import (
+    job_list,
     key_field,
     run_estimate,
     services,
@@ -54,6 +55,7 @@ class Plan:
 def draw(dataset_id: str) -> None:
     for problem in problems():
         st.warning(markdown_safe(error_text(problem), 500), icon=":material/extension_off:")
+    key_field.clear({row.id for row in jobs.list(workspace()) if row.state in jobs.LIVE})
     offered = _offered()
     chosen = st.multiselect(
         _("Rerankers"),
@@ -71,6 +73,7 @@ def draw(dataset_id: str) -> None:
             st.caption(_(offered[name].meaning))
             settings[name] = settings_form.draw(offered[name])
             found[name] = key_field.draw(offered[name], settings[name], name)
+            settings[name] |= found[name].settings
             asked[name] = variants_form.draw(offered[name], settings[name], plan.depth)
     if not chosen:
         st.info(_("Choose at least one reranker."), icon=":material/info:")
@@ -99,16 +102,20 @@ def draw(dataset_id: str) -> None:
     for name in chosen:
         runs = [(variant.settings, variant.depth) for variant in asked[name]]
         run_estimate.say(dataset_id, offered[name], runs, plan.queries)
-    lacking = [_(offered[name].title) for name in chosen if found[name].missing]
     label = ngettext("Start {n} run", "Start {n} runs", len(wishes))
     if st.button(
         label,
         type="primary",
         icon=":material/play_arrow:",
-        disabled=bool(lacking) or not all(asked.values()),
-        help=_("A key is missing: {names}.", names=", ".join(lacking)) if lacking else None,
+        # Not where a key is missing: a disabled button is out of the keyboard's reach and silent.
+        disabled=not all(asked.values()),
     ):
-        _start(dataset_id, wishes, timing)
+        lacking = {name: each.missing for name, each in found.items() if each.missing}
+        for name, missing in lacking.items():
+            text = _("{where}: {what}", where=_(offered[name].title), what=missing)
+            st.error(text, icon=":material/key_off:")
+        if not lacking:
+            _start(dataset_id, wishes, timing)
 
 
 @dataclass(frozen=True)
@@ -270,6 +277,7 @@ def _start(dataset_id: str, wishes: Sequence[_Wish], timing: Timing) -> None:
             job_id = jobs.new_id()
             if wish.keys:
                 worker().hand_over(job_id, wish.keys)
+                key_field.lend(wish.kind.name, job_id)
             jobs.submit(
                 workspace(),
                 JobRequest(
@@ -285,6 +293,7 @@ def _start(dataset_id: str, wishes: Sequence[_Wish], timing: Timing) -> None:
                 ),
                 job_id,
             )
+            job_list.watch(job_id)
     except RankdashError as error:
         st.error(markdown_safe(error_text(error), 500), icon=":material/error:")
         return

@@ -42,6 +42,30 @@ def test_a_service_ranks_and_its_bill_is_told(run, data, tmp_path, monkeypatch, 
     assert "sk-rack" not in done.err + done.out + out.read_text()
 
 
+@pytest.mark.parametrize("dialect", ["cohere", "tei"])
+def test_a_service_without_a_key_is_asked_only_when_told_that_it_needs_none(
+    run, data, tmp_path, monkeypatch, dialect
+):
+    # The key of Cohere, which is not for this address: it would be left out without a word.
+    monkeypatch.setenv("COHERE_API_KEY", "sk-cohere-4711")
+    monkeypatch.delenv("TEI_API_KEY", raising=False)
+    with running() as server:
+        asked = (
+            "rerank", "--data", str(data), "--reranker", "endpoint", "--out", str(tmp_path / "x"),
+            "--set", f"base_url={server.url}", "--set", f"dialect={dialect}",
+        )  # fmt: skip
+        done = run(*asked)
+        assert done.code == 2
+        assert "The key of the service is missing" in done.err
+        assert "key_variable=none" in done.err
+        assert not (tmp_path / "x").exists()
+        assert server.seen == []
+        done = run(*asked, "--set", "key_variable=none")
+    assert done.code == 0, done.err
+    assert len(server.seen) == 3
+    assert not any("Authorization" in headers for _, headers, _ in server.seen)
+
+
 def test_a_refusal_is_told_without_the_key(run, data, tmp_path, monkeypatch):
     monkeypatch.setenv("RACK_API_KEY", "sk-wrong-4711")
     with running(key="sk-rack-4711") as server:

@@ -158,6 +158,9 @@ def test_what_it_needs_hangs_on_its_stages(monkeypatch):
     remote = local | {"second": "endpoint"}
     assert kind.able(remote).needs_network
     assert kind.key(remote).variable == "COHERE_API_KEY"
+    two = remote | {"first": "llm-pointwise"}
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-4711")
+    assert kind.key(two).variable == "COHERE_API_KEY", "the one that is not there is asked for"
     assert not kind.able(remote).cacheable
     requests = [request("abcdefgh")] * 3
     assert kind.estimate(local, requests).calls == 0
@@ -170,7 +173,11 @@ def test_a_service_gets_only_the_best_of_the_first():
     with running() as server:
         made = create(
             "cascade",
-            {"second": "endpoint", "second_settings": f"base_url={server.url}", "top": 2},
+            {
+                "second": "endpoint",
+                "second_settings": f"base_url={server.url}\nkey_variable=none",
+                "top": 2,
+            },
         )
         texts = ["return a gift", "parking", "return", "hours"]
         made.prepare(Corpus(list("abcd"), texts))

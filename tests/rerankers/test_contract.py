@@ -45,6 +45,7 @@ def loopback_url():
 @pytest.fixture(scope="module", params=[kind.name for kind in kinds()])
 def make(request, cross_folder, bi_folder, loopback_url):
     """Makes a prepared reranker of one kind, each time a new one."""
+    free = {"base_url": loopback_url, "key_variable": "none"}
     makers = {
         "bm25": lambda: create("bm25"),
         "bi-encoder": lambda: create("bi-encoder", {"model": str(bi_folder), "batch_tokens": 40}),
@@ -57,9 +58,9 @@ def make(request, cross_folder, bi_folder, loopback_url):
         "cascade": lambda: create(
             "cascade", {"second_settings": f"model={bi_folder}\nbatch_tokens=40", "top": 3}
         ),
-        "endpoint": lambda: create("endpoint", {"base_url": loopback_url}),
+        "endpoint": lambda: create("endpoint", free),
         **{
-            name: lambda name=name: create(name, {"base_url": loopback_url, "model": "any"})
+            name: lambda name=name: create(name, free | {"model": "any"})
             for name in ("llm-pointwise", "llm-listwise", "llm-pairwise")
         },
         "precomputed": lambda: Precomputed(_ranking()),

@@ -53,7 +53,12 @@ def hands():
 @pytest.fixture
 def make(server, hands):
     def made(dialect="cohere", **settings):
-        given = {"dialect": dialect, "base_url": server.url_of(dialect), **settings}
+        given = {
+            "dialect": dialect,
+            "base_url": server.url_of(dialect),
+            "key_variable": "none",
+            **settings,
+        }
         reranker = Endpoint(parse_settings(endpoint.KIND.settings, given), hands.clock)
         reranker.prepare(Corpus([], []))
         return reranker
@@ -237,6 +242,7 @@ def test_a_quota_that_is_used_up_ends_the_run_and_not_every_query(make, server):
 
 def test_nobody_there_ends_the_run_at_once_in_words(hands):
     settings = {"dialect": "tei", "base_url": "http://127.0.0.1:9", "retries": 1}
+    settings["key_variable"] = "none"
     reranker = Endpoint(parse_settings(endpoint.KIND.settings, settings), hands.clock)
     reranker.prepare(Corpus([], []))
     with pytest.raises(UnavailableError, match=r"127\.0\.0\.1:9 cannot be reached: there is no"):
@@ -360,7 +366,7 @@ def test_a_key_comes_from_the_environment_or_from_hand_and_goes_into_the_header(
     assert make(key_variable="RACK_API_KEY").score([ask()])[0].error == ""
     monkeypatch.delenv("RACK_API_KEY")
     with keys.given({"COHERE_API_KEY": SECRET}):
-        typed = make()
+        typed = make(key_variable="")
     assert typed.score([ask()])[0].error == ""
     assert {headers["Authorization"] for _, headers, _ in server.seen} == {f"Bearer {SECRET}"}
 
@@ -371,12 +377,20 @@ def test_a_missing_key_is_named_before_any_request(monkeypatch):
         create("endpoint").prepare(Corpus([], []))
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_no_service_is_asked_without_a_key_unless_that_is_said(make, server, dialect):
+    with pytest.raises(UnavailableError, match=r"_API_KEY before .* key_variable=none"):
+        make(dialect, key_variable="")
+    make(dialect, key_variable="none").score([ask()])
+    assert not any("Authorization" in headers for _, headers, _ in server.seen)
+
+
 def test_the_key_of_a_service_goes_to_no_other_address(make, server, monkeypatch):
     monkeypatch.setenv("COHERE_API_KEY", SECRET)
-    make("cohere").score([ask()])
-    with pytest.raises(UnavailableError):
-        make("vllm", key_variable="COHERE_API_KEY")
-    assert not any("Authorization" in headers for _, headers, _ in server.seen)
+    for dialect, variable in (("cohere", ""), ("vllm", "COHERE_API_KEY")):
+        with pytest.raises(UnavailableError, match=r"sent to https://api\.cohere\.com only"):
+            make(dialect, key_variable=variable)
+    assert server.seen == []
 
 
 @pytest.mark.parametrize("name", ["PATH", "AWS_SECRET_ACCESS_KEY", SECRET, "cohere_api_key"])
@@ -389,7 +403,7 @@ def test_only_the_name_of_a_key_is_taken_and_what_was_typed_is_not_repeated(name
 def test_a_server_that_repeats_the_key_is_not_quoted(make, server):
     server.key = "another"
     with keys.given({"COHERE_API_KEY": SECRET}):
-        reranker = make()
+        reranker = make(key_variable="")
     with pytest.raises(UnavailableError, match="invalid api token: Bearer •••") as caught:
         reranker.score([ask()])
     assert SECRET not in repr(vars(caught.value))
@@ -435,7 +449,7 @@ def test_a_key_in_an_address_to_go_on_to_is_taken_out_before_that_is_cut(make, s
 
 def test_a_key_with_a_line_break_is_refused_without_being_shown(make):
     with keys.given({"COHERE_API_KEY": "abc\ndef"}), pytest.raises(SettingError) as caught:
-        make()
+        make(key_variable="")
     assert "abc" not in str(caught.value)
 
 

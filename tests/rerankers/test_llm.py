@@ -27,7 +27,8 @@ INJECTION = (
 @pytest.fixture
 def make(server):
     def made(kind, **settings):
-        given = {"model": "tiny", "base_url": server.url, "retries": 0, **settings}
+        free = {"key_variable": "none", "retries": 0}
+        given = {"model": "tiny", "base_url": server.url, **free, **settings}
         reranker = create(kind, given)
         reranker.prepare(Corpus([], []))
         return reranker
@@ -161,7 +162,7 @@ def test_a_model_that_repeats_the_key_is_quoted_without_it(make, server):
 def test_a_wrong_key_ends_the_run(make, server, kind):
     server.key = "right"
     with keys.given({"OPENAI_API_KEY": "wrong-key"}):
-        reranker = make(kind)
+        reranker = make(kind, key_variable="")
     with pytest.raises(UnavailableError, match=r"\(401\): invalid api token: Bearer •••"):
         reranker.score([ask()])
 

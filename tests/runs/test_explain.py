@@ -223,7 +223,7 @@ def test_a_service_is_asked_in_calls_of_many_with_the_key_that_was_typed(
         row = find()
         assert (row.state, len(server.seen)) == ("done", 1)
         assert max(effects(row, TEXT).items(), key=lambda each: each[1])[0] == "gift"
-        assert handover.keys(row.id) == {}
+        assert handover.take(row.id) == {}
         assert explainer._held is None, "a service is not kept: it holds a key"
         monkeypatch.setattr(explain, "REMOTE_BATCH", 2)
         about = ask("far", level="query")

@@ -81,13 +81,16 @@ def test_a_wrong_key_that_the_service_repeats_is_not_written_down(
     assert (workspace.root / "worker.log").read_text()
 
 
-def test_after_a_restart_the_key_is_asked_for_again_and_the_job_goes_on(
+def test_after_its_end_and_after_a_restart_the_key_is_asked_for_again_and_the_job_goes_on(
     workspace, worker, start, ended, wait_until, server
 ):
     server.key = "another"
     job_id = start(KEY)
     assert ended(job_id).state == "failed"
     server.key = KEY
+    jobs.resume(workspace, job_id)
+    assert "missing" in ended(job_id).message, "it was not kept beyond the run"
+    worker.hand_over(job_id, {"RACK_API_KEY": KEY})
     jobs.resume(workspace, job_id)
     assert ended(job_id).state == "done"
     # Another model, or the scores were known already.
@@ -115,11 +118,10 @@ def test_parts_of_lines_and_strange_ones_are_taken_as_they_come():
     text = line("one", {"A_API_KEY": "x"}) + b"no json\n[]\n{}\n" + line("two", {"B_API_KEY": "y"})
     for start in range(0, len(text), 5):
         handover.feed(text[start : start + 5])
-    assert handover.keys("one") == {"A_API_KEY": "x"}
-    assert handover.keys("two") == {"B_API_KEY": "y"}
-    assert handover.keys("three") == {}
-    handover.forget("one")
-    assert handover.keys("one") == {}
+    assert handover.take("one") == {"A_API_KEY": "x"}
+    assert handover.take("two") == {"B_API_KEY": "y"}
+    assert handover.take("three") == {}
+    assert handover.take("one") == {}, "it is taken once"
     assert json.loads(line("a\nb", {})) == {"job": "a\nb", "keys": {}}
 
 

@@ -24,7 +24,7 @@ class Hand:
 
 @pytest.fixture
 def hand(monkeypatch):
-    for name in ("COHERE_API_KEY", "OPENAI_API_KEY"):
+    for name in ("COHERE_API_KEY", "OPENAI_API_KEY", "TEI_API_KEY", "VOYAGE_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     made = Hand()
     for module in ("run_form", "job_list"):
@@ -54,6 +54,11 @@ def start(app):
     return button
 
 
+def tick(app):
+    """That no key is needed."""
+    return next(box for box in app.checkbox if box.label == "No key needed")
+
+
 def said(app):
     return "\n".join(str(item.value) for item in (*app.caption, *app.error, *app.info))
 
@@ -64,12 +69,21 @@ def jobs_of(workspace):
     return jobs.list(workspace)
 
 
-def test_without_its_key_a_hosted_service_cannot_be_started(form):
+def test_without_its_key_a_hosted_service_cannot_be_started(form, workspace):
     app = form("endpoint")
     assert app.text_input(key="key.endpoint").label == "Key of the service (COHERE_API_KEY)"
-    assert start(app).disabled
+    assert "No key yet. Type it, or tick that no key is needed." in said(app)
+    start(app).click().run()
+    assert [each.value for each in app.error] == [
+        "Rerank service: No key yet. Type it, or tick that no key is needed."
+    ]
+    assert jobs_of(workspace) == ()
     app.text_input(key="key.endpoint").set_value(KEY).run()
-    assert not start(app).disabled
+    assert "Key received. It is sent to api" in said(app)
+    assert not app.error
+    assert KEY not in said(app)
+    start(app).click().run()
+    assert len(jobs_of(workspace)) == 1
 
 
 def test_a_typed_key_goes_to_the_worker_and_not_into_the_job(form, hand, workspace):
@@ -132,10 +146,62 @@ def test_a_run_that_tells_no_pace_is_not_called_none_at_all(form, workspace, sto
     assert "what ran here was too little to tell" in said(form("bm25"))
 
 
-def test_a_service_of_ones_own_needs_no_key(form):
-    app = form("endpoint", dialect="tei")
-    assert not [field for field in app.text_input if field.key == "key.endpoint"]
-    assert not start(app).disabled
+@pytest.mark.parametrize(("kind", "dialect"), [("endpoint", "tei"), ("llm-listwise", "")])
+def test_a_service_of_ones_own_is_asked_without_a_key_once_that_is_ticked(
+    form, hand, workspace, kind, dialect
+):
+    address = {"base_url": "http://127.0.0.1:9"}
+    app = form(kind, **address, **({"dialect": dialect} if dialect else {}))
+    start(app).click().run()
+    assert "No key yet" in said(app)
+    assert jobs_of(workspace) == ()
+    tick(app).check().run()
+    assert not [field for field in app.text_input if field.key == f"key.{kind}"]
+    assert "without a key" in said(app)
+    start(app).click().run()
+    assert not app.error
+    (job,) = jobs_of(workspace)
+    assert job.settings["key_variable"] == "none"
+    assert hand.keys == {}
+
+
+def test_the_tick_is_for_one_address(form):
+    app = form("endpoint", base_url="http://127.0.0.1:9")
+    tick(app).check().run()
+    app.text_input(key="setting.endpoint.base_url").set_value("").run()
+    assert not tick(app).value
+    assert "No key yet" in said(app)
+
+
+def test_a_key_stays_in_its_field_until_its_runs_end(form, hand, workspace):
+    from rankdash.store.queue import Queue
+
+    app = form("endpoint", base_url="http://127.0.0.1:9")
+    app.text_input(key="key.endpoint").set_value(KEY).run()
+    start(app).click().run()
+    start(app).click().run()
+    assert app.text_input(key="key.endpoint").value == KEY
+    first, second = (job.id for job in jobs_of(workspace))
+    assert hand.keys[second] == hand.keys[first]
+    Queue(workspace).cancel(first)
+    app.run()
+    assert app.text_input(key="key.endpoint").value == KEY
+    Queue(workspace).cancel(second)
+    app.run()
+    assert app.text_input(key="key.endpoint").value == ""
+    assert KEY not in repr(app.session_state["keys.lent"])
+
+
+def test_a_key_that_was_typed_for_another_run_stays_when_the_first_ends(form, workspace):
+    from rankdash.store.queue import Queue
+
+    app = form("endpoint", base_url="http://127.0.0.1:9")
+    app.text_input(key="key.endpoint").set_value(KEY).run()
+    start(app).click().run()
+    app.text_input(key="key.endpoint").set_value("sk-another").run()
+    Queue(workspace).cancel(jobs_of(workspace)[0].id)
+    app.run()
+    assert app.text_input(key="key.endpoint").value == "sk-another"
 
 
 def test_what_it_would_cost_is_said_before_it_starts(form):
@@ -156,6 +222,7 @@ def test_a_language_model_shows_its_prompt_and_its_calls(form, workspace, kind, 
     assert "{query}" in prompt.value
     assert f"about {calls} calls to" in said(app)
     prompt.set_value("no places").run()
+    tick(app).check().run()
     start(app).click().run()
     assert "The prompt must contain" in said(app).replace("\\", "")
     assert jobs_of(workspace) == ()
@@ -171,13 +238,19 @@ def test_wrong_settings_are_told_in_place(form):
 def test_a_failed_job_takes_a_key_again(form, hand, workspace):
     from rankdash.store.queue import Queue
 
+    def resume():
+        return next(button for button in app.button if button.label == "Resume")
+
     app = form("endpoint", base_url="http://127.0.0.1:9")
+    app.text_input(key="key.endpoint").set_value("sk-mistyped").run()
     start(app).click().run()
     (job,) = jobs_of(workspace)
     Queue(workspace).cancel(job.id)
     app.run()
+    resume().click().run()
+    assert "No key yet. Type it." in said(app)
+    assert jobs_of(workspace)[0].state == "cancelled"
     app.text_input(key=f"key.{job.id}").set_value(KEY).run()
-    (resume,) = [button for button in app.button if button.label == "Resume"]
-    resume.click().run()
+    resume().click().run()
     assert hand.keys == {job.id: {"COHERE_API_KEY": KEY}}
     assert jobs_of(workspace)[0].state == "queued"
