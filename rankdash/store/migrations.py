@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
 from rankdash.errors import StoreError
 from rankdash.store import backups
+from rankdash.store.cleaning import clean_workspace
 
 Migration = Callable[[sqlite3.Connection], None]
 MIGRATIONS: list[Migration] = []
@@ -211,6 +213,24 @@ def notes_on_runs_and_pinned_baselines(db: sqlite3.Connection) -> None:
 @migration
 def jobs_that_belong_together(db: sqlite3.Connection) -> None:
     db.execute("ALTER TABLE jobs ADD COLUMN grid TEXT")
+
+
+@migration
+def answers_without_credentials(db: sqlite3.Connection) -> None:
+    clean_workspace(db)
+
+
+@migration
+def services_that_were_asked_without_a_key(db: sqlite3.Connection) -> None:
+    # Servers of one's own had no variable of a key; now that has to be said.
+    for table in ("runs", "jobs"):
+        query = f"SELECT id, settings FROM {table} WHERE reranker = 'endpoint'"  # noqa: S608 - ours
+        for row_id, text in db.execute(query).fetchall():
+            settings = json.loads(text)
+            own = settings.get("dialect") in ("tei", "vllm", "infinity", "nim")
+            if own and not settings.get("key_variable"):
+                change = f"UPDATE {table} SET settings = ? WHERE id = ?"  # noqa: S608 - ours
+                db.execute(change, (json.dumps(settings | {"key_variable": "none"}), row_id))
 
 
 def migrate(db: sqlite3.Connection, file: Path) -> None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rankdash.store import backups, folders, records
+from rankdash.store.cleaning import clean_rows
 from rankdash.store.database import Database, files_of
 from rankdash.store.failures import in_words
 from rankdash.store.health import examine
@@ -83,6 +84,8 @@ def rebuild(root: Path, target: Path) -> Repaired:
         _drop_gone(db, root, repaired)
         _drop_orphans(db)
         _settle_work(db)
+        # A copy may be older than the step that cleans what is stored.
+        clean_rows(db)
         repaired.rows = Counter(
             {name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in COUNTED}  # noqa: S608
         )

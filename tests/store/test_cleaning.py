@@ -1,0 +1,205 @@
+"""What earlier versions kept of keys leaves the workspace, and nothing else does."""
+
+import json
+import math
+import sqlite3
+from contextlib import closing
+
+import pandas as pd
+import pytest
+
+from rankdash.errors import StoreError, UnavailableError
+from rankdash.store import Workspace, cleaning, migrations
+from rankdash.store.cleaning import clean
+from rankdash.store.owners import problem_to_json
+from rankdash.store.parts import read_parts, write_part
+from rankdash.store.tables import read_frame, write_frame
+
+BEFORE = next(
+    place
+    for place, step in enumerate(migrations.MIGRATIONS)
+    if step.__name__ == "answers_without_credentials"
+)
+HEAD = "Zq7rack"
+KEY = "Zq7rack-typed-by-hand-4711"
+
+
+def cut(text):
+    return text[:300]
+
+
+# As the version before kept them: cut first.
+REASONS = [
+    "The service answered 500: " + cut("x" * 270 + f' "Authorization": "Bearer {KEY}"') + ".",
+    "the service answered 400: " + cut("y" * 292 + " " + KEY) + " (after 5 attempts).",
+    "The answer is not JSON: " + cut("z" * 280 + f' "x-api-key": "{KEY}"') + ".",
+    f"the service answered 401: no such key: Bearer {HEAD}",
+]
+HARMLESS = [
+    "The service answered 500: out of memory (after 5 attempts).",
+    "no candidates",
+    "第一个查询没有文本",
+    "",
+]
+
+
+def refusal(said):
+    return problem_to_json(
+        UnavailableError(
+            "The service at {host} refused the request ({status}): {said}.",
+            remedy="Check the key: {variable} in the environment, or the one typed in.",
+            host="127.0.0.1:9",
+            status=401,
+            said=said,
+            variable="COHERE_API_KEY",
+        )
+    )
+
+
+@pytest.fixture
+def old(tmp_path, monkeypatch, make_dataset, make_run):
+    """The folder of a workspace of the version before, with heads of keys all over it."""
+    root = tmp_path / "home"
+    with monkeypatch.context() as older:
+        older.setattr(migrations, "MIGRATIONS", migrations.MIGRATIONS[:BEFORE])
+        workspace = Workspace.open(root)
+    dataset = make_dataset()
+    workspace.save_dataset(dataset)
+    for run_id, reasons in (("one", REASONS), ("other", HARMLESS)):
+        workspace.save_run(make_run(dataset, run_id))
+        (folder,) = (root / "runs").glob(f"{run_id}-*")
+        queries = pd.DataFrame(
+            {
+                "query_id": [f"q{n}" for n in range(4)],
+                "state": ["failed"] * 4,
+                "reason": reasons,
+                "pairs": [3.0, math.nan, 1.0, 2.0],
+            }
+        )
+        write_frame(folder / "queries.parquet", queries)
+        write_frame(
+            folder / "calls.parquet", pd.DataFrame({"status": [500, 0], "error": reasons[:2]})
+        )
+    calls = json.dumps([{"error": REASONS[1], "server_ms": math.nan, "billed": {"tokens": 4.0}}])
+    row = {
+        "query_id": "q0", "state": "failed", "reason": REASONS[0], "scores": [], "latency_ms": 1.0,
+        "index_ms": math.nan, "read": [], "full": [], "cached": 0, "calls": calls,
+    }  # fmt: skip
+    write_part(workspace, "job", [row])
+    said = cut("w" * 289 + " " + KEY)
+    (root / "worker.log").write_text(
+        f"2026-11-01 ERROR Job a failed: it refused the request (401): {said}. Check the key.\n"
+        "2026-11-01 INFO all is well\n"
+    )
+    with workspace.database.writing() as db:
+        for number, said in enumerate((cut("v" * 288 + " " + KEY), "no such model")):
+            db.execute(
+                "INSERT INTO jobs (id, dataset_id, name, reranker, settings, seed, state, problem,"
+                " created, queued) VALUES (?, ?, 'n', 'endpoint', '{}', 7, 'failed', ?, '', '')",
+                (f"job{number}", dataset.id, refusal(said)),
+            )
+        db.execute(
+            "INSERT INTO explanations (id, run_id, query_id, doc_id, level, problem, queued)"
+            " VALUES ('e', 'one', 'q0', 'd', 'term', ?, '')",
+            (refusal(REASONS[3]),),
+        )
+    return root
+
+
+def holding(root, text):
+    """The files with the text in them; Parquet is compressed, so its columns are read."""
+    found = []
+    for file in root.rglob("*"):
+        if file.is_file():
+            table = file.suffix == ".parquet"
+            data = read_frame(file).to_csv().encode() if table else file.read_bytes()
+            found += [file.name] if text.encode() in data else []
+    return sorted(found)
+
+
+def test_what_is_left_of_keys_leaves_every_file_and_row(old):
+    assert {"queries.parquet", "calls.parquet", "worker.log", "rankdash.sqlite"} <= {
+        *holding(old, HEAD)
+    }
+    workspace = Workspace.open(old)
+    assert holding(old, HEAD[:3]) == []
+    reasons = workspace.run("one").queries["reason"]
+    assert all("•••" in reason for reason in reasons)
+    assert reasons[0].startswith("The service answered 500: xxxx")
+    assert reasons[1].endswith(" (after 5 attempts).")
+    assert workspace.run("one").queries["pairs"][0] == 3.0
+    (part,) = read_parts(workspace, "job").to_dict("records")
+    (call,) = json.loads(part["calls"])
+    assert call["billed"] == {"tokens": 4.0}
+    assert "INFO all is well" in (old / "worker.log").read_text()
+    with workspace.database.reading() as db:
+        kept = [row[0] for row in db.execute("SELECT problem FROM jobs ORDER BY id")]
+    assert json.loads(kept[0])["params"]["said"].endswith("v •••")
+    assert kept[1] == refusal("no such model")
+
+
+def test_what_has_no_key_in_it_is_not_written_again(old):
+    (folder,) = (old / "runs").glob("other-*")
+    before = {file: (file.stat().st_ino, file.read_bytes()) for file in folder.iterdir()}
+    Workspace.open(old)
+    assert {file: (file.stat().st_ino, file.read_bytes()) for file in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("reason", HARMLESS)
+def test_a_reason_without_a_key_stays(reason):
+    assert clean(reason) == reason
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_what_is_clean_stays(reason):
+    assert clean(clean(reason)) == clean(reason)
+
+
+def test_a_damaged_file_keeps_no_one_out(old):
+    (folder,) = (old / "runs").glob("one-*")
+    (folder / "queries.parquet").write_bytes(b"no table")
+    workspace = Workspace.open(old)
+    assert (folder / "queries.parquet").read_bytes() == b"no table"
+    assert [row.id for row in workspace.runs()] == ["one", "other"]
+
+
+def test_what_was_interrupted_is_done_again(old, monkeypatch):
+    def full(file, table):
+        raise StoreError("no room")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(cleaning, "write_table", full)
+        with pytest.raises(StoreError, match="no room"):
+            Workspace.open(old)
+    with closing(sqlite3.connect(old / "rankdash.sqlite")) as db:
+        assert db.execute("PRAGMA user_version").fetchone()[0] == BEFORE
+    Workspace.open(old)
+    assert holding(old, HEAD) == []
+
+
+def test_a_workspace_open_for_reading_only_is_refused_and_not_touched(old):
+    before = {file: file.read_bytes() for file in old.rglob("*") if file.is_file()}
+    with pytest.raises(StoreError, match="older version"):
+        Workspace(old, read_only=True)
+    assert {file: file.read_bytes() for file in old.rglob("*") if file.is_file()} == before
+
+
+def test_servers_of_ones_own_that_were_asked_without_a_key_still_are(old):
+    with closing(sqlite3.connect(old / "rankdash.sqlite")) as db, db:
+        for job, settings in (
+            ("job0", {"dialect": "tei", "model": "m"}),
+            ("job1", {"dialect": "vllm", "key_variable": "RACK_API_KEY"}),
+        ):
+            db.execute("UPDATE jobs SET settings = ? WHERE id = ?", (json.dumps(settings), job))
+        db.execute(
+            "UPDATE runs SET reranker = 'endpoint', settings = ? WHERE id = 'one'",
+            (json.dumps({"dialect": "cohere", "key_variable": ""}),),
+        )
+    workspace = Workspace.open(old)
+    with workspace.database.reading() as db:
+        kept = [json.loads(row[0]) for row in db.execute("SELECT settings FROM jobs ORDER BY id")]
+    assert kept == [
+        {"dialect": "tei", "model": "m", "key_variable": "none"},
+        {"dialect": "vllm", "key_variable": "RACK_API_KEY"},
+    ]
+    assert workspace.run("one").settings == {"dialect": "cohere", "key_variable": ""}
