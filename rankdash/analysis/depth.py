@@ -144,20 +144,21 @@ def depth_curve(
         raise DataError("No query has a value at every depth.")
     values = frame.to_numpy(dtype=np.float64)
     means = values.mean(axis=0)
-    draws = bootstrap_means(values, resamples=resamples, seed=seed)
-    low, high = percentile_interval(draws, level)
     best = int(np.argmax(means))
-    behind_low, behind_high = percentile_interval(draws[:, [best]] - draws, level)
+    # Differences have columns of their own: as a difference of two means, a draw of none is not 0.
+    both = np.hstack([values, values[:, [best]] - values])
+    draws = bootstrap_means(both, resamples=resamples, seed=seed)
+    low, high = percentile_interval(draws, level)
     table = pd.DataFrame(
         {
             "depth": np.array(list(rankings), dtype=np.int64),
             "mean": means,
-            "low": low,
-            "high": high,
+            "low": low[: len(means)],
+            "high": high[: len(means)],
             "gain": means - means[0],
             "behind": means[best] - means,
-            "behind_low": behind_low,
-            "behind_high": behind_high,
+            "behind_low": low[len(means) :],
+            "behind_high": high[len(means) :],
         }
     )
     gain = means[best] - means[0]

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from rankdash.analysis.resampling import (
     bca_interval,
     bootstrap_means,
+    oriented,
     percentile_interval,
     sign_flip_p,
 )
@@ -19,16 +20,22 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def intervals(columns: FloatArray, settings: StatisticsSettings) -> tuple[FloatArray, FloatArray]:
-    """(low, high), each (C,), of the mean of each column (n, C)."""
+    """(low, high), each (C,), of the mean of each column (n, C); NaN for too few values.
+
+    A column's interval is its own: the other columns and the order of the rows change nothing, and
+    that of a column times -1 is its mirror image.
+    """
     low, high = np.full((2, columns.shape[1]), np.nan)
     enough = (~np.isnan(columns)).sum(axis=0) >= FEWEST_QUERIES
     if enough.any():
-        chosen = columns[:, enough]
+        chosen, sign = oriented(columns[:, enough])
         means = bootstrap_means(chosen, resamples=settings.resamples, seed=settings.seed)
         if settings.interval == "bca":
-            low[enough], high[enough] = bca_interval(chosen, means, settings.level)
+            ends = bca_interval(chosen, means, settings.level)
         else:
-            low[enough], high[enough] = percentile_interval(means, settings.level)
+            ends = percentile_interval(means, settings.level)
+        # The lower end of a column that was turned upside down is the upper one of the column.
+        low[enough], high[enough] = np.sort(np.stack(ends) * sign, axis=0)
     return low, high
 
 

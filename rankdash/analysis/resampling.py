@@ -4,12 +4,16 @@ A column is a metric of a system, or its difference from another system's; NaN m
 it has no value for, and such a query takes no part in it. The same random numbers serve every
 column they can, and both distributions are matrix products over chunks of them, so that memory
 stays bounded.
+
+Per-query metrics have few distinct values, so that many resamples have the very mean that was
+seen, and a verdict turns on whether these are recognised. Values are therefore counted in whole
+steps, whose sums are exact whatever the order of addition, the processor or the other columns.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache, lru_cache
 
@@ -20,7 +24,7 @@ from threadpoolctl import ThreadpoolController
 
 FloatArray = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
-_Weights = npt.NDArray[np.float32]
+_Words = npt.NDArray[np.uint64]
 
 RESAMPLES = 10_000
 SEED = 20_261_121
@@ -28,7 +32,13 @@ POISSON_FROM = 1_000
 """From so many queries on, a query's weights are drawn on their own: the number of queries in a
 resample then varies, which widens an interval by less than one part in a thousand."""
 
+_TIE = 1e-9
+"""Means that differ by less than this share of a column's largest value are the same mean: the
+last digits of 1/3 + 1/6 and of 1/2 are not."""
+
 _CHUNK_CELLS = 1_000_000
+# A tile of so many draws by so many queries stays within a processor's cache.
+_TILE = 500
 # A byte each: six kept sets of weights take 144 MB at the most.
 _KEPT_CELLS = 24_000_000
 _ALONE = threading.Lock()
@@ -54,52 +64,77 @@ def bootstrap_means(
     """Means over queries drawn with replacement.
 
     values: (n, C); NaN where a column lacks a query. Returns (resamples, C); NaN for a column
-    without any value. What a column gets depends on its own queries and not on the other columns,
-    as long as it has fewer than `POISSON_FROM`; the larger ones share one set of weights.
+    without any value. Columns with values for the same queries share the resamples, so that their
+    means can be compared draw by draw. What a column gets depends on its own values and, from
+    `POISSON_FROM` of them on, on the rows they stand in; never on the other columns.
 
     Sources: Efron, B. (1979), Bootstrap methods; with Poisson weights: Hanley & MacGibbon (2006).
     """
     known = ~np.isnan(values)
     sizes = known.sum(axis=0)
-    # Column means are subtracted first, so that single precision loses nothing that matters.
-    centre = _means(values, known)
-    centred = np.where(known, values - centre, 0.0).astype(np.float32)
-    means = np.full((resamples, values.shape[1]), np.nan)
+    steps, step = _in_steps(values)
+    means = np.full((values.shape[1], resamples), np.nan)
     large = np.flatnonzero(sizes >= POISSON_FROM)
     if len(large):
         groups = list(_by_queries(known, large))
         order = np.concatenate([columns for _, columns in groups])
         sets = np.stack([known[:, columns[0]] for _, columns in groups], axis=1)
         of_column = np.repeat(np.arange(len(groups)), [len(columns) for _, columns in groups])
-        both = np.hstack([centred[:, order], sets.astype(np.float32)])
+        both = np.hstack([steps[:, order], sets])
+        sums = np.zeros((both.shape[1], resamples))
         with _one_thread():
-            for rows, weights in _poisson_weights(len(values), resamples, seed):
-                sums = weights @ both
-                means[rows, order] = sums[:, : len(order)] / sums[:, len(order) + of_column]
+            for draws, rows, weights in _poisson_weights(len(values), resamples, seed):
+                sums[:, draws] += both[rows].T @ weights.astype(np.float64)
+        means[order] = sums[: len(order)] / sums[len(order) + of_column]
     for members, columns in _by_queries(
         known, np.flatnonzero((sizes > 0) & (sizes < POISSON_FROM))
     ):
-        own = centred[np.ix_(members, columns)]
+        own = steps[np.ix_(members, columns)].T
         with _one_thread():
-            for rows, weights in _multinomial_weights(len(members), resamples, seed):
-                means[rows, columns] = weights @ own / len(members)
-    return _without_rounding_errors(means + centre, values, known)
+            for draws, counts in _multinomial_counts(len(members), resamples, seed):
+                means[columns, draws] = own @ counts.T.astype(np.float64) / len(members)
+    return _without_rounding_errors(means.T * step, values, known)
+
+
+def oriented(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Each column in ascending order after multiplication by its sign, and these signs (C,): -1
+    where its mean is below 0, else 1.
+
+    Neither the order of the queries nor which of them other columns lack then changes what is
+    drawn for a column, and what is drawn for a loss mirrors what is drawn for the same gain.
+    """
+    steps, _ = _in_steps(values)
+    sign = np.where(steps.sum(axis=0) < 0, -1.0, 1.0)
+    return np.sort(values * sign, axis=0), sign
+
+
+def _in_steps(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """(n, C) values as whole numbers of steps, 0 where NaN, and the step of each column (C,).
+
+    A step is a power of two, so small that a column's rounded values are right to 15 digits less
+    those of n, and so large that what is drawn of them adds up to less than 2^53: such sums are
+    exact.
+    """
+    known = ~np.isnan(values)
+    filled = np.where(known, values, 0.0)
+    most = np.abs(filled).max(axis=0, initial=0.0) * known.sum(axis=0)
+    # Poisson weights may add up to more than n, but never to four times as much.
+    step = np.ldexp(1.0, np.maximum(np.frexp(most)[1] - 51, -1000))
+    return np.rint(filled / step), step
 
 
 def _without_rounding_errors(means: FloatArray, values: FloatArray, known: Flags) -> FloatArray:
     """A mean lies within its values, and one of 0, on which a verdict turns, is exactly 0."""
     lowest = np.where(known, values, np.inf).min(axis=0, initial=np.inf)
     highest = np.where(known, values, -np.inf).max(axis=0, initial=-np.inf)
-    means[np.abs(means) <= 1e-7 * np.maximum(np.abs(lowest), np.abs(highest))] = 0.0
+    means[np.abs(means) <= _TIE * np.maximum(np.abs(lowest), np.abs(highest))] = 0.0
     within: FloatArray = np.clip(means, lowest, highest)
     return within
 
 
-def _means(values: FloatArray, known: Flags) -> FloatArray:
-    """(C,) means over what is known; NaN where nothing is."""
-    sizes = known.sum(axis=0)
-    sums = np.where(known, values, 0.0).sum(axis=0)
-    return np.where(sizes > 0, sums / np.maximum(sizes, 1), np.nan)
+def _added(values: FloatArray) -> FloatArray:
+    """(C,) sums of columns, added in the order of the rows; `sum` goes by the array's shape."""
+    return np.cumsum(values, axis=0)[-1] if len(values) else np.zeros(values.shape[1])
 
 
 def _by_queries(
@@ -113,55 +148,64 @@ def _by_queries(
         yield np.flatnonzero(known[:, alike[0]]), np.array(alike, dtype=np.intp)
 
 
-def _chunks(n: int, resamples: int) -> Iterator[slice]:
-    step = max(1, _CHUNK_CELLS // max(n, 1))
-    for start in range(0, resamples, step):
-        yield slice(start, min(start + step, resamples))
+def _slices(count: int, step: int) -> Iterator[slice]:
+    for start in range(0, count, step):
+        yield slice(start, min(start + step, count))
 
 
-def _multinomial_weights(n: int, resamples: int, seed: int) -> Iterator[tuple[slice, _Weights]]:
+def _multinomial_counts(
+    n: int, resamples: int, seed: int
+) -> Iterator[tuple[slice, npt.NDArray[np.intp]]]:
     """How often each of n queries is drawn in n draws, a row for each resample."""
     rng = np.random.default_rng(seed)
-    for chunk in _chunks(n, resamples):
+    for chunk in _slices(resamples, max(1, _CHUNK_CELLS // n)):
         rows = chunk.stop - chunk.start
         draws = rng.integers(0, n, size=(rows, n))
         draws += np.arange(rows)[:, None] * n
         counts = np.bincount(draws.reshape(-1), minlength=rows * n)
-        yield chunk, counts.reshape(rows, n).astype(np.float32)
+        yield chunk, counts.reshape(rows, n)
 
 
-def _poisson_weights(n: int, resamples: int, seed: int) -> Iterator[tuple[slice, _Weights]]:
-    """Independent Poisson(1) weights of n queries, a row for each resample, to 2^-16 exact."""
+_Tile = tuple[slice, slice, npt.NDArray[np.uint8]]
+"""Draws, queries, and what was drawn: a row for each query, a column for each draw."""
+
+
+def _poisson_weights(n: int, resamples: int, seed: int) -> Iterable[_Tile]:
+    """Independent Poisson(1) weights of n queries, to 2^-16 exact."""
     few_enough = n * resamples <= _KEPT_CELLS
-    drawn = _kept_weights if few_enough else _drawn_weights
-    for chunk, weights in drawn(n, resamples, seed):
-        yield chunk, weights.astype(np.float32)
+    return (_kept_weights if few_enough else _drawn_weights)(n, resamples, seed)
 
 
 @lru_cache(maxsize=6)
-def _kept_weights(
-    n: int, resamples: int, seed: int
-) -> tuple[tuple[slice, npt.NDArray[np.uint8]], ...]:
+def _kept_weights(n: int, resamples: int, seed: int) -> tuple[_Tile, ...]:
     """Drawing costs more than the product that uses it, and a slider asks for the same again."""
     return tuple(_drawn_weights(n, resamples, seed))
 
 
-def _drawn_weights(
-    n: int, resamples: int, seed: int
-) -> Iterator[tuple[slice, npt.NDArray[np.uint8]]]:
-    source = np.random.PCG64(seed)
+def _drawn_weights(n: int, resamples: int, seed: int) -> Iterator[_Tile]:
     edges = np.round(pdtr(np.arange(12), 1.0) * 2**16)
     weight_of = np.searchsorted(edges, np.arange(2**16), side="right").astype(np.uint8)
-    for chunk in _chunks(n, resamples):
-        rows = chunk.stop - chunk.start
-        uniform = _random_bits(source, 16 * rows * n).view("<u2")[: rows * n]
-        yield chunk, weight_of.take(uniform).reshape(rows, n)
+    for draws, rows, words in _random_bits(n, resamples, 16, seed):
+        yield draws, rows, weight_of.take(words.view("<u2")[:, : draws.stop - draws.start])
 
 
-def _random_bits(source: np.random.PCG64, bits: int) -> npt.NDArray[np.uint64]:
-    """At least so many, in whole words; several times faster than `Generator.bytes`."""
-    words: npt.NDArray[np.uint64] = source.random_raw(-(-bits // 64))
-    return words.astype("<u8", copy=False)
+def _signs(n: int, flips: int, seed: int) -> Iterator[_Tile]:
+    """1 where the sign of one of n differences stays as it is, 0 where it is flipped."""
+    for draws, rows, words in _random_bits(n, flips, 1, seed):
+        bits = np.unpackbits(words.view(np.uint8), axis=1)
+        yield draws, rows, bits[:, : draws.stop - draws.start]
+
+
+def _random_bits(n: int, draws: int, bits: int, seed: int) -> Iterator[tuple[slice, slice, _Words]]:
+    """Tiles with at least so many random bits for each draw of each query, in whole words. Those of
+    the first queries do not depend on how many follow."""
+    for columns in _slices(draws, _TILE):
+        source = np.random.PCG64([seed, columns.start])
+        words = -(-bits * (columns.stop - columns.start) // 64)
+        for rows in _slices(n, _TILE):
+            # Several times faster than `Generator.bytes`.
+            drawn = source.random_raw((rows.stop - rows.start, words))
+            yield columns, rows, drawn.astype("<u8", copy=False)
 
 
 def percentile_interval(means: FloatArray, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
@@ -182,16 +226,20 @@ def bca_interval(
     its skewness over 6 √n.
     """
     known = ~np.isnan(values)
-    centre = _means(values, known)
+    steps, step = _in_steps(values)
+    with np.errstate(invalid="ignore"):
+        mean = steps.sum(axis=0) / known.sum(axis=0) * step
+    centre = _without_rounding_errors(mean[None], values, known)[0]
     deviations = np.where(known, values - centre, 0.0)
     squares = deviations * deviations
-    spread = squares.sum(axis=0)
+    spread = _added(squares)
     # Draws equal to the estimate count half: per-query metrics have few distinct values.
-    below = (means < centre).mean(axis=0) + 0.5 * (means == centre).mean(axis=0)
+    tie = _TIE * np.abs(steps).max(axis=0, initial=0.0) * step
     draws = len(means)
-    bias = ndtri(np.clip(below, 0.5 / draws, 1 - 0.5 / draws))
+    counted = (means < centre - tie).sum(axis=0) + (means <= centre + tie).sum(axis=0)
+    bias = ndtri(np.clip(counted / 2, 0.5, draws - 0.5) / draws)
     # A product, because a power of three is forty times slower.
-    skew = (squares * deviations).sum(axis=0)
+    skew = _added(squares * deviations)
     with np.errstate(invalid="ignore", divide="ignore"):
         acceleration = np.where(spread > 0, skew / (6 * spread**1.5), 0.0)
     edges = ndtri(np.array([(1 - level) / 2, (1 + level) / 2]))[:, None] + bias
@@ -216,22 +264,17 @@ def sign_flip_p(differences: FloatArray, *, flips: int = RESAMPLES, seed: int = 
     p = (b + 1) / (m + 1) for b of m flips at least as far from 0 as what was seen, so it is never
     0. Source: Fisher (1935); Smucker, Allan & Carterette (2007).
     """
-    known = ~np.isnan(differences)
-    # A flip of nothing changes no sum: columns with other queries can share the signs.
-    filled = np.where(known, differences, 0.0)
-    totals = filled.sum(axis=0)
-    # Equal sums must count as equal whatever the order of addition made of their last digits.
-    seen = np.abs(totals) - 1e-6 * np.abs(filled).sum(axis=0)
-    narrow, halves = filled.astype(np.float32), totals.astype(np.float32) / 2
-    source = np.random.PCG64(seed)
-    n = len(differences)
-    extreme = np.zeros(differences.shape[1], dtype=np.int64)
+    steps, _ = _in_steps(differences)
+    # Only sizes matter, as either sign is as likely. Sorted, they meet the same flips whatever the
+    # order of the queries and the other columns, and a query without a pair comes last.
+    sizes = -np.sort(-np.abs(steps), axis=0)
+    largest = sizes.sum(axis=0)
+    seen = np.abs(steps.sum(axis=0)) - _TIE * largest
+    kept = np.zeros((sizes.shape[1], flips))
     with _one_thread():
-        for chunk in _chunks(n, flips):
-            rows = chunk.stop - chunk.start
-            bits = np.unpackbits(_random_bits(source, rows * n).view(np.uint8))
-            kept = bits[: rows * n].reshape(rows, n).astype(np.float32) @ narrow
-            # What is kept less what is flipped is twice what is kept, less everything.
-            extreme += (2 * np.abs(kept - halves) >= seen).sum(axis=0)
+        for draws, rows, signs in _signs(len(sizes), flips, seed):
+            kept[:, draws] += sizes[rows].T @ signs.astype(np.float64)
+    # What is kept less what is flipped is twice what is kept, less everything.
+    extreme = (np.abs(2 * kept.T - largest) >= seen).sum(axis=0)
     p = (extreme + 1.0) / (flips + 1.0)
-    return np.where(known.any(axis=0), p, np.nan).astype(np.float64)
+    return np.where(np.isnan(differences).all(axis=0), np.nan, p).astype(np.float64)

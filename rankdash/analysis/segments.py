@@ -13,8 +13,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.analysis.compare import TIE_BAND, direction
-from rankdash.analysis.resampling import SEED, bca_interval, bootstrap_means, sign_flip_p
+from rankdash.analysis.inference import intervals, p_values
+from rankdash.analysis.resampling import SEED
 from rankdash.analysis.significance import LEVEL, Correction, corrected
+from rankdash.analysis.statistics_settings import StatisticsSettings
 from rankdash.analysis.verdict import FEWEST_QUERIES
 from rankdash.dataset import Dataset
 from rankdash.metrics import Evaluation
@@ -238,12 +240,9 @@ def _merge_rare(names: Texts) -> Texts:
 def _change(known: pd.DataFrame, level: float, resamples: int, seed: int) -> dict[str, float]:
     found = {column: float(known[column].mean()) for column in ("before", "after", "delta")}
     deltas = known[["delta"]].to_numpy(dtype=np.float64)
-    low, high, p = math.nan, math.nan, math.nan
-    if len(known) >= FEWEST_QUERIES:
-        means = bootstrap_means(deltas, resamples=resamples, seed=seed)
-        lows, highs = bca_interval(deltas, means, level)
-        low, high = float(lows[0]), float(highs[0])
-        p = float(sign_flip_p(deltas, flips=resamples, seed=seed)[0])
+    settings = StatisticsSettings(level=level, resamples=resamples, seed=seed)
+    (low,), (high,) = intervals(deltas, settings)
+    (p,) = p_values(deltas, settings)
     return {**found, "low": low, "high": high, "p": p}
 
 

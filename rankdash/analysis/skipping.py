@@ -27,6 +27,7 @@ FEWEST = 20
 
 FOLDS = 5
 _STEPS = 40
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class Skipping:
     @property
     def holds(self) -> bool:
         """Whether the loss on held-out queries is sure to stay within the tolerance."""
-        return self.held_out is not None and self.held_out.low >= -self.tolerance
+        return self.held_out is not None and self.held_out.low >= -self.tolerance - _ROUNDING
 
 
 def skipping(
@@ -176,7 +177,7 @@ def _without_folds(lost: FloatArray, folds: npt.NDArray[np.int64]) -> FloatArray
 
 def _best(low: FloatArray, limit: float) -> int:
     """The last rule, that is the one that skips most, whose loss is sure to be small enough."""
-    good = np.flatnonzero(low >= -limit)
+    good = np.flatnonzero(low >= -limit - _ROUNDING)
     return int(good[-1]) if len(good) else 0
 
 

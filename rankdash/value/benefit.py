@@ -15,6 +15,7 @@ from rankdash.value.billing import Number
 _MILLION = 1e6
 _SECONDS_PER_HOUR = 3600.0
 _LATENCY_STEP_MS = 100.0
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def equal_recall_depth(recall_low: Mapping[int, float], wanted: float) -> int | 
     first stage, for the K0 passages that the LLM is given now. None where no k reaches it: then
     there is no saving to claim.
     """
-    return min((k for k, low in recall_low.items() if low >= wanted), default=None)
+    return min((k for k, low in recall_low.items() if low >= wanted - _ROUNDING), default=None)
 
 
 def deflection(hit_gain: Number, ticket_share: float, cost_per_ticket: float) -> Number:

@@ -103,6 +103,24 @@ def test_the_curve_has_the_metric_of_each_depth_and_marks_what_is_enough(curve_p
     assert row[20]["behind"] == 0
 
 
+def test_a_depth_that_may_be_behind_by_nothing_is_enough():
+    """In one resample of twenty none of the three queries occurs that profit from more depth."""
+    found = lists(np.random.default_rng(4), 60, 30)
+    found = {query: [f"d{d}" for d in range(30)] for query in found}
+    good = {query: f"d{7 if place < 3 else place % 4 + 1}" for place, query in enumerate(found)}
+    qrels = pd.DataFrame([(q, doc, 1.0) for q, doc in good.items()])
+    qrels.columns = ["query_id", "doc_id", "label"]
+    scores = {(q, d): -float(i) for q, docs in found.items() for i, d in enumerate(docs)}
+    lifted = {**scores, **{(q, doc): 5.0 for q, doc in good.items() if q != "q30"}}
+    deep = ranking(reranked(found, lifted, 30), lifted)
+    cuts = Cuts(deep, ranking(found, scores))
+    curve = depth_curve(cuts, in_order(found), qrels, "mrr", Conventions(), (5, 10, 30))
+    row = curve.table.set_index("depth").loc[5]
+    assert row["behind"] > 0
+    assert row["behind_low"] == 0
+    assert curve.enough == 5
+
+
 def test_where_nothing_is_gained_not_reranking_is_enough():
     found = lists(np.random.default_rng(0), 40, 30)
     first = in_order(found)

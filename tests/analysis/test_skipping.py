@@ -74,6 +74,14 @@ def test_the_rule_is_the_one_that_skips_most_within_the_tolerance():
     assert generous.rule.share > found.rule.share
 
 
+def test_a_loss_of_just_the_tolerance_is_within_it():
+    pairs, margin = made(np.full(40, 0.3), np.arange(40.0))
+    found = skipping(pairs, margin, SETTINGS, tolerance=3 / 7 * (1 - 1e-15))
+    assert found.tolerance < 0.3
+    assert found.rule.share == found.held_out.share == 1
+    assert found.holds
+
+
 def test_a_margin_that_says_nothing_is_not_said_to_help():
     helps = [skipping(*silent(seed=seed), SETTINGS).margin_helps for seed in range(20)]
     assert sum(helps) <= 3

@@ -60,6 +60,7 @@ def test_no_saving_is_claimed_where_no_depth_surely_holds_the_recall():
     assert equal_recall_depth({1: 0.5, 3: 0.71, 5: 0.8}, 0.7) == 3
     assert equal_recall_depth({1: 0.5, 3: 0.6}, 0.7) is None
     assert equal_recall_depth({}, 0.7) is None
+    assert equal_recall_depth({3: 0.3}, 0.1 + 0.2) == 3
 
 
 def test_tickets_and_time_come_from_searches_that_now_show_something():

@@ -1,0 +1,104 @@
+"""An interval is SciPy's on the same draws, and neither it nor a p hangs on other columns."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from rankdash.analysis.inference import intervals, p_values
+from rankdash.analysis.resampling import POISSON_FROM, bootstrap_means, oriented
+from rankdash.analysis.statistics_settings import StatisticsSettings
+
+RRS = [0, *(1 / rank for rank in range(1, 11))]
+STEPS = {"hit": 1, "precision@5": 5, "mrr@10": 2520}
+"""How many steps make 1: the values and sums of each metric are whole numbers of them."""
+
+
+def changes(up: int, down: int, same: int) -> np.ndarray:
+    return np.repeat([1.0, -1.0, 0.0], [up, down, same])
+
+
+def measured(metric: str, n: int, rng: np.random.Generator) -> np.ndarray:
+    """Differences of two systems, of which the second is a little better."""
+    hits = rng.random((2, n, 5)) < np.array([0.3, 0.45])[:, None, None]
+    if metric == "hit":
+        before, after = hits[:, :, 0].astype(float)
+    elif metric == "precision@5":
+        before, after = hits.mean(axis=2)
+    else:
+        before, after = rng.choice(RRS, n), rng.choice(RRS[:7], n)
+    return after - before
+
+
+def scipy_interval(column: np.ndarray, steps: int, level: float) -> list[float]:
+    """SciPy's BCa on our draws, in whole steps, so that equal means are equal."""
+    (own,), (sign,) = (part.T for part in oriented(column[:, None]))
+    draws = np.rint(bootstrap_means(own[:, None])[:, 0] * steps * len(own)) / len(own)
+    given = SimpleNamespace(bootstrap_distribution=draws)
+    low, high = stats.bootstrap(
+        (np.rint(own * steps),), np.mean, n_resamples=0, bootstrap_result=given,
+        method="BCa", confidence_level=level,
+    ).confidence_interval  # fmt: skip
+    return sorted([sign * low / steps, sign * high / steps])
+
+
+def ours(column: np.ndarray, level: float = 0.95) -> list[float]:
+    low, high = intervals(column[:, None], StatisticsSettings(level=level))
+    return [low[0], high[0]]
+
+
+@pytest.mark.parametrize("level", [0.9, 0.95])
+@pytest.mark.parametrize("n", [30, 40, 74, 200])
+def test_where_queries_rise_fall_or_stay_the_interval_is_scipys_on_the_same_draws(n, level):
+    for up in range(0, n + 1, n // 5):
+        for down in range(1, n - up + 1, n // 4):
+            column = changes(up, down, n - up - down)
+            if np.ptp(column):
+                expected = scipy_interval(column, 1, level)
+                assert ours(column, level) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("n", [20, 40, 74, 200])
+@pytest.mark.parametrize(("metric", "steps"), STEPS.items())
+def test_for_metrics_of_few_values_the_interval_is_scipys_on_the_same_draws(metric, steps, n):
+    for seed in range(5):
+        column = measured(metric, n, np.random.default_rng(seed))
+        assert ours(column) == pytest.approx(scipy_interval(column, steps, 0.95), abs=1e-9)
+
+
+def test_twenty_one_up_and_nine_down_exclude_zero():
+    assert ours(changes(21, 9, 0)) == pytest.approx([2 / 30, 20 / 30], abs=1e-12)
+
+
+def test_as_much_up_as_down_has_a_symmetric_interval():
+    low, high = ours(np.repeat([0.05, -0.05], 20))
+    assert low == pytest.approx(-high, abs=1e-12)
+
+
+def everything(columns: np.ndarray, **settings: str) -> np.ndarray:
+    """Rows low, high and p."""
+    chosen = StatisticsSettings(**settings)
+    return np.stack([*intervals(columns, chosen), p_values(columns, chosen)])
+
+
+@pytest.mark.parametrize("interval", ["bca", "percentile"])
+@pytest.mark.parametrize("n", [40, POISSON_FROM + 40])
+def test_other_columns_and_the_order_of_the_queries_change_nothing(n, interval):
+    rng = np.random.default_rng(2)
+    own = np.stack([measured(metric, n, rng) for metric in STEPS], axis=1)
+    own[: n // 50 + 1, 1] = np.nan
+    alone = np.hstack([everything(own[:, [at]], interval=interval) for at in range(3)])
+    others = rng.random((n + 7, 6))
+    others[rng.random(others.shape) < 0.1] = np.nan
+    # The others are also of queries that these columns lack.
+    padded = np.vstack([own, np.full((7, 3), np.nan)])
+    beside = np.hstack([others[:, :2], padded, others[:, 2:]])[rng.permutation(n + 7)]
+    assert np.array_equal(everything(beside, interval=interval)[:, 2:5], alone)
+
+
+@pytest.mark.parametrize("n", [40, POISSON_FROM + 40])
+def test_the_interval_of_a_loss_mirrors_that_of_the_gain_and_p_is_the_same(n):
+    gain = measured("mrr@10", n, np.random.default_rng(3))[:, None]
+    low, high, p = everything(gain)
+    assert np.array_equal(everything(-gain), [-high, -low, p])
