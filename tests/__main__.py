@@ -1,6 +1,11 @@
-"""`python -m tests`: every check of this project, one after the other, the quick ones first."""
+"""`python -m tests`: every check of this project, one after the other, the quick ones first.
+
+Tests that draw examples draw the same ones each time. With `--random` they draw others, from a seed
+that is printed. Any other argument goes to pytest.
+"""
 
 import platform
+import random
 import subprocess
 import sys
 import time
@@ -18,12 +23,23 @@ CHECKS = {
     # Two at once: a test in a browser mostly waits.
     "tests": [
         *(sys.executable, "-m", "pytest", "-q", "--durations=10"),
-        *("-n", "2", "--dist", "loadfile", *sys.argv[1:]),
+        *("-n", "2", "--dist", "loadfile"),
     ],
 }
 
 
+def arguments(given: list[str]) -> list[str]:
+    """What pytest is given."""
+    if "--random" not in given:
+        return given
+    seed = random.SystemRandom().randrange(2**32)
+    drawn = ["--hypothesis-profile=random", f"--hypothesis-seed={seed}"]
+    print("The same examples again: python -m tests", *drawn)
+    return [*(each for each in given if each != "--random"), *drawn]
+
+
 def main() -> int:
+    CHECKS["tests"] += arguments(sys.argv[1:])
     print(f"Python {platform.python_version()} on {platform.platform()}")
     print(", ".join(f"{name} {version(name)}" for name in SHOWN))
     failed = []

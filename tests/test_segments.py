@@ -2,7 +2,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rankdash import segments
@@ -24,7 +24,6 @@ def split(values, offsets):
 
 @pytest.mark.parametrize("lists", [LISTS, EVEN])
 def test_arithmetic_by_segment_is_that_of_each_list(lists):
-    @settings(deadline=None)
     @given(lists)
     def check(lists):
         values, offsets = laid_out(lists)
@@ -44,7 +43,6 @@ def test_arithmetic_by_segment_is_that_of_each_list(lists):
     check()
 
 
-@settings(deadline=None)
 @given(LISTS)
 def test_equal_neighbours_are_found_within_segments_only(lists):
     values, offsets = laid_out(lists)

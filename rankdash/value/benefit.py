@@ -6,6 +6,7 @@ bootstrap draw: everything here is plain arithmetic on them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -43,15 +44,16 @@ def simple_roi(
     elasticity: percent of value gained for each percent of quality; the published formula takes 1
         for granted.
 
-    Raises DataError where baseline or cost is 0: then the ratio does not exist.
+    Raises DataError where baseline or cost is 0, or too small to divide by: then the ratio does
+    not exist.
     """
-    if baseline <= 0:
+    if baseline <= 0 or math.isinf((reranked - baseline) / baseline):
         raise DataError("The baseline's value is 0, so a relative improvement does not exist.")
     cost = searches_per_day * cost_per_search
-    if cost <= 0:
-        raise DataError("The cost is 0, so a return on it does not exist.")
     improvement = (reranked - baseline) / baseline
     gain = searches_per_day * value_per_search * improvement * elasticity
+    if cost <= 0 or math.isinf((gain - cost) / cost):
+        raise DataError("The cost is 0, so a return on it does not exist.")
     return SimpleRoi(improvement, gain, cost, (gain - cost) / cost)
 
 

@@ -38,6 +38,9 @@ CHUNK_TOKENS = 500
 
 _THOUSAND, _MILLION, _SECONDS_PER_HOUR = 1e3, 1e6, 3600.0
 
+# Less is 0 for all that matters, and nothing can be divided by it.
+_FEWEST_A_SECOND = _SMALLEST_SHARE = 1e-12
+
 
 @dataclass(frozen=True)
 class Load:
@@ -87,9 +90,9 @@ class Price:
         for name in ("amount", "template_tokens", "chunk_tokens"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise _out_of_range(name, Phrase("a number from 0 up"))
-        if not 0 < self.searches_per_second < math.inf:
+        if not _FEWEST_A_SECOND <= self.searches_per_second < math.inf:
             raise _out_of_range("searches_per_second", Phrase("a number above 0"))
-        if not 0 < self.utilisation <= 1:
+        if not _SMALLEST_SHARE <= self.utilisation <= 1:
             raise _out_of_range("utilisation", Phrase("a share above 0, at most 1"))
 
 
@@ -129,11 +132,13 @@ def cost_per_thousand(price: Price, load: Load) -> Number:
 def break_even_rate(price: Price, per_thousand: float) -> float | None:
     """Searches per second at which a machine costs as much as `per_thousand` for 1,000 searches.
 
-    price: by the hour. None where the other option is free.
+    price: by the hour. None where the other option is free, or costs too little for any number.
     """
-    if per_thousand <= 0:
+    each = per_thousand / _THOUSAND
+    if each <= 0:
         return None
-    return price.amount / (_SECONDS_PER_HOUR * price.utilisation) / (per_thousand / _THOUSAND)
+    rate = price.amount / (_SECONDS_PER_HOUR * price.utilisation) / each
+    return rate if math.isfinite(rate) else None
 
 
 def crossover_tokens(searches: Price, tokens: Price, load: Load) -> float | None:
@@ -152,7 +157,7 @@ def crossover_tokens(searches: Price, tokens: Price, load: Load) -> float | None
     longest = (
         searches.chunk_tokens - float(load.query_tokens) if searches.chunk_tokens else math.inf
     )
-    return length if 0 < length <= longest else None
+    return length if 0 < length <= longest and math.isfinite(length) else None
 
 
 def machines_needed(searches_per_day: float, price: Price, peak: float = 1.0) -> int:

@@ -212,7 +212,8 @@ def _roi(value: Estimate, cost: float | None, searches: float) -> Estimate:
     if cost <= 0:
         return Estimate(reason="no_cost" if searches else "no_traffic")
     net = _net(value, cost)
-    return Estimate(_over(net.value, cost), _over(net.low, cost), _over(net.high, cost))
+    # A cost too small to divide by is none.
+    return _finite(_over(net.value, cost), _over(net.low, cost), _over(net.high, cost), "no_cost")
 
 
 def _payback(value: Estimate, cost: float | None, setup: float) -> Estimate:
@@ -225,7 +226,7 @@ def _payback(value: Estimate, cost: float | None, setup: float) -> Estimate:
     if net.value <= 0:
         return Estimate(reason="never")
     # The less it nets, the longer it takes: the ends change places.
-    return Estimate(setup / net.value, _paid(setup, net.high), _paid(setup, net.low))
+    return _finite(setup / net.value, _paid(setup, net.high), _paid(setup, net.low), "never")
 
 
 def _paid(setup: float, net: float | None) -> float | None:
@@ -251,9 +252,8 @@ def _break_even_elasticity(
     if per_unit <= 0:
         gained = option.gain is not None and option.gain.relative > 0
         return Estimate(reason="no_value" if gained else "no_gain")
-    return Estimate(
-        needed / per_unit, *_quotient(cost / searches - without[1], one[1] - without[1], level)
-    )
+    low, high = _quotient(cost / searches - without[1], one[1] - without[1], level)
+    return _finite(needed / per_unit, low, high, "never")
 
 
 def _break_even_searches(
@@ -270,7 +270,7 @@ def _break_even_searches(
         return Estimate(reason="always")
     low, high = _quotient(np.full(len(draws), upkeep), draws, level)
     days = DAYS_PER_MONTH
-    return Estimate(upkeep / margin / days, _over(low, days), _over(high, days))
+    return _finite(upkeep / margin / days, _over(low, days), _over(high, days), "never")
 
 
 def _break_even_price(
@@ -297,7 +297,8 @@ def _quotient(
         return None, None
     pays = denominator > 0
     drawn = np.full(len(denominator), np.inf)
-    drawn[pays] = np.maximum(numerator[pays], 0.0) / denominator[pays]
+    with np.errstate(over="ignore"):
+        drawn[pays] = np.maximum(numerator[pays], 0.0) / denominator[pays]
     ends = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], method="inverted_cdf")
     low, high = (float(end) if math.isfinite(end) else None for end in ends)
     return low, high
@@ -312,6 +313,16 @@ def _interval(draws: Draws, level: float) -> tuple[float | None, float | None]:
 
 def _less(end: float | None, cost: float) -> float | None:
     return None if end is None else end - cost
+
+
+def _finite(
+    value: float | None, low: float | None, high: float | None, otherwise: Reason
+) -> Estimate:
+    """A figure that is too large for a number has a reason instead, and such an end is None."""
+    if value is None or not math.isfinite(value):
+        return Estimate(reason=otherwise)
+    low, high = (None if end is None or not math.isfinite(end) else end for end in (low, high))
+    return Estimate(value, low, high)
 
 
 def _over(end: float | None, divisor: float) -> float | None:

@@ -136,7 +136,7 @@ labels_of_a_query = st.dictionaries(
     judged_only=st.booleans(),
     data=st.data(),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_the_split_adds_up_and_no_reranking_of_the_candidates_passes_the_ceiling(
     first, labels, name, k, depth, judged_only, data
 ):

@@ -184,7 +184,7 @@ def test_near_tie_is_decided_by_a_sliver_of_the_score_range():
     assert row["margin"] == pytest.approx(0.1 / 17)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(scale=st.floats(1e-6, 1e6), shift=st.floats(-1e3, 1e3))
 def test_a_near_tie_does_not_depend_on_the_scale_of_the_scores(scale, shift):
     close = [(score + shift) * scale for score in (20.0, 19.9, 12.0, 3.0)]
@@ -307,7 +307,7 @@ def cases(draw):
 
 
 @pytest.mark.parametrize("name", QUALITY)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(
     case=cases(), k=st.sampled_from([None, 1, 3, 25]), judged_only=st.booleans(),
     ties=st.sampled_from(["as_ranked", "trec"]),

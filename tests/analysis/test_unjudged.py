@@ -72,7 +72,7 @@ def system(docs, found, conventions: Conventions) -> System:
     ap_norm=st.sampled_from(("R", "min(R,k)")),
     threshold=st.sampled_from((1.0, 2.0)),
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_no_labels_take_a_system_beyond_its_bounds(docs, found, name, k, ap_norm, threshold):
     rules = Conventions(no_relevant="count", ap_norm=ap_norm, threshold=threshold)
     spec = spelled(name, k)
@@ -103,7 +103,7 @@ def test_no_labels_take_a_system_beyond_its_bounds(docs, found, name, k, ap_norm
     ap_norm=st.sampled_from(("R", "min(R,k)")),
     threshold=st.sampled_from((1.0, 2.0)),
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_no_labels_take_a_difference_beyond_its_bounds(
     before, after, found, name, k, ap_norm, threshold
 ):
@@ -150,7 +150,7 @@ def test_average_precision_is_lowest_with_as_many_relevant_documents_as_hurt_mos
     name=st.sampled_from(EVERY),
     k=st.sampled_from((None, 2)),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_bounds_of_a_query_do_not_depend_on_the_others(cases, name, k):
     rules, spec = Conventions(no_relevant="count"), spelled(name, k)
 

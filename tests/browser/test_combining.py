@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 pytestmark = pytest.mark.browser
 
 README = Path(__file__).parents[2] / "README.md"
-RUN_MS = 60_000
+RUN_MS = 240_000
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from rankdash.store import Workspace
 pytestmark = pytest.mark.browser
 
 # A model that is loaded for the first time, by a worker that gives way to everything else.
-MODEL_MS = 120_000
+MODEL_MS = 240_000
 
 
 def start(visit) -> None:

@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 
 pytestmark = pytest.mark.browser
 
-RUN_MS = 60_000
+RUN_MS = 240_000
 
 
 def test_the_variants_of_a_reranker_are_compared(visit):

@@ -21,7 +21,7 @@ def program(*arguments: object, **environment: str) -> subprocess.CompletedProce
         capture_output=True,
         encoding="utf-8",
         env={**os.environ, **environment},
-        timeout=60,
+        timeout=300,
     )
 
 
@@ -38,7 +38,7 @@ def loaded_by(*arguments: object) -> set[str]:
         cwd=ROOT,
         capture_output=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=300,
     )
     return {name.split(".")[0] for name in done.stdout.splitlines()[-1].split()}
 
@@ -143,7 +143,7 @@ def test_a_reader_that_has_seen_enough_ends_it_quietly(qrels: Path, tmp_path: Pa
         process.stdout.readline()
         process.stdout.close()
         errors = process.stderr.read().decode()
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=300) == 0
     assert "Broken" not in errors and "Traceback" not in errors
 
 

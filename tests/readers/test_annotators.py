@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rankdash.errors import DataError
@@ -51,7 +51,6 @@ tables = st.integers(2, 4).flatmap(
 )
 
 
-@settings(deadline=None)
 @given(tables)
 def test_kappa_is_at_most_one_and_one_only_where_all_agree(table):
     values = np.array(table)
@@ -64,7 +63,6 @@ def test_kappa_is_at_most_one_and_one_only_where_all_agree(table):
         assert (measured == pytest.approx(1)) == same
 
 
-@settings(deadline=None)
 @given(tables)
 def test_the_settled_label_does_not_hang_on_the_order_of_annotators(table):
     values = np.array(table)

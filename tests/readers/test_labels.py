@@ -171,7 +171,7 @@ def test_words_for_a_file_that_is_not_there_are_refused(parse):
         parse({"x": rows(["1", "0"])}, words={"y": {"a": 1.0}})
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.dictionaries(st.sampled_from("ABCDEF"), st.floats(-9, 9), min_size=1))
 def test_every_word_is_the_grade_it_was_given(words):
     labels = list(words) * 2

@@ -350,7 +350,7 @@ identities = st.text('abcdefgh_0123456789"\\é退\n', min_size=1, max_size=6).fi
 )
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     st.dictionaries(
         identities.map("q-{}".format),
@@ -404,7 +404,7 @@ def test_letor_without_documents_names_them_and_comments_may_name_queries(parse,
 values = st.floats(allow_nan=False, allow_infinity=False, width=32).map(repr)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     st.lists(
         st.tuples(st.integers(0, 4), st.integers(1, 3), st.dictionaries(st.integers(1, 5), values)),
@@ -592,7 +592,7 @@ def test_cut_json_is_refused_with_a_line(parse, text):
     assert refused.value.remedy
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.binary(max_size=60), st.integers(0, 400))
 def test_damaged_arrow_is_refused_and_never_crashes(junk, at):
     data = bytearray(arrow([{"query": "a", "document": "x", "label": 1}]))

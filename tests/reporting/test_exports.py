@@ -241,7 +241,7 @@ def lists(draw):
 
 
 @given(lists())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_run_and_labels_read_back_are_the_same(made):
     ranking, labels = made
     content = run_bytes(ranking, "my model")

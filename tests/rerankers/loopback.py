@@ -7,6 +7,7 @@ It speaks every wire format of `rankdash.rerankers.dialects` at its own path, an
 with log-probabilities. It scores by words that query and document share, so what a client should
 get is known (`score`). The faults that are set (`server.faults`) are used up one a request; a fault
 is a name with a value, such as ("status", 500) or ("hang", 2.0), or several of them in one dict.
+("together", 8) answers once eight requests have been under way at the same time.
 """
 
 from __future__ import annotations
@@ -106,6 +107,9 @@ class Handler(BaseHTTPRequestHandler):
                 server.at_once -= 1
 
     def answer(self, body: dict, fault: dict) -> None:
+        limit = time.monotonic() + 300
+        while self.server.most_at_once < fault.get("together", 0) and time.monotonic() < limit:
+            time.sleep(0.01)
         time.sleep(fault.get("slow", 0.0) or fault.get("hang", 0.0))
         if "cut" in fault:
             # A length that is never reached, and the connection closes.

@@ -253,11 +253,11 @@ def test_nobody_there_ends_the_run_at_once_in_words(hands):
 
 
 def test_a_service_that_hangs_fails_the_query_and_its_time_is_known(make, server):
-    server.fail({"hang": 0.6})
-    (scored,) = make(read_s=0.2).score([ask()])
-    assert scored.error.startswith("Time-out: no answer within 0.2 seconds")
+    server.fail({"hang": 60.0})
+    (scored,) = make(read_s=1.0).score([ask()])
+    assert scored.error.startswith("Time-out: no answer within 1 second")
     assert scored.calls[0].status == 0
-    assert 0.15 < scored.calls[0].end - scored.calls[0].start < 0.55
+    assert 0.9 < scored.calls[0].end - scored.calls[0].start < 60
     assert len(server.seen) == 1
 
 
@@ -346,11 +346,10 @@ def test_a_single_document_that_is_too_large_fails_its_query(make, server):
 
 def test_many_requests_are_under_way_at_once_and_stay_aligned(make, server):
     requests = [ask([f"refund {n}", f"item {n} refund get"], name=str(n)) for n in range(24)]
-    server.fail(*[{"slow": 0.03}] * 24)
-    started = time.perf_counter()
+    server.fail(*[{"together": 8, "slow": 0.03}] * 24)
     answers = make(concurrency=8).score(requests)
-    assert time.perf_counter() - started < 0.6
-    assert 2 <= server.most_at_once <= 8
+    # The server counts a request until its thread has ended, when the next may have come already.
+    assert 8 <= server.most_at_once <= 16
     for request, answer in zip(requests, answers, strict=True):
         np.testing.assert_allclose(answer.scores, expected(request.documents))
 

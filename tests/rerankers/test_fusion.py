@@ -1,7 +1,6 @@
-"""Fusion against values worked out by hand, a plain implementation with dicts, and the clock."""
+"""Fusion against values worked out by hand and a plain implementation with dicts."""
 
 import math
-import time
 
 import numpy as np
 import pytest
@@ -148,15 +147,3 @@ def test_equals_a_plain_implementation(made, method, k, data):
         assert list(of(fused, query)) == order
     settled = fused.settled("trec").settled("stable")
     np.testing.assert_array_equal(settled.docs, fused.docs)
-
-
-def test_ten_thousand_queries_take_a_moment():
-    draw = np.random.default_rng(0)
-    queries = np.repeat([f"q{n}" for n in range(10_000)], 100)
-    docs = np.tile([f"d{n}" for n in range(100)], 10_000)
-    made = [Ranking.from_columns(queries, docs, draw.normal(size=len(docs))) for _ in range(2)]
-    start = time.process_time()
-    fused = fuse(made, Fusion("z"))
-    # About a third of a second; generous, because others use the machine as well.
-    assert time.process_time() - start < 2
-    assert len(fused) == len(docs)

@@ -70,9 +70,7 @@ def test_a_runtime_ranks_as_pytorch_does(name, cross_folder, reference):
 
 
 @given(st.randoms(use_true_random=False))
-@settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_order_of_queries_and_documents_changes_no_score(onnx, alone, random):
     requests = []
     for request in random.sample(REQUESTS, len(REQUESTS)):

@@ -51,7 +51,7 @@ def make_dataset():
 
 @pytest.fixture
 def wait_until():
-    def wait(holds, seconds=40.0):
+    def wait(holds, seconds=300.0):
         limit = time.monotonic() + seconds
         while time.monotonic() < limit:
             result = holds()
@@ -68,6 +68,19 @@ def worker(workspace):
     worker = WorkerProcess(workspace)
     yield worker
     worker.stop()
+
+
+@pytest.fixture
+def hold(tmp_path):
+    """Have slow workers wait before they score the query of that number, until the file that is
+    given back is gone."""
+
+    def write(queries):
+        path = tmp_path / "scored.hold"
+        path.write_text(str(queries))
+        return path
+
+    return write
 
 
 @pytest.fixture

@@ -1,7 +1,8 @@
 """Throughput with several clients: measured, bounded in time, and honest about what is shared."""
 
+import heapq
 import threading
-import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from rankdash.errors import UnavailableError
 from rankdash.measured import Level
 from rankdash.rerankers import Request, Scored
+from rankdash.runs import concurrency
 from rankdash.runs.concurrency import measure, within_target
 from rankdash.runs.plan import Timing
 from rankdash.runs.runner import Cancelled, rerank
@@ -16,14 +18,58 @@ from rankdash.runs.runner import Cancelled, rerank
 REQUESTS = [Request(f"q{n}", f"ask {n}", ["a", "b"], ["one", "two"]) for n in range(20)]
 
 
+class Clock:
+    """A time that passes only when every client of a level waits for it."""
+
+    def __init__(self):
+        self.now = 0.0
+        self._change = threading.Condition()
+        self._waits = {}
+        self.expect(0)
+
+    def expect(self, clients):
+        """Time stands still until so many clients have begun."""
+        self._clients, self._begun = clients, set()
+
+    def wait(self, until):
+        if not threading.current_thread().name.startswith("client-"):
+            self.now = max(self.now, until)
+            return
+        with self._change:
+            self._begun.add(threading.current_thread())
+            self._waits[threading.current_thread()] = until
+            while self.now < until:
+                self._pass()
+                # Clients that end tell nobody.
+                self._change.wait(0.01)
+            del self._waits[threading.current_thread()]
+
+    def _pass(self):
+        alive = sum(each.name.startswith("client-") for each in threading.enumerate())
+        if len(self._begun) >= self._clients and len(self._waits) == alive:
+            self.now = max(self.now, min(self._waits.values()))
+            self._change.notify_all()
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch):
+    """The time of what is measured here."""
+    made = Clock()
+    time = SimpleNamespace(perf_counter=lambda: made.now, process_time=lambda: made.now)
+    monkeypatch.setattr(concurrency, "time", time)
+    monkeypatch.setattr(Slots, "clock", made)
+    return made
+
+
 class Slots:
     """Answers in 20 ms; as many requests at once as it has slots, the others wait."""
 
     name = "slots"
+    clock = Clock()
 
     def __init__(self, slots, answer=None):
         self.settings = {}
-        self._slots = threading.Semaphore(slots)
+        self._free = [0.0] * slots
         self._answer = answer or (lambda request: Scored(np.array([1.0, 2.0])))
         self._lock = threading.Lock()
         self.now = self.most = 0
@@ -41,34 +87,46 @@ class Slots:
             self.now += 1
             self.most = max(self.most, self.now)
             self.seen.append(request.query_id)
-        with self._slots:
-            time.sleep(0.02)
+            # A heap: the slot that is free first.
+            ready = max(self._free[0], self.clock.now) + 0.02
+            heapq.heapreplace(self._free, ready)
+        self.clock.wait(ready)
         with self._lock:
             self.now -= 1
         return [self._answer(request)]
 
 
+def levels(reranker, requests, clients, seconds):
+    """As `measure`, with clients that begin together."""
+    found = []
+    for count in clients:
+        reranker.clock.expect(count)
+        found += measure(reranker, requests, (count,), seconds)
+    return found
+
+
 def test_clients_are_under_way_at_once_and_the_rate_is_what_came_back():
     reranker = Slots(100)
-    one, four = measure(reranker, REQUESTS, (1, 4), 0.4)
+    one, four = levels(reranker, REQUESTS, (1, 4), 0.4)
     assert reranker.most == 4
     assert (one.in_flight, four.in_flight) == (1, 4)
     for level in (one, four):
         assert level.queries_per_second == pytest.approx(level.queries / level.seconds)
         assert level.pairs_per_second == pytest.approx(2 * level.queries / level.seconds)
-        assert level.seconds < 1.5
-        assert 20.0 <= level.p50_ms <= level.p95_ms
-    assert four.queries_per_second > 2 * one.queries_per_second
+        # What was begun in time is finished.
+        assert level.seconds == pytest.approx(0.4, abs=0.021)
+        assert (level.p50_ms, level.p95_ms) == pytest.approx((20.0, 20.0))
+    assert four.queries_per_second == pytest.approx(4 * one.queries_per_second, rel=0.05)
     # Every client takes the next query of one list.
     assert set(reranker.seen) == {request.query_id for request in REQUESTS}
 
 
 def test_trap_17_where_clients_queue_the_rate_is_not_clients_over_latency_of_one():
     """One slot: four clients get no more done than one, and some wait four times as long."""
-    one, four = measure(Slots(1), REQUESTS, (1, 4), 0.4)
+    one, four = levels(Slots(1), REQUESTS, (1, 4), 0.4)
     derived = 4 * 1000 / one.p50_ms
-    assert four.queries_per_second < 0.5 * derived
-    assert four.p95_ms > 2.5 * one.p50_ms
+    assert four.queries_per_second == pytest.approx(derived / 4, rel=0.05)
+    assert four.p95_ms == pytest.approx(4 * one.p50_ms)
 
 
 def test_failures_are_counted_apart_and_are_no_throughput():
@@ -81,12 +139,12 @@ def test_failures_are_counted_apart_and_are_no_throughput():
             return Scored(np.array([1.0, np.nan]))
         return Scored(np.array([1.0, 2.0]))
 
-    (level,) = measure(Slots(100, answer), REQUESTS[1:4], (2,), 0.1)
+    (level,) = levels(Slots(100, answer), REQUESTS[1:4], (2,), 0.1)
     assert level.queries == 0
     assert level.failed >= 2
     assert np.isnan(level.p50_ms)
     assert level.queries_per_second == 0.0
-    (level,) = measure(Slots(100, answer), REQUESTS[:5], (2,), 0.3)
+    (level,) = levels(Slots(100, answer), REQUESTS[:5], (2,), 0.3)
     assert level.queries > 0
     assert level.failed > 0
 
@@ -98,7 +156,7 @@ def test_documents_are_embedded_before_the_clock_starts():
         fresh = request.query_id not in known
         known.add(request.query_id)
         if fresh:
-            time.sleep(0.3)
+            Slots.clock.wait(Slots.clock.now + 0.3)
         return Scored(np.array([1.0, 2.0]), index_seconds=0.3 if fresh else 0.0)
 
     class Embeds(Slots):
@@ -109,7 +167,7 @@ def test_documents_are_embedded_before_the_clock_starts():
 
     # The warm-up of a run has embedded the documents of its first query.
     known.add("q0")
-    (level,) = measure(Embeds(100, answer), REQUESTS[:3], (1,), 0.2)
+    (level,) = levels(Embeds(100, answer), REQUESTS[:3], (1,), 0.2)
     assert level.p95_ms < 200
     assert level.queries >= 3
 
@@ -163,7 +221,7 @@ def test_a_run_measures_the_levels_it_is_asked_for_with_nothing_from_a_cache(
     one, two = run.measured.throughput
     assert (one.in_flight, two.in_flight) == (1, 2)
     assert one.queries >= 10
-    assert one.p50_ms >= 20.0
+    assert one.p50_ms == pytest.approx(20.0)
     workspace.save_dataset(dataset)
     workspace.save_run(run)
     assert workspace.run(run.id).measured.throughput == (one, two)

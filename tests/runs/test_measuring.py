@@ -293,7 +293,7 @@ def test_a_failed_query_is_not_kept(make_dataset, workspace):
     assert workspace.score_cache.pairs == 3 * 5
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_depths_caches_and_kills_in_any_order_end_like_an_unbroken_run(
     make_dataset, tmp_path_factory, data

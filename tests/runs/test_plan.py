@@ -48,7 +48,7 @@ def test_a_sample_is_drawn_from_the_queries_with_candidates(make_dataset):
     assert sorted(everything) == [f"q{number}" for number in range(10) if number not in (3, 4)]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**32), size=st.integers(1, 20))
 def test_a_larger_sample_contains_the_smaller_one(seed, size):
     dataset = _lists([f"q{number}" for number in range(20)])
@@ -58,7 +58,7 @@ def test_a_larger_sample_contains_the_smaller_one(seed, size):
     assert small == sample_queries(dataset, size, seed)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(order=st.permutations(range(12)))
 def test_the_order_of_the_files_does_not_change_the_sample(order):
     straight = _lists([f"q{number}" for number in range(12)])

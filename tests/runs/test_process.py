@@ -21,7 +21,7 @@ from rankdash.store import Workspace
 worker = WorkerProcess(Workspace.open(Path(sys.argv[1])))
 worker.ensure()
 print(worker.pid, flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 
@@ -82,7 +82,7 @@ def test_the_worker_ends_with_its_parent(workspace, wait_until, number):
         pid = int(parent.stdout.readline())
         assert is_alive(pid)
         parent.send_signal(number)
-    wait_until(lambda: not is_alive(pid), seconds=10)
+    wait_until(lambda: not is_alive(pid))
 
 
 @pytest.fixture

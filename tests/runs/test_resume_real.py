@@ -58,7 +58,7 @@ def test_2000_pairs_survive_a_kill_and_a_server_restart(
     job_id = jobs.submit(workspace, request)
     server = WorkerProcess(workspace)
     server.ensure()
-    wait_until(lambda: row(job_id).done > 0, seconds=240)
+    wait_until(lambda: row(job_id).done > 0)
     os.kill(server.pid, signal.SIGKILL)
     wait_until(lambda: server.pid is None)
     kept = read_parts(workspace, job_id).set_index("query_id")
@@ -72,7 +72,7 @@ def test_2000_pairs_survive_a_kill_and_a_server_restart(
     try:
         jobs.resume(again, job_id)
         next_server.ensure()
-        wait_until(lambda: row(job_id).state == "done", seconds=240)
+        wait_until(lambda: row(job_id).state == "done")
     finally:
         next_server.stop()
     broken = again.run(job_id)

@@ -262,7 +262,7 @@ def test_batches_last_about_a_second_and_cover_every_query_once(make_dataset):
     assert len({result.query_id for batch in batches for result in batch}) == 120
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(stop_after=st.integers(0, 12), fails=st.sets(st.integers(0, 9)), depth=st.integers(1, 6))
 def test_stopping_anywhere_and_going_on_gives_the_run_of_an_unbroken_one(
     make_dataset_once, stop_after, fails, depth

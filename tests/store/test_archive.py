@@ -586,9 +586,7 @@ def test_progress_is_told(full, other):
 IDS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=6)
 
 
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     queries=st.lists(IDS, min_size=1, max_size=4, unique=True),
     docs=st.lists(IDS, min_size=1, max_size=5, unique=True),

@@ -131,7 +131,7 @@ def open_folder():
 
 def test_a_folder_that_may_not_be_written(open_folder, python):
     open_folder.chmod(0o555)
-    said, failed = python(AS_NOBODY, open_folder / "home", "open").communicate(timeout=60)
+    said, failed = python(AS_NOBODY, open_folder / "home", "open").communicate(timeout=300)
     assert "home cannot be written: Permission denied." in said, failed
     assert "RANKDASH_HOME" in said
 
@@ -141,7 +141,7 @@ def test_a_workspace_that_may_not_be_written(open_folder, python):
     for file in open_folder.glob("rankdash*"):
         file.chmod(0o444)
     open_folder.chmod(0o555)
-    said, failed = python(AS_NOBODY, open_folder, "write").communicate(timeout=60)
+    said, failed = python(AS_NOBODY, open_folder, "write").communicate(timeout=300)
     assert "rankdash.sqlite cannot be written" in said, failed
     assert "RANKDASH_HOME" in said
 
@@ -150,7 +150,7 @@ def test_a_workspace_in_a_private_folder_of_another_user(open_folder, python):
     home = open_folder / "private" / "home"
     Workspace.open(home)
     home.parent.chmod(0o000)
-    said, failed = python(AS_NOBODY, home, "write").communicate(timeout=60)
+    said, failed = python(AS_NOBODY, home, "write").communicate(timeout=300)
     home.parent.chmod(0o755)
     assert "cannot be written" in said, failed
 
@@ -159,7 +159,7 @@ def test_a_full_disk_leaves_nothing_behind(workspace, make_dataset, tmp_path, py
     workspace.save_dataset(make_dataset(salt=os.urandom(100_000).hex()))
     target = Workspace.open(tmp_path / "target")
     said, failed = python(WITH_LITTLE_ROOM, workspace.root, target.root, 50_000).communicate(
-        timeout=60
+        timeout=300
     )
     assert "no room left" in said, failed
     assert "Free some space" in said
@@ -170,7 +170,7 @@ def test_a_full_disk_leaves_nothing_behind(workspace, make_dataset, tmp_path, py
 def test_no_room_for_the_database(workspace, stored, tmp_path, python):
     target = Workspace.open(tmp_path / "target")
     said, failed = python(WITH_LITTLE_ROOM, workspace.root, target.root, 1000).communicate(
-        timeout=60
+        timeout=300
     )
     assert "rankdash.sqlite" in said, failed
     assert "has room" in said

@@ -66,7 +66,7 @@ def test_a_step_that_fails_leaves_the_version_before(tmp_path, monkeypatch):
 def test_several_processes_may_make_the_same_workspace_at_once(tmp_path, python):
     processes = [python(OPEN, tmp_path / "new", number) for number in range(4)]
     for process in processes:
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=300)
         assert process.returncode == 0, said
     workspace = Workspace.open(tmp_path / "new")
     assert [workspace.setting(str(number)) for number in range(4)] == ["here"] * 4

@@ -44,7 +44,7 @@ assert target.dataset(dataset.id) == dataset
 
 def finish(processes):
     for process in processes:
-        _, said = process.communicate(timeout=120)
+        _, said = process.communicate(timeout=300)
         assert process.returncode == 0, said
 
 

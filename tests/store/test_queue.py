@@ -86,7 +86,7 @@ def test_two_processes_never_claim_the_same_job(queue, submit, workspace, python
     processes = [python(CLAIM_ALL, workspace.root, meeting) for _ in range(2)]
     claimed = []
     for process in processes:
-        said, failed = process.communicate(timeout=60)
+        said, failed = process.communicate(timeout=300)
         assert process.returncode == 0, failed
         claimed += said.split()
     assert sorted(claimed) == sorted(ids)

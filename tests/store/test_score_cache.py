@@ -31,9 +31,7 @@ texts = st.text(st.characters(), max_size=8)
 exact = st.floats(allow_nan=False, allow_infinity=False)
 
 
-@settings(
-    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(query=texts, pairs=st.dictionaries(texts, exact, max_size=8))
 def test_what_is_kept_comes_back_to_the_last_bit(cache, query, pairs):
     """Whatever the text: lone surrogates and zero bytes too; -0.0 stays -0.0."""

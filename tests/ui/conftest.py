@@ -69,7 +69,7 @@ def stored(workspace: Workspace) -> str:
 
 @pytest.fixture
 def app(workspace: Workspace) -> AppTest:
-    return AppTest.from_file(str(ROOT / "rankdash" / "ui" / "main.py"), default_timeout=30)
+    return AppTest.from_file(str(ROOT / "rankdash" / "ui" / "main.py"), default_timeout=300)
 
 
 class Hand:

@@ -154,10 +154,10 @@ def test_a_pin_is_the_baseline_at_once_in_every_new_session_and_until_unpinned(
     assert "old (pinned)" in app.selectbox(key="address.base").options
     assert by_name(app).loc["old", ["role", "verdict"]].tolist() == ["pinned", "baseline"]
 
-    fresh = AppTest.from_file(str(ROOT / "rankdash" / "ui" / "main.py"), default_timeout=30)
+    fresh = AppTest.from_file(str(ROOT / "rankdash" / "ui" / "main.py"), default_timeout=300)
     fresh.run()
     assert fresh.selectbox(key="address.base").value == several["old"]
-    linked = AppTest.from_file(str(ROOT / "rankdash" / "ui" / "main.py"), default_timeout=30)
+    linked = AppTest.from_file(str(ROOT / "rankdash" / "ui" / "main.py"), default_timeout=300)
     linked.query_params["base"] = services.FIRST_STAGE
     linked.run()
     assert linked.selectbox(key="address.base").value == services.FIRST_STAGE

@@ -27,7 +27,7 @@ st.dataframe(query_notes.marks(view))
 def form(stored):
     from streamlit.testing.v1 import AppTest
 
-    app = AppTest.from_string(FORM, default_timeout=30)
+    app = AppTest.from_string(FORM, default_timeout=300)
     app.query_params["data"] = stored
     run = server.workspace().runs(stored)[0].id
     app.query_params["system"] = run

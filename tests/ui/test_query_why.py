@@ -156,7 +156,7 @@ def test_what_reasons_add_sums_to_the_mean_change():
 
 
 def test_a_saved_query_says_what_its_reason_rests_on(workspace, shop):
-    app = AppTest.from_string(SAVED, default_timeout=30)
+    app = AppTest.from_string(SAVED, default_timeout=300)
     app.query_params["data"] = shop
     app.query_params["system"] = workspace.runs(shop)[0].id
     app.run()

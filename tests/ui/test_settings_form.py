@@ -13,7 +13,7 @@ def _form() -> None:
 
 
 def test_well_known_models_are_offered_with_what_is_known_of_them_and_others_can_be_typed():
-    at = AppTest.from_function(_form, default_timeout=30).run()
+    at = AppTest.from_function(_form, default_timeout=300).run()
     (model,) = [box for box in at.selectbox if box.label == "Model"]
     assert len(model.options) >= 10
     assert at.text[0].value == model.value == "cross-encoder/ms-marco-MiniLM-L6-v2"
@@ -36,7 +36,7 @@ def _cascade() -> None:
 
 
 def test_the_stages_of_a_cascade_are_chosen_by_title_and_kept_by_name():
-    at = AppTest.from_function(_cascade, default_timeout=30).run()
+    at = AppTest.from_function(_cascade, default_timeout=300).run()
     second = next(box for box in at.selectbox if box.label == "Second reranker")
     assert "Late interaction" in second.options
     assert "late-interaction" not in second.options

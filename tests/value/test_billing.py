@@ -145,3 +145,14 @@ def test_machines_serve_the_busiest_hour():
     assert machines_needed(86_400 * 20, price) == 1
     assert machines_needed(86_400 * 20, price, peak=1.01) == 2
     assert machines_needed(0, price) == 0
+
+
+def test_what_is_too_small_to_divide_by_is_nothing():
+    machine = Price(1.0, "hour")
+    assert break_even_rate(machine, 5e-324) is None
+    assert break_even_rate(machine, 1e-311) is None
+    unbounded = Price(1.0, "search", chunk_tokens=0)
+    assert crossover_tokens(unbounded, Price(5e-324, "tokens"), Load(10, 10, 100)) is None
+    for name in ("searches_per_second", "utilisation"):
+        with pytest.raises(DataError, match="of a price must be"):
+            Price(1.0, "hour", **{name: 5e-324})

@@ -175,6 +175,22 @@ def test_nothing_is_ever_nan_infinite_or_a_negative_payback(
             assert all(x is None or x >= 0 for x in (found.value, found.low, found.high))
 
 
+def test_what_is_too_large_for_a_number_has_a_reason():
+    tiny = 2.2e-311
+    came = outcome(Option("x", 1.0, Gain(tiny, np.full(9, tiny))), PUBLISHED)
+    assert came.break_even_elasticity == Estimate(reason="never")
+    scenario = replace(PUBLISHED, setup_cost=1e4, monthly_cost=1e4)
+    came = outcome(Option("x", 0.0, Gain(tiny, np.full(9, tiny))), scenario)
+    assert came.break_even_searches == Estimate(reason="never")
+    scenario = replace(scenario, monthly_cost=0.0, searches_per_day=1.0)
+    came = outcome(Option("x", 0.0, Gain(tiny, np.full(9, tiny))), scenario)
+    assert came.payback_months == Estimate(reason="never")
+    assert outcome(option(cost=5e-324), PUBLISHED).roi == Estimate(reason="no_cost")
+    for baseline, cost in ((5e-324, 1.0), (0.5, 5e-324)):
+        with pytest.raises(DataError):
+            simple_roi(baseline, 0.9, searches_per_day=1, value_per_search=1, cost_per_search=cost)
+
+
 @pytest.mark.parametrize(
     "wrong",
     [{"traffic_share": 1.5}, {"searches_per_day": -1}, {"llm_price": float("nan")}, {"typo": 1}],
