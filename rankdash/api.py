@@ -22,7 +22,7 @@ from rankdash.i18n import speaking
 from rankdash.loading import load
 from rankdash.metrics import Conventions, Evaluation, judge, parse_measures
 from rankdash.metrics import evaluate as evaluate_judged
-from rankdash.ranking import Ranking, Run
+from rankdash.ranking.ranking import Ranking, Run
 from rankdash.readers import Conflict, Source, sources_at
 from rankdash.readers.beside import read_ranking
 from rankdash.rerankers import SettingValue, create, get

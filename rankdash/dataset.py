@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from rankdash.errors import DataError
-from rankdash.ranking import Ranking, digest
+from rankdash.ranking.ranking import Ranking, digest
 
 FirstStage = Literal["given", "bm25"]
 

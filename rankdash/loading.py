@@ -13,7 +13,7 @@ from rankdash.analysis.check import CheckReport, check
 from rankdash.dataset import Dataset, FirstStage
 from rankdash.errors import DataError
 from rankdash.findings import Finding
-from rankdash.ranking import Ranking, Run
+from rankdash.ranking.ranking import Ranking, Run
 from rankdash.readers import Choices, Parsed, Source, read
 from rankdash.rerankers.bm25 import order_candidates
 from rankdash.rerankers.precomputed import run_from_ranking

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 
 from rankdash.loading import load
-from rankdash.ranking import Ranking, Run
+from rankdash.ranking.ranking import Ranking, Run
 from rankdash.readers import Source
 from rankdash.rerankers.precomputed import run_from_ranking
 from rankdash.store import Workspace

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rankdash.dataset import Dataset
 from rankdash.errors import DataError
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 
 
 def tables() -> dict[str, pd.DataFrame]:

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.ordering import descending_ids, group_rows, stored_scores, text_array
+from rankdash.ranking.build import descending_ids, group_rows, stored_scores, text_array
 
 
 def groups_as_dict(groups, size):

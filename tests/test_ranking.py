@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankdash.errors import DataError
-from rankdash.ranking import Ranking, Run, digest
+from rankdash.ranking.ranking import Ranking, Run, digest
 
 
 def ranking(*rows: tuple[str, str, float], ties: str = "stable") -> Ranking:

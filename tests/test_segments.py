@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash import segments
+from rankdash.ranking import ragged
 
 LISTS = st.lists(st.lists(st.integers(-3, 3), max_size=9), max_size=8)
 EVEN = st.integers(1, 5).flatmap(
@@ -15,7 +15,7 @@ EVEN = st.integers(1, 5).flatmap(
 
 def laid_out(lists):
     values = np.array([value for each in lists for value in each], dtype=np.float64)
-    return values, segments.offsets_from(np.array([len(each) for each in lists], dtype=np.int64))
+    return values, ragged.offsets_from(np.array([len(each) for each in lists], dtype=np.int64))
 
 
 def split(values, offsets):
@@ -28,17 +28,17 @@ def test_arithmetic_by_segment_is_that_of_each_list(lists):
     def check(lists):
         values, offsets = laid_out(lists)
         best_first = [sorted(each, reverse=True) for each in lists]
-        assert split(values[segments.argsort_descending(values, offsets)], offsets) == best_first
-        assert split(segments.sort_descending(values, offsets), offsets) == best_first
+        assert split(values[ragged.argsort_descending(values, offsets)], offsets) == best_first
+        assert split(ragged.sort_descending(values, offsets), offsets) == best_first
         products = [[float(np.prod(each[:i])) for i in range(len(each))] for each in lists]
-        assert split(segments.products_before(values, offsets), offsets) == products
-        assert split(segments.places(offsets), offsets) == [
+        assert split(ragged.products_before(values, offsets), offsets) == products
+        assert split(ragged.places(offsets), offsets) == [
             list(range(1, len(each) + 1)) for each in lists
         ]
         owners = [[number] * len(each) for number, each in enumerate(lists)]
-        assert split(segments.owners(offsets), offsets) == owners
+        assert split(ragged.owners(offsets), offsets) == owners
         repeats = any(len(set(each)) < len(each) for each in lists)
-        assert segments.has_repeats((values + 3).astype(np.int32), offsets) == repeats
+        assert ragged.has_repeats((values + 3).astype(np.int32), offsets) == repeats
 
     check()
 
@@ -46,7 +46,7 @@ def test_arithmetic_by_segment_is_that_of_each_list(lists):
 @given(LISTS)
 def test_equal_neighbours_are_found_within_segments_only(lists):
     values, offsets = laid_out(lists)
-    positions, runs = segments.equal_runs(values, offsets)
+    positions, runs = ragged.equal_runs(values, offsets)
     expected = []
     for start, each in zip(offsets[:-1], lists, strict=True):
         for place, value in enumerate(each):
@@ -62,10 +62,10 @@ def test_equal_neighbours_are_found_within_segments_only(lists):
 @pytest.mark.parametrize("bound", [5, 2**60])
 def test_codes_are_sorted_stably(bound):
     codes = np.random.default_rng(0).integers(0, 5, 1000)
-    assert np.array_equal(segments.sort_codes(codes, bound), np.argsort(codes, kind="stable"))
+    assert np.array_equal(ragged.sort_codes(codes, bound), np.argsort(codes, kind="stable"))
 
 
 def test_one_very_long_list_costs_the_short_ones_no_padding():
-    offsets = segments.offsets_from(np.array([1] * 1000 + [100_000]))
-    cells = sum(block.take(np.zeros(101_000), 0.0).size for block in segments.blocks(offsets))
+    offsets = ragged.offsets_from(np.array([1] * 1000 + [100_000]))
+    cells = sum(block.take(np.zeros(101_000), 0.0).size for block in ragged.blocks(offsets))
     assert cells == 101_000

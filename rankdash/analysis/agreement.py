@@ -14,8 +14,8 @@ import pandas as pd
 from rankdash.analysis.inference import intervals
 from rankdash.analysis.shifts import Pairing, pair
 from rankdash.analysis.statistics_settings import StatisticsSettings
-from rankdash.ranking import Ranking
-from rankdash.segments import Block, Floats, Integers, blocks, offsets_from, places
+from rankdash.ranking.ragged import Block, Floats, Integers, blocks, offsets_from, places
+from rankdash.ranking.ranking import Ranking
 
 PERSISTENCE = 0.9
 """The p of rank-biased overlap: how likely a reader goes on from one rank to the next. With 0.9 the

@@ -23,7 +23,7 @@ from rankdash.analysis.pool import all_labelled
 from rankdash.metrics import Conventions, Judged, Measure
 from rankdash.metrics.engine import Relevance, within
 from rankdash.metrics.gain import EXPONENTIAL, JARVELIN_KEKALAINEN, LINEAR
-from rankdash.segments import Floats, Integers, blocks, offsets_from
+from rankdash.ranking.ragged import Floats, Integers, blocks, offsets_from
 
 Kind = Literal["tight", "outer", "range"]
 """tight: some assignment of labels reaches the bound. outer: no assignment goes beyond it, but

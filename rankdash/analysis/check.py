@@ -22,7 +22,7 @@ from rankdash.dataset import Dataset
 from rankdash.errors import Phrase
 from rankdash.findings import Finding, Severity
 from rankdash.metrics import Conventions, evaluate, judge, parse_measure
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 
 FIRST_STAGE = Phrase("first stage")
 _JUDGED = "judged@10"

@@ -30,8 +30,8 @@ import pandas as pd
 from rankdash.metrics import Conventions, Evaluation, Measure, evaluate, judge
 from rankdash.metrics.engine import Relevance, ratio, within
 from rankdash.metrics.gain import EXPONENTIAL, JARVELIN_KEKALAINEN, LINEAR, GainForm
-from rankdash.ranking import Ranking
-from rankdash.segments import Floats, offsets_from, products_before
+from rankdash.ranking.ragged import Floats, offsets_from, products_before
+from rankdash.ranking.ranking import Ranking
 
 CARRIED = ("mrr", "hit")
 """Metrics whose whole value one document carries: the first relevant one."""

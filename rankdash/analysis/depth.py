@@ -19,9 +19,9 @@ import pyarrow.compute as pc
 from rankdash.analysis.resampling import RESAMPLES, SEED, bootstrap_means, percentile_interval
 from rankdash.errors import DataError
 from rankdash.metrics import Conventions, Measure, evaluate, judge
-from rankdash.ordering import text_array, tied_groups
-from rankdash.ranking import Ranking
-from rankdash.segments import Floats, Integers, equal_runs, owners, places
+from rankdash.ranking.build import text_array, tied_groups
+from rankdash.ranking.ragged import Floats, Integers, equal_runs, owners, places
+from rankdash.ranking.ranking import Ranking
 
 USUAL = (5, 10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000)
 MOST_OF_GAIN = 0.9

@@ -22,7 +22,7 @@ import numpy as np
 
 from rankdash.metrics import Judged
 from rankdash.metrics.gain import GainForm
-from rankdash.segments import Floats, Integers, offsets_from, owners, places
+from rankdash.ranking.ragged import Floats, Integers, offsets_from, owners, places
 
 _PRECISE = 1e-13
 _MOST_ROUNDS = 60

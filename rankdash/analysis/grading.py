@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from rankdash.findings import Finding
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 
 THRESHOLD = 1.0
 _EXAMPLES = 5

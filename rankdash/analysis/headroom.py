@@ -24,7 +24,7 @@ from rankdash.analysis.compare import REASON_NAMES
 from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, Evaluation, Judged, Measure, evaluate, parse_measure
 from rankdash.metrics.engine import Relevance
-from rankdash.segments import Floats, Integers, offsets_from, owners, places, sort_descending
+from rankdash.ranking.ragged import Floats, Integers, offsets_from, owners, places, sort_descending
 
 SHARES = ("baseline", "won", "to_win", "retriever")
 """What adds up to the perfect value: the baseline's, what reranking won and has yet to win, and

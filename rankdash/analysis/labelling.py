@@ -25,7 +25,7 @@ import pandas as pd
 from rankdash.analysis.unjudged import Comparison
 from rankdash.dataset import Dataset
 from rankdash.errors import DataError
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 
 Conflict = Literal["new", "highest", "lowest", "keep"]
 CONFLICTS: Mapping[str, str] = {

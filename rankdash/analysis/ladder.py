@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankdash.metrics import Conventions
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 
 FloatArray = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

@@ -21,7 +21,7 @@ from rankdash.analysis.resampling import (
     bootstrap_means,
     percentile_interval,
 )
-from rankdash.ranking import Reading, Run
+from rankdash.ranking.ranking import Reading, Run
 
 MOST_POINTS = 400
 """As many steps of a curve as a screen can show apart."""

@@ -12,8 +12,8 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from rankdash.ranking import Ranking
-from rankdash.segments import Floats, Integers
+from rankdash.ranking.ragged import Floats, Integers
+from rankdash.ranking.ranking import Ranking
 
 Margin = Literal["first", "edge"]
 MARGINS: tuple[Margin, ...] = ("first", "edge")

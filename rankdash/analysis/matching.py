@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.findings import Finding
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 
 _EXAMPLES = 5
 _ENOUGH = 0.5

@@ -15,9 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rankdash.metrics import Conventions, Judged
-from rankdash.ordering import objects, text_array
-from rankdash.ranking import Ranking
-from rankdash.segments import Floats, Integers, offsets_from, places, sort_codes
+from rankdash.ranking.build import objects, text_array
+from rankdash.ranking.ragged import Floats, Integers, offsets_from, places, sort_codes
+from rankdash.ranking.ranking import Ranking
 
 
 @dataclass(frozen=True, eq=False)

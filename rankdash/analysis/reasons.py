@@ -48,8 +48,8 @@ from rankdash.analysis.unjudged import System
 from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, Measure
 from rankdash.metrics.engine import Relevance
-from rankdash.ranking import Reading
-from rankdash.segments import Flags, Floats, Integers
+from rankdash.ranking.ragged import Flags, Floats, Integers
+from rankdash.ranking.ranking import Reading
 
 CODES = (
     "failed",

@@ -15,9 +15,9 @@ import pandas as pd
 import pyarrow.compute as pc
 
 from rankdash.metrics import Conventions, Judged
-from rankdash.ordering import text_array
-from rankdash.ranking import Ranking
-from rankdash.segments import Flags, Integers, offsets_from, owners, places, sort_codes
+from rankdash.ranking.build import text_array
+from rankdash.ranking.ragged import Flags, Integers, offsets_from, owners, places, sort_codes
+from rankdash.ranking.ranking import Ranking
 
 Ranks = npt.NDArray[np.int32]
 

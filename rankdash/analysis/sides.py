@@ -13,8 +13,8 @@ from rankdash.analysis.contributions import credits_of
 from rankdash.analysis.unjudged import System
 from rankdash.metrics import Conventions, Judged, Measure
 from rankdash.metrics.engine import Relevance
-from rankdash.ranking import Ranking
-from rankdash.segments import Flags, Floats, Integers, offsets_from
+from rankdash.ranking.ragged import Flags, Floats, Integers, offsets_from
+from rankdash.ranking.ranking import Ranking
 
 _ROUNDING = 1e-9
 _JOINED: WeakKeyDictionary[Judged, WeakKeyDictionary[Judged, tuple[Integers, Integers]]] = (

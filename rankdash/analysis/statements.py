@@ -15,7 +15,7 @@ import pandas as pd
 
 from rankdash.analysis.contributions import CARRIED, Split, without
 from rankdash.metrics import Conventions
-from rankdash.segments import Flags
+from rankdash.ranking.ragged import Flags
 
 Kind = Literal[
     "entered", "left", "rose", "fell", "held", "first", "rest", "unjudged_above", "worse_above"

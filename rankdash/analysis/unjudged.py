@@ -26,8 +26,8 @@ from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, Evaluation, Judged, Measure, evaluate, parse_measure
 from rankdash.metrics.engine import Relevance
 from rankdash.metrics.evaluation import mean_of_known
-from rankdash.ranking import Ranking
-from rankdash.segments import Flags, Floats
+from rankdash.ranking.ragged import Flags, Floats
+from rankdash.ranking.ranking import Ranking
 
 # Variants of queries that are worked out at a time: each holds the labels of its query.
 _CHUNK = 200_000

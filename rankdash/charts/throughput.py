@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from rankdash.charts import milliseconds, style
-from rankdash.measured import Level
+from rankdash.ranking.measured import Level
 from rankdash.runs.concurrency import within_target
 
 _HEIGHT = 420

@@ -13,7 +13,7 @@ from rankdash.cli.rankings import made_ids, matching, names_of, no_ranking, read
 from rankdash.cli.writing import warn
 from rankdash.errors import DataError
 from rankdash.metrics import Conventions, Evaluation, Measure, evaluate, judge, parse_measure
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 from rankdash.readers import Conflict, Parsed, read, sources_at
 
 _NONE_LEFT_OUT: Mapping[Path, Mapping[str, str]] = MappingProxyType({})

@@ -12,7 +12,7 @@ from rankdash.cli.rankings import no_ranking
 from rankdash.cli.target import spare_the_input, target_of
 from rankdash.cli.writing import printable, warn
 from rankdash.errors import DataError
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 from rankdash.readers import Parsed, Source
 from rankdash.readers.beside import read_ranking, refuse_chance
 from rankdash.readers.part import empty

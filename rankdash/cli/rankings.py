@@ -12,7 +12,7 @@ import pandas as pd
 from rankdash.analysis.matching import match_labels
 from rankdash.errors import DataError
 from rankdash.findings import Finding
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 from rankdash.readers import Conflict, Parsed, Source, read
 
 # What a reader notes when a file names queries or documents by their text only.

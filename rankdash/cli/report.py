@@ -20,7 +20,7 @@ from rankdash.errors import DataError, SpecError
 from rankdash.i18n import speaking
 from rankdash.loading import Loaded, load
 from rankdash.metrics import Conventions, parse_measure
-from rankdash.ranking import Run
+from rankdash.ranking.ranking import Run
 from rankdash.readers import Conflict, Source, sources_at
 from rankdash.readers.timings import read_timings
 from rankdash.reporting.compared import FIRST_STAGE, System

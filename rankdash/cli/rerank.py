@@ -14,7 +14,7 @@ from rankdash.cli.timings import write_timings
 from rankdash.cli.writing import one_line, printable, warn
 from rankdash.errors import DataError, ScoringError, SettingError
 from rankdash.loading import load
-from rankdash.ranking import Run
+from rankdash.ranking.ranking import Run
 from rankdash.readers import Conflict, sources_at
 from rankdash.reporting.trec import write_run
 from rankdash.rerankers import RerankerKind, add_plugins, create, get, kinds, problems

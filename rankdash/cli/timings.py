@@ -6,7 +6,7 @@ import json
 import math
 from pathlib import Path
 
-from rankdash.ranking import Run
+from rankdash.ranking.ranking import Run
 from rankdash.reporting.spreadsheet import csv_bytes
 
 _COLUMNS = ["query_id", "state", "reason", "latency_ms", "pairs"]

@@ -6,7 +6,7 @@ import numpy as np
 
 from rankdash.metrics.definition import MetricDefinition
 from rankdash.metrics.engine import Relevance, ratio, within
-from rankdash.segments import Floats
+from rankdash.ranking.ragged import Floats
 
 
 def _divisor(relevance: Relevance, k: int | None) -> Floats:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from rankdash.errors import SpecError
-from rankdash.ordering import ScorePrecision, Ties
+from rankdash.ranking.build import ScorePrecision, Ties
 
 TieRule = Literal["as_ranked", "trec", "stable"]
 Negative = Literal["nonrelevant", "unjudged"]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rankdash.metrics.engine import Relevance
-from rankdash.segments import Floats
+from rankdash.ranking.ragged import Floats
 
 Compute = Callable[[Relevance, int | None, float], Floats]
 """(labels in rank order, cutoff or None for the whole list, parameter) → (Q,) values. NaN where

@@ -13,10 +13,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from rankdash import segments
 from rankdash.metrics.conventions import Conventions
 from rankdash.metrics.judged import Judged
-from rankdash.segments import Flags, Floats, Integers
+from rankdash.ranking import ragged
+from rankdash.ranking.ragged import Flags, Floats, Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,12 +75,12 @@ class Relevance:
         """The ranked positions whose document is relevant."""
         chosen = self.relevant
         query = self.query[chosen]
-        offsets = segments.offsets_from(np.bincount(query, minlength=len(self)))
+        offsets = ragged.offsets_from(np.bincount(query, minlength=len(self)))
         return Hits(
             query=query,
             rank=self.rank[chosen],
             label=self.label[chosen],
-            ordinal=segments.places(offsets),
+            ordinal=ragged.places(offsets),
             judged_rank=self.judged.judged_rank[chosen],
         )
 
@@ -97,12 +97,12 @@ class Relevance:
     @cached_property
     def pool_query(self) -> Integers:
         """(P,) the query of each label above 0."""
-        return segments.owners(self.judged.pool_offsets)
+        return ragged.owners(self.judged.pool_offsets)
 
     @cached_property
     def pool_rank(self) -> Integers:
         """(P,) the rank of each label above 0 in the ideal order."""
-        return segments.places(self.judged.pool_offsets)
+        return ragged.places(self.judged.pool_offsets)
 
     @cached_property
     def top_label(self) -> Floats:

@@ -16,7 +16,7 @@ from rankdash.metrics.definition import Measure
 from rankdash.metrics.engine import Relevance
 from rankdash.metrics.judged import Judged
 from rankdash.metrics.specs import parse_measure
-from rankdash.segments import Flags, Floats
+from rankdash.ranking.ragged import Flags, Floats
 
 STATES = ("scored", "missing", "no_relevant", "failed", "skipped", "undefined")
 _SCORED, _MISSING, _NO_RELEVANT, _FAILED, _SKIPPED, _UNDEFINED = range(len(STATES))

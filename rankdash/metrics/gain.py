@@ -9,7 +9,7 @@ import numpy as np
 
 from rankdash.metrics.definition import MetricDefinition
 from rankdash.metrics.engine import Relevance, ratio, within
-from rankdash.segments import Floats, Integers
+from rankdash.ranking.ragged import Floats, Integers
 
 
 @dataclass(frozen=True)

@@ -15,18 +15,12 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow.compute as pc
 
-from rankdash import segments
 from rankdash.errors import DataError
 from rankdash.metrics.conventions import Conventions, Negative, TieRule
-from rankdash.ordering import (
-    ScorePrecision,
-    group_rows,
-    objects,
-    order_rows,
-    text_array,
-)
-from rankdash.ranking import Ranking
-from rankdash.segments import Flags, Floats, Integers
+from rankdash.ranking import ragged
+from rankdash.ranking.build import ScorePrecision, group_rows, objects, order_rows, text_array
+from rankdash.ranking.ragged import Flags, Floats, Integers
+from rankdash.ranking.ranking import Ranking
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,12 +83,12 @@ def judge(ranking: Ranking, qrels: pd.DataFrame, conventions: Conventions | None
     docs = text_array(qrels["doc_id"]).dictionary_encode()
     label_docs = groups.arrange(docs.indices.to_numpy())
     labels = groups.arrange(labels)
-    if segments.has_repeats(label_docs, groups.offsets):
+    if ragged.has_repeats(label_docs, groups.offsets):
         raise DataError(
             "A document is labelled twice for the same query.",
             remedy="Keep one label for each query and document.",
         )
-    label_query = segments.owners(groups.offsets)
+    label_query = ragged.owners(groups.offsets)
     if conventions.negative == "unjudged":
         kept = labels >= 0
         label_query, label_docs, labels = label_query[kept], label_docs[kept], labels[kept]
@@ -197,8 +191,8 @@ class _Pool:
     @classmethod
     def of(cls, query: Integers, labels: Floats, size: Integers) -> _Pool:
         """From labels above 0 in the order of their query, and (Q,) how many there are of any."""
-        offsets = segments.offsets_from(np.bincount(query, minlength=len(size)))
-        return cls(segments.sort_descending(labels, offsets), offsets, size)
+        offsets = ragged.offsets_from(np.bincount(query, minlength=len(size)))
+        return cls(ragged.sort_descending(labels, offsets), offsets, size)
 
 
 def _count_before(row_label: Floats) -> npt.NDArray[np.int32]:
@@ -223,7 +217,7 @@ def _assemble(
     judged_before = lists.judged_before
     rows, query = lists.positive_rows, lists.positive_query
     if bool((query[1:] < query[:-1]).any()):
-        order = segments.sort_codes(query, len(query_ids))
+        order = ragged.sort_codes(query, len(query_ids))
         query, rows = query[order], rows[order]
     return Judged(
         query_ids=query_ids,
@@ -257,7 +251,7 @@ def _match(ranking: Ranking, query: Integers, doc: Integers) -> tuple[Integers, 
     Both (F,): row in the ranking, index of the pair. Pairs are unique.
     """
     size = len(ranking.doc_ids)
-    ranked = segments.owners(ranking.offsets) * size + ranking.docs
+    ranked = ragged.owners(ranking.offsets) * size + ranking.docs
     wanted = query * size + doc
     # The hash table is the costly part, so the smaller side goes into it.
     if len(wanted) < len(ranked):

@@ -7,7 +7,7 @@ import numpy as np
 from rankdash.errors import SpecError
 from rankdash.metrics.definition import MetricDefinition, Parameter
 from rankdash.metrics.engine import Relevance, within
-from rankdash.segments import Floats, offsets_from, products_before
+from rankdash.ranking.ragged import Floats, offsets_from, products_before
 
 _PERSISTENCE = Parameter(
     name="p",

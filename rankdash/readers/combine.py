@@ -12,7 +12,7 @@ import pandas as pd
 
 from rankdash.errors import DataError
 from rankdash.findings import Finding
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 from rankdash.readers.identity import with_ids
 from rankdash.readers.naming import data_set_name
 from rankdash.readers.part import Parsed, Part, Scores, empty

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.findings import Finding
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 from rankdash.readers.refusals import Refusals
 
 # "first stage": scores beside texts or labels; "run": a list that stands alone; "system": what a

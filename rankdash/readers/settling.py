@@ -10,7 +10,7 @@ import pandas as pd
 
 from rankdash.errors import DataError
 from rankdash.findings import Finding
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 from rankdash.readers.part import Part, Scores, empty
 from rankdash.readers.source import stem_of
 

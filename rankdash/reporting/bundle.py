@@ -23,7 +23,7 @@ from rankdash.errors import RankdashError
 from rankdash.i18n import error_text
 from rankdash.i18n import gettext as _
 from rankdash.metrics import parse_measure
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 from rankdash.reporting import chart_files, cost_file, options, per_query
 from rankdash.reporting.comparison import (
     compact_latex,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rankdash.ranking import Run
+from rankdash.ranking.ranking import Run
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.price_list import ListedPrice
 

@@ -10,7 +10,7 @@ from rankdash.analysis.statistics import StatisticsSettings
 from rankdash.dataset import Dataset
 from rankdash.i18n import gettext as _
 from rankdash.metrics import Conventions, parse_measure
-from rankdash.ranking import Run
+from rankdash.ranking.ranking import Run
 from rankdash.reporting import naming
 from rankdash.reporting.compared import FIRST_STAGE, Money, System
 from rankdash.reporting.subject import Subject

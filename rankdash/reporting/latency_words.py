@@ -7,7 +7,7 @@ from functools import reduce
 from rankdash.analysis.latency import Apart
 from rankdash.i18n import duration, ngettext
 from rankdash.i18n import gettext as _
-from rankdash.measured import Measured
+from rankdash.ranking.measured import Measured
 
 
 def left_out_of_times(lost: Apart, measured: Measured | None) -> str:

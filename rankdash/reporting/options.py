@@ -11,9 +11,9 @@ from rankdash.analysis.resampling import bootstrap_means, percentile_interval
 from rankdash.analysis.statistics_settings import StatisticsSettings
 from rankdash.dataset import Dataset
 from rankdash.i18n import gettext as _
-from rankdash.measured import Level
 from rankdash.metrics import Evaluation
-from rankdash.ranking import Ranking, Run
+from rankdash.ranking.measured import Level
+from rankdash.ranking.ranking import Ranking, Run
 from rankdash.reporting.compared import Money
 from rankdash.reporting.price_words import title, usual
 from rankdash.reporting.subject import Subject

@@ -30,7 +30,7 @@ from rankdash.dataset import Dataset
 from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, Evaluation, Judged, Measure, evaluate, judge
 from rankdash.metrics import parse_measure as parse
-from rankdash.ranking import Ranking, Run
+from rankdash.ranking.ranking import Ranking, Run
 from rankdash.reporting.compared import FIRST_STAGE, Money, System
 from rankdash.runs.timing import LatencySummary, summarize
 from rankdash.store.notes import Note

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.errors import DataError
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 
 # What trec_eval splits a line at; an ideographic space may stand in an id.
 _BLANKS = frozenset(" \t\n\r\v\f")

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from rankdash.errors import ScoringError, UnavailableError
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 from rankdash.rerankers.base import (
     Capabilities,
     Corpus,

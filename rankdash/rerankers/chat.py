@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from rankdash.errors import ScoringError, SettingError
-from rankdash.ranking import digest
+from rankdash.ranking.ranking import digest
 from rankdash.rerankers import keys, prompts, remote
 from rankdash.rerankers.base import Call
 from rankdash.rerankers.dialects import dig

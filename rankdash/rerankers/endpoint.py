@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankdash.errors import ScoringError
-from rankdash.ranking import digest
+from rankdash.ranking.ranking import digest
 from rankdash.rerankers import keys, remote
 from rankdash.rerankers.base import (
     Call,

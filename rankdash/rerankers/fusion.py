@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 
 from rankdash.errors import SettingError
-from rankdash.ordering import Groups, order_rows
-from rankdash.ranking import Ranking
-from rankdash.segments import Floats, Integers, offsets_from, owners, places, sort_codes
+from rankdash.ranking.build import Groups, order_rows
+from rankdash.ranking.ragged import Floats, Integers, offsets_from, owners, places, sort_codes
+from rankdash.ranking.ranking import Ranking
 
 METHODS = ("rrf", "minmax", "z")
 USUAL_K = 60.0

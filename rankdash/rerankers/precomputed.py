@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from rankdash.errors import UnavailableError
-from rankdash.ranking import Ranking, Run, digest
+from rankdash.ranking.ranking import Ranking, Run, digest
 from rankdash.rerankers.base import Capabilities, Corpus, Request, RerankerKind, Scored
 from rankdash.rerankers.settings import SettingValue
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from rankdash.dataset import Dataset
 from rankdash.errors import DataError
-from rankdash.ranking import QueryState, Ranking, Run, digest
+from rankdash.ranking.ranking import QueryState, Ranking, Run, digest
 from rankdash.rerankers.fusion import Fusion
 from rankdash.rerankers.fusion import fuse as fuse_rankings
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rankdash.errors import UnavailableError
-from rankdash.measured import Level
+from rankdash.ranking.measured import Level
 from rankdash.rerankers import Request, Reranker
 
 # Enough different queries that no client meets the same one twice in a row.

@@ -14,8 +14,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.dataset import Dataset
-from rankdash.measured import Measured
-from rankdash.ranking import QueryState, Ranking, Reading, Run, digest, frozen
+from rankdash.ranking.measured import Measured
+from rankdash.ranking.ranking import QueryState, Ranking, Reading, Run, digest, frozen
 from rankdash.rerankers import Call, Reranker
 from rankdash.rerankers.base import Detailed
 from rankdash.runs.plan import Plan

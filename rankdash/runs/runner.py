@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rankdash.dataset import Dataset
-from rankdash.measured import Level, Measured
-from rankdash.ranking import Run
+from rankdash.ranking.measured import Level, Measured
+from rankdash.ranking.ranking import Run
 from rankdash.rerankers import Capabilities, Reranker
 from rankdash.runs.concurrency import measure
 from rankdash.runs.plan import Plan, Timing, drawn, plan

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rankdash.ranking import Run
+from rankdash.ranking.ranking import Run
 
 
 @dataclass(frozen=True)

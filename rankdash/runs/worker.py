@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from rankdash.errors import RankdashError, RerankerError, StoreError
-from rankdash.ranking import Run
+from rankdash.ranking.ranking import Run
 from rankdash.redaction import redact
 from rankdash.rerankers import create, get, keys
 from rankdash.runs.explain import Explainer

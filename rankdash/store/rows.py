@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from rankdash.dataset import Dataset
-from rankdash.ranking import Run
+from rankdash.ranking.ranking import Run
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ import pandas as pd
 import pyarrow as pa
 
 from rankdash.dataset import Dataset
-from rankdash.measured import Measured
-from rankdash.ordering import tied_groups
-from rankdash.ranking import Ranking, Reading, Run
-from rankdash.segments import equal_runs, has_repeats, owners
+from rankdash.ranking.build import tied_groups
+from rankdash.ranking.measured import Measured
+from rankdash.ranking.ragged import equal_runs, has_repeats, owners
+from rankdash.ranking.ranking import Ranking, Reading, Run
 from rankdash.store.tables import TIES, measured_of, ranking_of
 
 _TEXT, _FLOAT, _INTEGER, _WHOLE = pa.large_string(), pa.float64(), pa.int32(), pa.int64()

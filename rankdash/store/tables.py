@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rankdash.dataset import Dataset
-from rankdash.measured import Level, Measured
-from rankdash.ordering import Ties, objects, text_array
-from rankdash.ranking import Ranking, Reading, Run
+from rankdash.ranking.build import Ties, objects, text_array
+from rankdash.ranking.measured import Level, Measured
+from rankdash.ranking.ranking import Ranking, Reading, Run
 from rankdash.store.failures import damaged, in_words
 
 TIES = b"rankdash.ties"

@@ -17,7 +17,7 @@ import pyarrow as pa
 from rankdash.dataset import Dataset
 from rankdash.errors import FormatError, LimitError, Phrase, RankdashError, StoreError
 from rankdash.findings import Finding
-from rankdash.ranking import Run
+from rankdash.ranking.ranking import Run
 from rankdash.store import soundness as sound
 from rankdash.store.archive import (
     FORMAT,

@@ -31,8 +31,8 @@ import platformdirs
 
 from rankdash.dataset import Dataset
 from rankdash.errors import DataError, StoreError
-from rankdash.measured import Measured
-from rankdash.ranking import Run
+from rankdash.ranking.measured import Measured
+from rankdash.ranking.ranking import Run
 from rankdash.store import backups, folders, records
 from rankdash.store.database import Database
 from rankdash.store.failures import damaged, in_words, no_dataset, no_run

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from rankdash.i18n import gettext as _
-from rankdash.ranking import digest
+from rankdash.ranking.ranking import digest
 from rankdash.reporting import naming
 from rankdash.store.corrections import LONGEST_NAME, Correction, Corrections
 from rankdash.ui import address, corrections_list, services

@@ -10,7 +10,7 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.i18n import moment, ngettext
-from rankdash.ranking import digest
+from rankdash.ranking.ranking import digest
 from rankdash.reporting.spreadsheet import csv_bytes
 from rankdash.reporting.trec import qrels_bytes
 from rankdash.store.corrections import Correction, Corrections, Layer

@@ -11,7 +11,7 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.i18n import moment, ngettext
-from rankdash.ranking import digest
+from rankdash.ranking.ranking import digest
 from rankdash.store import RunRow
 from rankdash.ui import address, run_records, services, verdict_strip
 from rankdash.ui.history_view import Past, interval, is_apart, level_of

@@ -12,7 +12,7 @@ from rankdash.analysis.labelling import CONFLICTS, Conflict, Merged, merge_label
 from rankdash.errors import RankdashError
 from rankdash.i18n import error_text, ngettext
 from rankdash.i18n import gettext as _
-from rankdash.ranking import digest
+from rankdash.ranking.ranking import digest
 from rankdash.readers import Source, read
 from rankdash.store.corrections import Corrections
 from rankdash.store.notes import Notes

@@ -14,7 +14,7 @@ import streamlit as st
 from rankdash.analysis.ladder import Ladder, ladder
 from rankdash.analysis.query_table import query_table
 from rankdash.metrics import Conventions, Evaluation
-from rankdash.ordering import group_rows, text_array
+from rankdash.ranking.build import group_rows, text_array
 from rankdash.ui import comparison, reason_services, services, verdict_strip
 from rankdash.ui.frame import View
 

@@ -10,8 +10,8 @@ import streamlit as st
 
 from rankdash.i18n import duration, ngettext, number
 from rankdash.i18n import gettext as _
-from rankdash.measured import Level, Measured
-from rankdash.ranking import Run
+from rankdash.ranking.measured import Level, Measured
+from rankdash.ranking.ranking import Run
 from rankdash.reporting import failure_words
 from rankdash.ui import run_note, run_usage, services
 from rankdash.ui.run_records import Record, record

@@ -9,7 +9,7 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.i18n import moment
-from rankdash.ranking import digest
+from rankdash.ranking.ranking import digest
 from rankdash.reporting import naming
 from rankdash.store import RunRow
 from rankdash.store.pins import Pins

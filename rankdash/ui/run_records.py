@@ -10,7 +10,7 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, percent
-from rankdash.measured import Measured
+from rankdash.ranking.measured import Measured
 from rankdash.ui import services
 from rankdash.ui.server import workspace
 

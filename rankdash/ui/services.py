@@ -32,7 +32,7 @@ from rankdash.analysis.unjudged import bounds_table
 from rankdash.dataset import Dataset
 from rankdash.i18n import gettext as _
 from rankdash.metrics import Conventions, Evaluation, Judged, evaluate, judge, parse_measure
-from rankdash.ranking import Ranking, Run
+from rankdash.ranking.ranking import Ranking, Run
 from rankdash.reporting import naming
 from rankdash.reporting.compared import FIRST_STAGE as FIRST_STAGE
 from rankdash.store import RunRow

@@ -12,7 +12,7 @@ from scipy.stats import kendalltau
 
 from rankdash.analysis.agreement import agreement, pairwise
 from rankdash.analysis.statistics_settings import StatisticsSettings
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 
 DOCS = [f"d{place}" for place in range(12)]
 Scored = dict[str, dict[str, float]]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rankdash.analysis.check import CheckReport, check
 from rankdash.dataset import Dataset
 from rankdash.findings import Finding
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 
 
 def ranking(lists: dict[str, list[str]]) -> Ranking:

@@ -7,7 +7,7 @@ import pytest
 from rankdash.analysis import compare
 from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, Evaluation, evaluate, judge
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 
 QRELS = pd.DataFrame(
     [

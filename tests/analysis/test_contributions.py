@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rankdash.analysis.contributions import split, splits, without
 from rankdash.analysis.statements import CAUSES, MOST, statements
 from rankdash.metrics import Conventions, evaluate, judge, parse_measure, registry
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 
 DOCS = "abcdefghij"
 QUALITY = [name for name, metric in registry.items() if metric.measures_quality]

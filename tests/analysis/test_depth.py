@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rankdash.analysis.depth import Cuts, depth_curve, depths_for, latency_at
 from rankdash.errors import DataError
 from rankdash.metrics import Conventions, evaluate, judge
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 
 
 def lists(rng: np.random.Generator, queries: int, longest: int) -> dict[str, list[str]]:

@@ -17,7 +17,7 @@ from rankdash.analysis.gate import (
 from rankdash.analysis.statistics import compare
 from rankdash.errors import SpecError
 from rankdash.metrics import evaluate, judge
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 
 
 def compared(base: list[int], up: list[int], left_out: dict[str, str] | None = None, **settings):

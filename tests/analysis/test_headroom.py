@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rankdash.analysis.headroom import SHARES, best_order, headroom, limits
 from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, evaluate, judge, registry
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 
 DOCS = "abcde"
 QUALITY = [name for name, metric in registry.items() if metric.measures_quality]

@@ -18,7 +18,7 @@ from rankdash.dataset import Dataset
 from rankdash.errors import DataError
 from rankdash.loading import load
 from rankdash.metrics import judge
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 from rankdash.readers import Source, read
 
 # Ids and texts as they come from elsewhere: formulas, digits, separators, marks, Chinese.

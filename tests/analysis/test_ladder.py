@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rankdash.analysis.headroom import limits
 from rankdash.analysis.ladder import FAR, Ladder, ladder
 from rankdash.metrics import Conventions, evaluate, judge
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 
 LABELS = {"a": 3.0, "b": 1.0, "x": 0.0}
 

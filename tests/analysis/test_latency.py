@@ -19,8 +19,8 @@ from rankdash.analysis.latency import (
     paired_ratio,
     token_lengths,
 )
-from rankdash.measured import Measured
-from rankdash.ranking import Ranking, Reading, Run
+from rankdash.ranking.measured import Measured
+from rankdash.ranking.ranking import Ranking, Reading, Run
 
 times = st.lists(st.floats(0.01, 1e5), min_size=1, max_size=60)
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankdash.analysis.margins import even, margins, near_ties
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 
 score = st.integers(-50, 50).map(float)
 

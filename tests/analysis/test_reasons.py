@@ -14,7 +14,7 @@ from rankdash.analysis.unjudged import System
 from rankdash.errors import SpecError
 from rankdash.loading import load
 from rankdash.metrics import Conventions, evaluate, judge, parse_measure, registry
-from rankdash.ranking import Ranking, Reading
+from rankdash.ranking.ranking import Ranking, Reading
 from rankdash.readers import sources_from_path
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"

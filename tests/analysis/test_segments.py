@@ -15,7 +15,7 @@ from rankdash.analysis.segments import (
 )
 from rankdash.dataset import Dataset
 from rankdash.metrics import evaluate, judge
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 
 
 def pairs(deltas, start=0) -> pd.DataFrame:

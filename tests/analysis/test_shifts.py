@@ -10,7 +10,7 @@ from rankdash.analysis.ladder import ladder
 from rankdash.analysis.shifts import moves, pair
 from rankdash.analysis.transitions import BINS, STEPS, UNRANKED, flow, move_sizes, transitions, went
 from rankdash.metrics import Conventions, judge
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 
 QUERIES = ["a", "b", "c"]
 DOCS = [f"d{place}" for place in range(30)]

@@ -21,7 +21,7 @@ from rankdash.analysis.verdict import TITLES
 from rankdash.errors import SpecError
 from rankdash.loading import load
 from rankdash.metrics import Conventions, Evaluation, evaluate, judge
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 from rankdash.readers import sources_from_path
 from rankdash.rerankers.bm25 import order_candidates
 

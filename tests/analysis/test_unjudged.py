@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rankdash.analysis.unjudged import Comparison, System, bounds_table
 from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, evaluate, judge
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 
 DOCS = "abcde"
 TIGHT = ("ndcg", "ndcg_exp", "ndcg_jk", "precision", "recall", "mrr", "hit", "rbp", "f1")

@@ -34,7 +34,7 @@ def store(runs: Mapping[str, float], *, judged: float = 1.0) -> None:
     that has a label."""
     from rankdash.analysis.check import check
     from rankdash.dataset import Dataset
-    from rankdash.ranking import Ranking
+    from rankdash.ranking.ranking import Ranking
     from rankdash.rerankers.precomputed import run_from_ranking
     from rankdash.store import Workspace
 
@@ -80,7 +80,12 @@ def store(runs: Mapping[str, float], *, judged: float = 1.0) -> None:
 
 def freeze() -> None:
     """As the server does when it starts (rankdash.ui.server.lifespan)."""
-    for module in ("check_view", "comparison", "query_detail", "run_form", "overview_charts"):
+    for module in (
+        "data.check_view",
+        "queries.query_detail",
+        "run.run_form",
+        "overview.overview_charts",
+    ):
         importlib.import_module(f"rankdash.ui.{module}")
     gc.collect()
     gc.freeze()

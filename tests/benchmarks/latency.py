@@ -30,8 +30,8 @@ def main() -> None:
 
 def time_runs() -> None:
     """Give every stored run latencies, tokens and a throughput."""
-    from rankdash.measured import Level, Measured
-    from rankdash.ranking import Reading
+    from rankdash.ranking.measured import Level, Measured
+    from rankdash.ranking.ranking import Reading
     from rankdash.store import Workspace
 
     rng = np.random.default_rng(1)

@@ -33,7 +33,7 @@ from rankdash.metrics import (
     judge_frame,
     parse_measures,
 )
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 
 SHAPES = ((10_000, 100), (1_000, 1_000))
 REPEATS = 7

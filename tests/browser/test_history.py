@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Locator, expect
 
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 from rankdash.rerankers.precomputed import run_from_ranking
 from rankdash.store import Workspace
 from rankdash.store.pins import Pins

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from rankdash.analysis.check import check
 from rankdash.dataset import Dataset
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 from rankdash.rerankers.precomputed import run_from_ranking
 from rankdash.store import Workspace
 

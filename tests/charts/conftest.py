@@ -44,8 +44,8 @@ from rankdash.charts import (
     trend,
     waterfall,
 )
-from rankdash.measured import Level
-from rankdash.ranking import Reading
+from rankdash.ranking.measured import Level
+from rankdash.ranking.ranking import Reading
 from rankdash.runs.timing import summarize
 
 HOSTILE = "<a href='https://evil.example'>win</a> & <b>more</b>"

@@ -17,8 +17,8 @@ from rankdash.charts import (
     throughput,
     token_lengths,
 )
-from rankdash.measured import Level
-from rankdash.ranking import Reading
+from rankdash.ranking.measured import Level
+from rankdash.ranking.ranking import Reading
 from rankdash.runs.timing import summarize
 
 INK = style.INKS["light"]

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from rankdash.metrics import Conventions, evaluate, judge
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 
 
 def _tables(lists, unranked):

@@ -7,7 +7,7 @@ import pytest
 
 from rankdash.errors import SpecError
 from rankdash.metrics import CONVENTION_SETTINGS, Conventions, evaluate, judge, judge_frame
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 
 
 def test_every_field_describes_itself():

@@ -4,7 +4,7 @@ import pytest
 
 from rankdash.errors import DataError, SpecError
 from rankdash.metrics import STATES, evaluate, judge, judge_frame, parse_measure
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 
 
 def labels_frame(*rows):

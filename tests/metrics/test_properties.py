@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rankdash.metrics import Conventions, evaluate, judge, judge_frame, registry
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 
 EVERY = pytest.mark.parametrize("name", list(registry))
 QUALITY = pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytrec_eval
 from sklearn.metrics import average_precision_score, ndcg_score
 
 from rankdash.metrics import Conventions, evaluate, judge, judge_frame, parse_measure, registry
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 
 TREC_NAMES = {
     "ndcg": "ndcg",

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from rankdash.metrics import evaluate, judge
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 
 
 def test_trap_01_ndcg_is_not_normalised_by_the_returned_list_only(value_of):

@@ -10,7 +10,7 @@ import pytest
 
 from rankdash.analysis.statistics import Comparison, StatisticsSettings, compare
 from rankdash.metrics import Conventions, Evaluation, evaluate, judge
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 from rankdash.reporting.comparison import HEAD, compact_latex, latex, made_with, markdown
 
 HOSTILE = "a|b & 50% _x_ #1 {\\input} ~^ <b>*!*\n[x](y) `c` $d$"

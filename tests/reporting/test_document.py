@@ -12,9 +12,9 @@ import pytest
 from rankdash.analysis.statistics import StatisticsSettings
 from rankdash.dataset import Dataset
 from rankdash.errors import DataError, SpecError
-from rankdash.measured import Measured
 from rankdash.metrics import Conventions, registry
-from rankdash.ranking import Ranking, Run
+from rankdash.ranking.measured import Measured
+from rankdash.ranking.ranking import Ranking, Run
 from rankdash.reporting.compared import FIRST_STAGE, Money, System
 from rankdash.reporting.document import ALL, SECTIONS, Front, html
 from rankdash.reporting.figures import drawings

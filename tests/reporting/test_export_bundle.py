@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 import pytest
 
 from rankdash.errors import DataError, UnavailableError
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 from rankdash.readers import Source, read
 from rankdash.reporting import chart_files
 from rankdash.reporting.bundle import MANIFEST, Part, bundle, slug

@@ -20,7 +20,7 @@ from rankdash.analysis.statistics import StatisticsSettings
 from rankdash.dataset import Dataset
 from rankdash.errors import DataError
 from rankdash.metrics import Conventions
-from rankdash.ranking import Ranking, Run
+from rankdash.ranking.ranking import Ranking, Run
 from rankdash.readers import Source, read
 from rankdash.reporting import bundle, per_query
 from rankdash.reporting.compared import FIRST_STAGE, System
@@ -196,7 +196,8 @@ def test_csv_is_written_only_where_its_cells_are_defused():
         if writes.search(path.read_text())
     }
     assert found == {
-        *("analysis/labelling.py", "reporting/spreadsheet.py", "reporting/cost_file.py"),
+        *("analysis/labels/labelling.py", "words/spreadsheet.py"),
+        "reporting/exports/costs_csv.py",
         "cli/results.py",
     }
     for each in found:

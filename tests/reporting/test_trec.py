@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankdash.errors import DataError
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 from rankdash.reporting.trec import falling, write_run
 
 SCORES = st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=40)

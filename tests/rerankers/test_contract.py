@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 from rankdash.rerankers import Corpus, Request, create, kinds
 from rankdash.rerankers.precomputed import Precomputed
 from tests.rerankers.loopback import running

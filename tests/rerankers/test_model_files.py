@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 LOCATE = """
 import sys
 from rankdash.errors import RankdashError
-from rankdash.rerankers.model_files import locate
+from rankdash.rerankers.neural.model_files import locate
 try:
     print("FOUND", locate(sys.argv[1], "cross-encoder"))
 except RankdashError as error:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from rankdash.errors import UnavailableError
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 from rankdash.rerankers import Corpus, Request, create
 from rankdash.rerankers.precomputed import Precomputed, run_from_ranking
 

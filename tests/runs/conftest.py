@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from rankdash.dataset import Dataset
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 from rankdash.runs.jobs import WorkerProcess
 from rankdash.store import Workspace
 

@@ -7,7 +7,7 @@ import pytest
 
 from rankdash.dataset import Dataset
 from rankdash.errors import DataError
-from rankdash.ranking import Ranking, Run
+from rankdash.ranking.ranking import Ranking, Run
 from rankdash.rerankers.fusion import Fusion
 from rankdash.runs.combining import Part, fuse
 from rankdash.store import Workspace

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rankdash.errors import UnavailableError
-from rankdash.measured import Level
+from rankdash.ranking.measured import Level
 from rankdash.rerankers import Request, Scored
 from rankdash.runs import concurrency
 from rankdash.runs.concurrency import measure, within_target

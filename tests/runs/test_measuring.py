@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankdash.errors import SettingError
-from rankdash.measured import Measured
+from rankdash.ranking.measured import Measured
 from rankdash.rerankers import Call, Capabilities, Scored
 from rankdash.runs.plan import Timing
 from rankdash.runs.results import results_from, to_row
@@ -331,7 +331,7 @@ def make_dataset():
     import pandas as pd
 
     from rankdash.dataset import Dataset
-    from rankdash.ranking import Ranking
+    from rankdash.ranking.ranking import Ranking
 
     def make(queries=6, documents=8, depth=5):
         rng = np.random.default_rng(queries)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from rankdash.dataset import Dataset
 from rankdash.errors import SettingError
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 from rankdash.runs.plan import plan, sample_queries
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from rankdash.dataset import Dataset
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 from rankdash.rerankers import create, get
 from rankdash.runs import jobs
 from rankdash.runs.jobs import JobRequest, Timing, WorkerProcess

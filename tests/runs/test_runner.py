@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rankdash.dataset import Dataset
 from rankdash.errors import ScoringError, UnavailableError
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 from rankdash.rerankers import Capabilities, Scored
 from rankdash.runs.results import QueryResult
 from rankdash.runs.runner import Cancelled, rerank

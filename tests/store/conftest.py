@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from rankdash.dataset import Dataset
-from rankdash.measured import Level, Measured
-from rankdash.ranking import Ranking, Reading, Run
+from rankdash.ranking.measured import Level, Measured
+from rankdash.ranking.ranking import Ranking, Reading, Run
 from rankdash.store import Workspace
 
 ROOT = Path(__file__).parents[2]

@@ -19,7 +19,7 @@ from rankdash.analysis.check import check
 from rankdash.analysis.occlusion import Explanation
 from rankdash.dataset import Dataset
 from rankdash.errors import FormatError, LimitError, RankdashError, StoreError
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 from rankdash.sharing import texts
 from rankdash.store import Workspace
 from rankdash.store.archive import without_paths

@@ -13,7 +13,7 @@ CLAIM_ALL = """
 import sys, time
 from pathlib import Path
 from rankdash.store import Workspace
-from rankdash.store.queue import Owner, Queue
+from rankdash.store.jobs.queue import Owner, Queue
 queue, me = Queue(Workspace.open(Path(sys.argv[1]))), Owner()
 meeting = Path(sys.argv[2])
 (meeting / me.token).touch()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rankdash.dataset import Dataset
 from rankdash.errors import StoreError
-from rankdash.ranking import Ranking, Run
+from rankdash.ranking.ranking import Ranking, Run
 from rankdash.store import Workspace
 from rankdash.store.tables import read_ranking, read_table, write_ranking, write_table
 

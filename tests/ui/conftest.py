@@ -8,7 +8,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from rankdash.ranking import Ranking, Run
+from rankdash.ranking.ranking import Ranking, Run
 from rankdash.rerankers.precomputed import run_from_ranking
 from rankdash.store import Workspace
 from rankdash.ui import server
@@ -82,7 +82,7 @@ class Hand:
 @pytest.fixture
 def run_form(app: AppTest, stored: str, monkeypatch: pytest.MonkeyPatch) -> AppTest:
     """The page Run with BM25 chosen; nothing works on what is started."""
-    for module in ("run_form", "job_list"):
+    for module in ("run.run_form", "run.job_list"):
         monkeypatch.setattr(f"rankdash.ui.{module}.worker", Hand)
     app.query_params["data"] = stored
     app.run()

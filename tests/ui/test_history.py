@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from rankdash.metrics import Conventions
-from rankdash.ranking import Ranking, Run
+from rankdash.ranking.ranking import Ranking, Run
 from rankdash.rerankers import kinds
 from rankdash.rerankers.precomputed import run_from_ranking
 from rankdash.store.corrections import Corrections
@@ -323,7 +323,7 @@ def test_a_workspace_that_is_only_shown_shows_pin_and_note_and_changes_nothing(
 ):
     Pins(workspace).pin(several["old"])
     RunNotes(workspace).keep(several["old"], HOSTILE)
-    for module in ("run_note", "history_run"):
+    for module in ("runs.run_note", "history.history_run"):
         monkeypatch.setattr(f"rankdash.ui.{module}.read_only", lambda: True)
     app = opened(app, runs=several["old"])
     labels = [button.label for button in app.button]

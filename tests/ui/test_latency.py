@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.measured import Level, Measured
-from rankdash.ranking import Ranking, Reading
+from rankdash.ranking.measured import Level, Measured
+from rankdash.ranking.ranking import Ranking, Reading
 from rankdash.reporting.options import Waiting, with_measured_rate
 from rankdash.rerankers.precomputed import run_from_ranking
 from rankdash.runs import jobs

@@ -14,10 +14,12 @@ from .test_pages import in_address, open_page, texts
 QUERY = "q5"
 FORM = """
 import streamlit as st
-from rankdash.ui import address, frame, query_notes
+from rankdash.ui.queries import query_notes
+from rankdash.ui.sidebar import sidebar
+from rankdash.ui.state import address
 address.restore()
-view = frame.view()
-frame.caption(view)
+view = sidebar.view()
+sidebar.caption(view)
 query_notes.draw(view, "q5")
 st.dataframe(query_notes.marks(view))
 """

@@ -10,7 +10,7 @@ from rankdash.analysis.check import check
 from rankdash.analysis.reasons import CODES, counted
 from rankdash.analysis.statements import Statement
 from rankdash.dataset import Dataset
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 from rankdash.reporting.reason_words import reason_meanings, reason_words
 from rankdash.reporting.why_words import statement_text
 from rankdash.rerankers.precomputed import run_from_ranking
@@ -24,9 +24,11 @@ SCORES = [40.0, 33.0, 30.0, 24.0, 21.0, 17.0, 14.0, 9.0, 8.0, 5.0, 4.0, 1.0]
 
 SAVED = """
 import streamlit as st
-from rankdash.ui import address, frame, query_export
+from rankdash.ui.queries import query_export
+from rankdash.ui.sidebar import sidebar
+from rankdash.ui.state import address
 address.restore()
-view = frame.view()
+view = sidebar.view()
 st.code(query_export.html(view, view.challengers[0], "hurt", "en").decode())
 """
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.ranking import Ranking
+from rankdash.ranking.ranking import Ranking
 from rankdash.rerankers.precomputed import run_from_ranking
 from tests.stored import keep_lists, keep_rows
 from tests.ui.test_pages import in_address, open_page, texts

@@ -21,12 +21,14 @@ from .test_pages import open_page, texts
 # What the page does, and the files that its buttons would make.
 FILES = """
 import streamlit as st
-from rankdash.ui import address, frame, report_exports, report_subject, report_view
-from rankdash.reporting.document import Front, SECTIONS
+from rankdash.ui.report import report_exports, report_subject, report_view
+from rankdash.ui.sidebar import sidebar
+from rankdash.ui.state import address
+from rankdash.reporting.report import Front, SECTIONS
 address.restore()
-frame.choose_language()
-frame.draw_sidebar(analysis=True)
-view = frame.view()
+sidebar.choose_language()
+sidebar.draw_sidebar(analysis=True)
+view = sidebar.view()
 subject = report_subject.subject(view)
 front = Front(title="T", sections=tuple(each.id for each in SECTIONS), language={language!r})
 st.session_state["same"] = subject is report_subject.subject(view)

@@ -27,7 +27,7 @@ def hand(monkeypatch):
     for name in ("COHERE_API_KEY", "OPENAI_API_KEY", "TEI_API_KEY", "VOYAGE_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     made = Hand()
-    for module in ("run_form", "job_list"):
+    for module in ("run.run_form", "run.job_list"):
         monkeypatch.setattr(f"rankdash.ui.{module}.worker", lambda: made)
     return made
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.measured import Level, Measured
+from rankdash.ranking.measured import Level, Measured
 from rankdash.runs import jobs
 from rankdash.store.score_cache import Kept
 
@@ -25,7 +25,7 @@ class Hand:
 @pytest.fixture
 def opened(app, stored, monkeypatch):
     made = Hand()
-    for module in ("run_form", "job_list"):
+    for module in ("run.run_form", "run.job_list"):
         monkeypatch.setattr(f"rankdash.ui.{module}.worker", lambda: made)
 
     def go(**state):

@@ -8,7 +8,7 @@ from rankdash.analysis.latency import apart, latencies, on_target
 from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import duration, number, paragraph
 from rankdash.i18n import gettext as _
-from rankdash.ranking import Run
+from rankdash.ranking.ranking import Run
 from rankdash.reporting import figures
 from rankdash.reporting.latency_words import left_out_of_times
 from rankdash.reporting.offline import Table, listed, prose, table

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rankdash import sharing
 from rankdash.analysis.occlusion import Explanation
-from rankdash.ranking import Run
+from rankdash.ranking.ranking import Run
 from rankdash.store import Workspace
 from rankdash.store.corrections import Corrections
 from rankdash.store.explanations import Asked, Explanations

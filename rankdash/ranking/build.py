@@ -16,8 +16,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rankdash import segments
-from rankdash.segments import Flags, Floats, Integers
+from rankdash.ranking import ragged
+from rankdash.ranking.ragged import Flags, Floats, Integers
 
 Ties = Literal["trec", "stable"]
 ScorePrecision = Literal["float64", "float32"]
@@ -76,8 +76,8 @@ def group_rows(texts: Any) -> Groups:
             return Groups(ids, np.append(starts, len(texts)), None)
     encoded = pc.dictionary_encode(texts)
     codes = encoded.indices.to_numpy()
-    offsets = segments.offsets_from(np.bincount(codes, minlength=len(encoded.dictionary)))
-    rows = segments.sort_codes(codes, len(encoded.dictionary))
+    offsets = ragged.offsets_from(np.bincount(codes, minlength=len(encoded.dictionary)))
+    rows = ragged.sort_codes(codes, len(encoded.dictionary))
     return Groups(encoded.dictionary, offsets, rows)
 
 
@@ -122,10 +122,10 @@ def order_rows(
     precision: how finely scores are told apart when ties are found.
     """
     arranged = groups.arrange(scores)
-    order = segments.argsort_descending(arranged, groups.offsets)
+    order = ragged.argsort_descending(arranged, groups.offsets)
     ranked = arranged[order]
     rows = order if groups.rows is None else groups.rows[order]
-    positions, runs = segments.equal_runs(stored_scores(ranked, precision), groups.offsets)
+    positions, runs = ragged.equal_runs(stored_scores(ranked, precision), groups.offsets)
     if len(positions):
         tied_rows = rows[positions]
         key = tied_rows if ties == "stable" else descending_ids(texts.take(pa.array(tied_rows)))

@@ -18,8 +18,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.errors import DataError
-from rankdash.measured import Measured
-from rankdash.ordering import (
+from rankdash.ranking.build import (
     ScorePrecision,
     Ties,
     by_run_and_key,
@@ -31,7 +30,8 @@ from rankdash.ordering import (
     text_array,
     tied_groups,
 )
-from rankdash.segments import equal_runs, has_repeats, offsets_from, owners, places
+from rankdash.ranking.measured import Measured
+from rankdash.ranking.ragged import equal_runs, has_repeats, offsets_from, owners, places
 
 QueryState = Literal["done", "failed", "skipped"]
 
