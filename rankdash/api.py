@@ -11,10 +11,10 @@ import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from rankdash.analysis import statistics
-from rankdash.analysis.check import check
-from rankdash.analysis.matching import match_labels
-from rankdash.analysis.statistics import Comparison, StatisticsSettings
+from rankdash.analysis.labels.check import check
+from rankdash.analysis.labels.matching import match_labels
+from rankdash.analysis.statistics import comparison
+from rankdash.analysis.statistics.comparison import Comparison, StatisticsSettings
 from rankdash.dataset import Dataset
 from rankdash.errors import DataError, RankdashError, SpecError
 from rankdash.findings import Finding
@@ -144,7 +144,7 @@ def compare(
     if not evaluations:
         raise SpecError("There is nothing to compare.", remedy="Give at least two evaluations.")
     first = next(iter(evaluations)) if baseline is None else baseline
-    return statistics.compare(evaluations, first, settings)
+    return comparison.compare(evaluations, first, settings)
 
 
 def report(

@@ -9,7 +9,7 @@ from typing import Unpack
 import numpy as np
 import pandas as pd
 
-from rankdash.analysis.check import CheckReport, check
+from rankdash.analysis.labels.check import CheckReport, check
 from rankdash.dataset import Dataset, FirstStage
 from rankdash.errors import DataError
 from rankdash.findings import Finding

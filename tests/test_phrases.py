@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from rankdash.analysis.check import CheckReport
+from rankdash.analysis.labels.check import CheckReport
 from rankdash.errors import DataError, Phrase, RankdashError
 from rankdash.i18n import error_text, finding_text, speaking
 from rankdash.loading import examine, load

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.analysis.resampling import (
+from rankdash.analysis.statistics.bootstrap import (
     RESAMPLES,
     SEED,
     FloatArray,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from rankdash.analysis.compare import PAIRED, TIE_BAND, direction
+from rankdash.analysis.statistics.pairs import PAIRED, TIE_BAND, direction
 
 OUTCOMES = ("helped", "same", "hurt")
 OK, ALL_UNJUDGED = "ok", "all_unjudged"
@@ -43,7 +43,7 @@ def query_table(
     """One row per query of `pairs`.
 
     queries: a data set's queries (query_id, text, segment columns).
-    pairs: from `rankdash.analysis.compare.paired`.
+    pairs: from `rankdash.analysis.statistics.pairs.paired`.
     known: column → values by query id, which a query may lack: judged_before and judged_after
         (share of the first k that is judged), ceiling, to_win (headroom left), spread (highest
         less lowest value among the rerankers), latency_ms, and whatever else is to be shown.

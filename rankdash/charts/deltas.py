@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 import plotly.graph_objects as go
 
-from rankdash.analysis.compare import TIE_BAND, counts, direction
+from rankdash.analysis.statistics.pairs import TIE_BAND, counts, direction
 from rankdash.charts import style
 
 FloatArray = npt.NDArray[np.float64]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from rankdash.analysis.transitions import UNRANKED, Flow
+from rankdash.analysis.ranks.transitions import UNRANKED, Flow
 from rankdash.charts import style
 
 _ROW = 56

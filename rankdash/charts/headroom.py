@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pandas as pd
 import plotly.graph_objects as go
 
-from rankdash.analysis.headroom import SHARES
+from rankdash.analysis.reasons.headroom import SHARES
 from rankdash.charts import style
 
 _ROW = 78

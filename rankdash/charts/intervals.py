@@ -17,8 +17,9 @@ _LAST = 2000
 
 
 def proven(low: float, high: float, p: float, level: float) -> bool:
-    """Whether a change is proven, by the rule of the verdict (`rankdash.analysis.verdict.decide`):
-    the interval excludes 0 and the corrected p is at most 1 - level."""
+    """Whether a change is proven, by the rule of the verdict
+    (`rankdash.analysis.statistics.verdict.decide`): the interval excludes 0 and the corrected p
+    is at most 1 - level."""
     return (low > 0 < high or low < 0 > high) and p <= 1 - level + _ROUNDING
 
 

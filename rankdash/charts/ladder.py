@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from rankdash.analysis.ladder import Ladder
+from rankdash.analysis.ranks.ladder import Ladder
 from rankdash.charts import style
 from rankdash.charts.ladder_places import IDEAL, Drawn, directions, placed, shown
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from rankdash.analysis.ladder import Ladder
+from rankdash.analysis.ranks.ladder import Ladder
 
 MOST_TELLING, MOST_DOCUMENTS = 24, 40
 # The column of the best order there can be.

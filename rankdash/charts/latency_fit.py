@@ -11,7 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rankdash.analysis.latency import Fit
-from rankdash.analysis.resampling import SEED
+from rankdash.analysis.statistics.bootstrap import SEED
 from rankdash.charts import milliseconds, style
 
 MOST_MARKS = 1000

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
-from rankdash.analysis.resampling import FloatArray
+from rankdash.analysis.statistics.bootstrap import FloatArray
 from rankdash.charts import milliseconds, style
 
 _ROW = 64

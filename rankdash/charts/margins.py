@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from rankdash.analysis.compare import TIE_BAND, direction
+from rankdash.analysis.statistics.pairs import TIE_BAND, direction
 from rankdash.charts import style
 
 MOST_POINTS = 1200

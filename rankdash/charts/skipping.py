@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from rankdash.analysis.significance import LEVEL
+from rankdash.analysis.statistics.tests import LEVEL
 from rankdash.charts import intervals, style
 
 _HEIGHT = 380

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 import plotly.graph_objects as go
 
-from rankdash.analysis.transitions import UNRANKED
+from rankdash.analysis.ranks.transitions import UNRANKED
 from rankdash.charts import intervals, style
 
 _ROW = 46

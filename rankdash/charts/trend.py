@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from rankdash.analysis.significance import LEVEL
+from rankdash.analysis.statistics.tests import LEVEL
 from rankdash.charts import intervals, milliseconds, style
 
 _MEAN, _MS, _FAILED = 240, 110, 80

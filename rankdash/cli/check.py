@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 
-from rankdash.analysis.check import CheckReport, Spread
+from rankdash.analysis.labels.check import CheckReport, Spread
 from rankdash.cli.writing import aligned, finding_line, one_line, printable
 from rankdash.errors import DataError
 from rankdash.findings import Finding

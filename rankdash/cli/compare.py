@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from rankdash.analysis.statistics import Comparison, StatisticsSettings, compare
+from rankdash.analysis.statistics.comparison import Comparison, StatisticsSettings, compare
 from rankdash.cli.evaluate import Results, evaluate_files
 from rankdash.cli.writing import aligned, one_line
 from rankdash.metrics import Conventions, Measure

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from rankdash.analysis.gate import Condition, Outcome, decide, measures_of
-from rankdash.analysis.labelling import restored
-from rankdash.analysis.statistics import Comparison, StatisticsSettings, compare
+from rankdash.analysis.labels.labelling import restored
+from rankdash.analysis.statistics.comparison import Comparison, StatisticsSettings, compare
+from rankdash.analysis.statistics.gate import Condition, Outcome, decide, measures_of
 from rankdash.cli.evaluate import evaluate_files
 from rankdash.cli.rankings import names_of
 from rankdash.cli.target import spare_the_input, target_of

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
-from rankdash.analysis.gate import FAILED, Condition, Outcome, confidence_of
-from rankdash.analysis.statistics import StatisticsSettings
-from rankdash.analysis.verdict import FEWEST_QUERIES
+from rankdash.analysis.statistics.comparison import StatisticsSettings
+from rankdash.analysis.statistics.gate import FAILED, Condition, Outcome, confidence_of
+from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
 from rankdash.cli.compare import LEFT_OUT
 from rankdash.cli.gate import Checked
 from rankdash.cli.target import spare_the_input

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from rankdash.analysis.matching import match_labels
+from rankdash.analysis.labels.matching import match_labels
 from rankdash.errors import DataError
 from rankdash.findings import Finding
 from rankdash.ranking.ranking import Ranking

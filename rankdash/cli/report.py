@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from rankdash.analysis.labelling import restored
-from rankdash.analysis.statistics_settings import StatisticsSettings
+from rankdash.analysis.labels.labelling import restored
+from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.cli.assumptions import read_money
 from rankdash.cli.rankings import made_ids, matching, names_of, no_ranking, read_run, with_run
 from rankdash.cli.target import spare_the_input, target_of

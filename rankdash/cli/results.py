@@ -8,7 +8,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from rankdash.analysis.labelling import defused
+from rankdash.analysis.labels.labelling import defused
 from rankdash.cli.evaluate import Results
 from rankdash.cli.writing import aligned, printable
 from rankdash.metrics import Evaluation

@@ -10,8 +10,8 @@ from types import MappingProxyType
 
 import pandas as pd
 
-from rankdash.analysis.statistics import Comparison, StatisticsSettings
-from rankdash.analysis.verdict import TITLES
+from rankdash.analysis.statistics.comparison import Comparison, StatisticsSettings
+from rankdash.analysis.statistics.verdict import TITLES
 
 _NO_NAMES: Mapping[str, str] = MappingProxyType({})
 _DASH = "–"

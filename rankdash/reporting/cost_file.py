@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Sequence
 
-from rankdash.analysis.labelling import defused
+from rankdash.analysis.labels.labelling import defused
 from rankdash.i18n import gettext as _
 from rankdash.reporting import assumption_words, cost_words
 from rankdash.reporting.cost_words import month, year

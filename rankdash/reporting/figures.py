@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from rankdash.analysis.headroom import shares
+from rankdash.analysis.labels.query_groups import DERIVED_SEGMENTS
 from rankdash.analysis.latency import ecdf, latencies
-from rankdash.analysis.segments import DERIVED_SEGMENTS
-from rankdash.analysis.verdict import FEWEST_QUERIES
+from rankdash.analysis.reasons.headroom import shares
+from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
 from rankdash.charts import break_even as break_even_chart
 from rankdash.charts import cutoffs as cutoffs_chart
 from rankdash.charts import deltas as deltas_chart

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rankdash.analysis.check import CheckReport
-from rankdash.analysis.statistics import StatisticsSettings
+from rankdash.analysis.labels.check import CheckReport
+from rankdash.analysis.statistics.comparison import StatisticsSettings
 from rankdash.dataset import Dataset
 from rankdash.i18n import gettext as _
 from rankdash.metrics import Conventions, parse_measure

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from rankdash.analysis.resampling import bootstrap_means, percentile_interval
-from rankdash.analysis.statistics_settings import StatisticsSettings
+from rankdash.analysis.statistics.bootstrap import bootstrap_means, percentile_interval
+from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.dataset import Dataset
 from rankdash.i18n import gettext as _
 from rankdash.metrics import Evaluation

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.analysis.compare import PAIRED, direction, paired
+from rankdash.analysis.statistics.pairs import PAIRED, direction, paired
 from rankdash.i18n import gettext as _
 from rankdash.metrics import STATES, Evaluation, Measure, parse_measure
 from rankdash.reporting.spreadsheet import csv_bytes

@@ -1,8 +1,8 @@
-"""The reasons of `rankdash.analysis.reasons` in words: short for a list, long for a tooltip."""
+"""The reasons of `rankdash.analysis.reasons.reasons` in words: short for a list, long for a tooltip."""
 
 from __future__ import annotations
 
-from rankdash.analysis.reasons import CUT, NEAR
+from rankdash.analysis.reasons.reasons import CUT, NEAR
 from rankdash.i18n import gettext as _
 from rankdash.i18n import percent
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from rankdash.analysis.statistics_settings import STATISTICS_SETTINGS, StatisticsSettings
+from rankdash.analysis.statistics.settings import STATISTICS_SETTINGS, StatisticsSettings
 from rankdash.i18n import gettext as _
 from rankdash.metrics import CONVENTION_SETTINGS, Conventions
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from rankdash.analysis.labelling import defused
+from rankdash.analysis.labels.labelling import defused
 
 
 def csv_bytes(frame: pd.DataFrame) -> bytes:

@@ -15,17 +15,22 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from rankdash.analysis.check import CheckReport
-from rankdash.analysis.compare import paired
-from rankdash.analysis.contributions import Split, split, splits
-from rankdash.analysis.headroom import Headroom, limits
-from rankdash.analysis.headroom import headroom as split_headroom
+from rankdash.analysis.labels.check import CheckReport
+from rankdash.analysis.labels.query_groups import DERIVED_SEGMENTS, by_segment, derive
 from rankdash.analysis.query_table import query_table
-from rankdash.analysis.reasons import counted, reasons
-from rankdash.analysis.segments import DERIVED_SEGMENTS, by_segment, derive
-from rankdash.analysis.statements import Statement, statements
-from rankdash.analysis.statistics import Comparison, StatisticsSettings, compare, mean_intervals
-from rankdash.analysis.unjudged import System as RankedLabels
+from rankdash.analysis.reasons.contributions import Split, split, splits
+from rankdash.analysis.reasons.headroom import Headroom, limits
+from rankdash.analysis.reasons.headroom import headroom as split_headroom
+from rankdash.analysis.reasons.reasons import counted, reasons
+from rankdash.analysis.reasons.statements import Statement, statements
+from rankdash.analysis.statistics.comparison import (
+    Comparison,
+    StatisticsSettings,
+    compare,
+    mean_intervals,
+)
+from rankdash.analysis.statistics.pairs import paired
+from rankdash.analysis.unjudged.unjudged import System as RankedLabels
 from rankdash.dataset import Dataset
 from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, Evaluation, Judged, Measure, evaluate, judge

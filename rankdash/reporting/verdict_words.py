@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeVar
 
-from rankdash.analysis.statistics_settings import StatisticsSettings
-from rankdash.analysis.verdict import Verdict
+from rankdash.analysis.statistics.settings import StatisticsSettings
+from rankdash.analysis.statistics.verdict import Verdict
 from rankdash.charts import segments, systems
 from rankdash.i18n import gettext as _
 from rankdash.i18n import paragraph

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 import pandas as pd
 from babel.lists import format_list
 
-from rankdash.analysis.contributions import CARRIED, Split
-from rankdash.analysis.statements import Statement
+from rankdash.analysis.reasons.contributions import CARRIED, Split
+from rankdash.analysis.reasons.statements import Statement
 from rankdash.i18n import gettext as _
 from rankdash.i18n import language, ngettext, number, percent, signed
 from rankdash.reporting.reason_words import reason_meanings

@@ -13,14 +13,7 @@ from itertools import groupby
 import numpy as np
 import numpy.typing as npt
 
-from rankdash.analysis.occlusion import (
-    LEVELS,
-    Explanation,
-    Level,
-    Variant,
-    cost,
-    explain,
-)
+from rankdash.analysis.reasons.occlusion import LEVELS, Explanation, Level, Variant, cost, explain
 from rankdash.errors import RankdashError, RerankerError, ScoringError, StoreError
 from rankdash.redaction import redact
 from rankdash.rerankers import Corpus, Request, Reranker, RerankerKind, Scored, create, get, keys

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, get_args
 
-from rankdash.analysis.check import CheckReport
-from rankdash.analysis.occlusion import LEVELS, Explanation
+from rankdash.analysis.labels.check import CheckReport
+from rankdash.analysis.reasons.occlusion import LEVELS, Explanation
 from rankdash.findings import Finding, Severity
 from rankdash.store.soundness import unsound
 

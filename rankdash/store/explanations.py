@@ -25,7 +25,7 @@ State = Literal["queued", "running", "done", "failed", "cancelled", "interrupted
 
 @dataclass(frozen=True)
 class Asked:
-    """What is to be explained. level: as in `rankdash.analysis.occlusion`."""
+    """What is to be explained. level: as in `rankdash.analysis.reasons.occlusion`."""
 
     run_id: str
     query_id: str

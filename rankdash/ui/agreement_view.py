@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from rankdash.analysis.agreement import PERSISTENCE
+from rankdash.analysis.ranks.agreement import PERSISTENCE
 from rankdash.charts import agreement as agreement_chart
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, paragraph

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from rankdash.analysis.check import FIRST_STAGE, CheckReport, Spread
-from rankdash.analysis.grading import LabelCount
+from rankdash.analysis.labels.check import FIRST_STAGE, CheckReport, Spread
+from rankdash.analysis.labels.grading import LabelCount
 from rankdash.charts import grades
 from rankdash.findings import Finding
 from rankdash.i18n import finding_text, ngettext, number, percent, where_text

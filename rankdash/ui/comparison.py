@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from rankdash.analysis.statistics import Comparison
+from rankdash.analysis.statistics.comparison import Comparison
 from rankdash.charts import style
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number

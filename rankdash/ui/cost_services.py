@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from rankdash.analysis.depth import Cuts, DepthCurve, depth_curve, depths_for, latency_at
-from rankdash.analysis.statistics_settings import StatisticsSettings
+from rankdash.analysis.ranks.depth import Cuts, DepthCurve, depth_curve, depths_for, latency_at
+from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.metrics import Conventions
 from rankdash.reporting import options
 from rankdash.reporting.options import MeasuredLoad, Waiting

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import streamlit as st
 
-from rankdash.analysis.statistics_settings import StatisticsSettings
+from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.i18n import LANGUAGES, moment, ngettext
 from rankdash.i18n import gettext as _
 from rankdash.metrics import Conventions, parse_measure, registry

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 import streamlit as st
 
-from rankdash.analysis.history import differing, p_of_any_pair
+from rankdash.analysis.statistics.history import differing, p_of_any_pair
 from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import gettext as _
 from rankdash.i18n import moment, number, percent, signed

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from rankdash.analysis.history import Trend
-from rankdash.analysis.history import trend as trend_of
-from rankdash.analysis.statistics import Comparison, compare
-from rankdash.analysis.statistics_settings import StatisticsSettings
+from rankdash.analysis.statistics.comparison import Comparison, compare
+from rankdash.analysis.statistics.history import Trend
+from rankdash.analysis.statistics.history import trend as trend_of
+from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number
 from rankdash.metrics import Conventions, Evaluation, Judged, evaluate, judge, parse_measure

@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 from babel.dates import format_skeleton
 
-from rankdash.analysis.history import APART, Made, Trend, repeated
+from rankdash.analysis.statistics.history import APART, Made, Trend, repeated
 from rankdash.charts import trend as trend_chart
 from rankdash.i18n import gettext as _
 from rankdash.i18n import language, ngettext, number, percent

@@ -11,7 +11,7 @@ import streamlit as st
 
 from rankdash.analysis import latency
 from rankdash.analysis.latency import Apart, Fit, Ratio, TokenLengths
-from rankdash.analysis.resampling import FloatArray
+from rankdash.analysis.statistics.bootstrap import FloatArray
 from rankdash.ranking.ranking import Run
 from rankdash.runs.timing import LatencySummary, summarize
 from rankdash.ui import services

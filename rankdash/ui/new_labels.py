@@ -7,8 +7,8 @@ from typing import get_args
 
 import streamlit as st
 
-from rankdash.analysis.check import check
-from rankdash.analysis.labelling import CONFLICTS, Conflict, Merged, merge_labels
+from rankdash.analysis.labels.check import check
+from rankdash.analysis.labels.labelling import CONFLICTS, Conflict, Merged, merge_labels
 from rankdash.errors import RankdashError
 from rankdash.i18n import error_text, ngettext
 from rankdash.i18n import gettext as _

@@ -9,12 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from rankdash.analysis.occlusion import (
-    LONGEST_LOOKED_AT,
-    Explanation,
-    Stage,
-    terms,
-)
+from rankdash.analysis.reasons.occlusion import LONGEST_LOOKED_AT, Explanation, Stage, terms
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, signed
 from rankdash.ui.text import html_safe, markdown_safe, shortened

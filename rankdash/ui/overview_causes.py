@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from rankdash.analysis.headroom import shares
-from rankdash.analysis.segments import DERIVED_SEGMENTS
-from rankdash.analysis.verdict import FEWEST_QUERIES
+from rankdash.analysis.labels.query_groups import DERIVED_SEGMENTS
+from rankdash.analysis.reasons.headroom import shares
+from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
 from rankdash.charts import headroom as headroom_chart
 from rankdash.charts import segments as segments_chart
 from rankdash.i18n import gettext as _

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from rankdash.analysis.contributions import splits
-from rankdash.analysis.reasons import counted
+from rankdash.analysis.reasons.contributions import splits
+from rankdash.analysis.reasons.reasons import counted
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext
 from rankdash.metrics import parse_measure

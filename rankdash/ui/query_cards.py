@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from rankdash.analysis.ladder import Ladder
+from rankdash.analysis.ranks.ladder import Ladder
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number
 from rankdash.reporting.query_words import grade

@@ -14,8 +14,8 @@ import numpy as np
 import streamlit as st
 
 import rankdash
-from rankdash.analysis.contributions import Split
-from rankdash.analysis.ladder import Ladder
+from rankdash.analysis.ranks.ladder import Ladder
+from rankdash.analysis.reasons.contributions import Split
 from rankdash.charts import ladder as ladder_chart
 from rankdash.charts import waterfall as waterfall_chart
 from rankdash.charts.style import INKS

@@ -8,7 +8,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from rankdash.analysis.ladder import Ladder
+from rankdash.analysis.ranks.ladder import Ladder
 from rankdash.charts import ladder as chart
 from rankdash.charts.ladder_places import shown
 from rankdash.i18n import gettext as _

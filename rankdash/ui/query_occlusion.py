@@ -11,15 +11,8 @@ from urllib.parse import urlsplit
 import numpy as np
 import streamlit as st
 
-from rankdash.analysis.ladder import Ladder
-from rankdash.analysis.occlusion import (
-    LEVELS,
-    Cost,
-    Explanation,
-    Level,
-    Variant,
-    cost,
-)
+from rankdash.analysis.ranks.ladder import Ladder
+from rankdash.analysis.reasons.occlusion import LEVELS, Cost, Explanation, Level, Variant, cost
 from rankdash.errors import RankdashError
 from rankdash.i18n import duration, error_text, ngettext, number
 from rankdash.i18n import gettext as _

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pandas as pd
 import streamlit as st
 
-from rankdash.analysis.ladder import Ladder, ladder
 from rankdash.analysis.query_table import query_table
+from rankdash.analysis.ranks.ladder import Ladder, ladder
 from rankdash.metrics import Conventions, Evaluation
 from rankdash.ranking.build import group_rows, text_array
 from rankdash.ui import comparison, reason_services, services, verdict_strip

@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from rankdash.analysis.contributions import Split
-from rankdash.analysis.reasons import evidence
+from rankdash.analysis.reasons.contributions import Split
+from rankdash.analysis.reasons.reasons import evidence
 from rankdash.charts import waterfall
 from rankdash.i18n import gettext as _
 from rankdash.i18n import paragraph

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from rankdash.analysis import reasons as analysis
-from rankdash.analysis.contributions import Split, split
-from rankdash.analysis.statements import Statement, statements
-from rankdash.analysis.unjudged import System
+from rankdash.analysis.reasons import reasons as analysis
+from rankdash.analysis.reasons.contributions import Split, split
+from rankdash.analysis.reasons.statements import Statement, statements
+from rankdash.analysis.unjudged.unjudged import System
 from rankdash.metrics import Conventions, parse_measure
 from rankdash.ui import services
 from rankdash.ui.frame import View

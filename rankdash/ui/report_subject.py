@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from rankdash.analysis.check import CheckReport
+from rankdash.analysis.labels.check import CheckReport
 from rankdash.reporting.compared import Money, System
 from rankdash.reporting.subject import Subject
 from rankdash.store.notes import Note, Notes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rankdash.analysis.statistics_settings import STATISTICS_SETTINGS, StatisticsSettings
+from rankdash.analysis.statistics.settings import STATISTICS_SETTINGS, StatisticsSettings
 from rankdash.errors import SpecError
 from rankdash.i18n import gettext as _
 from rankdash.metrics import CONVENTION_SETTINGS, Conventions

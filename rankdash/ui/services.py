@@ -21,14 +21,19 @@ import numpy.typing as npt
 import pandas as pd
 import streamlit as st
 
-from rankdash.analysis.compare import paired
-from rankdash.analysis.headroom import Headroom, Limits, limits
-from rankdash.analysis.headroom import headroom as split_headroom
-from rankdash.analysis.segments import by_segment, derive
-from rankdash.analysis.statistics import Comparison, StatisticsSettings, compare, mean_intervals
-from rankdash.analysis.unjudged import Comparison as UnjudgedComparison
-from rankdash.analysis.unjudged import System as RankedLabels
-from rankdash.analysis.unjudged import bounds_table
+from rankdash.analysis.labels.query_groups import by_segment, derive
+from rankdash.analysis.reasons.headroom import Headroom, Limits, limits
+from rankdash.analysis.reasons.headroom import headroom as split_headroom
+from rankdash.analysis.statistics.comparison import (
+    Comparison,
+    StatisticsSettings,
+    compare,
+    mean_intervals,
+)
+from rankdash.analysis.statistics.pairs import paired
+from rankdash.analysis.unjudged.unjudged import Comparison as UnjudgedComparison
+from rankdash.analysis.unjudged.unjudged import System as RankedLabels
+from rankdash.analysis.unjudged.unjudged import bounds_table
 from rankdash.dataset import Dataset
 from rankdash.i18n import gettext as _
 from rankdash.metrics import Conventions, Evaluation, Judged, evaluate, judge, parse_measure

@@ -8,7 +8,7 @@ from urllib.parse import urlencode, urlsplit
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from rankdash.analysis.statistics_settings import STATISTICS_SETTINGS
+from rankdash.analysis.statistics.settings import STATISTICS_SETTINGS
 from rankdash.i18n import gettext as _
 from rankdash.metrics import CONVENTION_SETTINGS
 from rankdash.ui import address, frame

@@ -7,14 +7,14 @@ from itertools import combinations
 import pandas as pd
 import streamlit as st
 
-from rankdash.analysis.agreement import agreement, pairwise
-from rankdash.analysis.margins import Margin
-from rankdash.analysis.margins import margins as margins_of
-from rankdash.analysis.shifts import Moves, settled
-from rankdash.analysis.shifts import moves as moves_of
-from rankdash.analysis.skipping import Skipping
-from rankdash.analysis.skipping import skipping as skipping_of
-from rankdash.analysis.statistics_settings import StatisticsSettings
+from rankdash.analysis.ranks.agreement import agreement, pairwise
+from rankdash.analysis.ranks.margins import Margin
+from rankdash.analysis.ranks.margins import margins as margins_of
+from rankdash.analysis.ranks.shifts import Moves, settled
+from rankdash.analysis.ranks.shifts import moves as moves_of
+from rankdash.analysis.ranks.skipping import Skipping
+from rankdash.analysis.ranks.skipping import skipping as skipping_of
+from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.metrics import Conventions
 from rankdash.ui import services
 

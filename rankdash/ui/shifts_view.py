@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from rankdash.analysis.shifts import Moves
-from rankdash.analysis.transitions import UNRANKED, Flow, flow, move_sizes, transitions, went
+from rankdash.analysis.ranks.shifts import Moves
+from rankdash.analysis.ranks.transitions import UNRANKED, Flow, flow, move_sizes, transitions, went
 from rankdash.charts import flows as flows_chart
 from rankdash.charts import move_sizes as moves_chart
 from rankdash.charts import transitions as transitions_chart

@@ -7,8 +7,8 @@ import math
 import pandas as pd
 import streamlit as st
 
-from rankdash.analysis.margins import even
-from rankdash.analysis.skipping import FEWEST, FOLDS, Skipping, saving
+from rankdash.analysis.ranks.margins import even
+from rankdash.analysis.ranks.skipping import FEWEST, FOLDS, Skipping, saving
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, paragraph, percent, signed
 from rankdash.ui import services

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from rankdash.analysis.margins import MARGINS, NEAR_TIE, Margin, by_margin, near_ties
-from rankdash.analysis.skipping import TOLERANCE, Skipping
+from rankdash.analysis.ranks.margins import MARGINS, NEAR_TIE, Margin, by_margin, near_ties
+from rankdash.analysis.ranks.skipping import TOLERANCE, Skipping
 from rankdash.charts import margins as margins_chart
 from rankdash.charts import skipping as skipping_chart
 from rankdash.i18n import gettext as _

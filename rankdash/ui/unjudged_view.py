@@ -9,8 +9,8 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from rankdash.analysis.labelling import to_label, to_label_csv, to_label_jsonl
-from rankdash.analysis.unjudged import Comparison
+from rankdash.analysis.labels.labelling import to_label, to_label_csv, to_label_jsonl
+from rankdash.analysis.unjudged.unjudged import Comparison
 from rankdash.dataset import Dataset
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, signed

@@ -8,7 +8,7 @@ from typing import Literal
 import pandas as pd
 import streamlit as st
 
-from rankdash.analysis.headroom import Headroom
+from rankdash.analysis.reasons.headroom import Headroom
 from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, percent, signed

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
-from rankdash.analysis.agreement import agreement, pairwise
-from rankdash.analysis.statistics_settings import StatisticsSettings
+from rankdash.analysis.ranks.agreement import agreement, pairwise
+from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.ranking.ranking import Ranking
 
 DOCS = [f"d{place}" for place in range(12)]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.analysis.check import CheckReport, check
+from rankdash.analysis.labels.check import CheckReport, check
 from rankdash.dataset import Dataset
 from rankdash.findings import Finding
 from rankdash.ranking.ranking import Ranking

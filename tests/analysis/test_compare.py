@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.analysis import compare
+from rankdash.analysis.statistics import pairs
 from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, Evaluation, evaluate, judge
 from rankdash.ranking.ranking import Ranking
@@ -46,7 +46,7 @@ AFTER = ranking(q5="xa", q3="c", q2="xya", q4="a", q1="axb")
 
 
 def test_queries_are_joined_by_id_and_not_by_position():
-    frame = compare.paired(evaluated(BEFORE), evaluated(AFTER), "mrr@10").set_index("query_id")
+    frame = pairs.paired(evaluated(BEFORE), evaluated(AFTER), "mrr@10").set_index("query_id")
     assert frame.loc["q1", ["before", "after", "delta"]].tolist() == [0.5, 1.0, 0.5]
     assert frame.loc["q2", "delta"] == pytest.approx(1 / 3 - 1 / 2)
     assert frame.loc["q5", "delta"] == -0.5
@@ -56,22 +56,22 @@ def test_the_order_of_the_labels_makes_no_difference_to_a_pair():
     shuffled = QRELS.sample(frac=1, random_state=3)
     rules = Conventions()
     other = evaluate(judge(AFTER, shuffled, rules), ["mrr@10"], rules)
-    frame = compare.paired(evaluated(BEFORE), other, "mrr@10").set_index("query_id")
+    frame = pairs.paired(evaluated(BEFORE), other, "mrr@10").set_index("query_id")
     assert frame.loc["q1", "delta"] == 0.5
     assert frame.loc["q5", "delta"] == -0.5
 
 
 def test_a_failed_query_leaves_both_sides_and_is_counted_by_reason():
     failed = evaluated(AFTER, left_out={"q1": "failed", "q2": "skipped"})
-    frame = compare.paired(evaluated(BEFORE), failed, "mrr@10")
+    frame = pairs.paired(evaluated(BEFORE), failed, "mrr@10")
     assert np.isnan(frame.set_index("query_id").loc["q1", "delta"])
     assert left_out(frame) == {"failed": 1, "skipped": 1, "no_relevant": 1}
-    assert compare.counts(frame) == compare.Tally(helped=1, same=0, hurt=1)
+    assert pairs.counts(frame) == pairs.Tally(helped=1, same=0, hurt=1)
 
 
 def test_the_same_reason_is_given_whichever_side_failed():
     failed = evaluated(BEFORE, left_out={"q4": "failed"})
-    frame = compare.paired(failed, evaluated(AFTER), "mrr@10")
+    frame = pairs.paired(failed, evaluated(AFTER), "mrr@10")
     assert frame.set_index("query_id").loc["q4", "state"] == "failed"
 
 
@@ -81,22 +81,22 @@ def test_a_query_that_one_side_did_not_evaluate_is_absent_from_the_pairs():
         evaluate(judge(each, QRELS, rules), ["mrr@10"], rules)
         for each in (BEFORE, ranking(q1="ab", q5="a"))
     ]
-    frame = compare.paired(*both, "mrr@10")
+    frame = pairs.paired(*both, "mrr@10")
     assert left_out(frame) == {"absent": 3}
-    backwards = compare.paired(*reversed(both), "mrr@10")
+    backwards = pairs.paired(*reversed(both), "mrr@10")
     assert left_out(backwards) == {"absent": 3}
     assert set(backwards["query_id"]) == set(frame["query_id"])
 
 
 def test_a_query_missing_from_a_ranking_is_a_zero_and_stays_paired():
     short = evaluated(ranking(q1="ab"))
-    frame = compare.paired(evaluated(BEFORE), short, "mrr@10").set_index("query_id")
+    frame = pairs.paired(evaluated(BEFORE), short, "mrr@10").set_index("query_id")
     assert frame.loc["q5", ["after", "state"]].tolist() == [0.0, "paired"]
 
 
 def test_evaluations_under_other_conventions_are_not_compared():
     with pytest.raises(SpecError, match="same settings"):
-        compare.paired(evaluated(BEFORE), evaluated(AFTER, threshold=2.0), "mrr@10")
+        pairs.paired(evaluated(BEFORE), evaluated(AFTER, threshold=2.0), "mrr@10")
 
 
 @pytest.mark.parametrize(
@@ -104,6 +104,6 @@ def test_evaluations_under_other_conventions_are_not_compared():
     [(0.505 - 0.5, "same"), (0.5 - 0.505, "same"), (0.0051, "helped"), (-0.0051, "hurt")],
 )
 def test_a_change_of_exactly_the_tie_band_is_the_same(delta: float, expected: str):
-    tally = compare.counts(pd.DataFrame({"delta": [delta, np.nan]}))
+    tally = pairs.counts(pd.DataFrame({"delta": [delta, np.nan]}))
     assert getattr(tally, expected) == 1
     assert tally.queries == 1

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankdash.analysis.contributions import split, splits, without
-from rankdash.analysis.statements import CAUSES, MOST, statements
+from rankdash.analysis.reasons.contributions import split, splits, without
+from rankdash.analysis.reasons.statements import CAUSES, MOST, statements
 from rankdash.metrics import Conventions, evaluate, judge, parse_measure, registry
 from rankdash.ranking.ranking import Ranking
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.analysis.depth import Cuts, depth_curve, depths_for, latency_at
+from rankdash.analysis.ranks.depth import Cuts, depth_curve, depths_for, latency_at
 from rankdash.errors import DataError
 from rankdash.metrics import Conventions, evaluate, judge
 from rankdash.ranking.ranking import Ranking

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.analysis.gate import (
+from rankdash.analysis.statistics.comparison import compare
+from rankdash.analysis.statistics.gate import (
     Condition,
     confidence_of,
     decide,
@@ -14,7 +15,6 @@ from rankdash.analysis.gate import (
     parse_conditions,
     settings_at,
 )
-from rankdash.analysis.statistics import compare
 from rankdash.errors import SpecError
 from rankdash.metrics import evaluate, judge
 from rankdash.ranking.ranking import Ranking

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankdash.analysis.headroom import SHARES, best_order, headroom, limits
+from rankdash.analysis.reasons.headroom import SHARES, best_order, headroom, limits
 from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, evaluate, judge, registry
 from rankdash.ranking.ranking import Ranking

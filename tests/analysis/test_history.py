@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.analysis.history import Made, differing, p_of_any_pair, repeated, trend
-from rankdash.analysis.significance import corrected
-from rankdash.analysis.statistics_settings import StatisticsSettings
+from rankdash.analysis.statistics.history import Made, differing, p_of_any_pair, repeated, trend
+from rankdash.analysis.statistics.settings import StatisticsSettings
+from rankdash.analysis.statistics.tests import corrected
 from rankdash.errors import SpecError
 from rankdash.metrics import STATES, Conventions, Evaluation, parse_measure
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rankdash.analysis.inference import intervals, p_values
-from rankdash.analysis.resampling import POISSON_FROM, bootstrap_means, oriented
-from rankdash.analysis.statistics_settings import StatisticsSettings
+from rankdash.analysis.statistics.bootstrap import POISSON_FROM, bootstrap_means, oriented
+from rankdash.analysis.statistics.inference import intervals, p_values
+from rankdash.analysis.statistics.settings import StatisticsSettings
 
 RRS = [0, *(1 / rank for rank in range(1, 11))]
 STEPS = {"hit": 1, "precision@5": 5, "mrr@10": 2520}

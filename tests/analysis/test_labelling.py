@@ -6,14 +6,14 @@ import re
 import pandas as pd
 import pytest
 
-from rankdash.analysis.labelling import (
+from rankdash.analysis.labels.labelling import (
     CONFLICTS,
     merge_labels,
     to_label,
     to_label_csv,
     to_label_jsonl,
 )
-from rankdash.analysis.unjudged import Comparison, System
+from rankdash.analysis.unjudged.unjudged import Comparison, System
 from rankdash.dataset import Dataset
 from rankdash.errors import DataError
 from rankdash.loading import load

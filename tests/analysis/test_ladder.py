@@ -5,8 +5,8 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.analysis.headroom import limits
-from rankdash.analysis.ladder import FAR, Ladder, ladder
+from rankdash.analysis.ranks.ladder import FAR, Ladder, ladder
+from rankdash.analysis.reasons.headroom import limits
 from rankdash.metrics import Conventions, evaluate, judge
 from rankdash.ranking.ranking import Ranking
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.analysis.margins import even, margins, near_ties
+from rankdash.analysis.ranks.margins import even, margins, near_ties
 from rankdash.ranking.ranking import Ranking
 
 score = st.integers(-50, 50).map(float)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.analysis.occlusion import (
+from rankdash.analysis.reasons.occlusion import (
     LONGEST_LOOKED_AT,
     MOST_PARTS,
     Explanation,

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from rankdash.analysis.headroom import SHARES, headroom, limits
-from rankdash.analysis.labelling import merge_labels, to_label, to_label_csv
-from rankdash.analysis.unjudged import Comparison, System, bounds_table
+from rankdash.analysis.labels.labelling import merge_labels, to_label, to_label_csv
+from rankdash.analysis.reasons.headroom import SHARES, headroom, limits
+from rankdash.analysis.unjudged.unjudged import Comparison, System, bounds_table
 from rankdash.loading import load
 from rankdash.metrics import evaluate, judge
 from rankdash.readers import Source, read, sources_from_path

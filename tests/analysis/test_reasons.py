@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankdash.analysis.contributions import split
-from rankdash.analysis.reasons import CODES, DECIDED, evidence, reasons
-from rankdash.analysis.unjudged import System
+from rankdash.analysis.reasons.contributions import split
+from rankdash.analysis.reasons.reasons import CODES, DECIDED, evidence, reasons
+from rankdash.analysis.unjudged.unjudged import System
 from rankdash.errors import SpecError
 from rankdash.loading import load
 from rankdash.metrics import Conventions, evaluate, judge, parse_measure, registry

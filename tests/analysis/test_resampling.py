@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rankdash.analysis.resampling import (
+from rankdash.analysis.statistics.bootstrap import (
     POISSON_FROM,
     bca_interval,
     bootstrap_means,

@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.analysis.resampling import bootstrap_means, percentile_interval
-from rankdash.analysis.segments import (
+from rankdash.analysis.labels.query_groups import (
     DERIVED_SEGMENTS,
     OTHER,
     UNKNOWN,
@@ -13,6 +12,7 @@ from rankdash.analysis.segments import (
     cjk_share,
     derive,
 )
+from rankdash.analysis.statistics.bootstrap import bootstrap_means, percentile_interval
 from rankdash.dataset import Dataset
 from rankdash.metrics import evaluate, judge
 from rankdash.ranking.ranking import Ranking

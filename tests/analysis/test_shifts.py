@@ -6,9 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.analysis.ladder import ladder
-from rankdash.analysis.shifts import moves, pair
-from rankdash.analysis.transitions import BINS, STEPS, UNRANKED, flow, move_sizes, transitions, went
+from rankdash.analysis.ranks.ladder import ladder
+from rankdash.analysis.ranks.shifts import moves, pair
+from rankdash.analysis.ranks.transitions import (
+    BINS,
+    STEPS,
+    UNRANKED,
+    flow,
+    move_sizes,
+    transitions,
+    went,
+)
 from rankdash.metrics import Conventions, judge
 from rankdash.ranking.ranking import Ranking
 

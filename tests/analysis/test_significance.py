@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from rankdash.analysis.significance import (
+from rankdash.analysis.statistics.tests import (
     corrected,
     effect_size,
     paired_t_p,

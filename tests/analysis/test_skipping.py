@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.analysis.skipping import FEWEST, FOLDS, saving, skipping
-from rankdash.analysis.statistics_settings import StatisticsSettings
+from rankdash.analysis.ranks.skipping import FEWEST, FOLDS, saving, skipping
+from rankdash.analysis.statistics.settings import StatisticsSettings
 
 SETTINGS = StatisticsSettings(resamples=1000)
 

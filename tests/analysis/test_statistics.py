@@ -9,15 +9,15 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from rankdash.analysis.compare import paired
-from rankdash.analysis.statistics import (
+from rankdash.analysis.statistics.comparison import (
     STATISTICS_SETTINGS,
     Comparison,
     StatisticsSettings,
     compare,
     mean_intervals,
 )
-from rankdash.analysis.verdict import TITLES
+from rankdash.analysis.statistics.pairs import paired
+from rankdash.analysis.statistics.verdict import TITLES
 from rankdash.errors import SpecError
 from rankdash.loading import load
 from rankdash.metrics import Conventions, Evaluation, evaluate, judge

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from rankdash.analysis.verdict import Facts, Verdict, decide, verdict_on
+from rankdash.analysis.statistics.verdict import Facts, Verdict, decide, verdict_on
 
 
 def facts(**changes: object) -> Facts:

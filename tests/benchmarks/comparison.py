@@ -19,8 +19,8 @@ import numpy as np
 from scipy import stats
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from rankdash.analysis.resampling import bca_interval, bootstrap_means, sign_flip_p
-from rankdash.analysis.statistics import Comparison, StatisticsSettings, compare
+from rankdash.analysis.statistics.bootstrap import bca_interval, bootstrap_means, sign_flip_p
+from rankdash.analysis.statistics.comparison import Comparison, StatisticsSettings, compare
 from rankdash.metrics import STATES, Conventions, Evaluation, parse_measures
 
 QUERIES, SYSTEMS, REPEATS, BATCH = 10_000, 5, 5, 100

@@ -32,7 +32,7 @@ def store(runs: Mapping[str, float], *, judged: float = 1.0) -> None:
     """The data set and its runs: grades 0 to 3, about 8 relevant documents a query, texts of 120
     words. runs: name → how much of the labels its scores know. judged: the share of the candidates
     that has a label."""
-    from rankdash.analysis.check import check
+    from rankdash.analysis.labels.check import check
     from rankdash.dataset import Dataset
     from rankdash.ranking.ranking import Ranking
     from rankdash.rerankers.precomputed import run_from_ranking

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from playwright.sync_api import expect
 
-from rankdash.analysis.check import check
+from rankdash.analysis.labels.check import check
 from rankdash.dataset import Dataset
 from rankdash.ranking.ranking import Ranking
 from rankdash.rerankers.precomputed import run_from_ranking

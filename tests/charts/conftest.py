@@ -7,16 +7,16 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from rankdash.analysis.ladder import Ladder
 from rankdash.analysis.latency import ecdf, fit
 from rankdash.analysis.latency import token_lengths as lengths_of
-from rankdash.analysis.margins import by_margin
-from rankdash.analysis.shifts import Moves
-from rankdash.analysis.skipping import skipping as skips
-from rankdash.analysis.statistics_settings import StatisticsSettings
-from rankdash.analysis.transitions import flow
-from rankdash.analysis.transitions import move_sizes as sizes_of
-from rankdash.analysis.transitions import transitions as counts_of
+from rankdash.analysis.ranks.ladder import Ladder
+from rankdash.analysis.ranks.margins import by_margin
+from rankdash.analysis.ranks.shifts import Moves
+from rankdash.analysis.ranks.skipping import skipping as skips
+from rankdash.analysis.ranks.transitions import flow
+from rankdash.analysis.ranks.transitions import move_sizes as sizes_of
+from rankdash.analysis.ranks.transitions import transitions as counts_of
+from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.charts import (
     agreement,
     break_even,

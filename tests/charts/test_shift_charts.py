@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.analysis.transitions import BINS, STEPS, UNRANKED, Flow
+from rankdash.analysis.ranks.transitions import BINS, STEPS, UNRANKED, Flow
 from rankdash.charts import agreement, flows, margins, move_sizes, skipping, style, transitions
 
 INK = style.INKS["light"]

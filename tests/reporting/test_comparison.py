@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from rankdash.analysis.statistics import Comparison, StatisticsSettings, compare
+from rankdash.analysis.statistics.comparison import Comparison, StatisticsSettings, compare
 from rankdash.metrics import Conventions, Evaluation, evaluate, judge
 from rankdash.ranking.ranking import Ranking
 from rankdash.reporting.comparison import HEAD, compact_latex, latex, made_with, markdown

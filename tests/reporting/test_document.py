@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.analysis.statistics import StatisticsSettings
+from rankdash.analysis.statistics.comparison import StatisticsSettings
 from rankdash.dataset import Dataset
 from rankdash.errors import DataError, SpecError
 from rankdash.metrics import Conventions, registry

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankdash
-from rankdash.analysis.labelling import defused, restored
-from rankdash.analysis.statistics import StatisticsSettings
+from rankdash.analysis.labels.labelling import defused, restored
+from rankdash.analysis.statistics.comparison import StatisticsSettings
 from rankdash.dataset import Dataset
 from rankdash.errors import DataError
 from rankdash.metrics import Conventions

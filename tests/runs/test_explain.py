@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rankdash.analysis.occlusion import Explanation
+from rankdash.analysis.reasons.occlusion import Explanation
 from rankdash.errors import UnavailableError
 from rankdash.rerankers import Scored, create, get
 from rankdash.runs import explain, jobs

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rankdash import sharing
-from rankdash.analysis.check import check
-from rankdash.analysis.occlusion import Explanation
+from rankdash.analysis.labels.check import check
+from rankdash.analysis.reasons.occlusion import Explanation
 from rankdash.dataset import Dataset
 from rankdash.errors import FormatError, LimitError, RankdashError, StoreError
 from rankdash.ranking.ranking import Ranking

@@ -18,10 +18,10 @@ import pytest
 from babel.messages.pofile import read_po
 
 from rankdash import charts
-from rankdash.analysis.labelling import CONFLICTS
-from rankdash.analysis.segments import DERIVED_SEGMENTS, OTHER, UNKNOWN
-from rankdash.analysis.statistics_settings import STATISTICS_SETTINGS
-from rankdash.analysis.verdict import TITLES
+from rankdash.analysis.labels.labelling import CONFLICTS
+from rankdash.analysis.labels.query_groups import DERIVED_SEGMENTS, OTHER, UNKNOWN
+from rankdash.analysis.statistics.settings import STATISTICS_SETTINGS
+from rankdash.analysis.statistics.verdict import TITLES
 from rankdash.charts import style
 from rankdash.i18n import LANGUAGES
 from rankdash.metrics import CONVENTION_SETTINGS, registry

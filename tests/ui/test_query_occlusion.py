@@ -6,7 +6,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from rankdash.analysis.occlusion import Explanation, Part, Stage, explain, terms
+from rankdash.analysis.reasons.occlusion import Explanation, Part, Stage, explain, terms
 from rankdash.rerankers import create
 from rankdash.runs.runner import rerank
 from rankdash.store.explanations import Asked, Explanations

@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from rankdash.analysis.check import check
-from rankdash.analysis.reasons import CODES, counted
-from rankdash.analysis.statements import Statement
+from rankdash.analysis.labels.check import check
+from rankdash.analysis.reasons.reasons import CODES, counted
+from rankdash.analysis.reasons.statements import Statement
 from rankdash.dataset import Dataset
 from rankdash.ranking.ranking import Ranking
 from rankdash.reporting.reason_words import reason_meanings, reason_words

@@ -68,7 +68,7 @@ def test_a_sure_first_stage_can_skip_the_reranker(app, decided):
 
 
 def test_a_rule_that_does_not_hold_elsewhere_promises_no_saving(app, decided, monkeypatch):
-    from rankdash.analysis.skipping import Skipping
+    from rankdash.analysis.ranks.skipping import Skipping
 
     monkeypatch.setattr(Skipping, "holds", False)
     words = said(open_page(app, "rank_shifts", k="3"))

@@ -110,7 +110,7 @@ def _add_conditions(parser: argparse.ArgumentParser) -> None:
 
 
 def _gate(arguments: argparse.Namespace) -> int:
-    from rankdash.analysis.gate import parse_conditions, settings_at
+    from rankdash.analysis.statistics.gate import parse_conditions, settings_at
     from rankdash.cli.gate import check_files
     from rankdash.cli.gate_results import FORMATS, write_files, write_refusal
     from rankdash.errors import RankdashError

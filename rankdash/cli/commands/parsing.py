@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
-    from rankdash.analysis.statistics_settings import StatisticsSettings
+    from rankdash.analysis.statistics.settings import StatisticsSettings
     from rankdash.metrics import Conventions
 
 DONE, INCOMPLETE, REFUSED, INTERRUPTED = 0, 1, 2, 130
@@ -148,7 +148,7 @@ def add_statistics(parser: argparse.ArgumentParser) -> None:
 
 
 def statistics(arguments: argparse.Namespace) -> StatisticsSettings:
-    from rankdash.analysis.statistics_settings import StatisticsSettings
+    from rankdash.analysis.statistics.settings import StatisticsSettings
 
     asked = {name: getattr(arguments, name) for name in _STATISTICS}
     return StatisticsSettings(**{name: value for name, value in asked.items() if value is not None})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rankdash.analysis.segments import DerivedSegment
+from rankdash.analysis.labels.query_groups import DerivedSegment
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, paragraph, percent, signed
 from rankdash.reporting import figures

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rankdash.analysis.check import FIRST_STAGE, CheckReport, Spread
+from rankdash.analysis.labels.check import FIRST_STAGE, CheckReport, Spread
 from rankdash.findings import Finding
 from rankdash.i18n import finding_text, ngettext, number, percent, where_text
 from rankdash.i18n import gettext as _

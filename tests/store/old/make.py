@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from rankdash import sharing
-from rankdash.analysis.occlusion import Explanation
+from rankdash.analysis.reasons.occlusion import Explanation
 from rankdash.ranking.ranking import Run
 from rankdash.store import Workspace
 from rankdash.store.corrections import Corrections

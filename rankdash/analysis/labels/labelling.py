@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.analysis.unjudged import Comparison
+from rankdash.analysis.unjudged.unjudged import Comparison
 from rankdash.dataset import Dataset
 from rankdash.errors import DataError
 from rankdash.ranking.ranking import Ranking

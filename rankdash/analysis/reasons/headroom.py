@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.analysis.alignment import HAS_VALUE, Codes, align, reason_counts
-from rankdash.analysis.compare import REASON_NAMES
+from rankdash.analysis.statistics.alignment import HAS_VALUE, Codes, align, reason_counts
+from rankdash.analysis.statistics.pairs import REASON_NAMES
 from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, Evaluation, Judged, Measure, evaluate, parse_measure
 from rankdash.metrics.engine import Relevance

@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 
 from rankdash.analysis.latency import latencies
-from rankdash.analysis.resampling import FloatArray
-from rankdash.analysis.statistics import Comparison, StatisticsSettings
-from rankdash.analysis.verdict import FEWEST_QUERIES
+from rankdash.analysis.statistics.bootstrap import FloatArray
+from rankdash.analysis.statistics.comparison import Comparison, StatisticsSettings
+from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
 from rankdash.errors import SpecError
 from rankdash.metrics import Measure, parse_measure
 

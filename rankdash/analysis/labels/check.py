@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rankdash.analysis.grading import (
+from rankdash.analysis.labels.grading import (
     LabelCount,
     direction,
     histogram,
     label_findings,
     sparse_labels,
 )
-from rankdash.analysis.matching import match_labels
+from rankdash.analysis.labels.matching import match_labels
 from rankdash.dataset import Dataset
 from rankdash.errors import Phrase
 from rankdash.findings import Finding, Severity

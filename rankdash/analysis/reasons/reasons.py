@@ -4,8 +4,8 @@ The reason is read off the *main document*: of the documents with a label above 
 lost most where the query was hurt, gained most where it was helped, and moved the value most where
 it stayed the same. In MRR and hit it is the first relevant document, which may be another one after
 than before. Lost and gained are the negative and the positive contributions of all documents
-(`rankdash.analysis.contributions`). A change is *one-sided* where the smaller of the two is at most
-half of the larger. Hurt, same and helped follow the tie band.
+(`rankdash.analysis.reasons.contributions`). A change is *one-sided* where the smaller of the two is
+at most half of the larger. Hurt, same and helped follow the tie band.
 
 The first condition that holds decides, in the order of `DECIDED`:
 
@@ -40,11 +40,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.analysis.compare import TIE_BAND, direction
-from rankdash.analysis.contributions import CARRIED, Split, credits_of, splits
-from rankdash.analysis.headroom import best_order
-from rankdash.analysis.sides import Side, given_rows, joined, rows
-from rankdash.analysis.unjudged import System
+from rankdash.analysis.reasons.contributions import CARRIED, Split, credits_of, splits
+from rankdash.analysis.reasons.headroom import best_order
+from rankdash.analysis.reasons.sides import Side, given_rows, joined, rows
+from rankdash.analysis.statistics.pairs import TIE_BAND, direction
+from rankdash.analysis.unjudged.unjudged import System
 from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, Measure
 from rankdash.metrics.engine import Relevance

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from rankdash.analysis.compare import TIE_BAND
-from rankdash.analysis.resampling import RESAMPLES, SEED
-from rankdash.analysis.significance import LEVEL, Correction
-from rankdash.analysis.verdict import WORTHWHILE
+from rankdash.analysis.statistics.bootstrap import RESAMPLES, SEED
+from rankdash.analysis.statistics.pairs import TIE_BAND
+from rankdash.analysis.statistics.tests import LEVEL, Correction
+from rankdash.analysis.statistics.verdict import WORTHWHILE
 from rankdash.errors import SpecError
 
 Interval = Literal["bca", "percentile"]

@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.analysis.alignment import align
-from rankdash.analysis.statistics import compare
-from rankdash.analysis.statistics_settings import StatisticsSettings
+from rankdash.analysis.statistics.alignment import align
+from rankdash.analysis.statistics.comparison import compare
+from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.metrics import Evaluation, Measure, parse_measure
 
 COVERED = 0.9

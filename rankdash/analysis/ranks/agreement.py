@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.analysis.inference import intervals
-from rankdash.analysis.shifts import Pairing, pair
-from rankdash.analysis.statistics_settings import StatisticsSettings
+from rankdash.analysis.ranks.shifts import Pairing, pair
+from rankdash.analysis.statistics.inference import intervals
+from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.ranking.ragged import Block, Floats, Integers, blocks, offsets_from, places
 from rankdash.ranking.ranking import Ranking
 

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from rankdash.analysis.contributions import CARRIED, Split, without
+from rankdash.analysis.reasons.contributions import CARRIED, Split, without
 from rankdash.metrics import Conventions
 from rankdash.ranking.ragged import Flags
 

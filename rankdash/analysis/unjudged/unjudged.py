@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.analysis.bounds import Case, Kind, Side, highest
-from rankdash.analysis.pool import Pool, all_labelled, each_labelled, pool
+from rankdash.analysis.unjudged.bounds import Case, Kind, Side, highest
+from rankdash.analysis.unjudged.pool import Pool, all_labelled, each_labelled, pool
 from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, Evaluation, Judged, Measure, evaluate, parse_measure
 from rankdash.metrics.engine import Relevance

@@ -16,7 +16,12 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow.compute as pc
 
-from rankdash.analysis.resampling import RESAMPLES, SEED, bootstrap_means, percentile_interval
+from rankdash.analysis.statistics.bootstrap import (
+    RESAMPLES,
+    SEED,
+    bootstrap_means,
+    percentile_interval,
+)
 from rankdash.errors import DataError
 from rankdash.metrics import Conventions, Measure, evaluate, judge
 from rankdash.ranking.build import text_array, tied_groups

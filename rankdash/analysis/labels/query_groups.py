@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.analysis.compare import TIE_BAND, direction
-from rankdash.analysis.inference import intervals, p_values
-from rankdash.analysis.resampling import SEED
-from rankdash.analysis.significance import LEVEL, Correction, corrected
-from rankdash.analysis.statistics_settings import StatisticsSettings
-from rankdash.analysis.verdict import FEWEST_QUERIES
+from rankdash.analysis.statistics.bootstrap import SEED
+from rankdash.analysis.statistics.inference import intervals, p_values
+from rankdash.analysis.statistics.pairs import TIE_BAND, direction
+from rankdash.analysis.statistics.settings import StatisticsSettings
+from rankdash.analysis.statistics.tests import LEVEL, Correction, corrected
+from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
 from rankdash.dataset import Dataset
 from rankdash.metrics import Evaluation
 
@@ -174,9 +174,9 @@ def by_segment(
 ) -> pd.DataFrame:
     """The paired difference in each value of a segment: those in `order` first, then the largest.
 
-    pairs: from `rankdash.analysis.compare.paired`. segment: value, indexed by query id; queries
-        without one form the segment `UNKNOWN`. Beyond the 30 largest values the rest is one
-        segment, `OTHER`. order: such as `DerivedSegment.values`.
+    pairs: from `rankdash.analysis.statistics.pairs.paired`. segment: value, indexed by query id;
+        queries without one form the segment `UNKNOWN`. Beyond the 30 largest values the rest is
+        one segment, `OTHER`. order: such as `DerivedSegment.values`.
 
     Columns: segment; n (paired queries); left_out (queries of the segment without a difference);
     before, after, delta (means); low, high (BCa interval of delta); p (sign flips) and p_corrected

@@ -9,8 +9,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import pandas as pd
 
-from rankdash.analysis.contributions import credits_of
-from rankdash.analysis.unjudged import System
+from rankdash.analysis.reasons.contributions import credits_of
+from rankdash.analysis.unjudged.unjudged import System
 from rankdash.metrics import Conventions, Judged, Measure
 from rankdash.metrics.engine import Relevance
 from rankdash.ranking.ragged import Flags, Floats, Integers, offsets_from

@@ -11,16 +11,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.analysis.alignment import Aligned, align, reason_counts
-from rankdash.analysis.compare import direction
-from rankdash.analysis.inference import corrected_by_family, intervals, p_values
-from rankdash.analysis.significance import effect_size, queries_to_settle, smallest_detectable
-from rankdash.analysis.statistics_settings import (
+from rankdash.analysis.statistics.alignment import Aligned, align, reason_counts
+from rankdash.analysis.statistics.inference import corrected_by_family, intervals, p_values
+from rankdash.analysis.statistics.pairs import direction
+from rankdash.analysis.statistics.settings import (
     STATISTICS_SETTINGS,
     StatisticsSetting,
     StatisticsSettings,
 )
-from rankdash.analysis.verdict import Facts, Verdict, verdict_on
+from rankdash.analysis.statistics.tests import effect_size, queries_to_settle, smallest_detectable
+from rankdash.analysis.statistics.verdict import Facts, Verdict, verdict_on
 from rankdash.errors import SpecError
 from rankdash.metrics import STATES, Evaluation, Measure, parse_measure
 

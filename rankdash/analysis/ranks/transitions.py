@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.analysis.shifts import NOT_RANKED, Moves, Ranks
+from rankdash.analysis.ranks.shifts import NOT_RANKED, Moves, Ranks
 
 BINS = ("1", "2–3", "4–5", "6–10", "11–20", "> 20")
 UNRANKED = "unranked"

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from rankdash.analysis.resampling import (
+from rankdash.analysis.statistics.bootstrap import (
     bca_interval,
     bootstrap_means,
     oriented,
     percentile_interval,
     sign_flip_p,
 )
-from rankdash.analysis.significance import corrected, paired_t_p, wilcoxon_p
-from rankdash.analysis.statistics_settings import StatisticsSettings
-from rankdash.analysis.verdict import FEWEST_QUERIES
+from rankdash.analysis.statistics.settings import StatisticsSettings
+from rankdash.analysis.statistics.tests import corrected, paired_t_p, wilcoxon_p
+from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -18,8 +18,8 @@ from typing import Literal, cast
 
 import numpy as np
 
-from rankdash.analysis.gain_bounds import Ideal, discounted, discounts, highest_quotient
-from rankdash.analysis.pool import all_labelled
+from rankdash.analysis.unjudged.ndcg_bounds import Ideal, discounted, discounts, highest_quotient
+from rankdash.analysis.unjudged.pool import all_labelled
 from rankdash.metrics import Conventions, Judged, Measure
 from rankdash.metrics.engine import Relevance, within
 from rankdash.metrics.gain import EXPONENTIAL, JARVELIN_KEKALAINEN, LINEAR

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.analysis.alignment import REASONS, align
+from rankdash.analysis.statistics.alignment import REASONS, align
 from rankdash.metrics import (
     Evaluation,
     Measure,

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.analysis.inference import intervals
-from rankdash.analysis.statistics_settings import StatisticsSettings
+from rankdash.analysis.statistics.inference import intervals
+from rankdash.analysis.statistics.settings import StatisticsSettings
 
 FloatArray = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
