@@ -15,7 +15,7 @@ from rankdash.errors import DataError
 from rankdash.ranking.ranking import Ranking
 from rankdash.readers import Parsed, Source
 from rankdash.readers.beside import read_ranking, refuse_chance
-from rankdash.readers.part import empty
+from rankdash.readers.join.parsed_file import empty
 from rankdash.reporting.trec import write_run
 from rankdash.rerankers.fusion import Fusion, fuse
 

@@ -29,15 +29,15 @@ Nothing here unpickles, evaluates or writes anything: the text of a file is data
 
 from __future__ import annotations
 
-from rankdash.readers.annotators import Together, WordsNeeded
-from rankdash.readers.by_name import sources_at, sources_by_name
-from rankdash.readers.columns import FIELDS, MappingNeeded
+from rankdash.readers.by_name.start import sources_at, sources_by_name
 from rankdash.readers.files import Choices, read
-from rankdash.readers.formats import NAMES as FORMATS
-from rankdash.readers.limits import Limits
-from rankdash.readers.part import Parsed
-from rankdash.readers.settling import Conflict
-from rankdash.readers.source import Source, sources_from_path
+from rankdash.readers.join.conflicts import Conflict
+from rankdash.readers.join.parsed_file import Parsed
+from rankdash.readers.parse.annotators import Together, WordsNeeded
+from rankdash.readers.parse.columns import FIELDS, MappingNeeded
+from rankdash.readers.parse.limits import Limits
+from rankdash.readers.parse.source import Source, sources_from_path
+from rankdash.readers.registry import NAMES as FORMATS
 
 __all__ = [
     "FIELDS",

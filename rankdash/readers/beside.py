@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 
 from rankdash.readers.files import read
-from rankdash.readers.identity import Key, no_texts
-from rankdash.readers.part import Parsed
-from rankdash.readers.source import Source
+from rankdash.readers.join.parsed_file import Parsed
+from rankdash.readers.join.text_ids import Key, no_texts
+from rankdash.readers.parse.source import Source
 
 # The note of a reader that made ids from texts → which ids.
 _MADE: dict[str, Key] = {"made_query_id": "query_id", "made_doc_id": "doc_id"}

@@ -7,11 +7,13 @@ from dataclasses import replace
 
 from rankdash.errors import FormatError
 from rankdash.findings import Finding
-from rankdash.readers import arrow, delimited, formats, json_places, json_records, parquet, trec
-from rankdash.readers.encoding import Decoded, decode
-from rankdash.readers.limits import Limits
-from rankdash.readers.source import Source
-from rankdash.readers.table import Table
+from rankdash.readers import registry
+from rankdash.readers.formats import arrow, delimited, json_records, parquet, trec
+from rankdash.readers.parse import json_lines
+from rankdash.readers.parse.encoding import Decoded, decode
+from rankdash.readers.parse.limits import Limits
+from rankdash.readers.parse.source import Source
+from rankdash.readers.parse.table import Table
 
 _KNOWN_FORMS = "Known are: {formats}. A CSV file needs a first line with column names."
 
@@ -47,7 +49,7 @@ def table_of(source: Source, limits: Limits) -> Table:
 def _read_text(text: str, file: str, limits: Limits) -> Table:
     if text.lstrip()[0] in "[{":
         return _read_json(text, file, limits)
-    for reader in formats.TEXT:
+    for reader in registry.TEXT:
         if reader.matches(text):
             table: Table = reader.read(text, file, limits)
             return table
@@ -60,15 +62,15 @@ def _read_text(text: str, file: str, limits: Limits) -> Table:
             "The form of the file is not known.",
             remedy=_KNOWN_FORMS,
             file=file,
-            formats=", ".join(formats.NAMES),
+            formats=", ".join(registry.NAMES),
         )
     return delimited.read(text, delimiter, file, limits)
 
 
 def _read_json(text: str, file: str, limits: Limits) -> Table:
     # A list of rows may be long, and is decoded once only where it can be something else.
-    readers = [reader for reader in formats.JSON if reader.may_match(text[:_SAMPLE_CHARS])]
-    outer = json_places.whole(text) if readers else None
+    readers = [reader for reader in registry.JSON if reader.may_match(text[:_SAMPLE_CHARS])]
+    outer = json_lines.whole(text) if readers else None
     for reader in readers:
         if reader.matches(outer):
             table: Table = reader.read(text, file, limits)

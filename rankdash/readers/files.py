@@ -8,17 +8,17 @@ from typing import TypedDict
 
 from rankdash.errors import DataError
 from rankdash.findings import Finding
-from rankdash.readers import formats
-from rankdash.readers.annotators import Together, refuse_rule
-from rankdash.readers.combine import combine
+from rankdash.readers import registry
 from rankdash.readers.detect import UnknownFormError, table_of
-from rankdash.readers.interpret import interpret
-from rankdash.readers.limits import Limits
-from rankdash.readers.part import Parsed
-from rankdash.readers.settling import RULES, Conflict
-from rankdash.readers.source import Source
-from rankdash.readers.table import Table
-from rankdash.readers.unpack import unpack
+from rankdash.readers.join.combine import combine
+from rankdash.readers.join.conflicts import RULES, Conflict
+from rankdash.readers.join.interpret import interpret
+from rankdash.readers.join.parsed_file import Parsed
+from rankdash.readers.parse.annotators import Together, refuse_rule
+from rankdash.readers.parse.limits import Limits
+from rankdash.readers.parse.source import Source
+from rankdash.readers.parse.table import Table
+from rankdash.readers.parse.unpack import unpack
 
 
 class Choices(TypedDict, total=False):
@@ -105,7 +105,7 @@ def read(
             )
     if unknown and not tables:
         raise unknown
-    for preparer in formats.PREPARERS:
+    for preparer in registry.PREPARERS:
         tables = preparer.prepare(tables)
     parts = interpret(tables, mapping or {}, words=words or {}, annotators=annotators, ask=ask)
     parsed = combine(parts, conflict=conflict, first_stage=first_stage, unlabelled=unlabelled)

@@ -12,9 +12,9 @@ import pandas as pd
 from rankdash.errors import DataError
 from rankdash.findings import Finding
 from rankdash.readers.detect import table_of
-from rankdash.readers.limits import Limits
-from rankdash.readers.source import Source
-from rankdash.readers.table import Table
+from rankdash.readers.parse.limits import Limits
+from rankdash.readers.parse.source import Source
+from rankdash.readers.parse.table import Table
 
 LATENCY_COLUMN = "latency_ms"
 _STATES = ("done", "failed", "skipped")

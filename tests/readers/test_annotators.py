@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from rankdash.errors import DataError
 from rankdash.readers import MappingNeeded, Source, read
-from rankdash.readers.annotators import kappa, settle
+from rankdash.readers.parse.annotators import kappa, settle
 
 NAN = float("nan")
 

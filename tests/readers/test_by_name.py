@@ -20,9 +20,10 @@ from rankdash.cli import main
 from rankdash.errors import DataError, LimitError
 from rankdash.loading import load
 from rankdash.readers import sources_at, sources_by_name
-from rankdash.readers.by_name import is_name
-from rankdash.readers.fetching import Fetched, irds, thinning
-from rankdash.readers.limits import Limits
+from rankdash.readers.by_name import irds, thinning
+from rankdash.readers.by_name.fetching import Fetched
+from rankdash.readers.by_name.start import is_name
+from rankdash.readers.parse.limits import Limits
 from tests.loopback import HUB_REVISION, hub, silent_server
 from tests.readers.test_tools import parquet
 

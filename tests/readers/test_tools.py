@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rankdash.errors import DataError, FormatError
 from rankdash.loading import load
 from rankdash.readers import FORMATS, MappingNeeded, Source, read
-from rankdash.readers.limits import Limits
+from rankdash.readers.parse.limits import Limits
 
 
 def qrels(parsed) -> set[tuple[str, str, float]]:

@@ -25,7 +25,7 @@ from rankdash.analysis.statistics.verdict import TITLES
 from rankdash.charts import style
 from rankdash.i18n import LANGUAGES
 from rankdash.metrics import CONVENTION_SETTINGS, registry
-from rankdash.readers.refusals import REASONS
+from rankdash.readers.parse.skipped_rows import REASONS
 from rankdash.reporting import failure_words, query_page
 from rankdash.reporting.document import SECTIONS
 from rankdash.rerankers import kinds

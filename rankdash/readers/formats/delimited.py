@@ -1,0 +1,247 @@
+"""CSV, TSV and their relatives: any one-character separator, quoted line breaks, with or without
+a header.
+
+The separator is the one that gives known column names and the same number of fields in every
+row. Quotation marks follow RFC 4180 (`""` inside a quoted field); `\\"` is read too where doubled
+marks do not work out, and in tab-separated files marks may mean nothing at all.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from rankdash.errors import FormatError
+from rankdash.findings import Finding
+from rankdash.readers.parse.columns import known
+from rankdash.readers.parse.limits import Limits
+from rankdash.readers.parse.skipped_rows import Refusals
+from rankdash.readers.parse.table import (
+    Table,
+    frame_of,
+    refuse_long_fields,
+    refuse_many_columns,
+    refuse_many_rows,
+)
+from rankdash.readers.parse.values import looks_like_ids, numbers
+
+# The module's own limit is for the whole process and lower than a long document; ours is checked
+# on what was read.
+csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
+
+_SAMPLE_CHARS = 1 << 18
+_SAMPLE_ROWS = 200
+_USUAL = "\t,;|"
+_NEVER = " \"'_-.\\"
+# The unit separator and what Hive writes.
+_CONTROLS = "\x1f\x1e\x01"
+_MOST_ODD = 8
+_EXCEL_HINT = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
+# Without known names, this share of the sample must have as many fields as the first row.
+_ENOUGH = 0.7
+_NAMES = {"\t": "TSV", ",": "CSV", ";": "CSV (;)", "|": "CSV (|)"}
+_BLOCK = 50_000
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """delimiter: one character. quotes: "double" (RFC 4180), "escape" (`\\"`) or "none"."""
+
+    delimiter: str
+    quotes: str = "double"
+
+    def records(self, text: str) -> Iterator[tuple[int, list[str]]]:
+        """(first physical line, cells) of every record that is not blank."""
+        reader = csv.reader(
+            io.StringIO(text, newline=""),
+            delimiter=self.delimiter,
+            strict=True,
+            quoting=csv.QUOTE_NONE if self.quotes == "none" else csv.QUOTE_MINIMAL,
+            doublequote=self.quotes == "double",
+            escapechar="\\" if self.quotes == "escape" else None,
+        )
+        line = 1
+        try:
+            for cells in reader:
+                if cells:
+                    yield line, cells
+                line = reader.line_num + 1
+        except csv.Error as problem:
+            raise _Unquotable(line, str(problem)) from problem
+
+
+class _Unquotable(Exception):  # noqa: N818 - it never leaves this module
+    """The quotation marks of the record that begins on `line` do not work out."""
+
+    def __init__(self, line: int, problem: str) -> None:
+        self.line = line
+        super().__init__(problem)
+
+
+def sniff(text: str) -> str | None:
+    """The separator, or None where no character separates fields."""
+    hint = _EXCEL_HINT.match(text)
+    if hint:
+        return hint.group(1)
+    sample = text[:_SAMPLE_CHARS]
+    first = sample.lstrip("\r\n").split("\n", 1)[0]
+    odd = Counter(
+        char
+        for char in first
+        if not char.isalnum()
+        and char not in _NEVER + _USUAL
+        and (char.isprintable() or char in _CONTROLS)
+    )
+    candidates = [*_USUAL, *(char for char, _ in odd.most_common(_MOST_ODD)), " "]
+    best: tuple[tuple[int, float, int], str] | None = None
+    for delimiter in candidates:
+        if delimiter not in first:
+            continue
+        rows = _sample_rows(sample, delimiter, cut=len(sample) < len(text))
+        width = len(rows[0]) if rows else 0
+        names = known(rows[0]) if rows else 0
+        same = sum(len(row) == width for row in rows) / max(len(rows), 1)
+        plausible = names >= 2 or (same >= _ENOUGH and len(rows) > 1 and delimiter != " ")
+        if width > 1 and plausible and (best is None or (names, same, width) > best[0]):
+            best = ((names, same, width), delimiter)
+    return best[1] if best else None
+
+
+def _sample_rows(sample: str, delimiter: str, *, cut: bool) -> list[list[str]]:
+    reader = csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter)
+    rows: list[list[str]] = []
+    try:
+        for row in reader:
+            if row:
+                rows.append(row)
+            if len(rows) == _SAMPLE_ROWS:
+                return rows
+    except csv.Error:
+        return rows
+    return rows[:-1] if cut and len(rows) > 1 else rows
+
+
+def read(text: str, delimiter: str, file: str, limits: Limits) -> Table:
+    """A table of the file's columns.
+
+    Rows with another number of fields than the header are refused. Raises FormatError, with the
+    line, where a quotation mark is never closed; LimitError for too many or too long fields.
+    """
+    hint = _EXCEL_HINT.match(text)
+    if hint:
+        # One blank line in its place, so that line numbers stay true.
+        text = "\n" + text[hint.end() :]
+    problem: _Unquotable | None = None
+    for dialect in _dialects(text, delimiter):
+        try:
+            return _read(text, dialect, file, limits)
+        except _Unquotable as unquotable:
+            problem = problem or unquotable
+    raise FormatError(
+        "The quotation marks of the row that begins here do not work out ({problem}).",
+        remedy='Close every quotation mark, and write a mark inside a quoted text as "".',
+        file=file,
+        line=problem.line if problem else None,
+        problem=str(problem),
+    )
+
+
+def _dialects(text: str, delimiter: str) -> Iterator[Dialect]:
+    yield Dialect(delimiter)
+    if '\\"' in text:
+        yield Dialect(delimiter, "escape")
+    if delimiter == "\t":
+        yield Dialect(delimiter, "none")
+
+
+def _read(text: str, dialect: Dialect, file: str, limits: Limits) -> Table:
+    records = dialect.records(text)
+    first_line, first = next(records, (1, []))
+    refuse_many_columns(len(first), file, limits)
+    width = len(first)
+    refusals = Refusals(file)
+    lines: list[int] = []
+    columns: list[list[str]] = [[] for _ in range(width)]
+    block: list[list[str]] = []
+    bad = 0
+    for line, cells in records:
+        if len(cells) > width and not any(cells[width:]):
+            del cells[width:]
+        if len(cells) == width:
+            lines.append(line)
+            block.append(cells)
+        else:
+            bad += 1
+            refusals.add("field_count", [line], [dialect.delimiter.join(cells)])
+        if len(block) == _BLOCK:
+            _flush(block, columns)
+            refuse_many_rows(len(lines) + bad, file, limits)
+    _flush(block, columns)
+    refuse_many_rows(len(lines) + bad, file, limits)
+    names = _header(first, columns)
+    if names is None:
+        lines.insert(0, first_line)
+        for column, cell in zip(columns, first, strict=True):
+            column.insert(0, cell)
+    header = names or [f"column {position}" for position in range(1, width + 1)]
+    line_numbers = np.array(lines, dtype=np.int64)
+    for column in columns:
+        refuse_long_fields(column, line_numbers, file, limits)
+    kind = _NAMES.get(dialect.delimiter, f"separated by {dialect.delimiter!r}")
+    return Table(
+        file,
+        kind,
+        frame_of(dict(zip(header, columns, strict=True))),
+        line_numbers,
+        refusals,
+        names=names is not None,
+        findings=_quoting(dialect, file),
+    )
+
+
+def _flush(block: list[list[str]], columns: list[list[str]]) -> None:
+    """Append the rows of `block` to the columns, and empty it."""
+    for column, cells in zip(columns, zip(*block, strict=True), strict=bool(block)):
+        column.extend(cells)
+    block.clear()
+
+
+def _header(first: list[str], columns: list[list[str]]) -> list[str] | None:
+    """The names in the first row, made unique; None where it is a row like the others."""
+    if not known(first):
+        for cell, column in zip(first, columns, strict=True):
+            values = np.array([cell, *column], dtype=object)
+            if column and not np.isnan(numbers(values)).any():
+                return None
+        if len(first) == 2 and _ids_and_texts(first, columns):
+            return None
+    names: list[str] = []
+    for position, cell in enumerate(first, 1):
+        name = cell.strip().lstrip("\ufeff") or f"column {position}"
+        while name in names:
+            name += " (2)"
+        names.append(name)
+    return names
+
+
+def _ids_and_texts(first: list[str], columns: list[list[str]]) -> bool:
+    ids = frame_of({"id": [first[0], *columns[0]]})["id"]
+    return looks_like_ids(ids) and bool(ids.is_unique)
+
+
+def _quoting(dialect: Dialect, file: str) -> tuple[Finding, ...]:
+    if dialect.quotes == "double":
+        return ()
+    template = (
+        "Quotation marks were read as plain characters, because as quotes they do not work out."
+        if dialect.quotes == "none"
+        else 'Quotation marks inside a text were read as \\", because "" does not work out.'
+    )
+    return (Finding("note", "quotation_marks", template, file=file),)

@@ -1,0 +1,271 @@
+"""JSON and JSON lines: a list of objects, an object around such a list, or one object a line.
+
+Every object comes with the physical line on which it begins. JSON is written by machines, so a
+place where it breaks means a damaged file, and the file is refused as a whole.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Generator, Iterator
+from typing import Any
+
+import numpy as np
+
+from rankdash.errors import FormatError
+from rankdash.findings import Finding
+from rankdash.readers.formats import nested
+from rankdash.readers.parse.columns import known, names_a_value
+from rankdash.readers.parse.limits import Limits
+from rankdash.readers.parse.skipped_rows import Refusals
+from rankdash.readers.parse.table import (
+    Table,
+    frame_of,
+    refuse_long_fields,
+    refuse_many_columns,
+    refuse_many_rows,
+)
+
+Record = dict[str, Any]
+
+_BETWEEN = re.compile(r"[ \t\r\n]*")
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
+_ESCAPED_HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
+_REMEDY = "Copy or download the file again; if a program wrote it, write it with a JSON library."
+
+
+def read(text: str, file: str, limits: Limits) -> Table:
+    """A table of the objects' keys; of the documents, where each object holds a list of them.
+
+    Raises FormatError where the text is no such JSON, LimitError for too many rows, columns or
+    too long fields.
+    """
+    records: list[Record] = []
+    lines: list[int] = []
+    for line, record in _walk(text, file):
+        records.append(record)
+        lines.append(line)
+        if len(records) % 10_000 == 0:
+            refuse_many_rows(len(records), file, limits)
+    refuse_many_rows(len(records), file, limits)
+    many_lines = text.lstrip().startswith("{") and len(records) > 1
+    name = "JSON lines" if many_lines else "JSON"
+    return table_of(
+        records, lines, file, name, limits, broken_text=bool(_ESCAPED_HALF_PAIR.search(text))
+    )
+
+
+def table_of(
+    records: list[Record],
+    lines: list[int],
+    file: str,
+    name: str,
+    limits: Limits,
+    *,
+    broken_text: bool = False,
+) -> Table:
+    """The records as a table of text.
+
+    broken_text: some strings may hold half a surrogate pair, which no encoding can store; they
+    are replaced by U+FFFD, and a finding says so.
+    """
+    refusals = Refusals(file)
+    alone = nested.side_alone(records[0]) if records else None
+    if alone:
+        raise FormatError(
+            "The entries list documents that are not relevant ({column}), but none that are.",
+            remedy="List the relevant documents of each query under positive.",
+            file=file,
+            line=lines[0],
+            column=alone,
+        )
+    if nested.holds_lists(records):
+        records, lines = nested.flatten(records, lines, refusals)
+        refuse_many_rows(len(records), file, limits)
+        name = f"nested {name}"
+    keys: dict[str, None] = {}
+    for record in records:
+        metadata = record.get("metadata")
+        if isinstance(metadata, dict):
+            del record["metadata"]
+            for key, value in metadata.items():
+                # What metadata calls "query" or "text" is not the query or the text.
+                record["metadata " + key if key in record or known([key]) else key] = value
+        for key in [key for key, value in record.items() if _is_several(value)]:
+            # Several values are no one label, score or rank.
+            if names_a_value(key):
+                record[f"{key} (list)"] = record.pop(key)
+        keys.update(dict.fromkeys(record))
+        refuse_many_columns(len(keys), file, limits)
+    columns = {key: [_cell(record.get(key)) for record in records] for key in keys}
+    findings: tuple[Finding, ...] = ()
+    if broken_text:
+        findings = _mend(columns, file)
+    line_numbers = np.array(lines, dtype=np.int64)
+    for cells in columns.values():
+        refuse_long_fields(cells, line_numbers, file, limits)
+    return Table(file, name, frame_of(columns), line_numbers, refusals, findings=findings)
+
+
+def _walk(text: str, file: str) -> Iterator[tuple[int, Record]]:
+    """(line, object) for every object of the outermost list, or of the lines."""
+    start = _skip(text, 0)
+    if text[start] == "[":
+        walker = _Walker(text, file)
+        stop = yield from walker.items(start)
+        walker.end(stop)
+        return
+    walker = _Walker(text, file)
+    only, stop = walker.value(start)
+    if _skip(text, stop) < len(text) or not isinstance(only, dict):
+        yield from walker.sequence(start)
+        return
+    wrapped = None if nested.holds_lists([only]) else _wrapped_list(only)
+    if wrapped is None:
+        yield walker.line_of(start), only
+    else:
+        yield from _Walker(text, file).items(walker.start_of(wrapped, start))
+
+
+def _wrapped_list(outer: Record) -> str | None:
+    """The key of the longest list of objects in `outer`."""
+    lists = {
+        key: len(value)
+        for key, value in outer.items()
+        if isinstance(value, list) and value and all(isinstance(item, dict) for item in value)
+    }
+    return max(lists, key=lambda key: lists[key]) if lists else None
+
+
+class _Walker:
+    """Decodes one value after another and counts lines on the way."""
+
+    def __init__(self, text: str, file: str) -> None:
+        self._text = text
+        self._file = file
+        self._decode: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().raw_decode
+        self._line = 1
+        self._counted = 0
+
+    def line_of(self, position: int) -> int:
+        """The line of a position that is not before the one asked for last."""
+        self._line += self._text.count("\n", self._counted, position)
+        self._counted = position
+        return self._line
+
+    def value(self, position: int) -> tuple[Any, int]:
+        try:
+            return self._decode(self._text, position)
+        except RecursionError as problem:
+            raise self._broken(position, "lists inside lists, too deep") from problem
+        except json.JSONDecodeError as problem:
+            # A break inside a long entry is found where it is; one that swallows the next lines,
+            # such as a missing brace, is told by the line on which the entry begins.
+            raise self._broken(position, problem.msg, problem.lineno) from problem
+        except ValueError as problem:
+            raise self._broken(position, str(problem)) from problem
+
+    def items(self, position: int) -> Generator[tuple[int, Record], None, int]:
+        """The objects of the list that begins at `position`; returns where it ends."""
+        at = _skip(self._text, position + 1)
+        while self._text[at : at + 1] != "]":
+            item, stop = self.value(at)
+            yield self._object(item, at)
+            stop = _skip(self._text, stop)
+            following = self._text[stop : stop + 1]
+            if following not in (",", "]"):
+                reason = "the list is not closed" if not following else "a comma is missing"
+                raise self._broken(stop, reason)
+            at = _skip(self._text, stop + 1) if following == "," else stop
+        return at + 1
+
+    def end(self, position: int) -> None:
+        """Raises FormatError where anything follows `position`."""
+        at = _skip(self._text, position)
+        if at < len(self._text):
+            raise self._broken(at, "something follows the end of the list")
+
+    def sequence(self, position: int) -> Iterator[tuple[int, Record]]:
+        """The objects that follow each other from `position` to the end."""
+        at = position
+        while at < len(self._text):
+            item, stop = self.value(at)
+            yield self._object(item, at)
+            at = _skip(self._text, stop)
+
+    def start_of(self, key: str, position: int) -> int:
+        """Where the value of `key` begins in the object at `position`."""
+        at = position
+        found = None
+        while found != key:
+            found, stop = self.value(_skip(self._text, at + 1))
+            at = _skip(self._text, _skip(self._text, stop) + 1)
+            if found != key:
+                at = _skip(self._text, self.value(at)[1])
+        return at
+
+    def _object(self, item: object, position: int) -> tuple[int, Record]:
+        if not isinstance(item, dict):
+            raise self._broken(position, "an entry is not an object with names and values")
+        return self.line_of(position), item
+
+    def _broken(self, position: int, problem: str, noticed: int = 0) -> FormatError:
+        """noticed: the line on which the entry makes no sense any more."""
+        line = self._text.count("\n", 0, position) + 1
+        return FormatError(
+            "The JSON breaks in the entry that begins here ({problem}, line {noticed}). Nothing of "
+            "the file was kept."
+            if noticed > line
+            else "The JSON breaks in the entry that begins here ({problem}). Nothing of the file "
+            "was kept.",
+            remedy=_REMEDY,
+            file=self._file,
+            line=line,
+            problem=problem,
+            noticed=noticed,
+        )
+
+
+def _skip(text: str, position: int) -> int:
+    """The next position that holds no white space."""
+    match = _BETWEEN.match(text, position)
+    return match.end() if match else position
+
+
+def _is_several(value: object) -> bool:
+    return isinstance(value, list) and len(value) > 1
+
+
+def _cell(value: object) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return "; ".join(cell for cell in map(_cell, value) if cell is not None)
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False)
+    return str(value)
+
+
+def _mend(columns: dict[str, list[str | None]], file: str) -> tuple[Finding, ...]:
+    mended = 0
+    for cells in columns.values():
+        for position, cell in enumerate(cells):
+            if cell and _HALF_PAIR.search(cell):
+                cells[position] = _HALF_PAIR.sub("\ufffd", cell)
+                mended += 1
+    if not mended:
+        return ()
+    return (
+        Finding(
+            "warning",
+            "half_characters",
+            "Texts with half a character (a lone surrogate), replaced by \ufffd: {count}.",
+            {"count": mended},
+            "Look at the program that wrote the file: it cuts text in the middle of a character.",
+            file,
+            count=mended,
+        ),
+    )

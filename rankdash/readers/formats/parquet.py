@@ -1,0 +1,117 @@
+"""Parquet files of rows, or of entries that hold lists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from rankdash.errors import FormatError
+from rankdash.readers.formats.json_records import table_of
+from rankdash.readers.parse.limits import Limits
+from rankdash.readers.parse.skipped_rows import Refusals
+from rankdash.readers.parse.table import (
+    Table,
+    frame_of,
+    refuse_long_fields,
+    refuse_many_bytes,
+    refuse_many_columns,
+    refuse_many_rows,
+)
+
+NAME = "Parquet"
+MAGIC = b"PAR1"
+_BATCH_ROWS = 20_000
+# Beyond this a float64 does not hold every whole number.
+_LARGEST_WHOLE = 2.0**53
+
+
+def read(data: bytes, file: str, limits: Limits) -> Table:
+    """A table of the file's columns, all as text. A row's line is its number.
+
+    Whole numbers become their decimal text, also where a missing value made the column a
+    floating-point one. Raises FormatError where the file is damaged, LimitError for too many
+    rows, columns or bytes.
+    """
+    try:
+        table = _unpacked(data, file, limits)
+    except (pa.ArrowException, OSError, ValueError) as problem:
+        raise damaged(NAME, file, problem) from problem
+    return tabulated(table, file, NAME, limits)
+
+
+def damaged(name: str, file: str, problem: BaseException) -> FormatError:
+    """name: of the format. problem: what pyarrow says of the file."""
+    return FormatError(
+        "The {format} file is damaged or cut short ({problem}). Nothing of it was kept.",
+        remedy="Copy or download the file again.",
+        file=file,
+        format=name,
+        problem=str(problem).splitlines()[0] if str(problem) else type(problem).__name__,
+    )
+
+
+def tabulated(table: pa.Table, file: str, name: str, limits: Limits) -> Table:
+    """The columns as text; of the documents, where entries hold lists of them."""
+    if len(set(table.column_names)) != len(table.column_names):
+        raise FormatError(
+            "Two columns have the same name.",
+            remedy="Give every column a name of its own.",
+            file=file,
+        )
+    lines = np.arange(1, table.num_rows + 1, dtype=np.int64)
+    if any(_holds_values(column.type) for column in table.schema):
+        return table_of(table.to_pylist(), lines.tolist(), file, name, limits)
+    columns = {name: _texts(table.column(name)) for name in table.column_names}
+    for cells in columns.values():
+        refuse_long_fields(cells, lines, file, limits)
+    return Table(file, name, frame_of(columns), lines, Refusals(file))
+
+
+def _unpacked(data: bytes, file: str, limits: Limits) -> pa.Table:
+    parquet = pq.ParquetFile(pa.BufferReader(data))
+    refuse_many_rows(parquet.metadata.num_rows, file, limits)
+    refuse_many_columns(len(parquet.schema_arrow), file, limits)
+    # Read in batches: a few bytes of dictionary-encoded text can become gigabytes.
+    batches: list[pa.RecordBatch] = []
+    size = 0
+    for batch in parquet.iter_batches(batch_size=_BATCH_ROWS):
+        size += batch.nbytes
+        refuse_many_bytes(size, file, limits)
+        batches.append(batch)
+    return pa.Table.from_batches(batches, schema=parquet.schema_arrow)
+
+
+def _holds_values(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_list(kind)
+        or pa.types.is_large_list(kind)
+        or pa.types.is_fixed_size_list(kind)
+        or pa.types.is_struct(kind)
+        or pa.types.is_map(kind)
+    )
+
+
+def _texts(column: pa.ChunkedArray) -> list[str | None]:
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_floating(column.type):
+        column = column.cast(pa.float64())
+        column = pc.if_else(pc.is_nan(column), pa.scalar(None, pa.float64()), column)
+        whole = pc.and_(pc.is_finite(column), pc.equal(pc.floor(column), column))
+        if pc.all(whole).as_py() and pc.max(pc.abs(column)).as_py() < _LARGEST_WHOLE:
+            column = column.cast(pa.int64())
+    return [_plain(value) for value in column.to_pylist()]
+
+
+def _plain(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, bytes):
+        return value.decode("utf-8", errors="replace")
+    return str(value)

@@ -1,0 +1,333 @@
+"""From parts to one `Parsed`: the union of what the files say, each thing settled once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from rankdash.errors import DataError
+from rankdash.findings import Finding
+from rankdash.ranking.ranking import Ranking
+from rankdash.readers.join.conflicts import (
+    Conflict,
+    choose_split,
+    join_labels,
+    ranking_of,
+    scores_by_role,
+)
+from rankdash.readers.join.names import data_set_name
+from rankdash.readers.join.parsed_file import Parsed, Part, Scores, empty
+from rankdash.readers.join.text_ids import with_ids
+from rankdash.readers.parse.source import stem_of
+
+# What people call a first stage, the surest first.
+_FIRST_STAGE_NAMES = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"initial|首轮|初始|初排",
+        r"first.?stage|1st.?stage|^first",
+        r"candidates?",
+        r"baseline",
+        r"retriev|召回",
+        r"bm.?25",
+    )
+)
+_RERANKED = re.compile(r"re.?rank|重排|精排", re.IGNORECASE)
+_OTHER_FIRST_STAGE = (
+    "To start from another ranking, load the files again and choose it under First-stage ranking; "
+    "on the command line: rerank --first-stage NAME."
+)
+_EXAMPLES = 5
+
+
+def combine(
+    parts: Sequence[Part],
+    *,
+    conflict: Conflict,
+    first_stage: str | None,
+    unlabelled: str | None = None,
+) -> Parsed:
+    """Join the parts of one call. `first_stage` names the ranking that rerankers start from,
+    `unlabelled` the file or archive whose labels are left aside.
+
+    Raises DataError where `first_stage` names none of the rankings, or labels disagree and
+    `conflict` is "refuse".
+    """
+    findings: list[Finding] = []
+    kept, notes = choose_split([_without_labels(part, unlabelled) for part in parts])
+    findings += notes
+    kept, notes = with_ids(kept, "query_id")
+    findings += notes
+    kept, notes = with_ids(kept, "doc_id")
+    findings += notes
+    qrels, notes = join_labels(kept, conflict)
+    findings += notes
+    rankings = _rankings(kept)
+    candidates, systems, notes = _choose_first_stage(rankings, first_stage, kept)
+    findings += notes
+    pairs = _joined([part.pairs for part in kept], "query_id", "doc_id").drop_duplicates(
+        ignore_index=True
+    )
+    ranked = [candidates, *systems.values()] if candidates is not None else list(systems.values())
+    queries, notes = _queries(kept, qrels, pairs, ranked)
+    findings += notes
+    documents, notes = _documents(kept, qrels, pairs, ranked)
+    findings += notes
+    findings += [*_strangers(kept, "query_id"), *_strangers(kept, "doc_id")]
+    for part in kept:
+        findings += [*part.findings, *part.refusals.findings()]
+    return Parsed(
+        name=data_set_name(parts),
+        queries=queries,
+        documents=documents,
+        qrels=qrels,
+        candidates=candidates,
+        pairs=pairs,
+        rankings=systems,
+        findings=tuple(findings),
+        formats={part.file: part.format for part in parts},
+    )
+
+
+def _without_labels(part: Part, name: str | None) -> Part:
+    if name is None or not (part.file == name or part.file.startswith(f"{name}/")):
+        return part
+    return replace(part, labels=part.labels.head(0))
+
+
+def _joined(frames: Iterable[pd.DataFrame], *columns: str) -> pd.DataFrame:
+    filled = [frame for frame in frames if len(frame)]
+    return pd.concat(filled, ignore_index=True) if filled else empty(*columns)
+
+
+class _Named:
+    """A ranking with its name, the file it came from and what it stands for."""
+
+    def __init__(self, name: str, part: Part, scores: Scores, ranking: Ranking) -> None:
+        self.name = name
+        self.file = part.file
+        self.origin = part.origin
+        self.role = scores.role
+        self.ranking = ranking
+
+
+def _rankings(parts: Sequence[Part]) -> list[_Named]:
+    """Every ranking of the files. First-stage scores that stand in several files of rows are one
+    ranking."""
+    found: list[_Named] = []
+    among_rows = scores_by_role(parts, "first stage")
+    if among_rows:
+        part, scores = among_rows[0]
+        frame = _joined([scores.frame for _, scores in among_rows])
+        found.append(_Named(scores.name, part, scores, ranking_of(part, frame)))
+    for role in ("run", "system"):
+        for part, scores in scores_by_role(parts, role):
+            ranking = ranking_of(part, scores.frame)
+            taken = {named.name for named in found}
+            name = part.file if scores.name in taken else scores.name
+            found.append(_Named(name, part, scores, ranking))
+    return found
+
+
+def _choose_first_stage(
+    rankings: Sequence[_Named], wanted: str | None, parts: Sequence[Part]
+) -> tuple[Ranking | None, dict[str, Ranking], list[Finding]]:
+    chosen, sure = _first_stage(rankings, wanted, parts)
+    systems = {named.name: named.ranking for named in rankings if named is not chosen}
+    if chosen is None:
+        return None, systems, []
+    if not systems:
+        template = "{name} is taken as the first-stage ranking."
+    else:
+        template = (
+            "{name} is taken as the first-stage ranking; the others are compared with it as "
+            "systems that were run elsewhere: {others}."
+        )
+    note = Finding(
+        "note" if sure else "warning",
+        "first_stage",
+        template,
+        {"name": chosen.name, "others": ", ".join(systems)},
+        _OTHER_FIRST_STAGE if systems else "",
+        chosen.file,
+    )
+    return chosen.ranking, systems, [note]
+
+
+def _first_stage(
+    rankings: Sequence[_Named], wanted: str | None, parts: Sequence[Part]
+) -> tuple[_Named | None, bool]:
+    """The ranking asked for; else the one beside the rows; else by its name; else the first. And
+    whether it is the only one that can be meant."""
+    if wanted is not None:
+        asked, inside = _asked(rankings, wanted, parts)
+        if asked:
+            return asked[0], True
+        if not inside:
+            raise DataError(
+                "No ranking is called {wanted!r}.",
+                remedy="The rankings are: {names}.",
+                wanted=wanted,
+                names=", ".join(named.name for named in rankings) or "none",
+            )
+        rankings = inside
+    for named in rankings:
+        if named.role == "first stage":
+            return named, True
+    runs = [named for named in rankings if named.role == "run"]
+    for pattern in _FIRST_STAGE_NAMES:
+        fitting = [
+            named
+            for named in runs
+            if pattern.search(named.name) and not _RERANKED.search(named.name)
+        ]
+        if fitting:
+            return fitting[0], len(fitting) == 1
+    return (runs[0] if runs else None), len(runs) < 2
+
+
+def _asked(
+    rankings: Sequence[_Named], wanted: str, parts: Sequence[Part]
+) -> tuple[list[_Named], list[_Named]]:
+    """The rankings that are called so, and else those that came in an archive or a folder that is.
+
+    A file that was read is meant by its whole name, whatever else has the same stem, and whether
+    or not it ranks anything.
+    """
+    if any(part.file == wanted for part in parts):
+        return [named for named in rankings if named.file == wanted], []
+    called = [named for named in rankings if named.name == wanted]
+    inside = [named for named in rankings if named.origin == wanted]
+    if not called and not any(part.origin == wanted for part in parts):
+        called = [named for named in rankings if stem_of(wanted) == stem_of(named.file)]
+    return called, inside
+
+
+def _queries(
+    parts: Sequence[Part], qrels: pd.DataFrame, pairs: pd.DataFrame, ranked: Sequence[Ranking]
+) -> tuple[pd.DataFrame, list[Finding]]:
+    """Every query with a label or a candidate, with its text and segments where known."""
+    table, findings = _first_rows([part.queries for part in parts], "query_id")
+    mentioned = _mentioned("query_id", qrels, pairs, [ranking.query_ids for ranking in ranked])
+    table = _with_mentioned(table, mentioned, "query_id", "text")
+    idle = ~table["query_id"].isin(mentioned).to_numpy()
+    if idle.any() and not idle.all():
+        names = table.loc[idle, "query_id"]
+        findings.append(
+            Finding(
+                "note",
+                "idle_queries",
+                "Queries with neither labels nor candidates, left aside: {count} of {all}.",
+                {"count": len(names), "all": len(table)},
+                count=len(names),
+                examples=tuple(names.head(_EXAMPLES)),
+            )
+        )
+        table = table[~idle].reset_index(drop=True)
+    return table, findings
+
+
+def _documents(
+    parts: Sequence[Part], qrels: pd.DataFrame, pairs: pd.DataFrame, ranked: Sequence[Ranking]
+) -> tuple[pd.DataFrame, list[Finding]]:
+    table, findings = _first_rows([part.documents for part in parts], "doc_id")
+    mentioned = _mentioned("doc_id", qrels, pairs, [ranking.doc_ids for ranking in ranked])
+    return _with_mentioned(table, mentioned, "doc_id", "title", "text"), findings
+
+
+def _strangers(parts: Sequence[Part], key: Literal["query_id", "doc_id"]) -> list[Finding]:
+    """A warning where no id of the files of queries (or of documents) is labelled, ranked or
+    paired by another file."""
+    speaking = [(part, frame) for part in parts for frame in _frames(part)]
+    tables = [
+        (part, part.queries if key == "query_id" else part.documents)
+        for part in parts
+        if not _frames(part)
+    ]
+    told = [(part, table) for part, table in tables if len(table)]
+    if not told or not speaking:
+        return []
+    ids = {identity for _, table in told for identity in table[key]}
+    if any(ids.intersection(pd.unique(frame[key])) for _, frame in speaking):
+        return []
+    (part, table), (other, frame) = told[0], speaking[0]
+    return [
+        Finding(
+            "warning",
+            "ids_match_nothing",
+            "None of the {count} ids of {texts} occurs in the labels or rankings. It has "
+            "{example!r}, {file_name} has {other!r}.",
+            {
+                "count": len(ids),
+                "texts": part.file,
+                "example": str(table[key].iloc[0]),
+                "file_name": other.file,
+                "other": str(frame[key].iloc[0]),
+            },
+            "Check that the files belong to the same data set and write the ids alike in all of "
+            "them.",
+            other.file,
+            int(frame["line"].iloc[0]) if "line" in frame.columns else None,
+            len(ids),
+        )
+    ]
+
+
+def _frames(part: Part) -> list[pd.DataFrame]:
+    frames = (part.labels, *(scores.frame for scores in part.scores), part.pairs)
+    return [frame for frame in frames if len(frame)]
+
+
+def _mentioned(
+    key: str, qrels: pd.DataFrame, pairs: pd.DataFrame, ids: Sequence[np.ndarray]
+) -> dict[str, None]:
+    """Ids that are labelled, paired or ranked, in that order; a dict, to keep the order."""
+    columns = (pd.unique(qrels[key]), pd.unique(pairs[key]), *ids)
+    return dict.fromkeys(identity for column in columns for identity in column)
+
+
+def _with_mentioned(
+    table: pd.DataFrame, mentioned: dict[str, None], key: str, *texts: str
+) -> pd.DataFrame:
+    """The table with a row for each id in `mentioned`; those it lacked have no text."""
+    have = set(table[key])
+    lacking = [identity for identity in mentioned if identity not in have]
+    table = table.reindex(
+        columns=[key, *texts, *table.columns.difference([key, *texts], sort=False)]
+    )
+    if not lacking:
+        return table
+    rows = pd.DataFrame({key: lacking}, dtype=object).reindex(columns=table.columns)
+    return pd.concat([table.astype(object), rows.astype(object)], ignore_index=True)
+
+
+def _first_rows(frames: Sequence[pd.DataFrame], key: str) -> tuple[pd.DataFrame, list[Finding]]:
+    """One row an id from several tables: of each column the first value there is."""
+    filled = [frame for frame in frames if len(frame)]
+    if not filled:
+        return empty(key), []
+    if len(filled) == 1:
+        return filled[0].reset_index(drop=True), []
+    rows = pd.concat(filled, ignore_index=True)
+    told = rows.dropna(subset=["text"])
+    texts = told.groupby(key, sort=False)["text"].nunique()
+    differing = list(texts.index[texts > 1])
+    findings = []
+    if differing:
+        findings.append(
+            Finding(
+                "warning",
+                "texts_differ",
+                "Ids with another text in another file: {count}. The first file's text is kept.",
+                {"count": len(differing)},
+                "Check that the files belong to the same data set.",
+                count=len(differing),
+                examples=tuple(differing[:_EXAMPLES]),
+            )
+        )
+    return rows.groupby(key, sort=False).first().reset_index(), findings

@@ -1,0 +1,167 @@
+"""Where files say a thing twice: labels of one pair, splits of one set, lists of one query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from rankdash.errors import DataError
+from rankdash.findings import Finding
+from rankdash.ranking.ranking import Ranking
+from rankdash.readers.join.parsed_file import Part, Scores, empty
+from rankdash.readers.parse.source import stem_of
+
+Conflict = Literal["highest", "lowest", "mean", "refuse"]
+RULES: dict[str, Literal["max", "min", "mean"]] = {
+    "highest": "max",
+    "lowest": "min",
+    "mean": "mean",
+}
+# Better first: what a BEIR folder is usually evaluated on.
+SPLITS = ("test", "dev", "validation", "valid", "val", "eval", "train")
+_EXAMPLES = 5
+
+
+def choose_split(parts: Sequence[Part]) -> tuple[list[Part], list[Finding]]:
+    """One split of the labels, where a folder holds several: test, else dev, else train."""
+    splits = {
+        part.file: stem_of(part.file).lower()
+        for part in parts
+        if part.only_labels and stem_of(part.file).lower() in SPLITS
+    }
+    if len(splits) < 2:
+        return list(parts), []
+    taken = min(splits, key=lambda file: SPLITS.index(splits[file]))
+    others = [file for file in splits if file != taken]
+    finding = Finding(
+        "warning",
+        "one_split",
+        "The labels come in {count} splits. {taken} is used, {others} left aside.",
+        {"count": len(splits), "taken": taken, "others": ", ".join(others)},
+        "To use another split, load its file alone with the queries and the documents.",
+        taken,
+        count=len(others),
+    )
+    return [part for part in parts if part.file not in others], [finding]
+
+
+def join_labels(parts: Sequence[Part], conflict: Conflict) -> tuple[pd.DataFrame, list[Finding]]:
+    """One label a pair: query_id, doc_id, label.
+
+    conflict: which of several labels that disagree is kept; "refuse" raises DataError with the
+    first such pair and its lines.
+    """
+    frames = [part.labels.assign(file=index) for index, part in enumerate(parts)]
+    frames = [frame for frame in frames if len(frame)]
+    if not frames:
+        return empty("query_id", "doc_id", "label").astype({"label": np.float64}), []
+    rows = pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
+    rows["label"] = rows["label"].astype(np.float64)
+    repeated = _pair_codes(rows).duplicated(keep=False).to_numpy()
+    if not repeated.any():
+        return rows[["query_id", "doc_id", "label"]], []
+    again = rows[repeated]
+    by_pair = again.groupby(["query_id", "doc_id"], sort=False)["label"]
+    disagree = (by_pair.transform("min") != by_pair.transform("max")).to_numpy()
+    files = [part.file for part in parts]
+    findings = _duplicates(again[~disagree], files)
+    if disagree.any():
+        findings.append(_conflict(again[disagree], files, conflict))
+    settled = (
+        by_pair.transform(RULES[conflict]).to_numpy()
+        if conflict in RULES
+        else again["label"].to_numpy()
+    )
+    rows.loc[repeated, "label"] = settled
+    first = ~_pair_codes(rows).duplicated().to_numpy()
+    return rows.loc[first, ["query_id", "doc_id", "label"]].reset_index(drop=True), findings
+
+
+def _pair_codes(rows: pd.DataFrame) -> pd.Series[int]:
+    queries, _ = pd.factorize(rows["query_id"])
+    docs, unique = pd.factorize(rows["doc_id"])
+    return pd.Series(queries.astype(np.int64) * max(len(unique), 1) + docs)
+
+
+def _place(row: pd.Series[str], files: Sequence[str]) -> str:
+    return f"{float(row['label']):g} ({files[int(row['file'])]}, line {row['line']})"
+
+
+def _duplicates(rows: pd.DataFrame, files: Sequence[str]) -> list[Finding]:
+    extra = rows[_pair_codes(rows).duplicated().to_numpy()]
+    if not len(extra):
+        return []
+    first = extra.iloc[0]
+    return [
+        Finding(
+            "warning",
+            "duplicate_labels",
+            "Pairs labelled more than once with the same label: {rows} rows, counted once each.",
+            {"rows": len(extra)},
+            "Nothing has to be done; the rows say the same.",
+            files[int(first["file"])],
+            int(first["line"]),
+            len(extra),
+            tuple(
+                f"{row['query_id']}, {row['doc_id']}: {_place(row, files)}"
+                for _, row in extra.head(_EXAMPLES).iterrows()
+            ),
+        )
+    ]
+
+
+def _conflict(rows: pd.DataFrame, files: Sequence[str], conflict: Conflict) -> Finding:
+    examples = [
+        f"{query}, {doc}: {'; '.join(_place(row, files) for _, row in pair.iterrows())}"
+        for (query, doc), pair in list(rows.groupby(["query_id", "doc_id"], sort=False))[:_EXAMPLES]
+    ]
+    first = rows.iloc[0]
+    pairs = len(rows[["query_id", "doc_id"]].drop_duplicates())
+    if conflict not in RULES:
+        raise DataError(
+            "{count} pairs of query and document are labelled more than once with different "
+            "labels. The first is {example}.",
+            remedy="Keep one label for each pair, or choose a rule: highest, lowest or mean.",
+            file=files[int(first["file"])],
+            line=int(first["line"]),
+            count=pairs,
+            example=examples[0],
+        )
+    return Finding(
+        "warning",
+        "conflicting_labels",
+        "Pairs labelled more than once with different labels: {count}. The rule is: {rule}.",
+        {"count": pairs, "rule": conflict},
+        "Choose another rule (highest, lowest, mean, refuse), or settle the pairs in the file.",
+        files[int(first["file"])],
+        int(first["line"]),
+        pairs,
+        tuple(examples),
+    )
+
+
+def ranking_of(part: Part, frame: pd.DataFrame) -> Ranking:
+    """A ranking of scored rows, ties by document id descending as trec_eval has them.
+
+    A document that the list of a query already holds is refused, the first row stays.
+    """
+    again = _pair_codes(frame).duplicated().to_numpy()
+    if again.any():
+        rows = frame[again]
+        part.refusals.add(
+            "ranked_twice",
+            rows["line"].to_numpy(dtype=np.int64),
+            [
+                f"{row.query_id} | {row.doc_id} | {row.score:g}"
+                for row in rows.head(_EXAMPLES).itertuples()
+            ],
+        )
+        frame = frame[~again]
+    return Ranking.from_columns(frame["query_id"], frame["doc_id"], frame["score"], ties="trec")
+
+
+def scores_by_role(parts: Sequence[Part], role: str) -> list[tuple[Part, Scores]]:
+    return [(part, scores) for part in parts for scores in part.scores if scores.role == role]

@@ -1,0 +1,227 @@
+"""What the tables mean: rows, labels, rankings, queries or documents, by their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from rankdash.errors import FormatError, Phrase
+from rankdash.findings import Finding
+from rankdash.readers.join.conflicts import SPLITS
+from rankdash.readers.join.parsed_file import Part
+from rankdash.readers.parse.annotators import Together, ask_for_words, joined
+from rankdash.readers.parse.columns import (
+    MappingNeeded,
+    doubts,
+    fields_of,
+    id_and_text,
+    mapped,
+    recognise,
+)
+from rankdash.readers.parse.rows import part_of
+from rankdash.readers.parse.source import Source, stem_of
+from rankdash.readers.parse.table import Table
+from rankdash.readers.parse.texts import documents_part, queries_part, settle
+from rankdash.readers.parse.values import looks_like_ids, numbers
+
+_VALUES = frozenset({"label", "score", "rank", "reranked"})
+
+
+Words = Mapping[str, float | None]
+
+
+def interpret(
+    tables: Sequence[tuple[Table, Source]],
+    mapping: Mapping[str, Mapping[str, str]],
+    *,
+    words: Mapping[str, Words],
+    annotators: Together,
+    ask: bool,
+) -> list[Part]:
+    """A part for each table, in their order.
+
+    mapping: file → field → column, from a person; a file in it is read by it alone.
+    words:   file → word → label, from a person.
+    ask:     whether a person is there to answer what the files leave open but need not be asked.
+    Raises MappingNeeded where the columns of a table say too little, WordsNeeded where labels are
+    words and a person is there, FormatError for a table without rows.
+    """
+    unknown = sorted((set(mapping) | set(words)) - {table.file for table, _ in tables})
+    if unknown:
+        raise FormatError(
+            "A mapping is given for {file_name!r}, which is not among the files.",
+            remedy="The files are: {files}.",
+            file_name=unknown[0],
+            files=", ".join(table.file for table, _ in tables),
+        )
+    labelled = {table.file for table, _ in tables if _surely_labels(table, mapping.get(table.file))}
+    parts: list[Part] = []
+    unsettled: list[tuple[Table, Source]] = []
+    for table, source in tables:
+        asked = ask and table.file not in words
+        if asked and table.file not in mapping and table.wants:
+            raise MappingNeeded(table.file, table.frame, ", ".join(table.wants), optional=True)
+        if asked:
+            ask_for_words(table, _label_of(table, mapping.get(table.file)))
+        told = joined(table, annotators, words.get(table.file))
+        part = _part(
+            told,
+            source,
+            mapping.get(table.file),
+            words.get(table.file),
+            alone=len(tables) == 1,
+            beside_labels=bool(labelled - {table.file}),
+        )
+        if part is None:
+            unsettled.append((table, source))
+        else:
+            parts.append(part)
+    parts.extend(settle(unsettled, parts))
+    _ask_for_labels(tables, parts, mapping)
+    position = {table.file: index for index, (table, _) in enumerate(tables)}
+    return sorted(parts, key=lambda part: position[part.file])
+
+
+def _ask_for_labels(
+    tables: Sequence[tuple[Table, Source]],
+    parts: Sequence[Part],
+    mapping: Mapping[str, Mapping[str, str]],
+) -> None:
+    """Raises MappingNeeded where no file has labels, but one looks as if it should: its rows are
+    pairs without a value, or have a value but only one side of the pair."""
+    if any(len(part.labels) for part in parts):
+        return
+    by_file = {part.file: part for part in parts}
+    for table, _ in tables:
+        part = by_file[table.file]
+        if table.file in mapping or table.fields is not None or part.scores:
+            continue
+        if len(part.pairs):
+            raise MappingNeeded(table.file, table.frame, "label")
+        if _VALUES & fields_of(table.frame).keys():
+            raise MappingNeeded(
+                table.file, table.frame, "document" if len(part.queries) else "query"
+            )
+
+
+def _surely_labels(table: Table, mapping: Mapping[str, str] | None) -> bool:
+    """Whether the file has labels whatever stands in the others."""
+    fields = _label_of(table, mapping)
+    if fields or mapping is not None or not table.names or table.fields is not None:
+        return bool(fields)
+    found = fields_of(table.frame)
+    return "label" in found and not _score_or_label(table, found)
+
+
+def _score_or_label(table: Table, fields: Mapping[str, str]) -> bool:
+    """Whether only its few whole steps make a column called score one of labels. A reranker that
+    grades writes such scores too. The split of a data set is one of labels by its name."""
+    if "label" not in fields or stem_of(table.file).lower() in SPLITS:
+        return False
+    return (fields["label"], "label") in doubts(fields, table.frame)
+
+
+def _label_of(table: Table, mapping: Mapping[str, str] | None) -> dict[str, str]:
+    """The label's field and column, where the table has one."""
+    if mapping is not None:
+        fields: Mapping[str, str] = mapped(mapping, table.frame, table.file)
+    elif table.fields is not None:
+        fields = table.fields
+    else:
+        fields = recognise(list(table.frame.columns)) if table.names else {}
+    return {"label": fields["label"]} if "label" in fields else {}
+
+
+def _part(
+    table: Table,
+    source: Source,
+    mapping: Mapping[str, str] | None,
+    words: Words | None,
+    *,
+    alone: bool,
+    beside_labels: bool,
+) -> Part | None:
+    """The table's part; None where it holds queries or documents and only other files can tell.
+
+    beside_labels: another file holds what can only be labels.
+    """
+    if not len(table.frame):
+        table.refusals.stop_if_most(table.refusals.count)
+        raise FormatError(
+            "The file holds no rows.",
+            remedy="Check that the file was written to its end.",
+            file=table.file,
+        )
+    if mapping is not None:
+        fields = mapped(mapping, table.frame, table.file)
+    elif table.fields is not None:
+        fields = dict(table.fields)
+    elif table.names:
+        fields = fields_of(table.frame)
+        if beside_labels and _score_or_label(table, fields):
+            fields["score"] = fields.pop("label")
+        table = replace(table, findings=(*table.findings, *_doubts(table, fields)))
+    else:
+        fields = _fields_without_names(table)
+    queries = bool({"query", "query_id"} & fields.keys())
+    documents = bool({"document", "doc_id"} & fields.keys())
+    values = bool(_VALUES & fields.keys())
+    if queries and documents and (values or mapping is not None or not alone):
+        return part_of(table, fields, source, words)
+    if alone and mapping is not None:
+        raise _unusable(table, queries=queries)
+    if queries and not documents and not alone:
+        return queries_part(table, fields, source)
+    if documents and not queries and not alone:
+        return documents_part(table, fields, source)
+    if not queries and not documents and not alone and _id_and_text(table):
+        return None
+    raise MappingNeeded(table.file, table.frame, _missing(queries, documents, alone=alone))
+
+
+def _doubts(table: Table, fields: Mapping[str, str]) -> list[Finding]:
+    return [
+        Finding(
+            "note",
+            "read_as",
+            "The column {column} is read as {field}, because of what it holds.",
+            {"column": column, "field": field},
+            "If it is something else, rename the column, for example to label, first_stage_score, "
+            "query or document, and load the file again.",
+            table.file,
+        )
+        for column, field in doubts(fields, table.frame)
+    ]
+
+
+def _missing(queries: bool, documents: bool, *, alone: bool) -> str:
+    if queries and documents:
+        return "label"
+    if not queries and not documents and not alone:
+        return Phrase("query or document")
+    return "document" if queries else "query"
+
+
+def _unusable(table: Table, *, queries: bool) -> FormatError:
+    return FormatError(
+        "Mapped like this, the file gives no {missing}.",
+        remedy="Map a column to it, or load the file that holds it together with this one.",
+        file=table.file,
+        missing=Phrase("documents") if queries else Phrase("queries"),
+    )
+
+
+def _id_and_text(table: Table) -> bool:
+    return id_and_text(table.frame) is not None or (
+        not table.names and len(table.frame.columns) == 2
+    )
+
+
+def _fields_without_names(table: Table) -> dict[str, str]:
+    """Two ids and a number are labels; anything else a person must name."""
+    columns = list(table.frame.columns)
+    if len(columns) == 3 and all(looks_like_ids(table.frame[name]) for name in columns[:2]):
+        values = numbers(table.frame[columns[2]].to_numpy(dtype=object))
+        if (values == values).any():
+            return dict(zip(("query_id", "doc_id", "label"), columns, strict=True))
+    return {}

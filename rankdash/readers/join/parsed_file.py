@@ -1,0 +1,101 @@
+"""`Part`: what one file contributes, and `Parsed`: what all files of one call come to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from rankdash.findings import Finding
+from rankdash.ranking.ranking import Ranking
+from rankdash.readers.parse.skipped_rows import Refusals
+
+# "first stage": scores beside texts or labels; "run": a list that stands alone; "system": what a
+# reranker said, beside the rows.
+Role = Literal["first stage", "run", "system"]
+
+
+def empty(*columns: str) -> pd.DataFrame:
+    """A table without rows."""
+    return pd.DataFrame({column: np.array([], dtype=object) for column in columns}, dtype=object)
+
+
+def texts(values: Iterable[str | None] | npt.NDArray[np.object_]) -> pd.Series[Any]:
+    """A column of str and None. pandas would otherwise make it its own text type, and each step
+    would convert it back."""
+    return pd.Series(np.array(list(values), dtype=object), dtype=object)
+
+
+def joined_texts(columns: pd.DataFrame) -> pd.Series[Any]:
+    """One text of each row's cells, a line each; None where all are blank. The index stays."""
+    rows = ["\n".join(cell for cell in row if cell) for row in columns.itertuples(index=False)]
+    return texts(text or None for text in rows).set_axis(columns.index)
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Scored pairs: `frame` has query_id, doc_id, score (float64, finite) and line."""
+
+    name: str
+    role: Role
+    frame: pd.DataFrame
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """What one file holds. Ids are object columns of str; a missing text is None.
+
+    queries:   query_id, text, then segments.        documents: doc_id, title, text.
+    labels:    query_id, doc_id, label (float64), line.
+    pairs:     query_id, doc_id: the rows of a file that says what each query's documents are.
+    keyed_by_text: which of "query_id" and "doc_id" hold a text, since the file has no ids.
+    """
+
+    file: str
+    origin: str
+    format: str
+    refusals: Refusals
+    queries: pd.DataFrame = field(default_factory=lambda: empty("query_id", "text"))
+    documents: pd.DataFrame = field(default_factory=lambda: empty("doc_id", "title", "text"))
+    labels: pd.DataFrame = field(
+        default_factory=lambda: empty("query_id", "doc_id", "label", "line")
+    )
+    pairs: pd.DataFrame = field(default_factory=lambda: empty("query_id", "doc_id"))
+    scores: tuple[Scores, ...] = ()
+    keyed_by_text: frozenset[str] = frozenset()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def only_labels(self) -> bool:
+        return (
+            len(self.labels) > 0
+            and not len(self.queries)
+            and not len(self.documents)
+            and not self.scores
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Parsed:
+    """Everything that was read, joined, each row checked.
+
+    queries, documents, qrels: as `Dataset` wants them.
+    candidates: the first-stage ranking, or None where no file gives an order.
+    pairs:      query_id, doc_id: what to rank where there is no order.
+    rankings:   name → ranking of a system that was run elsewhere.
+    formats:    file → what it was read as.
+    """
+
+    name: str
+    queries: pd.DataFrame
+    documents: pd.DataFrame
+    qrels: pd.DataFrame
+    candidates: Ranking | None
+    pairs: pd.DataFrame
+    rankings: Mapping[str, Ranking]
+    findings: tuple[Finding, ...]
+    formats: Mapping[str, str]

@@ -1,0 +1,173 @@
+"""Ids for queries and documents that a file gives by their text only."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+import pandas as pd
+
+from rankdash.errors import DataError
+from rankdash.findings import Finding
+from rankdash.readers.join.parsed_file import Part, texts
+
+Key = Literal["query_id", "doc_id"]
+_PREFIX = {"query_id": "q", "doc_id": "d"}
+_EXAMPLES = 5
+
+
+def with_ids(parts: Sequence[Part], key: Key) -> tuple[list[Part], list[Finding]]:
+    """The parts, all keyed by ids.
+
+    A text that another file lists under an id gets that id; the rest are named q1, q2 … (d1, d2 …
+    for documents) in the order of first appearance, the same text always the same id, but never
+    an id under which another file lists a text. So a ranking that was made elsewhere from these
+    ids finds its queries again. Where a column of "texts" holds ids that another file knows, it
+    is read as ids.
+
+    Raises DataError where a file of labels knows only an id, and that id would be made for a text
+    of a file without labels: nothing says that they are the same.
+    """
+    named = [part for part in parts if key not in part.keyed_by_text]
+    if len(named) == len(parts):
+        return list(parts), []
+    known = {identity for part in named for identity in _ids(part, key)}
+    listed = [pair for part in named for pair in _texts_and_ids(part, key)]
+    taken = {identity for _, identity in listed}
+    # The first id of a text wins.
+    id_of = dict(reversed(listed))
+    findings: list[Finding] = []
+    made: dict[str, str] = {}
+    found: list[Part] = []
+    number = 0
+    for part in parts:
+        if key not in part.keyed_by_text:
+            found.append(part)
+            continue
+        given = list(_table(part, key)[key])
+        if _are_ids(given, known, id_of):
+            findings.append(_read_as_ids(part, key))
+            found.append(_forget_texts(part, key))
+            continue
+        for text in given:
+            if text in id_of or text in made:
+                continue
+            number += 1
+            while f"{_PREFIX[key]}{number}" in taken:
+                number += 1
+            made[text] = f"{_PREFIX[key]}{number}"
+        found.append(_renamed(part, key, {**made, **id_of}))
+    if made:
+        _refuse_chance(parts, key, made, taken)
+        findings.append(_made(key, made))
+    return found, findings
+
+
+def _refuse_chance(
+    parts: Sequence[Part], key: Key, made: Mapping[str, str], taken: Collection[str]
+) -> None:
+    labelled = {
+        identity
+        for part in parts
+        if key not in part.keyed_by_text
+        for identity in pd.unique(part.labels[key])
+    }.difference(taken)
+    own = {
+        text
+        for part in parts
+        if key in part.keyed_by_text and len(part.labels)
+        for text in _table(part, key)[key]
+    }
+    for part in parts:
+        if key not in part.keyed_by_text or len(part.labels):
+            continue
+        for text in _table(part, key)[key]:
+            if text not in own and made.get(text) in labelled:
+                raise no_texts(key, made[text], part.file)
+
+
+def no_texts(key: Key, example: str, file: str) -> DataError:
+    """What to raise where a file says only a text and the others only ids."""
+    return DataError(
+        "The file names its queries by their text, and the queries it is held against have no "
+        "text, such as {example!r}."
+        if key == "query_id"
+        else "The file names its documents by their text, and the documents it is held against "
+        "have no text, such as {example!r}.",
+        remedy="Add a column query_id or doc_id to it, with the ids of the other files.",
+        file=file,
+        example=example,
+    )
+
+
+def _table(part: Part, key: Key) -> pd.DataFrame:
+    """The queries or the documents of a part; where it is keyed by text, all of them."""
+    return part.queries if key == "query_id" else part.documents
+
+
+def _ids(part: Part, key: Key) -> Iterable[str]:
+    tables = (_table(part, key), part.labels, part.pairs)
+    for frame in (*tables, *(scores.frame for scores in part.scores)):
+        if key in frame.columns:
+            yield from pd.unique(frame[key])
+
+
+def _texts_and_ids(part: Part, key: Key) -> list[tuple[str, str]]:
+    table = _table(part, key)
+    pairs = zip(table["text"], table[key], strict=True)
+    return [(text, identity) for text, identity in pairs if text]
+
+
+def _are_ids(texts: Sequence[str], known: set[str], id_of: dict[str, str]) -> bool:
+    as_ids = sum(text in known for text in texts)
+    as_texts = sum(text in id_of for text in texts)
+    return as_ids > len(texts) / 2 and as_ids > as_texts
+
+
+def _read_as_ids(part: Part, key: Key) -> Finding:
+    return Finding(
+        "note",
+        "texts_are_ids",
+        "The column of queries holds ids of another file, so it is read as ids."
+        if key == "query_id"
+        else "The column of documents holds ids of another file, so it is read as ids.",
+        file=part.file,
+    )
+
+
+def _forget_texts(part: Part, key: Key) -> Part:
+    if key == "query_id":
+        return replace(part, queries=_without_text(part.queries))
+    return replace(part, documents=_without_text(part.documents))
+
+
+def _without_text(table: pd.DataFrame) -> pd.DataFrame:
+    return table.assign(text=texts([None] * len(table)))
+
+
+def _renamed(part: Part, key: Key, id_of: dict[str, str]) -> Part:
+    def rename(frame: pd.DataFrame) -> pd.DataFrame:
+        return frame.assign(**{key: texts(map(id_of.__getitem__, frame[key].to_numpy()))})
+
+    scores = tuple(replace(scores, frame=rename(scores.frame)) for scores in part.scores)
+    changed = replace(part, labels=rename(part.labels), pairs=rename(part.pairs), scores=scores)
+    if key == "query_id":
+        return replace(changed, queries=rename(part.queries))
+    return replace(changed, documents=rename(part.documents))
+
+
+def _made(key: Key, made: dict[str, str]) -> Finding:
+    names = list(made.values())
+    return Finding(
+        "note",
+        f"made_{key}",
+        "The queries have no ids; they are named {first} to {last} in the order they first appear. "
+        "The same text is the same id."
+        if key == "query_id"
+        else "The documents have no ids; they are named {first} to {last} in the order they first "
+        "appear. The same text is the same id.",
+        {"first": names[0], "last": names[-1]},
+        count=len(made),
+        examples=tuple(f"{name}: {text}" for text, name in list(made.items())[:_EXAMPLES]),
+    )

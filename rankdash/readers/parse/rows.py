@@ -1,0 +1,301 @@
+"""From a table and its fields to a `Part`: check every row, then sort it into what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from rankdash.findings import Finding
+from rankdash.readers.join.parsed_file import Part, Role, Scores, empty, texts
+from rankdash.readers.parse.annotators import word_finding
+from rankdash.readers.parse.source import Source, stem_of
+from rankdash.readers.parse.table import Table
+from rankdash.readers.parse.values import blank, labels, numbers
+
+Flags = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+
+
+def part_of(
+    table: Table,
+    fields: Mapping[str, str],
+    source: Source,
+    words: Mapping[str, float | None] | None = None,
+) -> Part:
+    """Read rows of (query, document, and a label, a score or a rank).
+
+    words: word → label, from a person, where labels are words; None where a word is no label.
+
+    Every row is refused for the first reason that holds, the others are kept. Raises FormatError
+    where more than half are refused.
+    """
+    rows = _Rows(table, fields, words)
+    rows.check()
+    table.refusals.stop_if_most(len(table.frame) + table.refusals.count - rows.refused)
+    keyed = frozenset(
+        key
+        for key, text in (("query_id", "query"), ("doc_id", "document"))
+        if key not in fields and text in fields
+    )
+    with_texts = "query" in fields or "document" in fields
+    scores = rows.scores("label" in fields or with_texts)
+    pairs = empty("query_id", "doc_id")
+    if with_texts or ("label" not in fields and not scores):
+        pairs = rows.keys().drop_duplicates(ignore_index=True)
+    return Part(
+        file=table.file,
+        origin=source.origin,
+        format=table.format if table.fields else f"{table.format}, {_kind(fields)}",
+        refusals=table.refusals,
+        queries=rows.queries(),
+        documents=rows.documents(),
+        labels=rows.labels(),
+        pairs=pairs,
+        scores=scores,
+        keyed_by_text=keyed,
+        findings=(*table.findings, *rows.findings),
+    )
+
+
+def _kind(fields: Mapping[str, str]) -> str:
+    """What rows with these fields are called."""
+    if "query" in fields or "document" in fields:
+        return "rows with texts"
+    return "labels" if "label" in fields else "a ranking"
+
+
+class _Rows:
+    """The rows of one table that are still kept, and what was noticed about them."""
+
+    def __init__(
+        self,
+        table: Table,
+        fields: Mapping[str, str],
+        words: Mapping[str, float | None] | None,
+    ) -> None:
+        self._table = table
+        self._words = words
+        self._fields = fields
+        self._keep = np.ones(len(table.frame), dtype=bool)
+        self._query = fields.get("query_id", fields.get("query", ""))
+        self._document = fields.get("doc_id", fields.get("document", ""))
+        self._labels: Floats | None = None
+        self._numbers: dict[str, Floats] = {}
+        self.findings: list[Finding] = []
+        self.refused = 0
+
+    def _texts(self, column: str) -> npt.NDArray[np.object_]:
+        return self._table.frame[column].to_numpy(dtype=object)
+
+    def check(self) -> None:
+        self._refuse("no_query", blank(self._texts(self._query)))
+        self._refuse("no_document", blank(self._texts(self._document)))
+        for field, code in (
+            ("score", "bad_score"),
+            ("rank", "bad_rank"),
+            ("reranked", "bad_score"),
+        ):
+            if field in self._fields:
+                values = numbers(self._texts(self._fields[field]))
+                bad = ~np.isfinite(values)
+                if field == "rank":
+                    bad |= np.floor(np.where(bad, 0, values)) != np.where(bad, 0, values)
+                self._numbers[field] = values
+                self._refuse(code, bad)
+        if "label" in self._fields:
+            self._check_labels(self._texts(self._fields["label"]))
+        self._compare_rank_and_score()
+
+    def _refuse(self, code: str, bad: Flags) -> None:
+        positions = np.flatnonzero(bad & self._keep)
+        self._keep[positions] = False
+        self.refused += len(positions)
+        examples = [self._table.row_text(int(position)) for position in positions[:5]]
+        self._table.refusals.add(code, self._table.lines[positions], examples)
+
+    def _check_labels(self, texts: npt.NDArray[np.object_]) -> None:
+        read = labels(texts, self._words)
+        empty_cells = blank(texts)
+        self._refuse("bad_label", ~np.isfinite(read.values) & ~empty_cells)
+        self._labels = read.values
+        if "score" in self._fields or "rank" in self._fields:
+            unlabelled = int((empty_cells & self._keep).sum())
+            if unlabelled:
+                self._note(
+                    "unlabelled_rows",
+                    "Rows without a label, kept as candidates that nobody judged: {count}.",
+                    count=unlabelled,
+                )
+        else:
+            self._refuse("no_label", empty_cells)
+        if read.words:
+            self.findings.append(word_finding(self._table.file, read.words, self._words))
+
+    def _note(self, code: str, template: str, *, count: int = 1, **params: object) -> None:
+        self.findings.append(
+            Finding(
+                "note",
+                code,
+                template,
+                {"count": count, **params},
+                file=self._table.file,
+                count=count,
+            )
+        )
+
+    def _compare_rank_and_score(self) -> None:
+        if not {"rank", "score"} <= self._numbers.keys():
+            return
+        keep = self._keep
+        codes = pd.factorize(self._texts(self._query)[keep])[0]
+        rank, score = self._numbers["rank"][keep], self._numbers["score"][keep]
+        order = np.lexsort((rank, codes))
+        same = codes[order][1:] == codes[order][:-1]
+        rises = same & (score[order][1:] > score[order][:-1])
+        queries = np.unique(codes[order][1:][rises])
+        if not len(queries):
+            return
+        second = int(order[1:][rises][0])
+        line = int(self._table.lines[keep][second])
+        self.findings.append(
+            Finding(
+                "warning",
+                "rank_against_score",
+                "The rank column contradicts the scores for {count} of {queries} queries. The "
+                "order is taken from the scores, as trec_eval does.",
+                {"count": len(queries), "queries": int(codes.max()) + 1},
+                "If the ranks are the truth, write scores that fall with the rank.",
+                self._table.file,
+                line,
+                len(queries),
+                (self._table.row_text(int(np.flatnonzero(keep)[second])),),
+            )
+        )
+
+    def keys(self) -> pd.DataFrame:
+        """query_id and doc_id of the kept rows."""
+        return pd.DataFrame(
+            {
+                "query_id": self._texts(self._query)[self._keep],
+                "doc_id": self._texts(self._document)[self._keep],
+            },
+            dtype=object,
+        )
+
+    def labels(self) -> pd.DataFrame:
+        if self._labels is None:
+            return empty("query_id", "doc_id", "label", "line")
+        kept = self._labels[self._keep]
+        frame = self.keys().assign(label=kept, line=self._table.lines[self._keep])
+        return frame[~np.isnan(kept)].reset_index(drop=True)
+
+    def scores(self, among_rows: bool) -> tuple[Scores, ...]:
+        """The rankings in these rows; `among_rows`: they stand beside labels or texts."""
+        found: list[Scores] = []
+        role: Role = "first stage" if among_rows else "run"
+        values = self._numbers.get("score")
+        if values is None and "rank" in self._numbers:
+            values = -self._numbers["rank"]
+        if values is not None:
+            found.append(Scores(stem_of(self._table.file), role, self._scored(values)))
+        if "reranked" in self._numbers:
+            column = self._fields["reranked"]
+            found.append(Scores(column, "system", self._scored(self._numbers["reranked"])))
+        return tuple(found)
+
+    def _scored(self, values: Floats) -> pd.DataFrame:
+        return self.keys().assign(score=values[self._keep], line=self._table.lines[self._keep])
+
+    def queries(self) -> pd.DataFrame:
+        """query_id, text and segments: the columns that say one thing for each query."""
+        if "query" not in self._fields:
+            return empty("query_id", "text")
+        ids = self._texts(self._query)[self._keep]
+        codes, unique = pd.factorize(ids)
+        found = pd.DataFrame({"query_id": unique}, dtype=object)
+        text, varying = one_each(self._texts(self._fields["query"])[self._keep], codes)
+        if varying.any():
+            self._other_texts(ids, codes, self._fields["query"], varying)
+        found["text"] = texts(text)
+        ignored: list[str] = []
+        for column in self._table.frame.columns:
+            if column in self._fields.values():
+                continue
+            values, varying = one_each(self._texts(column)[self._keep], codes)
+            if varying.any():
+                ignored.append(column)
+            elif any(value for value in values):
+                found[free_name(column, found)] = texts(values)
+        if ignored:
+            self._note(
+                "ignored_columns",
+                "Columns left aside, since they describe more than the query: {columns}.",
+                count=len(ignored),
+                columns=", ".join(ignored),
+            )
+        return found
+
+    def documents(self) -> pd.DataFrame:
+        if "document" not in self._fields and "title" not in self._fields:
+            return empty("doc_id", "title", "text")
+        ids = self._texts(self._document)[self._keep]
+        codes, unique = pd.factorize(ids)
+        found = pd.DataFrame({"doc_id": unique}, dtype=object)
+        for field, target in (("title", "title"), ("document", "text")):
+            found[target] = texts([None] * len(unique))
+            if field in self._fields:
+                values, varying = one_each(self._texts(self._fields[field])[self._keep], codes)
+                if varying.any():
+                    self._other_texts(ids, codes, self._fields[field], varying)
+                found[target] = texts(values)
+        return found
+
+    def _other_texts(
+        self, ids: npt.NDArray[np.object_], codes: npt.NDArray[np.intp], column: str, varying: Flags
+    ) -> None:
+        rows = np.flatnonzero(varying[codes])
+        names = list(dict.fromkeys(ids[rows]))
+        self.findings.append(
+            Finding(
+                "warning",
+                "texts_differ",
+                "Ids with more than one text in the column {column}: {count}. The first text is "
+                "kept.",
+                {"column": column, "count": len(names)},
+                "Give every query and every document an id of its own.",
+                self._table.file,
+                int(self._table.lines[self._keep][rows[0]]),
+                len(names),
+                tuple(names[:5]),
+            )
+        )
+
+
+def one_each(
+    values: npt.NDArray[np.object_], codes: npt.NDArray[np.intp]
+) -> tuple[npt.NDArray[np.object_], Flags]:
+    """((G,) the first value that is not blank of each group, or None; (G,) whether it has
+    others)."""
+    groups = int(codes.max()) + 1 if len(codes) else 0
+    kinds, unique = pd.factorize(values)
+    told = np.append(~blank(np.asarray(unique, dtype=object)), False)
+    filled = np.flatnonzero(told[kinds])
+    first = np.full(groups, -1, dtype=np.int64)
+    # Assigned from the last to the first, so the first one stays.
+    first[codes[filled][::-1]] = kinds[filled][::-1]
+    varying = np.zeros(groups, dtype=bool)
+    varying[codes[filled][kinds[filled] != first[codes[filled]]]] = True
+    chosen = np.full(groups, None, dtype=object)
+    chosen[first >= 0] = np.asarray(unique, dtype=object)[first[first >= 0]]
+    return chosen, varying
+
+
+def free_name(column: str, found: pd.DataFrame) -> str:
+    """A name for a segment that `found` does not use yet."""
+    name = column
+    while name in found.columns:
+        name += " (2)"
+    return name

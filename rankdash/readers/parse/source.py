@@ -1,0 +1,129 @@
+"""`Source`: one file as it was given, and where files on disk become sources."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from rankdash.errors import DataError, LimitError
+from rankdash.findings import Finding
+from rankdash.readers.parse.limits import MEGABYTE, Limits
+
+# Papers that travel with a data set. They are set aside by name, and only beside other files.
+_PAPERS = re.compile(
+    r"((licen[cs]e|copying|notice|readme|citation|changelog)([-_. ].*)?$|\.|__macosx$"
+    # What the `datasets` library writes beside its tables.
+    r"|(dataset_infos?|dataset_dict|state)\.json$)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """The content of one file.
+
+    name:   as the user knows it, with `/` between folders; unique among the files of one call.
+    data:   the bytes.
+    origin: the folder or archive it came with, else "".
+    notes:  what was noticed on its way here.
+    """
+
+    name: str
+    data: bytes
+    origin: str = ""
+    notes: tuple[Finding, ...] = ()
+
+    @classmethod
+    def from_path(cls, path: Path, *, limits: Limits | None = None) -> Source:
+        """Read one file. Raises DataError where it cannot be read, LimitError before reading
+        one that is too large."""
+        try:
+            refuse_large(path.name, path.stat().st_size, limits or Limits())
+            return cls(path.name, path.read_bytes())
+        except OSError as problem:
+            raise _unreadable(path, problem) from problem
+
+    @property
+    def stem(self) -> str:
+        """The name without folders and without its endings: `runs/bm25.trec.gz` is `bm25`."""
+        return stem_of(self.name)
+
+    @property
+    def is_paper(self) -> bool:
+        """A licence, a readme, a hidden file: it travels with the data and is none."""
+        return any(_PAPERS.match(part) for part in PurePosixPath(self.name).parts)
+
+
+def stem_of(name: str) -> str:
+    """As `Source.stem`, for a name."""
+    path = PurePosixPath(name)
+    if path.suffix.lower() in (".gz", ".zip") and PurePosixPath(path.stem).suffix:
+        path = PurePosixPath(path.stem)
+    return path.stem
+
+
+def sources_from_path(path: Path, *, limits: Limits | None = None) -> list[Source]:
+    """A file as one source, a folder as all files below it, in the order of their names.
+
+    Names are relative to the folder. Raises DataError where nothing can be read there, LimitError
+    where there are too many files or one is too large.
+    """
+    limits = limits or Limits()
+    if path.is_file():
+        return [Source.from_path(path, limits=limits)]
+    if not path.is_dir():
+        raise DataError(
+            "There is no file or folder {path}.",
+            remedy="Check the path for a typing mistake.",
+            path=str(path),
+        )
+    found: list[Path] = []
+    for file in path.rglob("*"):
+        if file.is_file():
+            found.append(file)
+            if len(found) > limits.files:
+                raise too_many_files(path.name, limits)
+    if not found:
+        raise DataError(
+            "The folder {path} holds no files.",
+            remedy="Name the folder that holds the queries, the documents and the labels.",
+            path=str(path),
+        )
+    origin = path.resolve().name
+    return [
+        Source(
+            file.relative_to(path).as_posix(), Source.from_path(file, limits=limits).data, origin
+        )
+        for file in sorted(found)
+    ]
+
+
+def refuse_large(name: str, size: int, limits: Limits) -> None:
+    """Raises LimitError where a file of `size` bytes is more than is accepted."""
+    if size > limits.file_bytes:
+        raise LimitError(
+            "The file has {size:,.1f} MB; at most {limit:,.1f} MB are accepted.",
+            remedy="Leave out documents that are no query's candidate, or store it as Parquet.",
+            file=name,
+            size=size / MEGABYTE,
+            limit=limits.file_bytes / MEGABYTE,
+        )
+
+
+def too_many_files(name: str, limits: Limits) -> LimitError:
+    return LimitError(
+        "There are more than {limit:,} files.",
+        remedy="Keep only the files of one data set: queries, documents, labels and rankings.",
+        file=name,
+        limit=limits.files,
+    )
+
+
+def _unreadable(path: Path, problem: OSError) -> DataError:
+    return DataError(
+        "The file cannot be read: {problem}.",
+        remedy="Check that it exists and that you may read it.",
+        file=str(path),
+        problem=problem.strerror or type(problem).__name__,
+    )

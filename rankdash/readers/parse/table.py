@@ -1,0 +1,138 @@
+"""`Table`: the rows of a file as text, before anyone says what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from rankdash.errors import LimitError
+from rankdash.findings import Finding
+from rankdash.readers.parse.limits import MEGABYTE, Limits
+from rankdash.readers.parse.skipped_rows import Refusals
+
+Texts = npt.NDArray[np.object_]
+Lines = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows of one file.
+
+    file:     its name.
+    format:   in words, such as "TREC run".
+    frame:    (N, columns) object cells, str or None.
+    lines:    (N,) the physical line, from 1, on which each row begins; the row's number in a
+              Parquet file.
+    refusals: rows that are not in `frame`, and where later steps add theirs.
+    fields:   field → column, where the format says it; None where column names must.
+    names:    the file names its columns itself.
+    findings: what the reader noticed.
+    wants:    the fields that a person may add to `fields`, such as which of many columns is the
+              score.
+    raters:   columns that hold the labels of one annotator each.
+    """
+
+    file: str
+    format: str
+    frame: pd.DataFrame
+    lines: Lines
+    refusals: Refusals
+    fields: Mapping[str, str] | None = None
+    names: bool = True
+    findings: tuple[Finding, ...] = ()
+    wants: tuple[str, ...] = ()
+    raters: tuple[str, ...] = ()
+
+    def row_text(self, position: int) -> str:
+        cells = self.frame.iloc[position].to_list()
+        return " | ".join("" if cell is None else cell for cell in cells)
+
+
+def frame_of(columns: Mapping[str, Sequence[str | None] | Texts]) -> pd.DataFrame:
+    """A frame of object cells; nothing in the text is taken for a number or for missing."""
+    return pd.DataFrame(
+        {name: np.array(cells, dtype=object) for name, cells in columns.items()}, dtype=object
+    )
+
+
+def table_of_rows(
+    file: str,
+    name: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str | None]],
+    lines: Sequence[int],
+    refusals: Refusals,
+    fields: Mapping[str, str],
+    limits: Limits,
+) -> Table:
+    """The table of a format that says itself what its columns mean.
+
+    Half a surrogate pair, which JSON can spell and no encoding can store, becomes U+FFFD. Raises
+    LimitError for a cell that is too long.
+    """
+    numbers = np.array(lines, dtype=np.int64)
+    cells = {column: [_storable(row[at]) for row in rows] for at, column in enumerate(columns)}
+    for column in cells.values():
+        refuse_long_fields(column, numbers, file, limits)
+    return Table(file, name, frame_of(cells), numbers, refusals, fields)
+
+
+def _storable(cell: str | None) -> str | None:
+    if cell is None or cell.isascii():
+        return cell
+    return cell.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def refuse_many_rows(rows: int, file: str, limits: Limits) -> None:
+    if rows > limits.rows:
+        raise LimitError(
+            "The file has more than {limit:,} rows.",
+            remedy="Load a sample of the queries with all their rows.",
+            file=file,
+            limit=limits.rows,
+        )
+
+
+def refuse_many_columns(columns: int, file: str, limits: Limits) -> None:
+    if columns > limits.columns:
+        raise LimitError(
+            "The file has more than {limit:,} columns.",
+            remedy="Keep the columns for query, document, label, score and what describes a query.",
+            file=file,
+            limit=limits.columns,
+        )
+
+
+def refuse_many_bytes(unpacked: int, file: str, limits: Limits) -> None:
+    if unpacked > limits.unpacked_bytes:
+        raise LimitError(
+            "Unpacked, the table is larger than {limit:,.1f} MB.",
+            remedy="Leave out columns and documents that are not needed.",
+            file=file,
+            limit=limits.unpacked_bytes / MEGABYTE,
+        )
+
+
+def refuse_long_fields(
+    cells: Sequence[str | None] | Texts, lines: Lines, file: str, limits: Limits
+) -> None:
+    """Raises LimitError with the line of the first cell that is too long."""
+    longest = max(map(len, filter(None, cells)), default=0)
+    if longest <= limits.field_chars:
+        return
+    position = next(
+        index for index, cell in enumerate(cells) if cell and len(cell) > limits.field_chars
+    )
+    raise LimitError(
+        "A field has {length:,} characters; at most {limit:,} are accepted.",
+        remedy="Cut the document into passages. Where the text is short, a quotation mark is "
+        "probably not closed.",
+        file=file,
+        line=int(lines[position]),
+        length=longest,
+        limit=limits.field_chars,
+    )

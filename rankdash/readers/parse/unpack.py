@@ -1,0 +1,220 @@
+"""`.gz` and `.zip` around any format. Nothing is written to disk; hostile archives are refused."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import lzma
+import re
+import stat
+import struct
+import zipfile
+import zlib
+from collections.abc import Sequence
+from typing import IO
+
+from rankdash.errors import FormatError, LimitError
+from rankdash.readers.parse.limits import MEGABYTE, Limits
+from rankdash.readers.parse.source import Source, refuse_large, too_many_files
+
+_CHUNK = 1 << 20
+_GZIP = b"\x1f\x8b"
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
+_OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_ZIP_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
+_BROKEN = (
+    EOFError,
+    OSError,
+    ValueError,
+    struct.error,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+_UTF8_NAME = 0x800
+_ENCRYPTED = 0x1
+
+
+def unpack(sources: Sequence[Source], limits: Limits) -> list[Source]:
+    """The files inside the archives, in order; a file that is no archive stays as it is.
+
+    Raises LimitError for too large or too many files, archives inside archives, and names that
+    lead out of the archive; FormatError for archives that are damaged, encrypted or empty.
+    """
+    unpacker = _Unpacker(limits)
+    files: list[Source] = []
+    for source in sources:
+        refuse_large(source.name, len(source.data), limits)
+        files.extend(unpacker.files_of(source))
+        if len(files) > limits.files:
+            raise too_many_files(source.name, limits)
+    return files
+
+
+class _Unpacker:
+    """Unpacks with one budget for everything that comes out."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._left = limits.unpacked_bytes
+
+    def files_of(self, source: Source) -> list[Source]:
+        if source.data.startswith(_OLD_OFFICE):
+            raise _workbook(source.name)
+        if source.data.startswith(_GZIP):
+            return [self._gunzip(source)]
+        if source.data.startswith(_ZIP):
+            return self._unzip(source)
+        return [source]
+
+    def _gunzip(self, source: Source) -> Source:
+        try:
+            with gzip.GzipFile(fileobj=io.BytesIO(source.data)) as packed:
+                data = self._read(packed, source.name)
+        except _BROKEN as problem:
+            raise _broken(source.name, "gzip", problem) from problem
+        if data.startswith((_GZIP, *_ZIP)) or data[257:262] == b"ustar":
+            raise _nested(source.name)
+        return Source(source.name, data, source.origin)
+
+    def _unzip(self, source: Source) -> list[Source]:
+        try:
+            with zipfile.ZipFile(io.BytesIO(source.data)) as archive:
+                entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+                if len(entries) > self._limits.files:
+                    raise too_many_files(source.name, self._limits)
+                names = [_safe_name(entry, source.name) for entry in entries]
+                _refuse_workbook(names, source.name)
+                members = [
+                    self._member(archive, entry, f"{source.name}/{name}", source.name)
+                    for entry, name in zip(entries, names, strict=True)
+                ]
+        except _BROKEN as problem:
+            raise _broken(source.name, "zip", problem) from problem
+        if not members:
+            raise FormatError(
+                "The zip archive holds no files.",
+                remedy="Put the data files into the archive and try again.",
+                file=source.name,
+            )
+        repeated = len(members) - len({member.name for member in members})
+        if repeated:
+            raise FormatError(
+                "The zip archive holds {count} names twice.",
+                remedy="Make the archive anew from a folder.",
+                file=source.name,
+                count=repeated,
+            )
+        return members
+
+    def _member(
+        self, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str, origin: str
+    ) -> Source:
+        if entry.flag_bits & _ENCRYPTED:
+            raise FormatError(
+                "The zip archive is protected with a password.",
+                remedy="Make the archive anew without a password.",
+                file=name,
+            )
+        if entry.compress_type not in _ZIP_METHODS:
+            raise FormatError(
+                "The zip archive uses a compression that rankdash does not read.",
+                remedy="Make the archive anew with the usual compression (deflate).",
+                file=name,
+            )
+        with archive.open(entry) as packed:
+            data = self._read(packed, name)
+        if data.startswith(_OLD_OFFICE) or (data.startswith(_ZIP) and _is_workbook(data)):
+            raise _workbook(name)
+        if data.startswith(_ZIP):
+            raise _nested(name)
+        member = Source(name, data, origin)
+        return self._gunzip(member) if data.startswith(_GZIP) else member
+
+    def _read(self, packed: gzip.GzipFile | IO[bytes], name: str) -> bytes:
+        """Everything in `packed`, stopping as soon as the budget is spent."""
+        chunks: list[bytes] = []
+        while chunk := packed.read(_CHUNK):
+            self._left -= len(chunk)
+            if self._left < 0:
+                raise LimitError(
+                    "Unpacked, the files are larger than {limit:,.1f} MB.",
+                    remedy="Leave out documents that are no query's candidate, or load the data "
+                    "set in parts.",
+                    file=name,
+                    limit=self._limits.unpacked_bytes / MEGABYTE,
+                )
+            chunks.append(chunk)
+        return b"".join(chunks)
+
+
+def _safe_name(entry: zipfile.ZipInfo, archive: str) -> str:
+    name = entry.filename
+    if not entry.flag_bits & _UTF8_NAME:
+        # Archives made on a Chinese Windows store names in GBK without saying so; zipfile then
+        # reads them as cp437.
+        try:
+            name = name.encode("cp437").decode("gb18030")
+        except UnicodeError:
+            name = entry.filename
+    name = name.replace("\\", "/")
+    if name.startswith("/") or re.match(r"[A-Za-z]:", name) or ".." in name.split("/"):
+        raise LimitError(
+            "The zip archive holds a name that leads out of it: {name!r}.",
+            remedy="Make the archive anew from a folder, with names relative to it.",
+            file=archive,
+            name=name,
+        )
+    if stat.S_ISLNK(entry.external_attr >> 16):
+        raise LimitError(
+            "The zip archive holds a link: {name!r}.",
+            remedy="Put the file itself into the archive, not a link to it.",
+            file=archive,
+            name=name,
+        )
+    return name
+
+
+def _refuse_workbook(names: Sequence[str], archive: str) -> None:
+    if any(name.startswith("xl/") for name in names):
+        raise _workbook(archive)
+    if "[Content_Types].xml" in names:
+        raise FormatError(
+            "This is an Office document.",
+            remedy="Save its table as CSV (UTF-8) and load that.",
+            file=archive,
+        )
+
+
+def _is_workbook(data: bytes) -> bool:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            return any(name.startswith("xl/") for name in archive.namelist())
+    except _BROKEN:
+        return False
+
+
+def _workbook(name: str) -> FormatError:
+    return FormatError(
+        "This is an Excel workbook.",
+        remedy="Save the sheet as CSV (UTF-8) and load that.",
+        file=name,
+    )
+
+
+def _nested(name: str) -> LimitError:
+    return LimitError(
+        "This is an archive inside an archive.",
+        remedy="Unpack the outer one and load what it holds.",
+        file=name,
+    )
+
+
+def _broken(name: str, kind: str, problem: BaseException) -> FormatError:
+    return FormatError(
+        "The {kind} archive is damaged or cut short ({problem}). Nothing of it was kept.",
+        remedy="Copy or download the file again.",
+        file=name,
+        kind=kind,
+        problem=str(problem) or type(problem).__name__,
+    )

@@ -1,0 +1,37 @@
+"""What is read, and the readers of formats that have one: a line each.
+
+Text, JSON and Arrow readers make a `Table` of a file whose content they recognise. Preparers look
+at all tables of a call, and change those whose columns they recognise. Everything else is told by
+its columns alone.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from rankdash.readers.formats import esci, huggingface, letor, opensearch, quepid, ranx, rre
+
+TEXT: tuple[ModuleType, ...] = (letor,)
+JSON: tuple[ModuleType, ...] = (opensearch, rre, ranx)
+PREPARERS: tuple[ModuleType, ...] = (huggingface, quepid, esci)
+
+# As people look for them; the pages, the README and messages list these.
+NAMES = (
+    "CSV",
+    "TSV",
+    "JSON",
+    "JSON lines",
+    "Parquet",
+    "Arrow",
+    "TREC runs and qrels",
+    "BEIR",
+    "MTEB reranking",
+    "Hugging Face folders",
+    "Quepid",
+    "WANDS",
+    "ESCI",
+    "OpenSearch judgments",
+    "RRE",
+    "ranx",
+    "LETOR (SVMlight)",
+)
