@@ -26,7 +26,7 @@ from rankdash.ranking.ranking import Ranking, Run
 from rankdash.readers import Conflict, Source, sources_at
 from rankdash.readers.beside import read_ranking
 from rankdash.rerankers import SettingValue, create, get
-from rankdash.rerankers.precomputed import run_from_ranking
+from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.runs import runner
 
 __all__ = [

@@ -15,8 +15,8 @@ from rankdash.errors import DataError
 from rankdash.findings import Finding
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.readers import Choices, Parsed, Source, read
-from rankdash.rerankers.bm25 import order_candidates
-from rankdash.rerankers.precomputed import run_from_ranking
+from rankdash.rerankers.kinds.bm25 import order_candidates
+from rankdash.rerankers.kinds.precomputed import run_from_ranking
 
 
 @dataclass(frozen=True, eq=False)

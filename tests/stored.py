@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from rankdash.loading import load
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.readers import Source
-from rankdash.rerankers.precomputed import run_from_ranking
+from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.store import Workspace
 
 

@@ -27,7 +27,7 @@ from rankdash.reporting.compared import FIRST_STAGE, System
 from rankdash.reporting.document import ALL, SECTIONS, Front, html
 from rankdash.reporting.gathering import first_stage
 from rankdash.reporting.subject import Subject
-from rankdash.rerankers.precomputed import run_from_ranking
+from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.value.assumptions import ASSUMPTIONS
 
 

@@ -18,7 +18,7 @@ from rankdash.ranking.ranking import Run
 from rankdash.readers import Conflict, sources_at
 from rankdash.reporting.trec import write_run
 from rankdash.rerankers import RerankerKind, add_plugins, create, get, kinds, problems
-from rankdash.rerankers.precomputed import Precomputed
+from rankdash.rerankers.kinds.precomputed import Precomputed
 from rankdash.rerankers.settings import nearest
 from rankdash.runs.plan import Timing, plan
 from rankdash.runs.results import QueryResult

@@ -17,7 +17,7 @@ from rankdash.ranking.ranking import Ranking, Run
 from rankdash.reporting.compared import Money
 from rankdash.reporting.price_words import title, usual
 from rankdash.reporting.subject import Subject
-from rankdash.rerankers.default_tokens import default_tokens
+from rankdash.rerankers.neural.default_tokens import default_tokens
 from rankdash.runs.concurrency import within_target
 from rankdash.runs.timing import summarize
 from rankdash.value.assumptions import Assumptions

@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from functools import cache
 
 from rankdash.errors import RankdashError, SettingError
-from rankdash.rerankers import (
+from rankdash.rerankers import plugins
+from rankdash.rerankers.base import (
+    Call,
+    Capabilities,
+    Corpus,
+    Request,
+    Reranker,
+    RerankerKind,
+    Scored,
+)
+from rankdash.rerankers.kinds import (
     bi_encoder,
     bm25,
     cascade,
@@ -17,17 +27,7 @@ from rankdash.rerankers import (
     llm_listwise,
     llm_pairwise,
     llm_pointwise,
-    plugins,
     precomputed,
-)
-from rankdash.rerankers.base import (
-    Call,
-    Capabilities,
-    Corpus,
-    Request,
-    Reranker,
-    RerankerKind,
-    Scored,
 )
 from rankdash.rerankers.settings import SettingSpec, SettingValue, nearest, parse_settings
 

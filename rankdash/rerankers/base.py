@@ -10,8 +10,8 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from rankdash.rerankers.estimates import Estimate
-from rankdash.rerankers.keys import Place
+from rankdash.rerankers.remote.estimates import Estimate
+from rankdash.rerankers.remote.keys import Place
 from rankdash.rerankers.settings import SettingSpec, SettingValue
 
 Scores = npt.NDArray[np.float64]

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from rankdash.errors import Phrase, RankdashError, UnavailableError
 from rankdash.rerankers.base import RerankerKind
-from rankdash.rerankers.neural import first_line
+from rankdash.rerankers.neural.shared import first_line
 from rankdash.rerankers.settings import parse_settings
 
 GROUP = "rankdash.rerankers"

@@ -16,7 +16,8 @@ import numpy.typing as npt
 from rankdash.analysis.reasons.occlusion import LEVELS, Explanation, Level, Variant, cost, explain
 from rankdash.errors import RankdashError, RerankerError, ScoringError, StoreError
 from rankdash.redaction import redact
-from rankdash.rerankers import Corpus, Request, Reranker, RerankerKind, Scored, create, get, keys
+from rankdash.rerankers import Corpus, Request, Reranker, RerankerKind, Scored, create, get
+from rankdash.rerankers.remote import keys
 from rankdash.rerankers.settings import SettingValue
 from rankdash.runs.handover import Handover
 from rankdash.runs.runner import Cancelled

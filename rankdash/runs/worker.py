@@ -22,7 +22,8 @@ from typing import Any
 from rankdash.errors import RankdashError, RerankerError, StoreError
 from rankdash.ranking.ranking import Run
 from rankdash.redaction import redact
-from rankdash.rerankers import create, get, keys
+from rankdash.rerankers import create, get
+from rankdash.rerankers.remote import keys
 from rankdash.runs.explain import Explainer
 from rankdash.runs.handover import Handover
 from rankdash.runs.plan import Timing, plan, sample_queries

@@ -12,7 +12,7 @@ from rankdash.errors import RankdashError
 from rankdash.i18n import error_text
 from rankdash.i18n import gettext as _
 from rankdash.rerankers import RerankerKind
-from rankdash.rerankers.keys import NO_KEY, Place
+from rankdash.rerankers.remote.keys import NO_KEY, Place
 from rankdash.ui.text import markdown_safe
 
 # The setting that names the variable of a key, or says that there is none.

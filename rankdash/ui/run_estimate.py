@@ -12,7 +12,7 @@ from rankdash.errors import RankdashError
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number
 from rankdash.rerankers import Request, RerankerKind, get
-from rankdash.rerankers.estimates import Estimate
+from rankdash.rerankers.remote.estimates import Estimate
 from rankdash.runs.plan import sample_queries
 from rankdash.ui import services
 from rankdash.ui.text import markdown_safe

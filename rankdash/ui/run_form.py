@@ -16,8 +16,8 @@ from rankdash.i18n import duration, error_text, ngettext, number
 from rankdash.i18n import gettext as _
 from rankdash.reporting import naming
 from rankdash.rerankers import RerankerKind, kinds, problems
-from rankdash.rerankers.dialects import DIALECTS
-from rankdash.rerankers.late_interaction import LateInteraction
+from rankdash.rerankers.kinds.late_interaction import LateInteraction
+from rankdash.rerankers.remote.apis import DIALECTS
 from rankdash.runs import jobs
 from rankdash.runs.jobs import JobRequest, Timing
 from rankdash.runs.variants import DEPTH, Variant

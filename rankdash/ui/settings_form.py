@@ -11,7 +11,7 @@ from rankdash.i18n import gettext as _
 from rankdash.i18n import language, number
 from rankdash.reporting import naming
 from rankdash.rerankers import RerankerKind, SettingSpec
-from rankdash.rerankers.known_models import known_models
+from rankdash.rerankers.neural.known_models import known_models
 
 _A_ROW = 3
 _LINE_PIXELS = 26

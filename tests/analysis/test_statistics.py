@@ -23,7 +23,7 @@ from rankdash.loading import load
 from rankdash.metrics import Conventions, Evaluation, evaluate, judge
 from rankdash.ranking.ranking import Ranking
 from rankdash.readers import sources_from_path
-from rankdash.rerankers.bm25 import order_candidates
+from rankdash.rerankers.kinds.bm25 import order_candidates
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
 QUICK = StatisticsSettings(resamples=1000)

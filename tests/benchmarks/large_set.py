@@ -35,7 +35,7 @@ def store(runs: Mapping[str, float], *, judged: float = 1.0) -> None:
     from rankdash.analysis.labels.check import check
     from rankdash.dataset import Dataset
     from rankdash.ranking.ranking import Ranking
-    from rankdash.rerankers.precomputed import run_from_ranking
+    from rankdash.rerankers.kinds.precomputed import run_from_ranking
     from rankdash.store import Workspace
 
     rng = np.random.default_rng(0)

@@ -145,8 +145,9 @@ def measure(source: str, options: argparse.Namespace, model: Path) -> None:
     import torch
     from sentence_transformers import CrossEncoder
 
-    from rankdash.rerankers import Corpus, create, engine, runtimes
-    from rankdash.rerankers.agreement import rank_correlation
+    from rankdash.rerankers import Corpus, create
+    from rankdash.rerankers.neural import batches, runtimes
+    from rankdash.rerankers.neural.fidelity import rank_correlation
 
     requests = pairs(source, options.queries, options.depth)
     count = sum(len(request.documents) for request in requests)
@@ -192,7 +193,7 @@ def measure(source: str, options: argparse.Namespace, model: Path) -> None:
     usual = np.median([min(times) for times in serial["naive"]])
     rows = reranker._rows(requests)[0]
     lengths = np.array([len(row) for row in rows])
-    slots = engine.plan(lengths, 1024).slots
+    slots = batches.plan(lengths, 1024).slots
     print(f"{source}: {count} pairs, {lengths.sum():,} tokens; padded/real ", end="")
     print(
         f"{slots / lengths.sum():.3f}, the loop's {looped(requests, lengths) / lengths.sum():.2f}"

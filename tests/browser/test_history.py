@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from rankdash.ranking.ranking import Ranking
-from rankdash.rerankers.precomputed import run_from_ranking
+from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.store import Workspace
 from rankdash.store.pins import Pins
 from rankdash.store.run_notes import RunNotes

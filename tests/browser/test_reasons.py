@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from rankdash.analysis.labels.check import check
 from rankdash.dataset import Dataset
 from rankdash.ranking.ranking import Ranking
-from rankdash.rerankers.precomputed import run_from_ranking
+from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.store import Workspace
 
 pytestmark = pytest.mark.browser

@@ -28,7 +28,7 @@ from rankdash.reporting.comparison import compact_latex, compact_markdown
 from rankdash.reporting.spreadsheet import csv_bytes
 from rankdash.reporting.subject import Subject
 from rankdash.reporting.trec import qrels_bytes, run_bytes
-from rankdash.rerankers.precomputed import run_from_ranking
+from rankdash.rerankers.kinds.precomputed import run_from_ranking
 
 HOSTILE = ("=1+1", "+cmd", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "＝1", "'=1")
 NUMBER = re.compile(r"[+-]?\d+(\.\d+)?(e[+-]?\d+)?")

@@ -3,10 +3,11 @@
 In a test: `with running() as server: ... server.url ...`. For trials of the page and the command
 line: `python tests/rerankers/loopback.py --port 8099`.
 
-It speaks every wire format of `rankdash.rerankers.dialects` at its own path, and chat completions
-with log-probabilities. It scores by words that query and document share, so what a client should
-get is known (`score`). The faults that are set (`server.faults`) are used up one a request; a fault
-is a name with a value, such as ("status", 500) or ("hang", 2.0), or several of them in one dict.
+It speaks every wire format of `rankdash.rerankers.remote.apis` at its own path, and chat
+completions with log-probabilities. It scores by words that query and document share, so what a
+client should get is known (`score`). The faults that are set (`server.faults`) are used up one a
+request; a fault is a name with a value, such as ("status", 500) or ("hang", 2.0), or several of
+them in one dict.
 ("together", 8) answers once eight requests have been under way at the same time.
 """
 

@@ -179,7 +179,7 @@ def test_minilm_reads_256_tokens_although_its_tokenizer_file_says_128(minilm):
 
 @pytest.mark.model
 def test_minilm_pads_to_the_longest_text_of_a_batch_and_not_to_128(monkeypatch):
-    from rankdash.rerankers import runtimes
+    from rankdash.rerankers.neural import runtimes
 
     widths = set()
     forward = runtimes.OnnxRuntime.forward

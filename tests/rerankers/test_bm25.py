@@ -7,7 +7,7 @@ import pytest
 
 from rankdash.errors import ScoringError
 from rankdash.rerankers import Corpus, Request, create
-from rankdash.rerankers.bm25 import first_stage, order_candidates
+from rankdash.rerankers.kinds.bm25 import first_stage, order_candidates
 
 DOCUMENTS = {
     "d1": "How to return an item and get a refund",

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rankdash.errors import SettingError
 from rankdash.rerankers import Corpus, Request, Scored, create, get
-from rankdash.rerankers.cascade import Cascade
+from rankdash.rerankers.kinds.cascade import Cascade
 from tests.rerankers.loopback import running
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from rankdash.ranking.ranking import Ranking
 from rankdash.rerankers import Corpus, Request, create, kinds
-from rankdash.rerankers.precomputed import Precomputed
+from rankdash.rerankers.kinds.precomputed import Precomputed
 from tests.rerankers.loopback import running
 
 ROOT = Path(__file__).parents[2]

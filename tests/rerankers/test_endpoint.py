@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 
 from rankdash.errors import SettingError, UnavailableError
-from rankdash.rerankers import Corpus, Request, create, endpoint, keys
-from rankdash.rerankers.dialects import DIALECTS
-from rankdash.rerankers.endpoint import Endpoint
-from rankdash.rerankers.http_client import LONGEST_PAUSE_SECONDS, Gate
-from rankdash.rerankers.remote import Clock
+from rankdash.rerankers import Corpus, Request, create
+from rankdash.rerankers.kinds import endpoint
+from rankdash.rerankers.kinds.endpoint import Endpoint
+from rankdash.rerankers.remote import keys
+from rankdash.rerankers.remote.apis import DIALECTS
+from rankdash.rerankers.remote.client import LONGEST_PAUSE_SECONDS, Gate
+from rankdash.rerankers.remote.policy import Clock
 from rankdash.rerankers.settings import parse_settings
 from tests.rerankers.loopback import score
 

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.rerankers.engine import Batching, Frame, compute, plan
+from rankdash.rerankers.neural.batches import Batching, Frame, compute, plan
 
 LENGTHS = st.lists(st.integers(1, 60), min_size=1, max_size=80)
 

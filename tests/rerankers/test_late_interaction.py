@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from rankdash.errors import UnavailableError
-from rankdash.rerankers import Corpus, Request, create, late_interaction
-from rankdash.rerankers.late_interaction import max_sim, trained_for_it
+from rankdash.rerankers import Corpus, Request, create
+from rankdash.rerankers.kinds import late_interaction
+from rankdash.rerankers.kinds.late_interaction import max_sim, trained_for_it
 
 QUERY = "how to get a refund for the order"
 DOCS = [

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankdash.errors import SettingError, UnavailableError
-from rankdash.rerankers import Corpus, Request, create, get, keys, prompts
-from rankdash.rerankers.llm_listwise import kendall, read_order, windows
-from rankdash.rerankers.llm_pointwise import expected_grade, log_odds
+from rankdash.rerankers import Corpus, Request, create, get
+from rankdash.rerankers.kinds.llm_listwise import kendall, read_order, windows
+from rankdash.rerankers.kinds.llm_pointwise import expected_grade, log_odds
+from rankdash.rerankers.remote import keys, prompts
 from rankdash.rerankers.settings import parse_settings
 from tests.rerankers.loopback import score
 

@@ -9,7 +9,7 @@ import pytest
 
 from rankdash.errors import UnavailableError
 from rankdash.rerankers import Corpus, create
-from rankdash.rerankers.model_files import check_folder, locate
+from rankdash.rerankers.neural.model_files import check_folder, locate
 from tests.loopback import hub, silent_server
 
 ROOT = Path(__file__).parents[2]

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from rankdash.errors import UnavailableError
 from rankdash.rerankers import Request, Scored
-from rankdash.rerankers.neural import answer_each, checked, readable
+from rankdash.rerankers.neural.shared import answer_each, checked, readable
 
 
 def requests(*names):

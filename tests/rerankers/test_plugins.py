@@ -93,7 +93,7 @@ def test_two_plugins_of_one_name(plug):
 
 
 def test_an_entry_point_of_an_installed_package(monkeypatch):
-    entry = EntryPoint("lexical", "rankdash.rerankers.bm25:KIND", plugins.GROUP)
+    entry = EntryPoint("lexical", "rankdash.rerankers.kinds.bm25:KIND", plugins.GROUP)
     gone = EntryPoint("gone", "no_such_package:KIND", plugins.GROUP)
     monkeypatch.setattr(
         "importlib.metadata.entry_points",

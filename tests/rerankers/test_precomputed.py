@@ -4,7 +4,7 @@ import pytest
 from rankdash.errors import UnavailableError
 from rankdash.ranking.ranking import Ranking
 from rankdash.rerankers import Corpus, Request, create
-from rankdash.rerankers.precomputed import Precomputed, run_from_ranking
+from rankdash.rerankers.kinds.precomputed import Precomputed, run_from_ranking
 
 RANKING = Ranking.from_columns(["q1", "q1", "q2"], ["a", "b", "a"], [2.5, -1.0, 7.0])
 

@@ -13,11 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rankdash.errors import SettingError, UnavailableError
-from rankdash.rerankers import Corpus, Request, calibration, create, export, runtimes
-from rankdash.rerankers.agreement import Sample, rank_correlation
-from rankdash.rerankers.embeddings import Embeddings, Kept
-from rankdash.rerankers.known_models import known_models, with_prompts
-from rankdash.rerankers.model_files import activation, digest
+from rankdash.rerankers import Corpus, Request, create
+from rankdash.rerankers.neural import calibration, export, runtimes
+from rankdash.rerankers.neural.embeddings import Embeddings, Kept
+from rankdash.rerankers.neural.fidelity import Sample, rank_correlation
+from rankdash.rerankers.neural.known_models import known_models, with_prompts
+from rankdash.rerankers.neural.model_files import activation, digest
 
 ROOT = Path(__file__).parents[2]
 WORDS = ["return", "refund", "item", "delivery", "payment", "card", "order", "cat", "dog", "sofa"]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.rerankers.tokens import Tokenizer
+from rankdash.rerankers.bm25_tokenizer import Tokenizer
 
 ROOT = Path(__file__).parents[2]
 
@@ -64,7 +64,7 @@ def test_any_text_is_taken_and_no_word_is_empty(text):
 
 
 def test_segmentation_is_silent_and_leaves_no_file(tmp_path):
-    code = "from rankdash.rerankers.tokens import Tokenizer; print(Tokenizer()(['退货']))"
+    code = "from rankdash.rerankers.bm25_tokenizer import Tokenizer; print(Tokenizer()(['退货']))"
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code],
         capture_output=True,

@@ -91,7 +91,7 @@ def test_a_model_that_is_plainly_not_here_is_refused_before_it_is_queued(
 def test_a_runtime_that_is_not_installed_is_refused_before_it_is_queued(
     workspace, dataset, monkeypatch
 ):
-    monkeypatch.setattr("rankdash.rerankers.runtimes.installed", lambda name: name == "onnx")
+    monkeypatch.setattr("rankdash.rerankers.neural.runtimes.installed", lambda name: name == "onnx")
     with pytest.raises(UnavailableError, match="openvino is not installed"):
         jobs.submit(workspace, JobRequest(dataset.id, "bi-encoder", {"runtime": "openvino-bf16"}))
     assert jobs.submit(workspace, JobRequest(dataset.id, "bi-encoder", {"runtime": "onnx"}))

@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from rankdash.ranking.ranking import Ranking, Run
-from rankdash.rerankers.precomputed import run_from_ranking
+from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.store import Workspace
 from rankdash.ui import server
 from tests.stored import keep_rows

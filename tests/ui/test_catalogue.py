@@ -29,7 +29,7 @@ from rankdash.readers.parse.skipped_rows import REASONS
 from rankdash.reporting import failure_words, query_page
 from rankdash.reporting.document import SECTIONS
 from rankdash.rerankers import kinds
-from rankdash.rerankers.known_models import known_models
+from rankdash.rerankers.neural.known_models import known_models
 from rankdash.value import price_list
 from rankdash.value.assumptions import ASSUMPTIONS
 from rankdash.value.billing import UNITS

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from rankdash.metrics import Conventions
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.rerankers import kinds
-from rankdash.rerankers.precomputed import run_from_ranking
+from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.store.corrections import Corrections
 from rankdash.store.pins import Pins
 from rankdash.store.run_notes import RunNotes

@@ -9,7 +9,7 @@ import pytest
 from rankdash.ranking.measured import Level, Measured
 from rankdash.ranking.ranking import Ranking, Reading
 from rankdash.reporting.options import Waiting, with_measured_rate
-from rankdash.rerankers.precomputed import run_from_ranking
+from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.runs import jobs
 from rankdash.value.billing import Price
 from tests.ui.test_pages import in_address, open_page, texts

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from rankdash.ranking.ranking import Ranking, Reading
-from rankdash.rerankers.precomputed import run_from_ranking
+from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.ui import query_list
 from tests.stored import keep_lists, keep_rows
 

@@ -13,7 +13,7 @@ from rankdash.dataset import Dataset
 from rankdash.ranking.ranking import Ranking
 from rankdash.reporting.reason_words import reason_meanings, reason_words
 from rankdash.reporting.why_words import statement_text
-from rankdash.rerankers.precomputed import run_from_ranking
+from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.store import Workspace
 
 ROOT = Path(__file__).parents[2]

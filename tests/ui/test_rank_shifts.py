@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from rankdash.ranking.ranking import Ranking
-from rankdash.rerankers.precomputed import run_from_ranking
+from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from tests.stored import keep_lists, keep_rows
 from tests.ui.test_pages import in_address, open_page, texts
 

@@ -19,9 +19,9 @@ from pathlib import Path
 
 import numpy as np
 
-from rankdash.rerankers import runtimes
-from rankdash.rerankers.engine import Ids
-from rankdash.rerankers.runtimes import Runtime
+from rankdash.rerankers.neural import runtimes
+from rankdash.rerankers.neural.batches import Ids
+from rankdash.rerankers.neural.runtimes import Runtime
 
 SECONDS = 2.0
 _ROUNDS = 50

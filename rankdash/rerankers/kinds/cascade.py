@@ -24,8 +24,8 @@ from rankdash.rerankers.base import (
     Scored,
     Scores,
 )
-from rankdash.rerankers.estimates import Estimate
-from rankdash.rerankers.keys import Place
+from rankdash.rerankers.remote.estimates import Estimate
+from rankdash.rerankers.remote.keys import Place
 from rankdash.rerankers.settings import SettingSpec, SettingValue, parse_settings
 
 NAME = "cascade"

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rankdash.errors import RankdashError, ScoringError, UnavailableError
-from rankdash.rerankers import model_files, runtimes
 from rankdash.rerankers.base import Request, Scored, Scores
+from rankdash.rerankers.neural import model_files, runtimes
 from rankdash.rerankers.settings import SettingSpec
 
 RUNTIME = SettingSpec(

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from rankdash.errors import UnavailableError
-from rankdash.rerankers.engine import Ids, Outputs
+from rankdash.rerankers.neural.batches import Ids, Outputs
 
 AUTO = "auto"
 

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from rankdash.rerankers import prompts, remote
 from rankdash.rerankers.base import Capabilities, Corpus, Request, RerankerKind, Scored
-from rankdash.rerankers.chat import CONNECTION, SAYING, Chat, Said, key_place, unread
-from rankdash.rerankers.estimates import Estimate
-from rankdash.rerankers.remote import Budget, Clock
+from rankdash.rerankers.remote import policy, prompts
+from rankdash.rerankers.remote.chat import CONNECTION, SAYING, Chat, Said, key_place, unread
+from rankdash.rerankers.remote.estimates import Estimate
+from rankdash.rerankers.remote.policy import Budget, Clock
 from rankdash.rerankers.settings import SettingSpec
 
 _TOKENS = {"yes-no": 1, "grade": 1, "number": 4}
@@ -79,7 +79,7 @@ class LlmPointwise:
         items = [
             (number, text) for number, request in enumerate(requests) for text in request.documents
         ]
-        judged = iter(remote.each(judge, items, self.settings["concurrency"]))
+        judged = iter(policy.each(judge, items, self.settings["concurrency"]))
         return [_together([next(judged) for _ in request.documents]) for request in requests]
 
     def _judge(self, query: str, text: str, budget: Budget) -> tuple[float, Said]:
@@ -199,7 +199,7 @@ KIND = RerankerKind(
             lines=6,
         ),
         *SAYING,
-        *remote.SENDING,
+        *policy.SENDING,
     ),
     capabilities=Capabilities(needs_network=True, across_queries=True),
     build=LlmPointwise,

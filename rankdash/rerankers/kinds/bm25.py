@@ -24,8 +24,8 @@ from rankdash.rerankers.base import (
     Scored,
     Scores,
 )
+from rankdash.rerankers.bm25_tokenizer import Tokenizer
 from rankdash.rerankers.settings import SettingSpec, parse_settings
-from rankdash.rerankers.tokens import Tokenizer
 
 
 class Index:

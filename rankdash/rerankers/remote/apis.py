@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from rankdash.rerankers.keys import HOMES
+from rankdash.rerankers.remote.keys import HOMES
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 Path = tuple[str, ...]

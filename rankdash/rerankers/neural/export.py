@@ -23,10 +23,10 @@ import numpy as np
 import numpy.typing as npt
 import platformdirs
 
-from rankdash.rerankers import runtimes
-from rankdash.rerankers.engine import Batching, Forward, Ids, compute, compute_each
-from rankdash.rerankers.neural import first_line
-from rankdash.rerankers.runtimes import Runtime
+from rankdash.rerankers.neural import runtimes
+from rankdash.rerankers.neural.batches import Batching, Forward, Ids, compute, compute_each
+from rankdash.rerankers.neural.runtimes import Runtime
+from rankdash.rerankers.neural.shared import first_line
 
 # One score for two texts, a vector for a text, or one for each of its tokens.
 Purpose = Literal["pair", "text", "tokens"]

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from rankdash.errors import ScoringError, UnavailableError
-from rankdash.rerankers import known_models, model_files, neural, runtimes
-from rankdash.rerankers.agreement import Sample
 from rankdash.rerankers.base import Capabilities, Corpus, Request, RerankerKind, Scored, Scores
-from rankdash.rerankers.engine import Ids
-from rankdash.rerankers.opening import Opened, open_model
-from rankdash.rerankers.runtimes import Runtime
+from rankdash.rerankers.neural import known_models, model_files, runtimes, shared
+from rankdash.rerankers.neural.batches import Ids
+from rankdash.rerankers.neural.fidelity import Sample
+from rankdash.rerankers.neural.load_model import Opened, open_model
+from rankdash.rerankers.neural.runtimes import Runtime
 from rankdash.rerankers.settings import SettingSpec
 
 _DEFAULT_MODEL = "cross-encoder/ms-marco-MiniLM-L6-v2"
@@ -52,7 +52,7 @@ class CrossEncoder:
             "pair", folder, weights, settings, lambda model: self._check(model, folder)
         )
         self._activation = model_files.activation(folder)
-        self._fingerprint = neural.fingerprint(
+        self._fingerprint = shared.fingerprint(
             self.name,
             weights,
             runtimes.precision(self._opened.runtime.name),
@@ -98,14 +98,14 @@ class CrossEncoder:
         """Logits; a query whose scores are not finite fails."""
         if self._opened is None:
             raise ScoringError("No model is loaded yet: prepare() comes first.")
-        return neural.answer_each(requests, self._score)
+        return shared.answer_each(requests, self._score)
 
     def _score(self, requests: Sequence[Request]) -> list[Scored]:
         rows, types, full = self._rows(requests)
         scores = self._computed(rows, types, None)
         read = np.array([len(row) for row in rows], dtype=np.int64)
         answers = [
-            neural.checked(scores[start:stop], read[start:stop], full[start:stop], 0.0)
+            shared.checked(scores[start:stop], read[start:stop], full[start:stop], 0.0)
             for start, stop in _bounds(requests)
         ]
         for request, answer in zip(requests, answers, strict=True):
@@ -122,18 +122,18 @@ class CrossEncoder:
             return np.zeros(0)
         return self._opened.compute(rows, types, runtime)[:, 0].astype(np.float64)
 
-    def _rows(self, requests: Sequence[Request]) -> tuple[list[Ids], list[Ids], neural.Lengths]:
+    def _rows(self, requests: Sequence[Request]) -> tuple[list[Ids], list[Ids], shared.Lengths]:
         """Token ids and types of every pair, and how many tokens it has uncut."""
         opened = self._opened
         if opened is None:
             return [], [], np.zeros(0, dtype=np.int64)
-        before, after = neural.around(str(self.settings["document_prompt"]))
+        before, after = shared.around(str(self.settings["document_prompt"]))
         asked = str(self.settings["query_prompt"])
         queries = opened.subwords.cut(
-            [neural.prompted(asked, request.query) for request in requests], opened.limit
+            [shared.prompted(asked, request.query) for request in requests], opened.limit
         )
         documents = opened.subwords.cut(
-            [before + neural.readable(text) for request in requests for text in request.documents],
+            [before + shared.readable(text) for request in requests for text in request.documents],
             opened.limit,
         )
         closing = opened.subwords.cut([after], opened.limit)[0].ids
@@ -202,7 +202,7 @@ KIND = RerankerKind(
             required=True,
             suggestions=tuple(model.id for model in known_models.known_models()),
         ),
-        neural.RUNTIME,
+        shared.RUNTIME,
         SettingSpec(
             "max_length",
             int,
@@ -211,14 +211,14 @@ KIND = RerankerKind(
             "Documents are cut to fit, and counted; the query is not. 0: what the model "
             "declares; never more than it can read.",
             minimum=0,
-            maximum=neural.LONGEST,
+            maximum=shared.LONGEST,
         ),
-        neural.QUERY_PROMPT,
-        neural.DOCUMENT_PROMPT,
-        neural.DEVICE,
-        neural.BATCH_TOKENS,
+        shared.QUERY_PROMPT,
+        shared.DOCUMENT_PROMPT,
+        shared.DEVICE,
+        shared.BATCH_TOKENS,
     ),
     capabilities=Capabilities(across_queries=True),
     build=CrossEncoder,
-    check=lambda settings: neural.check(settings, _refuse_others),
+    check=lambda settings: shared.check(settings, _refuse_others),
 )

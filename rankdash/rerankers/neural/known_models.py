@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-_SHIPPED = Path(__file__).parents[2] / "assets" / "models.toml"
+_SHIPPED = Path(__file__).parents[3] / "assets" / "models.toml"
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,15 @@ from urllib.parse import urlsplit
 
 from rankdash.errors import ScoringError, SettingError
 from rankdash.ranking.ranking import digest
-from rankdash.rerankers import keys, prompts, remote
 from rankdash.rerankers.base import Call
-from rankdash.rerankers.dialects import dig
-from rankdash.rerankers.estimates import Estimate, text_tokens
-from rankdash.rerankers.remote import Budget, Clock, check_url
+from rankdash.rerankers.remote import keys, policy, prompts
+from rankdash.rerankers.remote.apis import dig
+from rankdash.rerankers.remote.estimates import Estimate, text_tokens
+from rankdash.rerankers.remote.policy import Budget, Clock, check_url
 from rankdash.rerankers.settings import SettingSpec
 
 if TYPE_CHECKING:
-    from rankdash.rerankers.http_client import Client
+    from rankdash.rerankers.remote.client import Client
 
 VARIABLE = "OPENAI_API_KEY"
 _HOME = keys.HOMES[VARIABLE]
@@ -140,9 +140,9 @@ class Chat:
 
     def open(self) -> None:
         """Raises UnavailableError where a key is missing."""
-        from rankdash.rerankers.http_client import Client
+        from rankdash.rerankers.remote.client import Client
 
-        self._client = Client(self._place, remote.policy(self._settings), self._clock)
+        self._client = Client(self._place, policy.policy(self._settings), self._clock)
 
     def budget(self) -> Budget:
         """The time that one query has, from now."""

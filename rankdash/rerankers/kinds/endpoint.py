@@ -11,7 +11,6 @@ import numpy as np
 
 from rankdash.errors import ScoringError
 from rankdash.ranking.ranking import digest
-from rankdash.rerankers import keys, remote
 from rankdash.rerankers.base import (
     Call,
     Capabilities,
@@ -21,13 +20,14 @@ from rankdash.rerankers.base import (
     Scored,
     Scores,
 )
-from rankdash.rerankers.dialects import DIALECTS, Dialect, dig
-from rankdash.rerankers.estimates import Estimate, text_tokens
-from rankdash.rerankers.remote import Budget, Clock, check_url
+from rankdash.rerankers.remote import keys, policy
+from rankdash.rerankers.remote.apis import DIALECTS, Dialect, dig
+from rankdash.rerankers.remote.estimates import Estimate, text_tokens
+from rankdash.rerankers.remote.policy import Budget, Clock, check_url
 from rankdash.rerankers.settings import SettingSpec
 
 if TYPE_CHECKING:
-    from rankdash.rerankers.http_client import Client
+    from rankdash.rerankers.remote.client import Client
 
 # What Cohere and its likes call a search unit: a query with up to so many documents.
 _DOCUMENTS_PER_UNIT = 100
@@ -51,9 +51,9 @@ class Endpoint:
 
     def prepare(self, corpus: Corpus) -> None:
         """Open the client. Raises UnavailableError where a key is missing."""
-        from rankdash.rerankers.http_client import Client
+        from rankdash.rerankers.remote.client import Client
 
-        self._client = Client(self._key_place, remote.policy(self.settings), self._clock)
+        self._client = Client(self._key_place, policy.policy(self.settings), self._clock)
 
     def fingerprint(self) -> str:
         """Of the service, its model and what is sent beside the texts."""
@@ -85,7 +85,7 @@ class Endpoint:
             raise ScoringError("There is no connection yet: prepare() comes first.")
         at_once = self.settings["concurrency"]
         inside = at_once if len(requests) == 1 else 1
-        return remote.each(lambda request: self._score(client, request, inside), requests, at_once)
+        return policy.each(lambda request: self._score(client, request, inside), requests, at_once)
 
     def _score(self, client: Client, request: Request, at_once: int) -> Scored:
         documents = request.documents
@@ -95,7 +95,7 @@ class Endpoint:
             range(start, min(start + self._chunk, len(documents)))
             for start in range(0, len(documents), self._chunk)
         ]
-        parts = remote.each(
+        parts = policy.each(
             lambda place: self._ask(client, request, place, budget), places, at_once
         )
         calls: list[Call] = []
@@ -250,7 +250,7 @@ KIND = RerankerKind(
             maximum=10_000,
             advanced=True,
         ),
-        *remote.SENDING,
+        *policy.SENDING,
     ),
     capabilities=Capabilities(needs_network=True, across_queries=True),
     build=Endpoint,

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from rankdash.errors import UnavailableError
-from rankdash.rerankers.engine import Frame, Ids
-from rankdash.rerankers.model_files import unreadable
+from rankdash.rerankers.neural.batches import Frame, Ids
+from rankdash.rerankers.neural.model_files import unreadable
 
 # How many tokens of texts seen before are kept: 16 MB.
 _KEPT = 2_000_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from rankdash.rerankers import model_files
-from rankdash.rerankers.subwords import RawTokenizer
+from rankdash.rerankers.neural import model_files
+from rankdash.rerankers.neural.tokenizer import RawTokenizer
 
 _TOKENIZER_FILE = "tokenizer.json"
 

@@ -23,11 +23,12 @@ import numpy as np
 import numpy.typing as npt
 
 from rankdash.errors import ScoringError, UnavailableError
-from rankdash.rerankers import bi_encoder, model_files, neural, runtimes
-from rankdash.rerankers.agreement import Sample
 from rankdash.rerankers.base import Capabilities, Corpus, Request, RerankerKind, Scored, Scores
-from rankdash.rerankers.opening import NativeOnlyError, Opened, open_model
-from rankdash.rerankers.runtimes import Runtime
+from rankdash.rerankers.kinds import bi_encoder
+from rankdash.rerankers.neural import model_files, runtimes, shared
+from rankdash.rerankers.neural.fidelity import Sample
+from rankdash.rerankers.neural.load_model import NativeOnlyError, Opened, open_model
+from rankdash.rerankers.neural.runtimes import Runtime
 from rankdash.rerankers.settings import SettingSpec
 
 Vectors = npt.NDArray[np.float32]
@@ -77,7 +78,7 @@ class LateInteraction:
             bi_encoder.refuse_others(model, folder)
             self._encoder = _Engine(_opened(folder, weights, self.settings), prompts)
             runtime = self._encoder.opened.runtime.name
-        self._fingerprint = neural.fingerprint(
+        self._fingerprint = shared.fingerprint(
             self.name,
             weights,
             runtimes.precision(runtime),
@@ -106,7 +107,7 @@ class LateInteraction:
         if self._encoder is None:
             raise ScoringError("No model is loaded yet: prepare() comes first.")
         encoder = self._encoder
-        return neural.answer_each(requests, lambda asked: self._score(asked, encoder))
+        return shared.answer_each(requests, lambda asked: self._score(asked, encoder))
 
     def _score(self, requests: Sequence[Request], encoder: _Encoder) -> list[Scored]:
         queries = encoder.encode([request.query for request in requests], "query")
@@ -131,7 +132,7 @@ class LateInteraction:
         for place, request in enumerate(requests):
             share = seconds * len(request.documents) / total
             counts = _counts(queries[place].full, full[place], encoder.limit)
-            answers.append(neural.checked(scores[place], *counts, share))
+            answers.append(shared.checked(scores[place], *counts, share))
             self._sample.add(request, answers[-1].scores)
         return answers
 
@@ -196,10 +197,10 @@ class _Engine:
     ) -> list[_Tokens]:
         """In the order of `texts`."""
         prompt = self._prompts[role]
-        rows, types, full = self.opened.alone([neural.prompted(prompt, text) for text in texts])
+        rows, types, full = self.opened.alone([shared.prompted(prompt, text) for text in texts])
         found = self.opened.compute_each(rows, types, runtime)
         return [
-            _Tokens(neural.unit(vectors), size) for vectors, size in zip(found, full, strict=True)
+            _Tokens(shared.unit(vectors), size) for vectors, size in zip(found, full, strict=True)
         ]
 
 
@@ -215,7 +216,7 @@ class _Trained:
         self, folder: Path, settings: Mapping[str, Any], prompts: Mapping[str, str]
     ) -> None:
         wanted = str(settings["device"])
-        model = neural.load("MultiVectorEncoder", folder, "cpu" if wanted == "auto" else wanted)
+        model = shared.load("MultiVectorEncoder", folder, "cpu" if wanted == "auto" else wanted)
         if settings["max_length"]:
             model.max_seq_length = min(int(settings["max_length"]), model.max_seq_length)
         self._prompts = prompts
@@ -226,12 +227,12 @@ class _Trained:
         if not texts:
             return []
         found = self._encoders[role](
-            [neural.readable(text) for text in texts],
+            [shared.readable(text) for text in texts],
             prompt=self._prompts[role] or None,
             show_progress_bar=False,
         )
         return [
-            _Tokens(neural.unit(np.asarray(vectors, dtype=np.float32)), -1) for vectors in found
+            _Tokens(shared.unit(np.asarray(vectors, dtype=np.float32)), -1) for vectors in found
         ]
 
 
@@ -287,8 +288,8 @@ def _chunks(
 
 
 def _counts(
-    query: int, full: neural.Lengths, limit: int | None
-) -> tuple[neural.Lengths | None, neural.Lengths | None]:
+    query: int, full: shared.Lengths, limit: int | None
+) -> tuple[shared.Lengths | None, shared.Lengths | None]:
     """Tokens read and tokens uncut of each pair; None where they are not known."""
     if limit is None:
         return None, None
@@ -324,9 +325,9 @@ KIND = RerankerKind(
             "trained for something else.",
             required=True,
         ),
-        *neural.ENCODER_SETTINGS,
+        *shared.ENCODER_SETTINGS,
     ),
     capabilities=Capabilities(across_queries=True),
     build=LateInteraction,
-    check=lambda settings: neural.check(settings, _refuse_others),
+    check=lambda settings: shared.check(settings, _refuse_others),
 )

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from rankdash.errors import SettingError
-from rankdash.rerankers import calibration, export, neural, runtimes
-from rankdash.rerankers.agreement import Sample
 from rankdash.rerankers.base import Request, Scores
-from rankdash.rerankers.engine import Batching, Forward, Ids, Outputs, compute, compute_each
-from rankdash.rerankers.export import Card, Exported, NotExportableError, Purpose
-from rankdash.rerankers.runtimes import KINDS, Runtime
-from rankdash.rerankers.subwords import RawTokenizer, SlowTokenizer, Source, Subwords
+from rankdash.rerankers.neural import calibration, export, runtimes, shared
+from rankdash.rerankers.neural.batches import Batching, Forward, Ids, Outputs, compute, compute_each
+from rankdash.rerankers.neural.export import Card, Exported, NotExportableError, Purpose
+from rankdash.rerankers.neural.fidelity import Sample
+from rankdash.rerankers.neural.runtimes import KINDS, Runtime
+from rankdash.rerankers.neural.tokenizer import RawTokenizer, SlowTokenizer, Source, Subwords
 
 _CLASSES = {
     "pair": "CrossEncoder",
@@ -180,7 +180,7 @@ def _opened_export(
         measured = calibration.kept(exported.folder)
         if measured is None:
             candidates = _candidates(exported, module)
-            limit = exported.card.limit(0, neural.LONGEST)
+            limit = exported.card.limit(0, shared.LONGEST)
             measured = calibration.calibrate(candidates, limit)
             chosen = candidates[measured.choice]
             calibration.keep(exported.folder, measured)
@@ -215,7 +215,7 @@ def _ready(
 ) -> Opened:
     alone = runtime.name == "onnx-int8"
     budget = runtime.budget if alone else int(settings["batch_tokens"]) or runtime.budget
-    limit = card.limit(int(settings["max_length"]), neural.LONGEST)
+    limit = card.limit(int(settings["max_length"]), shared.LONGEST)
     return Opened(subwords, card, runtime, limit, budget, device, exact, note, timed)
 
 
@@ -246,7 +246,7 @@ class _Loading:
     def loaded(self, dtype: str) -> tuple[Any, Any, Card]:
         """The model, a module that takes its inputs one by one, and its card."""
         if dtype not in self._made:
-            model = neural.load(_CLASSES[self.purpose], self._folder, self._device, dtype)
+            model = shared.load(_CLASSES[self.purpose], self._folder, self._device, dtype)
             self._check(model)
             if self.purpose != "pair" and not _follows_the_pattern(model, self.purpose):
                 raise NativeOnlyError(model)
@@ -302,7 +302,7 @@ def _card(model: Any) -> Card:
     return Card(
         inputs=tuple(inputs),
         padding=0 if padding is None else int(padding),
-        declared=min(int(declared), neural.LONGEST) if has_limit else 0,
+        declared=min(int(declared), shared.LONGEST) if has_limit else 0,
         positions=min(positions),
         prompts={"query": prompts.get("query", default), "document": document},
     )

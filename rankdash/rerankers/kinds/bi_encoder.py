@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from rankdash.errors import ScoringError, UnavailableError
-from rankdash.rerankers import export, model_files, neural, runtimes
-from rankdash.rerankers.agreement import Sample
 from rankdash.rerankers.base import Capabilities, Corpus, Request, RerankerKind, Scored, Scores
-from rankdash.rerankers.embeddings import Embeddings, Kept
-from rankdash.rerankers.opening import NativeOnlyError, Opened, open_model
-from rankdash.rerankers.runtimes import Runtime
+from rankdash.rerankers.neural import export, model_files, runtimes, shared
+from rankdash.rerankers.neural.embeddings import Embeddings, Kept
+from rankdash.rerankers.neural.fidelity import Sample
+from rankdash.rerankers.neural.load_model import NativeOnlyError, Opened, open_model
+from rankdash.rerankers.neural.runtimes import Runtime
 from rankdash.rerankers.settings import SettingSpec
 
 Vectors = npt.NDArray[np.float32]
@@ -53,7 +53,7 @@ class BiEncoder:
             runtime = opened.runtime.name
         except NativeOnlyError as only:
             self._encoder = _Native(only.model, prompts)
-        self._fingerprint = neural.fingerprint(
+        self._fingerprint = shared.fingerprint(
             self.name,
             weights,
             runtimes.precision(runtime),
@@ -80,12 +80,12 @@ class BiEncoder:
         if self._encoder is None or self._documents is None:
             raise ScoringError("No model is loaded yet: prepare() comes first.")
         encoder, documents = self._encoder, self._documents
-        return neural.answer_each(requests, lambda asked: self._score(asked, encoder, documents))
+        return shared.answer_each(requests, lambda asked: self._score(asked, encoder, documents))
 
     def _score(
         self, requests: Sequence[Request], encoder: _Encoder, documents: Embeddings
     ) -> list[Scored]:
-        texts = [[neural.readable(text) for text in request.documents] for request in requests]
+        texts = [[shared.readable(text) for text in request.documents] for request in requests]
         seconds = _index(encoder, documents, [text for each in texts for text in each])
         queries = encoder.encode([request.query for request in requests], "query")
         # The work is done for all together; a query is charged for its share of the documents.
@@ -114,7 +114,7 @@ class _Engine:
         if not texts:
             return []
         prompt = self._prompts[role]
-        rows, types, full = self.opened.alone([neural.prompted(prompt, text) for text in texts])
+        rows, types, full = self.opened.alone([shared.prompted(prompt, text) for text in texts])
         vectors = self.opened.compute(rows, types, runtime)
         return [Kept(vector, size) for vector, size in zip(vectors, full, strict=True)]
 
@@ -138,7 +138,7 @@ class _Native:
         if not texts:
             return []
         vectors = self._encoders[role](
-            [neural.readable(text) for text in texts],
+            [shared.readable(text) for text in texts],
             prompt=self._prompts[role] or None,
             show_progress_bar=False,
         )
@@ -163,10 +163,10 @@ def _answer(query: Kept, held: Sequence[Kept], limit: int | None, seconds: float
         return Scored(np.zeros(0))
     scores = _compared(query, held)
     if limit is None:
-        return neural.checked(scores, None, None, seconds)
+        return shared.checked(scores, None, None, seconds)
     full = np.array([kept.full for kept in held], dtype=np.int64)
     read = np.minimum(full, limit) + min(query.full, limit)
-    return neural.checked(scores, read, full + query.full, seconds)
+    return shared.checked(scores, read, full + query.full, seconds)
 
 
 def _cosines(encoder: _Engine, request: Request, runtime: Runtime) -> Scores:
@@ -177,7 +177,7 @@ def _cosines(encoder: _Engine, request: Request, runtime: Runtime) -> Scores:
 
 def _compared(query: Kept, held: Sequence[Kept]) -> Scores:
     vectors = np.stack([kept.vector for kept in held]).astype(np.float64)
-    scores: Scores = neural.unit(vectors) @ neural.unit(query.vector.astype(np.float64))
+    scores: Scores = shared.unit(vectors) @ shared.unit(query.vector.astype(np.float64))
     return scores
 
 
@@ -207,9 +207,9 @@ KIND = RerankerKind(
             "The default comes with rankdash and needs no network.",
             required=True,
         ),
-        *neural.ENCODER_SETTINGS,
+        *shared.ENCODER_SETTINGS,
     ),
     capabilities=Capabilities(across_queries=True),
     build=BiEncoder,
-    check=lambda settings: neural.check(settings, refuse_others),
+    check=lambda settings: shared.check(settings, refuse_others),
 )
