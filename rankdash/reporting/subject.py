@@ -38,7 +38,7 @@ from rankdash.metrics import parse_measure as parse
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.reporting.compared import FIRST_STAGE, Money, System
 from rankdash.runs.timing import LatencySummary, summarize
-from rankdash.store.notes import Note
+from rankdash.store.notes.notes import Note
 
 METRICS = ("ndcg", "mrr", "map", "recall", "precision", "hit", "judged")
 """Evaluated beside the metric that was chosen, at the same cutoff."""

@@ -19,11 +19,11 @@ from rankdash.redaction import redact
 from rankdash.rerankers import Corpus, Request, Reranker, RerankerKind, Scored, create, get
 from rankdash.rerankers.remote import keys
 from rankdash.rerankers.settings import SettingValue
-from rankdash.runs.handover import Handover
+from rankdash.runs.key_pipe import Handover
 from rankdash.runs.runner import Cancelled
 from rankdash.store import RunRow, Workspace
-from rankdash.store.explanations import ExplanationRow, Explanations
-from rankdash.store.owners import Owner
+from rankdash.store.jobs.explanations import ExplanationRow, Explanations
+from rankdash.store.jobs.worker_lease import Owner
 
 BEAT_SECONDS = 1.0
 

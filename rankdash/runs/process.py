@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rankdash.errors import RankdashError, RerankerError, SettingError
-from rankdash.runs import handover
+from rankdash.runs import key_pipe
 from rankdash.store import Workspace
-from rankdash.store.queue import Owner, Queue
+from rankdash.store.jobs.queue import Owner, Queue
 
 LOG_NAME = "worker.log"
 LOG_LIMIT_BYTES = 1_000_000
@@ -76,8 +76,8 @@ class WorkerProcess:
         way; a worker that has died forgets them. Raises SettingError for what is too long to be a
         key.
         """
-        text = handover.line(job_id, keys)
-        if len(text) > handover.LONGEST_LINE_BYTES:
+        text = key_pipe.line(job_id, keys)
+        if len(text) > key_pipe.LONGEST_LINE_BYTES:
             raise SettingError("This is too long to be a key.", remedy="Copy it again.")
         self.ensure()
         with self._lock:

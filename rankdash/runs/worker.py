@@ -25,13 +25,13 @@ from rankdash.redaction import redact
 from rankdash.rerankers import create, get
 from rankdash.rerankers.remote import keys
 from rankdash.runs.explain import Explainer
-from rankdash.runs.handover import Handover
+from rankdash.runs.key_pipe import Handover
 from rankdash.runs.plan import Timing, plan, sample_queries
 from rankdash.runs.results import QueryResult, results_from, to_row
 from rankdash.runs.runner import Cancelled, rerank
 from rankdash.store import Workspace
-from rankdash.store.parts import read_parts, write_part
-from rankdash.store.queue import JobRow, Owner, Progress, Queue
+from rankdash.store.jobs.job_batches import read_parts, write_part
+from rankdash.store.jobs.queue import JobRow, Owner, Progress, Queue
 from rankdash.store.score_cache import Kept
 
 BEAT_SECONDS = 1.0

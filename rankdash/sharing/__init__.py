@@ -15,10 +15,10 @@ from rankdash.errors import DataError
 from rankdash.findings import Finding
 from rankdash.sharing import texts
 from rankdash.store import Workspace
-from rankdash.store.archive import FORMAT, Told, pack
-from rankdash.store.joining import TakenIn
-from rankdash.store.packing import Unpacker
-from rankdash.store.taking_in import Judges, take_in
+from rankdash.store.workspace_file.archive import FORMAT, Told, pack
+from rankdash.store.workspace_file.import_workspace import Judges, take_in
+from rankdash.store.workspace_file.merge_rows import TakenIn
+from rankdash.store.workspace_file.workspace_zip import Unpacker
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.price_list import parse_prices, to_json
 from rankdash.value.targets import Targets
@@ -39,7 +39,8 @@ def export(
     told: Told = lambda _done, _total: None,
 ) -> None:
     """Write data sets (None: all) with their runs, notes, corrections and explanations, and the
-    scenarios, prices and targets. version: of rankdash; told: as for `rankdash.store.archive`."""
+    scenarios, prices and targets. version: of rankdash; told: as for
+    `rankdash.store.workspace_file.archive`."""
     pack(workspace, target, dataset_ids, (SCENARIOS, PRICES, TARGETS), version, told)
 
 

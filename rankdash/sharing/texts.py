@@ -15,7 +15,7 @@ from typing import Any, get_args
 from rankdash.analysis.labels.check import CheckReport
 from rankdash.analysis.reasons.occlusion import LEVELS, Explanation
 from rankdash.findings import Finding, Severity
-from rankdash.store.soundness import unsound
+from rankdash.store.workspace_file.import_checks import unsound
 
 # By the annotation of a field; whole numbers count as numbers.
 _KINDS: dict[str, tuple[type, ...]] = {

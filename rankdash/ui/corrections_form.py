@@ -9,7 +9,7 @@ import streamlit as st
 from rankdash.i18n import gettext as _
 from rankdash.ranking.ranking import digest
 from rankdash.reporting import naming
-from rankdash.store.corrections import LONGEST_NAME, Correction, Corrections
+from rankdash.store.notes.corrections import LONGEST_NAME, Correction, Corrections
 from rankdash.ui import address, corrections_list, services
 from rankdash.ui.frame import View
 from rankdash.ui.server import workspace

@@ -11,8 +11,8 @@ from rankdash.i18n import gettext as _
 from rankdash.i18n import moment, ngettext
 from rankdash.reporting import naming
 from rankdash.store import DatasetRow
-from rankdash.store.corrections import Corrections
-from rankdash.store.notes import Notes
+from rankdash.store.notes.corrections import Corrections
+from rankdash.store.notes.notes import Notes
 from rankdash.ui import address, corrections_list, dialogs
 from rankdash.ui.server import read_only, workspace
 from rankdash.ui.text import markdown_safe

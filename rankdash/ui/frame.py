@@ -13,8 +13,8 @@ from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.i18n import LANGUAGES, moment, ngettext
 from rankdash.i18n import gettext as _
 from rankdash.metrics import Conventions, parse_measure, registry
-from rankdash.store.corrections import Corrections
-from rankdash.store.pins import Pins
+from rankdash.store.notes.corrections import Corrections
+from rankdash.store.notes.pins import Pins
 from rankdash.ui import address, language, rules, services
 from rankdash.ui.server import read_only, workspace
 from rankdash.ui.text import markdown_safe

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from rankdash.i18n import gettext as _
-from rankdash.store.pins import Pins
+from rankdash.store.notes.pins import Pins
 from rankdash.ui import address, attempts, run_note, services
 from rankdash.ui.history_view import Past
 from rankdash.ui.server import read_only, workspace

@@ -17,8 +17,8 @@ from rankdash.i18n import gettext as _
 from rankdash.i18n import language, ngettext, number, percent
 from rankdash.i18n import moment as moment_words
 from rankdash.store import RunRow
-from rankdash.store.pins import Pins
-from rankdash.store.run_notes import RunNote, RunNotes
+from rankdash.store.notes.pins import Pins
+from rankdash.store.notes.run_notes import RunNote, RunNotes
 from rankdash.ui import address, history_services, run_records, services
 from rankdash.ui.appearance import ink, show
 from rankdash.ui.frame import View

@@ -14,8 +14,8 @@ from rankdash.i18n import error_text, ngettext
 from rankdash.i18n import gettext as _
 from rankdash.ranking.ranking import digest
 from rankdash.readers import Source, read
-from rankdash.store.corrections import Corrections
-from rankdash.store.notes import Notes
+from rankdash.store.notes.corrections import Corrections
+from rankdash.store.notes.notes import Notes
 from rankdash.ui import address, services
 from rankdash.ui.server import workspace
 from rankdash.ui.text import markdown_safe

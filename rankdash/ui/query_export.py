@@ -29,8 +29,8 @@ from rankdash.reporting.query_words import judged_title
 from rankdash.reporting.reason_words import reason_words
 from rankdash.reporting.setting_words import rules_in_words
 from rankdash.reporting.why_words import statement_text
-from rankdash.store.corrections import Corrections
-from rankdash.store.notes import Notes
+from rankdash.store.notes.corrections import Corrections
+from rankdash.store.notes.notes import Notes
 from rankdash.ui import (
     corrections_list,
     query_services,

@@ -10,7 +10,7 @@ import streamlit as st
 from rankdash.i18n import gettext as _
 from rankdash.i18n import moment
 from rankdash.ranking.ranking import digest
-from rankdash.store.notes import LONGEST_NOTE, MOST_TAGS, Note, Notes, tags_in_use
+from rankdash.store.notes.notes import LONGEST_NOTE, MOST_TAGS, Note, Notes, tags_in_use
 from rankdash.ui import address, attempts, corrections_form, corrections_list
 from rankdash.ui.frame import View
 from rankdash.ui.server import read_only, workspace

@@ -23,7 +23,7 @@ from rankdash.rerankers.settings import SettingValue
 from rankdash.runs import jobs
 from rankdash.runs.explain import in_calls, scalars
 from rankdash.store import RunRow
-from rankdash.store.explanations import Asked, ExplanationRow, Explanations
+from rankdash.store.jobs.explanations import Asked, ExplanationRow, Explanations
 from rankdash.ui import address, key_field, occlusion_view, query_services, services
 from rankdash.ui.frame import View
 from rankdash.ui.server import read_only, worker, workspace

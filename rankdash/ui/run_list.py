@@ -12,8 +12,8 @@ from rankdash.i18n import moment
 from rankdash.ranking.ranking import digest
 from rankdash.reporting import naming
 from rankdash.store import RunRow
-from rankdash.store.pins import Pins
-from rankdash.store.run_notes import RunNotes
+from rankdash.store.notes.pins import Pins
+from rankdash.store.notes.run_notes import RunNotes
 from rankdash.ui import address, dialogs, frame, run_details, run_records
 from rankdash.ui.run_words import reranker_title, settings_in_words
 from rankdash.ui.server import read_only, workspace

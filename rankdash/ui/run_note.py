@@ -6,8 +6,8 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.i18n import moment
-from rankdash.store.notes import LONGEST_NOTE
-from rankdash.store.run_notes import RunNote, RunNotes
+from rankdash.store.notes.notes import LONGEST_NOTE
+from rankdash.store.notes.run_notes import RunNote, RunNotes
 from rankdash.ui import address, attempts
 from rankdash.ui.server import read_only, workspace
 

@@ -41,7 +41,7 @@ from rankdash.ranking.ranking import Ranking, Run
 from rankdash.reporting import naming
 from rankdash.reporting.compared import FIRST_STAGE as FIRST_STAGE
 from rankdash.store import RunRow
-from rankdash.store.corrections import Corrections
+from rankdash.store.notes.corrections import Corrections
 from rankdash.ui.server import workspace
 
 _REVISION = "+"

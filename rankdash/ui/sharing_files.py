@@ -13,7 +13,7 @@ from rankdash.errors import RankdashError
 from rankdash.i18n import error_text, finding_text, ngettext, number
 from rankdash.i18n import gettext as _
 from rankdash.store import DatasetRow
-from rankdash.store.joining import TakenIn
+from rankdash.store.workspace_file.merge_rows import TakenIn
 from rankdash.ui import address
 from rankdash.ui.server import read_only, workspace
 from rankdash.ui.text import markdown_safe

@@ -8,8 +8,8 @@ from playwright.sync_api import Locator, expect
 from rankdash.ranking.ranking import Ranking
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.store import Workspace
-from rankdash.store.pins import Pins
-from rankdash.store.run_notes import RunNotes
+from rankdash.store.notes.pins import Pins
+from rankdash.store.notes.run_notes import RunNotes
 
 from .conftest import new_visit
 

@@ -7,8 +7,8 @@ import pytest
 from playwright.sync_api import expect
 
 from rankdash.store import Workspace
-from rankdash.store.corrections import Corrections
-from rankdash.store.notes import Notes
+from rankdash.store.notes.corrections import Corrections
+from rankdash.store.notes.notes import Notes
 from tests.stored import keep_lists, keep_rows
 
 from .conftest import PATIENCE_MS, serving, visiting

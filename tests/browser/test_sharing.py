@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, expect
 
 from rankdash.sharing import write_scenarios
 from rankdash.store import Workspace
-from rankdash.store.notes import Notes
+from rankdash.store.notes.notes import Notes
 from rankdash.value.assumptions import Assumptions
 from tests.browser.conftest import App, Visit, new_visit, serving, visiting
 from tests.stored import keep_lists, keep_rows

@@ -3,7 +3,7 @@
 import pytest
 
 from rankdash.store import Workspace
-from rankdash.store.notes import Notes
+from rankdash.store.notes.notes import Notes
 from tests.stored import keep_rows
 
 ROWS = "query_id,query,doc_id,document,label,score\n" + "".join(

@@ -21,7 +21,7 @@ from rankdash.reporting.figures import drawings
 from rankdash.reporting.logo import LARGEST, data_uri
 from rankdash.reporting.options import choices
 from rankdash.reporting.subject import Subject
-from rankdash.store.notes import Note
+from rankdash.store.notes.notes import Note
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.price_list import shipped
 

@@ -13,11 +13,11 @@ from rankdash.errors import UnavailableError
 from rankdash.rerankers import Scored, create, get
 from rankdash.runs import explain, jobs
 from rankdash.runs.explain import Explainer
-from rankdash.runs.handover import Handover, line
 from rankdash.runs.jobs import JobRequest
+from rankdash.runs.key_pipe import Handover, line
 from rankdash.runs.runner import rerank
-from rankdash.store.explanations import Asked, Explanations
-from rankdash.store.owners import Owner
+from rankdash.store.jobs.explanations import Asked, Explanations
+from rankdash.store.jobs.worker_lease import Owner
 from tests.rerankers.loopback import running
 
 TEXT = "A gift has a refund. Never a refund, never."

@@ -9,8 +9,8 @@ import pytest
 
 from rankdash.errors import SettingError
 from rankdash.runs import jobs
-from rankdash.runs.handover import Handover, line
 from rankdash.runs.jobs import JobRequest
+from rankdash.runs.key_pipe import Handover, line
 from tests.rerankers.loopback import running
 
 KEY = "sk-typed-by-hand-4711"

@@ -16,7 +16,7 @@ from rankdash.runs.plan import Timing
 from rankdash.runs.results import results_from, to_row
 from rankdash.runs.runner import Cancelled, rerank
 from rankdash.runs.timing import summarize
-from rankdash.store.parts import read_parts, write_part
+from rankdash.store.jobs.job_batches import read_parts, write_part
 from tests.runs.clock import Clock
 
 BLOCKS = Capabilities(across_queries=True)

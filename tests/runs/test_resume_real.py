@@ -14,7 +14,7 @@ from rankdash.runs import jobs
 from rankdash.runs.jobs import JobRequest, Timing, WorkerProcess
 from rankdash.runs.runner import rerank
 from rankdash.store import Workspace
-from rankdash.store.parts import read_parts
+from rankdash.store.jobs.job_batches import read_parts
 
 pytestmark = pytest.mark.model
 

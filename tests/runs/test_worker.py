@@ -11,7 +11,7 @@ import pytest
 from rankdash.runs import jobs
 from rankdash.runs.jobs import JobRequest, Timing
 from rankdash.runs.worker import Pace
-from rankdash.store.parts import read_parts
+from rankdash.store.jobs.job_batches import read_parts
 
 QUERIES = 60
 

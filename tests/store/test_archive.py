@@ -22,16 +22,16 @@ from rankdash.errors import FormatError, LimitError, RankdashError, StoreError
 from rankdash.ranking.ranking import Ranking
 from rankdash.sharing import texts
 from rankdash.store import Workspace
-from rankdash.store.archive import without_paths
-from rankdash.store.corrections import Corrections
-from rankdash.store.explanations import Asked, Explanations
-from rankdash.store.notes import Notes
-from rankdash.store.owners import Owner
-from rankdash.store.packing import MANIFEST, Bounds
-from rankdash.store.pins import Pins
-from rankdash.store.queue import Queue
-from rankdash.store.run_notes import RunNotes
-from rankdash.store.taking_in import Judges, take_in
+from rankdash.store.jobs.explanations import Asked, Explanations
+from rankdash.store.jobs.queue import Queue
+from rankdash.store.jobs.worker_lease import Owner
+from rankdash.store.notes.corrections import Corrections
+from rankdash.store.notes.notes import Notes
+from rankdash.store.notes.pins import Pins
+from rankdash.store.notes.run_notes import RunNotes
+from rankdash.store.workspace_file.archive import without_paths
+from rankdash.store.workspace_file.import_workspace import Judges, take_in
+from rankdash.store.workspace_file.workspace_zip import MANIFEST, Bounds
 from rankdash.value.assumptions import Assumptions
 
 EXPLAINED = Explanation(0.5, (), 5, 7).to_json()
@@ -560,12 +560,12 @@ def test_one_broken_data_set_keeps_the_good_ones_out(full, other, make_dataset):
 
 
 def test_a_full_disk_at_the_last_step_adds_nothing(full, other, monkeypatch):
-    from rankdash.store import joining
+    from rankdash.store.workspace_file import merge_rows
 
     def refuse(*_):
         raise StoreError("There is no room left.")
 
-    monkeypatch.setitem(joining.JOIN, "explanations", refuse)
+    monkeypatch.setitem(merge_rows.JOIN, "explanations", refuse)
     with pytest.raises(StoreError, match="no room"):
         bring(other, exported(full))
     assert (other.datasets(), other.runs()) == ([], [])

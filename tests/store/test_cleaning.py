@@ -11,8 +11,8 @@ import pytest
 from rankdash.errors import StoreError, UnavailableError
 from rankdash.store import Workspace, cleaning, migrations
 from rankdash.store.cleaning import clean
-from rankdash.store.owners import problem_to_json
-from rankdash.store.parts import read_parts, write_part
+from rankdash.store.jobs.job_batches import read_parts, write_part
+from rankdash.store.jobs.worker_lease import problem_to_json
 from rankdash.store.tables import read_frame, write_frame
 
 BEFORE = next(

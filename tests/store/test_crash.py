@@ -6,8 +6,8 @@ import time
 
 from rankdash.store import Workspace
 from rankdash.store.folders import RECORD, SWEEP_AFTER_SECONDS, UNFINISHED
-from rankdash.store.parts import write_part
-from rankdash.store.queue import Queue
+from rankdash.store.jobs.job_batches import write_part
+from rankdash.store.jobs.queue import Queue
 
 DIE_BEFORE_FILES_GO = """
 import os, sys

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from rankdash.errors import ScoringError, StoreError
-from rankdash.store.explanations import Asked, Explanations
-from rankdash.store.queue import Owner, Queue
+from rankdash.store.jobs.explanations import Asked, Explanations
+from rankdash.store.jobs.queue import Owner, Queue
 
 QUESTION = Asked("run-1", "007", "01", "term")
 

@@ -5,7 +5,7 @@ import pytest
 
 from rankdash.errors import StoreError
 from rankdash.store import Workspace, migrations
-from rankdash.store.queue import Queue
+from rankdash.store.jobs.queue import Queue
 
 OPEN = """
 import sys

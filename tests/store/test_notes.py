@@ -1,8 +1,8 @@
 import pytest
 
 from rankdash.errors import DataError, StoreError
-from rankdash.store.corrections import Corrections, Layer
-from rankdash.store.notes import LONGEST_NOTE, LONGEST_TAG, Note, Notes, tags_in_use
+from rankdash.store.notes.corrections import Corrections, Layer
+from rankdash.store.notes.notes import LONGEST_NOTE, LONGEST_TAG, Note, Notes, tags_in_use
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from rankdash.errors import StoreError, UnavailableError
-from rankdash.store.parts import read_parts, write_part
-from rankdash.store.queue import STALE_SECONDS, Owner, Progress, Queue
+from rankdash.store.jobs.job_batches import read_parts, write_part
+from rankdash.store.jobs.queue import STALE_SECONDS, Owner, Progress, Queue
 from rankdash.store.tables import read_table, write_table
 
 CLAIM_ALL = """

@@ -7,14 +7,14 @@ import pytest
 
 from rankdash.errors import StoreError
 from rankdash.store import Workspace, migrations
-from rankdash.store.corrections import Corrections
-from rankdash.store.explanations import Asked, Explanations
-from rankdash.store.notes import Notes
-from rankdash.store.owners import Owner
-from rankdash.store.parts import write_part
-from rankdash.store.pins import Pins
-from rankdash.store.queue import Queue
-from rankdash.store.run_notes import RunNotes
+from rankdash.store.jobs.explanations import Asked, Explanations
+from rankdash.store.jobs.job_batches import write_part
+from rankdash.store.jobs.queue import Queue
+from rankdash.store.jobs.worker_lease import Owner
+from rankdash.store.notes.corrections import Corrections
+from rankdash.store.notes.notes import Notes
+from rankdash.store.notes.pins import Pins
+from rankdash.store.notes.run_notes import RunNotes
 
 WRITES = {
     "data set": lambda w, d, r: w.save_dataset(d.relabelled(d.qrels.iloc[:1].assign(label=9.0))),

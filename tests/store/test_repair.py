@@ -13,14 +13,14 @@ import pytest
 from rankdash.errors import StoreError
 from rankdash.sharing import read_scenarios
 from rankdash.store import Workspace, backups, database
-from rankdash.store.corrections import Corrections
-from rankdash.store.explanations import Asked, Explanations
 from rankdash.store.folders import DATABASE, RECORD
-from rankdash.store.notes import Notes
-from rankdash.store.parts import read_parts
-from rankdash.store.pins import Pins
-from rankdash.store.queue import Queue
-from rankdash.store.run_notes import RunNotes
+from rankdash.store.jobs.explanations import Asked, Explanations
+from rankdash.store.jobs.job_batches import read_parts
+from rankdash.store.jobs.queue import Queue
+from rankdash.store.notes.corrections import Corrections
+from rankdash.store.notes.notes import Notes
+from rankdash.store.notes.pins import Pins
+from rankdash.store.notes.run_notes import RunNotes
 from tests.store.test_folders import content_of, make_old
 
 OLD = Path(__file__).with_name("old") / "workspace.zip"

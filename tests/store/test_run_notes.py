@@ -6,9 +6,9 @@ import pytest
 
 from rankdash.errors import DataError, StoreError
 from rankdash.store import Workspace
-from rankdash.store.notes import LONGEST_NOTE
-from rankdash.store.pins import Pins
-from rankdash.store.run_notes import RunNote, RunNotes
+from rankdash.store.notes.notes import LONGEST_NOTE
+from rankdash.store.notes.pins import Pins
+from rankdash.store.notes.run_notes import RunNote, RunNotes
 
 HOSTILE = "=1+1 <script>![x](http://evil.invalid)</script>\n\n第二行"
 

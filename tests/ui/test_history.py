@@ -11,9 +11,9 @@ from rankdash.metrics import Conventions
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.rerankers import kinds
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.store.corrections import Corrections
-from rankdash.store.pins import Pins
-from rankdash.store.run_notes import RunNotes
+from rankdash.store.notes.corrections import Corrections
+from rankdash.store.notes.pins import Pins
+from rankdash.store.notes.run_notes import RunNotes
 from rankdash.ui import history_services, server, services
 from rankdash.ui.run_words import setting_titles
 

@@ -5,8 +5,8 @@ import io
 import pandas as pd
 import pytest
 
-from rankdash.store.corrections import Corrections
-from rankdash.store.notes import Notes
+from rankdash.store.notes.corrections import Corrections
+from rankdash.store.notes.notes import Notes
 from rankdash.ui import corrections_list, server, services
 
 from .test_pages import in_address, open_page, texts

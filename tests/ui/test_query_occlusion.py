@@ -9,8 +9,8 @@ import pytest
 from rankdash.analysis.reasons.occlusion import Explanation, Part, Stage, explain, terms
 from rankdash.rerankers import create
 from rankdash.runs.runner import rerank
-from rankdash.store.explanations import Asked, Explanations
-from rankdash.store.owners import Owner
+from rankdash.store.jobs.explanations import Asked, Explanations
+from rankdash.store.jobs.worker_lease import Owner
 from rankdash.ui import occlusion_view
 from tests.stored import keep_rows
 

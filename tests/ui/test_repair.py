@@ -4,7 +4,7 @@ it, and a workspace that is only shown offers none."""
 import pytest
 import streamlit as st
 
-from rankdash.store.notes import Notes
+from rankdash.store.notes.notes import Notes
 from rankdash.ui import server
 from tests.ui.test_sharing import EVERY, go
 

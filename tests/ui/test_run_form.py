@@ -174,7 +174,7 @@ def test_the_tick_is_for_one_address(form):
 
 
 def test_a_key_stays_in_its_field_until_its_runs_end(form, hand, workspace):
-    from rankdash.store.queue import Queue
+    from rankdash.store.jobs.queue import Queue
 
     app = form("endpoint", base_url="http://127.0.0.1:9")
     app.text_input(key="key.endpoint").set_value(KEY).run()
@@ -193,7 +193,7 @@ def test_a_key_stays_in_its_field_until_its_runs_end(form, hand, workspace):
 
 
 def test_a_key_that_was_typed_for_another_run_stays_when_the_first_ends(form, workspace):
-    from rankdash.store.queue import Queue
+    from rankdash.store.jobs.queue import Queue
 
     app = form("endpoint", base_url="http://127.0.0.1:9")
     app.text_input(key="key.endpoint").set_value(KEY).run()
@@ -236,7 +236,7 @@ def test_wrong_settings_are_told_in_place(form):
 
 
 def test_a_failed_job_takes_a_key_again(form, hand, workspace):
-    from rankdash.store.queue import Queue
+    from rankdash.store.jobs.queue import Queue
 
     def resume():
         return next(button for button in app.button if button.label == "Resume")

@@ -19,11 +19,11 @@ from rankdash.i18n import speaking
 from rankdash.loading import load
 from rankdash.readers import Source
 from rankdash.store import Workspace
-from rankdash.store.corrections import Corrections
-from rankdash.store.notes import Notes
-from rankdash.store.pins import Pins
-from rankdash.store.queue import Queue
-from rankdash.store.run_notes import RunNotes
+from rankdash.store.jobs.queue import Queue
+from rankdash.store.notes.corrections import Corrections
+from rankdash.store.notes.notes import Notes
+from rankdash.store.notes.pins import Pins
+from rankdash.store.notes.run_notes import RunNotes
 from rankdash.ui import address, server, sharing_files, sharing_link
 from rankdash.ui.frame import PAGES
 from rankdash.value.assumptions import Assumptions

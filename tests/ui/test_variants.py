@@ -1,7 +1,7 @@
 """One reranker with a grid of settings: started, watched and compared as one."""
 
 from rankdash.runs import jobs
-from rankdash.store.queue import Owner, Queue
+from rankdash.store.jobs.queue import Owner, Queue
 
 
 def vary(app, **values):

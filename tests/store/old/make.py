@@ -15,14 +15,14 @@ from rankdash import sharing
 from rankdash.analysis.reasons.occlusion import Explanation
 from rankdash.ranking.ranking import Run
 from rankdash.store import Workspace
-from rankdash.store.corrections import Corrections
-from rankdash.store.explanations import Asked, Explanations
-from rankdash.store.notes import Notes
-from rankdash.store.owners import Owner
-from rankdash.store.parts import write_part
-from rankdash.store.pins import Pins
-from rankdash.store.queue import Queue
-from rankdash.store.run_notes import RunNotes
+from rankdash.store.jobs.explanations import Asked, Explanations
+from rankdash.store.jobs.job_batches import write_part
+from rankdash.store.jobs.queue import Queue
+from rankdash.store.jobs.worker_lease import Owner
+from rankdash.store.notes.corrections import Corrections
+from rankdash.store.notes.notes import Notes
+from rankdash.store.notes.pins import Pins
+from rankdash.store.notes.run_notes import RunNotes
 from rankdash.value.assumptions import Assumptions
 from tests.stored import keep_lists, keep_rows
 

@@ -23,10 +23,10 @@ from typing import Any, BinaryIO
 
 from rankdash.errors import StoreError
 from rankdash.store.failures import in_words
-from rankdash.store.packing import Packer
 from rankdash.store.rows import now
 from rankdash.store.tables import CANDIDATES, DATASET_PARTS, RANKING
 from rankdash.store.workspace import Workspace
+from rankdash.store.workspace_file.workspace_zip import Packer
 
 FORMAT, VERSION = "rankdash workspace", 1
 SETTINGS = "settings.json"

@@ -6,7 +6,7 @@ import sqlite3
 from dataclasses import dataclass
 
 from rankdash.store.failures import dataset_of_run
-from rankdash.store.notes import refuse_long
+from rankdash.store.notes.notes import refuse_long
 from rankdash.store.rows import now
 from rankdash.store.workspace import Workspace
 

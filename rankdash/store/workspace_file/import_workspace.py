@@ -18,8 +18,14 @@ from rankdash.dataset import Dataset
 from rankdash.errors import FormatError, LimitError, Phrase, RankdashError, StoreError
 from rankdash.findings import Finding
 from rankdash.ranking.ranking import Run
-from rankdash.store import soundness as sound
-from rankdash.store.archive import (
+from rankdash.store.jobs.explanations import Asked
+from rankdash.store.notes.corrections import LONGEST_NAME
+from rankdash.store.notes.notes import LONGEST_NOTE, LONGEST_TAG, MOST_TAGS, tidy
+from rankdash.store.rows import dataset_values, run_values
+from rankdash.store.tables import CANDIDATES, DATASET_PARTS, RANKING, write_dataset, write_run
+from rankdash.store.workspace import Workspace
+from rankdash.store.workspace_file import import_checks as sound
+from rankdash.store.workspace_file.archive import (
     FORMAT,
     MEASURED_PARTS,
     SETTINGS,
@@ -27,14 +33,8 @@ from rankdash.store.archive import (
     Told,
     ranking_parts,
 )
-from rankdash.store.corrections import LONGEST_NAME
-from rankdash.store.explanations import Asked
-from rankdash.store.joining import JOIN, TakenIn, stays
-from rankdash.store.notes import LONGEST_NOTE, LONGEST_TAG, MOST_TAGS, tidy
-from rankdash.store.packing import Bounds, Unpacker
-from rankdash.store.rows import dataset_values, run_values
-from rankdash.store.tables import CANDIDATES, DATASET_PARTS, RANKING, write_dataset, write_run
-from rankdash.store.workspace import Workspace
+from rankdash.store.workspace_file.merge_rows import JOIN, TakenIn, stays
+from rankdash.store.workspace_file.workspace_zip import Bounds, Unpacker
 
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,63}")
 _LONGEST_REPORT = 50_000_000

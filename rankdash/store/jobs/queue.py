@@ -21,11 +21,11 @@ from typing import Literal
 
 from rankdash.errors import RankdashError, StoreError
 from rankdash.store import folders
-from rankdash.store.explanations import Explanations
 from rankdash.store.failures import refuse_unknown
-from rankdash.store.owners import STALE_SECONDS as STALE_SECONDS
-from rankdash.store.owners import Owner as Owner
-from rankdash.store.owners import lost, problem_from_json, problem_to_json
+from rankdash.store.jobs.explanations import Explanations
+from rankdash.store.jobs.worker_lease import STALE_SECONDS as STALE_SECONDS
+from rankdash.store.jobs.worker_lease import Owner as Owner
+from rankdash.store.jobs.worker_lease import lost, problem_from_json, problem_to_json
 from rankdash.store.rows import now
 from rankdash.store.workspace import Workspace
 

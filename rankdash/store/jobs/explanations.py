@@ -1,8 +1,9 @@
 """Why a document got its score: what was asked, how far it is, and what was found.
 
 An explanation is asked for by run, query, document and level, and kept under them, so that asking
-again costs nothing. It is claimed, beats and ends as a job does (`rankdash.store.queue`), but has a
-table of its own: it takes seconds, so that a worker takes it between the batches of a long job.
+again costs nothing. It is claimed, beats and ends as a job does (`rankdash.store.jobs.queue`),
+but has a table of its own: it takes seconds, so that a worker takes it between the batches of a
+long job.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Literal
 
 from rankdash.errors import RankdashError
 from rankdash.store.failures import dataset_of_run
-from rankdash.store.owners import Owner, lost, problem_from_json, problem_to_json
+from rankdash.store.jobs.worker_lease import Owner, lost, problem_from_json, problem_to_json
 from rankdash.store.rows import now
 from rankdash.store.workspace import Workspace
 
