@@ -3,7 +3,6 @@
 import streamlit as st
 
 from rankdash.i18n import gettext as _
-from rankdash.reporting.query_words import judged_title
 from rankdash.ui import (
     address,
     comparison,
@@ -15,6 +14,7 @@ from rankdash.ui import (
     query_notes,
     query_services,
 )
+from rankdash.words.queries import judged_title
 
 st.title(_("Queries"))
 view = frame.view()

@@ -10,9 +10,9 @@ from rankdash.errors import DataError, Phrase, RankdashError
 from rankdash.i18n import error_text, finding_text, speaking
 from rankdash.loading import examine, load
 from rankdash.readers import Source
-from rankdash.reporting.failure_words import problem
 from rankdash.rerankers import plugins
 from rankdash.value.price_list import parse_prices
+from rankdash.words.failures import problem
 
 # Three words of English in a row that no library said: a sentence that was not translated.
 ENGLISH = re.compile(r"[A-Za-z]{2,} [a-z]+ [a-z]+")

@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 
 from rankdash.ranking.ranking import Run
-from rankdash.reporting.spreadsheet import csv_bytes
+from rankdash.words.spreadsheet import csv_bytes
 
 _COLUMNS = ["query_id", "state", "reason", "latency_ms", "pairs"]
 

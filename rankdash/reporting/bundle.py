@@ -33,9 +33,9 @@ from rankdash.reporting.comparison import (
     markdown_safe,
 )
 from rankdash.reporting.figures import drawings
-from rankdash.reporting.spreadsheet import csv_bytes
 from rankdash.reporting.subject import Subject
 from rankdash.reporting.trec import qrels_bytes, run_bytes
+from rankdash.words.spreadsheet import csv_bytes
 
 FORMAT = 1
 """Of the manifest; raised when a reader of an older one could misread it."""

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 from rankdash.analysis.labels.labelling import defused
 from rankdash.i18n import gettext as _
-from rankdash.reporting import assumption_words, cost_words
-from rankdash.reporting.cost_words import month, year
 from rankdash.reporting.options import Choice
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.outcome import Estimate
+from rankdash.words import assumptions, costs
+from rankdash.words.costs import month, year
 
 
 def as_csv(
@@ -41,12 +41,12 @@ def as_csv(
                     defused(choice.name),
                     title,
                     *map(_plain, (found.value, found.low, found.high)),
-                    cost_words.reason(found.reason),
+                    costs.reason(found.reason),
                 ]
             )
     writer.writerow([])
     writer.writerow([_("assumption"), _("value"), _("what it means")])
-    for row in assumption_words.rows(scenario, choices, currency, hit):
+    for row in assumptions.rows(scenario, choices, currency, hit):
         writer.writerow([defused(cell) for cell in row])
     return out.getvalue().encode("utf-8-sig", "replace")
 

@@ -12,7 +12,6 @@ from babel.dates import format_date
 from rankdash.errors import SpecError
 from rankdash.i18n import LANGUAGES, ngettext, speaking
 from rankdash.i18n import gettext as _
-from rankdash.reporting.escaping import html_safe
 from rankdash.reporting.logo import data_uri
 from rankdash.reporting.offline import Page, section
 from rankdash.reporting.sections import (
@@ -27,6 +26,7 @@ from rankdash.reporting.sections import (
 )
 from rankdash.reporting.sections.draft import Draft
 from rankdash.reporting.subject import Subject
+from rankdash.words.html import html_safe
 
 
 @dataclass(frozen=True)

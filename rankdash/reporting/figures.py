@@ -26,14 +26,14 @@ from rankdash.charts import systems as systems_chart
 from rankdash.charts.style import Ink
 from rankdash.i18n import gettext as _
 from rankdash.reporting.compared import Money
-from rankdash.reporting.money import money as amount_in
-from rankdash.reporting.money import symbol
 from rankdash.reporting.offline import Chart
 from rankdash.reporting.options import choices
 from rankdash.reporting.subject import Subject
-from rankdash.reporting.verdict_words import p_labels
 from rankdash.value.assumptions import ASSUMPTIONS
 from rankdash.value.sensitivity import PRICE, input_value, net_grid, net_per_month
+from rankdash.words.money import money as amount_in
+from rankdash.words.money import symbol
+from rankdash.words.verdicts import p_labels
 
 DERIVED = {each.name: each for each in DERIVED_SEGMENTS}
 

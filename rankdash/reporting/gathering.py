@@ -11,9 +11,9 @@ from rankdash.dataset import Dataset
 from rankdash.i18n import gettext as _
 from rankdash.metrics import Conventions, parse_measure
 from rankdash.ranking.ranking import Run
-from rankdash.reporting import naming
 from rankdash.reporting.compared import FIRST_STAGE, Money, System
 from rankdash.reporting.subject import Subject
+from rankdash.words import names
 
 
 def first_stage(dataset: Dataset) -> str:
@@ -40,7 +40,7 @@ def subject_of(
     by_id = {run.id: run for run in (*([] if baseline is None else [baseline]), *runs)}
     systems = {
         system: System(system, name, by_id.get(system))
-        for system, name in naming.distinct(found).items()
+        for system, name in names.distinct(found).items()
     }
     return Subject(
         dataset,

@@ -19,7 +19,7 @@ import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs, get_plotlyjs_version
 
 from rankdash.charts.style import FONT, INKS, Ink
-from rankdash.reporting.escaping import html_safe
+from rankdash.words.html import html_safe
 
 _BRIEF = 16
 # Rows of a table that fits on a page beside other things.

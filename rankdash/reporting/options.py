@@ -15,7 +15,6 @@ from rankdash.metrics import Evaluation
 from rankdash.ranking.measured import Level
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.reporting.compared import Money
-from rankdash.reporting.price_words import title, usual
 from rankdash.reporting.subject import Subject
 from rankdash.rerankers.neural.default_tokens import default_tokens
 from rankdash.runs.concurrency import within_target
@@ -25,6 +24,7 @@ from rankdash.value.benefit import equal_recall_depth
 from rankdash.value.billing import Load, Price, cost_per_search
 from rankdash.value.outcome import Gain, Option, Outcome, outcome
 from rankdash.value.price_list import ListedPrice, shipped
+from rankdash.words.prices import title, usual
 
 BASELINE = "baseline"
 # Enough texts for a mean within a few percent, and few enough to count while a page opens.

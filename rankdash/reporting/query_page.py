@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from rankdash.charts import style
-from rankdash.reporting.escaping import html_safe
 from rankdash.reporting.offline import Chart, Page, Table, folded, section, table
+from rankdash.words.html import html_safe
 
 
 @dataclass(frozen=True)

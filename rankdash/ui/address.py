@@ -18,8 +18,8 @@ from urllib.parse import urlencode, urlsplit
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from rankdash.reporting import naming
 from rankdash.value.assumptions import ASSUMPTIONS
+from rankdash.words import names
 
 # Name in the address → the value that goes without saying; it must never depend on the data.
 # Who offers a choice adds its field; what a link carries must not hang on who was there before.
@@ -364,7 +364,7 @@ def _bind(
             choose(each, None)
         choose(name, st.session_state[key])
 
-    labels = naming.distinct({option: format_func(option) for option in options})
+    labels = names.distinct({option: format_func(option) for option in options})
     drawn = show(draw, key, chosen, changed, options)
     drawn(options=options, format_func=labels.__getitem__, **settings)
 

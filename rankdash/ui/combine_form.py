@@ -9,7 +9,6 @@ import streamlit as st
 from rankdash.errors import RankdashError
 from rankdash.i18n import error_text
 from rankdash.i18n import gettext as _
-from rankdash.reporting import naming
 from rankdash.rerankers.fusion import METHODS, USUAL_K, Fusion
 from rankdash.runs.combining import Part, fuse
 from rankdash.ui import services
@@ -17,6 +16,7 @@ from rankdash.ui.folding import fold
 from rankdash.ui.server import workspace
 from rankdash.ui.services import System
 from rankdash.ui.text import markdown_safe
+from rankdash.words.names import free
 
 _MADE = "combine.made"
 _A_ROW = 4
@@ -85,7 +85,7 @@ def _form(dataset_id: str) -> None:
             help=_("The larger, the less the very top counts."),
         )
     taken = {system.name for system in systems.values()}
-    usual = naming.free(_usual_name(method), taken)
+    usual = free(_usual_name(method), taken)
     name = right.text_input(
         _("Name"), max_chars=_LONGEST_NAME, placeholder=usual, key="combine.name"
     ).strip()
@@ -94,7 +94,7 @@ def _form(dataset_id: str) -> None:
         _("Combine"), icon=":material/merge:", disabled=len(chosen) < 2, key="combine.start"
     ):
         parts = [_part(dataset_id, systems[system]) for system in chosen]
-        _combine(dataset_id, parts, (method, weights, k), naming.free(name or usual, taken))
+        _combine(dataset_id, parts, (method, weights, k), free(name or usual, taken))
 
 
 def _methods() -> dict[str, str]:

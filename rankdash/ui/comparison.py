@@ -10,10 +10,10 @@ from rankdash.charts import style
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number
 from rankdash.metrics import Evaluation
-from rankdash.reporting.query_words import outcome_words
 from rankdash.ui import services
 from rankdash.ui.frame import View
 from rankdash.ui.text import markdown_safe
+from rankdash.words.queries import outcome_words
 
 _SHOWN = ("ndcg", "mrr", "map", "recall", "precision", "hit", "judged")
 

@@ -8,12 +8,12 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.ranking.ranking import digest
-from rankdash.reporting import naming
 from rankdash.store.notes.corrections import LONGEST_NAME, Correction, Corrections
 from rankdash.ui import address, corrections_list, services
 from rankdash.ui.frame import View
 from rankdash.ui.server import workspace
 from rankdash.ui.text import markdown_safe, shortened
+from rankdash.words.names import distinct
 
 _WHO = "analyst"
 _MOST_SEGMENTS = 8
@@ -29,7 +29,7 @@ def draw(view: View, query_id: str) -> None:
         st.caption(_("No system ranks a document for this query, and none has a label."))
         return
     own = services.titles(view.dataset_id)[0]
-    names = naming.distinct({doc: shortened(own[doc], _TITLE) for doc in offered})
+    names = distinct({doc: shortened(own[doc], _TITLE) for doc in offered})
     doc_id = st.selectbox(
         _("Correct the label of"),
         offered,

@@ -11,13 +11,13 @@ import streamlit as st
 from rankdash.i18n import gettext as _
 from rankdash.i18n import moment, ngettext
 from rankdash.ranking.ranking import digest
-from rankdash.reporting.spreadsheet import csv_bytes
 from rankdash.reporting.trec import qrels_bytes
 from rankdash.store.notes.corrections import Correction, Corrections, Layer
 from rankdash.store.notes.notes import Notes
 from rankdash.ui import services
 from rankdash.ui.server import read_only, workspace
 from rankdash.ui.text import shortened
+from rankdash.words.spreadsheet import csv_bytes
 
 _UNDONE = "corrections.undone"
 _TEXT = 120

@@ -9,7 +9,6 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, percent
-from rankdash.reporting import cost_words, price_words
 from rankdash.reporting.options import Choice
 from rankdash.ui import cost_export, cost_options, cost_table, cost_terms
 from rankdash.ui.cost_period import period
@@ -17,6 +16,7 @@ from rankdash.ui.cost_table import Cell
 from rankdash.ui.frame import View
 from rankdash.ui.text import shortened
 from rankdash.value.assumptions import Assumptions
+from rankdash.words import costs, prices
 
 _LONGEST_NAME = 60
 _NONE: Cell = ("–", "")
@@ -24,17 +24,15 @@ _NONE: Cell = ("–", "")
 
 def answer(view: View, choice: Choice, scenario: Assumptions) -> None:
     """Does the looked-at system pay: the first thing on the page."""
-    word, icon, colour = cost_terms.badge(cost_words.answer(choice, view.statistics.level))
+    word, icon, colour = cost_terms.badge(costs.answer(choice, view.statistics.level))
     with st.container(border=True):
         st.badge(word, icon=icon, color=colour)
-        st.markdown(cost_words.headline(cost_terms.telling(view), choice, scenario))
-        cautions = cost_words.cautions(choice, scenario.latency_target_ms)
+        st.markdown(costs.headline(cost_terms.telling(view), choice, scenario))
+        cautions = costs.cautions(choice, scenario.latency_target_ms)
         facts = [
-            cost_words.sureness(cost_terms.telling(view), choice),
-            _("Take with care: {cautions}.", cautions=price_words.joined(cautions))
-            if cautions
-            else "",
-            cost_words.passages(choice, scenario),
+            costs.sureness(cost_terms.telling(view), choice),
+            _("Take with care: {cautions}.", cautions=prices.joined(cautions)) if cautions else "",
+            costs.passages(choice, scenario),
         ]
         st.caption("  \n".join(fact for fact in facts if fact))
 
@@ -82,7 +80,7 @@ def draw(view: View, choices: Sequence[Choice], scenario: Assumptions, looked_at
 
 def _heading(choice: Choice) -> str:
     alone = choice.price is not None and not choice.system
-    return price_words.title(choice.price) if alone and choice.price else choice.name
+    return prices.title(choice.price) if alone and choice.price else choice.name
 
 
 def _cells(view: View, choice: Choice, scenario: Assumptions) -> dict[str, Cell]:
@@ -95,8 +93,8 @@ def _cells(view: View, choice: Choice, scenario: Assumptions) -> dict[str, Cell]
         known = math.isfinite(low) and math.isfinite(high)
         cells["quality"] = (number(mean), f"{number(low)} … {number(high)}" if known else "")
     if choice.price is not None:
-        below = price_words.title(choice.price) if choice.system else ""
-        cells["price"] = (price_words.rate(choice.price.price), shortened(below, _LONGEST_NAME))
+        below = prices.title(choice.price) if choice.system else ""
+        cells["price"] = (prices.rate(choice.price.price), shortened(below, _LONGEST_NAME))
     if choice.foreign:
         cells["thousand"] = (_("priced in another currency"), "")
     else:
@@ -121,8 +119,8 @@ def _cells(view: View, choice: Choice, scenario: Assumptions) -> dict[str, Cell]
         target = _("▼ over {ms} ms", ms=number(scenario.latency_target_ms, 0)) if over else ""
         cells["p95"] = (_("not measured") if p95 is None else _milliseconds(p95), target)
     if choice.price is not None:
-        marks = price_words.marks(choice.price, choice.load.estimated, choice.rate_measured)
-        cells["care"] = ("", price_words.joined(marks)) if marks else _NONE
+        marks = prices.marks(choice.price, choice.load.estimated, choice.rate_measured)
+        cells["care"] = ("", prices.joined(marks)) if marks else _NONE
     return cells
 
 

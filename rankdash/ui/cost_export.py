@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rankdash.reporting import assumption_words, cost_file
+from rankdash.reporting import cost_file
 from rankdash.reporting.options import Choice
 from rankdash.ui import services
 from rankdash.ui.cost_inputs import currency
 from rankdash.ui.cost_options import hit_spec
 from rankdash.ui.frame import View
 from rankdash.value.assumptions import Assumptions
+from rankdash.words import assumptions
 
 
 def assumption_rows(
     view: View, scenario: Assumptions, choices: Sequence[Choice]
 ) -> list[tuple[str, str, str]]:
     """(title, value, meaning) of everything that the numbers rest on."""
-    return assumption_words.rows(scenario, choices, currency(), view.title(hit_spec(view)))
+    return assumptions.rows(scenario, choices, currency(), view.title(hit_spec(view)))
 
 
 def as_csv(view: View, scenario: Assumptions, choices: Sequence[Choice]) -> bytes:

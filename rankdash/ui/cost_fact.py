@@ -6,13 +6,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rankdash.i18n import gettext as _
-from rankdash.reporting import options, price_words
-from rankdash.reporting.money import money
+from rankdash.reporting import options
 from rankdash.ui import cost_prices, cost_services, services
 from rankdash.ui.cost_inputs import assumptions
 from rankdash.ui.frame import View
 from rankdash.value.billing import billed_tokens, cost_per_thousand
 from rankdash.value.price_list import ListedPrice
+from rankdash.words import prices as price_words
+from rankdash.words.money import money
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ import streamlit as st
 from rankdash.errors import DataError
 from rankdash.i18n import error_text
 from rankdash.i18n import gettext as _
-from rankdash.reporting import assumption_words
 from rankdash.ui import address
 from rankdash.ui.text import markdown_safe
 from rankdash.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
+from rankdash.words import assumptions as assumption_words
 
 CURRENCIES = ("USD", "EUR", "GBP", "CNY", "JPY", "INR")
 _STEPS = (1, 2, 5)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from rankdash.i18n import gettext as _
-from rankdash.reporting.cost_words import Period, month, year
 from rankdash.ui import address
+from rankdash.words.costs import Period, month, year
 
 _MONTH, _YEAR = "month", "year"
 

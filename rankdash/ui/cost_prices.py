@@ -12,13 +12,13 @@ import streamlit as st
 from rankdash.errors import RankdashError
 from rankdash.i18n import error_text
 from rankdash.i18n import gettext as _
-from rankdash.reporting import price_words
 from rankdash.ui import address
 from rankdash.ui.frame import View
 from rankdash.ui.server import read_only, workspace
 from rankdash.ui.text import markdown_safe
 from rankdash.value.billing import UNITS
 from rankdash.value.price_list import ListedPrice, parse_prices, shipped, to_json
+from rankdash.words.prices import usual, words
 
 _SAVED = "prices"
 _UPLOAD = "cost.prices.upload"
@@ -64,7 +64,7 @@ def choose(view: View, prices: dict[str, ListedPrice]) -> tuple[dict[str, str], 
         found[system] = address.show(st.selectbox, key, price, changed, options)(
             _("Price of {name}", name=markdown_safe(view.name(system), 40)),
             options,
-            format_func=lambda name: price_words.words(prices[name]),
+            format_func=lambda name: words(prices[name]),
         )
     others = address.pick_several(
         "also",
@@ -72,7 +72,7 @@ def choose(view: View, prices: dict[str, ListedPrice]) -> tuple[dict[str, str], 
         st.multiselect,
         label=_("Other prices beside them"),
         placeholder=_("none"),
-        format_func=lambda name: price_words.words(prices[name]),
+        format_func=lambda name: words(prices[name]),
     )
     return found, others
 
@@ -82,7 +82,7 @@ def chosen(view: View, system: str, prices: dict[str, ListedPrice]) -> str:
     key = _typed().get(system, "")
     run = view.systems[system].run
     kind = run.reranker if run is not None else ""
-    return key if key in prices else price_words.usual(kind, prices)
+    return key if key in prices else usual(kind, prices)
 
 
 def _typed() -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rankdash.reporting.escaping import html_safe
+from rankdash.words.html import html_safe
 
 # The columns keep their width; where there are too many of them the table scrolls, not the page.
 _STYLE = """<style>

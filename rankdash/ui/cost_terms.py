@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Literal
 
 from rankdash.i18n import gettext as _
-from rankdash.reporting import cost_words
-from rankdash.reporting.cost_words import Answer, Telling
-from rankdash.reporting.money import money
 from rankdash.ui.cost_inputs import currency
 from rankdash.ui.cost_period import period
 from rankdash.ui.frame import View
 from rankdash.ui.text import markdown_safe
 from rankdash.value.outcome import Estimate, Gain
+from rankdash.words import costs
+from rankdash.words.costs import Answer, Telling
+from rankdash.words.money import money
 
 _LONGEST_NAME = 60
 
@@ -34,12 +34,12 @@ def amount(value: float | None) -> str:
 
 def cell(found: Estimate, written: str = "money") -> tuple[str, str]:
     """(value, its interval) of an estimate; (the reason why there is none, "")."""
-    return cost_words.cell(found, currency(), written)
+    return costs.cell(found, currency(), written)
 
 
 def worth(found: Estimate, gain: Gain | None, level: float) -> tuple[str, str]:
     """As `cell`, of a value; "0 to X" where the gain may be nothing."""
-    return cost_words.worth(found, gain, level, currency())
+    return costs.worth(found, gain, level, currency())
 
 
 def badge(kind: Answer) -> tuple[str, str, Literal["blue", "orange", "gray"]]:

@@ -12,7 +12,7 @@ import streamlit as st
 from rankdash.charts import crossover
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number
-from rankdash.reporting import options, price_words
+from rankdash.reporting import options
 from rankdash.reporting.options import Choice
 from rankdash.ui.appearance import ink, show
 from rankdash.ui.cost_inputs import currency
@@ -29,6 +29,7 @@ from rankdash.value.billing import (
 )
 from rankdash.value.outcome import monthly_searches
 from rankdash.value.price_list import ListedPrice
+from rankdash.words.prices import title, words
 
 _SECONDS_PER_DAY = 86_400
 _HOURS_PER_MONTH = 24 * DAYS_PER_MONTH
@@ -72,8 +73,8 @@ def _by_length(load: Load, shown: Sequence[ListedPrice]) -> None:
                 _(
                     "From **{n} tokens** a document on, {units} is cheaper than {tokens}.",
                     n=number(flip, 0),
-                    units=markdown_safe(price_words.words(searches), _LONGEST),
-                    tokens=markdown_safe(price_words.words(each), _LONGEST),
+                    units=markdown_safe(words(searches), _LONGEST),
+                    tokens=markdown_safe(words(each), _LONGEST),
                 )
             )
     with st.expander(_("As a table")):
@@ -115,8 +116,8 @@ def _costs(
         lines.setdefault(at, []).append(each)
     costs = {group[0].key: list(at) for at, group in lines.items()}
     names = {
-        group[0].key: " = ".join([*(price_words.title(each) for each in group[:-1]),
-                                  price_words.words(group[-1])])
+        group[0].key: " = ".join([*(title(each) for each in group[:-1]),
+                                  words(group[-1])])
         for group in lines.values()
     }  # fmt: skip
     return costs, names
@@ -132,7 +133,7 @@ def _by_traffic(
     )
     machines = machines_needed(scenario.searches_per_day, price)
     searches = monthly_searches(scenario)
-    name = markdown_safe(price_words.words(machine), _LONGEST)
+    name = markdown_safe(words(machine), _LONGEST)
     if machines == 0 or searches <= 0:
         return
     cost = machines * price.amount * _HOURS_PER_MONTH
@@ -153,7 +154,7 @@ def _by_traffic(
     same: dict[float, list[str]] = {}
     for each in others:
         paid = float(cost_per_thousand(each.price, choice.load.load))
-        same.setdefault(paid, []).append(markdown_safe(price_words.words(each), _LONGEST))
+        same.setdefault(paid, []).append(markdown_safe(words(each), _LONGEST))
     for paid, names in same.items():
         rate = break_even_rate(_always_on(price), paid)
         if rate is not None and rate <= price.searches_per_second:

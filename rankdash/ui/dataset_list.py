@@ -9,13 +9,13 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.i18n import moment, ngettext
-from rankdash.reporting import naming
 from rankdash.store import DatasetRow
 from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.notes import Notes
 from rankdash.ui import address, corrections_list, dialogs
 from rankdash.ui.server import read_only, workspace
 from rankdash.ui.text import markdown_safe
+from rankdash.words import names
 
 
 def draw(rows: Sequence[DatasetRow]) -> None:
@@ -52,7 +52,7 @@ def _change(chosen: DatasetRow, rows: Sequence[DatasetRow]) -> None:
             _("Rename the data set"),
             chosen.name,
             lambda name: workspace().rename_dataset(
-                chosen.id, naming.free(name, [row.name for row in rows if row is not chosen])
+                chosen.id, names.free(name, [row.name for row in rows if row is not chosen])
             ),
         )
     if delete.button(_("Delete"), icon=":material/delete:", width="stretch"):

@@ -9,10 +9,10 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.metrics import parse_measure
-from rankdash.reporting.query_words import count_words
-from rankdash.reporting.setting_words import rules_in_words
 from rankdash.ui import services
 from rankdash.ui.frame import View
+from rankdash.words.queries import count_words
+from rankdash.words.settings import rules_in_words
 
 
 def panel(view: View, specs: Sequence[str]) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import streamlit as st
 
 from rankdash.i18n import gettext as _
-from rankdash.reporting.setting_words import Setting, key_of, options_of
 from rankdash.ui import address
+from rankdash.words.settings import Setting, key_of, options_of
 
 
 def register(settings: Sequence[Setting]) -> None:

@@ -12,13 +12,13 @@ from rankdash.analysis.statistics.history import differing, p_of_any_pair
 from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import gettext as _
 from rankdash.i18n import moment, number, percent, signed
-from rankdash.reporting.query_words import outcome_words
 from rankdash.ui import address, frame, history_services, run_records, verdict_strip
 from rankdash.ui.history_table import CHOSEN
 from rankdash.ui.history_view import Past
 from rankdash.ui.run_words import reranker_title, setting_titles
 from rankdash.ui.services import System
 from rankdash.ui.text import markdown_safe
+from rankdash.words.queries import outcome_words
 
 _NOTHING = (None, "")
 

@@ -14,7 +14,6 @@ from streamlit.delta_generator import DeltaGenerator
 from rankdash.errors import RankdashError
 from rankdash.i18n import duration, error_text, ngettext, number
 from rankdash.i18n import gettext as _
-from rankdash.reporting.failure_words import problem
 from rankdash.rerankers import get
 from rankdash.runs import jobs
 from rankdash.runs.jobs import LIVE, JobRow
@@ -22,6 +21,7 @@ from rankdash.ui import address, dialogs, frame, key_field
 from rankdash.ui.run_words import reranker_title
 from rankdash.ui.server import worker, workspace
 from rankdash.ui.text import markdown_safe
+from rankdash.words.failures import problem
 
 _REFRESH_SECONDS = 1.0
 # Slow, but there: another tab or the command line may start a job.

@@ -12,11 +12,11 @@ from rankdash.analysis.latency import OnTarget, call_parts, on_target
 from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import duration, ngettext, number, percent
 from rankdash.i18n import gettext as _
-from rankdash.reporting.latency_words import left_out_of_times
 from rankdash.runs.timing import P99_NEEDS, LatencySummary
 from rankdash.ui import address, latency_services, services
 from rankdash.ui.frame import View, safe_name
 from rankdash.ui.latency_services import Times
+from rankdash.words.latency import left_out_of_times
 
 Colour = Literal["blue", "orange", "gray"]
 

@@ -7,9 +7,9 @@ import streamlit as st
 from rankdash.errors import RankdashError
 from rankdash.i18n import gettext as _
 from rankdash.readers import sources_by_name
-from rankdash.reporting import failure_words
 from rankdash.ui import uploads
 from rankdash.ui.text import markdown_safe
+from rankdash.words import failures
 
 _TICKS_A_SIGN = 5
 
@@ -54,6 +54,6 @@ def draw() -> None:
         with st.spinner(_("Fetching. Leaving the page ends it."), show_time=True):
             sources = sources_by_name(names, waiting=waiting)
     except RankdashError as error:
-        st.error(markdown_safe(failure_words.problem(error), 800), icon=":material/error:")
+        st.error(markdown_safe(failures.problem(error), 800), icon=":material/error:")
         return
     uploads.read_sources(sources)

@@ -12,11 +12,11 @@ from rankdash.charts import headroom as headroom_chart
 from rankdash.charts import segments as segments_chart
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, percent
-from rankdash.reporting.verdict_words import p_labels
 from rankdash.ui import address, comparison, services, verdict_strip
 from rankdash.ui.appearance import ink, show
 from rankdash.ui.frame import View
 from rankdash.ui.text import markdown_safe
+from rankdash.words.verdicts import p_labels
 
 _MOST_DRAWN = 12
 _DERIVED = {each.name: each for each in DERIVED_SEGMENTS}

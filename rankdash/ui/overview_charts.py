@@ -13,10 +13,10 @@ from rankdash.charts import systems as systems_chart
 from rankdash.i18n import gettext as _
 from rankdash.i18n import percent
 from rankdash.metrics import parse_measure
-from rankdash.reporting.verdict_words import chip, p_labels
 from rankdash.ui import comparison, services
 from rankdash.ui.appearance import ink, show
 from rankdash.ui.frame import View
+from rankdash.words.verdicts import chip, p_labels
 
 _CURVE = (1, 3, 5, 10, 20, 50, 100)
 

@@ -10,9 +10,9 @@ from rankdash.analysis.reasons.reasons import counted
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext
 from rankdash.metrics import parse_measure
-from rankdash.reporting.reason_words import reason_meanings, reason_words
 from rankdash.ui import address, comparison, reason_services
 from rankdash.ui.frame import View
+from rankdash.words.reasons import reason_meanings, reason_words
 
 _ROW, _HEADER = 35, 38
 

@@ -10,12 +10,12 @@ import streamlit as st
 from rankdash.analysis.ranks.ladder import Ladder
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number
-from rankdash.reporting.query_words import grade
 from rankdash.ui import address, query_services, services
 from rankdash.ui.frame import View, safe_name
 from rankdash.ui.highlight import Terms, marked_html, snippet, spans, terms
 from rankdash.ui.query_services import Shown, Text
 from rankdash.ui.text import html_safe, shortened
+from rankdash.words.queries import grade
 
 _AT_ONCE, _MOST_BELOW = 20, 10
 _SNIPPET = 320

@@ -22,13 +22,9 @@ from rankdash.charts.style import INKS
 from rankdash.i18n import gettext as _
 from rankdash.i18n import language, moment, ngettext, number, paragraph, percent, signed, speaking
 from rankdash.metrics import parse_measure
-from rankdash.reporting import naming, query_page
+from rankdash.reporting import query_page
 from rankdash.reporting.offline import CHART_ENGINE, Chart, Table
 from rankdash.reporting.query_page import Card, Document, QueryPage
-from rankdash.reporting.query_words import judged_title
-from rankdash.reporting.reason_words import reason_words
-from rankdash.reporting.setting_words import rules_in_words
-from rankdash.reporting.why_words import statement_text
 from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.notes import Notes
 from rankdash.ui import (
@@ -41,6 +37,11 @@ from rankdash.ui import (
 from rankdash.ui.frame import View
 from rankdash.ui.server import workspace
 from rankdash.ui.text import shortened
+from rankdash.words.explanations import statement_text
+from rankdash.words.names import telling
+from rankdash.words.queries import judged_title
+from rankdash.words.reasons import reason_words
+from rankdash.words.settings import rules_in_words
 
 _NAME = 60
 
@@ -226,7 +227,7 @@ def _names(view: View, doc_ids: Iterable[str]) -> dict[str, str]:
     ids = list(doc_ids)
     often = Counter(titles[doc] for doc in ids)
     own = {doc: titles[doc] if often[titles[doc]] == 1 else openings[doc] for doc in ids}
-    return naming.telling(own)
+    return telling(own)
 
 
 def _lists(

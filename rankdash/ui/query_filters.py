@@ -11,11 +11,11 @@ import streamlit as st
 from rankdash.analysis.query_table import OK, OUTCOMES, Filters, filtered, ordered, orders
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, percent
-from rankdash.reporting.query_words import outcome_words, state_words
-from rankdash.reporting.reason_words import reason_words
 from rankdash.ui import address
 from rankdash.ui.query_services import Rows
 from rankdash.ui.text import shortened
+from rankdash.words.queries import outcome_words, state_words
+from rankdash.words.reasons import reason_words
 
 _FIELDS = ("outcome", "reason", "segment", "text", "state", "tag", "delta", "share")
 

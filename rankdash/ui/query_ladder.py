@@ -13,13 +13,13 @@ from rankdash.charts import ladder as chart
 from rankdash.charts.ladder_places import shown
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, paragraph
-from rankdash.reporting import naming
 from rankdash.ui import address, query_services
 from rankdash.ui.appearance import ink, show
 from rankdash.ui.folding import fold
 from rankdash.ui.frame import View
 from rankdash.ui.query_services import Text
 from rankdash.ui.text import markdown_safe, shortened
+from rankdash.words.names import telling
 
 _TELLING, _EVERY = "telling", "every"
 _NOBODY = ""
@@ -154,4 +154,4 @@ def _names(texts: dict[str, Text]) -> dict[str, str]:
         opening = shortened(text.body or "", _OPENING)
         alone = text.title and often[text.title] == 1
         own[doc] = (text.title if alone else opening) or text.title or doc
-    return naming.telling(own)
+    return telling(own)

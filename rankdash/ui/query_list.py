@@ -14,11 +14,11 @@ import streamlit as st
 from rankdash.charts import style
 from rankdash.i18n import gettext as _
 from rankdash.i18n import language, ngettext, number, speaking
-from rankdash.reporting.query_words import state_words
-from rankdash.reporting.reason_words import reason_words
-from rankdash.reporting.spreadsheet import csv_bytes
 from rankdash.ui import address
 from rankdash.ui.text import markdown_safe
+from rankdash.words.queries import state_words
+from rankdash.words.reasons import reason_words
+from rankdash.words.spreadsheet import csv_bytes
 
 _STEPS = "queries.steps"
 _ROW, _LONG = 35, 352

@@ -16,8 +16,6 @@ from rankdash.analysis.reasons.occlusion import LEVELS, Cost, Explanation, Level
 from rankdash.errors import RankdashError
 from rankdash.i18n import duration, error_text, ngettext, number
 from rankdash.i18n import gettext as _
-from rankdash.reporting import failure_words
-from rankdash.reporting.query_words import grade
 from rankdash.rerankers import Request, RerankerKind, create, get
 from rankdash.rerankers.settings import SettingValue
 from rankdash.runs import jobs
@@ -28,6 +26,8 @@ from rankdash.ui import address, key_field, occlusion_view, query_services, serv
 from rankdash.ui.frame import View
 from rankdash.ui.server import read_only, worker, workspace
 from rankdash.ui.text import markdown_safe, shortened
+from rankdash.words import failures
+from rankdash.words.queries import grade
 
 _REFRESH_SECONDS = 1.0
 _MOST_OFFERED = 50
@@ -205,7 +205,7 @@ def _progress(row: ExplanationRow, rows: Explanations) -> None:
 def _offer(question: _Question, row: ExplanationRow | None, rows: Explanations) -> None:
     """What it costs, and the button; how an earlier attempt ended."""
     if row is not None and row.error is not None:
-        st.error(markdown_safe(failure_words.problem(row.error), 500), icon=":material/error:")
+        st.error(markdown_safe(failures.problem(row.error), 500), icon=":material/error:")
     elif row is not None and row.state == "interrupted":
         st.warning(_("It was interrupted: the worker ended."), icon=":material/info:")
     elif row is not None:

@@ -10,11 +10,11 @@ import streamlit as st
 from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, percent, signed
-from rankdash.reporting import failure_words
-from rankdash.reporting.query_words import judged_title, outcome_words, state_words
 from rankdash.ui import query_services, services
 from rankdash.ui.frame import View
 from rankdash.ui.text import markdown_safe
+from rankdash.words import failures
+from rankdash.words.queries import judged_title, outcome_words, state_words
 
 # Room smaller than this is none; a share of it would be noise.
 _NO_ROOM = 1e-9
@@ -95,5 +95,5 @@ def _failure(view: View, challenger: str, query_id: str) -> str:
         rows = services.run(system).queries
         found = rows.loc[(rows["query_id"] == query_id) & (rows["state"] != "done"), "reason"]
         if len(found):
-            return markdown_safe(failure_words.said(str(found.iloc[0])), 300)
+            return markdown_safe(failures.said(str(found.iloc[0])), 300)
     return ""

@@ -15,14 +15,15 @@ from rankdash.analysis.reasons.reasons import evidence
 from rankdash.charts import waterfall
 from rankdash.i18n import gettext as _
 from rankdash.i18n import paragraph
-from rankdash.reporting import naming, why_words
-from rankdash.reporting.reason_words import reason_words
-from rankdash.reporting.why_words import statement_text, without_result
 from rankdash.ui import reason_services, services
 from rankdash.ui.appearance import ink, show
 from rankdash.ui.folding import fold
 from rankdash.ui.frame import View
 from rankdash.ui.text import markdown_safe
+from rankdash.words import explanations
+from rankdash.words.explanations import statement_text, without_result
+from rankdash.words.names import telling
+from rankdash.words.reasons import reason_words
 
 _ZERO = 1e-12
 _NAME = 60
@@ -50,7 +51,7 @@ def draw(view: View, challenger: str, query_id: str) -> None:
     if moved.empty:
         st.caption(_("No document counts for more or less than before."))
         return
-    _chart(view, challenger, found, naming.telling(names))
+    _chart(view, challenger, found, telling(names))
     fold(
         _("Contribution of each document"),
         "queries.contributions",
@@ -76,7 +77,7 @@ def explained(
     labels = reason_services.labels_of(view, query_id)
     relevant = int((labels["label"] >= view.conventions.threshold).sum())
     names = _names(view, found.documents)
-    return why_words.explained(row, found, lambda doc: fit(names[doc]), missing, relevant)
+    return explanations.explained(row, found, lambda doc: fit(names[doc]), missing, relevant)
 
 
 def _names(view: View, documents: pd.DataFrame) -> dict[str, str]:

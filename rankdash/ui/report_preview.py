@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number
 from rankdash.reporting.subject import Subject
-from rankdash.reporting.verdict_words import chip
 from rankdash.ui.text import markdown_safe
+from rankdash.words.verdicts import chip
 
 _NAME = 40
 # From here on a tenth of a millisecond says nothing.

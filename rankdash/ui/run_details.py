@@ -12,10 +12,10 @@ from rankdash.i18n import duration, ngettext, number
 from rankdash.i18n import gettext as _
 from rankdash.ranking.measured import Level, Measured
 from rankdash.ranking.ranking import Run
-from rankdash.reporting import failure_words
 from rankdash.ui import run_note, run_usage, services
 from rankdash.ui.run_records import Record, record
 from rankdash.ui.text import markdown_safe
+from rankdash.words import failures
 
 _LONGEST = 300
 # Told in sentences, so that the table need not repeat them.
@@ -180,7 +180,7 @@ def _failures(run: Run) -> None:
         pd.DataFrame(
             {
                 _("query"): list(failed["query_id"]),
-                _("why it failed"): [failure_words.said(reason) for reason in failed["reason"]],
+                _("why it failed"): [failures.said(reason) for reason in failed["reason"]],
             }
         ),
         hide_index=True,

@@ -14,7 +14,6 @@ import streamlit as st
 from rankdash.errors import RankdashError
 from rankdash.i18n import duration, error_text, ngettext, number
 from rankdash.i18n import gettext as _
-from rankdash.reporting import naming
 from rankdash.rerankers import RerankerKind, kinds, problems
 from rankdash.rerankers.kinds.late_interaction import LateInteraction
 from rankdash.rerankers.remote.apis import DIALECTS
@@ -33,6 +32,7 @@ from rankdash.ui import (
 )
 from rankdash.ui.server import worker, workspace
 from rankdash.ui.text import markdown_safe
+from rankdash.words import names
 
 _SEED = 7
 _FEWEST_MEASURED = 30
@@ -346,4 +346,4 @@ def _run_name(dataset_id: str, wish: _Wish) -> str:
     name = " · ".join(parts)
     taken = {row.name for row in workspace().runs(dataset_id)}
     taken |= {row.name for row in jobs.list(workspace(), dataset_id)}
-    return naming.free(name, taken)
+    return names.free(name, taken)

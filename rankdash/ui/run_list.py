@@ -10,7 +10,6 @@ import streamlit as st
 from rankdash.i18n import gettext as _
 from rankdash.i18n import moment
 from rankdash.ranking.ranking import digest
-from rankdash.reporting import naming
 from rankdash.store import RunRow
 from rankdash.store.notes.pins import Pins
 from rankdash.store.notes.run_notes import RunNotes
@@ -18,6 +17,7 @@ from rankdash.ui import address, dialogs, frame, run_details, run_records
 from rankdash.ui.run_words import reranker_title, settings_in_words
 from rankdash.ui.server import read_only, workspace
 from rankdash.ui.text import markdown_safe
+from rankdash.words import names
 
 
 def draw(dataset_id: str) -> None:
@@ -78,7 +78,7 @@ def _rename(chosen: Sequence[RunRow], rows: Sequence[RunRow]) -> None:
             _("Rename the run"),
             chosen[0].name,
             lambda name: workspace().rename_run(
-                chosen[0].id, naming.free(name, [row.name for row in rows if row is not chosen[0]])
+                chosen[0].id, names.free(name, [row.name for row in rows if row is not chosen[0]])
             ),
         )
 

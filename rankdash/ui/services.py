@@ -38,11 +38,11 @@ from rankdash.dataset import Dataset
 from rankdash.i18n import gettext as _
 from rankdash.metrics import Conventions, Evaluation, Judged, evaluate, judge, parse_measure
 from rankdash.ranking.ranking import Ranking, Run
-from rankdash.reporting import naming
 from rankdash.reporting.compared import FIRST_STAGE as FIRST_STAGE
 from rankdash.store import RunRow
 from rankdash.store.notes.corrections import Corrections
 from rankdash.ui.server import workspace
+from rankdash.words.names import distinct
 
 _REVISION = "+"
 _OPENING = 80
@@ -110,7 +110,7 @@ def systems(dataset_id: str) -> dict[str, System]:
     found = {FIRST_STAGE: System(FIRST_STAGE, first)}
     for row in sorted(workspace().runs(stored(dataset_id)), key=lambda row: row.created):
         found[row.id] = System(row.id, row.name, row)
-    names = naming.distinct({system.id: system.name for system in found.values()})
+    names = distinct({system.id: system.name for system in found.values()})
     return {name: replace(system, name=names[name]) for name, system in found.items()}
 
 

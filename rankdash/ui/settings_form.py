@@ -9,9 +9,9 @@ from babel import Locale
 
 from rankdash.i18n import gettext as _
 from rankdash.i18n import language, number
-from rankdash.reporting import naming
 from rankdash.rerankers import RerankerKind, SettingSpec
 from rankdash.rerankers.neural.known_models import known_models
+from rankdash.words import names
 
 _A_ROW = 3
 _LINE_PIXELS = 26
@@ -67,7 +67,7 @@ def _widget(kind: str, spec: SettingSpec) -> str | int | float | bool:
     if spec.choices:
         options = [str(choice) for choice in spec.choices]
         titles = [_(title) for title in spec.choice_titles] or options
-        shown = naming.distinct(dict(zip(options, titles, strict=True)))
+        shown = names.distinct(dict(zip(options, titles, strict=True)))
         chosen = st.selectbox(
             label,
             options,

@@ -10,7 +10,6 @@ import streamlit as st
 from rankdash.errors import RankdashError
 from rankdash.i18n import error_text, number
 from rankdash.i18n import gettext as _
-from rankdash.reporting.money import money
 from rankdash.ui import address, cost_fact, services
 from rankdash.ui.frame import View
 from rankdash.ui.server import read_only, workspace
@@ -24,6 +23,7 @@ from rankdash.value.targets import (
     judge_targets,
     shipped,
 )
+from rankdash.words.money import money
 
 _SAVED = "targets"
 _DOLLARS = "USD"

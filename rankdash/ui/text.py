@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from rankdash.reporting.escaping import CONTROL
-from rankdash.reporting.escaping import html_safe as html_safe
+from rankdash.words.html import CONTROL
+from rankdash.words.html import html_safe as html_safe
 
 _ASCII_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 _ADDRESS = re.compile(r":(?=//)|www(?=\.)|@", re.IGNORECASE)

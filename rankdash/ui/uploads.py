@@ -14,10 +14,10 @@ from rankdash.i18n import error_text, ngettext
 from rankdash.i18n import gettext as _
 from rankdash.loading import load
 from rankdash.readers import FORMATS, Conflict, MappingNeeded, Source, Together, WordsNeeded
-from rankdash.reporting import naming
 from rankdash.ui import address, word_labels
 from rankdash.ui.server import open_sample, workspace
 from rankdash.ui.text import markdown_safe
+from rankdash.words import names
 
 _GENERATION = "upload.generation"
 _PENDING = "upload.pending"
@@ -145,7 +145,7 @@ def _read(upload: _Upload) -> None:
             )
             others = {row.name for row in workspace().datasets() if row.id != stored}
             if loaded.dataset.name in others:
-                workspace().rename_dataset(stored, naming.free(loaded.dataset.name, others))
+                workspace().rename_dataset(stored, names.free(loaded.dataset.name, others))
             for run in loaded.runs:
                 workspace().save_run(run)
     except (MappingNeeded, WordsNeeded) as question:

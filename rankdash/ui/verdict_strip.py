@@ -13,10 +13,10 @@ from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, percent, signed
 from rankdash.metrics import parse_measure
-from rankdash.reporting.verdict_words import chip, sentence
 from rankdash.ui import comparison, cost_fact, services
 from rankdash.ui.frame import View
 from rankdash.ui.text import markdown_safe
+from rankdash.words.verdicts import chip, sentence
 
 Colour = Literal["blue", "orange", "gray"]
 

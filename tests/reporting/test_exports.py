@@ -25,10 +25,10 @@ from rankdash.readers import Source, read
 from rankdash.reporting import bundle, per_query
 from rankdash.reporting.compared import FIRST_STAGE, System
 from rankdash.reporting.comparison import compact_latex, compact_markdown
-from rankdash.reporting.spreadsheet import csv_bytes
 from rankdash.reporting.subject import Subject
 from rankdash.reporting.trec import qrels_bytes, run_bytes
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.words.spreadsheet import csv_bytes
 
 HOSTILE = ("=1+1", "+cmd", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "＝1", "'=1")
 NUMBER = re.compile(r"[+-]?\d+(\.\d+)?(e[+-]?\d+)?")

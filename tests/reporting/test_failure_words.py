@@ -6,10 +6,10 @@ import pytest
 
 from rankdash import rerankers
 from rankdash.i18n import speaking
-from rankdash.reporting import failure_words
-from rankdash.reporting.failure_words import TEMPLATES, said
 from rankdash.rerankers.base import Scored
 from rankdash.runs import scoring
+from rankdash.words import failures
+from rankdash.words.failures import TEMPLATES, said
 
 PACKAGE = Path(rerankers.__file__).parents[1]
 
@@ -62,7 +62,7 @@ def test_what_the_runner_says_of_answers_it_cannot_use_is_known():
         scoring._miscounted([], 1),
         scoring._miscounted([], 3),
     ]
-    assert all(failure_words._known(reason) for reason in told), told
+    assert all(failures._known(reason) for reason in told), told
 
 
 def test_every_template_is_still_said_somewhere():

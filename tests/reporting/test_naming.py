@@ -3,17 +3,17 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.reporting import naming
+from rankdash.words import names
 
 
 def test_the_first_free_number_is_taken():
-    assert naming.free("BM25", ["BM25", "BM25 (2)"]) == "BM25 (3)"
-    assert naming.free("MiniLM", ["BM25"]) == "MiniLM"
+    assert names.free("BM25", ["BM25", "BM25 (2)"]) == "BM25 (3)"
+    assert names.free("MiniLM", ["BM25"]) == "MiniLM"
 
 
 @given(st.dictionaries(st.text(max_size=3), st.sampled_from(["a", "a (2)", "b", ""]), max_size=9))
 def test_no_two_labels_are_alike(labels):
-    result = naming.distinct(labels)
+    result = names.distinct(labels)
     assert list(result) == list(labels)
     assert len(set(result.values())) == len(labels)
 
@@ -21,13 +21,13 @@ def test_no_two_labels_are_alike(labels):
 def test_the_start_that_many_titles_share_is_dropped():
     titles = {name: f"What is (are) {name} ?" for name in ("Asthma", "Flu", "Gout", "Lupus")}
     titles["x"] = "How to treat Flu"
-    assert naming.telling(titles)["Gout"] == "… Gout ?"
-    assert naming.telling(titles)["x"] == "How to treat Flu"
+    assert names.telling(titles)["Gout"] == "… Gout ?"
+    assert names.telling(titles)["x"] == "How to treat Flu"
 
 
 def test_how_a_text_begins_is_not_cut_at_both_ends():
     openings = {str(n): f"Shingles is a rash {n} that…" for n in range(4)}
-    assert naming.telling(openings) == openings
+    assert names.telling(openings) == openings
 
 
 WORDS = st.lists(st.sampled_from(["what", "is", "flu", "gout"]), min_size=1, max_size=7)
@@ -35,6 +35,6 @@ WORDS = st.lists(st.sampled_from(["what", "is", "flu", "gout"]), min_size=1, max
 
 @given(st.lists(WORDS.map(" ".join), max_size=9))
 def test_the_end_of_a_title_always_stays(titles):
-    named = naming.telling({str(place): title for place, title in enumerate(titles)})
+    named = names.telling({str(place): title for place, title in enumerate(titles)})
     for place, title in enumerate(titles):
         assert named[str(place)].split()[-1] == title.split()[-1]

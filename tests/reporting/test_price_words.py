@@ -2,8 +2,8 @@
 
 import pytest
 
-from rankdash.reporting.price_words import usual
 from rankdash.value.price_list import shipped
+from rankdash.words.prices import usual
 
 
 @pytest.mark.parametrize(

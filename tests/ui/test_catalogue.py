@@ -26,7 +26,7 @@ from rankdash.charts import style
 from rankdash.i18n import LANGUAGES
 from rankdash.metrics import CONVENTION_SETTINGS, registry
 from rankdash.readers.parse.skipped_rows import REASONS
-from rankdash.reporting import failure_words, query_page
+from rankdash.reporting import query_page
 from rankdash.reporting.document import SECTIONS
 from rankdash.rerankers import kinds
 from rankdash.rerankers.neural.known_models import known_models
@@ -34,6 +34,7 @@ from rankdash.value import price_list
 from rankdash.value.assumptions import ASSUMPTIONS
 from rankdash.value.billing import UNITS
 from rankdash.value.targets import shipped
+from rankdash.words import failures
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "rankdash"
@@ -157,7 +158,7 @@ class _Heard(list[str]):
 
 
 def messages() -> set[str]:
-    found = {*from_schemas(), *failure_words.TEMPLATES}
+    found = {*from_schemas(), *failures.TEMPLATES}
     for path, tree in modules().items():
         for call in calls(tree):
             for argument in shown(call):

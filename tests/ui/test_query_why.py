@@ -11,10 +11,10 @@ from rankdash.analysis.reasons.reasons import CODES, counted
 from rankdash.analysis.reasons.statements import Statement
 from rankdash.dataset import Dataset
 from rankdash.ranking.ranking import Ranking
-from rankdash.reporting.reason_words import reason_meanings, reason_words
-from rankdash.reporting.why_words import statement_text
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.store import Workspace
+from rankdash.words.explanations import statement_text
+from rankdash.words.reasons import reason_meanings, reason_words
 
 ROOT = Path(__file__).parents[2]
 DOCS = [f"d{n}" for n in range(12)]

@@ -6,12 +6,12 @@ from rankdash.analysis.labels.query_groups import DerivedSegment
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, paragraph, percent, signed
 from rankdash.reporting import figures
-from rankdash.reporting.escaping import html_safe
 from rankdash.reporting.figures import DERIVED
 from rankdash.reporting.offline import Table, listed, prose, table, together
-from rankdash.reporting.reason_words import reason_meanings, reason_words
 from rankdash.reporting.sections.draft import DASH, Draft, as_table, span
-from rankdash.reporting.verdict_words import p_title
+from rankdash.words.html import html_safe
+from rankdash.words.reasons import reason_meanings, reason_words
+from rankdash.words.verdicts import p_title
 
 
 def segments(draft: Draft) -> str:

@@ -6,11 +6,12 @@ from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import gettext as _
 from rankdash.i18n import paragraph, percent
 from rankdash.metrics import parse_measure
-from rankdash.reporting import assumption_words, cost_words, figures, price_words
-from rankdash.reporting.escaping import html_safe
+from rankdash.reporting import figures
 from rankdash.reporting.offline import Table, listed, prose, table
 from rankdash.reporting.options import Choice, hit_spec
 from rankdash.reporting.sections.draft import DASH, Draft
+from rankdash.words import assumptions, costs, prices
+from rankdash.words.html import html_safe
 
 
 def draw(draft: Draft) -> str:
@@ -18,14 +19,12 @@ def draw(draft: Draft) -> str:
     said = []
     for challenger in subject.challengers:
         choice = draft.choice(challenger)
-        cautions = cost_words.cautions(choice, money.assumptions.latency_target_ms)
+        cautions = costs.cautions(choice, money.assumptions.latency_target_ms)
         said += [
-            cost_words.headline(draft.telling, choice, money.assumptions),
-            cost_words.sureness(draft.telling, choice),
-            _("Take with care: {cautions}.", cautions=price_words.joined(cautions))
-            if cautions
-            else "",
-            cost_words.passages(choice, money.assumptions),
+            costs.headline(draft.telling, choice, money.assumptions),
+            costs.sureness(draft.telling, choice),
+            _("Take with care: {cautions}.", cautions=prices.joined(cautions)) if cautions else "",
+            costs.passages(choice, money.assumptions),
         ]
     maps = [figures.break_even(subject, challenger) for challenger in subject.challengers]
     return "".join(
@@ -92,7 +91,7 @@ def _figures(draft: Draft) -> str:
         level=percent(draft.subject.statistics.level),
     )
     level = draft.subject.statistics.level
-    if any(cost_words.answer(each, level) == "unproven" for each in draft.choices):
+    if any(costs.answer(each, level) == "unproven" for each in draft.choices):
         floor = _(
             "Where no gain is proven, the value is told from 0 on; the net and what follows from "
             "it take a loss into account."
@@ -111,17 +110,15 @@ def _column(draft: Draft, choice: Choice) -> list[str]:
     def written(of: str) -> str:
         kinds = {"roi": "percent", "payback_months": "months", "break_even_searches": "count"}
         kinds["break_even_elasticity"] = "elasticity"
-        return said(cost_words.cell(getattr(came, of), money.currency, kinds.get(of, "money")))
+        return said(costs.cell(getattr(came, of), money.currency, kinds.get(of, "money")))
 
-    price = DASH if choice.price is None else price_words.words(choice.price)
+    price = DASH if choice.price is None else prices.words(choice.price)
     if choice.foreign:
         return [price, _("priced in another currency"), *[DASH] * 9]
     cost = written("cost_per_month")
     if choice.option.free:
         return [DASH, written("cost_per_thousand"), cost, *[DASH] * 8]
-    worth = cost_words.worth(
-        span.of(came.value_per_month), choice.option.gain, level, money.currency
-    )
+    worth = costs.worth(span.of(came.value_per_month), choice.option.gain, level, money.currency)
     p95 = choice.waiting.p95
     return [
         price,
@@ -136,6 +133,6 @@ def _column(draft: Draft, choice: Choice) -> list[str]:
 
 def _assumptions(draft: Draft) -> str:
     hit = parse_measure(hit_spec(draft.subject.cutoff)).title
-    rows = assumption_words.rows(draft.money.assumptions, draft.choices, draft.money.currency, hit)
+    rows = assumptions.rows(draft.money.assumptions, draft.choices, draft.money.currency, hit)
     head = (_("assumption"), _("value"), _("what it means"))
     return table(Table(head, rows))

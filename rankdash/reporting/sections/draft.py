@@ -8,15 +8,15 @@ from functools import cached_property
 
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, paragraph
-from rankdash.reporting import cost_words
 from rankdash.reporting.compared import Money
-from rankdash.reporting.cost_words import Telling
-from rankdash.reporting.escaping import html_safe
 from rankdash.reporting.figures import Drawing
 from rankdash.reporting.offline import Page, Table, folded, table, together
 from rankdash.reporting.options import Choice, choices
 from rankdash.reporting.subject import Subject
 from rankdash.value.price_list import shipped
+from rankdash.words import costs
+from rankdash.words.costs import Telling
+from rankdash.words.html import html_safe
 
 DASH = "–"
 
@@ -53,7 +53,7 @@ class Draft:
             metric=subject.measure.title,
             level=subject.statistics.level,
             baseline=subject.name(subject.baseline),
-            span=cost_words.month(),
+            span=costs.month(),
             safe=str,
         )
 

@@ -10,11 +10,11 @@ import rankdash
 from rankdash.i18n import gettext as _
 from rankdash.i18n import moment, number, paragraph
 from rankdash.metrics import parse_measure
-from rankdash.reporting.escaping import html_safe
 from rankdash.reporting.offline import CHART_ENGINE, Table, prose, table, together
-from rankdash.reporting.query_words import count_words
 from rankdash.reporting.sections.draft import DASH, Draft
-from rankdash.reporting.setting_words import rule_meanings, rules_in_words
+from rankdash.words.html import html_safe
+from rankdash.words.queries import count_words
+from rankdash.words.settings import rule_meanings, rules_in_words
 
 _LONGEST = 200
 

@@ -9,12 +9,12 @@ import pandas as pd
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, paragraph, signed
 from rankdash.reporting import figures
-from rankdash.reporting.escaping import html_safe
 from rankdash.reporting.offline import listed, prose, table, together
-from rankdash.reporting.query_words import left_out_words
-from rankdash.reporting.reason_words import reason_words
 from rankdash.reporting.sections.draft import Draft, filled
-from rankdash.reporting.why_words import explained, statement_text, without_result
+from rankdash.words.explanations import explained, statement_text, without_result
+from rankdash.words.html import html_safe
+from rankdash.words.queries import left_out_words
+from rankdash.words.reasons import reason_words
 
 MOST = 5
 _MOST_FAILED = 50

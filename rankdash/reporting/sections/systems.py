@@ -11,7 +11,7 @@ from rankdash.i18n import number, percent, signed
 from rankdash.reporting import figures
 from rankdash.reporting.offline import Table, prose, table, together
 from rankdash.reporting.sections.draft import DASH, Draft, as_table, span
-from rankdash.reporting.verdict_words import chip, p_title
+from rankdash.words.verdicts import chip, p_title
 
 
 def means(draft: Draft) -> str:

@@ -7,13 +7,13 @@ import math
 from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, percent, signed
-from rankdash.reporting import cost_words, price_words
 from rankdash.reporting.compared import FIRST_STAGE
-from rankdash.reporting.escaping import html_safe
 from rankdash.reporting.offline import prose
-from rankdash.reporting.query_words import left_out_words
 from rankdash.reporting.sections.draft import Draft, span
-from rankdash.reporting.verdict_words import chip, p_title, sentence
+from rankdash.words import costs, prices
+from rankdash.words.html import html_safe
+from rankdash.words.queries import left_out_words
+from rankdash.words.verdicts import chip, p_title, sentence
 
 # Below this share of labelled documents, what has no label weighs more than what has.
 _FEW_JUDGED = 0.5
@@ -62,7 +62,7 @@ def _few_labels(draft: Draft) -> list[str]:
             "{shares}). A document without a label counts as not relevant, so a system that "
             "brings up good new documents looks worse than it is.",
             title=subject.titles[spec],
-            shares=price_words.joined(told),
+            shares=prices.joined(told),
         )
     ]
 
@@ -76,7 +76,7 @@ def _one(draft: Draft, challenger: str) -> str:
         f"<dd class=muted>{html_safe(beside)}</dd></div>"
         for title, value, beside in _facts(draft, challenger)
     )
-    worth = cost_words.headline(draft.telling, draft.choice(challenger), draft.money.assumptions)
+    worth = costs.headline(draft.telling, draft.choice(challenger), draft.money.assumptions)
     return (
         f'<div class="verdict {html_safe(str(kind))}">'
         f"<h3><span class=tag>{html_safe(chip(str(kind)))}</span> "
@@ -138,11 +138,11 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
         )
     )
     choice = draft.choice(challenger)
-    cost, _interval = cost_words.cell(choice.came.cost_per_thousand, draft.money.currency)
+    cost, _interval = costs.cell(choice.came.cost_per_thousand, draft.money.currency)
     beside = ""
     if choice.price is not None:
-        marks = price_words.marks(choice.price, choice.load.estimated, choice.rate_measured)
-        beside = price_words.joined(marks)
+        marks = prices.marks(choice.price, choice.load.estimated, choice.rate_measured)
+        beside = prices.joined(marks)
     found.append((_("cost of 1,000 searches"), cost, beside))
     return found
 

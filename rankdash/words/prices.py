@@ -9,9 +9,9 @@ from babel.lists import format_list
 
 from rankdash.i18n import gettext as _
 from rankdash.i18n import language, number, percent
-from rankdash.reporting.money import money
 from rankdash.value.billing import Price
 from rankdash.value.price_list import STALE_DAYS, ListedPrice, shipped
+from rankdash.words.money import money
 
 _OWN, _CPU, _GPU = "own", "own-cpu", "own-gpu"
 # Kinds that run on a machine of one's own, and on which; all others are paid by the call. A list of

@@ -9,11 +9,11 @@ from typing import Literal
 
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, paragraph, percent
-from rankdash.reporting import price_words
-from rankdash.reporting.money import money
 from rankdash.reporting.options import Choice
 from rankdash.value.assumptions import MONTHS_PER_YEAR, Assumptions
 from rankdash.value.outcome import Estimate, Gain
+from rankdash.words import prices
+from rankdash.words.money import money
 
 Answer = Literal["yes", "maybe", "unproven", "no", "unknown"]
 
@@ -274,7 +274,7 @@ def cautions(choice: Choice, target_ms: float) -> list[str]:
     """In a word or two each, what makes the figures of an option less than sure."""
     said = []
     if choice.price is not None:
-        said = price_words.marks(choice.price, choice.load.estimated, choice.rate_measured)
+        said = prices.marks(choice.price, choice.load.estimated, choice.rate_measured)
     p95 = choice.waiting.p95
     if choice.system and p95 is None:
         said.append(_("latency not measured"))

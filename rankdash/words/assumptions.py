@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, percent
-from rankdash.reporting import price_words
-from rankdash.reporting.money import money, symbol
 from rankdash.reporting.options import Choice
 from rankdash.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
 from rankdash.value.billing import UNITS
+from rankdash.words import prices
+from rankdash.words.money import money, symbol
 
 
 def unit(each: Assumption, currency: str) -> str:
@@ -44,7 +44,7 @@ def rows(
                     _("Price of {name}", name=choice.name),
                     f"{money(price.price.amount, price.price.currency)} "
                     f"{_(UNITS[price.price.unit])}",
-                    " · ".join(price_words.notes(price, choice.rate_measured)),
+                    " · ".join(prices.notes(price, choice.rate_measured)),
                 )
             )
             found.append(_sent(choice))

@@ -1,4 +1,4 @@
-"""The reasons of `rankdash.analysis.reasons.reasons` in words: short for a list, long for a tooltip."""
+"""The reasons of `analysis.reasons.reasons` in words: short for a list, long for a tooltip."""
 
 from __future__ import annotations
 

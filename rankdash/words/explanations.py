@@ -12,7 +12,7 @@ from rankdash.analysis.reasons.contributions import CARRIED, Split
 from rankdash.analysis.reasons.statements import Statement
 from rankdash.i18n import gettext as _
 from rankdash.i18n import language, ngettext, number, percent, signed
-from rankdash.reporting.reason_words import reason_meanings
+from rankdash.words.reasons import reason_meanings
 
 _RANKS_NAMED = 4
 _ROUNDING = 1e-9
