@@ -176,9 +176,9 @@ def report(
     exist, DataError for a run of another data set, an assumption that cannot be, a logo that cannot
     be read or a folder that does not exist.
     """
-    from rankdash.reporting import document
-    from rankdash.reporting.compared import Money
-    from rankdash.reporting.gathering import subject_of
+    from rankdash.reporting import report
+    from rankdash.study.from_runs import subject_of
+    from rankdash.study.systems import Money
     from rankdash.value.assumptions import Assumptions
 
     target = Path(path)
@@ -200,11 +200,11 @@ def report(
     money = None
     if assumptions is not None:
         money = Money(Assumptions.from_dict(assumptions), chosen=True)
-    front = document.Front(
+    front = report.Front(
         title=title,
         note=note,
         logo=None if logo is None else _content(Path(logo)),
-        sections=document.ALL if sections is None else tuple(sections),
+        sections=report.ALL if sections is None else tuple(sections),
         language=language,
     )
     with speaking(language):
@@ -218,7 +218,7 @@ def report(
             check=check(data, (), {}),
             money=money,
         )
-    target.write_bytes(document.html(subject, front))
+    target.write_bytes(report.html(subject, front))
     return target
 
 

@@ -76,7 +76,7 @@ def test_every_name_that_is_offered_is_there_and_no_other():
 
 def test_the_numbers_are_those_of_the_command_line(data, tmp_path):
     from rankdash.cli.evaluate import evaluate_files, typed_metrics
-    from rankdash.reporting.trec import write_run
+    from rankdash.reporting.exports.trec import write_run
 
     run = rd.rerank(data, "bm25", depth=10, k1=0.3)
     assert run.settings["k1"] == 0.3
@@ -96,7 +96,7 @@ def test_the_numbers_are_those_of_the_command_line(data, tmp_path):
 
 
 def test_a_report_is_written_and_the_function_keeps_its_name(data, tmp_path):
-    import rankdash.reporting.subject  # noqa: F401 - a package of that name would hide the function
+    import rankdash.study.study  # noqa: F401 - a package of that name would hide the function
 
     run = rd.rerank(data, "bm25", depth=10)
     twin = dataclasses.replace(run, id="twin")

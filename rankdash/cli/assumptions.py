@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rankdash.errors import DataError
-from rankdash.reporting.compared import Money
+from rankdash.study.systems import Money
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.price_list import ListedPrice, parse_prices
 

@@ -12,7 +12,7 @@ from rankdash.cli.evaluate import Results, evaluate_files
 from rankdash.cli.writing import aligned, one_line
 from rankdash.metrics import Conventions, Measure
 from rankdash.readers import Conflict
-from rankdash.reporting.comparison import HEAD, cells, latex, made_with, markdown
+from rankdash.reporting.exports.tables import HEAD, cells, latex, made_with, markdown
 
 LEFT_OUT = {
     "failed": "failed",

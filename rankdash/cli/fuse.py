@@ -16,7 +16,7 @@ from rankdash.ranking.ranking import Ranking
 from rankdash.readers import Parsed, Source
 from rankdash.readers.beside import read_ranking, refuse_chance
 from rankdash.readers.join.parsed_file import empty
-from rankdash.reporting.trec import write_run
+from rankdash.reporting.exports.trec import write_run
 from rankdash.rerankers.fusion import Fusion, fuse
 
 _NAMED = 3

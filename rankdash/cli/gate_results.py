@@ -17,7 +17,7 @@ from rankdash.cli.target import spare_the_input
 from rankdash.cli.writing import aligned, one_line
 from rankdash.errors import DataError, RankdashError
 from rankdash.metrics import parse_measure
-from rankdash.reporting.comparison import markdown_safe, piped
+from rankdash.reporting.exports.tables import markdown_safe, piped
 
 _HEAD = ("result", "condition", "seen", "limits", "queries")
 _ENDINGS = {".md": "markdown", ".xml": "junit", ".txt": "text"}

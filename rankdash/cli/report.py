@@ -23,11 +23,11 @@ from rankdash.metrics import Conventions, parse_measure
 from rankdash.ranking.ranking import Run
 from rankdash.readers import Conflict, Source, sources_at
 from rankdash.readers.timings import read_timings
-from rankdash.reporting.compared import FIRST_STAGE, System
-from rankdash.reporting.document import ALL, SECTIONS, Front, html
-from rankdash.reporting.gathering import first_stage
-from rankdash.reporting.subject import Subject
+from rankdash.reporting.report import ALL, SECTIONS, Front, html
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.study.from_runs import first_stage
+from rankdash.study.study import Subject
+from rankdash.study.systems import FIRST_STAGE, System
 from rankdash.value.assumptions import ASSUMPTIONS
 
 

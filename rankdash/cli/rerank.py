@@ -16,7 +16,7 @@ from rankdash.errors import DataError, ScoringError, SettingError
 from rankdash.loading import load
 from rankdash.ranking.ranking import Run
 from rankdash.readers import Conflict, sources_at
-from rankdash.reporting.trec import write_run
+from rankdash.reporting.exports.trec import write_run
 from rankdash.rerankers import RerankerKind, add_plugins, create, get, kinds, problems
 from rankdash.rerankers.kinds.precomputed import Precomputed
 from rankdash.rerankers.settings import nearest

@@ -25,10 +25,10 @@ from rankdash.charts import style
 from rankdash.charts import systems as systems_chart
 from rankdash.charts.style import Ink
 from rankdash.i18n import gettext as _
-from rankdash.reporting.compared import Money
-from rankdash.reporting.offline import Chart
-from rankdash.reporting.options import choices
-from rankdash.reporting.subject import Subject
+from rankdash.reporting.html_page import Chart
+from rankdash.study.cost_options import choices
+from rankdash.study.study import Subject
+from rankdash.study.systems import Money
 from rankdash.value.assumptions import ASSUMPTIONS
 from rankdash.value.sensitivity import PRICE, input_value, net_grid, net_per_month
 from rankdash.words.money import money as amount_in

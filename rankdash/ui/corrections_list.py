@@ -11,7 +11,7 @@ import streamlit as st
 from rankdash.i18n import gettext as _
 from rankdash.i18n import moment, ngettext
 from rankdash.ranking.ranking import digest
-from rankdash.reporting.trec import qrels_bytes
+from rankdash.reporting.exports.trec import qrels_bytes
 from rankdash.store.notes.corrections import Correction, Corrections, Layer
 from rankdash.store.notes.notes import Notes
 from rankdash.ui import services

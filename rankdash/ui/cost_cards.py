@@ -9,7 +9,7 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, percent
-from rankdash.reporting.options import Choice
+from rankdash.study.cost_options import Choice
 from rankdash.ui import cost_export, cost_options, cost_table, cost_terms
 from rankdash.ui.cost_period import period
 from rankdash.ui.cost_table import Cell

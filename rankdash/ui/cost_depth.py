@@ -8,8 +8,7 @@ from rankdash.charts import depth
 from rankdash.errors import RankdashError
 from rankdash.i18n import error_text, number
 from rankdash.i18n import gettext as _
-from rankdash.reporting import options
-from rankdash.reporting.options import Choice
+from rankdash.study.cost_options import BASELINE, Choice
 from rankdash.ui import cost_options, cost_services, services
 from rankdash.ui.appearance import ink, show
 from rankdash.ui.cost_terms import amount
@@ -20,7 +19,7 @@ from rankdash.value.assumptions import Assumptions
 
 def draw(view: View, choice: Choice, scenario: Assumptions) -> None:
     """How deep to rerank, from the one deep run there is."""
-    if choice.system in ("", options.BASELINE, services.FIRST_STAGE):
+    if choice.system in ("", BASELINE, services.FIRST_STAGE):
         st.info(_("Only a run of a reranker can be cut shorter."), icon=":material/info:")
         return
     try:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rankdash.reporting import cost_file
-from rankdash.reporting.options import Choice
+from rankdash.reporting.exports import costs_csv
+from rankdash.study.cost_options import Choice
 from rankdash.ui import services
 from rankdash.ui.cost_inputs import currency
 from rankdash.ui.cost_options import hit_spec
@@ -23,7 +23,7 @@ def assumption_rows(
 
 def as_csv(view: View, scenario: Assumptions, choices: Sequence[Choice]) -> bytes:
     """Options and assumptions for a spreadsheet."""
-    return cost_file.as_csv(
+    return costs_csv.as_csv(
         choices,
         scenario,
         data=services.dataset(view.dataset_id).name,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rankdash.i18n import gettext as _
-from rankdash.reporting import options
+from rankdash.study import cost_options
 from rankdash.ui import cost_prices, cost_services, services
 from rankdash.ui.cost_inputs import assumptions
 from rankdash.ui.frame import View
@@ -35,7 +35,7 @@ def of(view: View, system: str) -> Cost | None:
     listed = prices[cost_prices.chosen(view, system, prices)]
     price, measured = listed.price, False
     if price.unit == "hour":
-        price, measured = options.with_measured_rate(
+        price, measured = cost_options.with_measured_rate(
             price, cost_services.waiting(system), assumptions().latency_target_ms
         )
     measured_load = cost_services.load(view.dataset_id, system)

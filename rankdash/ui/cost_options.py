@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rankdash.reporting import options
-from rankdash.reporting.options import BASELINE, Choice, MeasuredLoad, Terms, Waiting
+from rankdash.study import cost_options
+from rankdash.study.cost_options import BASELINE, Choice, MeasuredLoad, Terms, Waiting
 from rankdash.ui import comparison, cost_services
 from rankdash.ui.cost_inputs import currency
 from rankdash.ui.frame import View
@@ -17,7 +17,7 @@ from rankdash.value.price_list import ListedPrice
 
 def hit_spec(view: View) -> str:
     """The hit rate that tickets and working time hang on."""
-    return options.hit_spec(view.cutoff)
+    return cost_options.hit_spec(view.cutoff)
 
 
 def build(
@@ -29,7 +29,7 @@ def build(
 ) -> list[Choice]:
     """The baseline as it is, every challenger at its price, and the prices alone."""
     base = cost_services.load(view.dataset_id, view.baseline)
-    found = [options.unranked(view.name(view.baseline), base, _terms(view, scenario))]
+    found = [cost_options.unranked(view.name(view.baseline), base, _terms(view, scenario))]
     for system in view.challengers:
         load = cost_services.load(view.dataset_id, system)
         found.append(_priced(view, scenario, system, prices[chosen[system]], load))
@@ -56,7 +56,7 @@ def rated(choice: Choice, scenario: Assumptions) -> Price | None:
     """The price of an option, by the hour at the measured throughput where there is one."""
     if choice.price is None:
         return None
-    price, _measured = options.with_measured_rate(
+    price, _measured = cost_options.with_measured_rate(
         choice.price.price, choice.waiting, scenario.latency_target_ms
     )
     return price
@@ -69,7 +69,7 @@ def _priced(
     listed: ListedPrice,
     load: MeasuredLoad,
 ) -> Choice:
-    return options.priced(
+    return cost_options.priced(
         system,
         view.name(system) if system else "",
         listed,

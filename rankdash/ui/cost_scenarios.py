@@ -10,7 +10,6 @@ import streamlit as st
 from rankdash.errors import DataError, RankdashError
 from rankdash.i18n import error_text, number, percent
 from rankdash.i18n import gettext as _
-from rankdash.reporting.options import Choice
 from rankdash.sharing import (
     LONGEST_SCENARIO_NAME,
     MOST_SCENARIOS,
@@ -18,6 +17,7 @@ from rankdash.sharing import (
     read_scenarios,
     write_scenarios,
 )
+from rankdash.study.cost_options import Choice
 from rankdash.ui import cost_inputs, cost_table, cost_terms
 from rankdash.ui.cost_period import period
 from rankdash.ui.cost_table import Cell

@@ -9,10 +9,10 @@ import streamlit as st
 from rankdash.analysis.ranks.depth import Cuts, DepthCurve, depth_curve, depths_for, latency_at
 from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.metrics import Conventions
-from rankdash.reporting import options
-from rankdash.reporting.options import MeasuredLoad, Waiting
 from rankdash.rerankers import kinds
 from rankdash.runs import combining
+from rankdash.study import cost_options
+from rankdash.study.cost_options import MeasuredLoad, Waiting
 from rankdash.ui import services
 from rankdash.value.outcome import Gain
 
@@ -35,7 +35,7 @@ def gain(
     """
     asked = (spec, hit)
     quality, hits = (services.pairs(dataset_id, pair, asked, each, conventions) for each in asked)
-    return options.gain_of(quality, hits, settings)
+    return cost_options.gain_of(quality, hits, settings)
 
 
 @st.cache_resource(max_entries=_KEPT, show_spinner=False)
@@ -43,18 +43,18 @@ def load(dataset_id: str, system_id: str) -> MeasuredLoad:
     """What a search of this run sends; of the first stage, what reranking all of it would."""
     run = None if system_id == services.FIRST_STAGE else services.run(system_id)
     lengths = _text_lengths(services.stored(dataset_id))
-    return options.load_of(services.ranking(dataset_id, system_id), run, lengths)
+    return cost_options.load_of(services.ranking(dataset_id, system_id), run, lengths)
 
 
 @st.cache_resource(max_entries=6, show_spinner=False)
 def _text_lengths(dataset_id: str) -> tuple[float, float]:
-    return options.text_lengths(services.dataset(dataset_id))
+    return cost_options.text_lengths(services.dataset(dataset_id))
 
 
 def waiting(system_id: str) -> Waiting:
     """Latency and throughput of a system; the first stage adds none."""
     first = system_id == services.FIRST_STAGE
-    return options.waiting_of(None if first else services.run(system_id))
+    return cost_options.waiting_of(None if first else services.run(system_id))
 
 
 def listwise(run_id: str) -> bool:
@@ -75,9 +75,9 @@ def equal_recall(
 ) -> int | None:
     """The fewest reranked passages whose recall is, to the lower confidence limit, at least that of
     the first `passages` of the baseline; None where none is."""
-    specs = options.recall_specs(passages)
+    specs = cost_options.recall_specs(passages)
     before, after = (services.evaluation(dataset_id, each, specs, conventions) for each in pair)
-    return options.equal_recall(before, after, settings)
+    return cost_options.equal_recall(before, after, settings)
 
 
 @dataclass(frozen=True, eq=False)

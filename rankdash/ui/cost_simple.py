@@ -7,7 +7,7 @@ import streamlit as st
 from rankdash.errors import RankdashError
 from rankdash.i18n import error_text, number, percent
 from rankdash.i18n import gettext as _
-from rankdash.reporting.options import Choice
+from rankdash.study.cost_options import Choice
 from rankdash.ui import cost_options
 from rankdash.ui.cost_terms import amount
 from rankdash.ui.frame import View

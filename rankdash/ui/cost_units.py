@@ -12,8 +12,8 @@ import streamlit as st
 from rankdash.charts import crossover
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number
-from rankdash.reporting import options
-from rankdash.reporting.options import Choice
+from rankdash.study import cost_options
+from rankdash.study.cost_options import Choice
 from rankdash.ui.appearance import ink, show
 from rankdash.ui.cost_inputs import currency
 from rankdash.ui.cost_terms import amount
@@ -128,7 +128,7 @@ def _by_traffic(
 ) -> None:
     """What a machine costs when it is never switched off, and from what traffic on it is cheaper
     than paying by the search."""
-    price, measured = options.with_measured_rate(
+    price, measured = cost_options.with_measured_rate(
         machine.price, choice.waiting, scenario.latency_target_ms
     )
     machines = machines_needed(scenario.searches_per_day, price)

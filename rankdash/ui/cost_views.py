@@ -12,7 +12,7 @@ import streamlit as st
 from rankdash.charts import break_even, frontier, tornado
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, percent
-from rankdash.reporting.options import Choice
+from rankdash.study.cost_options import Choice
 from rankdash.ui import address, cost_options
 from rankdash.ui.appearance import ink, show
 from rankdash.ui.cost_inputs import currency, unit

@@ -22,9 +22,9 @@ from rankdash.charts.style import INKS
 from rankdash.i18n import gettext as _
 from rankdash.i18n import language, moment, ngettext, number, paragraph, percent, signed, speaking
 from rankdash.metrics import parse_measure
-from rankdash.reporting import query_page
-from rankdash.reporting.offline import CHART_ENGINE, Chart, Table
-from rankdash.reporting.query_page import Card, Document, QueryPage
+from rankdash.reporting.exports import query_page
+from rankdash.reporting.exports.query_page import Card, Document, QueryPage
+from rankdash.reporting.html_page import CHART_ENGINE, Chart, Table
 from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.notes import Notes
 from rankdash.ui import (

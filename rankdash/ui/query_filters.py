@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 import streamlit as st
 
-from rankdash.analysis.query_table import OK, OUTCOMES, Filters, filtered, ordered, orders
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, percent
+from rankdash.study.query_table import OK, OUTCOMES, Filters, filtered, ordered, orders
 from rankdash.ui import address
 from rankdash.ui.query_services import Rows
 from rankdash.ui.text import shortened

@@ -11,10 +11,10 @@ import numpy.typing as npt
 import pandas as pd
 import streamlit as st
 
-from rankdash.analysis.query_table import query_table
 from rankdash.analysis.ranks.ladder import Ladder, ladder
 from rankdash.metrics import Conventions, Evaluation
 from rankdash.ranking.build import group_rows, text_array
+from rankdash.study.query_table import query_table
 from rankdash.ui import comparison, reason_services, services, verdict_strip
 from rankdash.ui.frame import View
 

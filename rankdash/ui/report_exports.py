@@ -11,9 +11,10 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.i18n import language, speaking
-from rankdash.reporting import bundle, chart_files, document, per_query
-from rankdash.reporting.document import Front
-from rankdash.reporting.subject import Subject
+from rankdash.reporting import report
+from rankdash.reporting.exports import images, queries_csv, zip_file
+from rankdash.reporting.report import Front
+from rankdash.study.study import Subject
 from rankdash.ui import services
 from rankdash.ui.frame import View
 from rankdash.ui.text import markdown_safe, shortened
@@ -62,17 +63,19 @@ def draw(view: View, subject: Subject, front: Front | None) -> None:
             "with their reason, latency. CSV for a spreadsheet; Parquet and JSON for a program."
         ),
         [
-            _File("CSV", "queries.csv", _CSV, partial(per_query.as_csv, subject)),
+            _File("CSV", "queries.csv", _CSV, partial(queries_csv.as_csv, subject)),
             _File(
                 "Parquet",
                 "queries.parquet",
                 "application/vnd.apache.parquet",
-                partial(per_query.as_parquet, subject),
+                partial(queries_csv.as_parquet, subject),
             ),
-            _File("JSON", "queries.json", "application/json", partial(per_query.as_json, subject)),
+            _File(
+                "JSON", "queries.json", "application/json", partial(queries_csv.as_json, subject)
+            ),
         ],
     )
-    parts = {part.name: part for part in bundle.tables(subject)}
+    parts = {part.name: part for part in zip_file.tables(subject)}
     _row(
         _("Tables for a text or a paper"),
         _(
@@ -106,8 +109,8 @@ def whole(subject: Subject, front: Front | None) -> bytes:
     first = []
     if front is not None:
         what = _("The report: one page that opens without a network.")
-        first = [bundle.Part("report.html", what, lambda: document.html(subject, front))]
-    return bundle.bundle(subject, datetime.now(UTC), first=first)
+        first = [zip_file.Part("report.html", what, lambda: report.html(subject, front))]
+    return zip_file.bundle(subject, datetime.now(UTC), first=first)
 
 
 def _spoken(make: Callable[[], bytes], code: str) -> bytes:
@@ -119,7 +122,7 @@ def _spoken(make: Callable[[], bytes], code: str) -> bytes:
 def _trec(view: View, subject: Subject) -> list[_File]:
     blank = services.ids_with_blanks(view.dataset_id)
     hindered = _("Ids with blanks cannot stand in a TREC file.") if blank else ""
-    labels, *runs = bundle.trec_files(subject)
+    labels, *runs = zip_file.trec_files(subject)
     return [
         _File(_("Labels"), "qrels.txt", _TEXT, labels.make, hindered),
         *(
@@ -137,7 +140,7 @@ def _trec(view: View, subject: Subject) -> list[_File]:
 
 def _charts_note() -> str:
     camera = _("The camera above any chart saves it as SVG, in the colours you see it in.")
-    if chart_files.browser() is None:
+    if images.browser() is None:
         missing = _(
             "The zip has no pictures: drawing them needs Chrome, Chromium or Edge on the machine "
             "that runs rankdash."
@@ -167,4 +170,4 @@ def _row(title: str, what: str, files: Sequence[_File], extra: str = "") -> None
 
 
 def _base(subject: Subject) -> str:
-    return f"rankdash-{bundle.slug(subject.dataset.name)}"
+    return f"rankdash-{zip_file.slug(subject.dataset.name)}"

@@ -15,7 +15,7 @@ from rankdash.errors import DataError
 from rankdash.i18n import error_text, language
 from rankdash.i18n import gettext as _
 from rankdash.reporting import logo
-from rankdash.reporting.document import LONGEST_NOTE, LONGEST_TITLE, SECTIONS, Front
+from rankdash.reporting.report import LONGEST_NOTE, LONGEST_TITLE, SECTIONS, Front
 from rankdash.ui import address, frame
 from rankdash.ui.report_preview import Preview
 from rankdash.ui.text import markdown_safe, shortened

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number
-from rankdash.reporting.subject import Subject
+from rankdash.study.study import Subject
 from rankdash.ui.text import markdown_safe
 from rankdash.words.verdicts import chip
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import streamlit as st
 
 from rankdash.analysis.labels.check import CheckReport
-from rankdash.reporting.compared import Money, System
-from rankdash.reporting.subject import Subject
 from rankdash.store.notes.notes import Note, Notes
+from rankdash.study.study import Subject
+from rankdash.study.systems import Money, System
 from rankdash.ui import address, cost_inputs, cost_prices, services
 from rankdash.ui.frame import View
 from rankdash.ui.server import workspace

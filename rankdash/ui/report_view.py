@@ -7,7 +7,8 @@ from functools import partial
 import streamlit as st
 
 from rankdash.i18n import gettext as _
-from rankdash.reporting import bundle, document
+from rankdash.reporting import report
+from rankdash.reporting.exports import zip_file
 from rankdash.ui import report_exports, report_form, report_preview, report_subject
 from rankdash.ui.frame import View
 
@@ -25,8 +26,8 @@ def draw(view: View) -> None:
     front = report_form.draw(words, parts, usual_title, report_preview.of(subject))
     words.download_button(
         _("Make the report and save it"),
-        data=b"" if front is None else partial(document.html, subject, front),
-        file_name=f"report-{bundle.slug(subject.dataset.name)}.html",
+        data=b"" if front is None else partial(report.html, subject, front),
+        file_name=f"report-{zip_file.slug(subject.dataset.name)}.html",
         mime="text/html",
         type="primary",
         icon=":material/description:",

@@ -38,9 +38,9 @@ from rankdash.dataset import Dataset
 from rankdash.i18n import gettext as _
 from rankdash.metrics import Conventions, Evaluation, Judged, evaluate, judge, parse_measure
 from rankdash.ranking.ranking import Ranking, Run
-from rankdash.reporting.compared import FIRST_STAGE as FIRST_STAGE
 from rankdash.store import RunRow
 from rankdash.store.notes.corrections import Corrections
+from rankdash.study.systems import FIRST_STAGE as FIRST_STAGE
 from rankdash.ui.server import workspace
 from rankdash.words.names import distinct
 

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 from pypdf import PdfReader
 
 from rankdash.cli import main
-from rankdash.reporting.document import SECTIONS
+from rankdash.reporting.report import SECTIONS
 
 from .conftest import PATIENCE_MS
 

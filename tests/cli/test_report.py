@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rankdash.cli import main
-from rankdash.reporting.document import SECTIONS
+from rankdash.reporting.report import SECTIONS
 from rankdash.value.assumptions import ASSUMPTIONS
 
 README = Path(__file__).parents[2] / "README.md"

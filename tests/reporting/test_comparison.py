@@ -11,7 +11,7 @@ import pytest
 from rankdash.analysis.statistics.comparison import Comparison, StatisticsSettings, compare
 from rankdash.metrics import Conventions, Evaluation, evaluate, judge
 from rankdash.ranking.ranking import Ranking
-from rankdash.reporting.comparison import HEAD, compact_latex, latex, made_with, markdown
+from rankdash.reporting.exports.tables import HEAD, compact_latex, latex, made_with, markdown
 
 HOSTILE = "a|b & 50% _x_ #1 {\\input} ~^ <b>*!*\n[x](y) `c` $d$"
 QUERIES = [f"q{i}" for i in range(40)]

@@ -15,13 +15,13 @@ from rankdash.errors import DataError, SpecError
 from rankdash.metrics import Conventions, registry
 from rankdash.ranking.measured import Measured
 from rankdash.ranking.ranking import Ranking, Run
-from rankdash.reporting.compared import FIRST_STAGE, Money, System
-from rankdash.reporting.document import ALL, SECTIONS, Front, html
 from rankdash.reporting.figures import drawings
 from rankdash.reporting.logo import LARGEST, data_uri
-from rankdash.reporting.options import choices
-from rankdash.reporting.subject import Subject
+from rankdash.reporting.report import ALL, SECTIONS, Front, html
 from rankdash.store.notes.notes import Note
+from rankdash.study.cost_options import choices
+from rankdash.study.study import Subject
+from rankdash.study.systems import FIRST_STAGE, Money, System
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.price_list import shipped
 

@@ -17,11 +17,11 @@ import pytest
 from rankdash.errors import DataError, UnavailableError
 from rankdash.ranking.ranking import Ranking
 from rankdash.readers import Source, read
-from rankdash.reporting import chart_files
-from rankdash.reporting.bundle import MANIFEST, Part, bundle, slug
-from rankdash.reporting.compared import FIRST_STAGE, Money, System
+from rankdash.reporting.exports import images
+from rankdash.reporting.exports.zip_file import MANIFEST, Part, bundle, slug
 from rankdash.reporting.figures import drawings
-from rankdash.reporting.subject import Subject
+from rankdash.study.study import Subject
+from rankdash.study.systems import FIRST_STAGE, Money, System
 
 from .test_exports import subject_of
 
@@ -135,7 +135,7 @@ def test_no_name_in_it_is_taken_from_a_persons_text_unchanged(name):
 
 @pytest.mark.browser
 def test_charts_are_drawn_by_the_installed_browser():
-    if chart_files.browser() is None:
+    if images.browser() is None:
         pytest.skip("no browser here")
     hostile = "第一阶段 </script><script>document.body.remove()</script>"
     subject = replace(subject_of(name=hostile), money=Money())
@@ -147,10 +147,10 @@ def test_charts_are_drawn_by_the_installed_browser():
     for name, chart in drawn.items():
         root = ElementTree.fromstring(archive.read(f"figures/{name}.svg").decode())
         assert root.tag.endswith("svg")
-        assert root.get("width") == str(chart_files.WIDTH)
+        assert root.get("width") == str(images.WIDTH)
         png = archive.read(f"figures/{name}.png")
         assert png.startswith(b"\x89PNG")
-        assert int.from_bytes(png[16:20]) == 2 * chart_files.WIDTH
+        assert int.from_bytes(png[16:20]) == 2 * images.WIDTH
         whose = f"{hostile}: " if re.search("[0-9]", name) else ""
         assert named[f"figures/{name}.svg"] == whose + chart.alt
     svg = archive.read("figures/systems.svg").decode()
@@ -162,10 +162,10 @@ def test_without_a_browser_the_charts_are_left_out_and_the_manifest_says_what_to
     monkeypatch,
 ):
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    monkeypatch.setattr(chart_files, "_PLACES", {})
-    assert chart_files.browser() is None
+    monkeypatch.setattr(images, "_PLACES", {})
+    assert images.browser() is None
     with pytest.raises(UnavailableError):
-        chart_files.drawn({"one": go.Figure()})
+        images.drawn({"one": go.Figure()})
     archive, manifest = opened(bundle(subject_of(), MADE))
     [gone] = manifest["left_out"]
     assert gone["name"] == "figures/"
@@ -177,6 +177,6 @@ def test_a_browser_that_draws_nothing_is_said_so(monkeypatch):
     true = shutil.which("true")
     if true is None:
         pytest.skip("no program that does nothing")
-    monkeypatch.setattr(chart_files, "browser", lambda: true)
+    monkeypatch.setattr(images, "browser", lambda: true)
     with pytest.raises(UnavailableError, match="true did not draw"):
-        chart_files.drawn({"one": go.Figure()})
+        images.drawn({"one": go.Figure()})

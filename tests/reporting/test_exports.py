@@ -22,12 +22,12 @@ from rankdash.errors import DataError
 from rankdash.metrics import Conventions
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.readers import Source, read
-from rankdash.reporting import bundle, per_query
-from rankdash.reporting.compared import FIRST_STAGE, System
-from rankdash.reporting.comparison import compact_latex, compact_markdown
-from rankdash.reporting.subject import Subject
-from rankdash.reporting.trec import qrels_bytes, run_bytes
+from rankdash.reporting.exports import queries_csv, zip_file
+from rankdash.reporting.exports.tables import compact_latex, compact_markdown
+from rankdash.reporting.exports.trec import qrels_bytes, run_bytes
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.study.study import Subject
+from rankdash.study.systems import FIRST_STAGE, System
 from rankdash.words.spreadsheet import csv_bytes
 
 HOSTILE = ("=1+1", "+cmd", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "＝1", "'=1")
@@ -103,7 +103,7 @@ def row(table: pd.DataFrame, query: str, role: str = "challenger") -> pd.Series:
 
 
 def test_a_table_has_a_row_for_each_query_and_system_with_the_values_of_the_evaluation(subject):
-    table = per_query.frame(subject)
+    table = queries_csv.frame(subject)
     assert list(table["query_id"][:4]) == ["q0", "q0", "q1", "q1"]
     assert list(table["role"][:2]) == ["baseline", "challenger"]
     assert len(table) == 2 * len(QUERIES)
@@ -125,7 +125,7 @@ def test_a_table_has_a_row_for_each_query_and_system_with_the_values_of_the_eval
 
 
 def test_a_failure_is_never_a_zero(subject):
-    table = per_query.frame(subject)
+    table = queries_csv.frame(subject)
     failed, skipped, nothing = (row(table, query) for query in ("q3", "q4", "q5"))
     assert (failed["state"], failed["failure"]) == ("failed", "=no luck")
     assert (skipped["state"], nothing["state"]) == ("skipped", "no_relevant")
@@ -134,28 +134,28 @@ def test_a_failure_is_never_a_zero(subject):
         assert math.isnan(each["ndcg@10.delta"])
         assert each["ndcg@10.outcome"] == each["state"]
     assert row(table, "q3", "baseline")["state"] == "scored"
-    rows = json.loads(per_query.as_json(subject))["rows"]
+    rows = json.loads(queries_csv.as_json(subject))["rows"]
     [said] = [each for each in rows if each["query_id"] == "q3" and each["role"] == "challenger"]
     assert said["ndcg@10"] is None
     assert said["ndcg@10.delta"] is None
     assert said["latency_ms"] is None
-    lines = list(csv.DictReader(io.StringIO(per_query.as_csv(subject).decode("utf-8-sig"))))
+    lines = list(csv.DictReader(io.StringIO(queries_csv.as_csv(subject).decode("utf-8-sig"))))
     [said] = [each for each in lines if each["query_id"] == "q3" and each["role"] == "challenger"]
     assert said["ndcg@10"] == ""
     assert said["failure"] == "'=no luck"
 
 
 def test_every_format_has_the_documented_columns_and_the_same_numbers(subject):
-    documented = list(per_query.meanings(subject))
-    table = per_query.frame(subject)
+    documented = list(queries_csv.meanings(subject))
+    table = queries_csv.frame(subject)
     assert set(table.columns) == set(documented)
     assert {"segment.kind", "segment.system", "judged@10.delta"} <= set(documented)
     # More labelled documents on top is neither help nor harm.
     assert "judged@10.outcome" not in documented
-    told = json.loads(per_query.as_json(subject))
-    assert told["columns"] == per_query.meanings(subject)
-    parquet = pd.read_parquet(io.BytesIO(per_query.as_parquet(subject)))
-    sheet = pd.read_csv(io.BytesIO(per_query.as_csv(subject)), encoding="utf-8-sig")
+    told = json.loads(queries_csv.as_json(subject))
+    assert told["columns"] == queries_csv.meanings(subject)
+    parquet = pd.read_parquet(io.BytesIO(queries_csv.as_parquet(subject)))
+    sheet = pd.read_csv(io.BytesIO(queries_csv.as_csv(subject)), encoding="utf-8-sig")
     for read_back in (parquet, sheet, pd.DataFrame(told["rows"])):
         assert list(read_back.columns) == list(table.columns)
         for spec in subject.specs:
@@ -173,7 +173,7 @@ def cells_of(content: bytes) -> list[str]:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_no_text_from_the_data_runs_in_a_spreadsheet(text):
     hostile = subject_of([text] * len(QUERIES), name=text)
-    for content in (per_query.as_csv(hostile), bundle.comparison_csv(hostile)):
+    for content in (queries_csv.as_csv(hostile), zip_file.comparison_csv(hostile)):
         texts = [cell for cell in cells_of(content) if not NUMBER.fullmatch(cell)]
         assert not [cell for cell in texts if cell.startswith(tuple("=+-@\t\r＝"))]
         assert f"'{text}" in texts
@@ -266,9 +266,9 @@ TREC_NAMES = {"ndcg@10": "ndcg_cut_10", "recall@10": "recall_10", "precision@10"
 def test_trec_eval_finds_in_the_files_the_numbers_of_the_table(ties):
     """Scores of the first stage are tied in pairs, so that the order of the file decides."""
     compared = subject_of(conventions=Conventions(ties=ties))
-    table = per_query.frame(compared)
+    table = queries_csv.frame(compared)
     for system in compared.chosen:
-        lines = run_bytes(bundle.shown_ranking(compared, system), "x").decode().splitlines()
+        lines = run_bytes(zip_file.shown_ranking(compared, system), "x").decode().splitlines()
         run: dict[str, dict[str, float]] = {}
         for query, _q0, doc, _rank, score, _tag in map(str.split, lines):
             run.setdefault(query, {})[doc] = float(score)

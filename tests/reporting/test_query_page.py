@@ -10,8 +10,8 @@ from html.parser import HTMLParser
 import plotly.graph_objects as go
 import pytest
 
-from rankdash.reporting.offline import Chart, Table
-from rankdash.reporting.query_page import Card, Document, Labels, QueryPage, html
+from rankdash.reporting.exports.query_page import Card, Document, Labels, QueryPage, html
+from rankdash.reporting.html_page import Chart, Table
 
 HOSTILE = (
     "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=2>"

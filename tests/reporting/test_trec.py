@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rankdash.errors import DataError
 from rankdash.ranking.ranking import Ranking
-from rankdash.reporting.trec import falling, write_run
+from rankdash.reporting.exports.trec import falling, write_run
 
 SCORES = st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=40)
 

@@ -26,8 +26,8 @@ from rankdash.charts import style
 from rankdash.i18n import LANGUAGES
 from rankdash.metrics import CONVENTION_SETTINGS, registry
 from rankdash.readers.parse.skipped_rows import REASONS
-from rankdash.reporting import query_page
-from rankdash.reporting.document import SECTIONS
+from rankdash.reporting.exports import query_page
+from rankdash.reporting.report import SECTIONS
 from rankdash.rerankers import kinds
 from rankdash.rerankers.neural.known_models import known_models
 from rankdash.value import price_list

@@ -8,9 +8,9 @@ import pytest
 
 from rankdash.ranking.measured import Level, Measured
 from rankdash.ranking.ranking import Ranking, Reading
-from rankdash.reporting.options import Waiting, with_measured_rate
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.runs import jobs
+from rankdash.study.cost_options import Waiting, with_measured_rate
 from rankdash.value.billing import Price
 from tests.ui.test_pages import in_address, open_page, texts
 

@@ -10,8 +10,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from rankdash.i18n import speaking
-from rankdash.reporting import chart_files, per_query
-from rankdash.reporting.document import SECTIONS
+from rankdash.reporting.exports import images, queries_csv
+from rankdash.reporting.report import SECTIONS
 from rankdash.ui import report_exports
 from rankdash.ui.frame import PAGES
 from tests.stored import keep_lists, keep_rows
@@ -139,7 +139,7 @@ def test_without_a_browser_on_the_machine_it_says_that_the_zip_has_no_pictures(
     app, stored, monkeypatch
 ):
     assert "has no pictures" not in texts(open_page(app, "report"))
-    monkeypatch.setattr(chart_files, "browser", lambda: None)
+    monkeypatch.setattr(images, "browser", lambda: None)
     assert "The zip has no pictures" in texts(open_page(app, "report"))
 
 
@@ -165,7 +165,7 @@ def test_the_zip_holds_the_report_in_the_language_of_the_reader(stored, language
     # What the manifest names is what a program finds in the table.
     table = pd.read_parquet(io.BytesIO(archive.read("queries.parquet")))
     assert set(table.columns) == set(manifest["query_columns"])
-    assert len(table) == len(per_query.frame(subject)) == 32
+    assert len(table) == len(queries_csv.frame(subject)) == 32
 
 
 def test_the_scenario_of_the_cost_page_is_in_it(stored):

@@ -7,7 +7,7 @@ from rankdash.i18n import gettext as _
 from rankdash.i18n import number, paragraph, percent, signed
 from rankdash.reporting import figures
 from rankdash.reporting.figures import DERIVED
-from rankdash.reporting.offline import Table, listed, prose, table, together
+from rankdash.reporting.html_page import Table, listed, prose, table, together
 from rankdash.reporting.sections.draft import DASH, Draft, as_table, span
 from rankdash.words.html import html_safe
 from rankdash.words.reasons import reason_meanings, reason_words

@@ -7,9 +7,9 @@ from rankdash.i18n import gettext as _
 from rankdash.i18n import paragraph, percent
 from rankdash.metrics import parse_measure
 from rankdash.reporting import figures
-from rankdash.reporting.offline import Table, listed, prose, table
-from rankdash.reporting.options import Choice, hit_spec
+from rankdash.reporting.html_page import Table, listed, prose, table
 from rankdash.reporting.sections.draft import DASH, Draft
+from rankdash.study.cost_options import Choice, hit_spec
 from rankdash.words import assumptions, costs, prices
 from rankdash.words.html import html_safe
 

@@ -7,7 +7,7 @@ from rankdash.findings import Finding
 from rankdash.i18n import finding_text, ngettext, number, percent, where_text
 from rankdash.i18n import gettext as _
 from rankdash.reporting import figures
-from rankdash.reporting.offline import Table, folded, prose, table, together
+from rankdash.reporting.html_page import Table, folded, prose, table, together
 from rankdash.reporting.sections.draft import DASH, Draft, filled
 from rankdash.words.html import html_safe
 

@@ -8,11 +8,11 @@ from functools import cached_property
 
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, paragraph
-from rankdash.reporting.compared import Money
 from rankdash.reporting.figures import Drawing
-from rankdash.reporting.offline import Page, Table, folded, table, together
-from rankdash.reporting.options import Choice, choices
-from rankdash.reporting.subject import Subject
+from rankdash.reporting.html_page import Page, Table, folded, table, together
+from rankdash.study.cost_options import Choice, choices
+from rankdash.study.study import Subject
+from rankdash.study.systems import Money
 from rankdash.value.price_list import shipped
 from rankdash.words import costs
 from rankdash.words.costs import Telling

@@ -10,7 +10,7 @@ from rankdash.i18n import duration, number, paragraph
 from rankdash.i18n import gettext as _
 from rankdash.ranking.ranking import Run
 from rankdash.reporting import figures
-from rankdash.reporting.offline import Table, listed, prose, table
+from rankdash.reporting.html_page import Table, listed, prose, table
 from rankdash.reporting.sections.draft import DASH, Draft, filled
 from rankdash.runs.timing import P99_NEEDS, LatencySummary
 from rankdash.words.latency import left_out_of_times

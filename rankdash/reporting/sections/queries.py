@@ -9,7 +9,7 @@ import pandas as pd
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, paragraph, signed
 from rankdash.reporting import figures
-from rankdash.reporting.offline import listed, prose, table, together
+from rankdash.reporting.html_page import listed, prose, table, together
 from rankdash.reporting.sections.draft import Draft, filled
 from rankdash.words.explanations import explained, statement_text, without_result
 from rankdash.words.html import html_safe

@@ -9,7 +9,7 @@ import pandas as pd
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, percent, signed
 from rankdash.reporting import figures
-from rankdash.reporting.offline import Table, prose, table, together
+from rankdash.reporting.html_page import Table, prose, table, together
 from rankdash.reporting.sections.draft import DASH, Draft, as_table, span
 from rankdash.words.verdicts import chip, p_title
 

@@ -7,9 +7,9 @@ import math
 from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, percent, signed
-from rankdash.reporting.compared import FIRST_STAGE
-from rankdash.reporting.offline import prose
+from rankdash.reporting.html_page import prose
 from rankdash.reporting.sections.draft import Draft, span
+from rankdash.study.systems import FIRST_STAGE
 from rankdash.words import costs, prices
 from rankdash.words.html import html_safe
 from rankdash.words.queries import left_out_words

@@ -24,17 +24,18 @@ from rankdash.i18n import error_text
 from rankdash.i18n import gettext as _
 from rankdash.metrics import parse_measure
 from rankdash.ranking.ranking import Ranking
-from rankdash.reporting import chart_files, cost_file, options, per_query
-from rankdash.reporting.comparison import (
+from rankdash.reporting.exports import costs_csv, images, queries_csv
+from rankdash.reporting.exports.tables import (
     compact_latex,
     compact_markdown,
     latex,
     markdown,
     markdown_safe,
 )
+from rankdash.reporting.exports.trec import qrels_bytes, run_bytes
 from rankdash.reporting.figures import drawings
-from rankdash.reporting.subject import Subject
-from rankdash.reporting.trec import qrels_bytes, run_bytes
+from rankdash.study import cost_options
+from rankdash.study.study import Subject
 from rankdash.words.spreadsheet import csv_bytes
 
 FORMAT = 1
@@ -119,17 +120,17 @@ def tables(subject: Subject) -> Iterable[Part]:
         Part(
             "queries.csv",
             _("Every query and system, for a spreadsheet."),
-            lambda: per_query.as_csv(subject),
+            lambda: queries_csv.as_csv(subject),
         ),
         Part(
             "queries.parquet",
             _("The same with exact numbers and types."),
-            lambda: per_query.as_parquet(subject),
+            lambda: queries_csv.as_parquet(subject),
         ),
         Part(
             "queries.json",
             _("The same with what each column means; null where there is no value."),
-            lambda: per_query.as_json(subject),
+            lambda: queries_csv.as_json(subject),
         ),
     )
 
@@ -142,12 +143,12 @@ def money_files(subject: Subject) -> list[Part]:
         return []
 
     def made() -> bytes:
-        return cost_file.as_csv(
-            options.choices(subject),
+        return costs_csv.as_csv(
+            cost_options.choices(subject),
             money.assumptions,
             data=subject.dataset.name,
             metric=subject.measure.title,
-            hit=parse_measure(options.hit_spec(subject.cutoff)).title,
+            hit=parse_measure(cost_options.hit_spec(subject.cutoff)).title,
             currency=money.currency,
         )
 
@@ -218,7 +219,7 @@ def _add_figures(packed: _Packed, subject: Subject) -> None:
     charts = drawings(subject)
     inked = {name: chart.draw(INKS["light"]) for name, chart in charts.items()}
     try:
-        for file, content in chart_files.drawn(inked).items():
+        for file, content in images.drawn(inked).items():
             name = file.rpartition(".")[0]
             packed.add(f"figures/{file}", f"{_whose(subject, name)}{charts[name].alt}", content)
     except RankdashError as error:
@@ -254,7 +255,7 @@ def _manifest(subject: Subject, made: datetime, packed: _Packed) -> dict[str, ob
         "conventions": subject.conventions.as_dict(),
         "statistics": subject.statistics.as_dict(),
         "money": _money(subject),
-        "query_columns": per_query.meanings(subject),
+        "query_columns": queries_csv.meanings(subject),
         "files": packed.listed,
         "left_out": packed.left_out,
     }

@@ -10,7 +10,7 @@ import rankdash
 from rankdash.i18n import gettext as _
 from rankdash.i18n import moment, number, paragraph
 from rankdash.metrics import parse_measure
-from rankdash.reporting.offline import CHART_ENGINE, Table, prose, table, together
+from rankdash.reporting.html_page import CHART_ENGINE, Table, prose, table, together
 from rankdash.reporting.sections.draft import DASH, Draft
 from rankdash.words.html import html_safe
 from rankdash.words.queries import count_words

@@ -11,8 +11,8 @@ from rankdash.dataset import Dataset
 from rankdash.i18n import gettext as _
 from rankdash.metrics import Conventions, parse_measure
 from rankdash.ranking.ranking import Run
-from rankdash.reporting.compared import FIRST_STAGE, Money, System
-from rankdash.reporting.subject import Subject
+from rankdash.study.study import Subject
+from rankdash.study.systems import FIRST_STAGE, Money, System
 from rankdash.words import names
 
 

@@ -18,7 +18,7 @@ import pandas as pd
 from rankdash.analysis.statistics.pairs import PAIRED, direction, paired
 from rankdash.i18n import gettext as _
 from rankdash.metrics import STATES, Evaluation, Measure, parse_measure
-from rankdash.reporting.subject import Subject
+from rankdash.study.study import Subject
 from rankdash.words.spreadsheet import csv_bytes
 
 SEGMENT = "segment."

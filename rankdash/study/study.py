@@ -17,7 +17,6 @@ import pandas as pd
 
 from rankdash.analysis.labels.check import CheckReport
 from rankdash.analysis.labels.query_groups import DERIVED_SEGMENTS, by_segment, derive
-from rankdash.analysis.query_table import query_table
 from rankdash.analysis.reasons.contributions import Split, split, splits
 from rankdash.analysis.reasons.headroom import Headroom, limits
 from rankdash.analysis.reasons.headroom import headroom as split_headroom
@@ -36,9 +35,10 @@ from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, Evaluation, Judged, Measure, evaluate, judge
 from rankdash.metrics import parse_measure as parse
 from rankdash.ranking.ranking import Ranking, Run
-from rankdash.reporting.compared import FIRST_STAGE, Money, System
 from rankdash.runs.timing import LatencySummary, summarize
 from rankdash.store.notes.notes import Note
+from rankdash.study.query_table import query_table
+from rankdash.study.systems import FIRST_STAGE, Money, System
 
 METRICS = ("ndcg", "mrr", "map", "recall", "precision", "hit", "judged")
 """Evaluated beside the metric that was chosen, at the same cutoff."""

@@ -14,11 +14,11 @@ from rankdash.i18n import gettext as _
 from rankdash.metrics import Evaluation
 from rankdash.ranking.measured import Level
 from rankdash.ranking.ranking import Ranking, Run
-from rankdash.reporting.compared import Money
-from rankdash.reporting.subject import Subject
 from rankdash.rerankers.neural.default_tokens import default_tokens
 from rankdash.runs.concurrency import within_target
 from rankdash.runs.timing import summarize
+from rankdash.study.study import Subject
+from rankdash.study.systems import Money
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.benefit import equal_recall_depth
 from rankdash.value.billing import Load, Price, cost_per_search

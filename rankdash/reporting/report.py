@@ -12,20 +12,20 @@ from babel.dates import format_date
 from rankdash.errors import SpecError
 from rankdash.i18n import LANGUAGES, ngettext, speaking
 from rankdash.i18n import gettext as _
+from rankdash.reporting.html_page import Page, section
 from rankdash.reporting.logo import data_uri
-from rankdash.reporting.offline import Page, section
 from rankdash.reporting.sections import (
     causes,
     cost,
     data,
     latency,
-    made,
+    methods,
     queries,
     systems,
     verdict,
 )
 from rankdash.reporting.sections.draft import Draft
-from rankdash.reporting.subject import Subject
+from rankdash.study.study import Subject
 from rankdash.words.html import html_safe
 
 
@@ -65,8 +65,8 @@ _DRAWN: Mapping[str, Callable[[Draft], str]] = {
     "latency": latency.draw,
     "cost": cost.draw,
     "data": data.draw,
-    "rules": made.rules,
-    "origin": made.origin,
+    "rules": methods.rules,
+    "origin": methods.origin,
 }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from rankdash.charts import style
-from rankdash.reporting.offline import Chart, Page, Table, folded, section, table
+from rankdash.reporting.html_page import Chart, Page, Table, folded, section, table
 from rankdash.words.html import html_safe
 
 
