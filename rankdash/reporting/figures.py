@@ -14,15 +14,15 @@ from rankdash.analysis.labels.query_groups import DERIVED_SEGMENTS
 from rankdash.analysis.latency import ecdf, latencies
 from rankdash.analysis.reasons.headroom import shares
 from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
-from rankdash.charts import break_even as break_even_chart
-from rankdash.charts import cutoffs as cutoffs_chart
-from rankdash.charts import deltas as deltas_chart
-from rankdash.charts import grades as grades_chart
-from rankdash.charts import headroom as headroom_chart
-from rankdash.charts import latency_ecdf as latency_chart
-from rankdash.charts import segments as segments_chart
 from rankdash.charts import style
-from rankdash.charts import systems as systems_chart
+from rankdash.charts.cost import break_even as break_even_chart
+from rankdash.charts.latency import latency_ecdf as latency_chart
+from rankdash.charts.quality import cutoffs as cutoffs_chart
+from rankdash.charts.quality import deltas as deltas_chart
+from rankdash.charts.quality import grades as grades_chart
+from rankdash.charts.quality import headroom as headroom_chart
+from rankdash.charts.quality import query_groups as segments_chart
+from rankdash.charts.quality import systems as systems_chart
 from rankdash.charts.style import Ink
 from rankdash.i18n import gettext as _
 from rankdash.reporting.html_page import Chart

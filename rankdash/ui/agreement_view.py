@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.analysis.ranks.agreement import PERSISTENCE
-from rankdash.charts import agreement as agreement_chart
+from rankdash.charts.ranks import agreement as agreement_chart
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, paragraph
 from rankdash.ui import comparison, shift_services

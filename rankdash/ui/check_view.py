@@ -7,7 +7,7 @@ import streamlit as st
 
 from rankdash.analysis.labels.check import FIRST_STAGE, CheckReport, Spread
 from rankdash.analysis.labels.grading import LabelCount
-from rankdash.charts import grades
+from rankdash.charts.quality import grades
 from rankdash.findings import Finding
 from rankdash.i18n import finding_text, ngettext, number, percent, where_text
 from rankdash.i18n import gettext as _

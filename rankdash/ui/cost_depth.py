@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from rankdash.charts import depth
+from rankdash.charts.cost import depth
 from rankdash.errors import RankdashError
 from rankdash.i18n import error_text, number
 from rankdash.i18n import gettext as _

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from rankdash.charts import crossover
+from rankdash.charts.cost import crossover
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number
 from rankdash.study import cost_options

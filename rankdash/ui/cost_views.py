@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from rankdash.charts import break_even, frontier, tornado
+from rankdash.charts.cost import break_even, frontier, tornado
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, percent
 from rankdash.study.cost_options import Choice

@@ -12,7 +12,7 @@ import streamlit as st
 from babel.dates import format_skeleton
 
 from rankdash.analysis.statistics.history import APART, Made, Trend, repeated
-from rankdash.charts import trend as trend_chart
+from rankdash.charts.quality import trend as trend_chart
 from rankdash.i18n import gettext as _
 from rankdash.i18n import language, ngettext, number, percent
 from rankdash.i18n import moment as moment_words

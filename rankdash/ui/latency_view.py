@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.analysis.latency import FEWEST_FITTED, Ratio
-from rankdash.charts import latency_ecdf, latency_fit, latency_spread
+from rankdash.charts.latency import latency_ecdf, latency_fit, latency_spread
 from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, percent

@@ -8,8 +8,8 @@ import streamlit as st
 from rankdash.analysis.labels.query_groups import DERIVED_SEGMENTS
 from rankdash.analysis.reasons.headroom import shares
 from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
-from rankdash.charts import headroom as headroom_chart
-from rankdash.charts import segments as segments_chart
+from rankdash.charts.quality import headroom as headroom_chart
+from rankdash.charts.quality import query_groups as segments_chart
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, percent
 from rankdash.ui import address, comparison, services, verdict_strip

@@ -7,9 +7,9 @@ import math
 import pandas as pd
 import streamlit as st
 
-from rankdash.charts import cutoffs as cutoffs_chart
-from rankdash.charts import deltas as deltas_chart
-from rankdash.charts import systems as systems_chart
+from rankdash.charts.quality import cutoffs as cutoffs_chart
+from rankdash.charts.quality import deltas as deltas_chart
+from rankdash.charts.quality import systems as systems_chart
 from rankdash.i18n import gettext as _
 from rankdash.i18n import percent
 from rankdash.metrics import parse_measure

@@ -16,8 +16,8 @@ import streamlit as st
 import rankdash
 from rankdash.analysis.ranks.ladder import Ladder
 from rankdash.analysis.reasons.contributions import Split
-from rankdash.charts import ladder as ladder_chart
-from rankdash.charts import waterfall as waterfall_chart
+from rankdash.charts.quality import waterfall as waterfall_chart
+from rankdash.charts.ranks import ladder as ladder_chart
 from rankdash.charts.style import INKS
 from rankdash.i18n import gettext as _
 from rankdash.i18n import language, moment, ngettext, number, paragraph, percent, signed, speaking

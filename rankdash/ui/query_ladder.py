@@ -9,8 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.analysis.ranks.ladder import Ladder
-from rankdash.charts import ladder as chart
-from rankdash.charts.ladder_places import shown
+from rankdash.charts.ranks import ladder as chart
+from rankdash.charts.ranks.ladder_places import shown
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, paragraph
 from rankdash.ui import address, query_services

@@ -12,7 +12,7 @@ import streamlit as st
 
 from rankdash.analysis.reasons.contributions import Split
 from rankdash.analysis.reasons.reasons import evidence
-from rankdash.charts import waterfall
+from rankdash.charts.quality import waterfall
 from rankdash.i18n import gettext as _
 from rankdash.i18n import paragraph
 from rankdash.ui import reason_services, services

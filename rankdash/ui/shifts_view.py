@@ -9,9 +9,9 @@ import streamlit as st
 
 from rankdash.analysis.ranks.shifts import Moves
 from rankdash.analysis.ranks.transitions import UNRANKED, Flow, flow, move_sizes, transitions, went
-from rankdash.charts import flows as flows_chart
-from rankdash.charts import move_sizes as moves_chart
-from rankdash.charts import transitions as transitions_chart
+from rankdash.charts.ranks import flows as flows_chart
+from rankdash.charts.ranks import move_sizes as moves_chart
+from rankdash.charts.ranks import transitions as transitions_chart
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, paragraph, percent
 from rankdash.ui import address, comparison, frame, services, shift_services

@@ -7,8 +7,8 @@ import streamlit as st
 
 from rankdash.analysis.ranks.margins import MARGINS, NEAR_TIE, Margin, by_margin, near_ties
 from rankdash.analysis.ranks.skipping import TOLERANCE, Skipping
-from rankdash.charts import margins as margins_chart
-from rankdash.charts import skipping as skipping_chart
+from rankdash.charts.ranks import margins as margins_chart
+from rankdash.charts.ranks import skipping as skipping_chart
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, percent
 from rankdash.ui import address, comparison, services, shift_services, skipping_readout

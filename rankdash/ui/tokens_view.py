@@ -7,7 +7,7 @@ import math
 import pandas as pd
 import streamlit as st
 
-from rankdash.charts import token_lengths as lengths_chart
+from rankdash.charts.latency import token_lengths as lengths_chart
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, percent
 from rankdash.ui import address, latency_services, services

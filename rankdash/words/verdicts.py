@@ -7,11 +7,11 @@ from typing import TypeVar
 
 from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.analysis.statistics.verdict import Verdict
-from rankdash.charts import segments, systems
+from rankdash.charts.quality import query_groups, systems
 from rankdash.i18n import gettext as _
 from rankdash.i18n import paragraph
 
-_Labels = TypeVar("_Labels", systems.Labels, segments.Labels)
+_Labels = TypeVar("_Labels", systems.Labels, query_groups.Labels)
 
 
 def p_title(settings: StatisticsSettings) -> str:

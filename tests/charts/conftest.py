@@ -17,32 +17,32 @@ from rankdash.analysis.ranks.transitions import flow
 from rankdash.analysis.ranks.transitions import move_sizes as sizes_of
 from rankdash.analysis.ranks.transitions import transitions as counts_of
 from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.charts import (
-    agreement,
-    break_even,
-    crossover,
-    cutoffs,
-    deltas,
-    depth,
-    flows,
-    frontier,
-    headroom,
-    ladder,
+from rankdash.charts import style
+from rankdash.charts.cost import break_even, crossover, depth, frontier, tornado
+from rankdash.charts.latency import (
     latency_ecdf,
     latency_fit,
     latency_spread,
-    margins,
-    move_sizes,
-    segments,
-    skipping,
-    style,
-    systems,
     throughput,
     token_lengths,
-    tornado,
-    transitions,
+)
+from rankdash.charts.quality import (
+    cutoffs,
+    deltas,
+    headroom,
+    query_groups,
+    systems,
     trend,
     waterfall,
+)
+from rankdash.charts.ranks import (
+    agreement,
+    flows,
+    ladder,
+    margins,
+    move_sizes,
+    skipping,
+    transitions,
 )
 from rankdash.ranking.measured import Level
 from rankdash.ranking.ranking import Reading
@@ -421,9 +421,9 @@ def figures(
         "cutoffs, bands": cutoffs.figure(banded, HOSTILE, "BM25", ink, k=10),
         "headroom": headroom.figure(splits, HOSTILE, ink),
         "headroom, one": headroom.figure(splits[:1], HOSTILE, ink),
-        "segments": segments.figure(groups, HOSTILE, ink),
-        "segments, many": segments.figure(many, HOSTILE, ink),
-        "segments, one": segments.figure(groups[3:4], HOSTILE, ink),
+        "segments": query_groups.figure(groups, HOSTILE, ink),
+        "segments, many": query_groups.figure(many, HOSTILE, ink),
+        "segments, one": query_groups.figure(groups[3:4], HOSTILE, ink),
         "ladder": ladder.figure(
             moves, ink, titles={"small": HOSTILE}, names={"up": HOSTILE}, every=True
         ),

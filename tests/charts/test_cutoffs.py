@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.charts import cutoffs, style
+from rankdash.charts import style
+from rankdash.charts.quality import cutoffs
 
 INK = style.INKS["dark"]
 

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.charts import deltas, style
+from rankdash.charts import style
+from rankdash.charts.quality import deltas
 
 INK = style.INKS["light"]
 HURT, HELPED, SAME, MEAN = range(4)

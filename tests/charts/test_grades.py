@@ -1,4 +1,4 @@
-from rankdash.charts import grades
+from rankdash.charts.quality import grades
 from rankdash.charts.style import INKS
 
 BARS = [("0", 1200), ("1", 30), ("2…3", 4)]

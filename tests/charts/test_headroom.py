@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.charts import headroom, style
+from rankdash.charts import style
+from rankdash.charts.quality import headroom
 
 INK = style.INKS["light"]
 TITLES = {

@@ -8,7 +8,8 @@ import plotly.graph_objects as go
 import pytest
 
 from rankdash.analysis.ranks.ladder import Ladder
-from rankdash.charts import ladder, ladder_places, style
+from rankdash.charts import style
+from rankdash.charts.ranks import ladder, ladder_places
 
 INK = style.INKS["light"]
 TITLES = {"first": "BM25", "small": "MiniLM", "large": "Fusion"}

@@ -8,12 +8,11 @@ import pytest
 
 from rankdash.analysis.latency import ecdf, fit
 from rankdash.analysis.latency import token_lengths as lengths_of
-from rankdash.charts import (
+from rankdash.charts import milliseconds, style
+from rankdash.charts.latency import (
     latency_ecdf,
     latency_fit,
     latency_spread,
-    milliseconds,
-    style,
     throughput,
     token_lengths,
 )

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from rankdash.analysis.ranks.transitions import BINS, STEPS, UNRANKED, Flow
-from rankdash.charts import agreement, flows, margins, move_sizes, skipping, style, transitions
+from rankdash.charts import style
+from rankdash.charts.ranks import agreement, flows, margins, move_sizes, skipping, transitions
 
 INK = style.INKS["light"]
 

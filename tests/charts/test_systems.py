@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.charts import style, systems
+from rankdash.charts import style
+from rankdash.charts.quality import systems
 
 INK = style.INKS["light"]
 

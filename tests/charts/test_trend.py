@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from rankdash.charts import style, trend
+from rankdash.charts import style
+from rankdash.charts.quality import trend
 
 INK = style.INKS["dark"]
 BASE = [trend.Across("First stage (baseline)", 0.3)]

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.charts import style, waterfall
+from rankdash.charts import style
+from rankdash.charts.quality import waterfall
 
 INK = style.INKS["light"]
 SIDES = ("BM25", "MiniLM")

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.charts import break_even, crossover, depth, frontier, style, tornado
+from rankdash.charts import style
+from rankdash.charts.cost import break_even, crossover, depth, frontier, tornado
 
 INK = style.INKS["light"]
 

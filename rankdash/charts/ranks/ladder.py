@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from rankdash.analysis.ranks.ladder import Ladder
 from rankdash.charts import style
-from rankdash.charts.ladder_places import IDEAL, Drawn, directions, placed, shown
+from rankdash.charts.ranks.ladder_places import IDEAL, Drawn, directions, placed, shown
 
 # Roomy while there are few rows; close enough for a cutoff of 50, and still legible.
 _ROW, _CLOSE_ROW = 26, 17
