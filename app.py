@@ -6,7 +6,7 @@ import sys
 import streamlit as st
 
 from rankdash.store.workspace import READ_ONLY_VARIABLE
-from rankdash.ui.server import lifespan, on_script_error
+from rankdash.ui.state.server import lifespan, on_script_error
 
 if "--read-only" in sys.argv[1:]:
     os.environ[READ_ONLY_VARIABLE] = "1"

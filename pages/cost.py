@@ -3,16 +3,17 @@
 import streamlit as st
 
 from rankdash.i18n import gettext as _
-from rankdash.ui import cost_view, frame
+from rankdash.ui.cost import cost_view
+from rankdash.ui.sidebar import sidebar
 
 st.title(_("Cost & ROI"))
-view = frame.view()
-frame.caption(view)
+view = sidebar.view()
+sidebar.caption(view)
 if not view.challengers:
-    frame.nothing_yet(
+    sidebar.nothing_yet(
         _("Nothing to compare with yet"),
         _("What a reranker is worth needs a ranking beside the baseline."),
         "run",
         _("Run a reranker"),
     )
-cost_view.draw(view, frame.looked_at(view))
+cost_view.draw(view, sidebar.looked_at(view))

@@ -3,17 +3,11 @@
 import streamlit as st
 
 from rankdash.i18n import gettext as _
-from rankdash.ui import (
-    address,
-    check_view,
-    dataset_list,
-    new_labels,
-    open_by_name,
-    sharing_files,
-    uploads,
-)
-from rankdash.ui.folding import fold
-from rankdash.ui.server import read_only, workspace
+from rankdash.ui.data import check_view, dataset_list, open_by_name, sharing_files, uploads
+from rankdash.ui.labels import new_labels
+from rankdash.ui.state import address
+from rankdash.ui.state.server import read_only, workspace
+from rankdash.ui.widgets.lazy_expander import fold
 
 st.title(_("Data"))
 stored = workspace().datasets()

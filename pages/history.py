@@ -6,20 +6,21 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext
-from rankdash.ui import frame, history_pair, history_run, history_table, history_view
+from rankdash.ui.history import history_pair, history_run, history_table, history_view
+from rankdash.ui.sidebar import sidebar
 
 st.title(_("History"))
-view = frame.view()
+view = sidebar.view()
 history = history_view.past(view)
 if history is None:
-    frame.nothing_yet(
+    sidebar.nothing_yet(
         _("No run yet"),
         _("Each run of a reranker becomes a point in time here, to compare with those before it."),
         "run",
         _("Run a reranker"),
     )
 runs = ngettext("{n} run", "{n} runs", len(history.runs))
-frame.caption(replace(view, challengers=()), [runs])
+sidebar.caption(replace(view, challengers=()), [runs])
 history_view.chart(history)
 history_view.rests_on(history)
 history_view.looks(history)

@@ -3,16 +3,17 @@
 import streamlit as st
 
 from rankdash.i18n import gettext as _
-from rankdash.ui import frame, latency_readout, latency_view, throughput_view, tokens_view
-from rankdash.ui.folding import fold
+from rankdash.ui.latency import latency_readout, latency_view, throughput_view, tokens_view
+from rankdash.ui.sidebar import sidebar
+from rankdash.ui.widgets.lazy_expander import fold
 
 st.title(_("Latency"))
-view = frame.view()
-frame.caption(view)
+view = sidebar.view()
+sidebar.caption(view)
 found = latency_readout.timed(view)
 if not found:
     latency_readout.not_timed(view, found)
-    frame.nothing_yet(
+    sidebar.nothing_yet(
         _("No latency measured yet"),
         _(
             "A run times queries one at a time, on a warm model, with their own documents. None of "

@@ -3,23 +3,22 @@
 import streamlit as st
 
 from rankdash.i18n import gettext as _
-from rankdash.ui import (
-    address,
-    definitions,
-    frame,
+from rankdash.ui.labels import unjudged_view
+from rankdash.ui.overview import (
     overview_causes,
     overview_charts,
     overview_reasons,
     targets_view,
-    unjudged_view,
     verdict_strip,
 )
-from rankdash.ui import comparison as compared
-from rankdash.ui.folding import fold
+from rankdash.ui.sidebar import comparison as compared
+from rankdash.ui.sidebar import definitions, sidebar
+from rankdash.ui.state import address
+from rankdash.ui.widgets.lazy_expander import fold
 
 st.title(_("Overview"))
-view = frame.view()
-frame.caption(view)
+view = sidebar.view()
+sidebar.caption(view)
 if view.challengers:
     verdict_strip.draw(view)
 else:
@@ -27,8 +26,8 @@ else:
         _("Only the baseline is here so far. Run a reranker to see what it changes."),
         icon=":material/info:",
     )
-    st.page_link(frame.page("run"), label=_("Run a reranker"), icon=":material/arrow_forward:")
-looked_at = frame.looked_at(view)
+    st.page_link(sidebar.page("run"), label=_("Run a reranker"), icon=":material/arrow_forward:")
+looked_at = sidebar.looked_at(view)
 verdict_strip.cards(view, looked_at)
 systems, cutoffs = st.columns(2)
 with systems:
@@ -48,13 +47,13 @@ if view.challengers:
         picked = overview_charts.changes(view, looked_at)
     if picked is not None:
         address.choose("q", picked)
-        frame.go("queries")
+        sidebar.go("queries")
     with lost:
         overview_causes.headroom(view)
     reason = overview_reasons.draw(view, looked_at)
     if reason is not None:
         address.choose("reason", reason)
-        frame.go("queries")
+        sidebar.go("queries")
     fold(
         _("Kinds of queries"),
         "overview.segments",

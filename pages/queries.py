@@ -3,10 +3,7 @@
 import streamlit as st
 
 from rankdash.i18n import gettext as _
-from rankdash.ui import (
-    address,
-    comparison,
-    frame,
+from rankdash.ui.queries import (
     query_detail,
     query_export,
     query_filters,
@@ -14,19 +11,21 @@ from rankdash.ui import (
     query_notes,
     query_services,
 )
+from rankdash.ui.sidebar import comparison, sidebar
+from rankdash.ui.state import address
 from rankdash.words.queries import judged_title
 
 st.title(_("Queries"))
-view = frame.view()
-frame.caption(view)
+view = sidebar.view()
+sidebar.caption(view)
 if not view.challengers:
-    frame.nothing_yet(
+    sidebar.nothing_yet(
         _("Nothing to compare with yet"),
         _("Per-query changes need a second ranking beside the baseline."),
         "run",
         _("Run a reranker"),
     )
-challenger = frame.looked_at(view)
+challenger = sidebar.looked_at(view)
 comparison.tally_line(view, challenger)
 rows = query_services.rows(view, challenger)
 marks = query_notes.marks(view)

@@ -3,22 +3,23 @@
 import streamlit as st
 
 from rankdash.i18n import gettext as _
-from rankdash.ui import agreement_view, frame, shifts_view, skipping_view
-from rankdash.ui.folding import fold
+from rankdash.ui.rank_shifts import agreement_view, shifts_view, skipping_view
+from rankdash.ui.sidebar import sidebar
+from rankdash.ui.widgets.lazy_expander import fold
 
 st.title(_("Rank shifts"))
-view = frame.view()
-frame.caption(view)
+view = sidebar.view()
+sidebar.caption(view)
 if not view.challengers:
-    frame.nothing_yet(
+    sidebar.nothing_yet(
         _("Nothing to compare with yet"),
         _("Documents move between two rankings, and there is only the baseline."),
         "run",
         _("Run a reranker"),
     )
-challenger = frame.looked_at(view)
+challenger = sidebar.looked_at(view)
 if not len(shifts_view.moves(view, challenger).query_ids):
-    frame.nothing_yet(
+    sidebar.nothing_yet(
         _("No query in common"),
         _("{pair}: no query has both rankings.", pair=shifts_view.pair_line(view, challenger)),
         "run",

@@ -3,13 +3,14 @@
 import streamlit as st
 
 from rankdash.i18n import gettext as _
-from rankdash.ui import frame, report_view
+from rankdash.ui.report import report_view
+from rankdash.ui.sidebar import sidebar
 
 st.title(_("Report"))
-view = frame.view()
-frame.caption(view)
+view = sidebar.view()
+sidebar.caption(view)
 if not view.challengers:
-    frame.nothing_yet(
+    sidebar.nothing_yet(
         _("Nothing to report yet"),
         _("A report says what a reranker changed against the baseline, so it needs both."),
         "run",

@@ -3,13 +3,15 @@
 import streamlit as st
 
 from rankdash.i18n import gettext as _
-from rankdash.ui import address, cache_panel, combine_form, frame, job_list, run_form, run_list
-from rankdash.ui.server import read_only
+from rankdash.ui.run import cache_panel, combine_form, job_list, run_form, run_list
+from rankdash.ui.sidebar import sidebar
+from rankdash.ui.state import address
+from rankdash.ui.state.server import read_only
 
 st.title(_("Run"))
 dataset_id = address.one("data")
 if dataset_id is None:
-    frame.nothing_yet(
+    sidebar.nothing_yet(
         _("No data set yet"),
         _("A reranker needs queries and candidate documents to work on."),
         "data",

@@ -7,7 +7,7 @@ import streamlit as st
 
 from rankdash import i18n
 from rankdash.errors import FormatError, StoreError
-from rankdash.ui.language import STATE
+from rankdash.ui.state.language import STATE
 
 
 @pytest.fixture(params=["en", "zh"])

@@ -6,7 +6,8 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import StopException
 
 from rankdash.i18n import gettext as _
-from rankdash.ui import address, frame, menu, repair_view, sharing_link
+from rankdash.ui.sidebar import menu, repair_view, sharing_link, sidebar
+from rankdash.ui.state import address
 
 ASSETS = Path(__file__).parents[2] / "assets"
 
@@ -14,10 +15,10 @@ ASSETS = Path(__file__).parents[2] / "assets"
 st.set_page_config(page_title="rankdash", page_icon=ASSETS / "logo.svg", layout="wide")
 st.logo(ASSETS / "logo_wide.svg", icon_image=ASSETS / "logo.svg")
 address.restore()
-frame.choose_language()
+sidebar.choose_language()
 pages = [
     st.Page(
-        frame.page(name),
+        sidebar.page(name),
         title=title,
         icon=icon,
         # The first page stands at "/", whatever its name.
@@ -40,7 +41,7 @@ pages = [
 
 def named_overview() -> None:
     """Who types the name of the first page gets there too."""
-    frame.go("overview")
+    sidebar.go("overview")
 
 
 page = st.navigation(
@@ -48,7 +49,7 @@ page = st.navigation(
 )
 place = st.sidebar.container(gap="xxsmall")
 without_numbers = ("run", "data")
-frame.draw_sidebar(analysis=page.url_path not in without_numbers)
+sidebar.draw_sidebar(analysis=page.url_path not in without_numbers)
 links = menu.draw([place] * len(pages), pages)
 repair_view.draw()
 told = sharing_link.begin()

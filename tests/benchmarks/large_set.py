@@ -79,7 +79,7 @@ def store(runs: Mapping[str, float], *, judged: float = 1.0) -> None:
 
 
 def freeze() -> None:
-    """As the server does when it starts (rankdash.ui.server.lifespan)."""
+    """As the server does when it starts (rankdash.ui.state.server.lifespan)."""
     for module in (
         "data.check_view",
         "queries.query_detail",

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.store import Workspace
-from rankdash.ui import server
+from rankdash.ui.state import server
 from tests.stored import keep_rows
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,7 @@ def choices() -> None:
     """Two widgets on the address; a rerun before the end of the script where one is asked for."""
     import streamlit as st
 
-    from rankdash.ui import address
+    from rankdash.ui.state import address
 
     address.restore()
     if st.session_state.pop("from elsewhere", False):

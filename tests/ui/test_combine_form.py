@@ -30,7 +30,7 @@ def choose_all(app):
 
 
 def better(app):
-    from rankdash.ui.server import workspace
+    from rankdash.ui.state.server import workspace
 
     return workspace().runs()[0].id
 

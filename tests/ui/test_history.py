@@ -14,8 +14,9 @@ from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.pins import Pins
 from rankdash.store.notes.run_notes import RunNotes
-from rankdash.ui import history_services, server, services
-from rankdash.ui.run_words import setting_titles
+from rankdash.ui.history import history_services
+from rankdash.ui.runs.run_words import setting_titles
+from rankdash.ui.state import server, services
 
 from .conftest import ROOT
 from .test_pages import in_address, open_page, texts
@@ -220,7 +221,7 @@ def test_a_note_is_shown_as_it_was_typed_deleted_and_brought_back(app, several, 
 def test_the_run_list_shows_note_pin_and_the_title_of_the_reranker(
     app, several, workspace, stored, monkeypatch
 ):
-    monkeypatch.setattr("rankdash.ui.run_form.worker", lambda: None)
+    monkeypatch.setattr("rankdash.ui.run.run_form.worker", lambda: None)
     RunNotes(workspace).keep(several["old"], "a new tokenizer")
     Pins(workspace).pin(several["old"])
     app = open_page(app, "run")

@@ -7,7 +7,8 @@ import pytest
 
 from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.notes import Notes
-from rankdash.ui import corrections_list, server, services
+from rankdash.ui.labels import corrections_list
+from rankdash.ui.state import server, services
 
 from .test_pages import in_address, open_page, texts
 

@@ -6,7 +6,7 @@ import pytest
 
 from rankdash.errors import DataError
 from rankdash.readers import Source
-from rankdash.ui import open_by_name
+from rankdash.ui.data import open_by_name
 
 ROOT = Path(__file__).parents[2]
 ROWS = b"query,document,label\na,b,1\na,c,0\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from streamlit.proto.Metric_pb2 import Metric as MetricProto
 
-from rankdash.ui import server
+from rankdash.ui.state import server
 from tests.stored import keep_lists, keep_rows
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ import pytest
 
 from rankdash.ranking.ranking import Ranking, Reading
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.ui import query_list
+from rankdash.ui.queries import query_list
 from tests.stored import keep_lists, keep_rows
 
 from .test_pages import in_address, open_page, texts

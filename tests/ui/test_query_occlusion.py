@@ -11,7 +11,7 @@ from rankdash.rerankers import create
 from rankdash.runs.runner import rerank
 from rankdash.store.jobs.explanations import Asked, Explanations
 from rankdash.store.jobs.worker_lease import Owner
-from rankdash.ui import occlusion_view
+from rankdash.ui.queries import occlusion_view
 from tests.stored import keep_rows
 
 from .test_pages import open_page, texts

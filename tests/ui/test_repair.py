@@ -5,7 +5,7 @@ import pytest
 import streamlit as st
 
 from rankdash.store.notes.notes import Notes
-from rankdash.ui import server
+from rankdash.ui.state import server
 from tests.ui.test_sharing import EVERY, go
 
 

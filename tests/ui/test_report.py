@@ -12,8 +12,8 @@ from streamlit.testing.v1 import AppTest
 from rankdash.i18n import speaking
 from rankdash.reporting.exports import images, queries_csv
 from rankdash.reporting.report import SECTIONS
-from rankdash.ui import report_exports
-from rankdash.ui.frame import PAGES
+from rankdash.ui.report import report_exports
+from rankdash.ui.sidebar.sidebar import PAGES
 from tests.stored import keep_lists, keep_rows
 
 from .test_pages import open_page, texts

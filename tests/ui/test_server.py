@@ -10,8 +10,9 @@ HEAVY = ("torch", "sentence_transformers", "transformers", "bm25s", "jieba")
 
 def test_the_server_imports_no_model_library():
     code = (
-        "import sys, rankdash.ui.server, rankdash.ui.frame, rankdash.ui.comparison, "
-        "rankdash.ui.query_detail, rankdash.ui.run_form, rankdash.ui.check_view\n"
+        "import sys, rankdash.ui.state.server, rankdash.ui.sidebar.sidebar, "
+        "rankdash.ui.sidebar.comparison, rankdash.ui.queries.query_detail, "
+        "rankdash.ui.run.run_form, rankdash.ui.data.check_view\n"
         f"print([name for name in {HEAVY!r} if name in sys.modules])"
     )
     done = subprocess.run(

@@ -7,7 +7,7 @@ def _form() -> None:
     import streamlit as st
 
     from rankdash.rerankers import get
-    from rankdash.ui.settings_form import draw
+    from rankdash.ui.run.settings_form import draw
 
     st.text(draw(get("cross-encoder"))["model"])
 
@@ -30,7 +30,7 @@ def _cascade() -> None:
     import streamlit as st
 
     from rankdash.rerankers import get
-    from rankdash.ui.settings_form import draw
+    from rankdash.ui.run.settings_form import draw
 
     st.text(draw(get("cascade"))["second"])
 

@@ -24,8 +24,10 @@ from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.notes import Notes
 from rankdash.store.notes.pins import Pins
 from rankdash.store.notes.run_notes import RunNotes
-from rankdash.ui import address, server, sharing_files, sharing_link
-from rankdash.ui.frame import PAGES
+from rankdash.ui.data import sharing_files
+from rankdash.ui.sidebar import sharing_link
+from rankdash.ui.sidebar.sidebar import PAGES
+from rankdash.ui.state import address, server
 from rankdash.value.assumptions import Assumptions
 
 EVERY = sorted(page.stem for page in PAGES.glob("*.py"))

@@ -5,7 +5,7 @@ from streamlit.testing.v1 import AppTest
 
 def profile() -> None:
     """The form of the first shipped profile that has a limit."""
-    from rankdash.ui import targets_view
+    from rankdash.ui.overview import targets_view
 
     targets = targets_view._saved()
     key = next(name for name, each in targets.profiles.items() if each.limits)

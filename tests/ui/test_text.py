@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from rankdash.ui.text import html_safe, markdown_safe, shortened
+from rankdash.ui.widgets.text import html_safe, markdown_safe, shortened
 
 HOSTILE = (
     "![x](http://evil.example/a.png) <script>alert(1)</script> [a](javascript:b) `c` $d$ "

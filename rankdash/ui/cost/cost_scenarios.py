@@ -1,0 +1,152 @@
+"""Named scenarios: saved in the workspace, compared side by side, taken back into the sliders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import streamlit as st
+
+from rankdash.errors import DataError, RankdashError
+from rankdash.i18n import error_text, number, percent
+from rankdash.i18n import gettext as _
+from rankdash.sharing import (
+    LONGEST_SCENARIO_NAME,
+    MOST_SCENARIOS,
+    SCENARIOS,
+    read_scenarios,
+    write_scenarios,
+)
+from rankdash.study.cost_options import Choice
+from rankdash.ui.cost import cost_inputs, cost_table, cost_terms
+from rankdash.ui.cost.cost_period import period
+from rankdash.ui.cost.cost_table import Cell
+from rankdash.ui.sidebar.sidebar import View
+from rankdash.ui.state.server import read_only, workspace
+from rankdash.ui.widgets.text import markdown_safe
+from rankdash.value.assumptions import Assumptions
+from rankdash.value.outcome import Gain, Outcome, outcome
+
+
+def draw(view: View, choice: Choice, scenario: Assumptions) -> None:
+    """Pessimistic, expected and optimistic of what is set now, and every saved scenario."""
+    saved = _load()
+    compared = _compared(view, choice, scenario, saved)
+    span = period()
+    titles = [
+        span.cost,
+        span.value,
+        span.net,
+        _("return on the cost"),
+        _("months to pay back"),
+        _("break-even"),
+    ]
+    rows = [((name, ""), _row(came)) for name, came in compared]
+    if not any(each.setup_cost for each in (scenario, *saved.values())):
+        titles.pop(4)
+        for _name, cells in rows:
+            cells.pop(4)
+    st.html(cost_table.html(_("scenario"), titles, rows))
+    st.caption(
+        _(
+            "Pessimistic and optimistic: the sliders as they are, with the gain at the lower and "
+            "the upper end of its {level} interval.",
+            level=percent(view.statistics.level),
+        )
+    )
+    if not read_only():
+        _offer_to_save(saved, scenario)
+    if saved:
+        _offer_saved(saved)
+
+
+def _offer_to_save(saved: dict[str, Assumptions], scenario: Assumptions) -> None:
+    with st.form("cost.scenarios.save", border=False, clear_on_submit=True):
+        columns = st.columns([3, 1], vertical_alignment="bottom")
+        name = columns[0].text_input(
+            _("Save these assumptions as"), max_chars=LONGEST_SCENARIO_NAME, placeholder=_("a name")
+        )
+        if columns[1].form_submit_button(_("Save"), icon=":material/save:", width="stretch"):
+            _save(saved, name.strip(), scenario)
+
+
+def _offer_saved(saved: dict[str, Assumptions]) -> None:
+    columns = st.columns([3, 1, 1], vertical_alignment="bottom")
+    picked = columns[0].selectbox(_("Saved scenario"), list(saved), key="cost.scenarios.pick")
+    columns[1].button(
+        _("Use it"),
+        icon=":material/tune:",
+        width="stretch",
+        on_click=cost_inputs.take_over,
+        args=(saved[picked],),
+    )
+    if not read_only():
+        columns[2].button(
+            _("Delete"),
+            icon=":material/delete:",
+            width="stretch",
+            on_click=_keep,
+            args=({name: each for name, each in saved.items() if name != picked},),
+        )
+
+
+def _compared(
+    view: View, choice: Choice, scenario: Assumptions, saved: Mapping[str, Assumptions]
+) -> list[tuple[str, Outcome]]:
+    level = view.statistics.level
+    rows = [(_("as set now (expected)"), choice.came)]
+    gain = choice.option.gain
+    ends = gain.interval(level) if gain is not None else None
+    if gain is not None and ends is not None:
+        low, high = (
+            outcome(replace(choice.option, gain=Gain(end, hit=gain.hit)), scenario, level)
+            for end in ends
+        )
+        rows = [(_("pessimistic"), low), *rows, (_("optimistic"), high)]
+    for name, each in saved.items():
+        rows.append((name, outcome(choice.option, each, level)))
+    return rows
+
+
+def _row(came: Outcome) -> list[Cell]:
+    span = period()
+    return [
+        cost_terms.cell(span.of(came.cost_per_month)),
+        cost_terms.cell(span.of(came.value_per_month)),
+        cost_terms.cell(span.of(came.net_per_month)),
+        cost_terms.cell(came.roi, "percent"),
+        cost_terms.cell(came.payback_months, "months"),
+        cost_terms.cell(came.break_even_elasticity, "elasticity"),
+    ]
+
+
+def _load() -> dict[str, Assumptions]:
+    text = workspace().setting(SCENARIOS)
+    if not text:
+        return {}
+    try:
+        return read_scenarios(text)
+    except RankdashError as error:
+        st.warning(markdown_safe(error_text(error), 300), icon=":material/warning:")
+        return {}
+
+
+def _save(saved: dict[str, Assumptions], name: str, scenario: Assumptions) -> None:
+    try:
+        if not name:
+            raise DataError("A scenario needs a name.")
+        if name not in saved and len(saved) >= MOST_SCENARIOS:
+            raise DataError(
+                "There are {most} saved scenarios already.",
+                remedy="Delete one of them first.",
+                most=number(MOST_SCENARIOS, 0),
+            )
+        _keep(saved | {name: scenario})
+    except RankdashError as error:
+        st.error(markdown_safe(error_text(error), 300), icon=":material/error:")
+    else:
+        st.rerun()
+
+
+def _keep(scenarios: Mapping[str, Assumptions]) -> None:
+    workspace().set_setting(SCENARIOS, write_scenarios(scenarios))

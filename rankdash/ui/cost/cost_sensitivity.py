@@ -1,0 +1,257 @@
+"""What the answer hangs on: swings, break-even map, options against each other, units, depth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from rankdash.charts.cost import break_even, frontier, tornado
+from rankdash.i18n import gettext as _
+from rankdash.i18n import number, percent
+from rankdash.study.cost_options import Choice
+from rankdash.ui.cost import cost_options
+from rankdash.ui.cost.cost_inputs import currency, unit
+from rankdash.ui.cost.cost_period import period
+from rankdash.ui.cost.cost_terms import amount
+from rankdash.ui.sidebar.sidebar import View
+from rankdash.ui.state import address
+from rankdash.ui.widgets.plotly_chart import ink, show
+from rankdash.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
+from rankdash.value.sensitivity import (
+    GAIN,
+    INPUTS,
+    PRICE,
+    input_value,
+    net_grid,
+    net_per_month,
+    pareto,
+    usual_ranges,
+)
+from rankdash.value.sensitivity import tornado as swings_of
+
+_CELLS = 25
+_BY_NAME: dict[str, Assumption] = {each.name: each for each in ASSUMPTIONS}
+
+address.FIELDS.update({"across": "searches_per_day", "upward": "elasticity"})
+
+
+def swings(view: View, choice: Choice, scenario: Assumptions) -> None:
+    """One assumption changes, the rest stays: the widest swing on top."""
+    net = net_per_month(choice.option, scenario)
+    if net is None or choice.option.gain is None:
+        st.info(_("Without a price and a gain there is nothing to vary."), icon=":material/info:")
+        return
+    span = period()
+    interval = choice.option.gain.interval(view.statistics.level)
+    ranges = usual_ranges(choice.option, scenario, interval)
+    rows = [
+        tornado.Row(
+            _title(each.name),
+            each.net_low * span.months,
+            each.net_high * span.months,
+            _said(each.name, each.low),
+            _said(each.name, each.high),
+        )
+        for each in swings_of(choice.option, scenario, ranges)
+    ]
+    labels = tornado.Labels.translated(_)
+    if not rows:
+        st.info(_("No assumption changes the result."), icon=":material/info:")
+        return
+    show(
+        tornado.figure(rows, net * span.months, ink(), labels, period=span.said, money=amount),
+        alt=tornado.alt(rows, net * span.months, labels, period=span.said, money=amount),
+        key="cost.swings",
+    )
+    st.caption(
+        _(
+            "The gain varies over its {level} interval, every other number by half either way.",
+            level=percent(view.statistics.level),
+        )
+    )
+    with st.expander(_("As a table")):
+        st.dataframe(
+            pd.DataFrame(
+                {
+                    _("assumption"): [row.name for row in rows],
+                    _("from"): [row.low for row in rows],
+                    _("to"): [row.high for row in rows],
+                    _("{net}, from", net=span.net): [amount(row.net_low) for row in rows],
+                    _("{net}, to", net=span.net): [amount(row.net_high) for row in rows],
+                }
+            ),
+            hide_index=True,
+            alt=_("What the result hangs on"),
+        )
+
+
+def where_it_pays(choice: Choice, scenario: Assumptions) -> None:
+    """The net over two assumptions that a person picks."""
+    offered = [name for name in INPUTS if input_value(choice.option, scenario, name) is not None]
+    if PRICE not in offered or GAIN not in offered:
+        st.info(_("Without a price and a gain there is nothing to vary."), icon=":material/info:")
+        return
+    columns = st.columns(2)
+    picked = [
+        address.pick_one(
+            field,
+            offered,
+            column.selectbox,
+            default=str(address.FIELDS[field]),
+            label=label,
+            format_func=_title,
+        )
+        for field, label, column in zip(
+            ("across", "upward"), (_("Across"), _("Upward")), columns, strict=True
+        )
+    ]
+    across, upward = (name or offered[0] for name in picked)
+    if across == upward:
+        st.info(_("Choose two different assumptions."), icon=":material/info:")
+        return
+    axes = tuple(
+        _axis(name, input_value(choice.option, scenario, name) or 0.0, _evens(choice, name))
+        for name in (across, upward)
+    )
+    net = net_grid(choice.option, scenario, (across, axes[0].values), (upward, axes[1].values))
+    span = period()
+    net *= span.months
+    now = (net_per_month(choice.option, scenario) or 0.0) * span.months
+    labels = break_even.Labels.translated(_)
+    show(
+        break_even.figure(
+            net, axes[0], axes[1], ink(), labels, now=now, period=span.said, money=amount
+        ),
+        alt=break_even.alt(net, axes[0], axes[1], labels, period=span.said, money=amount),
+        key="cost.map",
+    )
+    with st.expander(_("As a table")):
+        st.dataframe(
+            pd.DataFrame(
+                net,
+                index=pd.Index([f"{value:,.6g}" for value in axes[1].values], name=axes[1].title),
+                columns=[f"{value:,.6g}" for value in axes[0].values],
+            ).round(2),
+            alt=_("Net value over two assumptions"),
+        )
+
+
+def options(view: View, choices: Sequence[Choice], scenario: Assumptions) -> None:
+    """Quality against price, and against waiting, with the options that no other beats."""
+    cost_title = _("{currency} for 1,000 searches", currency=currency())
+    rows = []
+    for choice in choices:
+        system = cost_options.system_of(view, choice)
+        if system is None:
+            continue
+        cost = choice.came.cost_per_thousand.value
+        p95 = choice.waiting.p95
+        rows.append(
+            (
+                view.name(system),
+                math.nan if cost is None else cost,
+                math.nan if p95 is None else p95,
+                *cost_options.quality(view, system),
+            )
+        )
+    frame = pd.DataFrame(rows, columns=["option", "cost", "p95", "quality", "low", "high"])
+    metric = view.title(view.spec)
+    labels = frontier.Labels.translated(_)
+    for x, title, target, written in zip(
+        ("cost", "p95"),
+        (cost_title, _("p95 added, ms")),
+        (None, scenario.latency_target_ms),
+        (amount, lambda value: _("{ms} ms", ms=number(value, 0))),
+        strict=True,
+    ):
+        within = frame[x] <= (math.inf if target is None else target)
+        front = pareto(frame[x].where(within).tolist(), frame["quality"].tolist())
+        points = [
+            frontier.Point(str(name), at, quality, bool(on), low, high)
+            for name, at, quality, low, high, on in zip(
+                frame["option"], frame[x], frame["quality"], frame["low"], frame["high"], front,
+                strict=True,
+            )
+        ]  # fmt: skip
+        show(
+            frontier.figure(points, metric, title, ink(), labels, target=target, written=written),
+            alt=frontier.alt(points, metric, title, labels, target=target, written=written),
+            key=f"cost.front.{x}",
+        )
+    st.caption(
+        _(
+            "Circles: no other option is as cheap (or as fast) and better. Systems without a price "
+            "or a latency are not drawn."
+        )
+    )
+    with st.expander(_("As a table")):
+        st.dataframe(
+            frame.set_axis(
+                [_("option"), cost_title, _("p95 added, ms"), metric, _("low"), _("high")],
+                axis="columns",
+            ),
+            hide_index=True,
+            placeholder="–",
+            alt=_("Quality, price and waiting of each option"),
+        )
+
+
+def _title(name: str) -> str:
+    if name == PRICE:
+        return _("Price of 1,000 searches")
+    if name == GAIN:
+        return _("Measured gain")
+    return _(_BY_NAME[name].title)
+
+
+def _said(name: str, value: float) -> str:
+    """A value of an input in words."""
+    if name == PRICE:
+        return amount(value)
+    if name == GAIN:
+        return percent(value, 1)
+    each = _BY_NAME[name]
+    if each.unit == "share":
+        return percent(value, 1)
+    if each.unit == "money":
+        return amount(value)
+    return f"{_rounded(value):,.10g} {unit(each)}".strip()
+
+
+def _rounded(value: float) -> float:
+    """To three digits, and whole from a thousand on."""
+    return float(f"{value:.3g}") if abs(value) < 1000 else float(round(value))
+
+
+def _evens(choice: Choice, name: str) -> float | None:
+    """The value of an input at which it breaks even, as far as that is worked out."""
+    found = {
+        PRICE: choice.came.break_even_price,
+        "elasticity": choice.came.break_even_elasticity,
+        "searches_per_day": choice.came.break_even_searches,
+    }.get(name)
+    return found.value if found is not None else None
+
+
+def _axis(name: str, now: float, even: float | None) -> break_even.Axis:
+    """From next to nothing to a few times what it is now, or over its slider where it is 0; far
+    enough to have the break-even inside."""
+    if name == GAIN:
+        reach = max(abs(now) * 2, 0.05)
+        return break_even.Axis(_title(name), np.linspace(-reach / 4, reach, _CELLS).tolist(), now)
+    if name == PRICE:
+        high = max(2 * now, 2 * (even or 0.0), 0.1)
+        return break_even.Axis(_title(name), np.linspace(0, high, _CELLS).tolist(), now)
+    each = _BY_NAME[name]
+    if each.logarithmic and now > 0:
+        reach = 100 * max(now, even or 0.0)
+        low, high = max(min(now, even or now) / 100, each.least, 1e-9), min(reach, each.most)
+        return break_even.Axis(_title(name), np.geomspace(low, high, _CELLS).tolist(), now, True)
+    # The present point and the line are what is looked at: neither is to lie at an edge.
+    high = max(1.3 * now, 2 * even) if even is not None and now > 0 else max(2 * now, each.high)
+    high = min(high, each.most)
+    return break_even.Axis(_title(name), np.linspace(each.low, high, _CELLS).tolist(), now)

@@ -1,0 +1,180 @@
+"""Billing units against each other: by the length of a document, and a machine by the traffic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from rankdash.charts.cost import crossover
+from rankdash.i18n import gettext as _
+from rankdash.i18n import ngettext, number
+from rankdash.study import cost_options
+from rankdash.study.cost_options import Choice
+from rankdash.ui.cost.cost_inputs import currency
+from rankdash.ui.cost.cost_terms import amount
+from rankdash.ui.widgets.plotly_chart import ink, show
+from rankdash.ui.widgets.text import markdown_safe
+from rankdash.value.assumptions import DAYS_PER_MONTH, Assumptions
+from rankdash.value.billing import (
+    Load,
+    Price,
+    break_even_rate,
+    cost_per_thousand,
+    crossover_tokens,
+    machines_needed,
+)
+from rankdash.value.outcome import monthly_searches
+from rankdash.value.price_list import ListedPrice
+from rankdash.words.prices import title, words
+
+_SECONDS_PER_DAY = 86_400
+_HOURS_PER_MONTH = 24 * DAYS_PER_MONTH
+_LONGEST = 120
+
+
+def draw(choice: Choice, scenario: Assumptions, prices: dict[str, ListedPrice]) -> None:
+    """Which billing unit is cheaper for documents of what length, and a machine from what traffic
+    on."""
+    load = choice.load.load
+    listed = [each for each in prices.values() if each.price.currency == currency()]
+    shown = [each for each in listed if each.price.unit != "hour"]
+    if float(load.document_tokens) <= 0 or float(load.documents) <= 0 or not shown:
+        st.info(
+            _("This needs texts and prices that depend on their length."), icon=":material/info:"
+        )
+    else:
+        _by_length(load, shown)
+    for each in listed:
+        if each.price.unit == "hour":
+            _by_traffic(choice, scenario, each, shown)
+
+
+def _by_length(load: Load, shown: Sequence[ListedPrice]) -> None:
+    own = float(load.document_tokens)
+    lengths = _lengths(load, shown)
+    costs, names = _costs(load, shown, lengths)
+    labels = crossover.Labels.translated(_)
+    show(
+        crossover.figure(lengths, costs, own, ink(), labels, names=names, money=amount),
+        alt=crossover.alt(lengths, costs, own, labels, names=names, money=amount),
+        key="cost.units",
+    )
+    searches = next((each for each in shown if each.price.unit == "search"), None)
+    for each in shown:
+        if searches is None or each.price.unit == "search":
+            continue
+        flip = crossover_tokens(searches.price, each.price, load)
+        if flip is not None:
+            st.markdown(
+                _(
+                    "From **{n} tokens** a document on, {units} is cheaper than {tokens}.",
+                    n=number(flip, 0),
+                    units=markdown_safe(words(searches), _LONGEST),
+                    tokens=markdown_safe(words(each), _LONGEST),
+                )
+            )
+    with st.expander(_("As a table")):
+        st.dataframe(
+            pd.DataFrame(
+                {_("tokens of a document"): lengths}
+                | {names[key]: values for key, values in costs.items()}
+            ).round(4),
+            hide_index=True,
+            alt=_("Cost of 1,000 searches at each document length"),
+        )
+
+
+def _lengths(load: Load, shown: Sequence[ListedPrice]) -> list[float]:
+    """Lengths to draw at: evenly, one's own, and both sides of where a document becomes more
+    chunks."""
+    own = float(load.document_tokens)
+    longest = max(1000.0, 2 * own)
+    lengths = {*np.linspace(10, longest, 40).tolist(), own}
+    for each in shown:
+        room = each.price.chunk_tokens - float(load.query_tokens)
+        if each.price.unit == "search" and room >= 1:
+            full = np.arange(room, longest, max(room, longest / 50))
+            lengths |= {*full.tolist(), *(full + 1e-6).tolist()}
+    return sorted(lengths)
+
+
+def _costs(
+    load: Load, shown: Sequence[ListedPrice], lengths: Sequence[float]
+) -> tuple[dict[str, list[float]], dict[str, str]]:
+    """(first key → cost of 1,000 searches at each length, first key → names); prices that cost the
+    same everywhere are one line."""
+    lines: dict[tuple[float, ...], list[ListedPrice]] = {}
+    for each in shown:
+        at = tuple(
+            float(cost_per_thousand(each.price, Load(load.query_tokens, load.documents, length)))
+            for length in lengths
+        )
+        lines.setdefault(at, []).append(each)
+    costs = {group[0].key: list(at) for at, group in lines.items()}
+    names = {
+        group[0].key: " = ".join([*(title(each) for each in group[:-1]),
+                                  words(group[-1])])
+        for group in lines.values()
+    }  # fmt: skip
+    return costs, names
+
+
+def _by_traffic(
+    choice: Choice, scenario: Assumptions, machine: ListedPrice, others: Sequence[ListedPrice]
+) -> None:
+    """What a machine costs when it is never switched off, and from what traffic on it is cheaper
+    than paying by the search."""
+    price, measured = cost_options.with_measured_rate(
+        machine.price, choice.waiting, scenario.latency_target_ms
+    )
+    machines = machines_needed(scenario.searches_per_day, price)
+    searches = monthly_searches(scenario)
+    name = markdown_safe(words(machine), _LONGEST)
+    if machines == 0 or searches <= 0:
+        return
+    cost = machines * price.amount * _HOURS_PER_MONTH
+    speed = _("measured with this run") if measured else _("as the price list says, not measured")
+    said = ngettext(
+        "**{name}**, never switched off: {n} machine at {rate} searches per second ({speed}) "
+        "costs {cost} a month, {thousand} for 1,000 of your searches.",
+        "**{name}**, never switched off: {n} machines at {rate} searches per second ({speed}) "
+        "cost {cost} a month, {thousand} for 1,000 of your searches.",
+        machines,
+        name=name,
+        rate=number(price.searches_per_second, 1),
+        speed=speed,
+        cost=amount(cost),
+        thousand=amount(cost / searches * 1000),
+    )
+    rows = [said]
+    same: dict[float, list[str]] = {}
+    for each in others:
+        paid = float(cost_per_thousand(each.price, choice.load.load))
+        same.setdefault(paid, []).append(markdown_safe(words(each), _LONGEST))
+    for paid, names in same.items():
+        rate = break_even_rate(_always_on(price), paid)
+        if rate is not None and rate <= price.searches_per_second:
+            rows.append(
+                _(
+                    "cheaper than {other} from **{n} searches a day** on",
+                    other=" = ".join(names),
+                    n=number(rate * _SECONDS_PER_DAY, 0),
+                )
+            )
+        elif rate is not None:
+            rows.append(
+                _(
+                    "never cheaper than {other}: one machine cannot serve so many",
+                    other=" = ".join(names),
+                )
+            )
+    st.markdown("\n- ".join(rows))
+
+
+def _always_on(price: Price) -> Price:
+    """Paid for every hour of the day: then its use follows from the traffic."""
+    return replace(price, utilisation=1.0)

@@ -1,0 +1,152 @@
+"""The check report on the page: counts, labels, and whatever was noticed, worst first."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from rankdash.analysis.labels.check import FIRST_STAGE, CheckReport, Spread
+from rankdash.analysis.labels.grading import LabelCount
+from rankdash.charts.quality import grades
+from rankdash.findings import Finding
+from rankdash.i18n import finding_text, ngettext, number, percent, where_text
+from rankdash.i18n import gettext as _
+from rankdash.ui.state.server import workspace
+from rankdash.ui.widgets.plotly_chart import ink, show
+from rankdash.ui.widgets.text import markdown_safe, shortened, table_html
+
+_EXAMPLE_CHARS = 200
+
+
+def draw(dataset_id: str) -> None:
+    stored = workspace().check_report(dataset_id)
+    report = CheckReport.from_json(stored)
+    name = next(row.name for row in workspace().datasets() if row.id == dataset_id)
+    st.subheader(_("Check report: {name}", name=markdown_safe(name, 60)), anchor=False)
+    st.caption(_summary(report))
+    _counts(report)
+    _findings(report)
+    labels, rankings = st.columns([2, 3])
+    with labels:
+        _labels(report)
+    with rankings:
+        _rankings(report)
+
+
+def _summary(report: CheckReport) -> str:
+    if not report.warnings:
+        return _("Nothing stands in the way: no warning.")
+    return ngettext(
+        "{n} warning: worth a look before you trust the numbers.",
+        "{n} warnings: worth a look before you trust the numbers.",
+        len(report.warnings),
+    )
+
+
+def _counts(report: CheckReport) -> None:
+    candidates = report.candidates_per_query
+    cards = (
+        (
+            _("Queries"),
+            number(report.queries, 0),
+            ngettext("{n} with labels", "{n} with labels", report.labelled_queries),
+        ),
+        (_("Documents"), number(report.documents, 0), _characters(report.document_chars)),
+        (
+            _("Median candidates"),
+            number(candidates.median, 0) if candidates else "–",
+            _range_of(candidates),
+        ),
+        (
+            _("First stage judged@10"),
+            percent(report.judged_at_10),
+            _("share of its top ten that has a label"),
+        ),
+    )
+    for column, (title, value, below) in zip(st.columns(4), cards, strict=True):
+        with column.container(border=True, height="stretch"):
+            st.metric(title, value)
+            st.caption(below)
+
+
+def _range_of(spread: Spread | None) -> str:
+    if spread is None:
+        return ""
+    if spread.low == spread.high:
+        return _("the same for every query")
+    return _("{low} to {high}", low=number(spread.low, 0), high=number(spread.high, 0))
+
+
+def _characters(spread: Spread | None) -> str:
+    if spread is None:
+        return _("no text")
+    return _("{n} characters at the median", n=number(spread.median, 0))
+
+
+def _labels(report: CheckReport) -> None:
+    bars = [(_range(bar), bar.count) for bar in report.label_histogram]
+    st.markdown(ngettext("**{n} label**", "**{n} labels**", report.labels))
+    words = grades.Labels.translated(_)
+    show(grades.figure(bars, ink(), words), alt=grades.alt(bars, words), key="check.labels")
+
+
+def _range(bar: LabelCount) -> str:
+    return f"{bar.low:g}" if bar.low == bar.high else f"{bar.low:g}…{bar.high:g}"
+
+
+def _findings(report: CheckReport) -> None:
+    st.markdown(f"**{_('What was noticed')}**")
+    signs = {"error": _("⛔ error"), "warning": _("⚠ warning"), "note": _("ℹ note")}
+    rows = [
+        (
+            signs[found.severity],
+            where_text(found),
+            finding_text(found),
+            _remedy(found),
+            shortened(", ".join(found.examples), _EXAMPLE_CHARS),
+        )
+        for found in report.findings
+    ]
+    telling = [row for row, found in zip(rows, report.findings, strict=True) if _telling(found)]
+    rest = [row for row, found in zip(rows, report.findings, strict=True) if not _telling(found)]
+    headings = (_("kind"), _("where"), _("what"), _("what to do"), _("examples"))
+    if telling:
+        st.html(table_html(headings, telling))
+    else:
+        st.caption(_("Nothing."))
+    if rest:
+        with st.expander(
+            ngettext("{n} note on how it was read", "{n} notes on how it was read", len(rest))
+        ):
+            st.html(table_html(headings, rest))
+
+
+def _telling(finding: Finding) -> bool:
+    """Whether there is something to do about it."""
+    return finding.severity != "note" or bool(finding.remedy)
+
+
+def _remedy(finding: Finding) -> str:
+    return _(finding.remedy, **finding.params) if finding.remedy else ""
+
+
+def _rankings(report: CheckReport) -> None:
+    st.markdown(f"**{_('Rankings that came with the data')}**")
+    names = [
+        _("First stage") if ranking.name == FIRST_STAGE else ranking.name
+        for ranking in report.rankings
+    ]
+    st.dataframe(
+        pd.DataFrame(
+            {
+                _("ranking"): names,
+                _("queries"): [ranking.queries for ranking in report.rankings],
+                _("rows"): [ranking.rows for ranking in report.rankings],
+                "judged@10": [ranking.judged_at_10 for ranking in report.rankings],
+                _("queries with ties"): [ranking.tied_queries for ranking in report.rankings],
+            }
+        ),
+        hide_index=True,
+        column_config={"judged@10": st.column_config.NumberColumn(format="percent")},
+        alt=_("The rankings that came with the data"),
+    )

@@ -1,0 +1,88 @@
+"""The stored data sets: choose, rename, delete."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from rankdash.i18n import gettext as _
+from rankdash.i18n import moment, ngettext
+from rankdash.store import DatasetRow
+from rankdash.store.notes.corrections import Corrections
+from rankdash.store.notes.notes import Notes
+from rankdash.ui.labels import corrections_list
+from rankdash.ui.state import address
+from rankdash.ui.state.server import read_only, workspace
+from rankdash.ui.widgets import dialogs
+from rankdash.ui.widgets.text import markdown_safe
+from rankdash.words import names
+
+
+def draw(rows: Sequence[DatasetRow]) -> None:
+    st.subheader(_("Data sets in this workspace"), anchor=False)
+    opened = address.one("data")
+    st.dataframe(
+        pd.DataFrame(
+            {
+                _("open"): ["●" if row.id == opened else "" for row in rows],
+                _("name"): [row.name for row in rows],
+                _("queries"): [row.queries for row in rows],
+                _("documents"): [row.documents for row in rows],
+                _("labels"): [row.labels for row in rows],
+                _("added (UTC)"): [moment(row.created) for row in rows],
+            }
+        ),
+        hide_index=True,
+        alt=_("The data sets in this workspace"),
+    )
+    chosen = next((row for row in rows if row.id == opened), None)
+    if chosen is None:
+        return
+    st.caption(_("Open: {name}", name=markdown_safe(chosen.name, 80)))
+    if not read_only():
+        _change(chosen, rows)
+    corrections_list.draw(chosen.id)
+    corrections_list.exports(chosen.id)
+
+
+def _change(chosen: DatasetRow, rows: Sequence[DatasetRow]) -> None:
+    rename, delete, _rest = st.columns([1, 1, 4])
+    if rename.button(_("Rename"), icon=":material/edit:", width="stretch"):
+        dialogs.rename(
+            _("Rename the data set"),
+            chosen.name,
+            lambda name: workspace().rename_dataset(
+                chosen.id, names.free(name, [row.name for row in rows if row is not chosen])
+            ),
+        )
+    if delete.button(_("Delete"), icon=":material/delete:", width="stretch"):
+        dialogs.delete(_("Delete the data set?"), _what_goes(chosen), lambda: _delete(chosen.id))
+
+
+def _what_goes(row: DatasetRow) -> list[str]:
+    runs = len(workspace().runs(row.id))
+    said = [
+        _(
+            "{name} leaves this workspace for good. Your own files stay where they are.",
+            name=markdown_safe(row.name, 80),
+        )
+    ]
+    remarks = len(Notes(workspace()).all(row.id)) + Corrections(workspace()).layer(row.id).count
+    if runs:
+        said.append(ngettext("{n} run goes with it.", "{n} runs go with it.", runs))
+    if remarks:
+        said.append(
+            ngettext(
+                "{n} note or corrected label goes with it.",
+                "{n} notes and corrected labels go with it.",
+                remarks,
+            )
+        )
+    return said
+
+
+def _delete(dataset_id: str) -> None:
+    workspace().delete_dataset(dataset_id)
+    address.choose("data", None)

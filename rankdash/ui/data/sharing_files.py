@@ -1,0 +1,141 @@
+"""The workspace as one file: taken away for a colleague, and a colleague's file brought in."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+
+import streamlit as st
+
+from rankdash import __version__, sharing
+from rankdash.errors import RankdashError
+from rankdash.i18n import error_text, finding_text, ngettext, number
+from rankdash.i18n import gettext as _
+from rankdash.store import DatasetRow
+from rankdash.store.workspace_file.merge_rows import TakenIn
+from rankdash.ui.state import address
+from rankdash.ui.state.server import read_only, workspace
+from rankdash.ui.widgets.text import markdown_safe
+
+_SAID = "sharing.said"
+_GENERATION = "sharing.generation"
+_MOST_FINDINGS = 20
+_NO_FILE_NAME = re.compile(r"[^\w-]+")
+
+
+def draw(rows: Sequence[DatasetRow]) -> None:
+    """Export what is stored, and import; a workspace that is only shown is exported at most."""
+    if rows:
+        _export(rows)
+    if not read_only():
+        _said()
+        _import()
+
+
+def _said() -> None:
+    """What the last import did, once."""
+    found: TakenIn | None = st.session_state.pop(_SAID, None)
+    if found is None:
+        return
+    st.success(_added(found), icon=":material/check_circle:")
+    shown = found.findings[:_MOST_FINDINGS]
+    lines = [f"- {markdown_safe(finding_text(each), 300)}" for each in shown]
+    more = len(found.findings) - len(shown)
+    if more:
+        lines.append("- " + ngettext("and {n} more", "and {n} more", more))
+    if lines:
+        heading = _("What is here already was kept as it is; the file says otherwise in this:")
+        st.warning("\n".join([heading, "", *lines]), icon=":material/info:")
+
+
+def _export(rows: Sequence[DatasetRow]) -> None:
+    names = {row.id: row.name for row in rows}
+    st.caption(
+        _(
+            "One file holds data sets with their runs, notes, corrected labels and explanations, "
+            "and the scenarios, prices and targets. Keys, kept scores, unfinished runs and paths "
+            "on this machine stay here."
+        )
+    )
+    left, right = st.columns([3, 1], vertical_alignment="bottom")
+    chosen = left.multiselect(
+        _("Data sets in the file"),
+        list(names),
+        default=list(names),
+        format_func=names.__getitem__,
+        key="sharing.data",
+    )
+    right.download_button(
+        _("Export"),
+        data=lambda: exported(chosen),
+        file_name=_file_name([names[each] for each in chosen]),
+        mime="application/zip",
+        icon=":material/download:",
+        key="sharing.export",
+        on_click="ignore",
+        disabled=not chosen,
+        width="stretch",
+    )
+
+
+def exported(dataset_ids: Sequence[str]) -> bytes:
+    """The file with these data sets."""
+    target = io.BytesIO()
+    sharing.export(workspace(), target, __version__, dataset_ids)
+    return target.getvalue()
+
+
+def _file_name(names: Sequence[str]) -> str:
+    name = _NO_FILE_NAME.sub("-", names[0]).strip("-")[:60] if len(names) == 1 else ""
+    return (name or "workspace") + sharing.SUFFIX
+
+
+def _import() -> None:
+    given = st.file_uploader(
+        _("A workspace file to import"),
+        type=["zip"],
+        key=f"sharing.file.{st.session_state.get(_GENERATION, 0)}",
+        help=_(
+            "It is checked first and added whole or not at all. What is in this workspace already "
+            "stays as it is."
+        ),
+    )
+    if given is None or not st.button(
+        _("Import"), type="primary", icon=":material/upload:", key="sharing.import"
+    ):
+        return
+    bar = st.progress(0.0, text=_("Checking"))
+
+    def told(done: int, total: int) -> None:
+        words = _("{done} of {total} checked", done=number(done, 0), total=number(total, 0))
+        bar.progress(done / total, text=words)
+
+    try:
+        found = sharing.bring_in(workspace(), given, given.name, told)
+    except RankdashError as error:
+        bar.empty()
+        st.error(markdown_safe(error_text(error), 600), icon=":material/error:")
+        return
+    st.session_state[_SAID] = found
+    # The file need not stay in the server's memory.
+    st.session_state[_GENERATION] = st.session_state.get(_GENERATION, 0) + 1
+    if found.datasets:
+        address.choose("data", found.datasets[0])
+    st.rerun()
+
+
+def _added(found: TakenIn) -> str:
+    new = found.added
+    words = {
+        "datasets": ngettext("{n} data set", "{n} data sets", new["datasets"]),
+        "runs": ngettext("{n} run", "{n} runs", new["runs"]),
+        "notes": ngettext("{n} note", "{n} notes", new["notes"]),
+        "corrections": ngettext("{n} corrected label", "{n} corrected labels", new["corrections"]),
+        "explanations": ngettext("{n} explanation", "{n} explanations", new["explanations"]),
+        "settings": _("scenarios, prices or targets"),
+    }
+    parts = [said for kind, said in words.items() if new[kind]]
+    if not parts:
+        return _("All of it is in this workspace already.")
+    return _("Imported: {what}.", what=", ".join(parts))

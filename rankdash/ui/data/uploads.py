@@ -1,0 +1,247 @@
+"""Files on their way in: drop, read, map columns where needed, store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import get_args
+
+import streamlit as st
+
+from rankdash import sharing
+from rankdash.errors import RankdashError
+from rankdash.i18n import error_text, ngettext
+from rankdash.i18n import gettext as _
+from rankdash.loading import load
+from rankdash.readers import FORMATS, Conflict, MappingNeeded, Source, Together, WordsNeeded
+from rankdash.ui.labels import word_labels
+from rankdash.ui.state import address
+from rankdash.ui.state.server import open_sample, workspace
+from rankdash.ui.widgets.text import markdown_safe
+from rankdash.words import names
+
+_GENERATION = "upload.generation"
+_PENDING = "upload.pending"
+_SAID = "upload.said"
+_NO_COLUMN = ""
+
+
+def sample_button(*, primary: bool) -> None:
+    if st.button(
+        _("Open the sample"),
+        type="primary" if primary else "secondary",
+        icon=":material/storefront:",
+        help=_("A shop's help centre, written for rankdash: labelled queries and passages."),
+    ):
+        _stored(open_sample())
+
+
+def upload_panel() -> None:
+    """Drop files, say how to read them, read them; or finish the mapping of the last ones."""
+    if _SAID in st.session_state:
+        st.success(st.session_state.pop(_SAID), icon=":material/check_circle:")
+    if asking():
+        _question()
+        return
+    files = st.file_uploader(
+        _("Labelled queries and documents, rankings, or a zip of them"),
+        accept_multiple_files=True,
+        key=f"upload.files.{st.session_state.get(_GENERATION, 0)}",
+        help=_(
+            "Read are: {formats}; plain, .gz or .zip. The format is found from the content. "
+            "Several files of one set go together; zip a folder.",
+            formats=", ".join(FORMATS),
+        ),
+    )
+    if not files:
+        return
+    packed = next((file.name for file in files if sharing.is_workspace_file(file)), None)
+    if packed is not None:
+        said = _(
+            "{file} is a workspace file. Import it at the foot of this page, under *Export or "
+            "import the workspace*.",
+            file=markdown_safe(packed, 80),
+        )
+        st.info(said, icon=":material/folder_zip:")
+        return
+    left, middle, right, last = st.columns(4)
+    name = left.text_input(_("Name"), placeholder=_("taken from the files"), max_chars=80)
+    first = middle.selectbox(
+        _("First-stage ranking"),
+        ["", *(file.name for file in files)],
+        format_func=lambda value: value or _("found from the names"),
+        help=_("With several rankings: which one is the list that rerankers start from."),
+    )
+    conflict = right.selectbox(
+        _("Where labels disagree"),
+        get_args(Conflict),
+        format_func=lambda value: {
+            "highest": _("keep the highest"),
+            "lowest": _("keep the lowest"),
+            "mean": _("take the mean"),
+            "refuse": _("refuse the file"),
+        }[value],
+        help=_("The same query and document labelled twice with different grades."),
+    )
+    annotators = last.selectbox(
+        _("Several annotators"),
+        get_args(Together),
+        format_func=lambda value: {
+            "majority": _("what most of them say"),
+            "mean": _("the mean of their grades"),
+        }[value],
+        help=_(
+            "Where a file has a label column for each annotator, called label_1, label_2 and so "
+            "on. Where no grade has more votes, the lower one is taken; how far they agree is in "
+            "the check report."
+        ),
+    )
+    label = ngettext("Read {n} file", "Read {n} files", len(files))
+    if st.button(label, type="primary", icon=":material/upload_file:"):
+        read = tuple(Source(file.name, file.getvalue()) for file in files)
+        _read(_Upload(read, name, first, conflict, annotators))
+
+
+def asking() -> bool:
+    """Whether files are on their way in and a question about them is open."""
+    return _PENDING in st.session_state
+
+
+def read_sources(sources: Sequence[Source]) -> None:
+    """Read files that came another way than by the uploader, with the usual rules."""
+    _read(_Upload(tuple(sources), "", "", "highest", "majority"))
+
+
+@dataclass(frozen=True)
+class _Upload:
+    """Files on their way in, and what was answered about them so far.
+
+    mapping: file → field → column. words: file → word → grade.
+    """
+
+    files: tuple[Source, ...]
+    name: str
+    first_stage: str
+    conflict: Conflict
+    annotators: Together
+    mapping: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    words: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
+
+
+def _read(upload: _Upload) -> None:
+    try:
+        with st.spinner(_("Reading and checking"), show_time=True):
+            loaded = load(
+                upload.files,
+                name=upload.name.strip() or None,
+                mapping=upload.mapping,
+                conflict=upload.conflict,
+                first_stage=upload.first_stage or None,
+                words=upload.words,
+                annotators=upload.annotators,
+                ask=True,
+            )
+            stored = workspace().save_dataset(
+                loaded.dataset, source="upload", report_json=loaded.report.to_json()
+            )
+            others = {row.name for row in workspace().datasets() if row.id != stored}
+            if loaded.dataset.name in others:
+                workspace().rename_dataset(stored, names.free(loaded.dataset.name, others))
+            for run in loaded.runs:
+                workspace().save_run(run)
+    except (MappingNeeded, WordsNeeded) as question:
+        asked = st.session_state.get(_PENDING)
+        mapped = asked and isinstance(asked[1], MappingNeeded) and asked[1].file == question.file
+        st.session_state[_PENDING] = (upload, question, asked if mapped else None)
+        _next_uploader()
+    except RankdashError as error:
+        # Files, options and mapping stay, so that one of them can be changed and read again.
+        st.error(markdown_safe(error_text(error), 600), icon=":material/error:")
+    else:
+        st.session_state.pop(_PENDING, None)
+        _stored(stored)
+
+
+def _question() -> None:
+    """Ask what the files leave open, and read them again with the answer."""
+    upload, question, before = st.session_state[_PENDING]
+    answered: _Upload | None = None
+    if isinstance(question, WordsNeeded):
+        graded = word_labels.form(question, _forget)
+        if graded is not None:
+            answered = replace(upload, words={**upload.words, question.file: graded})
+    else:
+        mapping = _mapping_form(question)
+        if mapping is not None:
+            answered = replace(upload, mapping={**upload.mapping, question.file: mapping})
+    if before:
+        st.button(_("Back to the columns"), on_click=_ask_again, args=(before,))
+    if answered:
+        _read(answered)
+
+
+def _ask_again(question: tuple[_Upload, MappingNeeded, None]) -> None:
+    st.session_state[_PENDING] = question
+
+
+def _forget() -> None:
+    st.session_state.pop(_PENDING, None)
+
+
+def _mapping_form(needed: MappingNeeded) -> dict[str, str] | None:
+    """Which column is which, starting from the reader's best guess; None until it is sent."""
+    st.warning(
+        _("Which column of {file} is which?", file=markdown_safe(needed.file)),
+        icon=":material/table_view:",
+    )
+    st.caption(markdown_safe(error_text(needed), 400))
+    st.dataframe(needed.preview, hide_index=True, alt=_("The first rows of the file"))
+    columns = [_NO_COLUMN, *needed.columns]
+    chosen: dict[str, str] = {}
+    with st.form("mapping", border=False):
+        grid = st.columns(4)
+        for position, (name, guess) in enumerate(needed.guess.items()):
+            chosen[name] = grid[position % 4].selectbox(
+                field_title(name),
+                columns,
+                index=columns.index(guess) if guess in columns else 0,
+                format_func=lambda value: value or _("not in this file"),
+                key=f"mapping.{needed.file}.{name}",
+            )
+        sent = word_labels.read_or_forget(_forget)
+    return {name: column for name, column in chosen.items() if column} if sent else None
+
+
+def field_title(name: str) -> str:
+    titles = {
+        "query_id": _("Query id"),
+        "query": _("Query text"),
+        "doc_id": _("Document id"),
+        "document": _("Document text"),
+        "title": _("Document title"),
+        "label": _("Label"),
+        "score": _("First-stage score"),
+        "rank": _("First-stage rank"),
+        "reranked": _("Score of another system"),
+    }
+    return titles[name]
+
+
+def _stored(dataset_id: str) -> None:
+    row = next(row for row in workspace().datasets() if row.id == dataset_id)
+    address.choose("data", dataset_id)
+    for choice in ("base", "system", "q"):
+        address.choose(choice, None)
+    st.session_state[_SAID] = _(
+        "{name} is ready: {queries} and {documents}.",
+        name=markdown_safe(row.name, 80),
+        queries=ngettext("{n} query", "{n} queries", row.queries),
+        documents=ngettext("{n} document", "{n} documents", row.documents),
+    )
+    _next_uploader()
+
+
+def _next_uploader() -> None:
+    # A new key empties the uploader, so the server does not keep the files for the whole session.
+    st.session_state[_GENERATION] = st.session_state.get(_GENERATION, 0) + 1
+    st.rerun()

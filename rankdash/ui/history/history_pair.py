@@ -1,0 +1,180 @@
+"""Two chosen systems of the history: the verdict with what it rests on, and what differs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+import streamlit as st
+
+from rankdash.analysis.statistics.history import differing, p_of_any_pair
+from rankdash.charts.milliseconds import text as ms
+from rankdash.i18n import gettext as _
+from rankdash.i18n import moment, number, percent, signed
+from rankdash.ui.history import history_services
+from rankdash.ui.history.history_table import CHOSEN
+from rankdash.ui.history.history_view import Past
+from rankdash.ui.overview import verdict_strip
+from rankdash.ui.runs import run_records
+from rankdash.ui.runs.run_words import reranker_title, setting_titles
+from rankdash.ui.sidebar import sidebar
+from rankdash.ui.state import address
+from rankdash.ui.state.services import System
+from rankdash.ui.widgets.text import markdown_safe
+from rankdash.words.queries import outcome_words
+
+_NOTHING = (None, "")
+
+
+def draw(history: Past, chosen: Sequence[str]) -> None:
+    """chosen: the first is the one that the second is compared with."""
+    before, after = chosen
+    view = history.view
+    found = history_services.pair(
+        view.dataset_id, (before, after), view.spec, view.conventions, view.statistics
+    )
+    safe = {system: markdown_safe(history.name(system), 60) for system in chosen}
+    with st.container(border=True):
+        verdict = found.verdict(after, view.spec, safe)
+        word, icon, colour = verdict_strip.badge(verdict.kind)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.badge(word, icon=icon, color=colour)
+            st.markdown(
+                _("**{system}** against **{baseline}**", system=safe[after], baseline=safe[before]),
+                width="stretch",
+            )
+            st.button(
+                _("Swap"),
+                icon=":material/swap_horiz:",
+                key="history.swap",
+                on_click=_choose,
+                args=([after, before],),
+            )
+            to_overview(chosen)
+        st.markdown(
+            " ".join(
+                _(template, **verdict.params)
+                for template in (verdict.template, verdict.advice)
+                if template
+            )
+        )
+        row = found.row(after, view.spec)
+        st.caption(" · ".join(_facts(history, row, found.left_out(after, view.spec))))
+        systems = len(history.view.systems)
+        if math.isfinite(row["p"]) and systems > 2:
+            st.caption(
+                _(
+                    "This p counts one comparison. The pair was picked among {n} systems: "
+                    "corrected for all {pairs} pairs that could have been picked it is {p} "
+                    "(Bonferroni).",
+                    n=number(systems, 0),
+                    pairs=number(math.comb(systems, 2), 0),
+                    p=number(p_of_any_pair(float(row["p"]), systems), 4),
+                )
+            )
+        _differences(history, before, after)
+
+
+def to_overview(chosen: Sequence[str]) -> None:
+    """A button that compares the first of the chosen with the others on Overview."""
+    if st.button(
+        _("Open on Overview"), icon=":material/monitoring:", type="primary", key="history.overview"
+    ):
+        address.choose("base", chosen[0])
+        address.choose("system", chosen[1:])
+        sidebar.go("overview")
+
+
+def _choose(chosen: Sequence[str]) -> None:
+    address.choose(CHOSEN, chosen)
+    address.publish()
+
+
+def _facts(history: Past, row: pd.Series, left_out: Mapping[str, int]) -> list[str]:
+    said = []
+    if math.isfinite(row["delta_low"]):
+        said.append(
+            _(
+                "change {delta} ({level} {low} … {high})",
+                delta=signed(row["delta"]),
+                level=percent(history.view.statistics.level),
+                low=signed(row["delta_low"]),
+                high=signed(row["delta_high"]),
+            )
+        )
+    if math.isfinite(row["p"]):
+        said.append(_("p {p}", p=number(row["p"], 4)))
+    said.append(
+        _(
+            "{helped} helped, {same} same, {hurt} hurt",
+            helped=number(row["helped"], 0),
+            same=number(row["same"], 0),
+            hurt=number(row["hurt"], 0),
+        )
+    )
+    words = outcome_words()
+    said += [_("{n} {why}", n=number(n, 0), why=words[why]) for why, n in left_out.items()]
+    return said
+
+
+def _differences(history: Past, before: str, after: str) -> None:
+    sides = [history.view.systems[system] for system in (before, after)]
+    told = [_recorded(side) for side in sides]
+    rows = [
+        (part, name, _shown(one), _shown(other))
+        for (part, own), (_same, others) in zip(told[0], told[1], strict=True)
+        for name, one, other in differing(own, others)
+        # What one kind leaves empty and the other does not have is no difference.
+        if one not in _NOTHING or other not in _NOTHING
+    ]
+    st.markdown(f"**{_('What differs')}**")
+    if not any(part != _("run") for part, *_rest in rows):
+        st.caption(_("Nothing that was recorded of their settings and their machine."))
+    if not rows:
+        return
+    st.dataframe(
+        pd.DataFrame(rows, columns=["part", "name", "before", "after"], dtype=object),
+        hide_index=True,
+        placeholder="–",
+        column_config={
+            "part": st.column_config.TextColumn("", width=90),
+            "name": st.column_config.TextColumn(_("what"), width=170),
+            "before": st.column_config.TextColumn(sides[0].name),
+            "after": st.column_config.TextColumn(sides[1].name),
+        },
+        alt=_("What differs between the two: settings, machine, versions"),
+    )
+
+
+def _recorded(system: System) -> list[tuple[str, Mapping[str, object]]]:
+    """(part, name → value) of all that is known of how a system came about."""
+    run = system.run
+    if run is None:
+        return [(_("settings"), {}), (_("machine"), {}), (_("run"), {})]
+    titles = setting_titles(run.reranker)
+    return [
+        (
+            _("settings"),
+            {
+                _("reranker"): reranker_title(run.reranker),
+                _("depth"): _("all") if run.depth is None else str(run.depth),
+                **{titles.get(name, name): value for name, value in run.settings.items()},
+            },
+        ),
+        (_("machine"), run_records.record(run.id).machine),
+        (
+            _("run"),
+            {
+                _("made (UTC)"): moment(run.created),
+                _("done"): run.queries_done,
+                _("failed"): run.queries_failed,
+                _("not run"): run.queries_skipped,
+                _("p95 ms"): ms(run.p95_ms),
+            },
+        ),
+    ]
+
+
+def _shown(value: object) -> str | None:
+    return None if value is None else str(value)

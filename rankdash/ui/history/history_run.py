@@ -1,0 +1,90 @@
+"""One chosen run of the history: pin it as the baseline, and its note."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from rankdash.i18n import gettext as _
+from rankdash.store.notes.pins import Pins
+from rankdash.ui.history.history_view import Past
+from rankdash.ui.runs import run_note
+from rankdash.ui.state import address, services
+from rankdash.ui.state.server import read_only, workspace
+from rankdash.ui.widgets import action_errors
+from rankdash.ui.widgets.text import markdown_safe
+
+_PLACE = "history"
+
+
+def draw(history: Past, system_id: str) -> None:
+    with st.container(border=True):
+        title, action = st.columns([3, 1], vertical_alignment="center")
+        title.markdown(f"**{markdown_safe(history.name(system_id), 80)}**")
+        if read_only():
+            if system_id != services.FIRST_STAGE:
+                run_note.draw(system_id)
+            return
+        if system_id == services.FIRST_STAGE:
+            title.caption(
+                _(
+                    "The first stage is the baseline where no run is pinned. Select a second one "
+                    "to compare them."
+                )
+            )
+            return
+        if system_id == history.pinned:
+            title.caption(
+                _(
+                    "Pinned: everything is compared with it, unless a link names another baseline. "
+                    "Select a second one to compare them."
+                )
+            )
+            action.button(
+                _("Unpin"),
+                icon=":material/keep_off:",
+                key="history.unpin",
+                on_click=_unpin,
+                args=(history.view.stored_id,),
+                width="stretch",
+            )
+        elif not history.row(system_id)["answered"]:
+            title.caption(
+                _(
+                    "It answered no query, so that nothing can be compared with it: it cannot be "
+                    "the baseline."
+                )
+            )
+        else:
+            title.caption(
+                _(
+                    "Pin it to compare everything with it, in every new session too. Select a "
+                    "second one to compare them."
+                )
+            )
+            action.button(
+                _("Pin as baseline"),
+                icon=":material/keep:",
+                key="history.pin",
+                on_click=_pin,
+                args=(system_id,),
+                width="stretch",
+            )
+        action_errors.refused(_PLACE)
+        run_note.draw(system_id)
+
+
+def _pin(run_id: str) -> None:
+    _then(lambda: Pins(workspace()).pin(run_id), run_id)
+
+
+def _unpin(dataset_id: str) -> None:
+    _then(lambda: Pins(workspace()).unpin(dataset_id), None)
+
+
+def _then(change: Callable[[], None], baseline: str | None) -> None:
+    """Change the pin and compare with what it says from now on."""
+    if action_errors.attempt(_PLACE, change):
+        address.choose("base", baseline)
+        address.publish()

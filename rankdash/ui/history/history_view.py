@@ -1,0 +1,265 @@
+"""The runs of a data set in time: the trend of a metric, what it rests on, and the table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+import pandas as pd
+import streamlit as st
+from babel.dates import format_skeleton
+
+from rankdash.analysis.statistics.history import APART, Made, Trend, repeated
+from rankdash.charts.quality import trend as trend_chart
+from rankdash.i18n import gettext as _
+from rankdash.i18n import language, ngettext, number, percent
+from rankdash.i18n import moment as moment_words
+from rankdash.store import RunRow
+from rankdash.store.notes.pins import Pins
+from rankdash.store.notes.run_notes import RunNote, RunNotes
+from rankdash.ui.history import history_services
+from rankdash.ui.runs import run_records
+from rankdash.ui.sidebar.sidebar import View
+from rankdash.ui.state import address, services
+from rankdash.ui.state.server import workspace
+from rankdash.ui.widgets.plotly_chart import ink, show
+from rankdash.ui.widgets.text import markdown_safe
+
+# The field of the address that says which runs stand on the line.
+LINE = "line"
+_LIKE, _EVERY = "like", "every"
+
+
+@dataclass(frozen=True, eq=False)
+class Past:
+    """The runs of a data set, oldest first, and how they compare. notes: run id → its note, where
+    there is one. pinned: the id of the pinned baseline."""
+
+    view: View
+    runs: tuple[RunRow, ...]
+    trend: Trend
+    notes: Mapping[str, RunNote]
+    pinned: str | None
+
+    def name(self, system_id: str) -> str:
+        """As it was typed: not safe for Markdown."""
+        return self.view.name(system_id)
+
+    def number(self, system_id: str) -> int:
+        """The number of a run in the chart and in the table, from 1; 0 for the first stage."""
+        places = (place for place, run in enumerate(self.runs, 1) if run.id == system_id)
+        return next(places, 0)
+
+    def row(self, system_id: str) -> pd.Series:
+        """What the trend says of a system."""
+        table = self.trend.frame
+        return table.iloc[int((table["system"] == system_id).argmax())]
+
+
+def past(view: View) -> Past | None:
+    """What there is to show; None where the data set has no run yet."""
+    runs = tuple(system.run for system in view.systems.values() if system.run is not None)
+    if not runs:
+        return None
+    systems = tuple(view.systems)
+    # Asked for one by one, which tells how far it is; the trend then finds them made.
+    history_services.evaluations(view.dataset_id, systems, view.spec, view.conventions)
+    found = history_services.trend(
+        view.dataset_id,
+        systems,
+        view.baseline,
+        view.spec,
+        view.conventions,
+        view.statistics,
+        address.one(LINE) == _EVERY,
+    )
+    return Past(
+        view,
+        runs,
+        found,
+        RunNotes(workspace()).all(view.stored_id),
+        Pins(workspace()).of(view.stored_id),
+    )
+
+
+def chart(history: Past) -> None:
+    """The trend, with the lines that runs are compared with, and beneath it time and failures."""
+    view = history.view
+    series = repeated(
+        Made(run.id, run.reranker, run.settings, run.depth)
+        for run in history.runs
+        if history.row(run.id)["on_line"]
+    )
+    joined = {run_id: place for place, ids in enumerate(series) for run_id in ids}
+    points = [_point(history, run, joined.get(run.id)) for run in history.runs]
+    across = [
+        trend_chart.Across(name, float(history.row(system)["mean"]))
+        for system, name in _lines(history).items()
+        if history.row(system)["on_line"]
+    ]
+    labels, title = trend_chart.Labels.translated(_), view.title(view.spec)
+    names = [
+        ngettext("{name}, {n} run", "{name}, {n} runs", len(ids), name=history.name(ids[0]))
+        for ids in series
+    ]
+    show(
+        trend_chart.figure(
+            points, title, across, ink(), labels, series=names, level=view.statistics.level
+        ),
+        alt=trend_chart.alt(points, title, across, labels),
+        key="history.trend",
+    )
+
+
+def _lines(history: Past) -> dict[str, str]:
+    """System → what its line across is called: the baseline, the pinned run where it is another,
+    and the first stage, which is no run and has no other place."""
+    view, pinned = history.view, history.pinned
+    template = _("{name} (pinned baseline)") if view.baseline == pinned else _("{name} (baseline)")
+    found = {view.baseline: template.format(name=history.name(view.baseline))}
+    if pinned is not None and pinned in view.systems:
+        found.setdefault(pinned, _("{name} (pinned)", name=history.name(pinned)))
+    found.setdefault(services.FIRST_STAGE, history.name(services.FIRST_STAGE))
+    return found
+
+
+def _point(history: Past, run: RunRow, series: int | None) -> trend_chart.Point:
+    row = history.row(run.id)
+    compared = bool(row["on_line"])
+    return trend_chart.Point(
+        number=history.number(run.id),
+        name=history.name(run.id),
+        when=moment_words(run.created),
+        day=_day(run.created),
+        series=series,
+        mean=float(row["mean"]),
+        low=float(row["mean_low"]),
+        high=float(row["mean_high"]),
+        n=history.trend.queries if compared else int(row["answered"]),
+        compared=compared,
+        p95_ms=run.p95_ms,
+        failed=run.queries_failed,
+        note=history.notes[run.id].text if run.id in history.notes else "",
+    )
+
+
+def _day(iso: str) -> str:
+    try:
+        return str(format_skeleton("MMMd", datetime.fromisoformat(iso), locale=language()))
+    except ValueError:
+        return ""
+
+
+def rests_on(history: Past) -> None:
+    """Which queries the line rests on, who stands apart, and where the times were measured."""
+    found = history.trend
+    said = [_shared(found)]
+    if found.apart:
+        said.append(
+            ngettext(
+                "{n} run answered too few of them and stands apart, with its own number of "
+                "queries; it is not compared.",
+                "{n} runs answered too few of them and stand apart, each with its own number of "
+                "queries; they are not compared.",
+                found.apart,
+            )
+        )
+    machines = {
+        run_records.record(run.id).machine.get("cpu")
+        for run in history.runs
+        if math.isfinite(run.p95_ms)
+    }
+    if len(machines) > 1:
+        said.append(
+            _(
+                "The times come from {n} kinds of machine, and cannot be compared across them.",
+                n=number(len(machines), 0),
+            )
+        )
+    st.caption(" ".join(said))
+    if found.apart or address.one(LINE) == _EVERY:
+        address.pick_one(
+            LINE,
+            [_LIKE, _EVERY],
+            st.segmented_control,
+            default=_LIKE,
+            label=_("On the line"),
+            format_func={
+                _LIKE: _("runs over nearly all queries"),
+                _EVERY: _("every run, over the queries they share"),
+            }.__getitem__,
+            required=True,
+        )
+
+
+def _shared(found: Trend) -> str:
+    if not found.queries:
+        return _("No query was answered by every run on the line, so that nothing is compared.")
+    if found.queries < found.fullest:
+        return _(
+            "The means, changes and tests rest on the same {n} of {all} queries for every run on "
+            "the line: those that all of them answered.",
+            n=number(found.queries, 0),
+            all=number(found.fullest, 0),
+        )
+    return ngettext(
+        "The means, changes and tests rest on the same {n} query for every run.",
+        "The means, changes and tests rest on the same {n} queries for every run.",
+        found.queries,
+    )
+
+
+def looks(history: Past) -> None:
+    """How many comparisons one set of queries was used for, and what that does to a p."""
+    view, made = history.view, history.trend.comparisons
+    if made < 2 or not history.trend.queries:
+        return
+    by_chance = made * (1 - view.statistics.level)
+    said = _(
+        "**{n} systems were compared with {baseline} on one set of queries.** If none of them "
+        "differed, about {false} would still look proven by chance, counting each on its own. The "
+        "best of many is also the luckiest: expect a little less of it on new queries. Deleted "
+        "runs are not counted.",
+        n=number(made, 0),
+        baseline=markdown_safe(view.name(view.baseline), 60),
+        false=number(by_chance, 1),
+    )
+    if view.statistics.correction != "none":
+        way = {"holm": _("Holm"), "bh": _("Benjamini–Hochberg")}[view.statistics.correction]
+        st.info(
+            f"{said} "
+            + _(
+                "The p values below are corrected for all {n} ({way}).", n=number(made, 0), way=way
+            ),
+            icon=":material/functions:",
+        )
+        return
+    st.warning(f"{said} " + _("The p values below are not corrected."), icon=":material/functions:")
+    st.button(
+        _("Correct for all {n}", n=number(made, 0)),
+        icon=":material/functions:",
+        key="history.correct",
+        on_click=_correct,
+    )
+
+
+def _correct() -> None:
+    address.choose("correction", "holm")
+    address.publish()
+
+
+def interval(low: float, high: float, digits: int = 3) -> str:
+    """An interval for a cell; a dash where there is none."""
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return "–"
+    return f"{low:.{digits}f} … {high:.{digits}f}"
+
+
+def level_of(view: View) -> str:
+    return percent(view.statistics.level)
+
+
+def is_apart(row: pd.Series) -> bool:
+    return bool(row["verdict"] == APART)

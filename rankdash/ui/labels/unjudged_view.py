@@ -1,0 +1,120 @@
+"""What the documents without a label leave open, and which ones to label next."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+
+from rankdash.analysis.labels.labelling import to_label, to_label_csv, to_label_jsonl
+from rankdash.analysis.unjudged.unjudged import Comparison
+from rankdash.dataset import Dataset
+from rankdash.i18n import gettext as _
+from rankdash.i18n import ngettext, signed
+from rankdash.ui.sidebar import comparison
+from rankdash.ui.sidebar.sidebar import View
+from rankdash.ui.state import services
+from rankdash.ui.widgets.text import markdown_safe
+
+
+def draw(view: View) -> None:
+    bounds = services.unjudged_bounds(view.dataset_id, view.chosen, view.spec, view.conventions)
+    names = comparison.names(view)
+    st.dataframe(
+        pd.DataFrame(
+            {
+                _("system"): bounds["system"].map(names),
+                _("judged"): bounds["judged"],
+                _("documents without a label"): bounds["unjudged"],
+                _("as not relevant"): bounds["value"],
+                _("lowest possible"): bounds["lowest"],
+                _("highest possible"): bounds["highest"],
+                _("bounds"): [_kind(kind) for kind in bounds["kind"]],
+            }
+        ),
+        hide_index=True,
+        column_config={
+            _("judged"): st.column_config.NumberColumn(format="percent"),
+            **{
+                name: st.column_config.NumberColumn(format="%.3f")
+                for name in (_("as not relevant"), _("lowest possible"), _("highest possible"))
+            },
+        },
+        alt=_("What unjudged documents leave open, for each system"),
+    )
+    for system in view.challengers:
+        _difference(view, system, names)
+
+
+def _difference(view: View, system: str, names: dict[str, str]) -> None:
+    settled = services.unjudged_comparison(
+        view.dataset_id, view.baseline, system, view.spec, view.conventions
+    )
+    open_range = settled.bounds()
+    said = _(
+        "**{name}**: with every label there, the change of {delta} could turn out anywhere from "
+        "{low} to {high}.",
+        name=markdown_safe(names[system], 60),
+        delta=signed(open_range.delta),
+        low=signed(open_range.lowest),
+        high=signed(open_range.highest),
+    )
+    if not math.isfinite(open_range.delta):
+        st.markdown(
+            _("**{name}**: no query can be compared.", name=markdown_safe(names[system], 60))
+        )
+        return
+    text, action = st.columns([3, 2], vertical_alignment="center")
+    text.markdown(f"{said} {_needed(settled)}")
+    if not len(settled.pool):
+        return
+    file = f"to-label-{view.spec.replace('@', '-at-')}"
+    pair = (names[view.baseline], names[system])
+    data = services.dataset(view.dataset_id)
+    writers: tuple[tuple[str, Callable[[pd.DataFrame], bytes], str], ...] = (
+        ("csv", to_label_csv, "text/csv"),
+        ("jsonl", to_label_jsonl, "application/x-ndjson"),
+    )
+    for suffix, write, kind in writers:
+        action.download_button(
+            _("What to label next ({format})", format=suffix.upper()),
+            data=partial(_list_bytes, write, data, settled, pair),
+            file_name=f"{file}.{suffix}",
+            mime=kind,
+            icon=":material/download:",
+            key=f"unjudged.{system}.{suffix}",
+            on_click="ignore",
+        )
+
+
+def _list_bytes(
+    write: Callable[[pd.DataFrame], bytes],
+    data: Dataset,
+    settled: Comparison,
+    pair: tuple[str, str],
+) -> bytes:
+    return write(to_label(data, settled, pair))
+
+
+def _needed(settled: Comparison) -> str:
+    needed = settled.labels_to_settle()
+    if needed is None:
+        return _("There is no difference that labels could settle.")
+    if needed == 0:
+        return _("Which system is ahead is settled whatever the labels turn out to be.")
+    return ngettext(
+        "{n} label may be enough to settle which is ahead.",
+        "{n} labels may be enough to settle which is ahead.",
+        needed,
+    )
+
+
+def _kind(kind: str) -> str:
+    return {
+        "tight": _("exact"),
+        "outer": _("safe, maybe wide"),
+        "range": _("range of the metric"),
+    }[kind]

@@ -1,0 +1,283 @@
+"""How fast each system is, in a sentence first, then what is not in its numbers and why."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import pandas as pd
+import streamlit as st
+
+from rankdash.analysis.latency import OnTarget, call_parts, on_target
+from rankdash.charts.milliseconds import text as ms
+from rankdash.i18n import duration, ngettext, number, percent
+from rankdash.i18n import gettext as _
+from rankdash.runs.timing import P99_NEEDS, LatencySummary
+from rankdash.ui.latency import latency_services
+from rankdash.ui.latency.latency_services import Times
+from rankdash.ui.sidebar.sidebar import View, safe_name
+from rankdash.ui.state import address, services
+from rankdash.words.latency import left_out_of_times
+
+Colour = Literal["blue", "orange", "gray"]
+
+REAL_TIME, BATCH = "500", "2000"
+_LONGEST_MS = 600_000
+
+
+def target() -> float:
+    """The time that 95 % of queries should be answered in, chosen or typed, in milliseconds."""
+    usual = {REAL_TIME: _("500 ms, real time"), BATCH: _("2,000 ms, batch")}
+    chosen = _target(address.one("target"))
+    return float(
+        address.pick_free(
+            "target",
+            st.selectbox,
+            read=_target,
+            write=_target,
+            label=_("Target: 95% of queries within"),
+            options=list(dict.fromkeys([*usual, chosen])),
+            format_func=lambda value: usual.get(value, _("{ms} ms", ms=value)),
+            accept_new_options=True,
+            width=280,
+            help=_("Choose one, or type milliseconds."),
+        )
+    )
+
+
+def _target(value: str | None) -> str:
+    """Whole milliseconds from what was typed or stands in the address; else the usual target."""
+    digits = (value or "").removesuffix("ms").strip()
+    fits = digits.isascii() and digits.isdigit() and 0 < int(digits[:9]) <= _LONGEST_MS
+    return str(int(digits)) if fits else REAL_TIME
+
+
+def timed(view: View) -> dict[str, Times]:
+    """The chosen systems of which a latency was measured, in their order."""
+    runs = (system for system in view.chosen if system != services.FIRST_STAGE)
+    found = {system: latency_services.times(system) for system in runs}
+    return {system: times for system, times in found.items() if times.summary.n}
+
+
+def draw(view: View, found: dict[str, Times], target_ms: float) -> None:
+    for system, times in found.items():
+        with st.container(border=True):
+            _one(safe_name(view, system), times, target_ms)
+
+
+def not_timed(view: View, found: dict[str, Times]) -> None:
+    """A line for each chosen system without a latency: why, and what would help."""
+    for system in view.chosen:
+        if system not in found:
+            why = _why_not(system)
+            st.caption(
+                _("**{system}** is not timed: {why}", system=safe_name(view, system), why=why)
+            )
+
+
+def _why_not(system: str) -> str:
+    if system == services.FIRST_STAGE:
+        return _("its order was there before any run.")
+    times = latency_services.times(system)
+    if times.run.measured is None:
+        return _("its ranking was read from a file, or is of an older version.")
+    if times.apart.cached_pairs:
+        return _(
+            "its scores were kept from an earlier run, and reading them takes no model time. Run "
+            "it again with the latency measured always."
+        )
+    if not times.apart.untimed:
+        return _("it answered no query.")
+    return _("its queries were scored together, none by itself. Run it with the latency measured.")
+
+
+def _one(name: str, times: Times, target_ms: float) -> None:
+    summary, measured = times.summary, times.run.measured
+    met = on_target(times.ordered, target_ms, timed_out=times.apart.timed_out)
+    with st.container(horizontal=True):
+        if met is not None:
+            word, icon, colour = _badge(met, ms(target_ms))
+            st.badge(word, icon=icon, color=colour)
+        if measured is not None and measured.contended:
+            st.badge(_("on a busy machine"), icon=":material/speed:", color="orange")
+    st.markdown(
+        _(
+            "**{system}** answers 95% of queries within **{p95} ms** ({interval}), {documents}. "
+            "Half are answered within {p50} ms.",
+            system=name,
+            p95=ms(summary.p95),
+            interval=_interval(summary),
+            documents=_documents(times.documents),
+            p50=ms(summary.p50),
+        )
+    )
+    facts = []
+    if met is not None:
+        facts.append(
+            _(
+                "{within} of {n} within the target",
+                within=number(met.within, 0),
+                n=number(met.n, 0),
+            )
+        )
+    if summary.p99 is None:
+        facts.append(_("no p99: it takes {n} queries", n=number(P99_NEEDS, 0)))
+    else:
+        facts.append(_("p99 {ms} ms", ms=ms(summary.p99)))
+    if math.isfinite(times.run.load_ms):
+        facts.append(_("cold start {time}, apart", time=duration(times.run.load_ms / 1e3)))
+    if measured is not None and math.isfinite(measured.pairs_per_second):
+        rate = ms(measured.pairs_per_second)
+        facts.append(
+            _("{n} pairs/s over the whole run, work beforehand included", n=rate)
+            if measured.index_seconds > 0
+            else _("{n} pairs/s over the whole run", n=rate)
+        )
+    lines = [" · ".join([*facts, *_of_calls(times)])]
+    if measured is not None and measured.contended:
+        lines.append(
+            ngettext(
+                "Other programs used the processor meanwhile: scoring had {share} of its {n} "
+                "thread. On a quiet machine these times may be shorter.",
+                "Other programs used the processor meanwhile: scoring had {share} of its {n} "
+                "threads. On a quiet machine these times may be shorter.",
+                measured.threads,
+                share=percent(measured.cpu_per_wall / measured.threads),
+            )
+        )
+    if parts := left_out_of_times(times.apart, measured):
+        lines.append(_("In none of these times: {parts}.", parts=parts))
+    st.caption("  \n".join(lines))
+
+
+def _badge(met: OnTarget, target: str) -> tuple[str, str, Colour]:
+    """(word, icon, colour); the word and the icon say it without the colour."""
+    words: dict[str, tuple[str, str, Colour]] = {
+        "meets": (_("meets {ms} ms", ms=target), ":material/check:", "blue"),
+        "likely": (
+            _("within {ms} ms, too few queries to be sure", ms=target),
+            ":material/help:",
+            "gray",
+        ),
+        "unlikely": (
+            _("over {ms} ms, too few queries to be sure", ms=target),
+            ":material/help:",
+            "gray",
+        ),
+        "misses": (_("misses {ms} ms", ms=target), ":material/close:", "orange"),
+    }
+    return words[met.kind]
+
+
+def _interval(summary: LatencySummary) -> str:
+    low, high = summary.p95_interval
+    queries = ngettext("{n} query", "{n} queries", summary.n)
+    if math.isfinite(low) and math.isfinite(high):
+        return _("{queries}, 95%: {low} … {high}", queries=queries, low=ms(low), high=ms(high))
+    if math.isfinite(low):
+        return _("{queries}, 95%: at least {low}", queries=queries, low=ms(low))
+    return _("{queries}, too few for an interval", queries=queries)
+
+
+def _documents(span: tuple[int, int]) -> str:
+    fewest, most = span
+    if fewest == most:
+        return ngettext("{n} document each", "{n} documents each", most)
+    return _("{fewest} to {most} documents each", fewest=number(fewest, 0), most=number(most, 0))
+
+
+def _of_calls(times: Times) -> list[str]:
+    """Where the time of a call to a service goes, as far as it tells."""
+    parts = call_parts(times.run)
+    if parts is None or not math.isfinite(parts.server):
+        return []
+    told = _(
+        "of a call, {server} ms in the model and {rest} ms on the way",
+        server=ms(parts.server),
+        rest=ms(parts.rest),
+    )
+    if math.isfinite(parts.queue):
+        return [told, _("{queue} ms in the service's queue", queue=ms(parts.queue))]
+    return [told]
+
+
+def numbers(view: View, found: dict[str, Times]) -> None:
+    """Everything that was measured, a row a system."""
+    columns: dict[str, Any] = {
+        _("system"): st.column_config.TextColumn(width="medium"),
+        **dict.fromkeys([_("cold start, s"), _("pairs/s"), _("tokens/s")], _format("%.1f")),
+        **dict.fromkeys(
+            [
+                *("p50", "p90", "p95", "p99", _("first call")),
+                *(_("p50, low"), _("p50, high"), _("p95, low"), _("p95, high")),
+            ],
+            _format("%.2f"),
+        ),
+    }
+    st.dataframe(
+        pd.DataFrame([_row(view.name(system), times) for system, times in found.items()]),
+        hide_index=True,
+        placeholder="–",
+        column_config=columns,
+        alt=_("Latency and throughput of each system"),
+    )
+    st.caption(
+        _(
+            "Times in milliseconds, warm, one query at a time. Low and high are the ends of the "
+            "95% interval. A pair is a query with one document."
+        )
+    )
+
+
+def _format(pattern: str) -> Any:
+    return st.column_config.NumberColumn(format=pattern)
+
+
+def _row(name: str, times: Times) -> dict[str, object]:
+    summary, apart, measured = times.summary, times.apart, times.run.measured
+    row = {
+        _("system"): name,
+        _("queries timed"): summary.n,
+        "p50": summary.p50,
+        _("p50, low"): summary.p50_interval[0],
+        _("p50, high"): summary.p50_interval[1],
+        "p90": summary.p90,
+        "p95": summary.p95,
+        _("p95, low"): summary.p95_interval[0],
+        _("p95, high"): summary.p95_interval[1],
+        "p99": math.nan if summary.p99 is None else summary.p99,
+        _("cold start, s"): times.run.load_ms / 1e3,
+    }
+    if measured is not None:
+        row |= {
+            _("first call"): measured.first_call_ms,
+            _("timed how often"): measured.repeats,
+            _("pairs/s"): measured.pairs_per_second,
+            _("tokens/s"): measured.tokens_per_second,
+        }
+    return row | {
+        _("failed"): apart.failed,
+        _("given up"): apart.timed_out,
+        _("asked again"): apart.retried,
+        _("not timed"): apart.untimed,
+    }
+
+
+def machines(view: View, found: dict[str, Times]) -> None:
+    """The machine, the threads, the load and the versions, a column a system."""
+    told = {view.name(system): _conditions(times) for system, times in found.items()}
+    table = pd.DataFrame(told).fillna("")
+    table.index.name = _("measured on")
+    st.dataframe(table, alt=_("The machine of each run"))
+
+
+def _conditions(times: Times) -> dict[str, str]:
+    measured = times.run.measured
+    said: dict[str, str] = {}
+    if measured is not None:
+        said[_("threads in use")] = number(measured.threads, 0)
+        said[_("processor seconds a second")] = number(measured.cpu_per_wall, 2)
+        said[_("load average, start → end")] = (
+            f"{number(measured.load_start, 1)} → {number(measured.load_end, 1)}"
+        )
+    return said | {name: str(value) for name, value in times.run.machine.items()}

@@ -1,0 +1,247 @@
+"""The charts of latency: the curve, the boxes, and what it grows with."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import streamlit as st
+
+from rankdash.analysis.latency import FEWEST_FITTED, Ratio
+from rankdash.charts.latency import latency_ecdf, latency_fit, latency_spread
+from rankdash.charts.milliseconds import text as ms
+from rankdash.i18n import gettext as _
+from rankdash.i18n import ngettext, number, percent
+from rankdash.ui.latency import latency_services
+from rankdash.ui.latency.latency_services import Against, Times
+from rankdash.ui.sidebar import comparison
+from rankdash.ui.sidebar.sidebar import View, safe_name
+from rankdash.ui.state import address
+from rankdash.ui.widgets.lazy_expander import fold
+from rankdash.ui.widgets.plotly_chart import ink, show
+
+
+def spread(view: View, found: dict[str, Times], target_ms: float) -> None:
+    """The share of queries answered within a time, and the boxes second."""
+    left, right = st.columns([7, 5], gap="medium")
+    with left:
+        st.subheader(_("Answered within"), anchor=False)
+        curves = [
+            latency_ecdf.Curve(system, view.name(system), times.steps, times.summary)
+            for system, times in found.items()
+        ]
+        labels = latency_ecdf.Labels.translated(_)
+        show(
+            latency_ecdf.figure(curves, comparison.marks(view), ink(), labels, target_ms=target_ms),
+            alt=latency_ecdf.alt(curves, labels),
+            key="latency.ecdf",
+        )
+        if any(times.summary.p99 is None for times in found.values()):
+            st.caption(
+                _(
+                    "Marks: p50 and p95, with the interval as a pale bar. p99 is not told of fewer "
+                    "than 1,000 queries: it would rest on a handful."
+                )
+            )
+    with right:
+        st.subheader(_("How far they spread"), anchor=False)
+        spreads = [
+            latency_spread.Spread(system, view.name(system), times.ordered)
+            for system, times in found.items()
+        ]
+        words = latency_spread.Labels.translated(_)
+        show(
+            latency_spread.figure(
+                spreads, comparison.marks(view), ink(), words, target_ms=target_ms
+            ),
+            alt=latency_spread.alt(spreads, words),
+            key="latency.spread",
+        )
+        st.caption(
+            _(
+                "Box: half of the queries. Whiskers: nine in ten. Circles: the fastest and the "
+                "slowest. Dashed: the target."
+            )
+        )
+        compared(view, found)
+
+
+def compared(view: View, found: dict[str, Times]) -> None:
+    """The others against the first, on the queries timed in both."""
+    first, *others = found
+    rules = view.statistics
+    said = []
+    for system in others:
+        ratio = latency_services.ratio(first, system, rules.level, rules.resamples, rules.seed)
+        if ratio is not None:
+            said.append(_ratio_in_words(view, first, system, ratio))
+    if not said:
+        return
+    st.markdown("  \n".join(said))
+    st.caption(
+        _(
+            "Query by query, in the geometric mean. The runs were measured one after the other, so "
+            "a change in the machine's load shows as a difference too."
+        )
+    )
+
+
+def _ratio_in_words(view: View, first: str, system: str, ratio: Ratio) -> str:
+    names = {"system": safe_name(view, system), "other": safe_name(view, first)}
+    queries = ngettext("the same {n} query", "the same {n} queries", ratio.n)
+    if math.isfinite(ratio.low):
+        queries = _(
+            "{queries} ({level}: {low} … {high})",
+            queries=queries,
+            level=percent(view.statistics.level),
+            low=ms(ratio.low),
+            high=ms(ratio.high),
+        )
+    text = _(
+        "**{system}** takes **{times} times** as long as {other}, on {queries}.",
+        times=ms(ratio.ratio),
+        queries=queries,
+        **names,
+    )
+    if ratio.unlike:
+        text += " " + ngettext(
+            "{n} of them had another number of documents.",
+            "{n} of them had another number of documents.",
+            ratio.unlike,
+        )
+    return text
+
+
+def growth(view: View, found: dict[str, Times]) -> None:
+    """Latency against documents or tokens, with a line where the points carry one."""
+    st.subheader(_("What a query's time grows with"), anchor=False)
+    varied = any(times.documents[0] != times.documents[1] for times in found.values())
+    tokens = any(len(latency_services.cloud(system, "tokens")[0]) for system in found)
+    drawn, said = st.columns([7, 5], gap="medium")
+    with said:
+        chosen = address.pick_one(
+            "against",
+            ["documents", "tokens"] if tokens else ["documents"],
+            st.segmented_control,
+            default="documents" if varied or not tokens else "tokens",
+            label=_("Against"),
+            format_func={"documents": _("Documents"), "tokens": _("Tokens")}.__getitem__,
+            required=True,
+        )
+        against: Against = "tokens" if chosen == "tokens" else "documents"
+        rules = against == "documents" and bool(
+            address.pick_free(
+                "rules",
+                st.toggle,
+                read=lambda value: value != "hidden",
+                write=lambda value: None if value else "hidden",
+                label=_("Rules of thumb from tutorials"),
+            )
+        )
+    clouds = []
+    for system in found:
+        points, line = latency_services.cloud(system, against)
+        if len(points):
+            clouds.append(latency_fit.Cloud(system, view.name(system), points, line))
+    labels = latency_fit.Labels.translated(_)
+    with drawn:
+        show(
+            latency_fit.figure(clouds, comparison.marks(view), against, ink(), labels, rules=rules),
+            alt=latency_fit.alt(clouds, against, labels),
+            key=f"latency.growth.{against}",
+        )
+    with said:
+        for cloud in clouds:
+            st.markdown(_line_in_words(view, cloud, against))
+        if sum(len(cloud.points) for cloud in clouds) > latency_fit.MOST_MARKS:
+            st.caption(
+                _(
+                    "About {n} queries are drawn, by chance; the rest are in the table.",
+                    n=number(latency_fit.MOST_MARKS, 0),
+                )
+            )
+    fold(
+        _("Lines and points as tables"),
+        "latency.lines",
+        ":material/table:",
+        lambda: _growth_tables(clouds, against),
+    )
+
+
+def _line_in_words(view: View, cloud: latency_fit.Cloud, against: Against) -> str:
+    name, line = safe_name(view, cloud.system), cloud.fit
+    if line is None:
+        if len(cloud.points) < FEWEST_FITTED:
+            return _(
+                "**{system}**: no line through fewer than {n} queries.",
+                system=name,
+                n=number(FEWEST_FITTED, 0),
+            )
+        return _("**{system}**: no line, as the queries do not differ in it.", system=name)
+    # A thousand tokens: one alone costs next to nothing.
+    unit = 1 if against == "documents" else 1000
+    slope, low, high = (_significant(unit * each) for each in (line.slope, line.low, line.high))
+    each = _("ms a document") if against == "documents" else _("ms a thousand tokens")
+    n = number(line.n, 0)
+    if line.low <= 0 <= line.high:
+        return _(
+            "**{system}**: no growth that {n} queries could prove ({low} … {high} {each}).",
+            system=name,
+            n=n,
+            low=low,
+            high=high,
+            each=each,
+        )
+    return _(
+        "**{system}**: {slope} {each} (95%: {low} … {high}), by {n} queries.",
+        system=name,
+        slope=slope,
+        each=each,
+        low=low,
+        high=high,
+        n=n,
+    )
+
+
+def _significant(value: float) -> str:
+    """Two digits that say something, whatever the size."""
+    if value == 0:
+        return number(0, 0)
+    size = math.floor(math.log10(abs(value)))
+    return number(value, min(max(1 - size, 0), 6))
+
+
+def _growth_tables(clouds: list[latency_fit.Cloud], against: Against) -> None:
+    unit = _("documents") if against == "documents" else _("tokens")
+    lines = [
+        {
+            _("system"): cloud.name,
+            _("queries"): cloud.fit.n,
+            _("ms each"): cloud.fit.slope,
+            _("low"): cloud.fit.low,
+            _("high"): cloud.fit.high,
+            _("ms at 0"): cloud.fit.intercept,
+        }
+        for cloud in clouds
+        if cloud.fit is not None
+    ]
+    if lines:
+        st.dataframe(pd.DataFrame(lines), hide_index=True, alt=_("The line of each system"))
+        st.caption(
+            _(
+                "Theil–Sen: the median of the slopes of every two queries (of at most 600), which "
+                "outliers hardly move."
+            )
+        )
+    points = pd.concat([cloud.points.assign(system=cloud.name) for cloud in clouds])
+    points = points[["system", "x", "ms"]].set_axis([_("system"), unit, "ms"], axis="columns")
+    st.dataframe(points, hide_index=True, height=280, alt=_("Every timed query"))
+    if against == "documents":
+        rules = latency_fit.RULES_OF_THUMB.rename(columns={"documents": unit})
+        st.dataframe(rules, hide_index=True, alt=_("Rules of thumb from tutorials, ms"))
+        st.caption(
+            _(
+                "Rules of thumb from tutorials, in milliseconds: copied from one to the next, "
+                "without a machine or a model. They are no measurement."
+            )
+        )

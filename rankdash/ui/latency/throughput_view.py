@@ -1,0 +1,104 @@
+"""How many queries a second each system serves with several under way, where it was measured."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from rankdash.charts.latency import throughput
+from rankdash.charts.milliseconds import text as ms
+from rankdash.i18n import gettext as _
+from rankdash.i18n import number
+from rankdash.runs.concurrency import within_target
+from rankdash.ui.sidebar import comparison, sidebar
+from rankdash.ui.sidebar.sidebar import View, safe_name
+from rankdash.ui.state import services
+from rankdash.ui.widgets.lazy_expander import fold
+from rankdash.ui.widgets.plotly_chart import ink, show
+
+
+def draw(view: View, target_ms: float) -> None:
+    """The throughput with several queries under way at once, where it was measured."""
+    st.subheader(_("With several queries at once"), anchor=False)
+    measured, without = [], []
+    for system in view.chosen:
+        if system == services.FIRST_STAGE:
+            continue
+        run = services.run(system)
+        if run.measured is not None and run.measured.throughput:
+            levels = run.measured.throughput
+            measured.append(throughput.Measurement(system, view.name(system), levels))
+        elif run.measured is not None:
+            without.append(safe_name(view, system))
+    if measured:
+        labels = throughput.Labels.translated(_)
+        st.markdown("  \n".join(_best_in_words(view, each, target_ms) for each in measured))
+        show(
+            throughput.figure(measured, comparison.marks(view), ink(), labels, target_ms=target_ms),
+            alt=throughput.alt(measured, labels),
+            key="latency.throughput",
+        )
+        fold(
+            _("Every level as a table"),
+            "latency.levels",
+            ":material/table:",
+            lambda: _levels_table(measured),
+        )
+    if without:
+        st.caption(
+            _(
+                "Not measured: {names}. It is no number that follows from a latency: queries under "
+                "way at once share the machine. Open “What is measured” when you start a run.",
+                names=", ".join(without),
+            )
+        )
+        st.page_link(
+            sidebar.page("run"), label=_("Measure it in a run"), icon=":material/arrow_forward:"
+        )
+
+
+def _best_in_words(view: View, each: throughput.Measurement, target_ms: float) -> str:
+    best = within_target(each.levels, target_ms)
+    name = safe_name(view, each.system)
+    if best is None:
+        return _(
+            "**{system}**: at no measured level is p95 within {target} ms.",
+            system=name,
+            target=ms(target_ms),
+        )
+    return _(
+        "**{system}** serves **{rate} queries/s** within {target} ms, with {n} under way at once "
+        "(p95 {p95} ms).",
+        system=name,
+        rate=ms(best.queries_per_second),
+        target=ms(target_ms),
+        n=number(best.in_flight, 0),
+        p95=ms(best.p95_ms),
+    )
+
+
+def _levels_table(measured: list[throughput.Measurement]) -> None:
+    rows = [
+        {
+            _("system"): each.name,
+            _("at once"): level.in_flight,
+            _("queries/s"): level.queries_per_second,
+            _("pairs/s"): level.pairs_per_second,
+            "p50": level.p50_ms,
+            "p95": level.p95_ms,
+            _("answered"): level.queries,
+            _("failed"): level.failed,
+            _("seconds"): level.seconds,
+        }
+        for each in measured
+        for level in each.levels
+    ]
+    decimal = st.column_config.NumberColumn(format="%.1f")
+    columns = (_("queries/s"), _("pairs/s"), "p50", "p95", _("seconds"))
+    st.dataframe(
+        pd.DataFrame(rows),
+        hide_index=True,
+        placeholder="–",
+        column_config=dict.fromkeys(columns, decimal),
+        alt=_("Throughput at each level"),
+    )

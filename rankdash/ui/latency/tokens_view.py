@@ -1,0 +1,89 @@
+"""How long query and document are together, and how much of them a model does not read."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import streamlit as st
+
+from rankdash.charts.latency import token_lengths as lengths_chart
+from rankdash.i18n import gettext as _
+from rankdash.i18n import number, percent
+from rankdash.ui.latency import latency_services
+from rankdash.ui.sidebar.sidebar import View, safe_name
+from rankdash.ui.state import address, services
+from rankdash.ui.widgets.lazy_expander import fold
+from rankdash.ui.widgets.plotly_chart import ink, show
+
+
+def draw(view: View) -> None:
+    """The lengths of the pairs of one system, and what it did not read."""
+    readers = [
+        system
+        for system in view.chosen
+        if system != services.FIRST_STAGE and latency_services.token_lengths(system) is not None
+    ]
+    st.subheader(_("How much the model reads"), anchor=False)
+    system = readers[0] if readers else None
+    if len(readers) > 1:
+        system = address.pick_one(
+            "reader",
+            readers,
+            st.segmented_control,
+            label=_("System"),
+            label_visibility="collapsed",
+            format_func=lambda each: safe_name(view, each),
+            required=True,
+        )
+    found = latency_services.token_lengths(system) if system is not None else None
+    if system is None or found is None:
+        st.caption(_("None of these systems counts tokens."))
+        return
+    if found.cut:
+        st.markdown(
+            _(
+                "**{share} of the pairs are cut**: {unread} of all tokens are never read. Half of "
+                "the pairs have up to {p50} tokens, 95% up to {p95}.",
+                share=_share(found.cut / found.pairs),
+                unread=_share(found.unread),
+                p50=number(found.p50, 0),
+                p95=number(found.p95, 0),
+            )
+        )
+    else:
+        st.markdown(
+            _(
+                "Every pair is read to its end. Half have up to {p50} tokens, 95% up to {p95}.",
+                p50=number(found.p50, 0),
+                p95=number(found.p95, 0),
+            )
+        )
+    labels = lengths_chart.Labels.translated(_)
+    show(
+        lengths_chart.figure(found, ink(), labels, name=view.name(system)),
+        alt=lengths_chart.alt(found, view.name(system), labels),
+        key="latency.lengths",
+    )
+    fold(
+        _("Lengths as a table"),
+        "latency.length_table",
+        ":material/table:",
+        lambda: _length_table(found.table),
+    )
+
+
+def _share(value: float) -> str:
+    return percent(value, 1 if 0 < value < 0.095 else 0)
+
+
+def _length_table(table: pd.DataFrame) -> None:
+    shown = table.assign(stop=table["stop"].where(table["stop"] < math.inf) - 1)
+    titles = [_("tokens, from"), _("to"), _("read to the end"), _("cut")]
+    st.dataframe(
+        shown.set_axis(titles, axis="columns"),
+        hide_index=True,
+        placeholder="–",
+        height=280,
+        alt=_("Pairs by their length in tokens"),
+    )

@@ -1,0 +1,78 @@
+"""Why queries changed, counted: each reason leads to its queries."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from rankdash.analysis.reasons.contributions import splits
+from rankdash.analysis.reasons.reasons import counted
+from rankdash.i18n import gettext as _
+from rankdash.i18n import ngettext
+from rankdash.metrics import parse_measure
+from rankdash.ui.sidebar import comparison, reason_services
+from rankdash.ui.sidebar.sidebar import View
+from rankdash.ui.state import address
+from rankdash.words.reasons import reason_meanings, reason_words
+
+_ROW, _HEADER = 35, 38
+
+
+def draw(view: View, system: str) -> str | None:
+    """How many queries each reason explains and what they add to the mean change; returns the
+    reason whose row was chosen."""
+    st.subheader(_("Why queries changed"), anchor=False)
+    if not splits(parse_measure(view.spec)):
+        st.caption(
+            _("{metric} cannot be split by document, so its changes have no reasons.",
+              metric=view.title(view.spec))
+        )  # fmt: skip
+        return None
+    counts = counted(reason_services.reason_of(view, system), comparison.pairs_of(view, system))
+    words, meanings = reason_words(), reason_meanings()
+    picked = st.dataframe(
+        pd.DataFrame(
+            {
+                "reason": [words[code] for code in counts.index],
+                "queries": counts["queries"],
+                "mean": counts["mean"],
+                "adds": counts["adds"],
+                "meaning": [meanings[code] for code in counts.index],
+            }
+        ),
+        hide_index=True,
+        placeholder="–",
+        height=_HEADER + _ROW * len(counts),
+        key=f"overview.reasons.{system}",
+        on_select="rerun",
+        selection_mode="single-row",
+        column_config={
+            "reason": st.column_config.TextColumn(_("why"), width=190),
+            "queries": st.column_config.ProgressColumn(
+                _("queries"),
+                format="%d",
+                min_value=0,
+                max_value=int(counts["queries"].max()) if len(counts) else 1,
+                width=120,
+            ),
+            "mean": st.column_config.NumberColumn(_("mean change"), format="%+.3f", width=90),
+            "adds": st.column_config.NumberColumn(
+                _("adds to the mean"),
+                format="%+.3f",
+                width=110,
+                help=_("What these queries add to the mean change over all queries."),
+            ),
+            "meaning": st.column_config.TextColumn(_("meaning"), width="large"),
+        },
+        alt=ngettext(
+            "How many of {n} query each reason explains",
+            "How many of {n} queries each reason explains",
+            int(counts["queries"].sum()),
+        ),
+    )
+    st.caption(_("Choose a row to see its queries."))
+    chosen = picked["selection"]["rows"]
+    return str(counts.index[chosen[0]]) if chosen and chosen[0] < len(counts) else None
+
+
+address.FIELDS.setdefault("reason", None)

@@ -1,0 +1,250 @@
+"""Which queries are listed, in which order: every choice is in the address."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+import streamlit as st
+
+from rankdash.i18n import gettext as _
+from rankdash.i18n import ngettext, number, percent
+from rankdash.study.query_table import OK, OUTCOMES, Filters, filtered, ordered, orders
+from rankdash.ui.queries.query_services import Rows
+from rankdash.ui.state import address
+from rankdash.ui.widgets.text import shortened
+from rankdash.words.queries import outcome_words, state_words
+from rankdash.words.reasons import reason_words
+
+_FIELDS = ("outcome", "reason", "segment", "text", "state", "tag", "delta", "share")
+
+_SHARES = ("0", "0.25", "0.5", "0.75", "1")
+_STEPS = 20
+_LONGEST_TEXT = 200
+
+
+def draw(rows: Rows, tags: Mapping[str, tuple[str, ...]], depth: str) -> pd.DataFrame:
+    """Draw the filters and return the queries they leave, in the chosen order.
+
+    tags: query id → its tags. depth: what judged@k is called.
+    """
+    table = rows.table
+    first = st.columns(4)
+    order = _order(table, first[0])
+    outcomes = _several(
+        "outcome", _present(table, "outcome", OUTCOMES), first[1], _("Outcome"), outcome_words()
+    )
+    reasons = _several("reason", _present(table, "reason"), first[2], _("Why"), reason_words())
+    text = address.pick_free(
+        "text",
+        first[3].text_input,
+        lambda given: (given or "")[:_LONGEST_TEXT],
+        lambda value: value.strip() or None,
+        label=_("Text or id"),
+        max_chars=_LONGEST_TEXT,
+        icon=":material/search:",
+    )
+    options = _segment_options(rows.segments)
+    every = sorted({tag for own in tags.values() for tag in own})
+    states = _present(table, "state", (OK,))
+    # Only filters that could leave something out take part, so the row is as long as it needs.
+    second = st.columns(4, vertical_alignment="bottom")
+    cells = iter(second)
+    segments = (
+        _several("segment", list(options), next(cells), _("Kind of query"), _segment_words(options))
+        if options
+        else _none("segment")
+    )
+    chosen_states = (
+        _several("state", states, next(cells), _("State"), state_words())
+        if len(states) > 1
+        else _none("state")
+    )
+    chosen_tags = (
+        _several("tag", every, next(cells), _("Tag"), {tag: shortened(tag, 40) for tag in every})
+        if every
+        else _none("tag")
+    )
+    with next(cells).popover(_("More filters"), icon=":material/tune:", width="stretch"):
+        delta = _delta(rows.reach)
+        share = _share(depth)
+    return ordered(
+        filtered(
+            table,
+            Filters(
+                outcomes=tuple(outcomes),
+                states=tuple(chosen_states),
+                reasons=tuple(reasons),
+                tags=tuple(chosen_tags),
+                segments=_chosen_segments(segments, options),
+                delta=delta,
+                judged=share,
+                text=text,
+            ),
+            tags,
+        ),
+        order,
+    )
+
+
+def _clear() -> None:
+    """Forget every filter; the order stays."""
+    for name in _FIELDS:
+        address.choose(name, None)
+
+
+def _in_force() -> bool:
+    """Whether any filter is."""
+    return any(address.several(name) for name in _FIELDS)
+
+
+def _order(table: pd.DataFrame, place: st.delta_generator.DeltaGenerator) -> str:
+    words = {
+        "hurt": _("most hurt first"),
+        "helped": _("most helped first"),
+        "changed": _("largest change first"),
+        "headroom": _("most headroom left first"),
+        "lowest": _("lowest baseline first"),
+        "disagreement": _("rerankers disagree most first"),
+        "latency": _("slowest first"),
+        "given": _("as in the data"),
+    }
+    chosen = address.pick_one(
+        "sort",
+        orders(table),
+        place.selectbox,
+        default="hurt",
+        label=_("Order"),
+        format_func=words.__getitem__,
+    )
+    return chosen or "given"
+
+
+def _several(
+    name: str,
+    options: Sequence[str],
+    place: st.delta_generator.DeltaGenerator,
+    label: str,
+    words: Mapping[str, str],
+) -> list[str]:
+    return address.pick_several(
+        name,
+        options,
+        place.multiselect,
+        label=label,
+        placeholder=_("all"),
+        format_func=lambda value: words.get(value, value),
+    )
+
+
+def _none(name: str) -> list[str]:
+    """A filter that has nothing to offer here leaves nothing out, and says what a link wanted."""
+    wanted = address.several(name)
+    address.lose(name, ", ".join(wanted) if wanted else None)
+    address.settle(name, None)
+    return []
+
+
+def _present(table: pd.DataFrame, column: str, first: Sequence[str] = ()) -> list[str]:
+    """The values of a column that occur, in their usual order."""
+    found = table[column].value_counts()
+    rest = [str(value) for value in found.index if value not in first]
+    return [*(value for value in first if value in found.index), *rest]
+
+
+def _segment_options(segments: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, str]]:
+    """What stands in the address → column and value."""
+    return {
+        f"{column}={value}": (column, value)
+        for column, values in segments.items()
+        for value in values
+    }
+
+
+def _segment_words(options: Mapping[str, tuple[str, str]]) -> dict[str, str]:
+    return {
+        option: f"{shortened(column, 24)}: {shortened(value, 40)}"
+        for option, (column, value) in options.items()
+    }
+
+
+def _chosen_segments(
+    chosen: Sequence[str], options: Mapping[str, tuple[str, str]]
+) -> dict[str, tuple[str, ...]]:
+    wanted: dict[str, tuple[str, ...]] = {}
+    for option in chosen:
+        column, value = options[option]
+        wanted[column] = (*wanted.get(column, ()), value)
+    return wanted
+
+
+def _delta(reach: float) -> tuple[float, float] | None:
+    """The range of changes that is wanted; None for all of them."""
+    step = 10 ** math.floor(math.log10(reach / 5)) if reach > 0 else 0.1
+    end = max(math.ceil(round(reach / step, 6)) * step, step)
+    digits = max(0, -math.floor(math.log10(step)))
+    whole = (-round(end, digits), round(end, digits))
+
+    def read(given: str | None) -> tuple[float, float]:
+        try:
+            low, high = (float(part) for part in (given or "").split(".."))
+        except ValueError:
+            return whole
+        if not low <= high:
+            return whole
+        return max(low, whole[0]), min(high, whole[1])
+
+    def write(value: tuple[float, float]) -> str | None:
+        low, high = value
+        return None if (low, high) == whole else f"{low:g}..{high:g}"
+
+    chosen = address.pick_free(
+        "delta",
+        st.slider,
+        read,
+        write,
+        label=_("Change"),
+        min_value=whole[0],
+        max_value=whole[1],
+        step=step,
+        format=f"%+.{digits}f",
+        help=_("Queries without a comparison are left out as soon as this is narrowed."),
+    )
+    return None if chosen == whole else chosen
+
+
+def _share(depth: str) -> float:
+    chosen = address.pick_one(
+        "share",
+        _SHARES,
+        st.segmented_control,
+        default="0",
+        label=_("{metric} on both sides at least", metric=depth),
+        format_func=lambda value: _("any") if value == "0" else percent(float(value)),
+        required=True,
+    )
+    if chosen == "0":
+        address.settle("share", None)
+    return float(chosen or 0)
+
+
+def left_line(kept: int, total: int) -> None:
+    """How many queries the filters leave, and the way back to all of them."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(
+            ngettext(
+                "{kept} of {n} query listed",
+                "{kept} of {n} queries listed",
+                total,
+                kept=number(kept, 0),
+            ),
+            width="content",
+        )
+        if _in_force():
+            st.button(
+                _("Clear filters"),
+                icon=":material/filter_alt_off:",
+                type="tertiary",
+                on_click=_clear,
+            )

@@ -1,0 +1,158 @@
+"""Where the documents of one query went, as a chart and as a table."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+
+from rankdash.analysis.ranks.ladder import Ladder
+from rankdash.charts.ranks import ladder as chart
+from rankdash.charts.ranks.ladder_places import shown
+from rankdash.i18n import gettext as _
+from rankdash.i18n import ngettext, number, paragraph
+from rankdash.ui.queries import query_services
+from rankdash.ui.queries.query_services import Text
+from rankdash.ui.sidebar.sidebar import View
+from rankdash.ui.state import address
+from rankdash.ui.widgets.lazy_expander import fold
+from rankdash.ui.widgets.plotly_chart import ink, show
+from rankdash.ui.widgets.text import markdown_safe, shortened
+from rankdash.words.names import telling
+
+_TELLING, _EVERY = "telling", "every"
+_NOBODY = ""
+_OPENING = 80
+
+
+def draw(view: View, ladder: Ladder, query_id: str) -> None:
+    st.markdown(f"**{_('Where the documents went')}**")
+    texts = query_services.texts_of(view, shown(ladder, every=True).doc_ids)
+    names = _names(texts)
+    which, follow = st.columns([1, 1], vertical_alignment="bottom")
+    every = address.pick_one(
+        "docs",
+        [_TELLING, _EVERY],
+        which.segmented_control,
+        default=_TELLING,
+        label=_("Documents"),
+        format_func={
+            _TELLING: _("relevant, crossing k or moved 3 ranks"),
+            _EVERY: _("all near the top"),
+        }.__getitem__,
+        required=True,
+    )
+    drawn = shown(ladder, every=every == _EVERY)
+    focus = address.pick_one(
+        "follow",
+        [_NOBODY, *drawn.doc_ids],
+        follow.selectbox,
+        default=_NOBODY,
+        label=_("Follow one document"),
+        format_func=lambda doc: markdown_safe(names[doc], 60) if doc else _("none"),
+    )
+    if not focus:
+        address.choose("follow", None)
+    titles = {system: view.name(system) for system in ladder.systems}
+    labels = chart.Labels.translated(_)
+    notes = [
+        *_without_result(view, ladder),
+        *_left_out(ladder, len(drawn)),
+        *_not_retrieved(view, ladder, query_id),
+    ]
+    if notes:
+        st.caption(paragraph(notes))
+    show(
+        chart.figure(
+            ladder,
+            ink(),
+            labels,
+            titles=titles,
+            names=names,
+            focus=focus or None,
+            every=every == _EVERY,
+        ),
+        alt=chart.alt(ladder, labels, titles=titles, every=every == _EVERY),
+        key="queries.ladder",
+    )
+    fold(
+        _("The same as a table"),
+        "queries.ladder.table",
+        ":material/table:",
+        partial(_table, ladder.picked(ladder.near), titles, texts),
+    )
+
+
+def _without_result(view: View, ladder: Ladder) -> list[str]:
+    return [
+        _("{system} has no result here.", system=markdown_safe(view.name(system), 60))
+        for system in view.chosen
+        if system not in ladder.systems
+    ]
+
+
+def _left_out(ladder: Ladder, drawn: int) -> list[str]:
+    near = int(ladder.near.sum())
+    if drawn >= near:
+        return []
+    return [
+        _(
+            "{n} of the {all} documents that are relevant or near the top are drawn.",
+            n=number(drawn, 0),
+            all=number(near, 0),
+        )
+    ]
+
+
+def _not_retrieved(view: View, ladder: Ladder, query_id: str) -> list[str]:
+    """How many relevant documents no reranker could have lifted."""
+    labels = query_services.labels_of(view.dataset_id, query_id)
+    listed = set(ladder.doc_ids)
+    threshold = view.conventions.threshold
+    lacking = sum(label >= threshold and doc not in listed for doc, label in labels.items())
+    if not lacking:
+        return []
+    return [
+        ngettext(
+            "{n} relevant document is in none of these rankings.",
+            "{n} relevant documents are in none of these rankings.",
+            lacking,
+        )
+    ]
+
+
+def _table(ladder: Ladder, titles: dict[str, str], texts: dict[str, Text]) -> None:
+    columns: dict[str, object] = {
+        "doc": ladder.doc_ids,
+        "text": [texts[doc].whole[:_OPENING] if doc in texts else "" for doc in ladder.doc_ids],
+        "label": ladder.label,
+        **{f"rank {system}": ladder.column(system) for system in ladder.systems},
+        "ideal": ladder.ideal,
+    }
+    number_column = partial(st.column_config.NumberColumn, format="%.0f", width="small")
+    st.dataframe(
+        pd.DataFrame(columns),
+        hide_index=True,
+        column_config={
+            "doc": st.column_config.TextColumn(_("document"), width="small"),
+            "text": st.column_config.TextColumn(_("begins"), width="medium"),
+            "label": st.column_config.NumberColumn(_("label"), format="%g", width="small"),
+            **{f"rank {system}": number_column(titles[system]) for system in ladder.systems},
+            "ideal": number_column(_("ideal")),
+        },
+        alt=_("The rank of each document in every system"),
+    )
+
+
+def _names(texts: dict[str, Text]) -> dict[str, str]:
+    """What a person knows each document by: its title, or how it begins where others have the
+    same title; the id where there is neither."""
+    often = Counter(text.title for text in texts.values())
+    own = {}
+    for doc, text in texts.items():
+        opening = shortened(text.body or "", _OPENING)
+        alone = text.title and often[text.title] == 1
+        own[doc] = (text.title if alone else opening) or text.title or doc
+    return telling(own)

@@ -1,0 +1,256 @@
+"""The list of queries, the one that is open, and the way to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache, partial
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from rankdash.charts import style
+from rankdash.i18n import gettext as _
+from rankdash.i18n import language, ngettext, number, speaking
+from rankdash.ui.state import address
+from rankdash.ui.widgets.text import markdown_safe
+from rankdash.words.queries import state_words
+from rankdash.words.reasons import reason_words
+from rankdash.words.spreadsheet import csv_bytes
+
+_STEPS = "queries.steps"
+_ROW, _LONG = 35, 352
+# A bar is one of so many lengths: pictures are sent once each, however many queries share them.
+_LEVELS = 32
+_WIDTH, _HEIGHT = 116, 20
+
+
+def draw(
+    rows: pd.DataFrame, marks: pd.DataFrame, reach: float, order: str, before: str, after: str
+) -> str | None:
+    """The table; returns the id of the query that is open, None when no row is left.
+
+    rows: what the filters leave, in order. marks: query_id, tags, note. reach: half of the axis of
+    the bars. before, after: what the value columns are called.
+    """
+    if rows.empty:
+        st.info(_("No query matches these filters."), icon=":material/filter_alt_off:")
+        return None
+    ids = list(rows["query_id"])
+    opened = address.one("q")
+    address.lose("q", opened if opened not in ids else None)
+    if opened not in ids:
+        opened = ids[0]
+    # A selection is a row number, so the rows are part of the key; so are the steps made by button,
+    # because a stored selection would win over the query they opened.
+    key = f"queries.list.{hash(tuple(ids))}.{st.session_state.get(_STEPS, 0)}"
+
+    def selected() -> None:
+        picked = st.session_state[key]["selection"]["rows"]
+        if picked:
+            address.choose("q", ids[picked[0]])
+
+    shown = _shown(rows, marks, reach)
+    st.dataframe(
+        shown,
+        hide_index=True,
+        # As many rows as there are, with the heading, up to a height that leaves room below.
+        height=min((len(rows) + 1) * _ROW + 2, _LONG),
+        placeholder="–",
+        key=key,
+        on_select=selected,
+        selection_mode="single-row-required",
+        selection_default={"selection": {"rows": [ids.index(opened)]}},
+        column_order=_columns(shown, order),
+        column_config=_config(before, after),
+        alt=ngettext("{n} query with both values", "{n} queries with both values", len(rows)),
+    )
+    address.settle("q", opened)
+    address.publish()
+    return opened
+
+
+def steps(rows: pd.DataFrame, opened: str) -> None:
+    """Previous and next in the current order, side by side in a horizontal container."""
+    ids = list(rows["query_id"])
+    position = ids.index(opened)
+    st.button(
+        _("Previous"),
+        icon=":material/arrow_upward:",
+        disabled=position == 0,
+        on_click=_open,
+        args=(ids[max(position - 1, 0)],),
+        shortcut="k",
+    )
+    st.button(
+        _("Next"),
+        icon=":material/arrow_downward:",
+        disabled=position == len(ids) - 1,
+        on_click=_open,
+        args=(ids[min(position + 1, len(ids) - 1)],),
+        shortcut="j",
+    )
+    st.caption(_("{i} of {n}", i=number(position + 1, 0), n=number(len(ids), 0)), width="content")
+
+
+def download(rows: pd.DataFrame, marks: pd.DataFrame, before: str, after: str) -> None:
+    """Offer the list for a spreadsheet, its cells defused.
+
+    rows, marks, before, after: as for `draw`.
+    """
+    st.download_button(
+        _("List as CSV"),
+        data=partial(_csv, rows, marks, before, after, language()),
+        file_name="queries.csv",
+        mime="text/csv",
+        icon=":material/table:",
+        key="queries.csv",
+        on_click="ignore",
+        help=_("The queries that the filters leave, in this order, with every column."),
+    )
+
+
+def _csv(rows: pd.DataFrame, marks: pd.DataFrame, before: str, after: str, code: str) -> bytes:
+    """The list in the language `code`: it is made outside of the session that asked for it."""
+    with speaking(code):
+        shown = _shown(rows, marks, 1.0).drop(columns="bar")
+        headings = {name: column["label"] for name, column in _config(before, after).items()}
+    shown.insert(0, "query_id", rows["query_id"].to_numpy())
+    return csv_bytes(shown.rename(columns=headings))
+
+
+def _open(query_id: str) -> None:
+    address.choose("q", query_id)
+    st.session_state[_STEPS] = st.session_state.get(_STEPS, 0) + 1
+
+
+def _shown(rows: pd.DataFrame, marks: pd.DataFrame, reach: float) -> pd.DataFrame:
+    text = rows["text"]
+    frame = {
+        "query": text.where(text.notna() & (text != ""), rows["query_id"]),
+        "before": rows["before"],
+        "after": rows["after"],
+        "delta": rows["delta"],
+        "bar": _bars(rows, reach),
+        **{name: rows[name] for name in ("ceiling",) if name in rows},
+        "reason": _worded(rows["reason"], reason_words()),
+        "state": _worded(rows["state"], state_words()),
+        **{name: rows[name] for name in ("to_win", "spread", "latency_ms") if name in rows},
+        "judged_before": rows["judged_before"],
+        "judged_after": rows["judged_after"],
+    }
+    if len(marks):
+        own = marks.set_index("query_id").reindex(rows["query_id"])
+        frame |= {name: own[name].fillna("").to_numpy() for name in ("tags", "note")}
+    return pd.DataFrame(frame)
+
+
+def _worded(codes: pd.Series, words: Mapping[str, str]) -> pd.Categorical:
+    """Codes as their words; sent as a code each and the words once."""
+    known = pd.Categorical(codes)
+    return known.rename_categories(lambda code: words.get(code, code))
+
+
+def _columns(shown: pd.DataFrame, order: str) -> list[str]:
+    """The columns to begin with, and what the order goes by; the others are a click away."""
+    by = {"headroom": "to_win", "disagreement": "spread", "latency": "latency_ms"}.get(order, "")
+    # One state for all says nothing.
+    states = ["state"] if shown["state"].nunique() > 1 else []
+    wanted = [
+        "query", "before", "after", "delta", "bar", "ceiling", by, "reason", *states, "tags", "note"
+    ]  # fmt: skip
+    return [name for name in wanted if name in shown]
+
+
+def _config(before: str, after: str) -> dict[str, Any]:
+    column = st.column_config
+    return {
+        "query": column.TextColumn(_("query"), width=215),
+        "before": column.NumberColumn(before, format="%.3f", width=66, help=_value_of(before)),
+        "after": column.NumberColumn(after, format="%.3f", width=66, help=_value_of(after)),
+        "delta": column.NumberColumn(_("change"), format="%+.3f", width=66),
+        "bar": column.ImageColumn(
+            _("◀ change ▶"),
+            width=_WIDTH + 12,
+            help=_(
+                "To the left: worse; to the right: better; all on one axis. The tick is where the "
+                "bar would end with the best order of these candidates."
+            ),
+        ),
+        "ceiling": column.NumberColumn(
+            _("ceiling"),
+            format="%.3f",
+            width=62,
+            help=_("The best that an order of these candidates can reach."),
+        ),
+        "reason": column.TextColumn(_("why"), width=120),
+        "state": column.TextColumn(_("state"), width=90),
+        "to_win": column.NumberColumn(_("still to win"), format="%.3f", width=80),
+        "spread": column.NumberColumn(
+            _("disagreement"),
+            format="%.3f",
+            width=90,
+            help=_("Highest less lowest value among the systems compared with the baseline."),
+        ),
+        "latency_ms": column.NumberColumn(_("ms"), format="%.0f", width=60),
+        "judged_before": column.NumberColumn(_("judged, baseline"), format="percent", width=80),
+        "judged_after": column.NumberColumn(_("judged, compared"), format="percent", width=80),
+        "tags": column.TextColumn(_("tags"), width=120),
+        "note": column.TextColumn(_("note"), width=160),
+    }
+
+
+def _value_of(system: str) -> str:
+    """The whole name, which a narrow column cuts."""
+    return _("Value of {system}", system=markdown_safe(system, 80))
+
+
+def _bars(rows: pd.DataFrame, reach: float) -> pd.Categorical:
+    """A signed bar for each query; none where it has no change."""
+    scale = _LEVELS / (reach or 1.0)
+    delta = rows["delta"].to_numpy(dtype=np.float64)
+    room = (
+        (rows["ceiling"] - rows["before"]).to_numpy(dtype=np.float64)
+        if "ceiling" in rows
+        else np.full(len(rows), np.nan)
+    )
+    none = np.isnan(delta)
+    length = np.where(none, 0, np.round(np.nan_to_num(delta) * scale)).astype(np.int64)
+    # What is not nothing is seen.
+    length = np.where((length == 0) & (np.abs(np.nan_to_num(delta)) > 0), np.sign(delta), length)
+    tick = np.where(np.isnan(room), -1, np.round(np.nan_to_num(room) * scale)).astype(np.int64)
+    codes, pairs = pd.factorize(
+        (length.astype(np.int64) + _LEVELS) * (2 * _LEVELS + 2) + np.clip(tick, -1, _LEVELS) + 1
+    )
+    pictures = [
+        _picture(int(pair) // (2 * _LEVELS + 2) - _LEVELS, int(pair) % (2 * _LEVELS + 2) - 1)
+        for pair in pairs
+    ]
+    return pd.Categorical.from_codes(np.where(none, -1, codes), pd.Index(pictures, dtype=object))
+
+
+@lru_cache(maxsize=4096)
+def _picture(length: int, tick: int) -> str:
+    """length: of the bar, -`_LEVELS` to `_LEVELS`. tick: where the ceiling is, -1 for nowhere."""
+    unit = (_WIDTH - 4) / 2 / _LEVELS
+    middle = _WIDTH / 2
+    start, wide = (middle + min(length, 0) * unit, abs(length) * unit)
+    colour = style.BETTER if length > 0 else style.WORSE
+    parts = [
+        f"<path d='M2 10H{_WIDTH - 2}' stroke='{style.FIRST_STAGE}' stroke-opacity='.35'/>",
+        f"<rect x='{start:.1f}' y='4' width='{wide:.1f}' height='12' fill='{colour}'/>",
+        f"<path d='M{middle:g} 1V19' stroke='{style.FIRST_STAGE}' stroke-width='1.5'/>",
+    ]
+    if tick >= 0:
+        x = middle + tick * unit
+        parts.append(
+            f"<path d='M{x:.1f} 2V18' stroke='{style.FIRST_STAGE}' stroke-width='2.5' "
+            "stroke-dasharray='3 2'/>"
+        )
+    svg = (
+        f"<svg xmlns='http://www.w3.org/2000/svg' width='{_WIDTH}' height='{_HEIGHT}' "
+        f"viewBox='0 0 {_WIDTH} {_HEIGHT}'>{''.join(parts)}</svg>"
+    )
+    return f"data:image/svg+xml;utf8,{quote(svg, safe=' =/:<>')}"

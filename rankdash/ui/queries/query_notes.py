@@ -1,0 +1,114 @@
+"""Tags and a note on a query, and its labels: what an analyst has to say about it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from rankdash.i18n import gettext as _
+from rankdash.i18n import moment
+from rankdash.ranking.ranking import digest
+from rankdash.store.notes.notes import LONGEST_NOTE, MOST_TAGS, Note, Notes, tags_in_use
+from rankdash.ui.labels import corrections_form, corrections_list
+from rankdash.ui.sidebar.sidebar import View
+from rankdash.ui.state import address
+from rankdash.ui.state.server import read_only, workspace
+from rankdash.ui.widgets import action_errors
+from rankdash.ui.widgets.text import markdown_safe
+
+_PLACE = "notes"
+_BEFORE = "notes.before"
+
+
+def draw(view: View, query_id: str) -> None:
+    """The remarks on the query beside the labels of its documents; both are saved as they are
+    made."""
+    if read_only():
+        _shown(Notes(workspace()).of(view.stored_id, query_id))
+        corrections_list.draw(view.stored_id, query_id)
+        return
+    remarks, labels = st.columns(2)
+    with remarks:
+        _remarks(view.stored_id, query_id)
+    with labels:
+        corrections_form.draw(view, query_id)
+    corrections_list.draw(view.stored_id, query_id)
+
+
+def marks(view: View) -> pd.DataFrame:
+    """query_id, tags (joined by commas) and note, one row for each query that has any."""
+    notes = Notes(workspace()).all(view.stored_id)
+    return pd.DataFrame(
+        [(note.query_id, ", ".join(note.tags), note.text) for note in notes],
+        columns=["query_id", "tags", "note"],
+        dtype=object,
+    )
+
+
+def _shown(note: Note) -> None:
+    """The remarks of a workspace that is only shown."""
+    if note.tags:
+        st.caption(" · ".join(markdown_safe(tag, 60) for tag in note.tags))
+    if note.text:
+        st.text(note.text)
+    if not note.changed:
+        st.caption(_("No note."))
+
+
+def _remarks(dataset_id: str, query_id: str) -> None:
+    notes = Notes(workspace())
+    note = notes.of(dataset_id, query_id)
+    name = _named(dataset_id, query_id)
+    tags_key, text_key = f"notes.tags.{name}", f"notes.text.{name}"
+    # Drawn from the store each time: another window may have changed it.
+    tags, offered = list(note.tags), tags_in_use(notes.all(dataset_id))
+
+    def changed() -> None:
+        _keep(dataset_id, note, st.session_state[tags_key], st.session_state[text_key])
+
+    address.show(st.multiselect, tags_key, tags, changed)(
+        _("Tags"),
+        list(dict.fromkeys([*tags, *offered])),
+        accept_new_options=True,
+        max_selections=MOST_TAGS,
+        placeholder=_("choose or type"),
+    )
+    address.show(st.text_area, text_key, note.text, changed)(
+        _("Note"),
+        max_chars=LONGEST_NOTE,
+        height=110,
+        placeholder=_("What you found, for yourself and for the report"),
+    )
+    action_errors.refused(_PLACE)
+    before: dict[str, Any] = st.session_state.get(_BEFORE, {})
+    if note.changed or before.get("name") == name:
+        _saved(dataset_id, note, before.get("note") if before.get("name") == name else None)
+
+
+def _saved(dataset_id: str, note: Note, before: Note | None) -> None:
+    said, undo = st.columns([3, 1], vertical_alignment="center")
+    said.caption(_("Saved {when} UTC", when=moment(note.changed)) if note.changed else _("Empty"))
+    if before is not None:
+        undo.button(
+            _("Undo"),
+            icon=":material/undo:",
+            key="notes.undo",
+            on_click=_keep,
+            args=(dataset_id, note, before.tags, before.text),
+            width="stretch",
+        )
+
+
+def _keep(dataset_id: str, before: Note, tags: list[str], text: str) -> None:
+    query_id = before.query_id
+    if action_errors.attempt(
+        _PLACE, lambda: Notes(workspace()).keep(dataset_id, query_id, tags, text)
+    ):
+        st.session_state[_BEFORE] = {"name": _named(dataset_id, query_id), "note": before}
+
+
+def _named(dataset_id: str, query_id: str) -> str:
+    """A query in the names of widgets, whatever stands in its id."""
+    return digest([dataset_id.encode(), query_id.encode("utf-8", "surrogatepass")])

@@ -1,0 +1,301 @@
+"""Why a document got its score: what is left of the score when a part of the text is left out."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import numpy as np
+import streamlit as st
+
+from rankdash.analysis.ranks.ladder import Ladder
+from rankdash.analysis.reasons.occlusion import LEVELS, Cost, Explanation, Level, Variant, cost
+from rankdash.errors import RankdashError
+from rankdash.i18n import duration, error_text, ngettext, number
+from rankdash.i18n import gettext as _
+from rankdash.rerankers import Request, RerankerKind, create, get
+from rankdash.rerankers.settings import SettingValue
+from rankdash.runs import jobs
+from rankdash.runs.explain import in_calls, scalars
+from rankdash.store import RunRow
+from rankdash.store.jobs.explanations import Asked, ExplanationRow, Explanations
+from rankdash.ui.queries import occlusion_view, query_services
+from rankdash.ui.runs import key_field
+from rankdash.ui.sidebar.sidebar import View
+from rankdash.ui.state import address, services
+from rankdash.ui.state.server import read_only, worker, workspace
+from rankdash.ui.widgets.text import markdown_safe, shortened
+from rankdash.words import failures
+from rankdash.words.queries import grade
+
+_REFRESH_SECONDS = 1.0
+_MOST_OFFERED = 50
+
+
+@dataclass(frozen=True)
+class _Question:
+    """One pair and what is left out of it. settings: of the run's reranker, complete."""
+
+    run: RunRow
+    kind: RerankerKind
+    settings: Mapping[str, SettingValue]
+    asked: Asked
+    level: Level
+    query: str
+    document: str
+
+
+def draw(view: View, challenger: str, ladder: Ladder, query_id: str, query: str) -> None:
+    """For a document of the list whose cards are shown. query: its text, "" where it has none."""
+    system = address.one("cards") or challenger
+    if system not in ladder.systems:
+        system = challenger
+    reason = _why_not(view, system)
+    if reason:
+        st.caption(reason)
+        return
+    doc_id = _pick_document(view, ladder, system)
+    level = _pick_level()
+    if doc_id is None or level is None:
+        return
+    document = query_services.texts_of(view, [doc_id])[doc_id].whole
+    reason = _why_not_pair(view, system, query_id, doc_id, query, document)
+    if reason:
+        st.caption(reason)
+        return
+    run = view.systems[system].run
+    if run is None:
+        return
+    st.caption(
+        _(
+            "Each part is left out once and what remains is scored again. Its effect is how much "
+            "lower the score is without it. This is an approximation: parts are judged one at a "
+            "time, parts that say the same cover for each other, and a text with a gap is not "
+            "natural."
+        )
+    )
+    asked = Asked(run.id, query_id, doc_id, level)
+    settings = create(run.reranker, scalars(run.settings)).settings
+    _panel(_Question(run, get(run.reranker), settings, asked, level, query, document))
+
+
+def _why_not(view: View, system: str) -> str:
+    """Why a system can explain nothing; "" where it can."""
+    run = view.systems[system].run
+    if run is None:
+        return _(
+            "The scores of the first stage are part of the data and cannot be computed again. Run "
+            "BM25 or a model as a reranker to see what its scores hang on."
+        )
+    try:
+        kind = get(run.reranker)
+        if kind.capabilities.needs_text:
+            create(run.reranker, scalars(run.settings))
+    except RankdashError as error:
+        return markdown_safe(error_text(error), 300)
+    if not kind.capabilities.needs_text:
+        return _("This ranking is not computed from texts here, so no text can be tried on it.")
+    if kind.capabilities.scope == "listwise":
+        return _(
+            "This reranker looks at the documents of a query together: a document by itself has no "
+            "score whose change could be shown."
+        )
+    if kind.group == "llm":
+        return _(
+            "A language model would be called once for each part, and its grades are too coarse to "
+            "show what one part does. Not offered."
+        )
+    return ""
+
+
+def _why_not_pair(
+    view: View, system: str, query_id: str, doc_id: str, query: str, document: str
+) -> str:
+    (shown,) = query_services.list_of(view, system, query_id, [doc_id])
+    if shown.score is None:
+        return _("This document was not reranked: the run did not go that deep.")
+    if not document:
+        return _("The data has no text for it.")
+    return "" if query else _("The query has no text.")
+
+
+def _pick_document(view: View, ladder: Ladder, system: str) -> str | None:
+    ranks = ladder.column(system)
+    order = np.argsort(ranks)[: int((~np.isnan(ranks)).sum())]
+    rows = [*order[:_MOST_OFFERED], *(r for r in order[_MOST_OFFERED:] if ladder.relevant[r])]
+    docs = [str(doc) for doc in ladder.doc_ids[rows]]
+    titles, openings = services.titles(view.dataset_id)
+    best = max(services.positive_labels(view.dataset_id), default=1.0)
+    row_of = dict(zip(docs, rows, strict=True))
+    often = Counter(titles.get(doc, doc) for doc in docs)
+
+    def named(doc_id: str) -> str:
+        row = row_of[doc_id]
+        title = titles.get(doc_id, doc_id)
+        # Passages of one article share its title; then their own words tell them apart.
+        name = shortened(title if often[title] == 1 else openings.get(doc_id, title), 70)
+        return f"{ranks[row]:.0f} · {name} ({grade(float(ladder.label[row]), best)})"
+
+    return address.pick_one(
+        "doc", docs, st.selectbox, label=_("Document, by rank"), format_func=named
+    )
+
+
+def _pick_level() -> Level | None:
+    words = {
+        "term": _("words of the document"),
+        "sentence": _("sentences of the document"),
+        "query": _("words of the query"),
+    }
+    chosen = address.pick_one(
+        "leave",
+        LEVELS,
+        st.segmented_control,
+        default="term",
+        label=_("Left out, one at a time"),
+        format_func=words.__getitem__,
+        required=True,
+    )
+    return next((level for level in LEVELS if level == chosen), None)
+
+
+def _panel(question: _Question) -> None:
+    """Offer, progress or result. Polls once a second while it is being worked on."""
+    rows = Explanations(workspace())
+    first = rows.find(question.asked)
+
+    @st.fragment(run_every=_REFRESH_SECONDS if first is not None and first.live else None)
+    def panel() -> None:
+        row = rows.find(question.asked)
+        if read_only() and (row is None or row.result is None):
+            st.caption(_("Not worked out for this document, and nothing is worked out read-only."))
+            return
+        if row is not None and row.live:
+            worker().ensure()
+            _progress(row, rows)
+            return
+        if first is not None and first.live:
+            # It has ended: nothing more to poll.
+            st.rerun(scope="app")
+        if row is not None and row.result is not None:
+            found = Explanation.from_json(row.result)
+            occlusion_view.draw(found, question.query, question.document)
+            return
+        _offer(question, row, rows)
+
+    panel()
+
+
+def _progress(row: ExplanationRow, rows: Explanations) -> None:
+    text, action = st.columns([5, 1], vertical_alignment="center")
+    if row.total:
+        # A document that goes by sentence first may need fewer than the most.
+        done = _("{done} of {total} pairs", done=number(row.done, 0), total=number(row.total, 0))
+        text.progress(min(1.0, row.done / row.total), text=done)
+    else:
+        text.caption(_("waiting for its turn") if row.state == "queued" else _("getting ready"))
+    if action.button(
+        _("Cancel"), key="occlusion.cancel", icon=":material/cancel:", disabled=row.cancelling
+    ):
+        rows.cancel(row.id)
+        st.rerun(scope="app")
+
+
+def _offer(question: _Question, row: ExplanationRow | None, rows: Explanations) -> None:
+    """What it costs, and the button; how an earlier attempt ended."""
+    if row is not None and row.error is not None:
+        st.error(markdown_safe(failures.problem(row.error), 500), icon=":material/error:")
+    elif row is not None and row.state == "interrupted":
+        st.warning(_("It was interrupted: the worker ended."), icon=":material/info:")
+    elif row is not None:
+        st.caption(_("It was cancelled."))
+    told = cost(question.query, question.document, question.level)
+    if not told.variants:
+        st.caption(_("There is no part without which something would be left to score."))
+        return
+    st.caption(" ".join(_price(question, told)))
+    ready, found = True, key_field.Found()
+    if question.kind.capabilities.needs_network:
+        name = f"occlusion.{question.asked.id}"
+        found = key_field.draw(question.kind, question.settings, name, fixed=True)
+        ready = st.checkbox(
+            _("Make these calls to the service"), key=f"occlusion.confirm.{question.asked.id}"
+        )
+    if st.button(
+        _("Find out what the score hangs on"),
+        key="occlusion.start",
+        icon=":material/ink_highlighter:",
+        disabled=not ready,
+    ):
+        if found.missing:
+            st.error(found.missing, icon=":material/key_off:")
+            return
+        if found.keys:
+            worker().hand_over(question.asked.id, found.keys)
+        rows.ask(question.asked)
+        worker().ensure()
+        st.rerun(scope="app")
+
+
+def _price(question: _Question, told: Cost) -> list[str]:
+    """In sentences: how many pairs, how long or how many calls, and what it waits for."""
+    pairs = ngettext("{n} pair to score", "{n} pairs to score", told.variants)
+    if not told.sure:
+        pairs = _("at most {pairs}", pairs=pairs)
+    said = [_(
+            "The document has too many different words to try each: its sentences are tried "
+            "first, then the words of the strongest ones."
+        )] if told.by_sentence else []  # fmt: skip
+    if question.kind.capabilities.needs_network:
+        return [*said, _calls(question, told, pairs)]
+    rate = question.run.pairs_per_second
+    if rate is None or not rate > 0:
+        said.append(_("Cost: {pairs}; how long is not known.", pairs=pairs))
+    else:
+        seconds = duration(told.variants / rate)
+        said.append(
+            _("Cost: {pairs}, about {time} at the pace of the run.", pairs=pairs, time=seconds)
+        )
+    if math.isfinite(question.run.load_ms):
+        loading = duration(question.run.load_ms / 1e3)
+        said.append(
+            _("Loading the model took the run {time}; it is kept for a few minutes.", time=loading)
+        )
+    if any(row.state == "running" for row in jobs.list(workspace())):
+        said.append(_("A run is going on: this takes its turn after the current batch."))
+    return said
+
+
+def _calls(question: _Question, told: Cost, pairs: str) -> str:
+    estimate, key = question.kind.estimate, question.kind.key
+    place = None if key is None else key(question.settings)
+    if estimate is None or place is None:
+        return _("Cost: {pairs}; how long is not known.", pairs=pairs)
+    asked = question.asked
+    requests = [Request(asked.query_id, question.query, [asked.doc_id], [question.document])]
+    if question.level == "query":
+        # Each has a query of its own.
+        requests *= told.variants
+    else:
+        alike = [Variant(question.query, question.document)] * told.variants
+        requests = [
+            request
+            for together in in_calls(asked.query_id, asked.doc_id, alike, remote=True)
+            for request in together
+        ]
+    found = estimate(question.settings, requests)
+    host = markdown_safe(urlsplit(place.base_url).netloc, 60)
+    said = _(
+        "Cost: {pairs} in about {calls} calls to {host}, {tokens} tokens.",
+        pairs=pairs,
+        calls=number(found.calls, 0),
+        host=host,
+        tokens=number(found.tokens_in, 0),
+    )
+    if math.isnan(found.dollars):
+        return said
+    # A bare dollar sign opens a formula in Markdown.
+    return f"{said} {_('About {amount}.', amount=chr(92) + '$' + number(found.dollars, 4))}"

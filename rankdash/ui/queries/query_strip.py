@@ -1,0 +1,100 @@
+"""One query in numbers: both values, the ceiling, how much is judged, how long it took."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import streamlit as st
+
+from rankdash.charts.milliseconds import text as ms
+from rankdash.i18n import gettext as _
+from rankdash.i18n import number, percent, signed
+from rankdash.ui.queries import query_services
+from rankdash.ui.sidebar.sidebar import View
+from rankdash.ui.state import services
+from rankdash.ui.widgets.text import markdown_safe
+from rankdash.words import failures
+from rankdash.words.queries import judged_title, outcome_words, state_words
+
+# Room smaller than this is none; a share of it would be noise.
+_NO_ROOM = 1e-9
+
+
+def draw(view: View, challenger: str, row: pd.Series) -> None:
+    """row: the query's row of the list."""
+    title = view.title(view.spec)
+    if math.isnan(row["delta"]):
+        words = outcome_words().get(row["outcome"], row["outcome"])
+        said = _failure(view, challenger, str(row["query_id"]))
+        parts = [f"**{_('{metric}: no comparison', metric=title)}**", words, said]
+    else:
+        values = f"{title} {number(row['before'])} → {number(row['after'])}"
+        parts = [
+            f"**{values}**",
+            f"{signed(row['delta'])} {outcome_words()[row['outcome']]}",
+            *_headroom(row),
+        ]
+    st.markdown(" · ".join(part for part in parts if part))
+    st.caption(" · ".join(_trust(view, challenger, row)))
+
+
+def _headroom(row: pd.Series) -> list[str]:
+    """The ceiling, and which share of the way to it was won."""
+    ceiling = row.get("ceiling", math.nan)
+    if math.isnan(ceiling):
+        return []
+    parts = [_("ceiling {ceiling}", ceiling=number(ceiling))]
+    room = ceiling - row["before"]
+    if room <= _NO_ROOM:
+        parts.append(_("the baseline left nothing to win"))
+    elif row["delta"] >= 0:
+        parts.append(_("{share} of the headroom won", share=percent(row["delta"] / room)))
+    else:
+        parts.append(_("{room} of headroom, nothing of it won", room=number(room)))
+    return parts
+
+
+def _trust(view: View, challenger: str, row: pd.Series) -> list[str]:
+    """What says how far to trust the values."""
+    known = [percent(row["judged_before"]), percent(row["judged_after"])]
+    parts = [f"{judged_title(view.cutoff)} {known[0]} → {known[1]}"]
+    if row["state"] == "all_unjudged":
+        parts.append(state_words()["all_unjudged"])
+    bounds = _bounds(view, challenger, row)
+    if bounds:
+        parts.append(bounds)
+    if not math.isnan(row["latency_ms"]):
+        parts.append(_("{ms} ms", ms=ms(row["latency_ms"])))
+    parts.append(_("query {id}", id=markdown_safe(str(row["query_id"]), 60)))
+    return parts
+
+
+def _bounds(view: View, challenger: str, row: pd.Series) -> str:
+    """What the documents without a label leave open."""
+    whole = row["judged_before"] == 1 and row["judged_after"] == 1
+    if whole or math.isnan(row["delta"]) or not view.measures_quality:
+        return ""
+    found = query_services.bounds_of(view, challenger).get(str(row["query_id"]))
+    if found is None:
+        return ""
+    low, high = found
+    if high - low <= _NO_ROOM:
+        return ""
+    return _(
+        "with every label there, the change could be anywhere from {low} to {high}",
+        low=signed(low),
+        high=signed(high),
+    )
+
+
+def _failure(view: View, challenger: str, query_id: str) -> str:
+    """Why a run has no result for the query, as it said; safe for Markdown."""
+    for system in (challenger, view.baseline):
+        if system == services.FIRST_STAGE:
+            continue
+        rows = services.run(system).queries
+        found = rows.loc[(rows["query_id"] == query_id) & (rows["state"] != "done"), "reason"]
+        if len(found):
+            return markdown_safe(failures.said(str(found.iloc[0])), 300)
+    return ""

@@ -1,0 +1,149 @@
+"""When not to rerank: the answer in words, how far it can be trusted, and what it saves."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import streamlit as st
+
+from rankdash.analysis.ranks.margins import even
+from rankdash.analysis.ranks.skipping import FEWEST, FOLDS, Skipping, saving
+from rankdash.i18n import gettext as _
+from rankdash.i18n import ngettext, number, paragraph, percent, signed
+from rankdash.ui.rank_shifts.shifts_view import share
+from rankdash.ui.sidebar.sidebar import View
+from rankdash.ui.state import services
+from rankdash.ui.widgets.text import markdown_safe
+
+
+def readout(view: View, challenger: str, found: Skipping, gaps: pd.Series[float]) -> None:
+    """The answer in one sentence, and how far it can be trusted."""
+    metric = view.title(view.spec)
+    if found.rule is None or found.held_out is None:
+        if found.n < FEWEST:
+            words = _(
+                "Too few queries to choose a rule: {n}. It takes {fewest}.",
+                n=found.n,
+                fewest=FEWEST,
+            )
+        elif even(gaps):
+            words = _(
+                "The first stage's scores are evenly spaced, as where a file gave only ranks: its "
+                "margins cannot say which queries to skip."
+            )
+        else:
+            words = _(
+                "**Rerank everything.** However few of the most decided queries are skipped, "
+                "{metric} may fall by more than {loss}.",
+                metric=metric,
+                loss=number(found.tolerance),
+            )
+        st.info(words, icon=":material/info:")
+        return
+    rule, other = found.rule, found.held_out
+    params = {
+        "share": share(rule.share),
+        "threshold": number(rule.threshold),
+        "metric": metric,
+        "change": signed(other.change),
+        "level": percent(view.statistics.level),
+        "low": signed(other.low),
+        "high": signed(other.high),
+        "loss": number(found.tolerance),
+        "random": signed(-rule.share * (found.reranked - found.first_stage)),
+        "system": markdown_safe(view.name(challenger), 40),
+    }
+    if not found.holds:
+        st.warning(
+            _(
+                "**No safe rule.** Skipping {share} of the queries (margin from {threshold} on) "
+                "looks harmless here, but on queries that a rule was not chosen on {metric} "
+                "changes by {change} ({level}: {low} … {high}), and {loss} is all that is put up "
+                "with.",
+                **params,
+            ),
+            icon=":material/warning:",
+        )
+    elif rule.share == 1:
+        st.warning(
+            _(
+                "**No query needs {system}.** Without it {metric} changes by {change} ({level}: "
+                "{low} … {high}); a loss of {loss} is put up with.",
+                **params,
+            ),
+            icon=":material/block:",
+        )
+    elif found.margin_helps:
+        st.success(
+            _(
+                "**{share} of the queries can skip reranking**: those with a margin of at least "
+                "{threshold}. On queries that the rule was not chosen on, {metric} changes by "
+                "{change} ({level}: {low} … {high}); a loss of {loss} is put up with.",
+                **params,
+            ),
+            icon=":material/check_circle:",
+        )
+    else:
+        st.info(
+            _(
+                "**{share} of the queries can skip reranking, but the margin is no proven guide to "
+                "which.** With a margin from {threshold} on, {metric} changes by {change} on "
+                "queries that the rule was not chosen on ({level}: {low} … {high}); as many "
+                "queries picked at random would change it by {random}.",
+                **params,
+            ),
+            icon=":material/shuffle:",
+        )
+    st.caption(
+        _(
+            "Found on all queries; its cost was judged by {folds}-fold cross-validation (seed "
+            "{seed}), in which the rules skipped {share} of the queries they had not seen.",
+            folds=FOLDS,
+            seed=view.statistics.seed,
+            share=share(other.share),
+        )
+    )
+
+
+def savings(challenger: str, gaps: pd.Series[float], threshold: float, price: float | None) -> None:
+    """What the rule saves in calls, time and money."""
+    saved = saving(services.run(challenger).queries, gaps, threshold)
+    if not saved.n:
+        return
+    said = [_("Saves **{share}** of the calls.", share=share(saved.share))]
+    if math.isfinite(saved.pairs):
+        said[0] = _(
+            "Saves **{share}** of the calls and {pairs} of the query–document pairs.",
+            share=share(saved.share),
+            pairs=share(saved.pairs),
+        )
+    if saved.timed:
+        said.append(
+            ngettext(
+                "Reranking takes {mean} → **{mean_left} ms** on average and {p95} → {p95_left} ms "
+                "at p95, over {n} timed query.",
+                "Reranking takes {mean} → **{mean_left} ms** on average and {p95} → {p95_left} ms "
+                "at p95, over {n} timed queries.",
+                saved.timed,
+                mean=_ms(saved.mean_before),
+                mean_left=_ms(saved.mean_after),
+                p95=_ms(saved.p95_before),
+                p95_left=_ms(saved.p95_after),
+            )
+        )
+    else:
+        said.append(_("Its latency was not measured."))
+    if price is not None:
+        said.append(
+            _(
+                "1,000 searches cost {left} instead of {price}.",
+                left=number(price * (1 - saved.share), 4),
+                price=number(price, 4),
+            )
+        )
+    st.markdown(paragraph(said))
+
+
+def _ms(value: float) -> str:
+    return number(value, 0 if value >= 10 else 1 if value >= 1 else 3)

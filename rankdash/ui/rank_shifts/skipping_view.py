@@ -1,0 +1,288 @@
+"""When not to rerank: the read-out, what it rests on, and what it saves."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from rankdash.analysis.ranks.margins import MARGINS, NEAR_TIE, Margin, by_margin, near_ties
+from rankdash.analysis.ranks.skipping import TOLERANCE, Skipping
+from rankdash.charts.ranks import margins as margins_chart
+from rankdash.charts.ranks import skipping as skipping_chart
+from rankdash.i18n import gettext as _
+from rankdash.i18n import ngettext, percent
+from rankdash.ui.rank_shifts import shift_services, skipping_readout
+from rankdash.ui.rank_shifts.shifts_view import depth, open_query
+from rankdash.ui.sidebar import comparison
+from rankdash.ui.sidebar.sidebar import View
+from rankdash.ui.state import address, services
+from rankdash.ui.widgets.lazy_expander import fold
+from rankdash.ui.widgets.plotly_chart import ink, show
+
+_MOST_PAID = 1e9
+_TOLERANCES = ("0", "0.005", "0.01", "0.02", "0.05")
+
+address.FIELDS.setdefault("margin", "first")
+address.FIELDS.setdefault("loss", f"{TOLERANCE:g}")
+
+
+def draw(view: View, challenger: str) -> None:
+    st.subheader(_("When not to rerank"), anchor=False)
+    if challenger == services.FIRST_STAGE:
+        st.info(
+            _("The first stage is what is shown where reranking is skipped. Choose a reranker."),
+            icon=":material/info:",
+        )
+        return
+    st.caption(
+        _(
+            "A first stage that is sure of its order may need no reranker. How sure it is shows in "
+            "the gap between two of its scores, as a share of what its scores span for that query."
+        )
+    )
+    margin, tolerance, price = _controls(view)
+    found = _skipping(view, challenger, margin, tolerance)
+    gaps = shift_services.margins(view.dataset_id, services.FIRST_STAGE, depth(view))[margin]
+    if found.n == 0:
+        st.info(_("No query has a value on both sides."), icon=":material/info:")
+        return
+    skipping_readout.readout(view, challenger, found, gaps)
+    if found.rule is not None and found.holds:
+        skipping_readout.savings(challenger, gaps, found.rule.threshold, price)
+    if found.no_margin:
+        st.caption(
+            ngettext(
+                "{n} query has a list too short for this margin and is always reranked.",
+                "{n} queries have a list too short for this margin and are always reranked.",
+                found.no_margin,
+            )
+        )
+    points, cost = st.columns(2, gap="medium")
+    with points:
+        _points(view, challenger, found, gaps)
+    with cost:
+        _cost(view, found)
+    fold(
+        _("Every threshold as a table"),
+        "shifts.thresholds",
+        ":material/table:",
+        lambda: _threshold_table(found),
+    )
+    fold(
+        _("Near-ties, and which margin tells more"),
+        "shifts.near",
+        ":material/balance:",
+        lambda: _near(view, challenger, tolerance),
+    )
+
+
+def _controls(view: View) -> tuple[Margin, float, float | None]:
+    kinds, losses, money = st.columns([4, 4, 3], vertical_alignment="bottom")
+    k = depth(view)
+    with kinds:
+        chosen = address.pick_one(
+            "margin",
+            list(MARGINS),
+            st.segmented_control,
+            default="first",
+            label=_("Margin of the first stage"),
+            format_func=lambda name: margin_words(k)[name],
+            required=True,
+        )
+    with losses:
+        loss = address.pick_one(
+            "loss",
+            list(_TOLERANCES),
+            st.segmented_control,
+            default=f"{TOLERANCE:g}",
+            label=_("Loss put up with, as a share of the mean"),
+            format_func=lambda value: percent(
+                float(value), 0 if float(value) in (0, 0.01, 0.02, 0.05) else 1
+            ),
+            required=True,
+        )
+    price = address.pick_free(
+        "paid",
+        money.number_input,
+        _amount,
+        lambda value: None if value is None else f"{value:.10g}",
+        label=_("Price of reranking 1,000 searches"),
+        min_value=0.0,
+        max_value=_MOST_PAID,
+        value=None,
+        placeholder=_("not given"),
+    )
+    margin: Margin = "edge" if chosen == "edge" else "first"
+    return margin, float(loss or TOLERANCE), price
+
+
+def _amount(given: str | None) -> float | None:
+    """An amount of money from the address; None where there is none that can be meant."""
+    try:
+        amount = float(given or "")
+    except ValueError:
+        return None
+    return amount if 0 <= amount <= _MOST_PAID else None
+
+
+def margin_words(k: int) -> dict[str, str]:
+    return {
+        "first": _("ranks 1 and 2"),
+        "edge": _("ranks {k} and {next}", k=k, next=k + 1),
+    }
+
+
+def _skipping(view: View, challenger: str, margin: Margin, tolerance: float) -> Skipping:
+    return shift_services.skipping(
+        view.dataset_id,
+        challenger,
+        margin,
+        depth(view),
+        comparison.specs(view),
+        view.spec,
+        view.conventions,
+        view.statistics,
+        tolerance,
+    )
+
+
+def _points(view: View, challenger: str, found: Skipping, gaps: pd.Series[float]) -> None:
+    pairs = services.pairs(
+        view.dataset_id,
+        (services.FIRST_STAGE, challenger),
+        comparison.specs(view),
+        view.spec,
+        view.conventions,
+    )
+    means, title = by_margin(pairs, gaps), view.title(view.spec)
+    labels = margins_chart.Labels.translated(_)
+    st.markdown(_("**Change by reranking against the margin**"))
+    event = show(
+        margins_chart.figure(
+            pairs,
+            gaps,
+            means,
+            title,
+            ink(),
+            labels,
+            threshold=found.rule.threshold if found.rule else None,
+            tie_band=view.statistics.tie_band,
+            names=services.query_texts(view.dataset_id),
+        ),
+        alt=margins_chart.alt(pairs, gaps, means, title, labels),
+        key=f"shifts.margins.{challenger}",
+        on_select="rerun",
+    )
+    picked = [
+        point["customdata"] for point in event["selection"]["points"] if "customdata" in point
+    ]
+    if picked and picked[0]:
+        open_query(str(picked[0]))
+
+
+def _cost(view: View, found: Skipping) -> None:
+    st.markdown(_("**What skipping costs**"))
+    labels, title = skipping_chart.Labels.translated(_), view.title(view.spec)
+    show(
+        skipping_chart.figure(
+            found.curve,
+            title,
+            found.tolerance,
+            ink(),
+            labels,
+            chosen=found.rule.threshold if found.rule else None,
+            level=view.statistics.level,
+        ),
+        alt=skipping_chart.alt(found.curve, title, found.tolerance, labels),
+        key="shifts.skipping",
+    )
+
+
+def _threshold_table(found: Skipping) -> None:
+    curve = found.curve
+    columns = {
+        _("margin from"): curve["threshold"].where(curve["skipped"] > 0),
+        _("queries skipped"): curve["skipped"],
+        _("share"): curve["share"],
+        _("mean"): curve["mean"],
+        _("change"): curve["change"],
+        _("low"): curve["low"],
+        _("high"): curve["high"],
+        _("at random"): curve["random"],
+    }
+    decimal = st.column_config.NumberColumn(format="%+.4f")
+    st.dataframe(
+        pd.DataFrame(columns),
+        hide_index=True,
+        placeholder="–",
+        column_config={
+            _("margin from"): st.column_config.NumberColumn(format="%.4f"),
+            _("share"): st.column_config.NumberColumn(format="percent"),
+            _("mean"): st.column_config.NumberColumn(format="%.4f"),
+            **dict.fromkeys((_("change"), _("low"), _("high"), _("at random")), decimal),
+        },
+        alt=_("Share skipped, mean and loss for each threshold"),
+    )
+
+
+def _near(view: View, challenger: str, tolerance: float) -> None:
+    """Near-ties of each system, and how much each margin of the first stage knows."""
+    k = depth(view)
+    words = margin_words(k)
+    rows = []
+    for system in dict.fromkeys((services.FIRST_STAGE, *view.chosen)):
+        table = near_ties(shift_services.margins(view.dataset_id, system, k).reset_index())
+        name = view.systems[system].name
+        rows += [{"system": name, **row} for row in table.to_dict("records")]
+    frame = pd.DataFrame(rows)
+    share_column = st.column_config.NumberColumn(format="percent")
+    near, tied = _("gap up to {near}", near=percent(NEAR_TIE)), _("exact ties")
+    st.dataframe(
+        pd.DataFrame(
+            {
+                _("system"): frame["system"],
+                _("gap between"): frame["margin"].map(words),
+                _("queries"): frame["n"],
+                _("median gap"): frame["median"],
+                near: frame["near"],
+                tied: frame["tied"],
+            }
+        ),
+        hide_index=True,
+        placeholder="–",
+        column_config=dict.fromkeys((_("median gap"), near, tied), share_column),
+        alt=_("Near-ties of each system"),
+    )
+    st.caption(
+        _(
+            "Gaps are shares of what a system's scores span for a query, so that systems can "
+            "stand side by side; their raw scores cannot."
+        )
+    )
+    told = []
+    for margin in MARGINS:
+        found = _skipping(view, challenger, margin, tolerance)
+        told.append(
+            {
+                _("margin"): words[margin],
+                _("better than chance by"): found.advantage,
+                _("low"): found.advantage_low,
+                _("high"): found.advantage_high,
+                _("a guide to what to skip"): _("yes") if found.margin_helps else _("not proven"),
+            }
+        )
+    decimal = st.column_config.NumberColumn(format="%+.4f")
+    st.dataframe(
+        pd.DataFrame(told),
+        hide_index=True,
+        placeholder="–",
+        column_config=dict.fromkeys((_("better than chance by"), _("low"), _("high")), decimal),
+        alt=_("How much each margin knows"),
+    )
+    st.caption(
+        _(
+            "Better than chance by: {metric} kept when the most decided queries are skipped "
+            "instead of as many at random, averaged over all shares.",
+            metric=view.title(view.spec),
+        )
+    )

@@ -1,0 +1,173 @@
+"""What can be taken away beside the report: each with a line on what it is for, made on a click."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+
+import streamlit as st
+
+from rankdash.i18n import gettext as _
+from rankdash.i18n import language, speaking
+from rankdash.reporting import report
+from rankdash.reporting.exports import images, queries_csv, zip_file
+from rankdash.reporting.report import Front
+from rankdash.study.study import Subject
+from rankdash.ui.sidebar.sidebar import View
+from rankdash.ui.state import services
+from rankdash.ui.widgets.text import markdown_safe, shortened
+
+_NAME = 40
+_CSV, _TEXT = "text/csv", "text/plain"
+
+
+@dataclass(frozen=True)
+class _File:
+    """A button. hindered: why it cannot be made, "" where it can."""
+
+    label: str
+    name: str
+    kind: str
+    make: Callable[[], bytes]
+    hindered: str = ""
+
+
+def draw(view: View, subject: Subject, front: Front | None) -> None:
+    """front: of the report that goes into the zip; None for a zip without one."""
+    st.subheader(_("Numbers and files"), anchor=False)
+    st.caption(
+        _("Every file is made when you ask for it. Tables for a text or a paper are in English.")
+    )
+    _row(
+        _("Everything"),
+        _(
+            "One zip with the report, all files below, the charts as pictures and a manifest that "
+            "says what each is. To archive a decision, or to hand the whole over."
+        ),
+        [
+            _File(
+                "ZIP",
+                f"{_base(subject)}.zip",
+                "application/zip",
+                partial(whole, subject, front),
+            )
+        ],
+        extra=_charts_note(),
+    )
+    _row(
+        _("Every query"),
+        _(
+            "A row for each query and system: values, change, what became of it and why, failures "
+            "with their reason, latency. CSV for a spreadsheet; Parquet and JSON for a program."
+        ),
+        [
+            _File("CSV", "queries.csv", _CSV, partial(queries_csv.as_csv, subject)),
+            _File(
+                "Parquet",
+                "queries.parquet",
+                "application/vnd.apache.parquet",
+                partial(queries_csv.as_parquet, subject),
+            ),
+            _File(
+                "JSON", "queries.json", "application/json", partial(queries_csv.as_json, subject)
+            ),
+        ],
+    )
+    parts = {part.name: part for part in zip_file.tables(subject)}
+    _row(
+        _("Tables for a text or a paper"),
+        _(
+            "Systems × metrics, the best in bold, what is significant marked. Markdown, with the "
+            "verdicts, for a pull request; LaTeX for a paper; CSV with every unrounded number."
+        ),
+        [
+            _File("Markdown", "summary.md", "text/markdown", parts["summary.md"].make),
+            _File("LaTeX", "summary.tex", "application/x-tex", parts["summary.tex"].make),
+            _File(
+                _("LaTeX with intervals"),
+                "comparison.tex",
+                "application/x-tex",
+                parts["comparison.tex"].make,
+            ),
+            _File("CSV", "comparison.csv", _CSV, parts["comparison.csv"].make),
+        ],
+    )
+    _row(
+        _("Rankings and labels"),
+        _(
+            "In the formats of TREC, for trec_eval and whatever reads its files. A query without a "
+            "result is not in its ranking, so that nothing counts it as 0."
+        ),
+        _trec(view, subject),
+    )
+
+
+def whole(subject: Subject, front: Front | None) -> bytes:
+    """The zip, the report in it as it is set on the page, in the language in force."""
+    first = []
+    if front is not None:
+        what = _("The report: one page that opens without a network.")
+        first = [zip_file.Part("report.html", what, lambda: report.html(subject, front))]
+    return zip_file.bundle(subject, datetime.now(UTC), first=first)
+
+
+def _spoken(make: Callable[[], bytes], code: str) -> bytes:
+    """The file in the language `code`: it is made outside of the session that asked for it."""
+    with speaking(code):
+        return make()
+
+
+def _trec(view: View, subject: Subject) -> list[_File]:
+    blank = services.ids_with_blanks(view.dataset_id)
+    hindered = _("Ids with blanks cannot stand in a TREC file.") if blank else ""
+    labels, *runs = zip_file.trec_files(subject)
+    return [
+        _File(_("Labels"), "qrels.txt", _TEXT, labels.make, hindered),
+        *(
+            _File(
+                markdown_safe(shortened(subject.name(system), _NAME)),
+                part.name.rpartition("/")[2],
+                _TEXT,
+                part.make,
+                hindered,
+            )
+            for system, part in zip(subject.chosen, runs, strict=True)
+        ),
+    ]
+
+
+def _charts_note() -> str:
+    camera = _("The camera above any chart saves it as SVG, in the colours you see it in.")
+    if images.browser() is None:
+        missing = _(
+            "The zip has no pictures: drawing them needs Chrome, Chromium or Edge on the machine "
+            "that runs rankdash."
+        )
+        return f"{missing} {camera}"
+    return camera
+
+
+def _row(title: str, what: str, files: Sequence[_File], extra: str = "") -> None:
+    with st.container(border=True):
+        st.markdown(f"**{title}** · {what}")
+        if extra:
+            st.caption(extra)
+        with st.container(horizontal=True):
+            for file in files:
+                st.download_button(
+                    file.label,
+                    data=partial(_spoken, file.make, language()),
+                    file_name=file.name,
+                    mime=file.kind,
+                    icon=":material/download:",
+                    key=f"report.file.{file.name}",
+                    on_click="ignore",
+                    disabled=bool(file.hindered),
+                    help=file.hindered or None,
+                )
+
+
+def _base(subject: Subject) -> str:
+    return f"rankdash-{zip_file.slug(subject.dataset.name)}"

@@ -1,0 +1,144 @@
+"""What a person says of the report: its title, a note, a logo, and which sections it has.
+
+All of it is kept for the session, so that a look at another page loses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from rankdash.errors import DataError
+from rankdash.i18n import error_text, language
+from rankdash.i18n import gettext as _
+from rankdash.reporting import logo
+from rankdash.reporting.report import LONGEST_NOTE, LONGEST_TITLE, SECTIONS, Front
+from rankdash.ui.report.report_preview import Preview
+from rankdash.ui.sidebar import sidebar
+from rankdash.ui.state import address
+from rankdash.ui.widgets.text import markdown_safe, shortened
+
+_KEPT = "report.kept"
+_LOGO, _REFUSED, _UPLOAD = "report.logo", "report.logo.refused", "report.logo.file"
+_FILE_NAME = 40
+
+
+def draw(
+    words: DeltaGenerator,
+    parts: DeltaGenerator,
+    usual_title: str,
+    previews: Mapping[str, Preview],
+) -> Front | None:
+    """Draw the form; what it says now, in the reader's language, or None without a section.
+
+    words, parts: where the texts go, and where the sections. usual_title: what the report is called
+    where nobody says otherwise.
+    """
+    with words:
+        title = _field(
+            st.text_input,
+            "title",
+            "",
+            label=_("Title"),
+            placeholder=usual_title,
+            max_chars=LONGEST_TITLE,
+        )
+        note = _field(
+            st.text_area,
+            "note",
+            "",
+            label=_("Note"),
+            height=180,
+            placeholder=_("What was decided, by whom, and what happens next"),
+            max_chars=LONGEST_NOTE,
+            help=_("Stands below the title, as you type it."),
+        )
+        picture = _logo()
+    with parts:
+        sections = _sections(previews)
+    if not sections:
+        words.info(_("Choose at least one section."), icon=":material/info:")
+        return None
+    return Front(title=title, note=note, logo=picture, sections=sections, language=language())
+
+
+def _sections(previews: Mapping[str, Preview]) -> tuple[str, ...]:
+    """A line for each section: whether it is wanted, and what it would say or what it lacks."""
+    st.markdown(f"**{_('What is in it')}**")
+    wanted = []
+    for section in SECTIONS:
+        preview = previews[section.id]
+        box, said = st.columns([5, 6], vertical_alignment="center")
+        with box:
+            chosen = _field(
+                st.checkbox,
+                f"section.{section.id}",
+                True,
+                label=_(section.title),
+                disabled=preview.empty,
+            )
+        if chosen and not preview.empty:
+            wanted.append(section.id)
+        said.caption(preview.said)
+        if preview.page:
+            said.page_link(
+                sidebar.page(preview.page), label=preview.link, icon=":material/arrow_forward:"
+            )
+    return tuple(wanted)
+
+
+def _logo() -> bytes | None:
+    """The chosen picture; checked when it is chosen, and kept apart from the uploader."""
+    kept: tuple[str, bytes] | None = st.session_state.get(_LOGO)
+    if kept is not None:
+        name, content = kept
+        with st.container(horizontal=True, vertical_alignment="center"):
+            file = markdown_safe(shortened(name, _FILE_NAME))
+            st.markdown(_("Logo: {file}", file=file), width="content")
+            st.button(
+                _("Take it away"),
+                icon=":material/close:",
+                key="report.logo.away",
+                on_click=lambda: st.session_state.pop(_LOGO),
+            )
+        return content
+    st.file_uploader(
+        _("Logo"),
+        type=["png", "jpg", "jpeg", "gif", "webp"],
+        max_upload_size=1,
+        key=_UPLOAD,
+        on_change=_take,
+    )
+    refused: DataError | None = st.session_state.pop(_REFUSED, None)
+    if refused is not None:
+        st.error(markdown_safe(error_text(refused), 300), icon=":material/error:")
+    return None
+
+
+def _take() -> None:
+    """Keep the picture that was given, or the reason why it cannot be used."""
+    given = st.session_state[_UPLOAD]
+    if given is None:
+        return
+    content = given.getvalue()
+    try:
+        logo.data_uri(content)
+    except DataError as error:
+        st.session_state[_REFUSED] = error
+    else:
+        st.session_state[_LOGO] = (given.name, content)
+
+
+def _field(widget: Any, name: str, usual: Any, **settings: Any) -> Any:
+    """Draw a widget that shows what was said in this session, else `usual`."""
+    kept: dict[str, Any] = st.session_state.setdefault(_KEPT, {})
+    key = f"report.{name}"
+
+    def changed() -> None:
+        kept[name] = st.session_state[key]
+
+    address.show(widget, key, kept.get(name, usual), changed)(**settings)
+    return kept.get(name, usual)

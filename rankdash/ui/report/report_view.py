@@ -1,0 +1,39 @@
+"""The page: what the report is called and has in it, the button that makes it, and the files."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from rankdash.i18n import gettext as _
+from rankdash.reporting import report
+from rankdash.reporting.exports import zip_file
+from rankdash.ui.report import report_exports, report_form, report_preview, report_subject
+from rankdash.ui.sidebar.sidebar import View
+
+
+def draw(view: View) -> None:
+    subject = report_subject.subject(view)
+    st.markdown(
+        _(
+            "One page that opens in any browser without a network, with live charts, for whoever "
+            "decides. It prints to PDF, and nothing in it changes any more."
+        )
+    )
+    words, parts = st.columns([1, 2], gap="large")
+    usual_title = _("Reranking on {data}", data=subject.dataset.name)
+    front = report_form.draw(words, parts, usual_title, report_preview.of(subject))
+    words.download_button(
+        _("Make the report and save it"),
+        data=b"" if front is None else partial(report.html, subject, front),
+        file_name=f"report-{zip_file.slug(subject.dataset.name)}.html",
+        mime="text/html",
+        type="primary",
+        icon=":material/description:",
+        key="report.make",
+        on_click="ignore",
+        disabled=front is None,
+        width="stretch",
+    )
+    report_exports.draw(view, subject, front)

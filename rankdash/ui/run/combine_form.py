@@ -1,0 +1,149 @@
+"""Combine stored runs: a new run at once, because nothing is scored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from rankdash.errors import RankdashError
+from rankdash.i18n import error_text
+from rankdash.i18n import gettext as _
+from rankdash.rerankers.fusion import METHODS, USUAL_K, Fusion
+from rankdash.runs.combining import Part, fuse
+from rankdash.ui.state import services
+from rankdash.ui.state.server import workspace
+from rankdash.ui.state.services import System
+from rankdash.ui.widgets.lazy_expander import fold
+from rankdash.ui.widgets.text import markdown_safe
+from rankdash.words.names import free
+
+_MADE = "combine.made"
+_A_ROW = 4
+_LONGEST_NAME = 80
+_LEAST_WEIGHT, _MOST_WEIGHT = 0.01, 1000.0
+_MOST_K = 10_000.0
+
+
+def draw(dataset_id: str) -> None:
+    """Nothing where there is no run yet: the first stage alone cannot be combined."""
+    dataset_id = services.stored(dataset_id)
+    if not workspace().runs(dataset_id):
+        return
+    fold(_("Combine stored runs"), "combine", ":material/merge:", lambda: _form(dataset_id))
+
+
+def _form(dataset_id: str) -> None:
+    systems = services.systems(dataset_id)
+    st.caption(
+        _(
+            "One ranking made of several, at once: nothing is scored. A document that a ranking "
+            "does not hold counts as its worst there. A query that failed in one of them fails "
+            "here."
+        )
+    )
+    made = st.session_state.pop(_MADE, "")
+    if made:
+        st.success(
+            _("{name} is in the list of runs.", name=markdown_safe(made, _LONGEST_NAME)),
+            icon=":material/check:",
+        )
+    chosen = st.multiselect(
+        _("Rankings"),
+        list(systems),
+        placeholder=_("at least two"),
+        format_func=lambda system: systems[system].name,
+        key=f"combine.systems.{dataset_id}",
+        persist_state="session",
+        help=_("Equal sums keep the order of the one chosen first."),
+    )
+    words = _methods()
+    left, middle, right = st.columns([2, 1, 2])
+    method = left.selectbox(
+        _("Method"),
+        list(METHODS),
+        format_func=lambda name: words[name],
+        key="combine.method",
+        persist_state="session",
+        help=_(
+            "Ranks: a document gets 1 / (k + rank) from every ranking. Scores: those of each query "
+            "are first brought to one scale, from 0 for the lowest: up to 1 for the highest, or in "
+            "standard deviations; documents without a score count as the lowest."
+        ),
+    )
+    k = USUAL_K
+    if method == "rrf":
+        k = middle.number_input(
+            "k",
+            0.0,
+            _MOST_K,
+            USUAL_K,
+            step=10.0,
+            format="%g",
+            key="combine.k",
+            persist_state="session",
+            help=_("The larger, the less the very top counts."),
+        )
+    taken = {system.name for system in systems.values()}
+    usual = free(_usual_name(method), taken)
+    name = right.text_input(
+        _("Name"), max_chars=_LONGEST_NAME, placeholder=usual, key="combine.name"
+    ).strip()
+    weights = _weights(chosen, systems)
+    if st.button(
+        _("Combine"), icon=":material/merge:", disabled=len(chosen) < 2, key="combine.start"
+    ):
+        parts = [_part(dataset_id, systems[system]) for system in chosen]
+        _combine(dataset_id, parts, (method, weights, k), free(name or usual, taken))
+
+
+def _methods() -> dict[str, str]:
+    return {
+        "rrf": _("Ranks (reciprocal rank fusion)"),
+        "minmax": _("Scores, from 0 to 1"),
+        "z": _("Scores, in standard deviations"),
+    }
+
+
+def _usual_name(method: str) -> str:
+    names = {"rrf": "RRF", "minmax": _("Scores 0–1"), "z": _("z-scores")}
+    return _("Combined ({method})", method=names[method])
+
+
+def _weights(chosen: Sequence[str], systems: Mapping[str, System]) -> tuple[float, ...]:
+    found = []
+    for start in range(0, len(chosen), _A_ROW):
+        # A name may need two lines: the fields stand in one line all the same.
+        row = st.columns(_A_ROW, vertical_alignment="bottom")
+        for column, system in zip(row, chosen[start : start + _A_ROW], strict=False):
+            found.append(
+                column.number_input(
+                    _("Weight of {name}", name=markdown_safe(systems[system].name, 40)),
+                    _LEAST_WEIGHT,
+                    _MOST_WEIGHT,
+                    1.0,
+                    step=0.5,
+                    format="%g",
+                    key=f"combine.weight.{system}",
+                    persist_state="session",
+                )
+            )
+    return tuple(found)
+
+
+def _part(dataset_id: str, system: System) -> Part:
+    run = None if system.run is None else services.run(system.id)
+    return Part(system.name, services.ranking(dataset_id, system.id), run)
+
+
+def _combine(
+    dataset_id: str, parts: Sequence[Part], how: tuple[str, tuple[float, ...], float], name: str
+) -> None:
+    try:
+        run = fuse(services.dataset(dataset_id), parts, Fusion(*how), name)
+        workspace().save_run(run)
+    except RankdashError as error:
+        st.error(markdown_safe(error_text(error), 500), icon=":material/error:")
+        return
+    st.session_state[_MADE] = name
+    st.rerun()

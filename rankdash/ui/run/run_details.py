@@ -1,0 +1,207 @@
+"""One run in full: what computed it and why, what was measured, what failed, where it ran."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import pandas as pd
+import streamlit as st
+
+from rankdash.i18n import duration, ngettext, number
+from rankdash.i18n import gettext as _
+from rankdash.ranking.measured import Level, Measured
+from rankdash.ranking.ranking import Run
+from rankdash.ui.runs import run_note, run_usage
+from rankdash.ui.runs.run_records import Record, record
+from rankdash.ui.state import services
+from rankdash.ui.widgets.text import markdown_safe
+from rankdash.words import failures
+
+_LONGEST = 300
+# Told in sentences, so that the table need not repeat them.
+_IN_SENTENCES = ("runtime", "device", "calibration", "note", "rank_agreement", "agreement_pairs")
+
+
+def draw(run_id: str) -> None:
+    run, kept = services.run(run_id), record(run_id)
+    with st.container(border=True):
+        st.markdown(f"**{markdown_safe(run.name, 80)}**")
+        if run.measured is not None and run.measured.contended:
+            st.warning(_contended(run.measured), icon=":material/speed:")
+        st.markdown("\n".join(f"- {said}" for said in (*_computed(kept, run), *_times(run))))
+        run_usage.say(run_id)
+        if run.measured is not None and run.measured.throughput:
+            _levels(run.measured.throughput)
+        _failures(run)
+        run_note.draw(run_id)
+        _facts(run)
+
+
+def _contended(measured: Measured) -> str:
+    return _(
+        "Other programs held the processor: scoring got {got} of {threads} threads, so its times "
+        "are longer than this machine needs. Run it again when the machine is idle before you "
+        "quote them. The ranking is not affected.",
+        got=number(measured.cpu_per_wall, 1),
+        threads=measured.threads,
+    )
+
+
+def _computed(kept: Record, run: Run) -> Iterator[str]:
+    for stage, name in kept.runtimes:
+        told = {
+            key.removeprefix(stage): markdown_safe(str(value), _LONGEST)
+            for key, value in kept.machine.items()
+            if key.startswith(stage)
+        }
+        yield {
+            "": _("Computed by {runtime} on {device}."),
+            "first_": _("The first stage was computed by {runtime} on {device}."),
+            "second_": _("The second stage was computed by {runtime} on {device}."),
+        }[stage].format(runtime=markdown_safe(name, 40), device=told.get("device", "cpu"))
+        if "calibration" in told:
+            yield _(
+                "It was chosen by measurement among the runtimes that rank exactly alike, by the "
+                "time of one batch: {times}.",
+                times=told["calibration"],
+            )
+        elif run.settings.get("runtime") == name:
+            yield _("It was asked for in the settings.")
+        elif told.get("device", "cpu") != "cpu":
+            yield _("There is a graphics card, which auto prefers.")
+        if "note" in told:
+            yield told["note"]
+        if "rank_agreement" in told:
+            yield _(
+                "It is approximate. Its order agrees with that of an exact runtime by {value} (1 "
+                "is the same order; Spearman's rank correlation, the mean over queries), measured "
+                "on {pairs} of these pairs.",
+                value=told["rank_agreement"],
+                pairs=told.get("agreement_pairs", "–"),
+            )
+
+
+def _times(run: Run) -> Iterator[str]:
+    measured = run.measured
+    if measured is None:
+        return
+    total = measured.scored_pairs + measured.cached_pairs
+    if measured.cached_pairs:
+        yield _(
+            "{cached} of {total} pairs came from the kept scores; they are in no time below.",
+            cached=number(measured.cached_pairs, 0),
+            total=number(total, 0),
+        )
+    elif total:
+        yield ngettext(
+            "{n} pair was scored, none came from the kept scores.",
+            "{n} pairs were scored, none came from the kept scores.",
+            total,
+        )
+    if math.isfinite(run.load_ms):
+        yield (
+            _(
+                "Cold start: {time}, of it {first} for the first call.",
+                time=duration(run.load_ms / 1000),
+                first=duration(measured.first_call_ms / 1000),
+            )
+            if math.isfinite(measured.first_call_ms)
+            else _("Cold start: {time}.", time=duration(run.load_ms / 1000))
+        )
+    if measured.serial_queries:
+        timed = ngettext(
+            "{n} query was timed alone and warm",
+            "{n} queries were timed alone and warm",
+            measured.serial_queries,
+        )
+        times = ngettext("{n} time", "{n} times", measured.repeats)
+        yield _("{timed}, {times} each.", timed=timed, times=times)
+    else:
+        yield _("No query was timed alone, so its latency is not known.")
+    if measured.pairs:
+        rate = number(measured.pairs_per_second, 1)
+        yield (
+            _("Throughput: {rate} pairs a second, one query at a time.", rate=rate)
+            if measured.together <= 1
+            else _(
+                "Throughput: {rate} pairs a second, up to {together} queries together.",
+                rate=rate,
+                together=number(measured.together, 0),
+            )
+        )
+    if math.isfinite(measured.load_start):
+        yield _(
+            "Load of the machine: {start} before, {end} after (programs that want to run, over a "
+            "minute).",
+            start=number(measured.load_start, 1),
+            end=number(measured.load_end, 1),
+        )
+
+
+def _levels(levels: Sequence[Level]) -> None:
+    st.dataframe(
+        pd.DataFrame(
+            {
+                _("clients at once"): [level.in_flight for level in levels],
+                _("queries/s"): [level.queries_per_second for level in levels],
+                _("pairs/s"): [level.pairs_per_second for level in levels],
+                _("p50 ms"): [level.p50_ms for level in levels],
+                _("p95 ms"): [level.p95_ms for level in levels],
+                _("answered"): [level.queries for level in levels],
+                _("failed"): [level.failed for level in levels],
+            }
+        ),
+        hide_index=True,
+        column_config={
+            name: st.column_config.NumberColumn(format=digits)
+            for name, digits in (
+                (_("queries/s"), "%.1f"),
+                (_("pairs/s"), "%.1f"),
+                (_("p50 ms"), "%.3g"),
+                (_("p95 ms"), "%.3g"),
+            )
+        },
+        alt=_("Measured throughput by clients at once"),
+    )
+
+
+def _failures(run: Run) -> None:
+    failed = run.queries[run.queries["state"] == "failed"]
+    if failed.empty:
+        return
+    st.markdown(
+        ngettext(
+            "{n} query failed; it counts as failed everywhere, never as zero:",
+            "{n} queries failed; they count as failed everywhere, never as zero:",
+            len(failed),
+        )
+    )
+    st.dataframe(
+        pd.DataFrame(
+            {
+                _("query"): list(failed["query_id"]),
+                _("why it failed"): [failures.said(reason) for reason in failed["reason"]],
+            }
+        ),
+        hide_index=True,
+        alt=_("The queries that failed, and why"),
+    )
+
+
+def _facts(run: Run) -> None:
+    machine = {
+        name: value
+        for name, value in run.machine.items()
+        if name.removeprefix("first_").removeprefix("second_") not in _IN_SENTENCES
+    }
+    with st.expander(_("Settings and machine"), key=f"run.facts.{run.id}"):
+        for title, values in ((_("setting"), run.settings), (_("machine"), machine)):
+            if values:
+                st.dataframe(
+                    pd.DataFrame(
+                        {title: list(values), _("value"): [str(value) for value in values.values()]}
+                    ),
+                    hide_index=True,
+                    alt=title,
+                )

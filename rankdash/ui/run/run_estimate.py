@@ -1,0 +1,94 @@
+"""What a run would ask of a service, said before it starts: calls, tokens, dollars."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from urllib.parse import urlsplit
+
+import streamlit as st
+
+from rankdash.errors import RankdashError
+from rankdash.i18n import gettext as _
+from rankdash.i18n import number
+from rankdash.rerankers import Request, RerankerKind, get
+from rankdash.rerankers.remote.estimates import Estimate
+from rankdash.runs.plan import sample_queries
+from rankdash.ui.state import services
+from rankdash.ui.widgets.text import markdown_safe
+
+# So many queries tell what the others cost.
+_LOOKED_AT = 40
+_SEED = 7
+
+Settings = Mapping[str, str | int | float | bool]
+
+
+def say(
+    dataset_id: str,
+    kind: RerankerKind,
+    runs: Sequence[tuple[Settings, int | None]],
+    queries: int,
+) -> None:
+    """One line for a kind that calls a service; nothing for the others, or for wrong settings.
+
+    runs: settings and depth of each run of that kind.
+    """
+    if kind.estimate is None or kind.key is None:
+        return
+    try:
+        places = [kind.key(settings) for settings, _depth in runs]
+        if not places or places[0] is None:
+            return
+        host = urlsplit(places[0].base_url).netloc
+        each = [
+            _estimate(dataset_id, kind.name, tuple(settings.items()), depth, queries)
+            for settings, depth in runs
+        ]
+    except RankdashError:
+        # The form says what is wrong with them.
+        return
+    found = sum(each, Estimate(0, 0.0, 0.0, 0.0))
+    parts = [
+        _(kind.title),
+        _("about {n} calls to {host}", n=number(found.calls, 0), host=markdown_safe(host, 60)),
+        _("{n} tokens read", n=_round(found.tokens_in)),
+    ]
+    if found.tokens_out:
+        parts.append(_("{n} written", n=_round(found.tokens_out)))
+    if math.isnan(found.dollars):
+        parts.append(_("price not known: type it under More settings"))
+    else:
+        # A bare dollar sign opens a formula in Markdown.
+        amount = "\\$" + number(found.dollars, 2 if found.dollars >= 1 else 4)
+        parts.append(_("about {amount}", amount=amount))
+    st.caption(" · ".join(parts))
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _estimate(
+    dataset_id: str,
+    kind: str,
+    settings: tuple[tuple[str, str | int | float | bool], ...],
+    depth: int | None,
+    queries: int,
+) -> Estimate:
+    data = services.dataset(dataset_id)
+    looked_at = sample_queries(data, min(_LOOKED_AT, max(queries, 1)), _SEED)
+    texts, asked = data.document_text(), data.query_text()
+    requests = []
+    for query in looked_at:
+        docs = data.candidates.documents_of(query)[0][:depth]
+        requests.append(Request(query, asked[query], docs, list(texts.loc[docs])))
+    estimate = get(kind).estimate
+    if estimate is None or not requests:
+        return Estimate(0, 0.0)
+    return estimate(dict(settings), requests).scaled(queries / len(requests))
+
+
+def _round(tokens: float) -> str:
+    """Two figures: more would claim to know."""
+    if tokens <= 0:
+        return number(0, 0)
+    digits = 1 - math.floor(math.log10(tokens))
+    return number(round(tokens, digits), 0)

@@ -1,0 +1,130 @@
+"""The finished runs of a data set: what they were, how fast, how many failed; rename, delete."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from rankdash.i18n import gettext as _
+from rankdash.i18n import moment
+from rankdash.ranking.ranking import digest
+from rankdash.store import RunRow
+from rankdash.store.notes.pins import Pins
+from rankdash.store.notes.run_notes import RunNotes
+from rankdash.ui.run import run_details
+from rankdash.ui.runs import run_records
+from rankdash.ui.runs.run_words import reranker_title, settings_in_words
+from rankdash.ui.sidebar import sidebar
+from rankdash.ui.state import address
+from rankdash.ui.state.server import read_only, workspace
+from rankdash.ui.widgets import dialogs
+from rankdash.ui.widgets.text import markdown_safe
+from rankdash.words import names
+
+
+def draw(dataset_id: str) -> None:
+    st.subheader(_("Runs"), anchor=False)
+    rows = sorted(workspace().runs(dataset_id), key=lambda row: row.created, reverse=True)
+    if not rows:
+        st.caption(
+            _("No run yet") if read_only() else _("None yet: choose a reranker above and start.")
+        )
+        return
+    event = st.dataframe(
+        _table(dataset_id, rows),
+        hide_index=True,
+        placeholder="–",
+        # A selection is a row number, so the rows are part of the key.
+        key=f"runs.list.{digest([row.id.encode() for row in rows])}",
+        on_select="rerun",
+        selection_mode="multi-row",
+        column_config={
+            _("name"): st.column_config.TextColumn(width=270),
+            _("remarks"): st.column_config.TextColumn(width="medium"),
+            _("note"): st.column_config.TextColumn(width="medium"),
+            # Three digits, wherever they stand: BM25 takes hundredths of one, a service seconds.
+            _("p50 ms"): st.column_config.NumberColumn(format="%.3g"),
+            _("p95 ms"): st.column_config.NumberColumn(format="%.3g"),
+            _("start s"): st.column_config.NumberColumn(format="%.1f"),
+            _("pairs/s"): st.column_config.NumberColumn(format="localized"),
+        },
+        alt=_("The runs of this data set, newest first"),
+    )
+    st.caption(
+        _(
+            "p50 and p95: milliseconds for one query after warm-up. Start: loading and warming the "
+            "model. Work done beforehand, such as embedding documents, is not in them, but it is "
+            "in pairs/s: query and document pairs a second over the whole run. Select a run to see "
+            "all that it recorded."
+        )
+    )
+    chosen = [rows[position] for position in event["selection"]["rows"] if position < len(rows)]
+    compare, rename, delete, _rest = st.columns([2, 1, 1, 3])
+    if compare.button(
+        _("Compare on Overview"), icon=":material/monitoring:", disabled=not chosen, width="stretch"
+    ):
+        address.choose("system", [row.id for row in chosen])
+        sidebar.go("overview")
+    if not read_only():
+        with rename:
+            _rename(chosen, rows)
+        with delete:
+            _offer_delete(chosen)
+    if len(chosen) == 1:
+        run_details.draw(chosen[0].id)
+
+
+def _rename(chosen: Sequence[RunRow], rows: Sequence[RunRow]) -> None:
+    if st.button(_("Rename"), icon=":material/edit:", disabled=len(chosen) != 1, width="stretch"):
+        dialogs.rename(
+            _("Rename the run"),
+            chosen[0].name,
+            lambda name: workspace().rename_run(
+                chosen[0].id, names.free(name, [row.name for row in rows if row is not chosen[0]])
+            ),
+        )
+
+
+def _offer_delete(chosen: Sequence[RunRow]) -> None:
+    if st.button(_("Delete"), icon=":material/delete:", disabled=not chosen, width="stretch"):
+        dialogs.delete(
+            _("Delete these runs?"),
+            [markdown_safe(row.name, 80) for row in chosen],
+            lambda: _delete(chosen),
+        )
+
+
+def _table(dataset_id: str, rows: Sequence[RunRow]) -> pd.DataFrame:
+    records = [run_records.record(row.id) for row in rows]
+    notes, pinned = RunNotes(workspace()).all(dataset_id), Pins(workspace()).of(dataset_id)
+    table = pd.DataFrame(
+        {
+            _("name"): [row.name for row in rows],
+            _("baseline"): [_("pinned") if row.id == pinned else None for row in rows],
+            _("reranker"): [reranker_title(row.reranker) for row in rows],
+            _("depth"): [_("all") if row.depth is None else str(row.depth) for row in rows],
+            _("done"): [row.queries_done for row in rows],
+            _("failed"): [row.queries_failed for row in rows],
+            _("p50 ms"): [row.p50_ms for row in rows],
+            _("p95 ms"): [row.p95_ms for row in rows],
+            _("pairs/s"): [round(row.pairs_per_second or 0) or None for row in rows],
+            _("note"): [notes[row.id].text if row.id in notes else None for row in rows],
+            _("remarks"): ["; ".join(each.remarks()) or None for each in records],
+            _("runtime"): [
+                " → ".join(name for _stage, name in each.runtimes) or None for each in records
+            ],
+            _("start s"): [row.load_ms / 1000 for row in rows],
+            _("made (UTC)"): [moment(row.created) for row in rows],
+            _("settings"): [settings_in_words(row.settings) for row in rows],
+        }
+    )
+    # Most data sets have no pinned run and no note: then they take no room.
+    unused = [name for name in (_("baseline"), _("note")) if table[name].isna().all()]
+    return table.drop(columns=unused)
+
+
+def _delete(rows: Sequence[RunRow]) -> None:
+    for row in rows:
+        workspace().delete_run(row.id)

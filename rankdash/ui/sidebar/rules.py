@@ -1,0 +1,66 @@
+"""The conventions and the statistics in force: drawn from the schemas that declare them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rankdash.analysis.statistics.settings import STATISTICS_SETTINGS, StatisticsSettings
+from rankdash.errors import SpecError
+from rankdash.i18n import gettext as _
+from rankdash.metrics import CONVENTION_SETTINGS, Conventions
+from rankdash.ui.sidebar import setting_widgets
+from rankdash.ui.widgets.lazy_expander import fold
+
+_STATISTICS_OFFERED = {
+    "level": (0.8, 0.9, 0.99),
+    "resamples": (1_000, 2_000, 20_000),
+    "seed": (1, 2, 3),
+    "tie_band": (0.0, 0.001, 0.01, 0.02, 0.05),
+    "worthwhile": (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5),
+}
+
+_MANY_QUERIES = 2_000
+_ENOUGH_RESAMPLES = 1_000
+
+setting_widgets.register(CONVENTION_SETTINGS)
+setting_widgets.register(STATISTICS_SETTINGS)
+
+
+def draw(labels: Sequence[float]) -> None:
+    """labels: the labels above 0 that the data set uses."""
+    grades = {"threshold": labels, "err_top_label": labels}
+    fold(
+        _("Rules"),
+        "sidebar.rules",
+        ":material/rule:",
+        lambda: setting_widgets.draw(CONVENTION_SETTINGS, grades),
+    )
+    fold(
+        _("Statistics"),
+        "sidebar.statistics",
+        ":material/query_stats:",
+        lambda: setting_widgets.draw(STATISTICS_SETTINGS, _STATISTICS_OFFERED),
+    )
+
+
+def conventions() -> Conventions:
+    """The conventions of the address; the defaults where they cannot be."""
+    try:
+        return Conventions(**setting_widgets.chosen(CONVENTION_SETTINGS))
+    except SpecError:
+        return Conventions()
+
+
+def statistics(queries: int) -> StatisticsSettings:
+    """The statistics settings of the address; the defaults where they cannot be.
+
+    queries: how many the data set has. With many of them fewer resamples say the same: the ends of
+    an interval then move by about a fiftieth of its width, and a slider answers at once.
+    """
+    given = setting_widgets.chosen(STATISTICS_SETTINGS)
+    if queries > _MANY_QUERIES:
+        given.setdefault("resamples", _ENOUGH_RESAMPLES)
+    try:
+        return StatisticsSettings(**given)
+    except SpecError:
+        return StatisticsSettings()

@@ -1,0 +1,183 @@
+"""A link to what is seen now, and what a link asked for that is not to be had."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urlencode, urlsplit
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from rankdash.analysis.statistics.settings import STATISTICS_SETTINGS
+from rankdash.i18n import gettext as _
+from rankdash.metrics import CONVENTION_SETTINGS
+from rankdash.ui.sidebar import sidebar
+from rankdash.ui.state import address
+from rankdash.ui.state.server import workspace
+from rankdash.ui.widgets.text import markdown_safe
+from rankdash.value.assumptions import ASSUMPTIONS
+
+# The link as it is seen; none while the page is being drawn, or where it is folded.
+_DRAWN = "sharing.drawn"
+_LONGEST = 80
+_MOST_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Told:
+    """Where the link, if it is asked for, and what was not to be had are drawn."""
+
+    link: DeltaGenerator | None
+    lost: DeltaGenerator
+
+
+def begin() -> Told:
+    """Before the page, which may end early: the link at the foot of the sidebar, and what of the
+    sidebar's choices was not to be had."""
+    with (
+        st.sidebar,
+        st.expander(
+            _("Link to this view"), icon=":material/link:", key="sharing.link", on_change="rerun"
+        ) as opened,
+    ):
+        place = None
+        if opened.open:
+            place = st.empty()
+            st.caption(
+                _(
+                    "It opens what you see now, the scenario of Cost & ROI included. It reaches "
+                    "this workspace only: for a colleague elsewhere, export the workspace on the "
+                    "page Data."
+                )
+            )
+    told = Told(place, st.empty())
+    finish(told)
+    # Not the last word before the page is drawn.
+    st.session_state.pop(_DRAWN, None)
+    return told
+
+
+def follow() -> None:
+    """At the end of a fragment that changes the address: where the link is seen, it follows."""
+    drawn = st.session_state.get(_DRAWN)
+    if drawn is not None and drawn != link():
+        st.rerun()
+
+
+def finish(told: Told) -> None:
+    """After the page, which has its say in the address."""
+    address.publish()
+    if told.link is not None:
+        st.session_state[_DRAWN] = link()
+        told.link.code(st.session_state[_DRAWN], language=None, wrap_lines=True)
+    if address.lost():
+        with told.lost.container():
+            _say_lost()
+    else:
+        told.lost.empty()
+
+
+def link() -> str:
+    """The whole address of what is chosen now."""
+    here = urlsplit(st.context.url or "")
+    query = urlencode(
+        {name: list(values) for name, values in address.written().items()}, doseq=True
+    )
+    # A bare host with a question mark is no link to most programs that find links in a text.
+    return here._replace(path=here.path or "/", query=query, fragment="").geturl()
+
+
+def _say_lost() -> None:
+    lost = address.lost()
+    if "data" in lost:
+        st.warning(_lost_data(), icon=":material/link_off:")
+        st.page_link(sidebar.page("data"), label=_("Go to Data"), icon=":material/database:")
+    named = {
+        name: value
+        for name, value in lost.items()
+        if name != "data" and not ("data" in lost and name in address.OF_A_DATA_SET)
+    }
+    if named:
+        st.warning(_lost_others(named), icon=":material/link_off:")
+
+
+def _lost_data() -> str:
+    chosen = address.one("data")
+    names = {row.id: row.name for row in workspace().datasets()}
+    if chosen not in names:
+        return _(
+            "The link names a data set that is not in this workspace, which is empty. Import the "
+            "workspace file it belongs to on the page Data."
+        )
+    return _(
+        "The link names a data set that is not in this workspace; shown is {name}. Import the "
+        "workspace file it belongs to on the page Data.",
+        name=markdown_safe(names[chosen], 60),
+    )
+
+
+def _lost_others(named: dict[str, str]) -> str:
+    parts = [
+        f"{_title(name)} “{markdown_safe(value, _LONGEST)}”"
+        for name, value in list(named.items())[:_MOST_NAMED]
+    ]
+    if len(named) > _MOST_NAMED:
+        parts.append("…")
+    return _(
+        "The link asks for what is not here or not possible, so that the usual is shown instead: "
+        "{what}.",
+        what=" · ".join(parts),
+    )
+
+
+def _title(name: str) -> str:
+    """A field of the address in words."""
+    words = {
+        "data": _("Data set"),
+        "base": _("Baseline"),
+        "system": _("Compared with it"),
+        "vs": _("Compared with it"),
+        "metric": _("Metric"),
+        "k": _("Cutoff k"),
+        "q": _("query"),
+        "sort": _("Order"),
+        "outcome": _("Outcome"),
+        "reason": _("Why"),
+        "segment": _("Kind of query"),
+        "state": _("State"),
+        "tag": _("Tag"),
+        "text": _("Text or id"),
+        "delta": _("Change"),
+        "share": _("{metric} on both sides at least", metric=_("Judged")),
+        "docs": _("Documents"),
+        "follow": _("Follow one document"),
+        "cards": _("Documents in the order of"),
+        "doc": _("Document, by rank"),
+        "leave": _("Left out, one at a time"),
+        "documents": _("Documents counted"),
+        "target": _("Target: 95% of queries within"),
+        "against": _("Against"),
+        "rules": _("Rules of thumb from tutorials"),
+        "reader": _("System"),
+        "labels": _("Labels in force"),
+        "runs": _("Runs"),
+        "line": _("On the line"),
+        "price": _("Prices"),
+        "also": _("Prices"),
+        "currency": _("Currency"),
+        "per": _("Amounts for"),
+        "part": _("Show"),
+        "across": _("Across"),
+        "upward": _("Upward"),
+        "margin": _("Margin of the first stage"),
+        "loss": _("Loss put up with, as a share of the mean"),
+        "cell": _("Documents from one band of ranks to another"),
+        "paid": _("Price of reranking 1,000 searches"),
+        "profile": _("Profile"),
+        "lang": _("Language"),
+        **{
+            each.name: _(each.title)
+            for each in (*ASSUMPTIONS, *CONVENTION_SETTINGS, *STATISTICS_SETTINGS)
+        },
+    }
+    return words.get(name, markdown_safe(name, 40))

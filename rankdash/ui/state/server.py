@@ -1,0 +1,113 @@
+"""What lives as long as the server: the workspace, the worker process, the first sample."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from rankdash.errors import RankdashError
+from rankdash.i18n import error_text
+from rankdash.i18n import gettext as _
+from rankdash.loading import load
+from rankdash.readers import sources_from_path
+from rankdash.runs.jobs import WorkerProcess
+from rankdash.store import Workspace
+
+SAMPLE = Path(__file__).parents[3] / "assets" / "samples" / "helpcentre"
+_OPENED = "sample opened"
+_IMPORTED_BEFORE = (
+    *("data.check_view", "overview.overview_causes", "overview.overview_charts"),
+    *("queries.query_detail", "report.report_view", "run.run_form"),
+)
+_log = logging.getLogger(__name__)
+
+
+@cache
+def workspace() -> Workspace:
+    return Workspace.open()
+
+
+def read_only() -> bool:
+    """Whether the workspace is shown and nothing in it can be changed."""
+    return workspace().read_only
+
+
+@cache
+def worker() -> WorkerProcess:
+    """Raises StoreError where the workspace is read-only: no work is done then."""
+    workspace().database.refuse_read_only()
+    return WorkerProcess(workspace())
+
+
+def reopen() -> None:
+    """Open the workspace again after it was repaired, and have its work done again."""
+    workspace.cache_clear()
+    # What was read from the stand-in of the database.
+    st.cache_resource.clear()
+    if not read_only():
+        worker().ensure()
+
+
+def open_sample() -> str:
+    """Read the packaged sample into the workspace and return its id."""
+    loaded = load(sources_from_path(SAMPLE), name="Help centre")
+    return workspace().save_dataset(
+        loaded.dataset, source="sample", report_json=loaded.report.to_json()
+    )
+
+
+def open_sample_once() -> None:
+    """Put the sample into a workspace that never held a data set; a deleted one stays deleted."""
+    store = workspace()
+    if store.setting(_OPENED) is None and not store.datasets():
+        open_sample()
+    store.set_setting(_OPENED, "yes")
+
+
+@asynccontextmanager
+async def lifespan(app: Any) -> AsyncIterator[dict[str, Any] | None]:
+    """Start the worker with the server and end it with the server; a workspace that is only shown
+    needs none."""
+    try:
+        if not read_only():
+            open_sample_once()
+            worker().ensure()
+        elif (trouble := workspace().trouble) is not None:
+            _log.error("%s", trouble)
+    except RankdashError as error:
+        # The pages meet the same error and say it; a server that will not start says nothing.
+        _log.error("%s", error)
+    # After every rerun Streamlit forces a collection; what is imported by now need not be walked.
+    for module in _IMPORTED_BEFORE:
+        importlib.import_module(f"rankdash.ui.{module}")
+    gc.collect()
+    gc.freeze()
+    try:
+        yield None
+    finally:
+        if worker.cache_info().currsize:
+            worker().stop()
+
+
+def on_script_error(error: Exception) -> bool:
+    """Say what went wrong in words; the traceback goes to the log."""
+    if isinstance(error, RankdashError):
+        st.error(error_text(error), icon=":material/error:")
+        return True
+    _log.exception("A page failed", exc_info=error)
+    st.error(
+        _(
+            "Something went wrong in rankdash itself. Your data is untouched. Reload the page; "
+            "if it happens again, the server's log has the details."
+        ),
+        icon=":material/error:",
+    )
+    return True

@@ -1,0 +1,32 @@
+"""What a click asks for, and why it was refused: said once, when the page is drawn after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from rankdash.errors import RankdashError
+from rankdash.i18n import error_text
+from rankdash.ui.widgets.text import markdown_safe
+
+
+def attempt(place: str, change: Callable[[], object]) -> bool:
+    """Whether the change was made. place: where `refused` says why it was not."""
+    try:
+        change()
+    except RankdashError as problem:
+        st.session_state[_key(place)] = problem
+        return False
+    return True
+
+
+def refused(place: str) -> None:
+    """Why the last change that was asked for here was not made, where it was not."""
+    problem = st.session_state.pop(_key(place), None)
+    if problem is not None:
+        st.error(markdown_safe(error_text(problem), 400), icon=":material/error:")
+
+
+def _key(place: str) -> str:
+    return f"{place}.problem"
