@@ -4,16 +4,16 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.ui.cost import cost_view
-from rankdash.ui.sidebar import sidebar
+from rankdash.ui.sidebar import view
 
 st.title(_("Cost & ROI"))
-view = sidebar.view()
-sidebar.caption(view)
-if not view.challengers:
-    sidebar.nothing_yet(
+study = view.study()
+view.caption(study)
+if not study.challengers:
+    view.nothing_yet(
         _("Nothing to compare with yet"),
         _("What a reranker is worth needs a ranking beside the baseline."),
         "run",
         _("Run a reranker"),
     )
-cost_view.draw(view, sidebar.looked_at(view))
+cost_view.draw(study, view.looked_at(study))

@@ -7,20 +7,20 @@ import streamlit as st
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext
 from rankdash.ui.history import history_pair, history_run, history_table, history_view
-from rankdash.ui.sidebar import sidebar
+from rankdash.ui.sidebar import view
 
 st.title(_("History"))
-view = sidebar.view()
-history = history_view.past(view)
+study = view.study()
+history = history_view.past(study)
 if history is None:
-    sidebar.nothing_yet(
+    view.nothing_yet(
         _("No run yet"),
         _("Each run of a reranker becomes a point in time here, to compare with those before it."),
         "run",
         _("Run a reranker"),
     )
 runs = ngettext("{n} run", "{n} runs", len(history.runs))
-sidebar.caption(replace(view, challengers=()), [runs])
+view.caption(replace(study, challengers=()), [runs])
 history_view.chart(history)
 history_view.rests_on(history)
 history_view.looks(history)

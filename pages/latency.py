@@ -4,16 +4,16 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.ui.latency import latency_readout, latency_view, throughput_view, tokens_view
-from rankdash.ui.sidebar import sidebar
+from rankdash.ui.sidebar import view
 from rankdash.ui.widgets.lazy_expander import fold
 
 st.title(_("Latency"))
-view = sidebar.view()
-sidebar.caption(view)
-found = latency_readout.timed(view)
+study = view.study()
+view.caption(study)
+found = latency_readout.timed(study)
 if not found:
-    latency_readout.not_timed(view, found)
-    sidebar.nothing_yet(
+    latency_readout.not_timed(study, found)
+    view.nothing_yet(
         _("No latency measured yet"),
         _(
             "A run times queries one at a time, on a warm model, with their own documents. None of "
@@ -23,24 +23,24 @@ if not found:
         _("Run a reranker"),
     )
 target_ms = latency_readout.target()
-latency_readout.draw(view, found, target_ms)
-latency_readout.not_timed(view, found)
-latency_view.spread(view, found, target_ms)
+latency_readout.draw(study, found, target_ms)
+latency_readout.not_timed(study, found)
+latency_view.spread(study, found, target_ms)
 fold(
     _("All numbers as a table"),
     "latency.numbers",
     ":material/table:",
-    lambda: latency_readout.numbers(view, found),
+    lambda: latency_readout.numbers(study, found),
 )
 fold(
     _("The machine, its load, and versions"),
     "latency.machines",
     ":material/memory:",
-    lambda: latency_readout.machines(view, found),
+    lambda: latency_readout.machines(study, found),
 )
 throughput, lengths = st.columns(2, gap="medium")
 with throughput:
-    throughput_view.draw(view, target_ms)
+    throughput_view.draw(study, target_ms)
 with lengths:
-    tokens_view.draw(view)
-latency_view.growth(view, found)
+    tokens_view.draw(study)
+latency_view.growth(study, found)

@@ -11,66 +11,65 @@ from rankdash.ui.overview import (
     targets_view,
     verdict_strip,
 )
-from rankdash.ui.sidebar import comparison as compared
-from rankdash.ui.sidebar import definitions, sidebar
+from rankdash.ui.sidebar import definitions, view
 from rankdash.ui.state import address
 from rankdash.ui.widgets.lazy_expander import fold
 
 st.title(_("Overview"))
-view = sidebar.view()
-sidebar.caption(view)
-if view.challengers:
-    verdict_strip.draw(view)
+study = view.study()
+view.caption(study)
+if study.challengers:
+    verdict_strip.draw(study)
 else:
     st.info(
         _("Only the baseline is here so far. Run a reranker to see what it changes."),
         icon=":material/info:",
     )
-    st.page_link(sidebar.page("run"), label=_("Run a reranker"), icon=":material/arrow_forward:")
-looked_at = sidebar.looked_at(view)
-verdict_strip.cards(view, looked_at)
+    st.page_link(view.page("run"), label=_("Run a reranker"), icon=":material/arrow_forward:")
+looked_at = view.looked_at(study)
+verdict_strip.cards(study, looked_at)
 systems, cutoffs = st.columns(2)
 with systems:
-    overview_charts.systems(view)
+    overview_charts.systems(study)
 with cutoffs:
-    overview_charts.cutoffs(view)
+    overview_charts.cutoffs(study)
 fold(
     _("All numbers as a table"),
     "overview.table",
     ":material/table:",
-    lambda: overview_charts.systems_table(view),
+    lambda: overview_charts.systems_table(study),
 )
-if view.challengers:
+if study.challengers:
     queries, lost = st.columns([3, 2])
     with queries:
         st.subheader(_("Queries, most hurt first"), anchor=False)
-        picked = overview_charts.changes(view, looked_at)
+        picked = overview_charts.changes(study, looked_at)
     if picked is not None:
         address.choose("q", picked)
-        sidebar.go("queries")
+        view.go("queries")
     with lost:
-        overview_causes.headroom(view)
-    reason = overview_reasons.draw(view, looked_at)
+        overview_causes.headroom(study)
+    reason = overview_reasons.draw(study, looked_at)
     if reason is not None:
         address.choose("reason", reason)
-        sidebar.go("queries")
+        view.go("queries")
     fold(
         _("Kinds of queries"),
         "overview.segments",
         ":material/category:",
-        lambda: overview_causes.segments(view, looked_at),
+        lambda: overview_causes.segments(study, looked_at),
     )
-    if view.measures_quality:
+    if study.measures_quality:
         fold(
             _("Documents without a label"),
             "overview.unjudged",
             ":material/label_off:",
-            lambda: unjudged_view.draw(view),
+            lambda: unjudged_view.draw(study),
         )
-fold(_("Targets"), "overview.targets", ":material/flag:", lambda: targets_view.draw(view))
+fold(_("Targets"), "overview.targets", ":material/flag:", lambda: targets_view.draw(study))
 fold(
     _("How these numbers are made"),
     "overview.definitions",
     ":material/function:",
-    lambda: definitions.panel(view, compared.specs(view)),
+    lambda: definitions.panel(study, study.specs),
 )

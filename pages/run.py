@@ -4,14 +4,14 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.ui.run import cache_panel, combine_form, job_list, run_form, run_list
-from rankdash.ui.sidebar import sidebar
+from rankdash.ui.sidebar import view
 from rankdash.ui.state import address
 from rankdash.ui.state.server import read_only
 
 st.title(_("Run"))
 dataset_id = address.one("data")
 if dataset_id is None:
-    sidebar.nothing_yet(
+    view.nothing_yet(
         _("No data set yet"),
         _("A reranker needs queries and candidate documents to work on."),
         "data",

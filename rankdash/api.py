@@ -177,8 +177,8 @@ def report(
     be read or a folder that does not exist.
     """
     from rankdash.reporting import report
-    from rankdash.study.from_runs import subject_of
-    from rankdash.study.systems import Money
+    from rankdash.study.study import Study
+    from rankdash.study.systems import FIRST_STAGE, Money, systems_of
     from rankdash.value.assumptions import Assumptions
 
     target = Path(path)
@@ -208,17 +208,19 @@ def report(
         language=language,
     )
     with speaking(language):
-        subject = subject_of(
-            data,
-            compared,
-            baseline,
-            metric,
-            conventions=conventions or Conventions(),
-            statistics=settings or StatisticsSettings(),
-            check=check(data, (), {}),
-            money=money,
-        )
-    target.write_bytes(report.html(subject, front))
+        systems = systems_of(data, [*compared, *([] if baseline is None else [baseline])])
+    study = Study.on(
+        metric,
+        dataset=data,
+        systems=systems,
+        baseline=FIRST_STAGE if baseline is None else baseline.id,
+        challengers=tuple(run.id for run in compared),
+        conventions=conventions or Conventions(),
+        statistics=settings or StatisticsSettings(),
+        check=check(data, (), {}),
+        money=money,
+    )
+    target.write_bytes(report.html(study, front))
     return target
 
 

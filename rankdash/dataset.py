@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Literal, Self
@@ -14,6 +15,8 @@ from rankdash.errors import DataError
 from rankdash.ranking.ranking import Ranking, digest
 
 FirstStage = Literal["given", "bm25"]
+# As much of a text as tells it from others.
+_OPENING = 80
 
 
 class Dataset:
@@ -66,6 +69,63 @@ class Dataset:
         """A hash of the content; of large data sets it takes seconds, once."""
         return self._content_hash()
 
+    @cached_property
+    def label_values(self) -> tuple[float, ...]:
+        """Every label that is in use, ascending."""
+        return tuple(float(label) for label in sorted(self._qrels["label"].unique()))
+
+    @property
+    def top_grade(self) -> float:
+        """The highest label; 1 where none is above 0."""
+        highest = self.label_values[-1] if self.label_values else 0.0
+        return highest if highest > 0 else 1.0
+
+    @cached_property
+    def has_texts(self) -> bool:
+        """Whether any query and any document has a text."""
+        return bool((self.query_text() != "").any() and (self.document_text() != "").any())
+
+    @cached_property
+    def query_names(self) -> dict[str, str]:
+        """Query id → its text, or the id where there is none: what a person knows it by."""
+        found = self.query_text()
+        return {query: text or query for query, text in zip(found.index, found, strict=True)}
+
+    @cached_property
+    def document_names(self) -> tuple[dict[str, str], dict[str, str]]:
+        """Document id → its title, and document id → how its text begins: what a person knows it
+        by. What is missing is replaced by the other, and both by the id."""
+        ids, texts = list(self._documents["doc_id"]), self._documents["text"].fillna("").str
+        cut = np.where(texts.len() > _OPENING, "…", "")
+        starts: list[str] = list(texts[:_OPENING].str.rstrip() + cut)
+        rows = list(zip(ids, self._documents["title"], starts, strict=True))
+        return (
+            {doc_id: title or start or doc_id for doc_id, title, start in rows},
+            {doc_id: start or title or doc_id for doc_id, title, start in rows},
+        )
+
+    def names_of(self, doc_ids: Iterable[str]) -> dict[str, str]:
+        """Document id → its title, or how its text begins where titles repeat: passages of one
+        article share its title, and then their own words tell them apart."""
+        titles, openings = self.document_names
+        own = {doc: titles.get(doc, doc) for doc in doc_ids}
+        often = Counter(own.values())
+        return {
+            doc: title if often[title] == 1 else openings.get(doc, doc)
+            for doc, title in own.items()
+        }
+
+    @cached_property
+    def document_places(self) -> dict[str, int]:
+        """Document id → its row in `documents`."""
+        return {doc: place for place, doc in enumerate(self._documents["doc_id"])}
+
+    @cached_property
+    def ids_with_blanks(self) -> bool:
+        """Whether an id of a query or a document cannot stand in a TREC file."""
+        ids = (self._queries["query_id"], self._documents["doc_id"])
+        return any(bool(each.str.contains(r"[ \t\n\r\v\f]", regex=True).any()) for each in ids)
+
     @property
     def queries(self) -> pd.DataFrame:
         return self._queries.copy(deep=False)
@@ -117,7 +177,8 @@ class Dataset:
             columns=["query_id", "doc_id", "label"],
         )
         made = copy.copy(self)
-        made.__dict__.pop("id", None)
+        for of_labels in ("id", "label_values"):
+            made.__dict__.pop(of_labels, None)
         kept = old.assign(label=labels)[~np.isnan(labels)]
         made._qrels = _table(
             pd.concat([kept, added]) if len(added) else kept,

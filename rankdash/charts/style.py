@@ -10,18 +10,22 @@ import html
 import itertools
 import math
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Any, Literal, Self
 
 import plotly.graph_objects as go
 
-# From the palette of Okabe & Ito (2008): the ones that reach 3:1 on white and on dark.
+# All reach 3:1 on white and on dark; the first three and WORSE are from the palette of Okabe & Ito
+# (2008).
 BETTER = "#0072B2"
 WORSE = "#D55E00"
 FIRST_STAGE = "#7F7F7F"
-SYSTEMS = (BETTER, "#009E73", "#CC79A7")
+SYSTEMS = (
+    *(BETTER, "#009E73", "#CC79A7", "#8A6D1B"),
+    *("#7E57C2", "#0A8FA8", "#A0522D", "#6B7FD7"),
+)
 
 # The app brings the first; a file that is opened elsewhere takes what the system has, Latin letters
 # before those fonts whose Latin letters are made for Chinese text.
@@ -30,8 +34,11 @@ FONT = (
     "'Microsoft YaHei', 'Noto Sans CJK SC', sans-serif"
 )
 FONT_SIZE = 13
-_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star")
-_DASHES = ("solid", "dash", "dashdot", "longdash", "longdashdot")
+_SYMBOLS = (*("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon"),)
+_DASHES = (
+    *("solid", "dash", "dashdot", "longdash", "longdashdot"),
+    *("2px,2px", "12px,3px,3px,3px,3px,3px", "6px,2px"),
+)
 _GAP = 12
 _LEGEND_LINE = 20
 
@@ -99,16 +106,28 @@ class Mark:
     dash: str
 
 
-def marks(systems: Sequence[str], baseline: str) -> dict[str, Mark]:
-    """system → its mark: the baseline grey and hollow, the others told apart by shape and dash."""
-    found = {baseline: Mark(FIRST_STAGE, "circle-open", "dot")}
-    for place, system in enumerate(name for name in systems if name != baseline):
-        found[system] = Mark(
+def marks(places: Mapping[str, int], baseline: str = "") -> dict[str, Mark]:
+    """system → its mark: the baseline grey and hollow, the others told apart by colour and shape.
+
+    places: system → its number among all systems of the data set (`Study.places`), so that a system
+    looks the same on every page, whatever it is compared with.
+    """
+    return {
+        system: Mark(FIRST_STAGE, "circle-open", "dot")
+        if system == baseline
+        else Mark(
             SYSTEMS[place % len(SYSTEMS)],
             _SYMBOLS[place % len(_SYMBOLS)],
             _DASHES[place % len(_DASHES)],
         )
-    return found
+        for system, place in places.items()
+    }
+
+
+def marks_in_order(names: Iterable[str], baseline: str = "") -> dict[str, Mark]:
+    """The same for what has no place of its own, in the order given."""
+    others = [name for name in names if name != baseline]
+    return marks({**{name: at for at, name in enumerate(others)}, baseline: 0}, baseline)
 
 
 def faded(colour: str, opacity: float) -> str:

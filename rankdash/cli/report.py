@@ -25,9 +25,8 @@ from rankdash.readers import Conflict, Source, sources_at
 from rankdash.readers.timings import read_timings
 from rankdash.reporting.report import ALL, SECTIONS, Front, html
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.study.from_runs import first_stage
-from rankdash.study.study import Subject
-from rankdash.study.systems import FIRST_STAGE, System
+from rankdash.study.study import Study
+from rankdash.study.systems import FIRST_STAGE, first_stage_name, systems_of
 from rankdash.value.assumptions import ASSUMPTIONS
 
 
@@ -83,20 +82,13 @@ def write_report(
         sections=asked.sections or ALL,
         language=asked.language,
     )
-    measure = parse_measure(asked.metric)
-    if measure.k is None:
-        name, cutoff = measure.spec, None
-    else:
-        name, cutoff = replace(measure, k=None).spec, measure.k
+    parse_measure(asked.metric)
     with speaking(front.language):
-        subject = _subject(asked, conflict)
-    subject = replace(
-        subject, metric=name, cutoff=cutoff, conventions=conventions, statistics=statistics
-    )
+        study = _study(asked, conventions, statistics, conflict)
     if asked.assumptions is not None:
-        names = {system: subject.name(system) for system in subject.challengers}
-        subject = replace(subject, money=read_money(Path(asked.assumptions), names))
-    content = html(subject, front)
+        names = {system: study.name(system) for system in study.challengers}
+        study = replace(study, money=read_money(Path(asked.assumptions), names))
+    content = html(study, front)
     target.write_bytes(content)
     sys.stderr.write(
         f"Written: {printable(str(target))} ({len(content) / 1e6:.1f} MB, it opens in a browser "
@@ -120,8 +112,9 @@ def describe() -> str:
     )  # fmt: skip
 
 
-def _subject(asked: Asked, conflict: Conflict) -> Subject:
-    """The systems, compared by the metric and the rules that go without saying."""
+def _study(
+    asked: Asked, conventions: Conventions, statistics: StatisticsSettings, conflict: Conflict
+) -> Study:
     if asked.qrels is not None and (asked.baseline is None or not asked.challengers):
         raise SpecError("With --qrels, --baseline and --challenger are needed too.")
     if asked.timings and len(asked.timings) != len(asked.challengers):
@@ -135,23 +128,29 @@ def _subject(asked: Asked, conflict: Conflict) -> Subject:
     named = names_of([*([asked.baseline] if asked.baseline else []), *asked.challengers])
     loaded = _loaded(asked, sources, conflict)
     warn(loaded.report.warnings)
-    first = System(FIRST_STAGE, first_stage(loaded.dataset))
-    if asked.qrels is not None:
-        first = replace(first, name=next(iter(named)))
+    first = first_stage_name(loaded.dataset) if asked.qrels is None else next(iter(named))
     timed = dict(zip(list(named)[-len(asked.timings) :], asked.timings, strict=False))
-    runs = {
-        name: _run(name, path, timed.get(name), sources, loaded, conflict)
+    runs = [
+        _run(name, path, timed.get(name), sources, loaded, conflict)
         for name, path in named.items()
-        if asked.qrels is None or name != first.name
-    }
-    systems = {FIRST_STAGE: first}
-    systems |= {run.id: System(run.id, name, run) for name, run in runs.items()}
-    own = {run.id: System(run.id, run.name, run) for run in loaded.runs}
-    ids = [run.id for run in runs.values()]
+        if asked.qrels is None or name != first
+    ]
+    ids = [run.id for run in runs]
     baseline = ids.pop(0) if asked.qrels is None and asked.baseline is not None else FIRST_STAGE
     if not asked.challengers:
-        ids = [system for system in own if system != baseline]
-    return Subject(loaded.dataset, {**own, **systems}, baseline, tuple(ids), check=loaded.report)
+        ids = [run.id for run in loaded.runs if run.id != baseline]
+    return Study.on(
+        asked.metric,
+        dataset=loaded.dataset,
+        systems=systems_of(
+            loaded.dataset, {run.id: run for run in (*loaded.runs, *runs)}.values(), first
+        ),
+        baseline=baseline,
+        challengers=tuple(ids),
+        conventions=conventions,
+        statistics=statistics,
+        check=loaded.report,
+    )
 
 
 def _loaded(asked: Asked, sources: Sequence[Source], conflict: Conflict) -> Loaded:

@@ -11,7 +11,6 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rankdash.analysis.labels.query_groups import DERIVED_SEGMENTS
-from rankdash.analysis.latency import ecdf, latencies
 from rankdash.analysis.reasons.headroom import shares
 from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
 from rankdash.charts import style
@@ -26,8 +25,9 @@ from rankdash.charts.quality import systems as systems_chart
 from rankdash.charts.style import Ink
 from rankdash.i18n import gettext as _
 from rankdash.reporting.html_page import Chart
-from rankdash.study.cost_options import choices
-from rankdash.study.study import Subject
+from rankdash.study import latency as latency_of
+from rankdash.study.costs import choices
+from rankdash.study.study import Study
 from rankdash.study.systems import Money
 from rankdash.value.assumptions import ASSUMPTIONS
 from rankdash.value.sensitivity import PRICE, input_value, net_grid, net_per_month
@@ -59,109 +59,126 @@ class Drawing:
         return Chart(light, dark, self.alt)
 
 
-def drawings(subject: Subject) -> dict[str, Drawing]:
+def drawings(study: Study) -> dict[str, Drawing]:
     """Name, such as "systems" or "changes-2" (the second challenger) → every chart there is."""
     found: dict[str, Drawing | None] = {
-        "systems": systems(subject),
-        "cutoffs": cutoffs(subject),
-        "headroom": headroom(subject),
-        "latency": latency(subject),
+        "systems": systems(study),
+        "cutoffs": cutoffs(study),
+        "headroom": headroom(study),
+        "latency": latency(study),
     }
-    for place, challenger in enumerate(subject.challengers, start=1):
-        found[f"changes-{place}"] = changes(subject, challenger)
-        found[f"break-even-{place}"] = break_even(subject, challenger)
-        for part, drawn in enumerate(segments(subject, challenger), start=1):
+    for place, challenger in enumerate(study.challengers, start=1):
+        found[f"changes-{place}"] = changes(study, challenger)
+        found[f"break-even-{place}"] = break_even(study, challenger)
+        for part, drawn in enumerate(segments(study, challenger), start=1):
             found[f"segments-{place}-{part}"] = drawn
     return {name: drawn for name, drawn in found.items() if drawn is not None}
 
 
-def systems(subject: Subject) -> Drawing:
+def systems(study: Study) -> Drawing:
     """Every metric of every system against the baseline."""
-    table = subject.comparison.frame
-    table = table[table["metric"] != subject.spec_of("judged")]
-    labels = p_labels(systems_chart.Labels, subject.statistics)
-    level, names, titles = subject.statistics.level, subject.names, subject.titles
+    table = study.comparison.frame
+    table = table[table["metric"] != study.spec_of("judged")]
+    labels = p_labels(systems_chart.Labels, study.statistics)
+    level, names, titles = study.statistics.level, study.names, study.titles
     return Drawing(
         lambda ink: systems_chart.figure(
-            table, subject.baseline, ink, labels, level=level, names=names, titles=titles
+            table,
+            study.baseline,
+            ink,
+            labels,
+            level=level,
+            names=names,
+            titles=titles,
+            marks=style.marks(study.places, study.baseline),
         ),
-        systems_chart.alt(table, subject.baseline, labels, level=level, names=names, titles=titles),
+        systems_chart.alt(table, study.baseline, labels, level=level, names=names, titles=titles),
     )
 
 
-def cutoffs(subject: Subject) -> Drawing | None:
+def cutoffs(study: Study) -> Drawing | None:
     """The metric against k; None where it has none."""
-    curves = subject.curves
+    curves = study.curves
     if curves.empty:
         return None
-    title, labels = subject.measure.metric.title, cutoffs_chart.Labels.translated(_)
+    title, labels = study.measure.metric.title, cutoffs_chart.Labels.translated(_)
     return Drawing(
         lambda ink: cutoffs_chart.figure(
             curves,
             title,
-            subject.baseline,
+            study.baseline,
             ink,
             labels,
-            k=subject.cutoff,
-            level=subject.statistics.level,
-            names=subject.names,
+            k=study.cutoff,
+            level=study.statistics.level,
+            names=study.names,
+            marks=style.marks(study.places, study.baseline),
         ),
-        cutoffs_chart.alt(curves, title, labels, names=subject.names),
+        cutoffs_chart.alt(curves, title, labels, names=study.names),
     )
 
 
-def changes(subject: Subject, challenger: str) -> Drawing:
+def changes(study: Study, challenger: str) -> Drawing:
     """Every query's change, worst first."""
-    pairs, title = subject.pairs(challenger), subject.measure.title
-    labels, band = deltas_chart.Labels.translated(_), subject.statistics.tie_band
+    pairs, title = study.pairs(challenger), study.measure.title
+    labels, band = deltas_chart.Labels.translated(_), study.statistics.tie_band
     return Drawing(
         lambda ink: deltas_chart.figure(
-            pairs, title, ink, labels, tie_band=band, names=subject.texts
+            pairs, title, ink, labels, tie_band=band, names=study.dataset.query_names
         ),
         deltas_chart.alt(pairs, title, labels, tie_band=band),
     )
 
 
-def headroom(subject: Subject) -> Drawing | None:
+def headroom(study: Study) -> Drawing | None:
     """Where quality is lost; None where there is nothing to split."""
-    table = shares({system: subject.headroom(system) for system in subject.challengers})
+    table = shares({system: study.headroom(system) for system in study.challengers})
     if table.empty:
         return None
-    title = subject.measure.title
+    title = study.measure.title
     labels = headroom_chart.Labels.translated(_)
     return Drawing(
-        lambda ink: headroom_chart.figure(table, title, ink, labels, names=subject.names),
-        headroom_chart.alt(table, title, labels, names=subject.names),
+        lambda ink: headroom_chart.figure(table, title, ink, labels, names=study.names),
+        headroom_chart.alt(table, title, labels, names=study.names),
     )
 
 
-def groups(subject: Subject, challenger: str) -> pd.DataFrame:
-    """The change in each group of each segment that has two to twelve of them, in the words of the
-    reader: name, segment (its title), value, n, left_out, before, after, delta, low, high,
-    p_corrected, helped, same, hurt, small."""
-    parts = []
-    for name in subject.segments:
-        table = subject.segment(challenger, name)
-        # Without a query to compare there is no change to tell of.
-        table = table[table["n"] > 0]
-        if not 2 <= len(table) <= _MOST_GROUPS:
-            continue
-        own = DERIVED[name] if name in DERIVED and name not in subject.dataset.segments else None
-        values = table["segment"]
-        parts.append(
-            table.assign(
-                name=name,
-                segment=_(own.title) if own is not None else name,
-                value=values if own is None else [_(value) for value in values],
-                small=table["size"] != "enough",
-            )
-        )
+def group(study: Study, challenger: str, segment: str) -> pd.DataFrame:
+    """The change in each group of one segment, as from `Study.segment`, in the words of the reader:
+    name, segment (its title), value and small besides."""
+    table = study.segment(challenger, segment)
+    own = None if segment in study.dataset.segments else DERIVED.get(segment)
+    values = table["segment"]
+    return table.assign(
+        name=segment,
+        segment=_(own.title) if own is not None else segment,
+        value=values if own is None else [_(value) for value in values],
+        small=table["size"] != "enough",
+    )
+
+
+def groups(study: Study, challenger: str) -> pd.DataFrame:
+    """The same for each segment that has two to twelve groups with a query to compare."""
+    tables = (group(study, challenger, name) for name in study.segments)
+    compared = [table[table["n"] > 0] for table in tables]
+    parts = [table for table in compared if 2 <= len(table) <= _MOST_GROUPS]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
-def segments(subject: Subject, challenger: str) -> list[Drawing]:
+def drawn_groups(table: pd.DataFrame) -> pd.DataFrame:
+    """The groups that a chart shows: one of few queries is an anecdote, and stands in a table."""
+    return table[table["n"] >= FEWEST_QUERIES].head(_MOST_GROUPS)
+
+
+def group_chart(study: Study, table: pd.DataFrame) -> Drawing | None:
+    """The groups of one segment; None where none has enough queries."""
+    drawn = drawn_groups(table)
+    return _segments(study, drawn) if len(drawn) else None
+
+
+def segments(study: Study, challenger: str) -> list[Drawing]:
     """The mean change in each group of queries that is large enough, a few segments a chart."""
-    table = groups(subject, challenger)
+    table = groups(study, challenger)
     if table.empty:
         return []
     table = table[table["n"] >= FEWEST_QUERIES]
@@ -171,15 +188,15 @@ def segments(subject: Subject, challenger: str) -> list[Drawing]:
         if len(own) < 2:
             continue
         if kept and sum(map(len, kept)) + len(own) > _MOST_ROWS:
-            drawn.append(_segments(subject, pd.concat(kept)))
+            drawn.append(_segments(study, pd.concat(kept)))
             kept = []
         kept.append(own)
-    return [*drawn, _segments(subject, pd.concat(kept))] if kept else drawn
+    return [*drawn, _segments(study, pd.concat(kept))] if kept else drawn
 
 
-def _segments(subject: Subject, table: pd.DataFrame) -> Drawing:
-    title, level = subject.measure.title, subject.statistics.level
-    labels = p_labels(segments_chart.Labels, subject.statistics)
+def _segments(study: Study, table: pd.DataFrame) -> Drawing:
+    title, level = study.measure.title, study.statistics.level
+    labels = p_labels(segments_chart.Labels, study.statistics)
     return Drawing(
         lambda ink: segments_chart.figure(table, title, ink, labels, level=level),
         segments_chart.alt(table, title, labels, level=level),
@@ -188,38 +205,38 @@ def _segments(subject: Subject, table: pd.DataFrame) -> Drawing:
     )
 
 
-def latency(subject: Subject) -> Drawing | None:
+def latency(study: Study) -> Drawing | None:
     """The share of queries answered within a time; None where nothing was measured."""
-    curves = []
-    for system in subject.chosen:
-        run, summary = subject.run(system), subject.latency(system)
-        if run is not None and summary is not None:
-            steps = ecdf(latencies(run.queries))
-            curves.append(latency_chart.Curve(system, subject.name(system), steps, summary))
+    timed = {system: latency_of.times(study, system) for system in study.chosen}
+    curves = [
+        latency_chart.Curve(system, study.name(system), times.steps, times.summary)
+        for system, times in timed.items()
+        if times is not None and times.summary.n
+    ]
     if not curves:
         return None
-    marks = style.marks(subject.chosen, subject.baseline)
+    marks = style.marks(study.places, study.baseline)
     labels = latency_chart.Labels.translated(_)
     return Drawing(
         lambda ink: latency_chart.figure(
-            curves, marks, ink, labels, target_ms=latency_target(subject)
+            curves, marks, ink, labels, target_ms=latency_target(study)
         ),
         latency_chart.alt(curves, labels),
     )
 
 
-def latency_target(subject: Subject) -> float:
+def latency_target(study: Study) -> float:
     """What 95 % of the queries should be answered within, in milliseconds."""
-    return _TARGET_MS if subject.money is None else subject.money.assumptions.latency_target_ms
+    return _TARGET_MS if study.money is None else study.money.assumptions.latency_target_ms
 
 
-def grades(subject: Subject) -> Drawing | None:
+def grades(study: Study) -> Drawing | None:
     """How many pairs carry each label; None where the data set was not checked."""
-    if subject.check is None:
+    if study.check is None:
         return None
     bars = [
         (f"{bar.low:g}" if bar.low == bar.high else f"{bar.low:g}…{bar.high:g}", bar.count)
-        for bar in subject.check.label_histogram
+        for bar in study.check.label_histogram
     ]
     labels = grades_chart.Labels.translated(_)
     return Drawing(
@@ -231,11 +248,11 @@ def _in_unit(title: str, unit: str) -> str:
     return _("{title} ({unit})", title=title, unit=unit)
 
 
-def break_even(subject: Subject, challenger: str) -> Drawing | None:
+def break_even(study: Study, challenger: str) -> Drawing | None:
     """The net value a month over the price and what 1 % of quality is worth; None where there is no
     price or no gain, or it pays nowhere."""
-    money = subject.money or Money()
-    choice = next(each for each in choices(subject) if each.system == challenger)
+    money = study.money or Money()
+    choice = next(each for each in choices(study) if each.system == challenger)
     price = input_value(choice.option, money.assumptions, PRICE)
     now = net_per_month(choice.option, money.assumptions)
     if price is None or now is None:
@@ -277,7 +294,7 @@ def break_even(subject: Subject, challenger: str) -> Drawing | None:
         title=_(
             "Where {system} pays: net value {period} over its price and the value of better "
             "ranking",
-            system=subject.name(challenger),
+            system=study.name(challenger),
             period=period,
         ),
     )

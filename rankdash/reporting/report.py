@@ -25,7 +25,7 @@ from rankdash.reporting.sections import (
     verdict,
 )
 from rankdash.reporting.sections.draft import Draft
-from rankdash.study.study import Subject
+from rankdash.study.study import Study
 from rankdash.words.html import html_safe
 
 
@@ -115,34 +115,34 @@ class Front:
                 )
 
 
-def html(subject: Subject, front: Front | None = None) -> bytes:
+def html(study: Study, front: Front | None = None) -> bytes:
     """The report as one file.
 
     Raises DataError for a logo that is no picture or too large.
     """
     front = front or Front()
     with speaking(front.language):
-        return _written(subject, front).encode("utf-8", "replace")
+        return _written(study, front).encode("utf-8", "replace")
 
 
-def _written(subject: Subject, front: Front) -> str:
-    title = front.title.strip() or _("Reranking on {data}", data=subject.dataset.name)
+def _written(study: Study, front: Front) -> str:
+    title = front.title.strip() or _("Reranking on {data}", data=study.dataset.name)
     page = Page(title, front.language)
-    draft = Draft(page, subject)
+    draft = Draft(page, study)
     chosen = [each for each in SECTIONS if each.id in front.sections]
     parts = [section(_(each.title), _DRAWN[each.id](draft), each.id) for each in chosen]
-    return page.html("\n".join([_head(subject, front, title), _contents(chosen), *parts, _foot()]))
+    return page.html("\n".join([_head(study, front, title), _contents(chosen), *parts, _foot()]))
 
 
-def _head(subject: Subject, front: Front, title: str) -> str:
-    compared = subject.name(subject.baseline)
-    if subject.challengers:
-        compared += f" → {', '.join(map(subject.name, subject.challengers))}"
+def _head(study: Study, front: Front, title: str) -> str:
+    compared = study.name(study.baseline)
+    if study.challengers:
+        compared += f" → {', '.join(map(study.name, study.challengers))}"
     facts = [
-        subject.dataset.name,
+        study.dataset.name,
         compared,
-        subject.measure.title,
-        ngettext("{n} query", "{n} queries", len(subject.dataset.queries)),
+        study.measure.title,
+        ngettext("{n} query", "{n} queries", len(study.dataset.queries)),
         str(format_date(datetime.now(UTC), "medium", locale=front.language)),
     ]
     logo = ""

@@ -1,10 +1,13 @@
-"""What a subject is given beside its data set: the systems compared, and what a search costs."""
+"""The systems of a study, and what a search costs and is worth."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
+from rankdash.dataset import Dataset
+from rankdash.i18n import gettext as _
 from rankdash.ranking.ranking import Run
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.price_list import ListedPrice
@@ -15,12 +18,52 @@ FIRST_STAGE = "first-stage"
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """A ranking that is compared. name: as it is shown; from a person, so never markup. run: None
-    for the first stage of the data set."""
+    """A ranking that is compared.
+
+    name: as it is shown; from a person, so never markup. place: its number among all systems of the
+    data set, by which it has the same mark and colour everywhere. load: gives its run; None for the
+    first stage of the data set.
+    """
 
     id: str
     name: str
-    run: Run | None = None
+    place: int = 0
+    load: Callable[[], Run] | None = None
+
+
+def systems_of(
+    dataset: Dataset, runs: Iterable[Run], first_stage: str | None = None
+) -> dict[str, System]:
+    """id → system: the first stage, then the runs, under names that tell them apart. first_stage:
+    its name, where a file gave it one."""
+    found = [System(FIRST_STAGE, first_stage or first_stage_name(dataset))]
+    found += [System(run.id, run.name, load=partial(_same, run)) for run in runs]
+    return numbered(found)
+
+
+def _same(run: Run) -> Run:
+    return run
+
+
+def numbered(systems: Iterable[System]) -> dict[str, System]:
+    """id → system, each with its place; a name that another has is numbered ("BM25 (2)")."""
+    found: dict[str, System] = {}
+    for place, system in enumerate(systems):
+        name = unused(system.name, {each.name for each in found.values()})
+        found[system.id] = System(system.id, name, place, system.load)
+    return found
+
+
+def unused(name: str, taken: Iterable[str]) -> str:
+    """The name itself, or with the first number that nobody has: "BM25 (2)"."""
+    known = set(taken)
+    numbered_names = (name, *(f"{name} ({n})" for n in range(2, len(known) + 3)))
+    return next(each for each in numbered_names if each not in known)
+
+
+def first_stage_name(dataset: Dataset) -> str:
+    """What the data set's own ranking is called, in the reader's language."""
+    return _("First stage (BM25)") if dataset.first_stage == "bm25" else _("First stage")
 
 
 @dataclass(frozen=True)
@@ -30,9 +73,11 @@ class Money:
     prices: system → its price; a system without one has no cost that is known.
     chosen: whether a person set the assumptions; else they are the shipped defaults.
     currency: of every amount. A price in another one says nothing here.
+    also: prices to be shown beside the systems, though nothing was measured of them.
     """
 
     assumptions: Assumptions = field(default_factory=Assumptions)
     prices: Mapping[str, ListedPrice] = field(default_factory=dict)
     chosen: bool = False
     currency: str = "USD"
+    also: tuple[ListedPrice, ...] = ()

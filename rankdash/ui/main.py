@@ -6,7 +6,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import StopException
 
 from rankdash.i18n import gettext as _
-from rankdash.ui.sidebar import menu, repair_view, sharing_link, sidebar
+from rankdash.ui.sidebar import menu, repair_view, sharing_link, sidebar, view
 from rankdash.ui.state import address
 
 ASSETS = Path(__file__).parents[2] / "assets"
@@ -18,7 +18,7 @@ address.restore()
 sidebar.choose_language()
 pages = [
     st.Page(
-        sidebar.page(name),
+        view.page(name),
         title=title,
         icon=icon,
         # The first page stands at "/", whatever its name.
@@ -41,7 +41,7 @@ pages = [
 
 def named_overview() -> None:
     """Who types the name of the first page gets there too."""
-    sidebar.go("overview")
+    view.go("overview")
 
 
 page = st.navigation(

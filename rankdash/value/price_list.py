@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rankdash.errors import DataError, Phrase
+from rankdash.i18n import gettext as _
 from rankdash.value.billing import UNITS, Price
 
 SHIPPED = Path(__file__).parents[2] / "assets" / "prices.toml"
@@ -21,6 +22,15 @@ STALE_DAYS = 180
 _PRICE_FIELDS = frozenset(each.name for each in fields(Price))
 _OWN_FIELDS = ("key", "provider", "model", "source", "as_of")
 _LONGEST_TEXT = 200
+_OWN, _CPU, _GPU = "own", "own-cpu", "own-gpu"
+# Kinds that run on a machine of one's own, and on which; all others are paid by the call. A list of
+# prices that lacks the one has the other.
+_LOCAL = {
+    "bm25": (_CPU, _GPU),
+    **dict.fromkeys(
+        ("bi-encoder", "cross-encoder", "late-interaction", "fusion", "cascade"), (_GPU, _CPU)
+    ),
+}
 _MOST_ENTRIES = 500
 
 
@@ -48,6 +58,19 @@ class ListedPrice:
 def shipped() -> tuple[ListedPrice, ...]:
     """The examples of `assets/prices.toml`."""
     return parse_prices(SHIPPED.read_bytes(), SHIPPED.name)
+
+
+def usual(kind: str, prices: Mapping[str, ListedPrice]) -> str:
+    """Key of the price that a kind of reranker has where nobody chose one."""
+    wanted = _LOCAL.get(kind, (_OWN,))
+    return next((key for key in wanted if key in prices), next(iter(prices)))
+
+
+def title(each: ListedPrice) -> str:
+    """Whose price for which model; as it was typed, not safe for Markdown."""
+    return " ".join(
+        part for part in (_(each.provider), _(each.model) if each.model else "") if part
+    )
 
 
 def parse_prices(content: bytes, file: str) -> tuple[ListedPrice, ...]:

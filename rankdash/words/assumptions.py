@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, percent
-from rankdash.study.cost_options import Choice
+from rankdash.study.costs import Choice
 from rankdash.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
 from rankdash.value.billing import UNITS
 from rankdash.words import prices

@@ -9,7 +9,7 @@ from typing import Literal
 
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, paragraph, percent
-from rankdash.study.cost_options import Choice
+from rankdash.study.costs import Choice
 from rankdash.value.assumptions import MONTHS_PER_YEAR, Assumptions
 from rankdash.value.outcome import Estimate, Gain
 from rankdash.words import prices

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from babel.lists import format_list
@@ -10,31 +10,8 @@ from babel.lists import format_list
 from rankdash.i18n import gettext as _
 from rankdash.i18n import language, number, percent
 from rankdash.value.billing import Price
-from rankdash.value.price_list import STALE_DAYS, ListedPrice, shipped
+from rankdash.value.price_list import STALE_DAYS, ListedPrice, shipped, title
 from rankdash.words.money import money
-
-_OWN, _CPU, _GPU = "own", "own-cpu", "own-gpu"
-# Kinds that run on a machine of one's own, and on which; all others are paid by the call. A list of
-# prices that lacks the one has the other.
-_LOCAL = {
-    "bm25": (_CPU, _GPU),
-    **dict.fromkeys(
-        ("bi-encoder", "cross-encoder", "late-interaction", "fusion", "cascade"), (_GPU, _CPU)
-    ),
-}
-
-
-def usual(kind: str, prices: Mapping[str, ListedPrice]) -> str:
-    """Key of the price that goes without saying for a kind of reranker."""
-    wanted = _LOCAL.get(kind, (_OWN,))
-    return next((key for key in wanted if key in prices), next(iter(prices)))
-
-
-def title(each: ListedPrice) -> str:
-    """Whose price for which model; as it was typed, not safe for Markdown."""
-    return " ".join(
-        part for part in (_(each.provider), _(each.model) if each.model else "") if part
-    )
 
 
 def rate(price: Price) -> str:

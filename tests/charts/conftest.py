@@ -314,7 +314,7 @@ def made_levels() -> list[Level]:
 
 def timed(ink: style.Ink) -> dict[str, go.Figure]:
     """The charts of latency, few and many queries, with hostile names."""
-    marks = style.marks(["a", "b"], "a")
+    marks = style.marks_in_order(["a", "b"], "a")
     rng = np.random.default_rng(8)
     drawn = {}
     for size, n in (("few", 40), ("many", 10_000)):

@@ -30,7 +30,7 @@ def test_lines_differ_in_colour_dash_and_symbol(curve: pd.DataFrame):
 
 
 def test_a_system_looks_the_same_as_in_the_dumbbells(curve: pd.DataFrame):
-    marks = style.marks(list(pd.unique(curve["system"])), "BM25")
+    marks = style.marks_in_order(pd.unique(curve["system"]), "BM25")
     traces = {trace.name: trace for trace in cutoffs.figure(curve, "NDCG", "BM25", INK).data}
     assert traces["MiniLM"].line.color == marks["MiniLM"].colour
     assert traces["MiniLM"].marker.symbol == marks["MiniLM"].symbol

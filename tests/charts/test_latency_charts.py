@@ -21,7 +21,7 @@ from rankdash.ranking.ranking import Reading
 from rankdash.runs.timing import summarize
 
 INK = style.INKS["light"]
-MARKS = style.marks(["a", "b"], "a")
+MARKS = style.marks_in_order(["a", "b"], "a")
 
 
 def curve(values, system="a", name="Alpha") -> latency_ecdf.Curve:

@@ -41,15 +41,17 @@ def test_the_grid_stays_behind_the_data(ink: style.Ink):
 
 
 def test_systems_differ_in_more_than_colour():
-    marks = style.marks([f"s{place}" for place in range(6)], "s2")
-    assert marks["s2"].colour == style.FIRST_STAGE
+    marks = style.marks({f"s{place}": place for place in range(9)}, "s8")
+    assert len({mark.colour for mark in marks.values()}) == 9
+    assert marks["s8"].colour == style.FIRST_STAGE
     for one, other in itertools.combinations(marks.values(), 2):
         assert one.symbol != other.symbol
         assert one.dash != other.dash
 
 
 def test_a_system_that_is_not_drawn_takes_no_mark_from_the_others():
-    assert style.marks(["a", "b", "base"], "base")["a"] == style.marks(["a"], "base")["a"]
+    whole, few = {"first": 0, "a": 1, "b": 2}, {"first": 0, "b": 2}
+    assert style.marks(few, "first")["b"] == style.marks(whole, "a")["b"]
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,10 @@ from rankdash.readers import Source, read
 from rankdash.reporting.exports import images
 from rankdash.reporting.exports.zip_file import MANIFEST, Part, bundle, slug
 from rankdash.reporting.figures import drawings
-from rankdash.study.study import Subject
+from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money, System
 
-from .test_exports import subject_of
+from .test_exports import study_of
 
 MADE = datetime(2026, 11, 21, 6, 14, 49, tzinfo=UTC)
 SAFE = re.compile(r"[a-z0-9][a-z0-9/.-]*")
@@ -39,7 +39,7 @@ def opened(content: bytes) -> tuple[zipfile.ZipFile, dict]:
 def packed():
     return opened(
         bundle(
-            subject_of(), MADE, first=[Part("report.html", "…", lambda: b"<html>")], pictures=False
+            study_of(), MADE, first=[Part("report.html", "…", lambda: b"<html>")], pictures=False
         )
     )
 
@@ -59,21 +59,21 @@ def test_the_manifest_lists_every_file_with_its_size_and_hash(packed):
 
 
 def test_the_manifest_says_what_was_compared_and_how(packed):
-    subject, (_archive, manifest) = subject_of(), packed
-    assert manifest["data_set"]["id"] == subject.dataset.id
+    study, (_archive, manifest) = study_of(), packed
+    assert manifest["data_set"]["id"] == study.dataset.id
     assert manifest["made_utc"] == "2026-11-21T06:14:49+00:00"
     assert [each["role"] for each in manifest["systems"]] == ["baseline", "challenger"]
     assert manifest["systems"][1]["queries"] == {"done": 10, "failed": 1, "skipped": 1}
-    assert manifest["statistics"] == subject.statistics.as_dict()
-    assert manifest["conventions"] == subject.conventions.as_dict()
+    assert manifest["statistics"] == study.statistics.as_dict()
+    assert manifest["conventions"] == study.conventions.as_dict()
     assert manifest["left_out"] == []
 
 
 def test_what_it_costs_is_in_it_where_prices_are_known(packed):
     assert "cost.csv" not in packed[0].namelist()
-    subject = subject_of(name="=1+1")
+    study = study_of(name="=1+1")
     archive, manifest = opened(
-        bundle(replace(subject, money=Money(currency="EUR")), MADE, pictures=False)
+        bundle(replace(study, money=Money(currency="EUR")), MADE, pictures=False)
     )
     rows = list(csv.reader(io.StringIO(archive.read("cost.csv").decode("utf-8-sig"))))
     assert ["currency", "EUR"] in rows
@@ -82,10 +82,10 @@ def test_what_it_costs_is_in_it_where_prices_are_known(packed):
 
 
 def test_the_rankings_in_it_are_those_that_were_compared(packed):
-    subject, (archive, manifest) = subject_of(), packed
+    study, (archive, manifest) = study_of(), packed
     for each in manifest["systems"]:
         parsed = read([Source("x.run", archive.read(each["file"]))])
-        ranking = subject.ranking(each["id"])
+        ranking = study.ranking(each["id"])
         for query in ranking.query_ids:
             assert parsed.candidates.documents_of(query)[0] == ranking.documents_of(query)[0]
 
@@ -94,17 +94,17 @@ def test_a_part_that_cannot_be_made_is_left_out_with_its_reason_and_the_rest_is_
     def fails() -> bytes:
         raise DataError("No {what}.", remedy="Get some.", what="luck")
 
-    subject = subject_of()
+    study = study_of()
     run = Ranking.from_lists([("q1", ["d 1"], [1.0])])
-    blank = Subject(
-        dataset=subject.dataset,
+    blank = Study(
+        dataset=study.dataset,
         systems={
-            **subject.systems,
-            "blank": System("blank", "Blank", _renamed(subject, run)),
+            **study.systems,
+            "blank": System("blank", "Blank", load=lambda: _renamed(study, run)),
         },
         baseline=FIRST_STAGE,
         challengers=("blank",),
-        statistics=subject.statistics,
+        statistics=study.statistics,
     )
     archive, manifest = opened(
         bundle(blank, MADE, first=[Part("cost.csv", "Money.", fails)], pictures=False)
@@ -116,15 +116,15 @@ def test_a_part_that_cannot_be_made_is_left_out_with_its_reason_and_the_rest_is_
     assert not {"cost.csv", "trec/02-blank.run"} & set(archive.namelist())
 
 
-def _renamed(subject: Subject, ranking: Ranking):
-    return replace(subject.systems[subject.challengers[0]].run, ranking=ranking)
+def _renamed(study: Study, ranking: Ranking):
+    return replace(study.run(study.challengers[0]), ranking=ranking)
 
 
 @pytest.mark.parametrize(
     "name", ["../../etc/passwd", "C:\\x", "con", "模型", "a\nb", "=1+1", "x" * 300, "", "-rf"]
 )
 def test_no_name_in_it_is_taken_from_a_persons_text_unchanged(name):
-    archive, manifest = opened(bundle(subject_of(name=name or " "), MADE, pictures=False))
+    archive, manifest = opened(bundle(study_of(name=name or " "), MADE, pictures=False))
     for each in archive.namelist():
         assert SAFE.fullmatch(each), each
         assert ".." not in each
@@ -138,11 +138,11 @@ def test_charts_are_drawn_by_the_installed_browser():
     if images.browser() is None:
         pytest.skip("no browser here")
     hostile = "第一阶段 </script><script>document.body.remove()</script>"
-    subject = replace(subject_of(name=hostile), money=Money())
-    archive, manifest = opened(bundle(subject, MADE))
+    study = replace(study_of(name=hostile), money=Money())
+    archive, manifest = opened(bundle(study, MADE))
     assert manifest["left_out"] == []
     named = {each["name"]: each["what"] for each in manifest["files"]}
-    drawn = drawings(subject)
+    drawn = drawings(study)
     assert {"systems", "cutoffs", "headroom", "changes-1"} <= set(drawn)
     for name, chart in drawn.items():
         root = ElementTree.fromstring(archive.read(f"figures/{name}.svg").decode())
@@ -166,7 +166,7 @@ def test_without_a_browser_the_charts_are_left_out_and_the_manifest_says_what_to
     assert images.browser() is None
     with pytest.raises(UnavailableError):
         images.drawn({"one": go.Figure()})
-    archive, manifest = opened(bundle(subject_of(), MADE))
+    archive, manifest = opened(bundle(study_of(), MADE))
     [gone] = manifest["left_out"]
     assert gone["name"] == "figures/"
     assert "Install one of them" in gone["why"]

@@ -26,7 +26,7 @@ from rankdash.reporting.exports import queries_csv, zip_file
 from rankdash.reporting.exports.tables import compact_latex, compact_markdown
 from rankdash.reporting.exports.trec import qrels_bytes, run_bytes
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.study.study import Subject
+from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, System
 from rankdash.words.spreadsheet import csv_bytes
 
@@ -35,9 +35,9 @@ NUMBER = re.compile(r"[+-]?\d+(\.\d+)?(e[+-]?\d+)?")
 QUERIES = [f"q{q}" for q in range(12)]
 
 
-def subject_of(
+def study_of(
     texts: list[str] | None = None, name: str = "better", conventions: Conventions | None = None
-) -> Subject:
+) -> Study:
     """Twelve queries, whose relevant document the run puts first; it failed on q3 and was not run
     on q4, and q5 has nothing relevant."""
     texts = texts or [f"how to return {q}" for q in QUERIES]
@@ -78,11 +78,11 @@ def subject_of(
     queries.loc[queries["query_id"] == "q0", "latency_ms"] = 12.5
     fields = {each: getattr(run, each) for each in Run.__dataclass_fields__}
     run = Run(**{**fields, "queries": queries})
-    return Subject(
+    return Study(
         dataset=data,
         systems={
             FIRST_STAGE: System(FIRST_STAGE, "First stage"),
-            run.id: System(run.id, name, run),
+            run.id: System(run.id, name, load=lambda: run),
         },
         baseline=FIRST_STAGE,
         challengers=(run.id,),
@@ -92,8 +92,8 @@ def subject_of(
 
 
 @pytest.fixture(scope="module")
-def subject() -> Subject:
-    return subject_of()
+def study() -> Study:
+    return study_of()
 
 
 def row(table: pd.DataFrame, query: str, role: str = "challenger") -> pd.Series:
@@ -102,15 +102,15 @@ def row(table: pd.DataFrame, query: str, role: str = "challenger") -> pd.Series:
     return found.iloc[0]
 
 
-def test_a_table_has_a_row_for_each_query_and_system_with_the_values_of_the_evaluation(subject):
-    table = queries_csv.frame(subject)
+def test_a_table_has_a_row_for_each_query_and_system_with_the_values_of_the_evaluation(study):
+    table = queries_csv.frame(study)
     assert list(table["query_id"][:4]) == ["q0", "q0", "q1", "q1"]
     assert list(table["role"][:2]) == ["baseline", "challenger"]
     assert len(table) == 2 * len(QUERIES)
-    for system in subject.chosen:
+    for system in study.chosen:
         own = table[table["system_id"] == system].set_index("query_id")
-        evaluated = subject.evaluations[system]
-        for spec in subject.specs:
+        evaluated = study.evaluations[system]
+        for spec in study.specs:
             np.testing.assert_array_equal(
                 own.loc[evaluated.query_ids, spec], evaluated.column(spec)
             )
@@ -119,13 +119,13 @@ def test_a_table_has_a_row_for_each_query_and_system_with_the_values_of_the_eval
     assert moved["ndcg@10.delta"] == moved["ndcg@10"] - row(table, "q0", "baseline")["ndcg@10"]
     assert (moved["ndcg@10.outcome"], moved["reason"]) == ("helped", "rescued")
     assert moved["latency_ms"] == 12.5
-    compared = subject.comparison.row(subject.challengers[0], "ndcg@10")
+    compared = study.comparison.row(study.challengers[0], "ndcg@10")
     assert (table["ndcg@10.outcome"] == "helped").sum() == compared["helped"]
     assert table["ndcg@10.delta"].mean() == pytest.approx(compared["delta"])
 
 
-def test_a_failure_is_never_a_zero(subject):
-    table = queries_csv.frame(subject)
+def test_a_failure_is_never_a_zero(study):
+    table = queries_csv.frame(study)
     failed, skipped, nothing = (row(table, query) for query in ("q3", "q4", "q5"))
     assert (failed["state"], failed["failure"]) == ("failed", "=no luck")
     assert (skipped["state"], nothing["state"]) == ("skipped", "no_relevant")
@@ -134,31 +134,31 @@ def test_a_failure_is_never_a_zero(subject):
         assert math.isnan(each["ndcg@10.delta"])
         assert each["ndcg@10.outcome"] == each["state"]
     assert row(table, "q3", "baseline")["state"] == "scored"
-    rows = json.loads(queries_csv.as_json(subject))["rows"]
+    rows = json.loads(queries_csv.as_json(study))["rows"]
     [said] = [each for each in rows if each["query_id"] == "q3" and each["role"] == "challenger"]
     assert said["ndcg@10"] is None
     assert said["ndcg@10.delta"] is None
     assert said["latency_ms"] is None
-    lines = list(csv.DictReader(io.StringIO(queries_csv.as_csv(subject).decode("utf-8-sig"))))
+    lines = list(csv.DictReader(io.StringIO(queries_csv.as_csv(study).decode("utf-8-sig"))))
     [said] = [each for each in lines if each["query_id"] == "q3" and each["role"] == "challenger"]
     assert said["ndcg@10"] == ""
     assert said["failure"] == "'=no luck"
 
 
-def test_every_format_has_the_documented_columns_and_the_same_numbers(subject):
-    documented = list(queries_csv.meanings(subject))
-    table = queries_csv.frame(subject)
+def test_every_format_has_the_documented_columns_and_the_same_numbers(study):
+    documented = list(queries_csv.meanings(study))
+    table = queries_csv.frame(study)
     assert set(table.columns) == set(documented)
     assert {"segment.kind", "segment.system", "judged@10.delta"} <= set(documented)
     # More labelled documents on top is neither help nor harm.
     assert "judged@10.outcome" not in documented
-    told = json.loads(queries_csv.as_json(subject))
-    assert told["columns"] == queries_csv.meanings(subject)
-    parquet = pd.read_parquet(io.BytesIO(queries_csv.as_parquet(subject)))
-    sheet = pd.read_csv(io.BytesIO(queries_csv.as_csv(subject)), encoding="utf-8-sig")
+    told = json.loads(queries_csv.as_json(study))
+    assert told["columns"] == queries_csv.meanings(study)
+    parquet = pd.read_parquet(io.BytesIO(queries_csv.as_parquet(study)))
+    sheet = pd.read_csv(io.BytesIO(queries_csv.as_csv(study)), encoding="utf-8-sig")
     for read_back in (parquet, sheet, pd.DataFrame(told["rows"])):
         assert list(read_back.columns) == list(table.columns)
-        for spec in subject.specs:
+        for spec in study.specs:
             for column in (spec, f"{spec}.delta"):
                 np.testing.assert_array_equal(
                     read_back[column].to_numpy(dtype=float), table[column]
@@ -172,7 +172,7 @@ def cells_of(content: bytes) -> list[str]:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_no_text_from_the_data_runs_in_a_spreadsheet(text):
-    hostile = subject_of([text] * len(QUERIES), name=text)
+    hostile = study_of([text] * len(QUERIES), name=text)
     for content in (queries_csv.as_csv(hostile), zip_file.comparison_csv(hostile)):
         texts = [cell for cell in cells_of(content) if not NUMBER.fullmatch(cell)]
         assert not [cell for cell in texts if cell.startswith(tuple("=+-@\t\r＝"))]
@@ -265,7 +265,7 @@ TREC_NAMES = {"ndcg@10": "ndcg_cut_10", "recall@10": "recall_10", "precision@10"
 @pytest.mark.parametrize("ties", ["as_ranked", "trec"])
 def test_trec_eval_finds_in_the_files_the_numbers_of_the_table(ties):
     """Scores of the first stage are tied in pairs, so that the order of the file decides."""
-    compared = subject_of(conventions=Conventions(ties=ties))
+    compared = study_of(conventions=Conventions(ties=ties))
     table = queries_csv.frame(compared)
     for system in compared.chosen:
         lines = run_bytes(zip_file.shown_ranking(compared, system), "x").decode().splitlines()
@@ -288,15 +288,15 @@ def test_trec_eval_finds_in_the_files_the_numbers_of_the_table(ties):
                 assert own.loc[query, spec] == pytest.approx(referee[query][name], abs=1e-9)
 
 
-def test_ids_with_blanks_are_refused_in_words(subject):
+def test_ids_with_blanks_are_refused_in_words(study):
     blank = Ranking.from_lists([("a query", ["d"], [1.0])])
     with pytest.raises(DataError, match="separates its fields by blanks"):
         run_bytes(blank, "x")
 
 
-def test_a_compact_table_marks_what_is_significant_and_sets_the_best_in_bold(subject):
+def test_a_compact_table_marks_what_is_significant_and_sets_the_best_in_bold(study):
     [head, _rule, first, second, *_rest] = "".join(
-        compact_markdown(subject.comparison, subject.names)
+        compact_markdown(study.comparison, study.names)
     ).splitlines()
     assert head.startswith("| system | NDCG@10 | MRR@10 |")
     place = [cell.strip() for cell in head.split("|")].index("NDCG@10")
@@ -304,27 +304,27 @@ def test_a_compact_table_marks_what_is_significant_and_sets_the_best_in_bold(sub
     assert "**" not in first.split("|")[place]
     judged = [cell.strip() for cell in head.split("|")].index("Judged@10")
     assert "**" not in second.split("|")[judged]
-    text = "".join(compact_latex(subject.comparison, subject.names))
+    text = "".join(compact_latex(study.comparison, study.names))
     assert r"\textbf{1.0000}$^{\dagger}$" in text
     for rule in ("\\toprule", "\\midrule", "\\bottomrule", "\\begin{tabular}", "\\end{tabular}"):
         assert rule in text
     assert "9 to 11 queries" in text or "9 to 12 queries" in text
 
 
-def test_a_compact_table_marks_what_is_significantly_worse(subject):
-    turned = Subject(
-        dataset=subject.dataset,
-        systems=subject.systems,
-        baseline=subject.challengers[0],
-        challengers=(subject.baseline,),
-        statistics=subject.statistics,
+def test_a_compact_table_marks_what_is_significantly_worse(study):
+    turned = Study(
+        dataset=study.dataset,
+        systems=study.systems,
+        baseline=study.challengers[0],
+        challengers=(study.baseline,),
+        statistics=study.statistics,
     )
     rows = "".join(compact_markdown(turned.comparison, turned.names)).splitlines()
     assert "‡" in rows[3]
     assert "†" not in rows[3]
 
 
-def test_equal_means_are_all_the_best(subject):
-    rows = "".join(compact_markdown(subject.comparison, subject.names)).splitlines()
+def test_equal_means_are_all_the_best(study):
+    rows = "".join(compact_markdown(study.comparison, study.names)).splitlines()
     recall = [cell.strip() for cell in rows[0].split("|")].index("Recall@10")
     assert [line.split("|")[recall].strip() for line in rows[2:4]] == ["**1.0000**"] * 2

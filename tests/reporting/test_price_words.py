@@ -2,8 +2,7 @@
 
 import pytest
 
-from rankdash.value.price_list import shipped
-from rankdash.words.prices import usual
+from rankdash.value.price_list import shipped, usual
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ PACKAGE = ROOT / "rankdash"
 CODES = [code for code in LANGUAGES if code != "en"]
 CHARTS = [
     module
-    for found in pkgutil.iter_modules(charts.__path__, f"{charts.__name__}.")
+    for found in pkgutil.walk_packages(charts.__path__, f"{charts.__name__}.")
     if hasattr(module := importlib.import_module(found.name), "Labels") and module is not style
 ]
 

@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from rankdash.store import Workspace
-from rankdash.ui.sidebar.sidebar import PAGES
+from rankdash.ui.sidebar.view import PAGES
 from tests.stored import keep_lists, keep_rows
 
 # Of 100 queries, so many have their relevant document first: hit@1 0.72 and 0.87.

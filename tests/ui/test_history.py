@@ -7,16 +7,19 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from rankdash.metrics import Conventions
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.rerankers import kinds
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.pins import Pins
 from rankdash.store.notes.run_notes import RunNotes
-from rankdash.ui.history import history_services
+from rankdash.study import history
+from rankdash.study.study import Study
+from rankdash.study.systems import FIRST_STAGE
 from rankdash.ui.runs.run_words import setting_titles
-from rankdash.ui.state import server, services
+from rankdash.ui.state import server
+from rankdash.ui.state import stored as stored_sets
+from rankdash.ui.state.cache import cache
 
 from .conftest import ROOT
 from .test_pages import in_address, open_page, texts
@@ -159,13 +162,13 @@ def test_a_pin_is_the_baseline_at_once_in_every_new_session_and_until_unpinned(
     fresh.run()
     assert fresh.selectbox(key="address.base").value == several["old"]
     linked = AppTest.from_file(str(ROOT / "rankdash" / "ui" / "main.py"), default_timeout=300)
-    linked.query_params["base"] = services.FIRST_STAGE
+    linked.query_params["base"] = FIRST_STAGE
     linked.run()
-    assert linked.selectbox(key="address.base").value == services.FIRST_STAGE
+    assert linked.selectbox(key="address.base").value == FIRST_STAGE
 
     press(app, "Unpin")
     assert Pins(workspace).of(stored) is None
-    assert app.selectbox(key="address.base").value == services.FIRST_STAGE
+    assert app.selectbox(key="address.base").value == FIRST_STAGE
 
 
 def test_a_run_that_answered_nothing_cannot_be_pinned(app, several, workspace, stored):
@@ -187,7 +190,7 @@ def test_a_deleted_baseline_is_unpinned_and_the_first_stage_takes_its_place(
     workspace.delete_run(several["old"])
     app.run()
     assert not app.exception
-    assert app.selectbox(key="address.base").value == services.FIRST_STAGE
+    assert app.selectbox(key="address.base").value == FIRST_STAGE
     assert "old" not in by_name(app).index
 
 
@@ -196,7 +199,7 @@ def test_another_data_set_starts_with_its_own_baseline(app, several, workspace, 
     Pins(workspace).pin(several["old"])
     sample = next(row.id for row in workspace.datasets() if row.id != stored)
     app = opened(app, data=sample)
-    assert app.selectbox(key="address.base").value == services.FIRST_STAGE
+    assert app.selectbox(key="address.base").value == FIRST_STAGE
     app.selectbox(key="address.data").set_value(stored).run()
     assert app.selectbox(key="address.base").value == several["old"]
 
@@ -312,10 +315,18 @@ def test_a_run_is_read_once_and_not_again_for_another_metric(several, stored, mo
     monkeypatch.setattr(
         server.workspace(), "run", lambda run_id: read.append(run_id) or real(run_id)
     )
-    systems = [services.FIRST_STAGE, *several.values()]
     for spec in ("ndcg@10", "mrr@10", "ndcg@3"):
-        found = history_services.evaluations(stored, systems, spec, Conventions())
-        assert list(found) == systems
+        study = Study.on(
+            spec,
+            dataset=stored_sets.dataset(stored),
+            systems=stored_sets.systems(stored),
+            baseline=FIRST_STAGE,
+            challengers=(),
+            dataset_id=stored,
+            cache=cache,
+        )
+        for system in study.systems:
+            assert [each.spec for each in history.evaluation(study, system).measures] == [spec]
     assert sorted(read) == sorted(several.values())
 
 

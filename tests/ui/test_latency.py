@@ -10,7 +10,7 @@ from rankdash.ranking.measured import Level, Measured
 from rankdash.ranking.ranking import Ranking, Reading
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.runs import jobs
-from rankdash.study.cost_options import Waiting, with_measured_rate
+from rankdash.study.costs import Waiting, with_measured_rate
 from rankdash.value.billing import Price
 from tests.ui.test_pages import in_address, open_page, texts
 

@@ -7,8 +7,11 @@ import pytest
 
 from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.notes import Notes
+from rankdash.study.study import Study
+from rankdash.study.systems import FIRST_STAGE
 from rankdash.ui.labels import corrections_list
-from rankdash.ui.state import server, services
+from rankdash.ui.state import server
+from rankdash.ui.state import stored as stored_sets
 
 from .test_pages import in_address, open_page, texts
 
@@ -16,13 +19,13 @@ QUERY = "q5"
 FORM = """
 import streamlit as st
 from rankdash.ui.queries import query_notes
-from rankdash.ui.sidebar import sidebar
+from rankdash.ui.sidebar import view
 from rankdash.ui.state import address
 address.restore()
-view = sidebar.view()
-sidebar.caption(view)
-query_notes.draw(view, "q5")
-st.dataframe(query_notes.marks(view))
+study = view.study()
+view.caption(study)
+query_notes.draw(study, "q5")
+st.dataframe(query_notes.marks(study))
 """
 
 
@@ -42,9 +45,8 @@ def widget(kind, label):
 
 
 def ndcg(dataset_id: str) -> float:
-    from rankdash.metrics import Conventions
-
-    found = services.evaluation(dataset_id, services.FIRST_STAGE, ("ndcg@10",), Conventions())
+    data, systems = stored_sets.dataset(dataset_id), stored_sets.systems(dataset_id)
+    found = Study(data, systems, FIRST_STAGE, ()).evaluate(FIRST_STAGE, ("ndcg@10",))
     return float(found.wide().loc[QUERY, "ndcg@10"])
 
 
@@ -93,7 +95,7 @@ def test_every_page_says_that_labels_were_corrected_and_can_leave_them_out(app, 
     for name in ("overview", "queries"):
         open_page(app, name)
         assert "**2 labels corrected**" in texts(app)
-    effective = services.with_corrections(stored, corrections.layer(stored).revision)
+    effective = stored_sets.with_corrections(stored, corrections.layer(stored).revision)
     assert ndcg(effective) == 1.0
     assert ndcg(stored) < 1.0
     assert "10 helped" in texts(open_page(app, "overview"))
@@ -159,11 +161,11 @@ def test_a_correction_reads_nothing_from_the_disk_again(stored, monkeypatch):
     monkeypatch.setattr(
         type(store), "dataset", lambda self, name: reads.append(name) or whole(self, name)
     )
-    base = services.dataset(stored)
+    base = stored_sets.dataset(stored)
     for label in (0.0, None, 0.0):
         Corrections(store).correct(stored, (QUERY, "d1"), label, "")
         layer = Corrections(store).layer(stored)
-        corrected = services.dataset(services.with_corrections(stored, layer.revision))
+        corrected = stored_sets.dataset(stored_sets.with_corrections(stored, layer.revision))
         assert corrected.candidates is base.candidates
     assert reads == [stored]
 

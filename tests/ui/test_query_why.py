@@ -25,11 +25,11 @@ SCORES = [40.0, 33.0, 30.0, 24.0, 21.0, 17.0, 14.0, 9.0, 8.0, 5.0, 4.0, 1.0]
 SAVED = """
 import streamlit as st
 from rankdash.ui.queries import query_export
-from rankdash.ui.sidebar import sidebar
+from rankdash.ui.sidebar import view
 from rankdash.ui.state import address
 address.restore()
-view = sidebar.view()
-st.code(query_export.html(view, view.challengers[0], "hurt", "en").decode())
+study = view.study()
+st.code(query_export.html(study, study.challengers[0], "hurt", "en").decode())
 """
 
 

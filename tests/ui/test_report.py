@@ -13,7 +13,7 @@ from rankdash.i18n import speaking
 from rankdash.reporting.exports import images, queries_csv
 from rankdash.reporting.report import SECTIONS
 from rankdash.ui.report import report_exports
-from rankdash.ui.sidebar.sidebar import PAGES
+from rankdash.ui.sidebar.view import PAGES
 from tests.stored import keep_lists, keep_rows
 
 from .test_pages import open_page, texts
@@ -21,18 +21,17 @@ from .test_pages import open_page, texts
 # What the page does, and the files that its buttons would make.
 FILES = """
 import streamlit as st
-from rankdash.ui.report import report_exports, report_subject, report_view
-from rankdash.ui.sidebar import sidebar
+from rankdash.ui.report import report_exports, report_study, report_view
+from rankdash.ui.sidebar import sidebar, view
 from rankdash.ui.state import address
 from rankdash.reporting.report import Front, SECTIONS
 address.restore()
 sidebar.choose_language()
 sidebar.draw_sidebar(analysis=True)
-view = sidebar.view()
-subject = report_subject.subject(view)
+study = view.study()
+study = report_study.for_report(study)
 front = Front(title="T", sections=tuple(each.id for each in SECTIONS), language={language!r})
-st.session_state["same"] = subject is report_subject.subject(view)
-st.session_state["subject"] = subject
+st.session_state["study"] = study
 st.session_state["front"] = front
 """
 
@@ -143,19 +142,14 @@ def test_without_a_browser_on_the_machine_it_says_that_the_zip_has_no_pictures(
     assert "The zip has no pictures" in texts(open_page(app, "report"))
 
 
-def test_one_subject_serves_the_page_and_every_file(app, stored):
-    files = made()
-    assert files.session_state["same"]
-
-
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_zip_holds_the_report_in_the_language_of_the_reader(stored, language):
     # The manifest counts in whole seconds.
     started = datetime.now(UTC).replace(microsecond=0)
     files = made(language, lang=language)
-    subject, front = files.session_state["subject"], files.session_state["front"]
+    study, front = files.session_state["study"], files.session_state["front"]
     with speaking(language):
-        archive = zipfile.ZipFile(io.BytesIO(report_exports.whole(subject, front)))
+        archive = zipfile.ZipFile(io.BytesIO(report_exports.whole(study, front)))
     manifest = json.loads(archive.read("manifest.json"))
     assert manifest["data_set"]["id"] == stored
     page = archive.read("report.html").decode()
@@ -165,13 +159,13 @@ def test_the_zip_holds_the_report_in_the_language_of_the_reader(stored, language
     # What the manifest names is what a program finds in the table.
     table = pd.read_parquet(io.BytesIO(archive.read("queries.parquet")))
     assert set(table.columns) == set(manifest["query_columns"])
-    assert len(table) == len(queries_csv.frame(subject)) == 32
+    assert len(table) == len(queries_csv.frame(study)) == 32
 
 
 def test_the_scenario_of_the_cost_page_is_in_it(stored):
-    plain = made().session_state["subject"]
+    plain = made().session_state["study"]
     assert not plain.money.chosen
-    own = made(searches_per_day="5000", currency="EUR").session_state["subject"]
+    own = made(searches_per_day="5000", currency="EUR").session_state["study"]
     assert own.money.chosen
     assert own.money.currency == "EUR"
     assert own.money.assumptions.searches_per_day == 5000

@@ -11,7 +11,7 @@ HEAVY = ("torch", "sentence_transformers", "transformers", "bm25s", "jieba")
 def test_the_server_imports_no_model_library():
     code = (
         "import sys, rankdash.ui.state.server, rankdash.ui.sidebar.sidebar, "
-        "rankdash.ui.sidebar.comparison, rankdash.ui.queries.query_detail, "
+        "rankdash.ui.sidebar.view, rankdash.ui.queries.query_detail, "
         "rankdash.ui.run.run_form, rankdash.ui.data.check_view\n"
         f"print([name for name in {HEAVY!r} if name in sys.modules])"
     )

@@ -26,7 +26,7 @@ from rankdash.store.notes.pins import Pins
 from rankdash.store.notes.run_notes import RunNotes
 from rankdash.ui.data import sharing_files
 from rankdash.ui.sidebar import sharing_link
-from rankdash.ui.sidebar.sidebar import PAGES
+from rankdash.ui.sidebar.view import PAGES
 from rankdash.ui.state import address, server
 from rankdash.value.assumptions import Assumptions
 

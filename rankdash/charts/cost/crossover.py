@@ -38,7 +38,7 @@ def figure(
         searches cost. own: the mean length of the user's documents.
     """
     labels = labels or Labels()
-    marks = style.marks(list(costs), "")
+    marks = style.marks_in_order(costs)
     place = list(lengths).index(own)
     traces: list[style.Trace] = []
     for key, cost in costs.items():

@@ -41,17 +41,18 @@ def figure(
     k: int | None = None,
     level: float = LEVEL,
     names: Mapping[str, str] = style.NO_NAMES,
+    marks: Mapping[str, style.Mark] | None = None,
 ) -> go.Figure:
     """One line a system, told apart by colour, dash and symbol; k on a log axis. Behind all lines
     a translucent band for each system that has intervals, its edges in the line's dash.
 
     curve: system, k and mean, and where there are intervals low and high. metric: its
     title, without a cutoff. k: the chosen cutoff, which is marked. level: of the intervals.
-    names: system → the name shown.
+    names: system → the name shown. marks: system → its mark.
     """
     labels = labels or Labels()
     curves = _curves(curve)
-    marks = style.marks(list(curves), baseline)
+    marks = marks or style.marks_in_order(curves, baseline)
     ordered = sorted(curves, key=lambda system: system != baseline)
     bands = [band for name in ordered for band in _band(curves[name], marks[name])]
     lines = []

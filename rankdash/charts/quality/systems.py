@@ -51,6 +51,7 @@ def figure(
     level: float = LEVEL,
     names: Mapping[str, str] = style.NO_NAMES,
     titles: Mapping[str, str] = style.NO_NAMES,
+    marks: Mapping[str, style.Mark] | None = None,
 ) -> go.Figure:
     """A block of rows for each metric, a row for each challenger: a hollow grey ring where the
     baseline stands, joined to the challenger's own mark by a line, dotted where it lost. The
@@ -59,7 +60,7 @@ def figure(
 
     table: as the frame of `statistics.compare`, or one without the columns of its
     intervals. level: of the intervals, and 1 - level of the significance. names: system → the
-    name shown; titles: metric spec → its title.
+    name shown; titles: metric spec → its title. marks: system → its mark.
     """
     labels = labels or Labels()
     systems = list(dict.fromkeys(table["system"]))
@@ -72,9 +73,8 @@ def figure(
     ]
     hover = {(row.system, row.metric): _hover(row, names, titles, labels, level) for row in rows}
     # The baseline last: its ring stays visible around a mark in the same place.
-    for name, mark in sorted(
-        style.marks(systems, baseline).items(), key=lambda item: item[0] == baseline
-    ):
+    marks = marks or style.marks_in_order(systems, baseline)
+    for name, mark in sorted(marks.items(), key=lambda item: item[0] == baseline):
         alone = name == baseline
         own = rows if alone else [row for row in rows if row.system == name]
         shown = style.short(names.get(name, name))

@@ -198,7 +198,7 @@ def _means(
     labels: Labels,
 ) -> list[style.Trace]:
     """A trace for each series that has a mark of its own, and one for all other runs."""
-    looks = style.marks([str(place) for place in range(len(series))], "")
+    looks = style.marks_in_order(str(place) for place in range(len(series)))
     joined: dict[int, list[Point]] = {}
     others: list[Point] = []
     for point in points:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from rankdash.analysis.labels.labelling import defused
 from rankdash.i18n import gettext as _
-from rankdash.study.cost_options import Choice
+from rankdash.study.costs import Choice
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.outcome import Estimate
 from rankdash.words import assumptions, costs

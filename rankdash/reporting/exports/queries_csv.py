@@ -18,7 +18,7 @@ import pandas as pd
 from rankdash.analysis.statistics.pairs import PAIRED, direction, paired
 from rankdash.i18n import gettext as _
 from rankdash.metrics import STATES, Evaluation, Measure, parse_measure
-from rankdash.study.study import Subject
+from rankdash.study.study import Study
 from rankdash.words.spreadsheet import csv_bytes
 
 SEGMENT = "segment."
@@ -49,55 +49,55 @@ _NO_ROW = len(STATES)
 _STATE_NAMES = np.array([*STATES, "absent"], dtype=object)
 
 
-def frame(subject: Subject) -> pd.DataFrame:
+def frame(study: Study) -> pd.DataFrame:
     """The table, columns as in `COLUMNS`; what does not exist is NaN or None."""
-    ids = _all_queries(subject)
-    parts = [_of_system(subject, system, ids) for system in subject.chosen]
+    ids = _all_queries(study)
+    parts = [_of_system(study, system, ids) for system in study.chosen]
     # By query, then by system: what one query became stands together.
     order = np.argsort(np.tile(np.arange(len(ids)), len(parts)), kind="stable")
     table = pd.concat(parts, ignore_index=True).iloc[order].reset_index(drop=True)
-    about = subject.dataset.queries.set_index("query_id").reindex(table["query_id"])
+    about = study.dataset.queries.set_index("query_id").reindex(table["query_id"])
     text = about["text"].to_numpy(dtype=object)
     table.insert(1, "text", np.where(pd.isna(text), "", text))
-    for place, name in enumerate(subject.dataset.segments):
+    for place, name in enumerate(study.dataset.segments):
         table.insert(2 + place, f"{SEGMENT}{name}", about[name].to_numpy(dtype=object))
     return table
 
 
-def as_csv(subject: Subject) -> bytes:
+def as_csv(study: Study) -> bytes:
     """For a spreadsheet: what would run as a formula there is defused."""
-    return csv_bytes(frame(subject))
+    return csv_bytes(frame(study))
 
 
-def as_parquet(subject: Subject) -> bytes:
+def as_parquet(study: Study) -> bytes:
     """For a program: exact numbers, each column with its type."""
     out = io.BytesIO()
-    table = frame(subject)
-    for segment in subject.dataset.segments:
+    table = frame(study)
+    for segment in study.dataset.segments:
         # Whatever a segment holds, it is a name.
         table[f"{SEGMENT}{segment}"] = table[f"{SEGMENT}{segment}"].astype("str")
     table.to_parquet(out, index=False)
     return out.getvalue()
 
 
-def as_json(subject: Subject) -> bytes:
+def as_json(study: Study) -> bytes:
     """`columns` says what each means, `rows` holds them; null where there is no value."""
-    table = frame(subject)
+    table = frame(study)
     plain = table.astype(object).where(table.notna(), None)
-    document = {"columns": meanings(subject), "rows": plain.to_dict("records")}
+    document = {"columns": meanings(study), "rows": plain.to_dict("records")}
     return json.dumps(document, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
 
 
-def meanings(subject: Subject) -> dict[str, str]:
-    """Column → what it says in the language in force, for the columns of this subject's table."""
+def meanings(study: Study) -> dict[str, str]:
+    """Column → what it says in the language in force, for the columns of this study's table."""
     found: dict[str, str] = {}
     for name, meaning in COLUMNS.items():
-        said = _(meaning, metric=subject.measure.title)
+        said = _(meaning, metric=study.measure.title)
         if name.startswith(SEGMENT):
-            found |= {f"{SEGMENT}{each}": said for each in subject.dataset.segments}
+            found |= {f"{SEGMENT}{each}": said for each in study.dataset.segments}
         elif not name.startswith("METRIC"):
             found[name] = said
-    for spec in subject.specs:
+    for spec in study.specs:
         measure = parse_measure(spec)
         ends = ("", DELTA, OUTCOME) if measure.metric.measures_quality else ("", DELTA)
         for end in ends:
@@ -106,30 +106,30 @@ def meanings(subject: Subject) -> dict[str, str]:
     return found
 
 
-def _all_queries(subject: Subject) -> npt.NDArray[np.object_]:
+def _all_queries(study: Study) -> npt.NDArray[np.object_]:
     """Every query that any system was evaluated on, the baseline's order first."""
-    return pd.unique(np.concatenate([each.query_ids for each in subject.evaluations.values()]))
+    return pd.unique(np.concatenate([each.query_ids for each in study.evaluations.values()]))
 
 
-def _of_system(subject: Subject, system: str, ids: npt.NDArray[np.object_]) -> pd.DataFrame:
-    found = subject.evaluations[system]
+def _of_system(study: Study, system: str, ids: npt.NDArray[np.object_]) -> pd.DataFrame:
+    found = study.evaluations[system]
     rows = pd.Index(found.query_ids).get_indexer(pd.Index(ids))
-    alone = system == subject.baseline
-    failures = subject.failures(system)
+    alone = system == study.baseline
+    failures = study.failures(system)
     columns: dict[str, object] = {
         "query_id": ids,
         "system_id": system,
-        "system": subject.name(system),
+        "system": study.name(system),
         "role": "baseline" if alone else "challenger",
-        "state": _states(found, subject.measure, rows),
+        "state": _states(found, study.measure, rows),
         "failure": _looked_up(failures.set_index("query_id")["reason"], ids),
-        "reason": _reasons(subject, system, ids),
-        "latency_ms": _latencies(subject, system, ids),
+        "reason": _reasons(study, system, ids),
+        "latency_ms": _latencies(study, system, ids),
     }
-    for spec in subject.specs:
+    for spec in study.specs:
         values = np.append(found.column(spec), np.nan)
         columns[spec] = values[rows]
-        delta, outcome = _change(subject, system, spec, ids)
+        delta, outcome = _change(study, system, spec, ids)
         columns[f"{spec}{DELTA}"] = delta
         if parse_measure(spec).metric.measures_quality:
             columns[f"{spec}{OUTCOME}"] = outcome
@@ -143,10 +143,8 @@ def _states(
     return _STATE_NAMES[np.append(cells, np.int8(_NO_ROW))[rows]]
 
 
-def _reasons(
-    subject: Subject, system: str, ids: npt.NDArray[np.object_]
-) -> npt.NDArray[np.object_]:
-    why = None if system == subject.baseline else subject.reasons(system)
+def _reasons(study: Study, system: str, ids: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
+    why = None if system == study.baseline else study.reasons(system)
     return np.full(len(ids), None) if why is None else _looked_up(why["reason"], ids)
 
 
@@ -156,24 +154,22 @@ def _looked_up(values: pd.Series[str], ids: npt.NDArray[np.object_]) -> npt.NDAr
     return found
 
 
-def _latencies(
-    subject: Subject, system: str, ids: npt.NDArray[np.object_]
-) -> npt.NDArray[np.float64]:
-    run = subject.run(system)
+def _latencies(study: Study, system: str, ids: npt.NDArray[np.object_]) -> npt.NDArray[np.float64]:
+    run = study.run(system)
     if run is None:
         return np.full(len(ids), np.nan)
     return run.queries.set_index("query_id")["latency_ms"].reindex(ids).to_numpy(dtype=np.float64)
 
 
 def _change(
-    subject: Subject, system: str, spec: str, ids: npt.NDArray[np.object_]
+    study: Study, system: str, spec: str, ids: npt.NDArray[np.object_]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.object_]]:
     """The change of each query, and what became of it; nothing for the baseline itself."""
-    if system == subject.baseline:
+    if system == study.baseline:
         return np.full(len(ids), np.nan), np.full(len(ids), None)
-    both = subject.evaluations[subject.baseline], subject.evaluations[system]
+    both = study.evaluations[study.baseline], study.evaluations[system]
     pairs = paired(*both, spec).set_index("query_id").reindex(ids)
     delta = pairs["delta"].to_numpy(dtype=np.float64)
     state = pairs["state"].to_numpy(dtype=object)
-    moved = _MOVED[direction(delta, subject.statistics.tie_band)]
+    moved = _MOVED[direction(delta, study.statistics.tie_band)]
     return delta, np.where(state == PAIRED, moved, state)

@@ -34,8 +34,8 @@ from rankdash.reporting.exports.tables import (
 )
 from rankdash.reporting.exports.trec import qrels_bytes, run_bytes
 from rankdash.reporting.figures import drawings
-from rankdash.study import cost_options
-from rankdash.study.study import Subject
+from rankdash.study import costs
+from rankdash.study.study import Study
 from rankdash.words.spreadsheet import csv_bytes
 
 FORMAT = 1
@@ -71,7 +71,7 @@ class _Packed:
 
 
 def bundle(
-    subject: Subject,
+    study: Study,
     made: datetime,
     *,
     first: Sequence[Part] = (),
@@ -83,118 +83,118 @@ def bundle(
     whether the charts are drawn, which starts a browser.
     """
     packed = _Packed()
-    for part in (*first, *tables(subject), *money_files(subject), *trec_files(subject)):
+    for part in (*first, *tables(study), *money_files(study), *trec_files(study)):
         try:
             packed.add(part.name, part.what, part.make())
         except RankdashError as error:
             packed.leave_out(part.name, part.what, error)
     if pictures:
-        _add_figures(packed, subject)
-    manifest = json.dumps(_manifest(subject, made, packed), ensure_ascii=False, indent=2)
+        _add_figures(packed, study)
+    manifest = json.dumps(_manifest(study, made, packed), ensure_ascii=False, indent=2)
     return _zipped({MANIFEST: manifest.encode("utf-8", "replace"), **packed.files}, made)
 
 
-def tables(subject: Subject) -> Iterable[Part]:
+def tables(study: Study) -> Iterable[Part]:
     """The comparison and the queries, for a text, a paper, a spreadsheet and a program."""
     return (
         Part(
             "summary.md",
             _("Systems × metrics, then each metric with intervals, p and verdict; Markdown."),
-            lambda: _text(_markdown(subject)),
+            lambda: _text(_markdown(study)),
         ),
         Part(
             "summary.tex",
             _("Systems × metrics for a paper, best in bold; LaTeX with booktabs."),
-            lambda: _text(compact_latex(subject.comparison, subject.names)),
+            lambda: _text(compact_latex(study.comparison, study.names)),
         ),
         Part(
             "comparison.tex",
             _("Each metric with intervals, p, helped and hurt; LaTeX with booktabs."),
-            lambda: _text(latex(subject.comparison, subject.names)),
+            lambda: _text(latex(study.comparison, study.names)),
         ),
         Part(
             "comparison.csv",
             _("Each metric and system with interval, p, helped, same, hurt; unrounded."),
-            lambda: comparison_csv(subject),
+            lambda: comparison_csv(study),
         ),
         Part(
             "queries.csv",
             _("Every query and system, for a spreadsheet."),
-            lambda: queries_csv.as_csv(subject),
+            lambda: queries_csv.as_csv(study),
         ),
         Part(
             "queries.parquet",
             _("The same with exact numbers and types."),
-            lambda: queries_csv.as_parquet(subject),
+            lambda: queries_csv.as_parquet(study),
         ),
         Part(
             "queries.json",
             _("The same with what each column means; null where there is no value."),
-            lambda: queries_csv.as_json(subject),
+            lambda: queries_csv.as_json(study),
         ),
     )
 
 
-def money_files(subject: Subject) -> list[Part]:
+def money_files(study: Study) -> list[Part]:
     """What each option costs and is worth, with every assumption; none where nothing is known of
     prices or nothing is compared."""
-    money = subject.money
-    if money is None or not subject.challengers:
+    money = study.money
+    if money is None or not study.challengers:
         return []
 
     def made() -> bytes:
         return costs_csv.as_csv(
-            cost_options.choices(subject),
+            costs.choices(study),
             money.assumptions,
-            data=subject.dataset.name,
-            metric=subject.measure.title,
-            hit=parse_measure(cost_options.hit_spec(subject.cutoff)).title,
+            data=study.dataset.name,
+            metric=study.measure.title,
+            hit=parse_measure(costs.hit_spec(study.cutoff)).title,
             currency=money.currency,
         )
 
     return [Part("cost.csv", _("What each option costs and is worth, and every assumption."), made)]
 
 
-def trec_files(subject: Subject) -> list[Part]:
+def trec_files(study: Study) -> list[Part]:
     """The labels in force, and the ranking of each system as it was compared."""
 
     def ranked(system: str) -> Callable[[], bytes]:
-        return lambda: run_bytes(shown_ranking(subject, system), slug(subject.name(system)))
+        return lambda: run_bytes(shown_ranking(study, system), slug(study.name(system)))
 
     labels = Part(
         "trec/qrels.txt",
         _("The labels, for trec_eval."),
-        lambda: qrels_bytes(subject.dataset.qrels),
+        lambda: qrels_bytes(study.dataset.qrels),
     )
     return [
         labels,
         *(
             Part(
-                run_file(subject, system),
-                _("Ranking of {name}.", name=subject.name(system)),
+                run_file(study, system),
+                _("Ranking of {name}.", name=study.name(system)),
                 ranked(system),
             )
-            for system in subject.chosen
+            for system in study.chosen
         ),
     ]
 
 
-def run_file(subject: Subject, system: str) -> str:
+def run_file(study: Study, system: str) -> str:
     """The name of a system's ranking in the zip, told apart by its place."""
-    place = subject.chosen.index(system) + 1
-    return f"trec/{place:02}-{slug(subject.name(system))}.run"
+    place = study.chosen.index(system) + 1
+    return f"trec/{place:02}-{slug(study.name(system))}.run"
 
 
-def shown_ranking(subject: Subject, system: str) -> Ranking:
+def shown_ranking(study: Study, system: str) -> Ranking:
     """The ranking with equal scores in the order that the numbers were made with."""
-    ranking, rules = subject.ranking(system), subject.conventions
+    ranking, rules = study.ranking(system), study.conventions
     return ranking.settled(rules.order_rule(ranking.ties), rules.score_precision)
 
 
-def comparison_csv(subject: Subject) -> bytes:
+def comparison_csv(study: Study) -> bytes:
     """`Comparison.frame` with the name of each system."""
-    frame = subject.comparison.frame.copy()
-    frame.insert(2, "name", [subject.name(system) for system in frame["system"]])
+    frame = study.comparison.frame.copy()
+    frame.insert(2, "name", [study.name(system) for system in frame["system"]])
     return csv_bytes(frame)
 
 
@@ -204,36 +204,36 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", plain)[:_NAME].strip("-") or "system"
 
 
-def _markdown(subject: Subject) -> Iterator[str]:
-    yield f"## {markdown_safe(subject.dataset.name)}\n\n"
-    yield from compact_markdown(subject.comparison, subject.names)
+def _markdown(study: Study) -> Iterator[str]:
+    yield f"## {markdown_safe(study.dataset.name)}\n\n"
+    yield from compact_markdown(study.comparison, study.names)
     yield "\n"
-    yield from markdown(subject.comparison, subject.names)
+    yield from markdown(study.comparison, study.names)
 
 
 def _text(pieces: Iterable[str]) -> bytes:
     return "".join(pieces).encode("utf-8", "replace")
 
 
-def _add_figures(packed: _Packed, subject: Subject) -> None:
-    charts = drawings(subject)
+def _add_figures(packed: _Packed, study: Study) -> None:
+    charts = drawings(study)
     inked = {name: chart.draw(INKS["light"]) for name, chart in charts.items()}
     try:
         for file, content in images.drawn(inked).items():
             name = file.rpartition(".")[0]
-            packed.add(f"figures/{file}", f"{_whose(subject, name)}{charts[name].alt}", content)
+            packed.add(f"figures/{file}", f"{_whose(study, name)}{charts[name].alt}", content)
     except RankdashError as error:
         packed.leave_out("figures/", _("The charts as SVG and PNG."), error)
 
 
-def _whose(subject: Subject, chart: str) -> str:
+def _whose(study: Study, chart: str) -> str:
     """The challenger that a chart is about, from its name ("changes-2"); "" for one about all."""
     place = re.search(r"-(\d+)", chart)
-    return f"{subject.name(subject.challengers[int(place[1]) - 1])}: " if place else ""
+    return f"{study.name(study.challengers[int(place[1]) - 1])}: " if place else ""
 
 
-def _manifest(subject: Subject, made: datetime, packed: _Packed) -> dict[str, object]:
-    data = subject.dataset
+def _manifest(study: Study, made: datetime, packed: _Packed) -> dict[str, object]:
+    data = study.dataset
     return {
         "format": "rankdash export",
         "format_version": FORMAT,
@@ -246,29 +246,29 @@ def _manifest(subject: Subject, made: datetime, packed: _Packed) -> dict[str, ob
             "documents": len(data.documents),
             "labels": len(data.qrels),
             "first_stage": data.first_stage,
-            "corrected_labels": subject.corrections,
+            "corrected_labels": study.corrections,
         },
-        "baseline": subject.baseline,
-        "systems": [_system(subject, system) for system in subject.chosen],
-        "metric": subject.spec,
-        "metrics": {spec: parse_measure(spec).title for spec in subject.specs},
-        "conventions": subject.conventions.as_dict(),
-        "statistics": subject.statistics.as_dict(),
-        "money": _money(subject),
-        "query_columns": queries_csv.meanings(subject),
+        "baseline": study.baseline,
+        "systems": [_system(study, system) for system in study.chosen],
+        "metric": study.spec,
+        "metrics": {spec: parse_measure(spec).title for spec in study.specs},
+        "conventions": study.conventions.as_dict(),
+        "statistics": study.statistics.as_dict(),
+        "money": _money(study),
+        "query_columns": queries_csv.meanings(study),
         "files": packed.listed,
         "left_out": packed.left_out,
     }
 
 
-def _system(subject: Subject, system: str) -> dict[str, object]:
+def _system(study: Study, system: str) -> dict[str, object]:
     said: dict[str, object] = {
         "id": system,
-        "name": subject.name(system),
-        "role": "baseline" if system == subject.baseline else "challenger",
-        "file": run_file(subject, system),
+        "name": study.name(system),
+        "role": "baseline" if system == study.baseline else "challenger",
+        "file": run_file(study, system),
     }
-    run = subject.run(system)
+    run = study.run(system)
     if run is None:
         return said
     states = run.queries["state"].value_counts()
@@ -283,8 +283,8 @@ def _system(subject: Subject, system: str) -> dict[str, object]:
     }
 
 
-def _money(subject: Subject) -> dict[str, object] | None:
-    money = subject.money
+def _money(study: Study) -> dict[str, object] | None:
+    money = study.money
     if money is None:
         return None
     return {

@@ -15,11 +15,11 @@ from rankdash.words.verdicts import p_title
 
 
 def segments(draft: Draft) -> str:
-    parts = [_segments(draft, challenger) for challenger in draft.subject.challengers]
+    parts = [_segments(draft, challenger) for challenger in draft.study.challengers]
     if not any(parts):
         return prose(_("The queries fall into no groups that could be compared."))
-    told = {name for each in draft.subject.challengers for name in _told(draft, each)}
-    left = [name for name in draft.subject.segments if name not in told]
+    told = {name for each in draft.study.challengers for name in _told(draft, each)}
+    left = [name for name in draft.study.segments if name not in told]
     notes = [
         _("Looked at after the fact: a group that stands out is a reason to test, not a proof."),
         *(
@@ -42,18 +42,18 @@ def segments(draft: Draft) -> str:
 
 def _derived(draft: Draft) -> dict[str, DerivedSegment]:
     """The segments that rankdash works out and no column of the data hides."""
-    given = draft.subject.dataset.segments
+    given = draft.study.dataset.segments
     return {name: each for name, each in DERIVED.items() if name not in given}
 
 
 def _told(draft: Draft, challenger: str) -> set[str]:
-    rows = figures.groups(draft.subject, challenger)
+    rows = figures.groups(draft.study, challenger)
     return set() if rows.empty else set(rows["name"])
 
 
 def _segments(draft: Draft, challenger: str) -> str:
-    subject = draft.subject
-    rows = figures.groups(subject, challenger)
+    study = draft.study
+    rows = figures.groups(study, challenger)
     if rows.empty:
         return ""
     cells = [
@@ -70,11 +70,11 @@ def _segments(draft: Draft, challenger: str) -> str:
         for _at, row in rows.iterrows()
     ]
     head = (
-        *(_("grouped by"), _("group"), _("queries"), subject.measure.title, _("change")),
-        _("{level} of the change", level=percent(subject.statistics.level)),
-        *(p_title(subject.statistics), _("helped · same · hurt")),
+        *(_("grouped by"), _("group"), _("queries"), study.measure.title, _("change")),
+        _("{level} of the change", level=percent(study.statistics.level)),
+        *(p_title(study.statistics), _("helped · same · hurt")),
     )
-    first, *rest = [*(draft.titled(each) for each in figures.segments(subject, challenger)), ""]
+    first, *rest = [*(draft.titled(each) for each in figures.segments(study, challenger)), ""]
     return "".join(
         [
             together(f"<h3>{html_safe(draft.against(challenger))}</h3>", first),
@@ -85,14 +85,14 @@ def _segments(draft: Draft, challenger: str) -> str:
 
 
 def reasons(draft: Draft) -> str:
-    subject = draft.subject
+    study = draft.study
     parts = [_headroom(draft)]
-    for challenger in subject.challengers:
-        counts = subject.reason_counts(challenger)
+    for challenger in study.challengers:
+        counts = study.reason_counts(challenger)
         if counts is None:
             said = _(
                 "{metric} cannot be split by document, so its changes have no reasons.",
-                metric=subject.measure.title,
+                metric=study.measure.title,
             )
             parts.append(prose(said))
             break
@@ -116,13 +116,13 @@ def reasons(draft: Draft) -> str:
 
 
 def _headroom(draft: Draft) -> str:
-    subject = draft.subject
-    drawn = figures.headroom(subject)
+    study = draft.study
+    drawn = figures.headroom(study)
     if drawn is None:
         return ""
     rows, found = [], None
-    for challenger in subject.challengers:
-        split = subject.headroom(challenger)
+    for challenger in study.challengers:
+        split = study.headroom(challenger)
         if split is None or not split.n:
             continue
         found = split.recall_ceiling
@@ -130,7 +130,7 @@ def _headroom(draft: Draft) -> str:
         won = split.share_won if split.share_won is not None and split.share_won >= 0 else None
         rows.append(
             (
-                subject.name(challenger),
+                study.name(challenger),
                 *(number(each) for each in (split.baseline, split.won, split.to_win)),
                 number(split.retriever),
                 number(split.perfect),

@@ -9,15 +9,15 @@ from rankdash.metrics import parse_measure
 from rankdash.reporting import figures
 from rankdash.reporting.html_page import Table, listed, prose, table
 from rankdash.reporting.sections.draft import DASH, Draft
-from rankdash.study.cost_options import Choice, hit_spec
+from rankdash.study.costs import Choice, hit_spec
 from rankdash.words import assumptions, costs, prices
 from rankdash.words.html import html_safe
 
 
 def draw(draft: Draft) -> str:
-    subject, money = draft.subject, draft.money
+    study, money = draft.study, draft.money
     said = []
-    for challenger in subject.challengers:
+    for challenger in study.challengers:
         choice = draft.choice(challenger)
         cautions = costs.cautions(choice, money.assumptions.latency_target_ms)
         said += [
@@ -26,7 +26,7 @@ def draw(draft: Draft) -> str:
             _("Take with care: {cautions}.", cautions=prices.joined(cautions)) if cautions else "",
             costs.passages(choice, money.assumptions),
         ]
-    maps = [figures.break_even(subject, challenger) for challenger in subject.challengers]
+    maps = [figures.break_even(study, challenger) for challenger in study.challengers]
     return "".join(
         [
             prose(_whose(draft)),
@@ -88,9 +88,9 @@ def _figures(draft: Draft) -> str:
     notes = _(
         "In brackets: {level} intervals from resampling the queries; prices and assumptions are "
         "held fixed, so they say how sure the measurement is, not how good the assumptions are.",
-        level=percent(draft.subject.statistics.level),
+        level=percent(draft.study.statistics.level),
     )
-    level = draft.subject.statistics.level
+    level = draft.study.statistics.level
     if any(costs.answer(each, level) == "unproven" for each in draft.choices):
         floor = _(
             "Where no gain is proven, the value is told from 0 on; the net and what follows from "
@@ -102,7 +102,7 @@ def _figures(draft: Draft) -> str:
 
 def _column(draft: Draft, choice: Choice) -> list[str]:
     money, came, span = draft.money, choice.came, draft.telling.span
-    level = draft.subject.statistics.level
+    level = draft.study.statistics.level
 
     def said(found: tuple[str, str]) -> str:
         return f"{found[0]} ({found[1]})" if found[1] else found[0]
@@ -132,7 +132,7 @@ def _column(draft: Draft, choice: Choice) -> list[str]:
 
 
 def _assumptions(draft: Draft) -> str:
-    hit = parse_measure(hit_spec(draft.subject.cutoff)).title
+    hit = parse_measure(hit_spec(draft.study.cutoff)).title
     rows = assumptions.rows(draft.money.assumptions, draft.choices, draft.money.currency, hit)
     head = (_("assumption"), _("value"), _("what it means"))
     return table(Table(head, rows))

@@ -16,12 +16,12 @@ _LONGEST = 200
 
 
 def draw(draft: Draft) -> str:
-    subject, report = draft.subject, draft.subject.check
+    study, report = draft.study, draft.study.check
     parts = [table(Table((_("what"), _("value")), _counts(draft)))]
     if report is None:
         return parts[0] + prose(_("The check report of this data set is not at hand."))
     parts += [
-        together(f"<h3>{html_safe(_('Labels'))}</h3>", draft.chart(figures.grades(subject))),
+        together(f"<h3>{html_safe(_('Labels'))}</h3>", draft.chart(figures.grades(study))),
         _rankings(report),
         f"<h3>{html_safe(_('What was noticed'))}</h3>",
         _findings(report),
@@ -30,8 +30,8 @@ def draw(draft: Draft) -> str:
 
 
 def _counts(draft: Draft) -> list[tuple[str, str]]:
-    subject, data = draft.subject, draft.subject.dataset
-    report = subject.check
+    study, data = draft.study, draft.study.dataset
+    report = study.check
     rows = [
         (_("Data set"), data.name),
         (_("Its id, a hash of the content"), data.id),
@@ -45,8 +45,8 @@ def _counts(draft: Draft) -> list[tuple[str, str]]:
             else _("as it came with the data"),
         ),
     ]
-    if subject.corrections:
-        rows.append((_("Labels corrected by hand"), number(subject.corrections, 0)))
+    if study.corrections:
+        rows.append((_("Labels corrected by hand"), number(study.corrections, 0)))
     if data.segments:
         rows.append((_("Columns that group the queries"), ", ".join(data.segments)))
     if report is not None:

@@ -1,4 +1,4 @@
-"""What all sections write on: the page, the subject, and what several of them say."""
+"""What all sections write on: the page, the study, and what several of them say."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from rankdash.i18n import gettext as _
 from rankdash.i18n import number, paragraph
 from rankdash.reporting.figures import Drawing
 from rankdash.reporting.html_page import Page, Table, folded, table, together
-from rankdash.study.cost_options import Choice, choices
-from rankdash.study.study import Subject
+from rankdash.study.costs import Choice, choices
+from rankdash.study.study import Study
 from rankdash.study.systems import Money
 from rankdash.value.price_list import shipped
 from rankdash.words import costs
@@ -24,21 +24,21 @@ DASH = "–"
 class Draft:
     """A report that is being written."""
 
-    def __init__(self, page: Page, subject: Subject) -> None:
+    def __init__(self, page: Page, study: Study) -> None:
         self.page = page
-        self.subject = subject
+        self.study = study
 
     @property
     def choices(self) -> list[Choice]:
         """The baseline without a reranker, then every challenger at its price."""
-        return choices(self.subject)
+        return choices(self.study)
 
     def choice(self, challenger: str) -> Choice:
         return next(each for each in self.choices if each.system == challenger)
 
     @property
     def money(self) -> Money:
-        return self.subject.money or Money()
+        return self.study.money or Money()
 
     @property
     def examples(self) -> list[str]:
@@ -47,12 +47,12 @@ class Draft:
 
     @cached_property
     def telling(self) -> Telling:
-        subject = self.subject
+        study = self.study
         return Telling(
             currency=self.money.currency,
-            metric=subject.measure.title,
-            level=subject.statistics.level,
-            baseline=subject.name(subject.baseline),
+            metric=study.measure.title,
+            level=study.statistics.level,
+            baseline=study.name(study.baseline),
             span=costs.month(),
             safe=str,
         )
@@ -73,8 +73,8 @@ class Draft:
         """Which two systems something is about."""
         return _(
             "{system} against {baseline}",
-            system=self.subject.name(challenger),
-            baseline=self.subject.name(self.subject.baseline),
+            system=self.study.name(challenger),
+            baseline=self.study.name(self.study.baseline),
         )
 
 

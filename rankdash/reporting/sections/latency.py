@@ -13,19 +13,20 @@ from rankdash.reporting import figures
 from rankdash.reporting.html_page import Table, listed, prose, table
 from rankdash.reporting.sections.draft import DASH, Draft, filled
 from rankdash.runs.timing import P99_NEEDS, LatencySummary
+from rankdash.study import latency
 from rankdash.words.latency import left_out_of_times
 
 
 def draw(draft: Draft) -> str:
-    subject = draft.subject
+    study = draft.study
     timed: list[tuple[str, Run, LatencySummary]] = []
     said: list[str] = []
-    for system in subject.chosen:
-        run, name = subject.run(system), subject.name(system)
+    for system in study.chosen:
+        run, name = study.run(system), study.name(system)
         if run is None:
             said.append(_("**{system}** reranks nothing, so it adds no waiting.", system=name))
             continue
-        summary = subject.latency(system)
+        summary = latency.summary(study, system)
         if summary is None:
             said.append(_("**{system}**: no latency was measured, so none is told.", system=name))
             continue
@@ -41,13 +42,13 @@ def draw(draft: Draft) -> str:
         n=number(P99_NEEDS, 0),
     )
     return (
-        listed(said) + draft.chart(figures.latency(subject)) + _quantiles(draft, timed)
+        listed(said) + draft.chart(figures.latency(study)) + _quantiles(draft, timed)
         + prose(notes, "muted") + _throughput(draft, timed) + _machines(draft, timed)
     )  # fmt: skip
 
 
 def _sentences(draft: Draft, system: str, run: Run, summary: LatencySummary) -> list[str]:
-    name, target = draft.subject.name(system), figures.latency_target(draft.subject)
+    name, target = draft.study.name(system), figures.latency_target(draft.study)
     lost = apart(run)
     met = on_target(latencies(run.queries), target, timed_out=lost.timed_out)
     answers = _(
@@ -90,7 +91,7 @@ def _quantiles(draft: Draft, timed: list[tuple[str, Run, LatencySummary]]) -> st
     for system, run, summary in timed:
         rows.append(
             (
-                draft.subject.name(system),
+                draft.study.name(system),
                 number(summary.n, 0),
                 _with_ends(summary.p50, summary.p50_interval),
                 ms(summary.p90),
@@ -116,7 +117,7 @@ def _with_ends(value: float, ends: tuple[float, float]) -> str:
 def _throughput(draft: Draft, timed: list[tuple[str, Run, LatencySummary]]) -> str:
     rows = [
         (
-            draft.subject.name(system),
+            draft.study.name(system),
             number(level.in_flight, 0),
             number(level.queries_per_second, 1),
             ms(level.p50_ms),
@@ -145,7 +146,7 @@ def _machines(draft: Draft, timed: list[tuple[str, Run, LatencySummary]]) -> str
         loads = () if measured is None else (measured.load_start, measured.load_end)
         rows.append(
             (
-                draft.subject.name(system),
+                draft.study.name(system),
                 str(run.machine.get("cpu", "")),
                 "" if measured is None else number(measured.threads, 0),
                 " → ".join(number(load, 1) for load in loads if math.isfinite(load)),

@@ -21,8 +21,8 @@ _LONGEST = 200
 
 def rules(draft: Draft) -> str:
     """Definitions, the rules and the statistics in force, and what was left out of each system."""
-    subject = draft.subject
-    measures = [parse_measure(spec).metric for spec in subject.specs]
+    study = draft.study
+    measures = [parse_measure(spec).metric for spec in study.specs]
     definitions = [
         (
             title,
@@ -30,7 +30,7 @@ def rules(draft: Draft) -> str:
             _(metric.formula),
             metric.reference,
         )
-        for title, metric in zip(subject.titles.values(), measures, strict=True)
+        for title, metric in zip(study.titles.values(), measures, strict=True)
     ]
     said = _(
         "A query that failed, or has no value for another reason on one side, leaves both sides of "
@@ -50,7 +50,7 @@ def rules(draft: Draft) -> str:
 
 
 def _in_force(draft: Draft) -> list[tuple[str, str, str]]:
-    said = rules_in_words(draft.subject.conventions, draft.subject.statistics)
+    said = rules_in_words(draft.study.conventions, draft.study.statistics)
     return [(*each, meaning) for each, meaning in zip(said, rule_meanings(), strict=True)]
 
 
@@ -58,10 +58,10 @@ def _counts(draft: Draft) -> str:
     titles = count_words()
     rows = [
         (
-            draft.subject.name(system),
+            draft.study.name(system),
             *(number(found.counts.get(key, 0), 0) for key in titles),
         )
-        for system, found in draft.subject.evaluations.items()
+        for system, found in draft.study.evaluations.items()
     ]
     numbers = frozenset(range(1, len(titles) + 1))
     return table(Table((_("system"), *titles.values()), rows, numbers))
@@ -69,10 +69,10 @@ def _counts(draft: Draft) -> str:
 
 def origin(draft: Draft) -> str:
     """Systems with their settings, the machine of each, versions and the date."""
-    subject = draft.subject
+    study = draft.study
     parts = []
-    for system in subject.chosen:
-        run = subject.run(system)
+    for system in study.chosen:
+        run = study.run(system)
         rows: list[tuple[str, str]] = []
         if run is None:
             rows.append((_("What it is"), _("the ranking that the others rerank")))
@@ -87,7 +87,7 @@ def origin(draft: Draft) -> str:
             ]
         parts.append(
             together(
-                f"<h3>{html_safe(subject.name(system))}</h3>",
+                f"<h3>{html_safe(study.name(system))}</h3>",
                 table(Table((_("what"), _("value")), rows)),
             )
         )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pandas as pd
 
 from rankdash.i18n import gettext as _
@@ -11,6 +9,7 @@ from rankdash.i18n import ngettext, number, paragraph, signed
 from rankdash.reporting import figures
 from rankdash.reporting.html_page import listed, prose, table, together
 from rankdash.reporting.sections.draft import Draft, filled
+from rankdash.study import queries
 from rankdash.words.explanations import explained, statement_text, without_result
 from rankdash.words.html import html_safe
 from rankdash.words.queries import left_out_words
@@ -20,26 +19,25 @@ MOST = 5
 _MOST_FAILED = 50
 _LONGEST = 300
 _NAME = 60
-_OPENING = 80
 
 
 def draw(draft: Draft) -> str:
-    parts = [_one(draft, challenger) for challenger in draft.subject.challengers]
+    parts = [_one(draft, challenger) for challenger in draft.study.challengers]
     return "".join(parts) or prose(_("There is no other system, so no query changed."))
 
 
 def _one(draft: Draft, challenger: str) -> str:
-    subject = draft.subject
-    row = subject.comparison.row(challenger, subject.spec)
+    study = draft.study
+    row = study.comparison.row(challenger, study.spec)
     tally = _(
         "{helped} helped · {same} same (changes up to ±{band}) · {hurt} hurt, of {queries}.",
         helped=number(row["helped"], 0),
         same=number(row["same"], 0),
-        band=f"{subject.statistics.tie_band:g}",
+        band=f"{study.statistics.tie_band:g}",
         hurt=number(row["hurt"], 0),
         queries=ngettext("{n} query", "{n} queries", int(row["paired"])),
     )
-    rows = subject.paired_queries(challenger)
+    rows = queries.compared(study, challenger)
     hurt = rows[rows["outcome"] == "hurt"].nsmallest(MOST, "delta", keep="first")
     helped = rows[rows["outcome"] == "helped"].nlargest(MOST, "delta", keep="first")
     return "".join(
@@ -47,7 +45,7 @@ def _one(draft: Draft, challenger: str) -> str:
             together(
                 f"<h3>{html_safe(draft.against(challenger))}</h3>",
                 prose(tally),
-                draft.chart(figures.changes(subject, challenger)) if len(rows) else "",
+                draft.chart(figures.changes(study, challenger)) if len(rows) else "",
             ),
             _cards(draft, challenger, _("Most hurt"), hurt),
             _cards(draft, challenger, _("Most helped"), helped),
@@ -65,12 +63,12 @@ def _cards(draft: Draft, challenger: str, title: str, rows: pd.DataFrame) -> str
 
 
 def _card(draft: Draft, challenger: str, row: pd.Series) -> str:
-    subject, query = draft.subject, str(row["query_id"])
-    text = subject.texts.get(query, query)
+    study, query = draft.study, str(row["query_id"])
+    text = study.dataset.query_names.get(query, query)
     shown = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1].rstrip()}…"
     values = f"{number(row['before'])} → {number(row['after'])} ({signed(row['delta'])})"
-    facts = [f"{subject.measure.title} {values}", _("query {id}", id=query)]
-    note = subject.notes.get(query)
+    facts = [f"{study.measure.title} {values}", _("query {id}", id=query)]
+    note = study.notes.get(query)
     remarks = [*note.tags, note.text] if note is not None else []
     return (
         f'<div class="card {html_safe(str(row["outcome"]))}"><b dir=auto>{html_safe(shown)}</b>'
@@ -88,59 +86,56 @@ def _noted(remarks: list[str]) -> str:
 
 def _why(draft: Draft, challenger: str, query: str) -> str:
     """The reason, what it rests on, and what each group of documents adds."""
-    subject = draft.subject
-    reasons = subject.reasons(challenger)
+    study = draft.study
+    reasons = study.reasons(challenger)
     if reasons is None or query not in reasons.index:
         return ""
     row = reasons.loc[[query]].iloc[0]
-    found = subject.split(challenger, query)
+    found = queries.change(study, challenger, query)
     names = names_of(draft, list(found.documents["doc_id"]))
-    relevant = int((subject.labels(query)["label"] >= subject.conventions.threshold).sum())
+    relevant = int((queries.labels(study, query)["label"] >= study.conventions.threshold).sum())
     said = explained(row, found, names.__getitem__, (), relevant)
     code = str(row["reason"])
     head = f"<p><strong>{html_safe(reason_words()[code])}</strong> · {html_safe(paragraph(said))}"
-    told = [statement_text(each, found.measure.k) for each in subject.statements(challenger, query)]
+    told = [
+        statement_text(each, found.measure.k)
+        for each in queries.change_statements(study, challenger, query)
+    ]
     return f"{head}</p>{listed(told)}"
 
 
 def names_of(draft: Draft, doc_ids: list[str]) -> dict[str, str]:
     """Document id → its title, or how it begins where titles repeat or are missing, or its id."""
-    documents = draft.subject.documents
-    titles, openings = {}, {}
-    for doc in doc_ids:
-        title, text = documents.get(doc, ("", ""))
-        start = text if len(text) <= _OPENING else f"{text[:_OPENING].rstrip()}…"
-        titles[doc], openings[doc] = title or start or doc, start or title or doc
-    often = Counter(titles.values())
-    told = {doc: title if often[title] == 1 else openings[doc] for doc, title in titles.items()}
     return {
         doc: name if len(name) <= _NAME else f"{name[: _NAME - 1].rstrip()}…"
-        for doc, name in told.items()
+        for doc, name in draft.study.dataset.names_of(doc_ids).items()
     }
 
 
 def _without(draft: Draft, challenger: str) -> str:
     """The queries that have no change, each with what is known of why."""
-    subject = draft.subject
-    pairs = subject.pairs(challenger)
+    study = draft.study
+    pairs = study.pairs(challenger)
     lost = pairs[pairs["delta"].isna()]
     if lost.empty:
         return ""
     reasons = {
         query: reason
-        for system in (subject.baseline, challenger)
-        for query, reason in subject.failures(system).itertuples(index=False)
+        for system in (study.baseline, challenger)
+        for query, reason in study.failures(system).itertuples(index=False)
     }
     words = left_out_words()
     rows = []
     for query, state in zip(lost["query_id"], lost["state"], strict=True):
         sides = [
-            without_result(subject.name(system), subject.left_out(system).get(query))
-            for system in (subject.baseline, challenger)
-            if query in subject.left_out(system)
+            without_result(study.name(system), study.excluded(system).get(query))
+            for system in (study.baseline, challenger)
+            if query in study.excluded(system)
         ]
         why = paragraph([*sides, reasons.get(query, "")]).strip()
-        rows.append((subject.texts.get(query, query)[:_LONGEST], query, words[state], why))
+        rows.append(
+            (study.dataset.query_names.get(query, query)[:_LONGEST], query, words[state], why)
+        )
     said = _("Left out on both sides: a query without a value on one side is no zero on the other.")
     more = len(rows) - _MOST_FAILED
     if more > 0:

@@ -15,16 +15,16 @@ from rankdash.words.verdicts import chip, p_title
 
 
 def means(draft: Draft) -> str:
-    subject = draft.subject
-    level = percent(subject.statistics.level)
+    study = draft.study
+    level = percent(study.statistics.level)
     rows = []
-    for spec, title in subject.titles.items():
-        for system in subject.chosen:
-            row = subject.comparison.row(system, spec)
-            rows.append((title, subject.name(system), *_cells(row, system == subject.baseline)))
+    for spec, title in study.titles.items():
+        for system in study.chosen:
+            row = study.comparison.row(system, spec)
+            rows.append((title, study.name(system), *_cells(row, system == study.baseline)))
     head = (
         *(_("metric"), _("system"), _("mean"), _("{level} of the mean", level=level)),
-        *(_("change"), _("{level} of the change", level=level), p_title(subject.statistics)),
+        *(_("change"), _("{level} of the change", level=level), p_title(study.statistics)),
         *(_("queries"), _("left out"), _("verdict")),
     )
     said = _(
@@ -32,9 +32,9 @@ def means(draft: Draft) -> str:
         "queries that both systems have. An interval holds the true value with {level} confidence; "
         "a change counts as proven when its interval excludes 0 and the {p} agrees.",
         level=level,
-        p=p_title(subject.statistics),
+        p=p_title(study.statistics),
     )
-    return together(prose(said), draft.chart(figures.systems(subject))) + table(
+    return together(prose(said), draft.chart(figures.systems(study))) + table(
         Table(head, rows, frozenset(range(2, 9)))
     )
 
@@ -55,23 +55,23 @@ def _cells(row: pd.Series, alone: bool) -> list[str]:
 
 def curve(draft: Draft) -> str:
     """The metric against k."""
-    subject = draft.subject
-    drawn = figures.cutoffs(subject)
+    study = draft.study
+    drawn = figures.cutoffs(study)
     if drawn is None:
-        return prose(_("{metric} looks at the whole list.", metric=subject.measure.metric.title))
-    curves = subject.curves
+        return prose(_("{metric} looks at the whole list.", metric=study.measure.metric.title))
+    curves = study.curves
     rows = []
     for k in sorted(set(curves["k"])):
         own = curves[curves["k"] == k].set_index("system")
         cells = [
             f"{number(own['mean'][system])} ({span(own['low'][system], own['high'][system])})"
-            for system in subject.chosen
+            for system in study.chosen
         ]
         rows.append((str(k), *cells))
     said = _(
         "How the mean changes with how far down the list a searcher looks (k). The number in "
         "brackets is the {level} interval.",
-        level=percent(subject.statistics.level),
+        level=percent(study.statistics.level),
     )
-    content = Table(("k", *subject.names.values()), rows, frozenset(range(len(subject.chosen) + 1)))
+    content = Table(("k", *study.names.values()), rows, frozenset(range(len(study.chosen) + 1)))
     return together(prose(said), draft.chart(drawn)) + as_table(content)

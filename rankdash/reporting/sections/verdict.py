@@ -9,6 +9,7 @@ from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, percent, signed
 from rankdash.reporting.html_page import prose
 from rankdash.reporting.sections.draft import Draft, span
+from rankdash.study import latency
 from rankdash.study.systems import FIRST_STAGE
 from rankdash.words import costs, prices
 from rankdash.words.html import html_safe
@@ -20,16 +21,16 @@ _FEW_JUDGED = 0.5
 
 
 def draw(draft: Draft) -> str:
-    subject = draft.subject
-    parts = [_one(draft, challenger) for challenger in subject.challengers]
+    study = draft.study
+    parts = [_one(draft, challenger) for challenger in study.challengers]
     if parts:
         parts.append(prose(_care(draft), "muted"))
     else:
-        row = subject.comparison.row(subject.baseline, subject.spec)
+        row = study.comparison.row(study.baseline, study.spec)
         said = _(
             "Only {system} is reported on, so nothing is compared: its mean {metric} is {mean}.",
-            system=subject.name(subject.baseline),
-            metric=subject.measure.title,
+            system=study.name(study.baseline),
+            metric=study.measure.title,
             mean=number(row["mean"]),
         )
         parts.append(prose(said))
@@ -39,38 +40,38 @@ def draw(draft: Draft) -> str:
 
 def _meanings(draft: Draft) -> list[str]:
     """What someone who has only this file cannot know: the metric, the first stage, the labels."""
-    subject = draft.subject
-    said = [draft.explained(subject.measure.title, _(subject.measure.metric.meaning))]
-    if subject.baseline == FIRST_STAGE:
+    study = draft.study
+    said = [draft.explained(study.measure.title, _(study.measure.metric.meaning))]
+    if study.baseline == FIRST_STAGE:
         order = _("the order in which the search finds documents, before any reranking.")
-        said.append(draft.explained(subject.name(FIRST_STAGE), order))
+        said.append(draft.explained(study.name(FIRST_STAGE), order))
     return [*said, *_few_labels(draft)]
 
 
 def _few_labels(draft: Draft) -> list[str]:
     """A caution where most of the documents that a ranking shows were never judged."""
-    subject = draft.subject
-    spec = subject.spec_of("judged")
-    shares = {system: subject.comparison.row(system, spec)["mean"] for system in subject.chosen}
+    study = draft.study
+    spec = study.spec_of("judged")
+    shares = {system: study.comparison.row(system, spec)["mean"] for system in study.chosen}
     known = {system: share for system, share in shares.items() if math.isfinite(share)}
-    if not subject.measures_quality or not known or min(known.values()) >= _FEW_JUDGED:
+    if not study.measures_quality or not known or min(known.values()) >= _FEW_JUDGED:
         return []
-    told = [f"{subject.name(system)} {percent(share)}" for system, share in known.items()]
+    told = [f"{study.name(system)} {percent(share)}" for system, share in known.items()]
     return [
         _(
             "Most of the documents looked at have no label ({title}, the share that has one: "
             "{shares}). A document without a label counts as not relevant, so a system that "
             "brings up good new documents looks worse than it is.",
-            title=subject.titles[spec],
+            title=study.titles[spec],
             shares=prices.joined(told),
         )
     ]
 
 
 def _one(draft: Draft, challenger: str) -> str:
-    subject = draft.subject
-    kind = subject.comparison.row(challenger, subject.spec)["verdict"]
-    verdict = subject.comparison.verdict(challenger, subject.spec, subject.names)
+    study = draft.study
+    kind = study.comparison.row(challenger, study.spec)["verdict"]
+    verdict = study.comparison.verdict(challenger, study.spec, study.names)
     facts = "".join(
         f"<div><dt>{html_safe(title)}</dt><dd>{html_safe(value)}</dd>"
         f"<dd class=muted>{html_safe(beside)}</dd></div>"
@@ -88,13 +89,13 @@ def _one(draft: Draft, challenger: str) -> str:
 
 def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
     """(title, value, what is beside it)."""
-    subject = draft.subject
-    row = subject.comparison.row(challenger, subject.spec)
-    level = percent(subject.statistics.level)
+    study = draft.study
+    row = study.comparison.row(challenger, study.spec)
+    level = percent(study.statistics.level)
     ends = span(row["delta_low"], row["delta_high"])
     found = [
         (
-            _("change in {metric}", metric=subject.measure.title),
+            _("change in {metric}", metric=study.measure.title),
             signed(row["delta"]),
             _("{level}: {interval}", level=level, interval=ends),
         ),
@@ -107,12 +108,12 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
     if math.isfinite(row["p_corrected"]):
         found.append(
             (
-                p_title(subject.statistics),
+                p_title(study.statistics),
                 number(row["p_corrected"], 4),
                 _("how often chance alone does as much"),
             )
         )
-    split = subject.headroom(challenger)
+    split = study.headroom(challenger)
     share = None if split is None else split.share_won
     # Where reranking did harm, a share of what could be won says nothing.
     if share is not None and share >= 0:
@@ -123,7 +124,7 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
                 _("of what a perfect order of the same documents would win"),
             )
         )
-    summary = subject.latency(challenger)
+    summary = latency.summary(study, challenger)
     found.append(
         (
             _("p95 latency"),
@@ -175,8 +176,8 @@ def _care(draft: Draft) -> str:
 
 
 def _left_out(draft: Draft, challenger: str) -> str:
-    subject = draft.subject
-    out = subject.comparison.left_out(challenger, subject.spec)
+    study = draft.study
+    out = study.comparison.left_out(challenger, study.spec)
     if not out:
         return ""
     words = left_out_words()

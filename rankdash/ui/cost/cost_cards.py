@@ -9,39 +9,40 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, percent
-from rankdash.study.cost_options import Choice
-from rankdash.ui.cost import cost_export, cost_options, cost_table, cost_terms
+from rankdash.study.costs import Choice, system_of
+from rankdash.study.study import Study
+from rankdash.ui.cost import cost_export, cost_table, cost_terms
 from rankdash.ui.cost.cost_period import period
 from rankdash.ui.cost.cost_table import Cell
-from rankdash.ui.sidebar.sidebar import View
 from rankdash.ui.widgets.text import shortened
 from rankdash.value.assumptions import Assumptions
+from rankdash.value.price_list import title
 from rankdash.words import costs, prices
 
 _LONGEST_NAME = 60
 _NONE: Cell = ("–", "")
 
 
-def answer(view: View, choice: Choice, scenario: Assumptions) -> None:
+def answer(study: Study, choice: Choice, scenario: Assumptions) -> None:
     """Does the looked-at system pay: the first thing on the page."""
-    word, icon, colour = cost_terms.badge(costs.answer(choice, view.statistics.level))
+    word, icon, colour = cost_terms.badge(costs.answer(choice, study.statistics.level))
     with st.container(border=True):
         st.badge(word, icon=icon, color=colour)
-        st.markdown(costs.headline(cost_terms.telling(view), choice, scenario))
+        st.markdown(costs.headline(cost_terms.telling(study), choice, scenario))
         cautions = costs.cautions(choice, scenario.latency_target_ms)
         facts = [
-            costs.sureness(cost_terms.telling(view), choice),
+            costs.sureness(cost_terms.telling(study), choice),
             _("Take with care: {cautions}.", cautions=prices.joined(cautions)) if cautions else "",
             costs.passages(choice, scenario),
         ]
         st.caption("  \n".join(fact for fact in facts if fact))
 
 
-def draw(view: View, choices: Sequence[Choice], scenario: Assumptions, looked_at: str) -> None:
+def draw(study: Study, choices: Sequence[Choice], scenario: Assumptions, looked_at: str) -> None:
     """One column an option, one row a figure; the column of the looked-at system is set off."""
     span = period()
     titles = {
-        "quality": (view.title(view.spec), ""),
+        "quality": (study.measure.title, ""),
         "price": (_("price"), ""),
         "thousand": (_("1,000 searches"), ""),
         "cost": (span.cost, ""),
@@ -53,7 +54,7 @@ def draw(view: View, choices: Sequence[Choice], scenario: Assumptions, looked_at
         "p95": (_("p95 added"), ""),
         "care": (_("take with care"), ""),
     }
-    columns = [_cells(view, choice, scenario) for choice in choices]
+    columns = [_cells(study, choice, scenario) for choice in choices]
     st.html(
         cost_table.html(
             "",
@@ -73,27 +74,27 @@ def draw(view: View, choices: Sequence[Choice], scenario: Assumptions, looked_at
         _(
             "Small: {level} intervals. Where each price and count of tokens is from stands under "
             "Assumptions.",
-            level=percent(view.statistics.level),
+            level=percent(study.statistics.level),
         )
     )
 
 
 def _heading(choice: Choice) -> str:
     alone = choice.price is not None and not choice.system
-    return prices.title(choice.price) if alone and choice.price else choice.name
+    return title(choice.price) if alone and choice.price else choice.name
 
 
-def _cells(view: View, choice: Choice, scenario: Assumptions) -> dict[str, Cell]:
+def _cells(study: Study, choice: Choice, scenario: Assumptions) -> dict[str, Cell]:
     """Row → what the option has there; rows that it has nothing for are left out."""
-    came, span, level = choice.came, period(), view.statistics.level
-    system = cost_options.system_of(view, choice)
+    came, span, level = choice.came, period(), study.statistics.level
+    system = system_of(study, choice)
     cells: dict[str, Cell] = {"quality": (_("not measured"), "")}
     if system is not None:
-        mean, low, high = cost_options.quality(view, system)
+        mean, low, high = study.mean(system)
         known = math.isfinite(low) and math.isfinite(high)
         cells["quality"] = (number(mean), f"{number(low)} … {number(high)}" if known else "")
     if choice.price is not None:
-        below = prices.title(choice.price) if choice.system else ""
+        below = title(choice.price) if choice.system else ""
         cells["price"] = (prices.rate(choice.price.price), shortened(below, _LONGEST_NAME))
     if choice.foreign:
         cells["thousand"] = (_("priced in another currency"), "")
@@ -129,9 +130,9 @@ def _milliseconds(value: float) -> str:
     return _("{ms} ms", ms="< 1" if 0 < value < 1 else number(value, 0))
 
 
-def assumptions_table(view: View, scenario: Assumptions, choices: Sequence[Choice]) -> None:
+def assumptions_table(study: Study, scenario: Assumptions, choices: Sequence[Choice]) -> None:
     """Everything that the numbers rest on, as on every export."""
-    rows = cost_export.assumption_rows(view, scenario, choices)
+    rows = cost_export.assumption_rows(study, scenario, choices)
     st.dataframe(
         {
             _("assumption"): [row[0] for row in rows],
@@ -145,6 +146,6 @@ def assumptions_table(view: View, scenario: Assumptions, choices: Sequence[Choic
         _(
             "Intervals ({level}) come from resampling the queries; prices and assumptions are held "
             "fixed, so they say how sure the measurement is, not how good the assumptions are.",
-            level=percent(view.statistics.level),
+            level=percent(study.statistics.level),
         )
     )

@@ -8,39 +8,36 @@ from rankdash.charts.cost import depth
 from rankdash.errors import RankdashError
 from rankdash.i18n import error_text, number
 from rankdash.i18n import gettext as _
-from rankdash.study.cost_options import BASELINE, Choice
-from rankdash.ui.cost import cost_options, cost_services
+from rankdash.study import costs
+from rankdash.study.costs import BASELINE, Choice
+from rankdash.study.study import Study
 from rankdash.ui.cost.cost_terms import amount
-from rankdash.ui.sidebar.sidebar import View
-from rankdash.ui.state import services
 from rankdash.ui.widgets.plotly_chart import ink, show
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.value.assumptions import Assumptions
 
 
-def draw(view: View, choice: Choice, scenario: Assumptions) -> None:
+def draw(study: Study, choice: Choice, scenario: Assumptions) -> None:
     """How deep to rerank, from the one deep run there is."""
-    if choice.system in ("", BASELINE, services.FIRST_STAGE):
-        st.info(_("Only a run of a reranker can be cut shorter."), icon=":material/info:")
-        return
     try:
-        found = cost_services.depths(
-            view.dataset_id, choice.system, view.spec, view.conventions, view.statistics
-        )
+        found = None if choice.system in ("", BASELINE) else costs.depths(study, choice.system)
     except RankdashError as error:
         st.info(markdown_safe(error_text(error), 300), icon=":material/info:")
         return
+    if found is None:
+        st.info(_("Only a run of a reranker can be cut shorter."), icon=":material/info:")
+        return
     curve = found.curve
-    metric = view.title(view.spec)
-    costs = [
-        0.0 if at == 0 else cost_options.cost_at(choice, scenario, float(at))
+    metric = study.measure.title
+    cost = [
+        0.0 if at == 0 else costs.cost_at(choice, scenario, float(at))
         for at in curve.table["depth"]
     ]
     marks = {"best": curve.best, "enough": curve.enough}
     if curve.most is not None:
         marks["most"] = curve.most
-    st.markdown(_recommended(view, choice, curve.enough, curve.best))
-    if cost_services.listwise(choice.system):
+    st.markdown(_recommended(study, choice, curve.enough, curve.best))
+    if costs.listwise(study, choice.system):
         st.warning(
             _(
                 "This reranker sees all documents of a query at once: with fewer of them it may "
@@ -52,7 +49,7 @@ def draw(view: View, choice: Choice, scenario: Assumptions) -> None:
     show(
         depth.figure(
             curve.table, metric, marks, ink(), labels,
-            latency=found.p95, cost=costs, money=amount,
+            latency=found.p95, cost=cost, money=amount,
         ),
         alt=depth.alt(curve.table, metric, marks, labels),
         key="cost.depths",
@@ -65,14 +62,14 @@ def draw(view: View, choice: Choice, scenario: Assumptions) -> None:
         )
     )
     with st.expander(_("As a table")):
-        table = curve.table.assign(p95=found.p95, cost=costs)
+        table = curve.table.assign(p95=found.p95, cost=cost)
         st.dataframe(
             table, hide_index=True, placeholder="–", alt=_("Quality, p95 and cost by depth")
         )
 
 
-def _recommended(view: View, choice: Choice, enough: int, best: int) -> str:
-    name, metric = markdown_safe(choice.name, 60), view.title(view.spec)
+def _recommended(study: Study, choice: Choice, enough: int, best: int) -> str:
+    name, metric = markdown_safe(choice.name, 60), study.measure.title
     if best == 0:
         return _(
             "**Do not rerank here:** at no depth does {name} reach the {metric} of not reranking.",

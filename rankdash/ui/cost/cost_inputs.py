@@ -11,30 +11,13 @@ from rankdash.errors import DataError
 from rankdash.i18n import error_text
 from rankdash.i18n import gettext as _
 from rankdash.ui.state import address
+from rankdash.ui.state.scenario import CURRENCIES, assumptions, changed, currency, number_of
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
 from rankdash.words import assumptions as assumption_words
 
-CURRENCIES = ("USD", "EUR", "GBP", "CNY", "JPY", "INR")
 _STEPS = (1, 2, 5)
 _OPEN = ("traffic", "value")
-
-
-def currency() -> str:
-    chosen = address.one("currency")
-    return chosen if chosen in CURRENCIES else CURRENCIES[0]
-
-
-def assumptions() -> Assumptions:
-    """What the address says; a number that is out of range is left at its default, and said."""
-    values = {}
-    for each in ASSUMPTIONS:
-        typed = address.one(each.name)
-        number = _read(each, typed)
-        address.lose(each.name, typed if number is None else None)
-        if number is not None:
-            values[each.name] = number
-    return Assumptions(**values)
 
 
 def take_over(scenario: Assumptions) -> None:
@@ -59,7 +42,7 @@ def draw() -> Assumptions:
     }
     for group, title in titles.items():
         own = [each for each in ASSUMPTIONS if each.group == group]
-        with st.expander(title, expanded=group in _OPEN or any(map(_changed, own))):
+        with st.expander(title, expanded=group in _OPEN or any(map(changed, own))):
             for each in own:
                 _slider(each)
     with st.popover(_("Type exact numbers"), icon=":material/edit:", width="stretch"):
@@ -80,20 +63,8 @@ def unit(each: Assumption) -> str:
     return assumption_words.unit(each, currency())
 
 
-def _changed(each: Assumption) -> bool:
-    return address.one(each.name) not in (None, address.FIELDS[each.name])
-
-
-def _read(each: Assumption, text: str | None) -> float | None:
-    try:
-        number = float(text) if text is not None else math.nan
-    except ValueError:
-        return None
-    return number if math.isfinite(number) and each.least <= number <= each.most else None
-
-
 def _slider(each: Assumption) -> None:
-    value = _read(each, address.one(each.name))
+    value = number_of(each, address.one(each.name))
     value = each.default if value is None else value
     low, high = min(each.low, value), max(each.high, value)
     usual = (low, high) == (each.low, each.high)

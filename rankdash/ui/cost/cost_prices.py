@@ -12,43 +12,27 @@ import streamlit as st
 from rankdash.errors import RankdashError
 from rankdash.i18n import error_text
 from rankdash.i18n import gettext as _
-from rankdash.ui.sidebar.sidebar import View
+from rankdash.study.study import Study
 from rankdash.ui.state import address
+from rankdash.ui.state.scenario import SAVED_PRICES, chosen_prices, price_keys
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.value.billing import UNITS
-from rankdash.value.price_list import ListedPrice, parse_prices, shipped, to_json
-from rankdash.words.prices import usual, words
+from rankdash.value.price_list import ListedPrice, parse_prices, to_json
+from rankdash.words.prices import words
 
-_SAVED = "prices"
 _UPLOAD = "cost.prices.upload"
 _LARGEST_FILE = 1_000_000
 
 
-def listed() -> dict[str, ListedPrice]:
-    """key → price: one's own list where one was saved, else the shipped examples."""
-    text = workspace().setting(_SAVED)
-    if not text:
-        return {each.key: each for each in shipped()}
-    try:
-        return {each.key: each for each in parse_prices(text.encode(), _("saved prices"))}
-    except RankdashError as error:
-        st.warning(markdown_safe(error_text(error), 300), icon=":material/warning:")
-        return {each.key: each for each in shipped()}
-
-
-def choose(view: View, prices: dict[str, ListedPrice]) -> tuple[dict[str, str], list[str]]:
-    """Draw the choice of a price for each challenger and of prices to show beside them.
-
-    Returns challenger → key of its price, and the keys of the others.
-    """
-    found = {}
-    typed = _typed()
+def choose(study: Study, prices: dict[str, ListedPrice]) -> None:
+    """Draw the choice of a price for each challenger and of prices to show beside them."""
+    typed, keys = chosen_prices(), price_keys(study, prices)
     unknown = [
-        typed[system] for system in view.challengers if typed.get(system, "") not in {"", *prices}
+        typed[system] for system in study.challengers if typed.get(system, "") not in {"", *prices}
     ]
     address.lose("price", ", ".join(unknown) if unknown else None)
-    for system in view.challengers:
+    for system in study.challengers:
         key, options = f"cost.price.{system}", list(prices)
 
         def changed(system: str = system, key: str = key) -> None:
@@ -56,17 +40,17 @@ def choose(view: View, prices: dict[str, ListedPrice]) -> tuple[dict[str, str], 
                 "price",
                 [
                     f"{each}={value}"
-                    for each, value in (_typed() | {system: st.session_state[key]}).items()
+                    for each, value in (chosen_prices() | {system: st.session_state[key]}).items()
                 ],
             )
 
-        price = chosen(view, system, prices)
-        found[system] = address.show(st.selectbox, key, price, changed, options)(
-            _("Price of {name}", name=markdown_safe(view.name(system), 40)),
+        price = keys[system]
+        address.show(st.selectbox, key, price, changed, options)(
+            _("Price of {name}", name=markdown_safe(study.name(system), 40)),
             options,
             format_func=lambda name: words(prices[name]),
         )
-    others = address.pick_several(
+    address.pick_several(
         "also",
         list(prices),
         st.multiselect,
@@ -74,19 +58,6 @@ def choose(view: View, prices: dict[str, ListedPrice]) -> tuple[dict[str, str], 
         placeholder=_("none"),
         format_func=lambda name: words(prices[name]),
     )
-    return found, others
-
-
-def chosen(view: View, system: str, prices: dict[str, ListedPrice]) -> str:
-    """Key of the price that belongs to a system: as the address says, else by its kind."""
-    key = _typed().get(system, "")
-    run = view.systems[system].run
-    kind = run.reranker if run is not None else ""
-    return key if key in prices else usual(kind, prices)
-
-
-def _typed() -> dict[str, str]:
-    return dict(part.split("=", 1) for part in address.several("price") if "=" in part)
 
 
 def edit(prices: dict[str, ListedPrice]) -> None:
@@ -138,7 +109,7 @@ def edit(prices: dict[str, ListedPrice]) -> None:
         _("Back to the shipped ones"),
         key="cost.prices.reset",
         width="stretch",
-        on_click=lambda: workspace().set_setting(_SAVED, ""),
+        on_click=lambda: workspace().set_setting(SAVED_PRICES, ""),
     )
     given = st.file_uploader(
         _("Import a price list (TOML or JSON)"), type=["toml", "json"], key=_UPLOAD
@@ -163,7 +134,7 @@ def _export(prices: dict[str, ListedPrice]) -> None:
 
 def _keep(content: bytes, file: str) -> None:
     try:
-        workspace().set_setting(_SAVED, to_json(parse_prices(content, file)))
+        workspace().set_setting(SAVED_PRICES, to_json(parse_prices(content, file)))
     except RankdashError as error:
         st.error(markdown_safe(error_text(error), 400), icon=":material/error:")
     else:

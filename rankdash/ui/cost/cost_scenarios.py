@@ -17,21 +17,21 @@ from rankdash.sharing import (
     read_scenarios,
     write_scenarios,
 )
-from rankdash.study.cost_options import Choice
+from rankdash.study.costs import Choice
+from rankdash.study.study import Study
 from rankdash.ui.cost import cost_inputs, cost_table, cost_terms
 from rankdash.ui.cost.cost_period import period
 from rankdash.ui.cost.cost_table import Cell
-from rankdash.ui.sidebar.sidebar import View
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.outcome import Gain, Outcome, outcome
 
 
-def draw(view: View, choice: Choice, scenario: Assumptions) -> None:
+def draw(study: Study, choice: Choice, scenario: Assumptions) -> None:
     """Pessimistic, expected and optimistic of what is set now, and every saved scenario."""
     saved = _load()
-    compared = _compared(view, choice, scenario, saved)
+    compared = _compared(study, choice, scenario, saved)
     span = period()
     titles = [
         span.cost,
@@ -51,7 +51,7 @@ def draw(view: View, choice: Choice, scenario: Assumptions) -> None:
         _(
             "Pessimistic and optimistic: the sliders as they are, with the gain at the lower and "
             "the upper end of its {level} interval.",
-            level=percent(view.statistics.level),
+            level=percent(study.statistics.level),
         )
     )
     if not read_only():
@@ -91,9 +91,9 @@ def _offer_saved(saved: dict[str, Assumptions]) -> None:
 
 
 def _compared(
-    view: View, choice: Choice, scenario: Assumptions, saved: Mapping[str, Assumptions]
+    study: Study, choice: Choice, scenario: Assumptions, saved: Mapping[str, Assumptions]
 ) -> list[tuple[str, Outcome]]:
-    level = view.statistics.level
+    level = study.statistics.level
     rows = [(_("as set now (expected)"), choice.came)]
     gain = choice.option.gain
     ends = gain.interval(level) if gain is not None else None

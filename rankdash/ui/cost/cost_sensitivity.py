@@ -12,13 +12,14 @@ import streamlit as st
 from rankdash.charts.cost import break_even, frontier, tornado
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, percent
-from rankdash.study.cost_options import Choice
-from rankdash.ui.cost import cost_options
-from rankdash.ui.cost.cost_inputs import currency, unit
+from rankdash.study import costs
+from rankdash.study.costs import Choice
+from rankdash.study.study import Study
+from rankdash.ui.cost.cost_inputs import unit
 from rankdash.ui.cost.cost_period import period
 from rankdash.ui.cost.cost_terms import amount
-from rankdash.ui.sidebar.sidebar import View
 from rankdash.ui.state import address
+from rankdash.ui.state.scenario import currency
 from rankdash.ui.widgets.plotly_chart import ink, show
 from rankdash.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
 from rankdash.value.sensitivity import (
@@ -39,14 +40,14 @@ _BY_NAME: dict[str, Assumption] = {each.name: each for each in ASSUMPTIONS}
 address.FIELDS.update({"across": "searches_per_day", "upward": "elasticity"})
 
 
-def swings(view: View, choice: Choice, scenario: Assumptions) -> None:
+def swings(study: Study, choice: Choice, scenario: Assumptions) -> None:
     """One assumption changes, the rest stays: the widest swing on top."""
     net = net_per_month(choice.option, scenario)
     if net is None or choice.option.gain is None:
         st.info(_("Without a price and a gain there is nothing to vary."), icon=":material/info:")
         return
     span = period()
-    interval = choice.option.gain.interval(view.statistics.level)
+    interval = choice.option.gain.interval(study.statistics.level)
     ranges = usual_ranges(choice.option, scenario, interval)
     rows = [
         tornado.Row(
@@ -70,7 +71,7 @@ def swings(view: View, choice: Choice, scenario: Assumptions) -> None:
     st.caption(
         _(
             "The gain varies over its {level} interval, every other number by half either way.",
-            level=percent(view.statistics.level),
+            level=percent(study.statistics.level),
         )
     )
     with st.expander(_("As a table")):
@@ -140,26 +141,26 @@ def where_it_pays(choice: Choice, scenario: Assumptions) -> None:
         )
 
 
-def options(view: View, choices: Sequence[Choice], scenario: Assumptions) -> None:
+def options(study: Study, choices: Sequence[Choice], scenario: Assumptions) -> None:
     """Quality against price, and against waiting, with the options that no other beats."""
     cost_title = _("{currency} for 1,000 searches", currency=currency())
     rows = []
     for choice in choices:
-        system = cost_options.system_of(view, choice)
+        system = costs.system_of(study, choice)
         if system is None:
             continue
         cost = choice.came.cost_per_thousand.value
         p95 = choice.waiting.p95
         rows.append(
             (
-                view.name(system),
+                study.name(system),
                 math.nan if cost is None else cost,
                 math.nan if p95 is None else p95,
-                *cost_options.quality(view, system),
+                *study.mean(system),
             )
         )
     frame = pd.DataFrame(rows, columns=["option", "cost", "p95", "quality", "low", "high"])
-    metric = view.title(view.spec)
+    metric = study.measure.title
     labels = frontier.Labels.translated(_)
     for x, title, target, written in zip(
         ("cost", "p95"),

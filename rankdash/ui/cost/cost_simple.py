@@ -7,23 +7,22 @@ import streamlit as st
 from rankdash.errors import RankdashError
 from rankdash.i18n import error_text, number, percent
 from rankdash.i18n import gettext as _
-from rankdash.study.cost_options import Choice
-from rankdash.ui.cost import cost_options
+from rankdash.study.costs import Choice
+from rankdash.study.study import Study
 from rankdash.ui.cost.cost_terms import amount
-from rankdash.ui.sidebar.sidebar import View
 from rankdash.ui.widgets.text import markdown_safe, table_html
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.benefit import simple_roi
 
 
-def draw(view: View, choice: Choice, scenario: Assumptions) -> None:
+def draw(study: Study, choice: Choice, scenario: Assumptions) -> None:
     """Four steps, four results; without uncertainty, upkeep or share, as it is published."""
     cost = choice.option.cost_per_search
     if cost is None:
         st.info(_("This needs a price in the currency of the page."), icon=":material/info:")
         return
-    before = cost_options.quality(view, view.baseline)[0]
-    after = cost_options.quality(view, choice.system)[0]
+    before = study.mean(study.baseline)[0]
+    after = study.mean(choice.system)[0]
     try:
         found = simple_roi(
             before,
@@ -36,7 +35,7 @@ def draw(view: View, choice: Choice, scenario: Assumptions) -> None:
     except RankdashError as error:
         st.info(markdown_safe(error_text(error), 300), icon=":material/info:")
         return
-    metric = view.title(view.spec)
+    metric = study.measure.title
     searches = number(scenario.searches_per_day, 0)
     rows = [
         (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Literal
 
 from rankdash.i18n import gettext as _
-from rankdash.ui.cost.cost_inputs import currency
+from rankdash.study.study import Study
 from rankdash.ui.cost.cost_period import period
-from rankdash.ui.sidebar.sidebar import View
+from rankdash.ui.state.scenario import currency
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.value.outcome import Estimate, Gain
 from rankdash.words import costs
@@ -17,12 +17,12 @@ from rankdash.words.money import money
 _LONGEST_NAME = 60
 
 
-def telling(view: View) -> Telling:
+def telling(study: Study) -> Telling:
     return Telling(
         currency=currency(),
-        metric=view.title(view.spec),
-        level=view.statistics.level,
-        baseline=view.name(view.baseline),
+        metric=study.measure.title,
+        level=study.statistics.level,
+        baseline=study.name(study.baseline),
         span=period(),
         safe=lambda name: markdown_safe(name, _LONGEST_NAME),
     )

@@ -12,10 +12,10 @@ import streamlit as st
 from rankdash.charts.cost import crossover
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number
-from rankdash.study import cost_options
-from rankdash.study.cost_options import Choice
-from rankdash.ui.cost.cost_inputs import currency
+from rankdash.study import costs
+from rankdash.study.costs import Choice
 from rankdash.ui.cost.cost_terms import amount
+from rankdash.ui.state.scenario import currency
 from rankdash.ui.widgets.plotly_chart import ink, show
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.value.assumptions import DAYS_PER_MONTH, Assumptions
@@ -28,8 +28,8 @@ from rankdash.value.billing import (
     machines_needed,
 )
 from rankdash.value.outcome import monthly_searches
-from rankdash.value.price_list import ListedPrice
-from rankdash.words.prices import title, words
+from rankdash.value.price_list import ListedPrice, title
+from rankdash.words.prices import words
 
 _SECONDS_PER_DAY = 86_400
 _HOURS_PER_MONTH = 24 * DAYS_PER_MONTH
@@ -128,7 +128,7 @@ def _by_traffic(
 ) -> None:
     """What a machine costs when it is never switched off, and from what traffic on it is cheaper
     than paying by the search."""
-    price, measured = cost_options.with_measured_rate(
+    price, measured = costs.with_measured_rate(
         machine.price, choice.waiting, scenario.latency_target_ms
     )
     machines = machines_needed(scenario.searches_per_day, price)

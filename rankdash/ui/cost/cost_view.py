@@ -10,12 +10,13 @@ import functools
 import streamlit as st
 
 from rankdash.i18n import gettext as _
+from rankdash.study import costs
+from rankdash.study.study import Study
 from rankdash.ui.cost import (
     cost_cards,
     cost_depth,
     cost_export,
     cost_inputs,
-    cost_options,
     cost_period,
     cost_prices,
     cost_scenarios,
@@ -24,46 +25,46 @@ from rankdash.ui.cost import (
     cost_units,
 )
 from rankdash.ui.sidebar import sharing_link
-from rankdash.ui.sidebar.sidebar import View
-from rankdash.ui.state import address
+from rankdash.ui.state import address, scenario
 
 
 @st.fragment
-def draw(view: View, looked_at: str) -> None:
+def draw(study: Study, looked_at: str) -> None:
     """looked_at: the challenger that the answer is about."""
-    prices = cost_prices.listed()
+    prices = scenario.listed_prices()
     sliders, results = st.columns([1, 3], gap="medium")
     with sliders:
         with st.expander(_("Prices and currency"), icon=":material/sell:"):
-            chosen, others = cost_prices.choose(view, prices)
+            cost_prices.choose(study, prices)
             cost_inputs.choose_currency()
         cost_period.draw()
-        scenario = cost_inputs.draw()
-    choices = cost_options.build(view, scenario, prices, chosen, others)
+        assumed = cost_inputs.draw()
+    study = scenario.with_money(study)
+    choices = costs.choices(study)
     choice = next(each for each in choices if each.system == looked_at)
     with results:
-        cost_cards.answer(view, choice, scenario)
-        cost_cards.draw(view, choices, scenario, looked_at)
+        cost_cards.answer(study, choice, assumed)
+        cost_cards.draw(study, choices, assumed, looked_at)
         parts = {
             "swings": (
                 _("What it hangs on"),
-                lambda: cost_sensitivity.swings(view, choice, scenario),
+                lambda: cost_sensitivity.swings(study, choice, assumed),
             ),
-            "map": (_("Where it pays"), lambda: cost_sensitivity.where_it_pays(choice, scenario)),
+            "map": (_("Where it pays"), lambda: cost_sensitivity.where_it_pays(choice, assumed)),
             "options": (
                 _("Quality, price, waiting"),
-                lambda: cost_sensitivity.options(view, choices, scenario),
+                lambda: cost_sensitivity.options(study, choices, assumed),
             ),
-            "depth": (_("How deep"), lambda: cost_depth.draw(view, choice, scenario)),
-            "units": (_("Billing units"), lambda: cost_units.draw(choice, scenario, prices)),
+            "depth": (_("How deep"), lambda: cost_depth.draw(study, choice, assumed)),
+            "units": (_("Billing units"), lambda: cost_units.draw(choice, assumed, prices)),
             "scenarios": (
                 _("Scenarios"),
-                lambda: cost_scenarios.draw(view, choice, scenario),
+                lambda: cost_scenarios.draw(study, choice, assumed),
             ),
-            "simple": (_("Simple ROI"), lambda: cost_simple.draw(view, choice, scenario)),
+            "simple": (_("Simple ROI"), lambda: cost_simple.draw(study, choice, assumed)),
             "assumptions": (
                 _("Assumptions"),
-                lambda: cost_cards.assumptions_table(view, scenario, choices),
+                lambda: cost_cards.assumptions_table(study, assumed, choices),
             ),
             "prices": (_("Prices"), lambda: cost_prices.edit(prices)),
         }
@@ -80,7 +81,7 @@ def draw(view: View, looked_at: str) -> None:
         st.download_button(
             _("Export the calculation (CSV)"),
             # Made here: a download that is made later has neither language nor currency.
-            cost_export.as_csv(view, scenario, choices),
+            cost_export.as_csv(study, assumed, choices),
             "rankdash_cost.csv",
             "text/csv",
             icon=":material/download:",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
@@ -12,15 +13,14 @@ from rankdash.analysis.statistics.history import differing, p_of_any_pair
 from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import gettext as _
 from rankdash.i18n import moment, number, percent, signed
-from rankdash.ui.history import history_services
+from rankdash.store import RunRow
 from rankdash.ui.history.history_table import CHOSEN
 from rankdash.ui.history.history_view import Past
 from rankdash.ui.overview import verdict_strip
 from rankdash.ui.runs import run_records
 from rankdash.ui.runs.run_words import reranker_title, setting_titles
-from rankdash.ui.sidebar import sidebar
+from rankdash.ui.sidebar import view
 from rankdash.ui.state import address
-from rankdash.ui.state.services import System
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words.queries import outcome_words
 
@@ -30,13 +30,12 @@ _NOTHING = (None, "")
 def draw(history: Past, chosen: Sequence[str]) -> None:
     """chosen: the first is the one that the second is compared with."""
     before, after = chosen
-    view = history.view
-    found = history_services.pair(
-        view.dataset_id, (before, after), view.spec, view.conventions, view.statistics
-    )
+    study = history.study
+    pair = replace(study, baseline=before, challengers=(after,), others=())
+    found = pair.comparison
     safe = {system: markdown_safe(history.name(system), 60) for system in chosen}
     with st.container(border=True):
-        verdict = found.verdict(after, view.spec, safe)
+        verdict = found.verdict(after, study.spec, safe)
         word, icon, colour = verdict_strip.badge(verdict.kind)
         with st.container(horizontal=True, vertical_alignment="center"):
             st.badge(word, icon=icon, color=colour)
@@ -59,9 +58,9 @@ def draw(history: Past, chosen: Sequence[str]) -> None:
                 if template
             )
         )
-        row = found.row(after, view.spec)
-        st.caption(" · ".join(_facts(history, row, found.left_out(after, view.spec))))
-        systems = len(history.view.systems)
+        row = found.row(after, study.spec)
+        st.caption(" · ".join(_facts(history, row, found.left_out(after, study.spec))))
+        systems = len(history.study.systems)
         if math.isfinite(row["p"]) and systems > 2:
             st.caption(
                 _(
@@ -83,7 +82,7 @@ def to_overview(chosen: Sequence[str]) -> None:
     ):
         address.choose("base", chosen[0])
         address.choose("system", chosen[1:])
-        sidebar.go("overview")
+        view.go("overview")
 
 
 def _choose(chosen: Sequence[str]) -> None:
@@ -98,7 +97,7 @@ def _facts(history: Past, row: pd.Series, left_out: Mapping[str, int]) -> list[s
             _(
                 "change {delta} ({level} {low} … {high})",
                 delta=signed(row["delta"]),
-                level=percent(history.view.statistics.level),
+                level=percent(history.study.statistics.level),
                 low=signed(row["delta_low"]),
                 high=signed(row["delta_high"]),
             )
@@ -119,8 +118,8 @@ def _facts(history: Past, row: pd.Series, left_out: Mapping[str, int]) -> list[s
 
 
 def _differences(history: Past, before: str, after: str) -> None:
-    sides = [history.view.systems[system] for system in (before, after)]
-    told = [_recorded(side) for side in sides]
+    runs = {run.id: run for run in history.runs}
+    told = [_recorded(runs.get(system)) for system in (before, after)]
     rows = [
         (part, name, _shown(one), _shown(other))
         for (part, own), (_same, others) in zip(told[0], told[1], strict=True)
@@ -140,16 +139,15 @@ def _differences(history: Past, before: str, after: str) -> None:
         column_config={
             "part": st.column_config.TextColumn("", width=90),
             "name": st.column_config.TextColumn(_("what"), width=170),
-            "before": st.column_config.TextColumn(sides[0].name),
-            "after": st.column_config.TextColumn(sides[1].name),
+            "before": st.column_config.TextColumn(history.name(before)),
+            "after": st.column_config.TextColumn(history.name(after)),
         },
         alt=_("What differs between the two: settings, machine, versions"),
     )
 
 
-def _recorded(system: System) -> list[tuple[str, Mapping[str, object]]]:
+def _recorded(run: RunRow | None) -> list[tuple[str, Mapping[str, object]]]:
     """(part, name → value) of all that is known of how a system came about."""
-    run = system.run
     if run is None:
         return [(_("settings"), {}), (_("machine"), {}), (_("run"), {})]
     titles = setting_titles(run.reranker)

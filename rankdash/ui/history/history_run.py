@@ -8,9 +8,10 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.store.notes.pins import Pins
+from rankdash.study.systems import FIRST_STAGE
 from rankdash.ui.history.history_view import Past
 from rankdash.ui.runs import run_note
-from rankdash.ui.state import address, services
+from rankdash.ui.state import address
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets import action_errors
 from rankdash.ui.widgets.text import markdown_safe
@@ -23,10 +24,10 @@ def draw(history: Past, system_id: str) -> None:
         title, action = st.columns([3, 1], vertical_alignment="center")
         title.markdown(f"**{markdown_safe(history.name(system_id), 80)}**")
         if read_only():
-            if system_id != services.FIRST_STAGE:
+            if system_id != FIRST_STAGE:
                 run_note.draw(system_id)
             return
-        if system_id == services.FIRST_STAGE:
+        if system_id == FIRST_STAGE:
             title.caption(
                 _(
                     "The first stage is the baseline where no run is pinned. Select a second one "
@@ -46,7 +47,7 @@ def draw(history: Past, system_id: str) -> None:
                 icon=":material/keep_off:",
                 key="history.unpin",
                 on_click=_unpin,
-                args=(history.view.stored_id,),
+                args=(history.study.stored_id,),
                 width="stretch",
             )
         elif not history.row(system_id)["answered"]:

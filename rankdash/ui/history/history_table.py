@@ -13,11 +13,12 @@ from rankdash.i18n import gettext as _
 from rankdash.i18n import moment, ngettext
 from rankdash.ranking.ranking import digest
 from rankdash.store import RunRow
+from rankdash.study.systems import FIRST_STAGE
 from rankdash.ui.history.history_view import Past, interval, is_apart, level_of
 from rankdash.ui.overview import verdict_strip
 from rankdash.ui.runs import run_records
 from rankdash.ui.runs.run_words import reranker_title, settings_in_words
-from rankdash.ui.state import address, services
+from rankdash.ui.state import address
 
 # The chosen runs in the address: of two the first is the one that the other is compared with.
 CHOSEN = "runs"
@@ -27,7 +28,7 @@ _ROW, _MOST_SHOWN = 35, 14
 def draw(history: Past) -> list[str]:
     """The systems, newest first, the first stage last. Returns the ids of those chosen: a pair in
     the order in which it is compared."""
-    listed = [*(run.id for run in reversed(history.runs)), services.FIRST_STAGE]
+    listed = [*(run.id for run in reversed(history.runs)), FIRST_STAGE]
     chosen = [system for system in address.several(CHOSEN) if system in listed]
     unknown = [system for system in address.several(CHOSEN) if system not in listed]
     address.lose(CHOSEN, ", ".join(unknown) or None)
@@ -55,7 +56,7 @@ def draw(history: Past) -> list[str]:
 
 def ordered(history: Past, picked: Sequence[str]) -> list[str]:
     """The pinned baseline first, else the baseline in force, else the older one."""
-    first = [system for system in (history.pinned, history.view.baseline) if system in picked]
+    first = [system for system in (history.pinned, history.study.baseline) if system in picked]
     return sorted(
         picked,
         key=lambda system: (first.index(system) if system in first else 2, history.number(system)),
@@ -63,12 +64,14 @@ def ordered(history: Past, picked: Sequence[str]) -> list[str]:
 
 
 def _columns(history: Past, listed: Sequence[str]) -> tuple[pd.DataFrame, dict[str, Any]]:
-    view, level = history.view, level_of(history.view)
-    systems = [view.systems[system] for system in listed]
+    study, level = history.study, level_of(history.study)
+    systems = [study.systems[system] for system in listed]
     rows = [history.row(system) for system in listed]
-    runs = [system.run for system in systems]
+    by_id = {run.id: run for run in history.runs}
+    runs = [by_id.get(system) for system in listed]
     compared = [
-        row["on_line"] and system != view.baseline for row, system in zip(rows, listed, strict=True)
+        row["on_line"] and system != study.baseline
+        for row, system in zip(rows, listed, strict=True)
     ]
     queries = [history.trend.queries if row["on_line"] else int(row["answered"]) for row in rows]
     notes = [history.notes[system].text if system in history.notes else None for system in listed]
@@ -99,12 +102,12 @@ def _columns(history: Past, listed: Sequence[str]) -> tuple[pd.DataFrame, dict[s
         "settings": [settings_in_words(run.settings) or None if run else None for run in runs],
     }
     text, count = st.column_config.TextColumn, st.column_config.NumberColumn
-    corrected = view.statistics.correction != "none"
+    corrected = study.statistics.correction != "none"
     config: dict[str, Any] = {
         "number": count(_("run"), format="%.0f", width=42, pinned=True),
         "name": text(_("name"), width=136, pinned=True),
         "role": text(_("baseline"), width=62),
-        "mean": count(view.title(view.spec), format="%.4f", width=70),
+        "mean": count(study.measure.title, format="%.4f", width=70),
         "interval": text(_("{level} of the mean", level=level), width=120),
         "change": count(_("change"), format="%+.4f", width=68),
         "change_interval": text(_("{level} of the change", level=level), width=124),
@@ -125,7 +128,7 @@ def _columns(history: Past, listed: Sequence[str]) -> tuple[pd.DataFrame, dict[s
 def _role(history: Past, system: str) -> str | None:
     if system == history.pinned:
         return _("pinned")
-    return _("current") if system == history.view.baseline else None
+    return _("current") if system == history.study.baseline else None
 
 
 def _remarks(run: RunRow | None, row: pd.Series) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,10 +20,11 @@ from rankdash.i18n import moment as moment_words
 from rankdash.store import RunRow
 from rankdash.store.notes.pins import Pins
 from rankdash.store.notes.run_notes import RunNote, RunNotes
-from rankdash.ui.history import history_services
+from rankdash.study import history as study_history
+from rankdash.study.study import Study
+from rankdash.study.systems import FIRST_STAGE
 from rankdash.ui.runs import run_records
-from rankdash.ui.sidebar.sidebar import View
-from rankdash.ui.state import address, services
+from rankdash.ui.state import address, stored
 from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets.plotly_chart import ink, show
 from rankdash.ui.widgets.text import markdown_safe
@@ -30,6 +32,8 @@ from rankdash.ui.widgets.text import markdown_safe
 # The field of the address that says which runs stand on the line.
 LINE = "line"
 _LIKE, _EVERY = "like", "every"
+# Sooner than this a bar of progress only flickers.
+_UNNOTICED_SECONDS = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +41,7 @@ class Past:
     """The runs of a data set, oldest first, and how they compare. notes: run id → its note, where
     there is one. pinned: the id of the pinned baseline."""
 
-    view: View
+    study: Study
     runs: tuple[RunRow, ...]
     trend: Trend
     notes: Mapping[str, RunNote]
@@ -45,7 +49,7 @@ class Past:
 
     def name(self, system_id: str) -> str:
         """As it was typed: not safe for Markdown."""
-        return self.view.name(system_id)
+        return self.study.name(system_id)
 
     def number(self, system_id: str) -> int:
         """The number of a run in the chart and in the table, from 1; 0 for the first stage."""
@@ -58,35 +62,44 @@ class Past:
         return table.iloc[int((table["system"] == system_id).argmax())]
 
 
-def past(view: View) -> Past | None:
+def past(study: Study) -> Past | None:
     """What there is to show; None where the data set has no run yet."""
-    runs = tuple(system.run for system in view.systems.values() if system.run is not None)
+    runs = tuple(stored.rows(study.stored_id).values())
     if not runs:
         return None
-    systems = tuple(view.systems)
-    # Asked for one by one, which tells how far it is; the trend then finds them made.
-    history_services.evaluations(view.dataset_id, systems, view.spec, view.conventions)
-    found = history_services.trend(
-        view.dataset_id,
-        systems,
-        view.baseline,
-        view.spec,
-        view.conventions,
-        view.statistics,
-        address.one(LINE) == _EVERY,
-    )
+    systems = tuple(study.systems)
+    _evaluate(study)
+    found = study_history.trend(study, systems, every=address.one(LINE) == _EVERY)
     return Past(
-        view,
+        study,
         runs,
         found,
-        RunNotes(workspace()).all(view.stored_id),
-        Pins(workspace()).of(view.stored_id),
+        RunNotes(workspace()).all(study.stored_id),
+        Pins(workspace()).of(study.stored_id),
     )
+
+
+def _evaluate(study: Study) -> None:
+    """Evaluate every system, with a bar of progress where that takes its time; the trend then finds
+    them made."""
+    place, started, systems = st.empty(), time.monotonic(), list(study.systems)
+    for done, system in enumerate(systems):
+        if time.monotonic() - started > _UNNOTICED_SECONDS:
+            place.progress(
+                done / len(systems),
+                _(
+                    "Evaluating run {n} of {all}; the next time this is kept",
+                    n=number(done + 1, 0),
+                    all=number(len(systems), 0),
+                ),
+            )
+        study_history.evaluation(study, system)
+    place.empty()
 
 
 def chart(history: Past) -> None:
     """The trend, with the lines that runs are compared with, and beneath it time and failures."""
-    view = history.view
+    study = history.study
     series = repeated(
         Made(run.id, run.reranker, run.settings, run.depth)
         for run in history.runs
@@ -99,14 +112,14 @@ def chart(history: Past) -> None:
         for system, name in _lines(history).items()
         if history.row(system)["on_line"]
     ]
-    labels, title = trend_chart.Labels.translated(_), view.title(view.spec)
+    labels, title = trend_chart.Labels.translated(_), study.measure.title
     names = [
         ngettext("{name}, {n} run", "{name}, {n} runs", len(ids), name=history.name(ids[0]))
         for ids in series
     ]
     show(
         trend_chart.figure(
-            points, title, across, ink(), labels, series=names, level=view.statistics.level
+            points, title, across, ink(), labels, series=names, level=study.statistics.level
         ),
         alt=trend_chart.alt(points, title, across, labels),
         key="history.trend",
@@ -116,12 +129,12 @@ def chart(history: Past) -> None:
 def _lines(history: Past) -> dict[str, str]:
     """System → what its line across is called: the baseline, the pinned run where it is another,
     and the first stage, which is no run and has no other place."""
-    view, pinned = history.view, history.pinned
-    template = _("{name} (pinned baseline)") if view.baseline == pinned else _("{name} (baseline)")
-    found = {view.baseline: template.format(name=history.name(view.baseline))}
-    if pinned is not None and pinned in view.systems:
+    study, pinned = history.study, history.pinned
+    template = _("{name} (pinned baseline)") if study.baseline == pinned else _("{name} (baseline)")
+    found = {study.baseline: template.format(name=history.name(study.baseline))}
+    if pinned is not None and pinned in study.systems:
         found.setdefault(pinned, _("{name} (pinned)", name=history.name(pinned)))
-    found.setdefault(services.FIRST_STAGE, history.name(services.FIRST_STAGE))
+    found.setdefault(FIRST_STAGE, history.name(FIRST_STAGE))
     return found
 
 
@@ -213,21 +226,21 @@ def _shared(found: Trend) -> str:
 
 def looks(history: Past) -> None:
     """How many comparisons one set of queries was used for, and what that does to a p."""
-    view, made = history.view, history.trend.comparisons
+    study, made = history.study, history.trend.comparisons
     if made < 2 or not history.trend.queries:
         return
-    by_chance = made * (1 - view.statistics.level)
+    by_chance = made * (1 - study.statistics.level)
     said = _(
         "**{n} systems were compared with {baseline} on one set of queries.** If none of them "
         "differed, about {false} would still look proven by chance, counting each on its own. The "
         "best of many is also the luckiest: expect a little less of it on new queries. Deleted "
         "runs are not counted.",
         n=number(made, 0),
-        baseline=markdown_safe(view.name(view.baseline), 60),
+        baseline=markdown_safe(study.name(study.baseline), 60),
         false=number(by_chance, 1),
     )
-    if view.statistics.correction != "none":
-        way = {"holm": _("Holm"), "bh": _("Benjamini–Hochberg")}[view.statistics.correction]
+    if study.statistics.correction != "none":
+        way = {"holm": _("Holm"), "bh": _("Benjamini–Hochberg")}[study.statistics.correction]
         st.info(
             f"{said} "
             + _(
@@ -257,8 +270,8 @@ def interval(low: float, high: float, digits: int = 3) -> str:
     return f"{low:.{digits}f} … {high:.{digits}f}"
 
 
-def level_of(view: View) -> str:
-    return percent(view.statistics.level)
+def level_of(study: Study) -> str:
+    return percent(study.statistics.level)
 
 
 def is_apart(row: pd.Series) -> bool:

@@ -9,9 +9,9 @@ import streamlit as st
 from rankdash.i18n import gettext as _
 from rankdash.ranking.ranking import digest
 from rankdash.store.notes.corrections import LONGEST_NAME, Correction, Corrections
+from rankdash.study.study import Study
 from rankdash.ui.labels import corrections_list
-from rankdash.ui.sidebar.sidebar import View
-from rankdash.ui.state import address, services
+from rankdash.ui.state import address, stored
 from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets.text import markdown_safe, shortened
 from rankdash.words.names import distinct
@@ -23,21 +23,21 @@ _LEAST_OFFERED = 20
 _TITLE = 80
 
 
-def draw(view: View, query_id: str) -> None:
+def draw(study: Study, query_id: str) -> None:
     """Choose a document of the query, see its label, give it another one."""
-    offered = _documents(view, query_id)
+    offered = _documents(study, query_id)
     if not offered:
         st.caption(_("No system ranks a document for this query, and none has a label."))
         return
-    own = services.titles(view.dataset_id)[0]
+    own = study.dataset.document_names[0]
     names = distinct({doc: shortened(own[doc], _TITLE) for doc in offered})
     doc_id = st.selectbox(
         _("Correct the label of"),
         offered,
         format_func=names.__getitem__,
-        key=f"labels.document.{_name(view.stored_id, query_id)}",
+        key=f"labels.document.{_name(study.stored_id, query_id)}",
     )
-    label(view, query_id, doc_id)
+    label(study, query_id, doc_id)
     st.text_input(
         _("Your name, kept with the correction"),
         value=workspace().setting(_WHO) or "",
@@ -48,13 +48,16 @@ def draw(view: View, query_id: str) -> None:
     )
 
 
-def label(view: View, query_id: str, doc_id: str) -> None:
+def label(study: Study, query_id: str, doc_id: str) -> None:
     """The label of one document as a choice: only the labels that the data set uses, and none."""
-    dataset_id = view.stored_id
-    uploaded = services.uploaded_labels(dataset_id, query_id).get(doc_id)
+    dataset_id = study.stored_id
+    uploaded = stored.uploaded_labels(dataset_id, query_id).get(doc_id)
     corrected = {each.doc_id: each.label for each in _corrections(dataset_id, query_id)}
     options = {_UNJUDGED: _("not judged")}
-    options |= {f"{value:.17g}": f"{value:g}" for value in services.label_scale(dataset_id)}
+    options |= {
+        f"{value:.17g}": f"{value:g}"
+        for value in stored.dataset(stored.stored(dataset_id)).label_values
+    }
     key = f"labels.label.{_name(dataset_id, query_id, doc_id)}"
     now = _option(corrected.get(doc_id, uploaded))
 
@@ -84,28 +87,28 @@ def label(view: View, query_id: str, doc_id: str) -> None:
             _("Label"), list(options), format_func=options.__getitem__
         )
     said = _("as uploaded: {label}", label=corrections_list.label_words(uploaded))
-    st.caption(" · ".join([said, *_ranks(view, query_id, doc_id)]))
+    st.caption(" · ".join([said, *_ranks(study, query_id, doc_id)]))
 
 
-def _documents(view: View, query_id: str) -> list[str]:
+def _documents(study: Study, query_id: str) -> list[str]:
     """What a chosen system ranks near the top, the challengers' first, then all that has a label:
     a label is corrected where it is seen or where it counts."""
-    depth = max(view.cutoff or 0, _LEAST_OFFERED)
+    depth = max(study.cutoff or 0, _LEAST_OFFERED)
     ranked = [
-        services.ranking(view.dataset_id, system).documents_of(query_id)[0][:depth]
-        for system in (*view.challengers, view.baseline)
+        study.ranking(system).documents_of(query_id)[0][:depth]
+        for system in (*study.challengers, study.baseline)
     ]
-    judged = services.uploaded_labels(view.dataset_id, query_id)
-    corrected = [each.doc_id for each in _corrections(view.stored_id, query_id)]
+    judged = stored.uploaded_labels(study.dataset_id, query_id)
+    corrected = [each.doc_id for each in _corrections(study.stored_id, query_id)]
     return list(dict.fromkeys([doc for docs in (*ranked, judged, corrected) for doc in docs]))
 
 
-def _ranks(view: View, query_id: str, doc_id: str) -> list[str]:
+def _ranks(study: Study, query_id: str, doc_id: str) -> list[str]:
     """Where each chosen system has the document; safe for Markdown."""
     said = []
-    for system in view.chosen:
-        docs = services.ranking(view.dataset_id, system).documents_of(query_id)[0]
-        name = markdown_safe(view.name(system), 40)
+    for system in study.chosen:
+        docs = study.ranking(system).documents_of(query_id)[0]
+        name = markdown_safe(study.name(system), 40)
         if doc_id in docs:
             said.append(_("{system}: rank {rank}", system=name, rank=docs.index(doc_id) + 1))
         else:

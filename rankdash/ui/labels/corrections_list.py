@@ -14,7 +14,7 @@ from rankdash.ranking.ranking import digest
 from rankdash.reporting.exports.trec import qrels_bytes
 from rankdash.store.notes.corrections import Correction, Corrections, Layer
 from rankdash.store.notes.notes import Notes
-from rankdash.ui.state import services
+from rankdash.ui.state import stored
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets.text import shortened
 from rankdash.words.spreadsheet import csv_bytes
@@ -60,7 +60,7 @@ def exports(dataset_id: str) -> None:
         if layer.count:
             _file(_("Corrections (CSV)"), "corrections.csv", partial(corrections_csv, dataset_id))
             labels = partial(corrected_qrels, dataset_id, layer)
-            blank = services.ids_with_blanks(dataset_id)
+            blank = stored.dataset(dataset_id).ids_with_blanks
             _file(
                 _("Corrected labels (TREC)"),
                 "qrels.corrected.tsv",
@@ -90,14 +90,12 @@ def corrections_csv(dataset_id: str) -> bytes:
 
 def corrected_qrels(dataset_id: str, layer: Layer) -> bytes:
     """Every label of the data set, the corrected ones as corrected."""
-    return qrels_bytes(
-        services.dataset(services.with_corrections(dataset_id, layer.revision)).qrels
-    )
+    return qrels_bytes(stored.dataset(stored.with_corrections(dataset_id, layer.revision)).qrels)
 
 
 def notes_csv(dataset_id: str) -> bytes:
     """query_id, query, tags, note, changed_utc."""
-    notes, texts = Notes(workspace()).all(dataset_id), services.query_texts(dataset_id)
+    notes, texts = Notes(workspace()).all(dataset_id), stored.dataset(dataset_id).query_names
     return csv_bytes(
         pd.DataFrame(
             {
@@ -121,7 +119,10 @@ def label_words(label: float | None) -> str:
 
 
 def _table(dataset_id: str, rows: Sequence[Correction], place: str) -> None:
-    titles, texts = services.titles(dataset_id)[0], services.query_texts(dataset_id)
+    titles, texts = (
+        stored.dataset(dataset_id).document_names[0],
+        stored.dataset(dataset_id).query_names,
+    )
     shown = rows[:_MOST_SHOWN]
     columns = {
         _("document"): [shortened(titles.get(each.doc_id, each.doc_id), _TEXT) for each in shown],
@@ -173,7 +174,7 @@ def _restore(dataset_id: str, query_id: str | None, rows: Sequence[Correction]) 
 
 
 def _uploaded(dataset_id: str, correction: Correction) -> float | None:
-    return services.uploaded_labels(dataset_id, correction.query_id).get(correction.doc_id)
+    return stored.uploaded_labels(dataset_id, correction.query_id).get(correction.doc_id)
 
 
 def _file(label: str, name: str, make: partial[bytes], hindered: str = "") -> None:

@@ -16,7 +16,7 @@ from rankdash.ranking.ranking import digest
 from rankdash.readers import Source, read
 from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.notes import Notes
-from rankdash.ui.state import address, services
+from rankdash.ui.state import address, stored
 from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets.text import markdown_safe
 
@@ -43,14 +43,14 @@ def draw(dataset_id: str) -> None:
         return
     try:
         parsed = read([Source(file.name, file.getvalue())])
-        merged = merge_labels(services.dataset(dataset_id), parsed.qrels, conflict=conflict)
+        merged = merge_labels(stored.dataset(dataset_id), parsed.qrels, conflict=conflict)
     except RankdashError as error:
         st.error(markdown_safe(error_text(error), 600), icon=":material/error:")
         return
-    stored = _store(dataset_id, merged)
+    new_id = _store(dataset_id, merged)
     st.session_state[_SAID] = _summary(merged)
     st.session_state[_GENERATION] = st.session_state.get(_GENERATION, 0) + 1
-    address.choose("data", stored)
+    address.choose("data", new_id)
     for field in ("base", "system", "vs"):
         address.choose(field, None)
     st.rerun()
@@ -60,14 +60,14 @@ def _store(old: str, merged: Merged) -> str:
     """Save the merged data set beside the old one, and its runs with it."""
     runs = [workspace().run(row.id) for row in workspace().runs(old)]
     report = check(merged.dataset, (), {run.name: run.ranking for run in runs})
-    stored = workspace().save_dataset(merged.dataset, source="upload", report_json=report.to_json())
-    if stored != old:
-        workspace().rename_dataset(stored, _named(merged))
+    new_id = workspace().save_dataset(merged.dataset, source="upload", report_json=report.to_json())
+    if new_id != old:
+        workspace().rename_dataset(new_id, _named(merged))
         for run in runs:
-            own = digest([stored.encode(), run.id.encode()])
-            workspace().save_run(replace(run, id=own, dataset_id=stored))
-        _carry_remarks(old, stored)
-    return stored
+            own = digest([new_id.encode(), run.id.encode()])
+            workspace().save_run(replace(run, id=own, dataset_id=new_id))
+        _carry_remarks(old, new_id)
+    return new_id
 
 
 def _carry_remarks(old: str, new: str) -> None:
@@ -83,7 +83,7 @@ def _carry_remarks(old: str, new: str) -> None:
             [
                 each
                 for each in corrections.all(old)
-                if services.uploaded_labels(new, each.query_id).get(each.doc_id) != each.label
+                if stored.uploaded_labels(new, each.query_id).get(each.doc_id) != each.label
             ],
         )
 

@@ -14,15 +14,13 @@ from rankdash.analysis.unjudged.unjudged import Comparison
 from rankdash.dataset import Dataset
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, signed
-from rankdash.ui.sidebar import comparison
-from rankdash.ui.sidebar.sidebar import View
-from rankdash.ui.state import services
+from rankdash.study.study import Study
 from rankdash.ui.widgets.text import markdown_safe
 
 
-def draw(view: View) -> None:
-    bounds = services.unjudged_bounds(view.dataset_id, view.chosen, view.spec, view.conventions)
-    names = comparison.names(view)
+def draw(study: Study) -> None:
+    bounds = study.unjudged
+    names = study.names
     st.dataframe(
         pd.DataFrame(
             {
@@ -45,14 +43,12 @@ def draw(view: View) -> None:
         },
         alt=_("What unjudged documents leave open, for each system"),
     )
-    for system in view.challengers:
-        _difference(view, system, names)
+    for system in study.challengers:
+        _difference(study, system, names)
 
 
-def _difference(view: View, system: str, names: dict[str, str]) -> None:
-    settled = services.unjudged_comparison(
-        view.dataset_id, view.baseline, system, view.spec, view.conventions
-    )
+def _difference(study: Study, system: str, names: dict[str, str]) -> None:
+    settled = study.unjudged_change(system)
     open_range = settled.bounds()
     said = _(
         "**{name}**: with every label there, the change of {delta} could turn out anywhere from "
@@ -71,9 +67,9 @@ def _difference(view: View, system: str, names: dict[str, str]) -> None:
     text.markdown(f"{said} {_needed(settled)}")
     if not len(settled.pool):
         return
-    file = f"to-label-{view.spec.replace('@', '-at-')}"
-    pair = (names[view.baseline], names[system])
-    data = services.dataset(view.dataset_id)
+    file = f"to-label-{study.spec.replace('@', '-at-')}"
+    pair = (names[study.baseline], names[system])
+    data = study.dataset
     writers: tuple[tuple[str, Callable[[pd.DataFrame], bytes], str], ...] = (
         ("csv", to_label_csv, "text/csv"),
         ("jsonl", to_label_jsonl, "application/x-ndjson"),

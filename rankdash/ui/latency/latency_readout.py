@@ -13,10 +13,11 @@ from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import duration, ngettext, number, percent
 from rankdash.i18n import gettext as _
 from rankdash.runs.timing import P99_NEEDS, LatencySummary
-from rankdash.ui.latency import latency_services
-from rankdash.ui.latency.latency_services import Times
-from rankdash.ui.sidebar.sidebar import View, safe_name
-from rankdash.ui.state import address, services
+from rankdash.study import latency
+from rankdash.study.latency import Times
+from rankdash.study.study import Study
+from rankdash.ui.sidebar.view import safe_name
+from rankdash.ui.state import address
 from rankdash.words.latency import left_out_of_times
 
 Colour = Literal["blue", "orange", "gray"]
@@ -52,33 +53,34 @@ def _target(value: str | None) -> str:
     return str(int(digits)) if fits else REAL_TIME
 
 
-def timed(view: View) -> dict[str, Times]:
+def timed(study: Study) -> dict[str, Times]:
     """The chosen systems of which a latency was measured, in their order."""
-    runs = (system for system in view.chosen if system != services.FIRST_STAGE)
-    found = {system: latency_services.times(system) for system in runs}
-    return {system: times for system, times in found.items() if times.summary.n}
+    found = {system: latency.times(study, system) for system in study.chosen}
+    return {
+        system: times for system, times in found.items() if times is not None and times.summary.n
+    }
 
 
-def draw(view: View, found: dict[str, Times], target_ms: float) -> None:
+def draw(study: Study, found: dict[str, Times], target_ms: float) -> None:
     for system, times in found.items():
         with st.container(border=True):
-            _one(safe_name(view, system), times, target_ms)
+            _one(safe_name(study, system), times, target_ms)
 
 
-def not_timed(view: View, found: dict[str, Times]) -> None:
+def not_timed(study: Study, found: dict[str, Times]) -> None:
     """A line for each chosen system without a latency: why, and what would help."""
-    for system in view.chosen:
+    for system in study.chosen:
         if system not in found:
-            why = _why_not(system)
+            why = _why_not(study, system)
             st.caption(
-                _("**{system}** is not timed: {why}", system=safe_name(view, system), why=why)
+                _("**{system}** is not timed: {why}", system=safe_name(study, system), why=why)
             )
 
 
-def _why_not(system: str) -> str:
-    if system == services.FIRST_STAGE:
+def _why_not(study: Study, system: str) -> str:
+    times = latency.times(study, system)
+    if times is None:
         return _("its order was there before any run.")
-    times = latency_services.times(system)
     if times.run.measured is None:
         return _("its ranking was read from a file, or is of an older version.")
     if times.apart.cached_pairs:
@@ -201,7 +203,7 @@ def _of_calls(times: Times) -> list[str]:
     return [told]
 
 
-def numbers(view: View, found: dict[str, Times]) -> None:
+def numbers(study: Study, found: dict[str, Times]) -> None:
     """Everything that was measured, a row a system."""
     columns: dict[str, Any] = {
         _("system"): st.column_config.TextColumn(width="medium"),
@@ -215,7 +217,7 @@ def numbers(view: View, found: dict[str, Times]) -> None:
         ),
     }
     st.dataframe(
-        pd.DataFrame([_row(view.name(system), times) for system, times in found.items()]),
+        pd.DataFrame([_row(study.name(system), times) for system, times in found.items()]),
         hide_index=True,
         placeholder="–",
         column_config=columns,
@@ -263,9 +265,9 @@ def _row(name: str, times: Times) -> dict[str, object]:
     }
 
 
-def machines(view: View, found: dict[str, Times]) -> None:
+def machines(study: Study, found: dict[str, Times]) -> None:
     """The machine, the threads, the load and the versions, a column a system."""
-    told = {view.name(system): _conditions(times) for system, times in found.items()}
+    told = {study.name(system): _conditions(times) for system, times in found.items()}
     table = pd.DataFrame(told).fillna("")
     table.index.name = _("measured on")
     st.dataframe(table, alt=_("The machine of each run"))

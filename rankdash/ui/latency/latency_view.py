@@ -8,31 +8,38 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.analysis.latency import FEWEST_FITTED, Ratio
+from rankdash.charts import style
 from rankdash.charts.latency import latency_ecdf, latency_fit, latency_spread
 from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, percent
-from rankdash.ui.latency import latency_services
-from rankdash.ui.latency.latency_services import Against, Times
-from rankdash.ui.sidebar import comparison
-from rankdash.ui.sidebar.sidebar import View, safe_name
+from rankdash.study import latency
+from rankdash.study.latency import Against, Times
+from rankdash.study.study import Study
+from rankdash.ui.sidebar.view import safe_name
 from rankdash.ui.state import address
 from rankdash.ui.widgets.lazy_expander import fold
 from rankdash.ui.widgets.plotly_chart import ink, show
 
 
-def spread(view: View, found: dict[str, Times], target_ms: float) -> None:
+def spread(study: Study, found: dict[str, Times], target_ms: float) -> None:
     """The share of queries answered within a time, and the boxes second."""
     left, right = st.columns([7, 5], gap="medium")
     with left:
         st.subheader(_("Answered within"), anchor=False)
         curves = [
-            latency_ecdf.Curve(system, view.name(system), times.steps, times.summary)
+            latency_ecdf.Curve(system, study.name(system), times.steps, times.summary)
             for system, times in found.items()
         ]
         labels = latency_ecdf.Labels.translated(_)
         show(
-            latency_ecdf.figure(curves, comparison.marks(view), ink(), labels, target_ms=target_ms),
+            latency_ecdf.figure(
+                curves,
+                style.marks(study.places, study.baseline),
+                ink(),
+                labels,
+                target_ms=target_ms,
+            ),
             alt=latency_ecdf.alt(curves, labels),
             key="latency.ecdf",
         )
@@ -46,13 +53,17 @@ def spread(view: View, found: dict[str, Times], target_ms: float) -> None:
     with right:
         st.subheader(_("How far they spread"), anchor=False)
         spreads = [
-            latency_spread.Spread(system, view.name(system), times.ordered)
+            latency_spread.Spread(system, study.name(system), times.ordered)
             for system, times in found.items()
         ]
         words = latency_spread.Labels.translated(_)
         show(
             latency_spread.figure(
-                spreads, comparison.marks(view), ink(), words, target_ms=target_ms
+                spreads,
+                style.marks(study.places, study.baseline),
+                ink(),
+                words,
+                target_ms=target_ms,
             ),
             alt=latency_spread.alt(spreads, words),
             key="latency.spread",
@@ -63,18 +74,17 @@ def spread(view: View, found: dict[str, Times], target_ms: float) -> None:
                 "slowest. Dashed: the target."
             )
         )
-        compared(view, found)
+        compared(study, found)
 
 
-def compared(view: View, found: dict[str, Times]) -> None:
+def compared(study: Study, found: dict[str, Times]) -> None:
     """The others against the first, on the queries timed in both."""
     first, *others = found
-    rules = view.statistics
     said = []
     for system in others:
-        ratio = latency_services.ratio(first, system, rules.level, rules.resamples, rules.seed)
+        ratio = latency.ratio(study, first, system)
         if ratio is not None:
-            said.append(_ratio_in_words(view, first, system, ratio))
+            said.append(_ratio_in_words(study, first, system, ratio))
     if not said:
         return
     st.markdown("  \n".join(said))
@@ -86,14 +96,14 @@ def compared(view: View, found: dict[str, Times]) -> None:
     )
 
 
-def _ratio_in_words(view: View, first: str, system: str, ratio: Ratio) -> str:
-    names = {"system": safe_name(view, system), "other": safe_name(view, first)}
+def _ratio_in_words(study: Study, first: str, system: str, ratio: Ratio) -> str:
+    names = {"system": safe_name(study, system), "other": safe_name(study, first)}
     queries = ngettext("the same {n} query", "the same {n} queries", ratio.n)
     if math.isfinite(ratio.low):
         queries = _(
             "{queries} ({level}: {low} … {high})",
             queries=queries,
-            level=percent(view.statistics.level),
+            level=percent(study.statistics.level),
             low=ms(ratio.low),
             high=ms(ratio.high),
         )
@@ -112,11 +122,11 @@ def _ratio_in_words(view: View, first: str, system: str, ratio: Ratio) -> str:
     return text
 
 
-def growth(view: View, found: dict[str, Times]) -> None:
+def growth(study: Study, found: dict[str, Times]) -> None:
     """Latency against documents or tokens, with a line where the points carry one."""
     st.subheader(_("What a query's time grows with"), anchor=False)
     varied = any(times.documents[0] != times.documents[1] for times in found.values())
-    tokens = any(len(latency_services.cloud(system, "tokens")[0]) for system in found)
+    tokens = any(len(latency.cloud(study, system, "tokens")[0]) for system in found)
     drawn, said = st.columns([7, 5], gap="medium")
     with said:
         chosen = address.pick_one(
@@ -140,19 +150,26 @@ def growth(view: View, found: dict[str, Times]) -> None:
         )
     clouds = []
     for system in found:
-        points, line = latency_services.cloud(system, against)
+        points, line = latency.cloud(study, system, against)
         if len(points):
-            clouds.append(latency_fit.Cloud(system, view.name(system), points, line))
+            clouds.append(latency_fit.Cloud(system, study.name(system), points, line))
     labels = latency_fit.Labels.translated(_)
     with drawn:
         show(
-            latency_fit.figure(clouds, comparison.marks(view), against, ink(), labels, rules=rules),
+            latency_fit.figure(
+                clouds,
+                style.marks(study.places, study.baseline),
+                against,
+                ink(),
+                labels,
+                rules=rules,
+            ),
             alt=latency_fit.alt(clouds, against, labels),
             key=f"latency.growth.{against}",
         )
     with said:
         for cloud in clouds:
-            st.markdown(_line_in_words(view, cloud, against))
+            st.markdown(_line_in_words(study, cloud, against))
         if sum(len(cloud.points) for cloud in clouds) > latency_fit.MOST_MARKS:
             st.caption(
                 _(
@@ -168,8 +185,8 @@ def growth(view: View, found: dict[str, Times]) -> None:
     )
 
 
-def _line_in_words(view: View, cloud: latency_fit.Cloud, against: Against) -> str:
-    name, line = safe_name(view, cloud.system), cloud.fit
+def _line_in_words(study: Study, cloud: latency_fit.Cloud, against: Against) -> str:
+    name, line = safe_name(study, cloud.system), cloud.fit
     if line is None:
         if len(cloud.points) < FEWEST_FITTED:
             return _(

@@ -5,36 +5,43 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from rankdash.charts import style
 from rankdash.charts.latency import throughput
 from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number
 from rankdash.runs.concurrency import within_target
-from rankdash.ui.sidebar import comparison, sidebar
-from rankdash.ui.sidebar.sidebar import View, safe_name
-from rankdash.ui.state import services
+from rankdash.study.study import Study
+from rankdash.ui.sidebar import view
+from rankdash.ui.sidebar.view import safe_name
 from rankdash.ui.widgets.lazy_expander import fold
 from rankdash.ui.widgets.plotly_chart import ink, show
 
 
-def draw(view: View, target_ms: float) -> None:
+def draw(study: Study, target_ms: float) -> None:
     """The throughput with several queries under way at once, where it was measured."""
     st.subheader(_("With several queries at once"), anchor=False)
     measured, without = [], []
-    for system in view.chosen:
-        if system == services.FIRST_STAGE:
+    for system in study.chosen:
+        run = study.run(system)
+        if run is None:
             continue
-        run = services.run(system)
         if run.measured is not None and run.measured.throughput:
             levels = run.measured.throughput
-            measured.append(throughput.Measurement(system, view.name(system), levels))
+            measured.append(throughput.Measurement(system, study.name(system), levels))
         elif run.measured is not None:
-            without.append(safe_name(view, system))
+            without.append(safe_name(study, system))
     if measured:
         labels = throughput.Labels.translated(_)
-        st.markdown("  \n".join(_best_in_words(view, each, target_ms) for each in measured))
+        st.markdown("  \n".join(_best_in_words(study, each, target_ms) for each in measured))
         show(
-            throughput.figure(measured, comparison.marks(view), ink(), labels, target_ms=target_ms),
+            throughput.figure(
+                measured,
+                style.marks(study.places, study.baseline),
+                ink(),
+                labels,
+                target_ms=target_ms,
+            ),
             alt=throughput.alt(measured, labels),
             key="latency.throughput",
         )
@@ -53,13 +60,13 @@ def draw(view: View, target_ms: float) -> None:
             )
         )
         st.page_link(
-            sidebar.page("run"), label=_("Measure it in a run"), icon=":material/arrow_forward:"
+            view.page("run"), label=_("Measure it in a run"), icon=":material/arrow_forward:"
         )
 
 
-def _best_in_words(view: View, each: throughput.Measurement, target_ms: float) -> str:
+def _best_in_words(study: Study, each: throughput.Measurement, target_ms: float) -> str:
     best = within_target(each.levels, target_ms)
-    name = safe_name(view, each.system)
+    name = safe_name(study, each.system)
     if best is None:
         return _(
             "**{system}**: at no measured level is p95 within {target} ms.",

@@ -10,19 +10,18 @@ import streamlit as st
 from rankdash.charts.latency import token_lengths as lengths_chart
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, percent
-from rankdash.ui.latency import latency_services
-from rankdash.ui.sidebar.sidebar import View, safe_name
-from rankdash.ui.state import address, services
+from rankdash.study import latency
+from rankdash.study.study import Study
+from rankdash.ui.sidebar.view import safe_name
+from rankdash.ui.state import address
 from rankdash.ui.widgets.lazy_expander import fold
 from rankdash.ui.widgets.plotly_chart import ink, show
 
 
-def draw(view: View) -> None:
+def draw(study: Study) -> None:
     """The lengths of the pairs of one system, and what it did not read."""
     readers = [
-        system
-        for system in view.chosen
-        if system != services.FIRST_STAGE and latency_services.token_lengths(system) is not None
+        system for system in study.chosen if latency.token_lengths(study, system) is not None
     ]
     st.subheader(_("How much the model reads"), anchor=False)
     system = readers[0] if readers else None
@@ -33,10 +32,10 @@ def draw(view: View) -> None:
             st.segmented_control,
             label=_("System"),
             label_visibility="collapsed",
-            format_func=lambda each: safe_name(view, each),
+            format_func=lambda each: safe_name(study, each),
             required=True,
         )
-    found = latency_services.token_lengths(system) if system is not None else None
+    found = latency.token_lengths(study, system) if system is not None else None
     if system is None or found is None:
         st.caption(_("None of these systems counts tokens."))
         return
@@ -61,8 +60,8 @@ def draw(view: View) -> None:
         )
     labels = lengths_chart.Labels.translated(_)
     show(
-        lengths_chart.figure(found, ink(), labels, name=view.name(system)),
-        alt=lengths_chart.alt(found, view.name(system), labels),
+        lengths_chart.figure(found, ink(), labels, name=study.name(system)),
+        alt=lengths_chart.alt(found, study.name(system), labels),
         key="latency.lengths",
     )
     fold(

@@ -7,43 +7,25 @@ import math
 import pandas as pd
 import streamlit as st
 
-from rankdash.charts.quality import cutoffs as cutoffs_chart
-from rankdash.charts.quality import deltas as deltas_chart
-from rankdash.charts.quality import systems as systems_chart
 from rankdash.i18n import gettext as _
 from rankdash.i18n import percent
-from rankdash.metrics import parse_measure
-from rankdash.ui.sidebar import comparison
-from rankdash.ui.sidebar.sidebar import View
-from rankdash.ui.state import services
-from rankdash.ui.widgets.plotly_chart import ink, show
-from rankdash.words.verdicts import chip, p_labels
-
-_CURVE = (1, 3, 5, 10, 20, 50, 100)
+from rankdash.reporting import figures
+from rankdash.study.study import Study
+from rankdash.ui.sidebar.tally import tally_line
+from rankdash.ui.widgets import plotly_chart
+from rankdash.words.verdicts import chip
 
 
-def systems(view: View) -> None:
+def systems(study: Study) -> None:
     st.subheader(_("Systems and metrics"), anchor=False)
-    table = comparison.compared(view).frame
-    table = table[table["metric"] != view.spec_of("judged")]
-    labels = p_labels(systems_chart.Labels, view.statistics)
-    names, titles, level = comparison.names(view), comparison.titles(view), view.statistics.level
-    show(
-        systems_chart.figure(
-            table, view.baseline, ink(), labels, level=level, names=names, titles=titles
-        ),
-        alt=systems_chart.alt(
-            table, view.baseline, labels, level=level, names=names, titles=titles
-        ),
-        key="overview.systems",
-    )
+    plotly_chart.draw(figures.systems(study), key="overview.systems")
 
 
-def systems_table(view: View) -> None:
+def systems_table(study: Study) -> None:
     """Every number behind the chart, sortable."""
-    table = comparison.compared(view).frame
-    names, titles = comparison.names(view), comparison.titles(view)
-    own = table["system"] == view.baseline
+    table = study.comparison.frame
+    names, titles = study.names, study.titles
+    own = table["system"] == study.baseline
     columns = {
         "metric": table["metric"].map(titles),
         "system": table["system"].map(names),
@@ -52,7 +34,7 @@ def systems_table(view: View) -> None:
         "delta": table["delta"].where(~own),
         "change_interval": _interval(table[~own], "delta_low", "delta_high").reindex(table.index),
         "p": table["p"],
-        **({"p_corrected": table["p_corrected"]} if _corrected(view) else {}),
+        **({"p_corrected": table["p_corrected"]} if _corrected(study) else {}),
         "effect_size": table["effect_size"],
         "verdict": table["verdict"].map(chip),
         "helped": table["helped"],
@@ -63,7 +45,7 @@ def systems_table(view: View) -> None:
         "smallest_detectable": table["smallest_detectable"],
         "queries_to_settle": table["queries_to_settle"],
     }
-    level = percent(view.statistics.level)
+    level = percent(study.statistics.level)
     decimal, count = "%.4f", "%.0f"
     config = {
         "metric": st.column_config.TextColumn(_("metric"), pinned=True),
@@ -97,9 +79,9 @@ def systems_table(view: View) -> None:
     )
 
 
-def _corrected(view: View) -> bool:
+def _corrected(study: Study) -> bool:
     """Whether a p allows for the other comparisons."""
-    return view.statistics.correction != "none"
+    return study.statistics.correction != "none"
 
 
 def _interval(table: pd.DataFrame, low: str, high: str) -> pd.Series[str]:
@@ -110,54 +92,32 @@ def _interval(table: pd.DataFrame, low: str, high: str) -> pd.Series[str]:
     return pd.Series(words, index=table.index, dtype=object)
 
 
-def cutoffs(view: View) -> None:
-    measure = parse_measure(view.spec)
+def cutoffs(study: Study) -> None:
+    measure = study.measure
     st.subheader(_("{metric} against k", metric=measure.metric.title), anchor=False)
-    if not measure.metric.has_cutoff:
+    drawn = figures.cutoffs(study)
+    if drawn is None:
         st.caption(_("{metric} looks at the whole list.", metric=measure.metric.title))
         return
-    cutoffs = tuple(sorted({*_CURVE, view.cutoff or _CURVE[-1]}))
-    curves = services.curves(
-        view.dataset_id, view.chosen, view.metric, cutoffs, view.conventions, view.statistics
-    )
-    labels = cutoffs_chart.Labels.translated(_)
-    names, title = comparison.names(view), measure.metric.title
-    show(
-        cutoffs_chart.figure(
-            curves, title, view.baseline, ink(), labels, k=view.cutoff, names=names
-        ),
-        alt=cutoffs_chart.alt(curves, title, labels, names=names),
-        key="overview.cutoffs",
-    )
+    plotly_chart.draw(drawn, key="overview.cutoffs")
     with st.expander(_("As a table")):
+        curves, names = study.curves, study.names
         means = dict(
             zip(zip(curves["system"], curves["k"], strict=True), curves["mean"], strict=True)
         )
-        columns = {names[system]: [means[system, k] for k in cutoffs] for system in view.chosen}
+        cutoffs = sorted(curves["k"].unique())
+        columns = {names[system]: [means[system, k] for k in cutoffs] for system in study.chosen}
         st.dataframe(
             pd.DataFrame(columns, index=pd.Index(cutoffs, name="k")),
             alt=_("The metric at each cutoff for each system"),
         )
 
 
-def changes(view: View, system: str) -> str | None:
+def changes(study: Study, system: str) -> str | None:
     """Sorted per-query changes of one challenger; returns a query that was clicked."""
-    comparison.tally_line(view, system)
-    pairs, title = comparison.pairs_of(view, system), view.title(view.spec)
-    labels = deltas_chart.Labels.translated(_)
-    figure = deltas_chart.figure(
-        pairs,
-        title,
-        ink(),
-        labels,
-        tie_band=view.statistics.tie_band,
-        names=services.query_texts(view.dataset_id),
-    )
-    event = show(
-        figure,
-        alt=deltas_chart.alt(pairs, title, labels),
-        key=f"overview.deltas.{system}",
-        on_select="rerun",
+    tally_line(study, system)
+    event = plotly_chart.draw(
+        figures.changes(study, system), key=f"overview.deltas.{system}", on_select="rerun"
     )
     points = event["selection"]["points"]
     return str(points[0]["customdata"][0]) if points else None

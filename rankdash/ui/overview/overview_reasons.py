@@ -5,30 +5,26 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from rankdash.analysis.reasons.contributions import splits
-from rankdash.analysis.reasons.reasons import counted
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext
-from rankdash.metrics import parse_measure
-from rankdash.ui.sidebar import comparison, reason_services
-from rankdash.ui.sidebar.sidebar import View
+from rankdash.study.study import Study
 from rankdash.ui.state import address
 from rankdash.words.reasons import reason_meanings, reason_words
 
 _ROW, _HEADER = 35, 38
 
 
-def draw(view: View, system: str) -> str | None:
+def draw(study: Study, system: str) -> str | None:
     """How many queries each reason explains and what they add to the mean change; returns the
     reason whose row was chosen."""
     st.subheader(_("Why queries changed"), anchor=False)
-    if not splits(parse_measure(view.spec)):
+    counts = study.reason_counts(system)
+    if counts is None:
         st.caption(
             _("{metric} cannot be split by document, so its changes have no reasons.",
-              metric=view.title(view.spec))
+              metric=study.measure.title)
         )  # fmt: skip
         return None
-    counts = counted(reason_services.reason_of(view, system), comparison.pairs_of(view, system))
     words, meanings = reason_words(), reason_meanings()
     picked = st.dataframe(
         pd.DataFrame(

@@ -10,9 +10,10 @@ import streamlit as st
 from rankdash.errors import RankdashError
 from rankdash.i18n import error_text, number
 from rankdash.i18n import gettext as _
-from rankdash.ui.cost import cost_fact
-from rankdash.ui.sidebar.sidebar import View
-from rankdash.ui.state import address, services
+from rankdash.metrics import parse_measure
+from rankdash.study import costs, latency
+from rankdash.study.study import Study
+from rankdash.ui.state import address
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets.text import markdown_safe, table_html
 from rankdash.value.targets import (
@@ -31,7 +32,7 @@ _DOLLARS = "USD"
 _LEVELS = ("minimum", "target", "excellent")
 
 
-def draw(view: View) -> None:
+def draw(study: Study) -> None:
     targets = _saved()
     key = address.pick_one(
         "profile",
@@ -48,12 +49,12 @@ def draw(view: View) -> None:
         _("where it stands"), _("advice"),
     )  # fmt: skip
     rows = []
-    for system in view.chosen:
-        found = services.evaluation(view.dataset_id, system, profile.specs(), view.conventions)
+    for system in study.chosen:
+        found = study.evaluate(system, profile.specs())
         rows += [
-            _cells(view, system, row) for row in judge_targets(found.means(), profile, targets)
+            _cells(study, system, row) for row in judge_targets(found.means(), profile, targets)
         ]
-        rows += [_limit_cells(view, system, limit) for limit in profile.limits]
+        rows += [_limit_cells(study, system, limit) for limit in profile.limits]
     st.html(table_html(headings, rows))
     st.caption(
         _(
@@ -78,7 +79,7 @@ def _saved() -> Targets:
         return shipped()
 
 
-def _cells(view: View, system: str, row: TargetRow) -> tuple[str, ...]:
+def _cells(study: Study, system: str, row: TargetRow) -> tuple[str, ...]:
     status = {
         "below": _("▼ below by {gap}", gap=number(row.gap)),
         "meets": _("✓ meets it"),
@@ -87,11 +88,18 @@ def _cells(view: View, system: str, row: TargetRow) -> tuple[str, ...]:
     }[row.status]
     levels = (number(getattr(row, level), 2) for level in _LEVELS)
     advice = _(row.advice) if row.status == "below" and row.advice else ""
-    return (view.name(system), view.title(row.metric), number(row.value), *levels, status, advice)
+    return (
+        study.name(system),
+        parse_measure(row.metric).title,
+        number(row.value),
+        *levels,
+        status,
+        advice,
+    )
 
 
-def _limit_cells(view: View, system: str, limit: Limit) -> tuple[str, ...]:
-    value = _taken(view, system, limit.what)
+def _limit_cells(study: Study, system: str, limit: Limit) -> tuple[str, ...]:
+    value = _taken(study, system, limit.what)
     status = {
         "below": _("▼ over it"),
         "meets": _("✓ meets it"),
@@ -99,16 +107,16 @@ def _limit_cells(view: View, system: str, limit: Limit) -> tuple[str, ...]:
         None: _("not known"),
     }[None if value is None else limit.status(value)]
     levels = ("–", _limit_words(limit, limit.target), _limit_words(limit, limit.excellent))
-    said = (view.name(system), _limit_title(limit), _limit_words(limit, value))
+    said = (study.name(system), _limit_title(limit), _limit_words(limit, value))
     return (*said, *levels, status, "")
 
 
-def _taken(view: View, system: str, what: str) -> float | None:
+def _taken(study: Study, system: str, what: str) -> float | None:
     """What a system takes of it, where that is known."""
-    run = view.systems[system].run
     if what == "p95_ms":
-        return run.p95_ms if run is not None and math.isfinite(run.p95_ms) else None
-    cost = cost_fact.of(view, system)
+        waited = latency.summary(study, system)
+        return None if waited is None else waited.p95
+    cost = costs.billed(study, system)
     # The limit is in dollars; a price in another currency says nothing about it.
     return (
         None

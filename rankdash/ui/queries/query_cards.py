@@ -10,10 +10,11 @@ import streamlit as st
 from rankdash.analysis.ranks.ladder import Ladder
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number
-from rankdash.ui.queries import query_services
-from rankdash.ui.queries.query_services import Shown, Text
-from rankdash.ui.sidebar.sidebar import View, safe_name
-from rankdash.ui.state import address, services
+from rankdash.study import queries
+from rankdash.study.queries import Listed, Text
+from rankdash.study.study import Study
+from rankdash.ui.sidebar.view import safe_name
+from rankdash.ui.state import address
 from rankdash.ui.widgets.highlight import Terms, marked_html, snippet, spans, terms
 from rankdash.ui.widgets.text import html_safe, shortened
 from rankdash.words.queries import grade
@@ -46,7 +47,7 @@ _STYLE = """<style>
 </style>"""
 
 
-def draw(view: View, challenger: str, ladder: Ladder, query_id: str, query: str) -> None:
+def draw(study: Study, challenger: str, ladder: Ladder, query_id: str, query: str) -> None:
     """query: its text, whose words are marked."""
     # A system without a result for the query has no list.
     usual = challenger if challenger in ladder.systems else ladder.systems[0]
@@ -56,7 +57,7 @@ def draw(view: View, challenger: str, ladder: Ladder, query_id: str, query: str)
         st.segmented_control,
         default=usual,
         label=_("Documents in the order of"),
-        format_func=lambda each: safe_name(view, each),
+        format_func=lambda each: safe_name(study, each),
         required=True,
     )
     if system is None:
@@ -71,9 +72,9 @@ def draw(view: View, challenger: str, ladder: Ladder, query_id: str, query: str)
     most = max(min(ladder.k, _AT_ONCE), _more(query_id, system))
     below = [row for row in order[most:] if ladder.relevant[row]][:_MOST_BELOW]
     docs = list(ladder.doc_ids[[*order[:most], *below]])
-    texts = query_services.texts_of(view, docs)
-    cards = _Cards(view, system, ladder, terms(query), _best(view))
-    listed = query_services.list_of(view, system, query_id, docs)
+    texts = queries.texts(study, docs)
+    cards = _Cards(study, system, ladder, terms(query), study.dataset.top_grade)
+    listed = queries.listed(study, system, query_id, docs)
     html = [
         cards.html(int(row), texts[shown.doc_id], shown)
         for row, shown in zip([*order[:most], *below], listed, strict=True)
@@ -102,22 +103,17 @@ def _show_more(query_id: str, system: str, count: int) -> None:
     st.session_state[_COUNT] = (query_id, system, count)
 
 
-def _best(view: View) -> float:
-    """The highest label of the data set."""
-    return max(services.positive_labels(view.dataset_id), default=1.0)
-
-
 @dataclass(frozen=True)
 class _Cards:
     """What the cards of one list have in common. best: the highest grade."""
 
-    view: View
+    study: Study
     system: str
     ladder: Ladder
     wanted: Terms
     best: float
 
-    def html(self, row: int, text: Text, shown: Shown) -> str:
+    def html(self, row: int, text: Text, shown: Listed) -> str:
         """One card. row: the document's row of the ladder."""
         relevant = bool(self.ladder.relevant[row])
         label = float(self.ladder.label[row])
@@ -140,7 +136,7 @@ class _Cards:
             if system == self.system:
                 continue
             rank = float(self.ladder.column(system)[row])
-            name = html_safe(shortened(self.view.name(system), 30))
+            name = html_safe(shortened(self.study.name(system), 30))
             place = _("not listed") if np.isnan(rank) else number(rank, 0)
             strong = " rd-strong" if system == self.ladder.systems[0] else ""
             parts.append(f"<span class='rd-chip{strong}'>{_arrow(own, rank)} {name} {place}</span>")
@@ -153,10 +149,10 @@ class _Cards:
         words = html_safe(grade(label, self.best))
         return f"<span class='rd-chip{unjudged}{strong}'>{sign}{words}</span>"
 
-    def _facts(self, shown: Shown) -> list[str]:
+    def _facts(self, shown: Listed) -> list[str]:
         parts = [_("document {id}", id=shortened(shown.doc_id, 60))]
         if shown.score is not None:
-            name = shortened(self.view.name(self.system), 30)
+            name = shortened(self.study.name(self.system), 30)
             parts.append(_("score of {system} {score}", system=name, score=f"{shown.score:.4g}"))
         if shown.read is not None and shown.full is not None:
             parts.append(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -27,11 +26,11 @@ from rankdash.reporting.exports.query_page import Card, Document, QueryPage
 from rankdash.reporting.html_page import CHART_ENGINE, Chart, Table
 from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.notes import Notes
+from rankdash.study import queries
+from rankdash.study.study import Study
 from rankdash.ui.labels import corrections_list
-from rankdash.ui.queries import query_services, query_why
-from rankdash.ui.sidebar import reason_services
-from rankdash.ui.sidebar.sidebar import View
-from rankdash.ui.state import services
+from rankdash.ui.queries import query_why
+from rankdash.ui.state import stored
 from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets.text import shortened
 from rankdash.words.explanations import statement_text
@@ -43,11 +42,11 @@ from rankdash.words.settings import rules_in_words
 _NAME = 60
 
 
-def button(view: View, challenger: str, query_id: str) -> None:
+def button(study: Study, challenger: str, query_id: str) -> None:
     """Offer the file; it is made when it is asked for."""
     st.download_button(
         _("Save this query as a file"),
-        data=partial(html, view, challenger, query_id, language()),
+        data=partial(html, study, challenger, query_id, language()),
         file_name=f"{_file_name(query_id)}.html",
         mime="text/html",
         icon=":material/download:",
@@ -57,36 +56,36 @@ def button(view: View, challenger: str, query_id: str) -> None:
     )
 
 
-def html(view: View, challenger: str, query_id: str, code: str) -> bytes:
+def html(study: Study, challenger: str, query_id: str, code: str) -> bytes:
     """The file, in the language `code`: it is made outside of the session that asked for it."""
     with speaking(code):
-        page = _page(view, challenger, query_id)
+        page = _page(study, challenger, query_id)
         made = query_page.html(page, query_page.Labels.translated(_))
     return made.encode("utf-8", "replace")
 
 
-def _page(view: View, challenger: str, query_id: str) -> QueryPage:
-    found = query_services.ladder_of(view, challenger, query_id)
-    measure = parse_measure(view.spec)
-    names = _names(view, found.doc_ids)
-    note = Notes(workspace()).of(view.stored_id, query_id)
-    split = reason_services.split_of(view, challenger, query_id)
-    reason, because = _reason(view, challenger, query_id, split)
-    lists, documents = _lists(view, found, query_id)
-    titles = {system: view.name(system) for system in found.systems}
-    pair = (view.name(view.baseline), view.name(challenger))
+def _page(study: Study, challenger: str, query_id: str) -> QueryPage:
+    found = queries.ladder_of(study, challenger, query_id)
+    measure = parse_measure(study.spec)
+    names = telling(study.dataset.names_of(found.doc_ids))
+    note = Notes(workspace()).of(study.stored_id, query_id)
+    split = queries.change(study, challenger, query_id)
+    reason, because = _reason(study, challenger, query_id, split)
+    lists, documents = _lists(study, found, query_id)
+    titles = {system: study.name(system) for system in found.systems}
+    pair = (study.name(study.baseline), study.name(challenger))
     return QueryPage(
-        query=services.query_texts(view.dataset_id).get(query_id, query_id),
+        query=study.dataset.query_names.get(query_id, query_id),
         language=language(),
-        facts=_facts(view, query_id),
-        values=_values(view, challenger, query_id),
+        facts=_facts(study, query_id),
+        values=_values(study, challenger, query_id),
         reason=reason,
         because=because,
         sentences=[
             statement_text(said, measure.k).replace("**", "")
-            for said in reason_services.statements_of(view, challenger, query_id)
+            for said in queries.change_statements(study, challenger, query_id)
         ],
-        waterfall=_waterfall(view, split, pair, names),
+        waterfall=_waterfall(study, split, pair, names),
         contributions=_contributions(split, pair, names),
         ladder=_ladder(found, titles, names),
         places=_places(found, titles, names),
@@ -94,13 +93,13 @@ def _page(view: View, challenger: str, query_id: str) -> QueryPage:
         documents=documents,
         tags=note.tags,
         note=note.text,
-        corrections=_corrections(view, query_id),
+        corrections=_corrections(study, query_id),
         definitions=[
             f"{measure.title}: {_(measure.metric.meaning)}",
             _(measure.metric.formula),
             *([_(measure.metric.note)] if measure.metric.note else []),
         ],
-        made=Table((_("rule"), _("in force")), rules_in_words(view.conventions, view.statistics)),
+        made=Table((_("rule"), _("in force")), rules_in_words(study.conventions, study.statistics)),
         versions=_(
             "Made by rankdash {version} (Python {python}, {charts}) on {when} UTC. Nothing "
             "in this file is loaded from a network.",
@@ -112,13 +111,13 @@ def _page(view: View, challenger: str, query_id: str) -> QueryPage:
     )
 
 
-def _reason(view: View, challenger: str, query_id: str, split: Split) -> tuple[str, str]:
+def _reason(study: Study, challenger: str, query_id: str, split: Split) -> tuple[str, str]:
     """The reason in a word or two, and what it rests on."""
-    table = reason_services.reasons_of(view, challenger)
-    if query_id not in table.index:
+    table = study.reasons(challenger)
+    if table is None or query_id not in table.index:
         return "", ""
     row = table.loc[[query_id]].iloc[0]
-    said = query_why.explained(view, challenger, row, split, lambda text: shortened(text, _NAME))
+    said = query_why.explained(study, challenger, row, split, lambda text: shortened(text, _NAME))
     return reason_words()[str(row["reason"])], paragraph(said)
 
 
@@ -128,14 +127,14 @@ def _in_both_inks(draw: Callable[..., Any], labels: object, alt: str) -> Chart:
 
 
 def _waterfall(
-    view: View, split: Split, pair: tuple[str, str], names: dict[str, str]
+    study: Study, split: Split, pair: tuple[str, str], names: dict[str, str]
 ) -> Chart | None:
     if split.documents.empty:
         return None
     labels = waterfall_chart.Labels.translated(_)
     given = (split.documents, split.before, split.measure.title, pair)
     return _in_both_inks(
-        partial(waterfall_chart.figure, *given, names=names, threshold=view.conventions.threshold),
+        partial(waterfall_chart.figure, *given, names=names, threshold=study.conventions.threshold),
         labels,
         waterfall_chart.alt(*given, labels, names=names),
     )
@@ -177,88 +176,77 @@ def _ladder(found: Ladder, titles: dict[str, str], names: dict[str, str]) -> Cha
     )
 
 
-def _facts(view: View, query_id: str) -> list[str]:
-    data = services.dataset(view.dataset_id)
-    compared = f"{view.name(view.baseline)} → {', '.join(map(view.name, view.challengers))}"
-    facts = [data.name, compared, view.title(view.spec), _("query {id}", id=query_id)]
-    if view.corrections:
+def _facts(study: Study, query_id: str) -> list[str]:
+    data = study.dataset
+    compared = f"{study.name(study.baseline)} → {', '.join(map(study.name, study.challengers))}"
+    facts = [data.name, compared, study.measure.title, _("query {id}", id=query_id)]
+    if study.corrections:
         facts.append(
-            ngettext("{n} label corrected", "{n} labels corrected", view.corrections)
-            if view.corrected
-            else ngettext("{n} correction left out", "{n} corrections left out", view.corrections)
+            ngettext("{n} label corrected", "{n} labels corrected", study.corrections)
+            if study.corrected
+            else ngettext("{n} correction left out", "{n} corrections left out", study.corrections)
         )
     return facts
 
 
-def _values(view: View, challenger: str, query_id: str) -> Table:
+def _values(study: Study, challenger: str, query_id: str) -> Table:
     """A row for each system, and one for the best that the candidates allow."""
-    judged = view.spec_of("judged")
+    judged = study.spec_of("judged")
     rows, before = [], math.nan
-    for system in dict.fromkeys((view.baseline, challenger, *view.challengers)):
-        value = _value(view, system, view.spec, query_id)
-        if system == view.baseline:
+    for system in dict.fromkeys((study.baseline, challenger, *study.challengers)):
+        value = _value(study, system, study.spec, query_id)
+        if system == study.baseline:
             before = value
-        change = "–" if system == view.baseline else signed(value - before)
-        share = percent(_value(view, system, judged, query_id))
-        rows.append((view.name(system), number(value), change, share))
-    ceiling = query_services.rows(view, challenger).table.set_index("query_id").get("ceiling")
+        change = "–" if system == study.baseline else signed(value - before)
+        share = percent(_value(study, system, judged, query_id))
+        rows.append((study.name(system), number(value), change, share))
+    ceiling = queries.table(study, challenger).set_index("query_id").get("ceiling")
     if ceiling is not None and query_id in ceiling.index:
         best = float(ceiling[query_id])
         rows.append((_("best order of the candidates"), number(best), signed(best - before), "–"))
     return Table(
-        (_("system"), view.title(view.spec), _("change"), judged_title(view.cutoff)),
+        (_("system"), study.measure.title, _("change"), judged_title(study.cutoff)),
         rows,
         frozenset({1, 2, 3}),
     )
 
 
-def _value(view: View, system: str, spec: str, query_id: str) -> float:
-    specs = (view.spec, view.spec_of("judged"))
-    found = services.evaluation(view.dataset_id, system, specs, view.conventions)
-    return float(query_services.by_query(found, spec).get(query_id, math.nan))
-
-
-def _names(view: View, doc_ids: Iterable[str]) -> dict[str, str]:
-    """What a person knows each document by: its title, or how it begins where titles repeat."""
-    titles, openings = services.titles(view.dataset_id)
-    ids = list(doc_ids)
-    often = Counter(titles[doc] for doc in ids)
-    own = {doc: titles[doc] if often[titles[doc]] == 1 else openings[doc] for doc in ids}
-    return telling(own)
+def _value(study: Study, system: str, spec: str, query_id: str) -> float:
+    return float(queries.by_query(study, system, spec).get(query_id, math.nan))
 
 
 def _lists(
-    view: View, found: Ladder, query_id: str
+    study: Study, found: Ladder, query_id: str
 ) -> tuple[list[tuple[str, list[Card]]], list[Document]]:
     """The first k of each system, and every document of these lists once."""
     lists: list[tuple[str, list[Card]]] = []
     near: dict[str, int] = {}
-    best = services.label_scale(view.dataset_id)[-1:]
+    best = study.dataset.label_values[-1:]
     for system in found.systems:
         ranks = found.column(system)
         rows = [int(row) for row in np.argsort(ranks) if ranks[row] <= found.k]
         docs = [str(found.doc_ids[row]) for row in rows]
-        shown = query_services.list_of(view, system, query_id, docs)
+        shown = queries.listed(study, system, query_id, docs)
         cards = [
             Card(
                 each.doc_id,
                 int(ranks[row]),
                 _grade(float(found.label[row]), best),
                 bool(found.relevant[row]),
-                _elsewhere(view, found, row, system),
+                _elsewhere(study, found, row, system),
                 _read(each),
             )
             for row, each in zip(rows, shown, strict=True)
         ]
-        lists.append((view.name(system), cards))
+        lists.append((study.name(system), cards))
         near.update(zip(docs, rows, strict=True))
-    texts = query_services.texts_of(view, near)
+    texts = queries.texts(study, near)
     documents = [
         Document(
             doc,
             texts[doc].title,
             texts[doc].body or "",
-            f"{_grade(float(found.label[row]), best)} · {_elsewhere(view, found, row)}",
+            f"{_grade(float(found.label[row]), best)} · {_elsewhere(study, found, row)}",
         )
         for doc, row in near.items()
     ]
@@ -271,7 +259,7 @@ def _grade(label: float, best: Sequence[float]) -> str:
     return _("{label} of {best}", label=f"{label:g}", best=f"{max(best):g}")
 
 
-def _elsewhere(view: View, found: Ladder, row: int, own: str = "") -> str:
+def _elsewhere(study: Study, found: Ladder, row: int, own: str = "") -> str:
     """The rank of a document in every system but its own; an arrow says how it moved from the
     baseline, to its own list or from it."""
     said = []
@@ -279,18 +267,18 @@ def _elsewhere(view: View, found: Ladder, row: int, own: str = "") -> str:
         if system == own:
             continue
         rank = found.column(system)[row]
-        name = shortened(view.name(system), _NAME)
+        name = shortened(study.name(system), _NAME)
         if math.isnan(rank):
             said.append(_("{system}: not ranked", system=name))
             continue
-        here = found.column(own)[row] if view.baseline in (own, system) and own else rank
-        rise = here - rank if own == view.baseline else rank - here
+        here = found.column(own)[row] if study.baseline in (own, system) and own else rank
+        rise = here - rank if own == study.baseline else rank - here
         sign = "" if rise == 0 else ("▲ " if rise > 0 else "▼ ")
         said.append(sign + _("{system}: rank {rank}", system=name, rank=int(rank)))
     return " · ".join(said)
 
 
-def _read(shown: query_services.Shown) -> list[str]:
+def _read(shown: queries.Listed) -> list[str]:
     facts = []
     if shown.score is not None:
         facts.append(_("score {score}", score=number(shown.score)))
@@ -324,16 +312,16 @@ def _places(found: Ladder, titles: dict[str, str], names: dict[str, str]) -> Tab
     )
 
 
-def _corrections(view: View, query_id: str) -> Table | None:
+def _corrections(study: Study, query_id: str) -> Table | None:
     rows = [
         each
-        for each in Corrections(workspace()).all(view.stored_id)
-        if each.query_id == query_id and view.corrected
+        for each in Corrections(workspace()).all(study.stored_id)
+        if each.query_id == query_id and study.corrected
     ]
     if not rows:
         return None
-    uploaded = services.uploaded_labels(view.dataset_id, query_id)
-    titles = services.titles(view.dataset_id)[0]
+    uploaded = stored.uploaded_labels(study.dataset_id, query_id)
+    titles = study.dataset.document_names[0]
     return Table(
         (_("document"), _("uploaded"), _("corrected"), _("who"), _("when (UTC)")),
         [

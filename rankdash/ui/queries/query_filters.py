@@ -10,8 +10,8 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, percent
+from rankdash.study.queries import Listing
 from rankdash.study.query_table import OK, OUTCOMES, Filters, filtered, ordered, orders
-from rankdash.ui.queries.query_services import Rows
 from rankdash.ui.state import address
 from rankdash.ui.widgets.text import shortened
 from rankdash.words.queries import outcome_words, state_words
@@ -24,12 +24,12 @@ _STEPS = 20
 _LONGEST_TEXT = 200
 
 
-def draw(rows: Rows, tags: Mapping[str, tuple[str, ...]], depth: str) -> pd.DataFrame:
+def draw(listing: Listing, tags: Mapping[str, tuple[str, ...]], depth: str) -> pd.DataFrame:
     """Draw the filters and return the queries they leave, in the chosen order.
 
     tags: query id → its tags. depth: what judged@k is called.
     """
-    table = rows.table
+    table = listing.table
     first = st.columns(4)
     order = _order(table, first[0])
     outcomes = _several(
@@ -45,7 +45,7 @@ def draw(rows: Rows, tags: Mapping[str, tuple[str, ...]], depth: str) -> pd.Data
         max_chars=_LONGEST_TEXT,
         icon=":material/search:",
     )
-    options = _segment_options(rows.segments)
+    options = _segment_options(listing.segments)
     every = sorted({tag for own in tags.values() for tag in own})
     states = _present(table, "state", (OK,))
     # Only filters that could leave something out take part, so the row is as long as it needs.
@@ -67,7 +67,7 @@ def draw(rows: Rows, tags: Mapping[str, tuple[str, ...]], depth: str) -> pd.Data
         else _none("tag")
     )
     with next(cells).popover(_("More filters"), icon=":material/tune:", width="stretch"):
-        delta = _delta(rows.reach)
+        delta = _delta(listing.reach)
         share = _share(depth)
     return ordered(
         filtered(

@@ -13,9 +13,9 @@ from rankdash.charts.ranks import ladder as chart
 from rankdash.charts.ranks.ladder_places import shown
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, paragraph
-from rankdash.ui.queries import query_services
-from rankdash.ui.queries.query_services import Text
-from rankdash.ui.sidebar.sidebar import View
+from rankdash.study import queries
+from rankdash.study.queries import Text
+from rankdash.study.study import Study
 from rankdash.ui.state import address
 from rankdash.ui.widgets.lazy_expander import fold
 from rankdash.ui.widgets.plotly_chart import ink, show
@@ -27,9 +27,9 @@ _NOBODY = ""
 _OPENING = 80
 
 
-def draw(view: View, ladder: Ladder, query_id: str) -> None:
+def draw(study: Study, ladder: Ladder, query_id: str) -> None:
     st.markdown(f"**{_('Where the documents went')}**")
-    texts = query_services.texts_of(view, shown(ladder, every=True).doc_ids)
+    texts = queries.texts(study, shown(ladder, every=True).doc_ids)
     names = _names(texts)
     which, follow = st.columns([1, 1], vertical_alignment="bottom")
     every = address.pick_one(
@@ -55,12 +55,12 @@ def draw(view: View, ladder: Ladder, query_id: str) -> None:
     )
     if not focus:
         address.choose("follow", None)
-    titles = {system: view.name(system) for system in ladder.systems}
+    titles = {system: study.name(system) for system in ladder.systems}
     labels = chart.Labels.translated(_)
     notes = [
-        *_without_result(view, ladder),
+        *_without_result(study, ladder),
         *_left_out(ladder, len(drawn)),
-        *_not_retrieved(view, ladder, query_id),
+        *_not_retrieved(study, ladder, query_id),
     ]
     if notes:
         st.caption(paragraph(notes))
@@ -85,10 +85,10 @@ def draw(view: View, ladder: Ladder, query_id: str) -> None:
     )
 
 
-def _without_result(view: View, ladder: Ladder) -> list[str]:
+def _without_result(study: Study, ladder: Ladder) -> list[str]:
     return [
-        _("{system} has no result here.", system=markdown_safe(view.name(system), 60))
-        for system in view.chosen
+        _("{system} has no result here.", system=markdown_safe(study.name(system), 60))
+        for system in study.chosen
         if system not in ladder.systems
     ]
 
@@ -106,11 +106,11 @@ def _left_out(ladder: Ladder, drawn: int) -> list[str]:
     ]
 
 
-def _not_retrieved(view: View, ladder: Ladder, query_id: str) -> list[str]:
+def _not_retrieved(study: Study, ladder: Ladder, query_id: str) -> list[str]:
     """How many relevant documents no reranker could have lifted."""
-    labels = query_services.labels_of(view.dataset_id, query_id)
+    labels = queries.label_of(study, query_id)
     listed = set(ladder.doc_ids)
-    threshold = view.conventions.threshold
+    threshold = study.conventions.threshold
     lacking = sum(label >= threshold and doc not in listed for doc, label in labels.items())
     if not lacking:
         return []

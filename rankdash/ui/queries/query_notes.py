@@ -11,8 +11,8 @@ from rankdash.i18n import gettext as _
 from rankdash.i18n import moment
 from rankdash.ranking.ranking import digest
 from rankdash.store.notes.notes import LONGEST_NOTE, MOST_TAGS, Note, Notes, tags_in_use
+from rankdash.study.study import Study
 from rankdash.ui.labels import corrections_form, corrections_list
-from rankdash.ui.sidebar.sidebar import View
 from rankdash.ui.state import address
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets import action_errors
@@ -22,24 +22,24 @@ _PLACE = "notes"
 _BEFORE = "notes.before"
 
 
-def draw(view: View, query_id: str) -> None:
+def draw(study: Study, query_id: str) -> None:
     """The remarks on the query beside the labels of its documents; both are saved as they are
     made."""
     if read_only():
-        _shown(Notes(workspace()).of(view.stored_id, query_id))
-        corrections_list.draw(view.stored_id, query_id)
+        _shown(Notes(workspace()).of(study.stored_id, query_id))
+        corrections_list.draw(study.stored_id, query_id)
         return
     remarks, labels = st.columns(2)
     with remarks:
-        _remarks(view.stored_id, query_id)
+        _remarks(study.stored_id, query_id)
     with labels:
-        corrections_form.draw(view, query_id)
-    corrections_list.draw(view.stored_id, query_id)
+        corrections_form.draw(study, query_id)
+    corrections_list.draw(study.stored_id, query_id)
 
 
-def marks(view: View) -> pd.DataFrame:
+def marks(study: Study) -> pd.DataFrame:
     """query_id, tags (joined by commas) and note, one row for each query that has any."""
-    notes = Notes(workspace()).all(view.stored_id)
+    notes = Notes(workspace()).all(study.stored_id)
     return pd.DataFrame(
         [(note.query_id, ", ".join(note.tags), note.text) for note in notes],
         columns=["query_id", "tags", "note"],
@@ -112,3 +112,12 @@ def _keep(dataset_id: str, before: Note, tags: list[str], text: str) -> None:
 def _named(dataset_id: str, query_id: str) -> str:
     """A query in the names of widgets, whatever stands in its id."""
     return digest([dataset_id.encode(), query_id.encode("utf-8", "surrogatepass")])
+
+
+def tags(marks: pd.DataFrame) -> dict[str, tuple[str, ...]]:
+    """Query id → its tags, from `marks`."""
+    return {
+        query: tuple(own.split(", "))
+        for query, own in zip(marks["query_id"], marks["tags"], strict=True)
+        if own
+    }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -16,16 +15,17 @@ from rankdash.analysis.reasons.occlusion import LEVELS, Cost, Explanation, Level
 from rankdash.errors import RankdashError
 from rankdash.i18n import duration, error_text, ngettext, number
 from rankdash.i18n import gettext as _
+from rankdash.ranking.ranking import Run
 from rankdash.rerankers import Request, RerankerKind, create, get
 from rankdash.rerankers.settings import SettingValue
 from rankdash.runs import jobs
 from rankdash.runs.explain import in_calls, scalars
-from rankdash.store import RunRow
 from rankdash.store.jobs.explanations import Asked, ExplanationRow, Explanations
-from rankdash.ui.queries import occlusion_view, query_services
+from rankdash.study import queries
+from rankdash.study.study import Study
+from rankdash.ui.queries import occlusion_view
 from rankdash.ui.runs import key_field
-from rankdash.ui.sidebar.sidebar import View
-from rankdash.ui.state import address, services
+from rankdash.ui.state import address
 from rankdash.ui.state.server import read_only, worker, workspace
 from rankdash.ui.widgets.text import markdown_safe, shortened
 from rankdash.words import failures
@@ -39,7 +39,7 @@ _MOST_OFFERED = 50
 class _Question:
     """One pair and what is left out of it. settings: of the run's reranker, complete."""
 
-    run: RunRow
+    run: Run
     kind: RerankerKind
     settings: Mapping[str, SettingValue]
     asked: Asked
@@ -48,25 +48,25 @@ class _Question:
     document: str
 
 
-def draw(view: View, challenger: str, ladder: Ladder, query_id: str, query: str) -> None:
+def draw(study: Study, challenger: str, ladder: Ladder, query_id: str, query: str) -> None:
     """For a document of the list whose cards are shown. query: its text, "" where it has none."""
     system = address.one("cards") or challenger
     if system not in ladder.systems:
         system = challenger
-    reason = _why_not(view, system)
+    reason = _why_not(study, system)
     if reason:
         st.caption(reason)
         return
-    doc_id = _pick_document(view, ladder, system)
+    doc_id = _pick_document(study, ladder, system)
     level = _pick_level()
     if doc_id is None or level is None:
         return
-    document = query_services.texts_of(view, [doc_id])[doc_id].whole
-    reason = _why_not_pair(view, system, query_id, doc_id, query, document)
+    document = queries.texts(study, [doc_id])[doc_id].whole
+    reason = _why_not_pair(study, system, query_id, doc_id, query, document)
     if reason:
         st.caption(reason)
         return
-    run = view.systems[system].run
+    run = study.run(system)
     if run is None:
         return
     st.caption(
@@ -82,9 +82,9 @@ def draw(view: View, challenger: str, ladder: Ladder, query_id: str, query: str)
     _panel(_Question(run, get(run.reranker), settings, asked, level, query, document))
 
 
-def _why_not(view: View, system: str) -> str:
+def _why_not(study: Study, system: str) -> str:
     """Why a system can explain nothing; "" where it can."""
-    run = view.systems[system].run
+    run = study.run(system)
     if run is None:
         return _(
             "The scores of the first stage are part of the data and cannot be computed again. Run "
@@ -112,9 +112,9 @@ def _why_not(view: View, system: str) -> str:
 
 
 def _why_not_pair(
-    view: View, system: str, query_id: str, doc_id: str, query: str, document: str
+    study: Study, system: str, query_id: str, doc_id: str, query: str, document: str
 ) -> str:
-    (shown,) = query_services.list_of(view, system, query_id, [doc_id])
+    (shown,) = queries.listed(study, system, query_id, [doc_id])
     if shown.score is None:
         return _("This document was not reranked: the run did not go that deep.")
     if not document:
@@ -122,21 +122,17 @@ def _why_not_pair(
     return "" if query else _("The query has no text.")
 
 
-def _pick_document(view: View, ladder: Ladder, system: str) -> str | None:
+def _pick_document(study: Study, ladder: Ladder, system: str) -> str | None:
     ranks = ladder.column(system)
     order = np.argsort(ranks)[: int((~np.isnan(ranks)).sum())]
     rows = [*order[:_MOST_OFFERED], *(r for r in order[_MOST_OFFERED:] if ladder.relevant[r])]
     docs = [str(doc) for doc in ladder.doc_ids[rows]]
-    titles, openings = services.titles(view.dataset_id)
-    best = max(services.positive_labels(view.dataset_id), default=1.0)
+    names, best = study.dataset.names_of(docs), study.dataset.top_grade
     row_of = dict(zip(docs, rows, strict=True))
-    often = Counter(titles.get(doc, doc) for doc in docs)
 
     def named(doc_id: str) -> str:
         row = row_of[doc_id]
-        title = titles.get(doc_id, doc_id)
-        # Passages of one article share its title; then their own words tell them apart.
-        name = shortened(title if often[title] == 1 else openings.get(doc_id, title), 70)
+        name = shortened(names[doc_id], 70)
         return f"{ranks[row]:.0f} · {name} ({grade(float(ladder.label[row]), best)})"
 
     return address.pick_one(
@@ -251,7 +247,8 @@ def _price(question: _Question, told: Cost) -> list[str]:
         )] if told.by_sentence else []  # fmt: skip
     if question.kind.capabilities.needs_network:
         return [*said, _calls(question, told, pairs)]
-    rate = question.run.pairs_per_second
+    measured = question.run.measured
+    rate = None if measured is None else measured.pairs_per_second
     if rate is None or not rate > 0:
         said.append(_("Cost: {pairs}; how long is not known.", pairs=pairs))
     else:

@@ -10,9 +10,8 @@ import streamlit as st
 from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, percent, signed
-from rankdash.ui.queries import query_services
-from rankdash.ui.sidebar.sidebar import View
-from rankdash.ui.state import services
+from rankdash.study import queries
+from rankdash.study.study import Study
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words import failures
 from rankdash.words.queries import judged_title, outcome_words, state_words
@@ -21,12 +20,12 @@ from rankdash.words.queries import judged_title, outcome_words, state_words
 _NO_ROOM = 1e-9
 
 
-def draw(view: View, challenger: str, row: pd.Series) -> None:
+def draw(study: Study, challenger: str, row: pd.Series) -> None:
     """row: the query's row of the list."""
-    title = view.title(view.spec)
+    title = study.measure.title
     if math.isnan(row["delta"]):
         words = outcome_words().get(row["outcome"], row["outcome"])
-        said = _failure(view, challenger, str(row["query_id"]))
+        said = _failure(study, challenger, str(row["query_id"]))
         parts = [f"**{_('{metric}: no comparison', metric=title)}**", words, said]
     else:
         values = f"{title} {number(row['before'])} → {number(row['after'])}"
@@ -36,7 +35,7 @@ def draw(view: View, challenger: str, row: pd.Series) -> None:
             *_headroom(row),
         ]
     st.markdown(" · ".join(part for part in parts if part))
-    st.caption(" · ".join(_trust(view, challenger, row)))
+    st.caption(" · ".join(_trust(study, challenger, row)))
 
 
 def _headroom(row: pd.Series) -> list[str]:
@@ -55,13 +54,13 @@ def _headroom(row: pd.Series) -> list[str]:
     return parts
 
 
-def _trust(view: View, challenger: str, row: pd.Series) -> list[str]:
+def _trust(study: Study, challenger: str, row: pd.Series) -> list[str]:
     """What says how far to trust the values."""
     known = [percent(row["judged_before"]), percent(row["judged_after"])]
-    parts = [f"{judged_title(view.cutoff)} {known[0]} → {known[1]}"]
+    parts = [f"{judged_title(study.cutoff)} {known[0]} → {known[1]}"]
     if row["state"] == "all_unjudged":
         parts.append(state_words()["all_unjudged"])
-    bounds = _bounds(view, challenger, row)
+    bounds = _bounds(study, challenger, row)
     if bounds:
         parts.append(bounds)
     if not math.isnan(row["latency_ms"]):
@@ -70,12 +69,12 @@ def _trust(view: View, challenger: str, row: pd.Series) -> list[str]:
     return parts
 
 
-def _bounds(view: View, challenger: str, row: pd.Series) -> str:
+def _bounds(study: Study, challenger: str, row: pd.Series) -> str:
     """What the documents without a label leave open."""
     whole = row["judged_before"] == 1 and row["judged_after"] == 1
-    if whole or math.isnan(row["delta"]) or not view.measures_quality:
+    if whole or math.isnan(row["delta"]) or not study.measures_quality:
         return ""
-    found = query_services.bounds_of(view, challenger).get(str(row["query_id"]))
+    found = queries.bounds(study, challenger).get(str(row["query_id"]))
     if found is None:
         return ""
     low, high = found
@@ -88,12 +87,13 @@ def _bounds(view: View, challenger: str, row: pd.Series) -> str:
     )
 
 
-def _failure(view: View, challenger: str, query_id: str) -> str:
+def _failure(study: Study, challenger: str, query_id: str) -> str:
     """Why a run has no result for the query, as it said; safe for Markdown."""
-    for system in (challenger, view.baseline):
-        if system == services.FIRST_STAGE:
+    for system in (challenger, study.baseline):
+        run = study.run(system)
+        if run is None:
             continue
-        rows = services.run(system).queries
+        rows = run.queries
         found = rows.loc[(rows["query_id"] == query_id) & (rows["state"] != "done"), "reason"]
         if len(found):
             return markdown_safe(failures.said(str(found.iloc[0])), 300)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,9 +14,8 @@ from rankdash.analysis.reasons.reasons import evidence
 from rankdash.charts.quality import waterfall
 from rankdash.i18n import gettext as _
 from rankdash.i18n import paragraph
-from rankdash.ui.sidebar import reason_services
-from rankdash.ui.sidebar.sidebar import View
-from rankdash.ui.state import services
+from rankdash.study import queries
+from rankdash.study.study import Study
 from rankdash.ui.widgets.lazy_expander import fold
 from rankdash.ui.widgets.plotly_chart import ink, show
 from rankdash.ui.widgets.text import markdown_safe
@@ -30,39 +28,39 @@ _ZERO = 1e-12
 _NAME = 60
 
 
-def draw(view: View, challenger: str, query_id: str) -> None:
+def draw(study: Study, challenger: str, query_id: str) -> None:
     """The reason in words, the sentences, the waterfall, and the contributions as a table."""
-    table = reason_services.reasons_of(view, challenger)
-    if query_id not in table.index:
+    table = study.reasons(challenger)
+    if table is None or query_id not in table.index:
         st.caption(_("The query has no labels, so nothing can be said of its value."))
         return
     row = table.loc[[query_id]].iloc[0]
-    found = reason_services.split_of(view, challenger, query_id)
-    names = _names(view, found.documents)
+    found = queries.change(study, challenger, query_id)
+    names = study.dataset.names_of(found.documents["doc_id"])
     said = [
         _("Why: **{reason}**.", reason=reason_words()[str(row["reason"])]),
-        *explained(view, challenger, row, found, lambda text: markdown_safe(text, _NAME)),
+        *explained(study, challenger, row, found, lambda text: markdown_safe(text, _NAME)),
     ]
     st.markdown(paragraph(said))
     if found.why_not:
         return
-    told = reason_services.statements_of(view, challenger, query_id)
+    told = queries.change_statements(study, challenger, query_id)
     st.markdown("\n".join(f"- {statement_text(said, found.measure.k)}" for said in told))
     moved = found.documents[found.documents["delta"].abs() > _ZERO]
     if moved.empty:
         st.caption(_("No document counts for more or less than before."))
         return
-    _chart(view, challenger, found, telling(names))
+    _chart(study, challenger, found, telling(names))
     fold(
         _("Contribution of each document"),
         "queries.contributions",
         ":material/table:",
-        lambda: _tables(view, row, found, names),
+        lambda: _tables(study, row, found, names),
     )
 
 
 def explained(
-    view: View, challenger: str, row: pd.Series, found: Split, fit: Callable[[str], str]
+    study: Study, challenger: str, row: pd.Series, found: Split, fit: Callable[[str], str]
 ) -> list[str]:
     """What the reason means and what it rests on, in sentences.
 
@@ -70,32 +68,19 @@ def explained(
     """
     query_id = str(row.name)
     missing = [
-        without_result(fit(view.name(system)), services.left_out(system).get(query_id))
-        for system in (view.baseline, challenger)
-        if query_id not in services.ranking(view.dataset_id, system).positions
-        or query_id in services.left_out(system)
+        without_result(fit(study.name(system)), study.excluded(system).get(query_id))
+        for system in (study.baseline, challenger)
+        if query_id not in study.ranking(system).positions or query_id in study.excluded(system)
     ]
-    labels = reason_services.labels_of(view, query_id)
-    relevant = int((labels["label"] >= view.conventions.threshold).sum())
-    names = _names(view, found.documents)
+    labels = queries.labels(study, query_id)
+    relevant = int((labels["label"] >= study.conventions.threshold).sum())
+    names = study.dataset.names_of(found.documents["doc_id"])
     return explanations.explained(row, found, lambda doc: fit(names[doc]), missing, relevant)
 
 
-def _names(view: View, documents: pd.DataFrame) -> dict[str, str]:
-    """Document id → what a person knows it by, told from the others of the query."""
-    titles, openings = services.titles(view.dataset_id)
-    own = {doc_id: titles.get(doc_id, doc_id) for doc_id in documents["doc_id"]}
-    often = Counter(own.values())
-    # Passages of one article share its title; then their own words tell them apart.
-    return {
-        doc_id: title if often[title] == 1 else openings.get(doc_id, doc_id)
-        for doc_id, title in own.items()
-    }
-
-
-def _chart(view: View, challenger: str, found: Split, names: Mapping[str, str]) -> None:
+def _chart(study: Study, challenger: str, found: Split, names: Mapping[str, str]) -> None:
     labels = waterfall.Labels.translated(_)
-    title, systems = view.title(view.spec), (view.name(view.baseline), view.name(challenger))
+    title, systems = study.measure.title, (study.name(study.baseline), study.name(challenger))
     show(
         waterfall.figure(
             found.documents,
@@ -105,16 +90,16 @@ def _chart(view: View, challenger: str, found: Split, names: Mapping[str, str]) 
             ink(),
             labels,
             names=names,
-            threshold=view.conventions.threshold,
+            threshold=study.conventions.threshold,
         ),
         alt=waterfall.alt(found.documents, found.before, title, systems, labels, names=names),
         key="queries.waterfall",
     )
 
 
-def _tables(view: View, row: pd.Series, found: Split, names: Mapping[str, str]) -> None:
+def _tables(study: Study, row: pd.Series, found: Split, names: Mapping[str, str]) -> None:
     _table(found, names)
-    above = evidence(row, found, view.conventions)
+    above = evidence(row, found, study.conventions)
     if not above:
         return
     main = markdown_safe(names[row["doc_id"]], _NAME)

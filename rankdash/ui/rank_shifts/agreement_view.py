@@ -9,20 +9,17 @@ from rankdash.analysis.ranks.agreement import PERSISTENCE
 from rankdash.charts.ranks import agreement as agreement_chart
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, paragraph
-from rankdash.ui.rank_shifts import shift_services
-from rankdash.ui.sidebar import comparison
-from rankdash.ui.sidebar.sidebar import View
+from rankdash.study import ranks
+from rankdash.study.study import Study
+from rankdash.ui.sidebar.view import safe_name
 from rankdash.ui.widgets.plotly_chart import ink, show
-from rankdash.ui.widgets.text import markdown_safe
 
 
-def draw(view: View) -> None:
+def draw(study: Study) -> None:
     """How far each two of the systems agree."""
     st.subheader(_("Do the systems agree?"), anchor=False)
-    table = shift_services.agreement_table(
-        view.dataset_id, view.chosen, view.conventions, view.statistics
-    )
-    names, level = comparison.names(view), view.statistics.level
+    table = ranks.agreement_table(study)
+    names, level = study.names, study.statistics.level
     labels = agreement_chart.Labels.translated(_)
     show(
         agreement_chart.figure(table, ink(), labels, p=PERSISTENCE, level=level, names=names),
@@ -36,24 +33,24 @@ def draw(view: View) -> None:
             "of it."
         )
     ]
-    for system in view.chosen:
-        run = view.systems[system].run
+    for system in study.chosen:
+        run = study.run(system)
         if run is not None and run.depth is not None:
             said.append(
                 _(
                     "{system} reranked the first {depth} alone: below them it keeps the first "
                     "stage's order, which brings its τ nearer to 1.",
-                    system=markdown_safe(run.name, 40),
+                    system=safe_name(study, system),
                     depth=number(run.depth, 0),
                 )
             )
     st.caption(paragraph(said))
     with st.expander(_("As a table")):
-        _table(view, table)
+        _table(study, table)
 
 
-def _table(view: View, table: pd.DataFrame) -> None:
-    names = comparison.names(view)
+def _table(study: Study, table: pd.DataFrame) -> None:
+    names = study.names
     columns = {
         _("system"): table["one"].map(names),
         _("other system"): table["other"].map(names),

@@ -14,10 +14,10 @@ from rankdash.charts.ranks import move_sizes as moves_chart
 from rankdash.charts.ranks import transitions as transitions_chart
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, paragraph, percent
-from rankdash.ui.rank_shifts import shift_services
-from rankdash.ui.sidebar import comparison, sidebar
-from rankdash.ui.sidebar.sidebar import View
-from rankdash.ui.state import address, services
+from rankdash.study import ranks
+from rankdash.study.study import Study
+from rankdash.ui.sidebar import view
+from rankdash.ui.state import address
 from rankdash.ui.widgets.lazy_expander import fold
 from rankdash.ui.widgets.plotly_chart import ink, show
 from rankdash.ui.widgets.text import markdown_safe
@@ -31,19 +31,19 @@ _ROW_HEIGHT = 35
 address.FIELDS.setdefault("documents", "relevant")
 
 
-def depth(view: View) -> int:
-    return view.cutoff or DEFAULT_K
+def depth(study: Study) -> int:
+    return study.cutoff or DEFAULT_K
 
 
-def moves(view: View, challenger: str) -> Moves:
-    return shift_services.moves(view.dataset_id, (view.baseline, challenger), view.conventions)
+def moves(study: Study, challenger: str) -> Moves:
+    return ranks.moves(study, challenger)
 
 
-def destinations(view: View, challenger: str) -> None:
+def destinations(study: Study, challenger: str) -> None:
     """Where relevant documents went: in a sentence, from bin to bin, in and out of the top k."""
-    found = moves(view, challenger)
-    before, after = view.name(view.baseline), view.name(challenger)
-    way = flow(found, depth(view))
+    found = moves(study, challenger)
+    before, after = study.name(study.baseline), study.name(challenger)
+    way = flow(found, depth(study))
     st.subheader(_("Where relevant documents went"), anchor=False)
     st.markdown(_in_words(way))
     _left_out(found)
@@ -82,7 +82,7 @@ def destinations(view: View, challenger: str) -> None:
         )
     cell = _cell(table)
     if cell:
-        _documents_of(view, challenger, found, cell, relevant_only=chosen != "all")
+        _documents_of(study, challenger, found, cell, relevant_only=chosen != "all")
     fold(
         _("These counts as tables"),
         "shifts.counts",
@@ -170,11 +170,11 @@ def _count_tables(table: pd.DataFrame, way: Flow) -> None:
     )
 
 
-def sizes(view: View, challenger: str) -> None:
+def sizes(study: Study, challenger: str) -> None:
     """How far documents moved."""
     st.subheader(_("How far documents moved"), anchor=False)
-    table = move_sizes(moves(view, challenger))
-    before, after = view.name(view.baseline), view.name(challenger)
+    table = move_sizes(moves(study, challenger))
+    before, after = study.name(study.baseline), study.name(challenger)
     labels = moves_chart.Labels.translated(_)
     show(
         moves_chart.figure(table, before, after, ink(), labels),
@@ -199,13 +199,11 @@ def sizes(view: View, challenger: str) -> None:
         )
 
 
-def by_query(view: View, challenger: str) -> None:
+def by_query(study: Study, challenger: str) -> None:
     """Agreement and change of every query, the most reordered first; a row opens the query."""
-    frame_of = shift_services.agreements(
-        view.dataset_id, (view.baseline, challenger), view.conventions
-    )
-    pairs = comparison.pairs_of(view, challenger).set_index("query_id")
-    texts = services.query_texts(view.dataset_id)
+    frame_of = ranks.agreements(study, study.baseline, challenger)
+    pairs = study.pairs(challenger).set_index("query_id")
+    texts = study.dataset.query_names
     table = frame_of.sort_values("rbo", kind="stable", ignore_index=True)
     shown = pd.DataFrame(
         {
@@ -232,9 +230,9 @@ def by_query(view: View, challenger: str) -> None:
         open_query(str(table["query_id"].iloc[picked]))
 
 
-def farthest(view: View, challenger: str) -> None:
+def farthest(study: Study, challenger: str) -> None:
     """The relevant documents that moved farthest, falls first; a row opens the query."""
-    found = moves(view, challenger)
+    found = moves(study, challenger)
     table = found.frame(found.relevant & found.in_both & (found.up != 0))
     table = table.sort_values("up", kind="stable", ignore_index=True)
     half = _MOST_ROWS // 2
@@ -247,7 +245,7 @@ def farthest(view: View, challenger: str) -> None:
         )
         table = pd.concat([table.head(half), table.tail(half)], ignore_index=True)
     _document_table(
-        view,
+        study,
         table,
         f"shifts.documents.{challenger}",
         _("Relevant documents by how far they moved"),
@@ -255,7 +253,7 @@ def farthest(view: View, challenger: str) -> None:
 
 
 def _documents_of(
-    view: View, challenger: str, found: Moves, cell: tuple[str, str], *, relevant_only: bool
+    study: Study, challenger: str, found: Moves, cell: tuple[str, str], *, relevant_only: bool
 ) -> None:
     """The documents that one cell counts; a row opens the query."""
     table = found.frame(went(found, *cell, relevant_only=relevant_only))
@@ -272,18 +270,18 @@ def _documents_of(
     )
     if len(table):
         _document_table(
-            view,
+            study,
             table.head(_MOST_ROWS),
             f"shifts.cell.{challenger}.{relevant_only}.{'.'.join(cell)}",
             _("Documents from one band of ranks to another"),
         )
 
 
-def _document_table(view: View, table: pd.DataFrame, key: str, alt: str) -> None:
-    titles = services.titles(view.dataset_id)[0]
+def _document_table(study: Study, table: pd.DataFrame, key: str, alt: str) -> None:
+    titles = study.dataset.document_names[0]
     shown = pd.DataFrame(
         {
-            "query": table["query_id"].map(services.query_texts(view.dataset_id)),
+            "query": table["query_id"].map(study.dataset.query_names),
             "document": table["doc_id"].map(titles),
             "before": table["before"],
             "after": table["after"],
@@ -326,12 +324,12 @@ def _picked(shown: pd.DataFrame, key: str, columns: dict[str, Any], alt: str) ->
 
 def open_query(query_id: str) -> None:
     address.choose("q", query_id)
-    sidebar.go("queries")
+    view.go("queries")
 
 
-def pair_line(view: View, challenger: str) -> str:
+def pair_line(study: Study, challenger: str) -> str:
     """ "baseline → challenger" for a place that renders Markdown."""
-    names = (markdown_safe(view.name(each), 40) for each in (view.baseline, challenger))
+    names = (markdown_safe(study.name(each), 40) for each in (study.baseline, challenger))
     return " → ".join(names)
 
 

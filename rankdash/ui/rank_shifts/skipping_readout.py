@@ -11,15 +11,15 @@ from rankdash.analysis.ranks.margins import even
 from rankdash.analysis.ranks.skipping import FEWEST, FOLDS, Skipping, saving
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, paragraph, percent, signed
+from rankdash.study.study import Study
 from rankdash.ui.rank_shifts.shifts_view import share
-from rankdash.ui.sidebar.sidebar import View
-from rankdash.ui.state import services
+from rankdash.ui.state import stored
 from rankdash.ui.widgets.text import markdown_safe
 
 
-def readout(view: View, challenger: str, found: Skipping, gaps: pd.Series[float]) -> None:
+def readout(study: Study, challenger: str, found: Skipping, gaps: pd.Series[float]) -> None:
     """The answer in one sentence, and how far it can be trusted."""
-    metric = view.title(view.spec)
+    metric = study.measure.title
     if found.rule is None or found.held_out is None:
         if found.n < FEWEST:
             words = _(
@@ -47,12 +47,12 @@ def readout(view: View, challenger: str, found: Skipping, gaps: pd.Series[float]
         "threshold": number(rule.threshold),
         "metric": metric,
         "change": signed(other.change),
-        "level": percent(view.statistics.level),
+        "level": percent(study.statistics.level),
         "low": signed(other.low),
         "high": signed(other.high),
         "loss": number(found.tolerance),
         "random": signed(-rule.share * (found.reranked - found.first_stage)),
-        "system": markdown_safe(view.name(challenger), 40),
+        "system": markdown_safe(study.name(challenger), 40),
     }
     if not found.holds:
         st.warning(
@@ -100,7 +100,7 @@ def readout(view: View, challenger: str, found: Skipping, gaps: pd.Series[float]
             "Found on all queries; its cost was judged by {folds}-fold cross-validation (seed "
             "{seed}), in which the rules skipped {share} of the queries they had not seen.",
             folds=FOLDS,
-            seed=view.statistics.seed,
+            seed=study.statistics.seed,
             share=share(other.share),
         )
     )
@@ -108,7 +108,7 @@ def readout(view: View, challenger: str, found: Skipping, gaps: pd.Series[float]
 
 def savings(challenger: str, gaps: pd.Series[float], threshold: float, price: float | None) -> None:
     """What the rule saves in calls, time and money."""
-    saved = saving(services.run(challenger).queries, gaps, threshold)
+    saved = saving(stored.run(challenger).queries, gaps, threshold)
     if not saved.n:
         return
     said = [_("Saves **{share}** of the calls.", share=share(saved.share))]

@@ -11,11 +11,12 @@ from rankdash.charts.ranks import margins as margins_chart
 from rankdash.charts.ranks import skipping as skipping_chart
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, percent
-from rankdash.ui.rank_shifts import shift_services, skipping_readout
+from rankdash.study import ranks
+from rankdash.study.study import Study
+from rankdash.study.systems import FIRST_STAGE
+from rankdash.ui.rank_shifts import skipping_readout
 from rankdash.ui.rank_shifts.shifts_view import depth, open_query
-from rankdash.ui.sidebar import comparison
-from rankdash.ui.sidebar.sidebar import View
-from rankdash.ui.state import address, services
+from rankdash.ui.state import address
 from rankdash.ui.widgets.lazy_expander import fold
 from rankdash.ui.widgets.plotly_chart import ink, show
 
@@ -26,9 +27,9 @@ address.FIELDS.setdefault("margin", "first")
 address.FIELDS.setdefault("loss", f"{TOLERANCE:g}")
 
 
-def draw(view: View, challenger: str) -> None:
+def draw(study: Study, challenger: str) -> None:
     st.subheader(_("When not to rerank"), anchor=False)
-    if challenger == services.FIRST_STAGE:
+    if challenger == FIRST_STAGE:
         st.info(
             _("The first stage is what is shown where reranking is skipped. Choose a reranker."),
             icon=":material/info:",
@@ -40,13 +41,13 @@ def draw(view: View, challenger: str) -> None:
             "the gap between two of its scores, as a share of what its scores span for that query."
         )
     )
-    margin, tolerance, price = _controls(view)
-    found = _skipping(view, challenger, margin, tolerance)
-    gaps = shift_services.margins(view.dataset_id, services.FIRST_STAGE, depth(view))[margin]
+    margin, tolerance, price = _controls(study)
+    found = _skipping(study, challenger, margin, tolerance)
+    gaps = ranks.margins(study, FIRST_STAGE, depth(study))[margin]
     if found.n == 0:
         st.info(_("No query has a value on both sides."), icon=":material/info:")
         return
-    skipping_readout.readout(view, challenger, found, gaps)
+    skipping_readout.readout(study, challenger, found, gaps)
     if found.rule is not None and found.holds:
         skipping_readout.savings(challenger, gaps, found.rule.threshold, price)
     if found.no_margin:
@@ -59,9 +60,9 @@ def draw(view: View, challenger: str) -> None:
         )
     points, cost = st.columns(2, gap="medium")
     with points:
-        _points(view, challenger, found, gaps)
+        _points(study, challenger, found, gaps)
     with cost:
-        _cost(view, found)
+        _cost(study, found)
     fold(
         _("Every threshold as a table"),
         "shifts.thresholds",
@@ -72,13 +73,13 @@ def draw(view: View, challenger: str) -> None:
         _("Near-ties, and which margin tells more"),
         "shifts.near",
         ":material/balance:",
-        lambda: _near(view, challenger, tolerance),
+        lambda: _near(study, challenger, tolerance),
     )
 
 
-def _controls(view: View) -> tuple[Margin, float, float | None]:
+def _controls(study: Study) -> tuple[Margin, float, float | None]:
     kinds, losses, money = st.columns([4, 4, 3], vertical_alignment="bottom")
-    k = depth(view)
+    k = depth(study)
     with kinds:
         chosen = address.pick_one(
             "margin",
@@ -132,29 +133,13 @@ def margin_words(k: int) -> dict[str, str]:
     }
 
 
-def _skipping(view: View, challenger: str, margin: Margin, tolerance: float) -> Skipping:
-    return shift_services.skipping(
-        view.dataset_id,
-        challenger,
-        margin,
-        depth(view),
-        comparison.specs(view),
-        view.spec,
-        view.conventions,
-        view.statistics,
-        tolerance,
-    )
+def _skipping(study: Study, challenger: str, margin: Margin, tolerance: float) -> Skipping:
+    return ranks.skipping(study, challenger, margin, depth(study), tolerance)
 
 
-def _points(view: View, challenger: str, found: Skipping, gaps: pd.Series[float]) -> None:
-    pairs = services.pairs(
-        view.dataset_id,
-        (services.FIRST_STAGE, challenger),
-        comparison.specs(view),
-        view.spec,
-        view.conventions,
-    )
-    means, title = by_margin(pairs, gaps), view.title(view.spec)
+def _points(study: Study, challenger: str, found: Skipping, gaps: pd.Series[float]) -> None:
+    pairs = ranks.against_first_stage(study, challenger)
+    means, title = by_margin(pairs, gaps), study.measure.title
     labels = margins_chart.Labels.translated(_)
     st.markdown(_("**Change by reranking against the margin**"))
     event = show(
@@ -166,8 +151,8 @@ def _points(view: View, challenger: str, found: Skipping, gaps: pd.Series[float]
             ink(),
             labels,
             threshold=found.rule.threshold if found.rule else None,
-            tie_band=view.statistics.tie_band,
-            names=services.query_texts(view.dataset_id),
+            tie_band=study.statistics.tie_band,
+            names=study.dataset.query_names,
         ),
         alt=margins_chart.alt(pairs, gaps, means, title, labels),
         key=f"shifts.margins.{challenger}",
@@ -180,9 +165,9 @@ def _points(view: View, challenger: str, found: Skipping, gaps: pd.Series[float]
         open_query(str(picked[0]))
 
 
-def _cost(view: View, found: Skipping) -> None:
+def _cost(study: Study, found: Skipping) -> None:
     st.markdown(_("**What skipping costs**"))
-    labels, title = skipping_chart.Labels.translated(_), view.title(view.spec)
+    labels, title = skipping_chart.Labels.translated(_), study.measure.title
     show(
         skipping_chart.figure(
             found.curve,
@@ -191,7 +176,7 @@ def _cost(view: View, found: Skipping) -> None:
             ink(),
             labels,
             chosen=found.rule.threshold if found.rule else None,
-            level=view.statistics.level,
+            level=study.statistics.level,
         ),
         alt=skipping_chart.alt(found.curve, title, found.tolerance, labels),
         key="shifts.skipping",
@@ -225,14 +210,14 @@ def _threshold_table(found: Skipping) -> None:
     )
 
 
-def _near(view: View, challenger: str, tolerance: float) -> None:
+def _near(study: Study, challenger: str, tolerance: float) -> None:
     """Near-ties of each system, and how much each margin of the first stage knows."""
-    k = depth(view)
+    k = depth(study)
     words = margin_words(k)
     rows = []
-    for system in dict.fromkeys((services.FIRST_STAGE, *view.chosen)):
-        table = near_ties(shift_services.margins(view.dataset_id, system, k).reset_index())
-        name = view.systems[system].name
+    for system in dict.fromkeys((FIRST_STAGE, *study.chosen)):
+        table = near_ties(ranks.margins(study, system, k).reset_index())
+        name = study.systems[system].name
         rows += [{"system": name, **row} for row in table.to_dict("records")]
     frame = pd.DataFrame(rows)
     share_column = st.column_config.NumberColumn(format="percent")
@@ -261,7 +246,7 @@ def _near(view: View, challenger: str, tolerance: float) -> None:
     )
     told = []
     for margin in MARGINS:
-        found = _skipping(view, challenger, margin, tolerance)
+        found = _skipping(study, challenger, margin, tolerance)
         told.append(
             {
                 _("margin"): words[margin],
@@ -283,6 +268,6 @@ def _near(view: View, challenger: str, tolerance: float) -> None:
         _(
             "Better than chance by: {metric} kept when the most decided queries are skipped "
             "instead of as many at random, averaged over all shares.",
-            metric=view.title(view.spec),
+            metric=study.measure.title,
         )
     )

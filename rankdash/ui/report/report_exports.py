@@ -14,9 +14,7 @@ from rankdash.i18n import language, speaking
 from rankdash.reporting import report
 from rankdash.reporting.exports import images, queries_csv, zip_file
 from rankdash.reporting.report import Front
-from rankdash.study.study import Subject
-from rankdash.ui.sidebar.sidebar import View
-from rankdash.ui.state import services
+from rankdash.study.study import Study
 from rankdash.ui.widgets.text import markdown_safe, shortened
 
 _NAME = 40
@@ -34,7 +32,7 @@ class _File:
     hindered: str = ""
 
 
-def draw(view: View, subject: Subject, front: Front | None) -> None:
+def draw(study: Study, front: Front | None) -> None:
     """front: of the report that goes into the zip; None for a zip without one."""
     st.subheader(_("Numbers and files"), anchor=False)
     st.caption(
@@ -49,9 +47,9 @@ def draw(view: View, subject: Subject, front: Front | None) -> None:
         [
             _File(
                 "ZIP",
-                f"{_base(subject)}.zip",
+                f"{_base(study)}.zip",
                 "application/zip",
-                partial(whole, subject, front),
+                partial(whole, study, front),
             )
         ],
         extra=_charts_note(),
@@ -63,19 +61,17 @@ def draw(view: View, subject: Subject, front: Front | None) -> None:
             "with their reason, latency. CSV for a spreadsheet; Parquet and JSON for a program."
         ),
         [
-            _File("CSV", "queries.csv", _CSV, partial(queries_csv.as_csv, subject)),
+            _File("CSV", "queries.csv", _CSV, partial(queries_csv.as_csv, study)),
             _File(
                 "Parquet",
                 "queries.parquet",
                 "application/vnd.apache.parquet",
-                partial(queries_csv.as_parquet, subject),
+                partial(queries_csv.as_parquet, study),
             ),
-            _File(
-                "JSON", "queries.json", "application/json", partial(queries_csv.as_json, subject)
-            ),
+            _File("JSON", "queries.json", "application/json", partial(queries_csv.as_json, study)),
         ],
     )
-    parts = {part.name: part for part in zip_file.tables(subject)}
+    parts = {part.name: part for part in zip_file.tables(study)}
     _row(
         _("Tables for a text or a paper"),
         _(
@@ -100,17 +96,17 @@ def draw(view: View, subject: Subject, front: Front | None) -> None:
             "In the formats of TREC, for trec_eval and whatever reads its files. A query without a "
             "result is not in its ranking, so that nothing counts it as 0."
         ),
-        _trec(view, subject),
+        _trec(study),
     )
 
 
-def whole(subject: Subject, front: Front | None) -> bytes:
+def whole(study: Study, front: Front | None) -> bytes:
     """The zip, the report in it as it is set on the page, in the language in force."""
     first = []
     if front is not None:
         what = _("The report: one page that opens without a network.")
-        first = [zip_file.Part("report.html", what, lambda: report.html(subject, front))]
-    return zip_file.bundle(subject, datetime.now(UTC), first=first)
+        first = [zip_file.Part("report.html", what, lambda: report.html(study, front))]
+    return zip_file.bundle(study, datetime.now(UTC), first=first)
 
 
 def _spoken(make: Callable[[], bytes], code: str) -> bytes:
@@ -119,21 +115,21 @@ def _spoken(make: Callable[[], bytes], code: str) -> bytes:
         return make()
 
 
-def _trec(view: View, subject: Subject) -> list[_File]:
-    blank = services.ids_with_blanks(view.dataset_id)
+def _trec(study: Study) -> list[_File]:
+    blank = study.dataset.ids_with_blanks
     hindered = _("Ids with blanks cannot stand in a TREC file.") if blank else ""
-    labels, *runs = zip_file.trec_files(subject)
+    labels, *runs = zip_file.trec_files(study)
     return [
         _File(_("Labels"), "qrels.txt", _TEXT, labels.make, hindered),
         *(
             _File(
-                markdown_safe(shortened(subject.name(system), _NAME)),
+                markdown_safe(shortened(study.name(system), _NAME)),
                 part.name.rpartition("/")[2],
                 _TEXT,
                 part.make,
                 hindered,
             )
-            for system, part in zip(subject.chosen, runs, strict=True)
+            for system, part in zip(study.chosen, runs, strict=True)
         ),
     ]
 
@@ -169,5 +165,5 @@ def _row(title: str, what: str, files: Sequence[_File], extra: str = "") -> None
                 )
 
 
-def _base(subject: Subject) -> str:
-    return f"rankdash-{zip_file.slug(subject.dataset.name)}"
+def _base(study: Study) -> str:
+    return f"rankdash-{zip_file.slug(study.dataset.name)}"

@@ -17,7 +17,7 @@ from rankdash.i18n import gettext as _
 from rankdash.reporting import logo
 from rankdash.reporting.report import LONGEST_NOTE, LONGEST_TITLE, SECTIONS, Front
 from rankdash.ui.report.report_preview import Preview
-from rankdash.ui.sidebar import sidebar
+from rankdash.ui.sidebar import view
 from rankdash.ui.state import address
 from rankdash.ui.widgets.text import markdown_safe, shortened
 
@@ -85,7 +85,7 @@ def _sections(previews: Mapping[str, Preview]) -> tuple[str, ...]:
         said.caption(preview.said)
         if preview.page:
             said.page_link(
-                sidebar.page(preview.page), label=preview.link, icon=":material/arrow_forward:"
+                view.page(preview.page), label=preview.link, icon=":material/arrow_forward:"
             )
     return tuple(wanted)
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number
-from rankdash.study.study import Subject
+from rankdash.study import latency
+from rankdash.study.study import Study
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words.verdicts import chip
 
@@ -27,50 +28,48 @@ class Preview:
     empty: bool = False
 
 
-def of(subject: Subject) -> Mapping[str, Preview]:
+def of(study: Study) -> Mapping[str, Preview]:
     """Section id → its preview."""
-    return {section: tell(subject) for section, tell in _TOLD.items()}
+    return {section: tell(study) for section, tell in _TOLD.items()}
 
 
-def _verdict(subject: Subject) -> Preview:
-    compared = subject.comparison
+def _verdict(study: Study) -> Preview:
+    compared = study.comparison
     found = (
         _(
             "{name}: {verdict}",
-            name=_name(subject, system),
-            verdict=chip(compared.verdict(system, subject.spec).kind),
+            name=_name(study, system),
+            verdict=chip(compared.verdict(system, study.spec).kind),
         )
-        for system in subject.challengers
+        for system in study.challengers
     )
     return Preview(" · ".join(found))
 
 
-def _systems(subject: Subject) -> Preview:
+def _systems(study: Study) -> Preview:
     return Preview(
         _(
             "{metrics} of {systems}, with intervals",
-            metrics=ngettext("{n} metric", "{n} metrics", len(subject.specs)),
-            systems=ngettext("{n} system", "{n} systems", len(subject.chosen)),
+            metrics=ngettext("{n} metric", "{n} metrics", len(study.specs)),
+            systems=ngettext("{n} system", "{n} systems", len(study.chosen)),
         )
     )
 
 
-def _cutoffs(subject: Subject) -> Preview:
-    if not subject.measure.metric.has_cutoff:
-        said = _("{metric} has no cutoff.", metric=subject.measure.metric.title)
+def _cutoffs(study: Study) -> Preview:
+    if not study.measure.metric.has_cutoff:
+        said = _("{metric} has no cutoff.", metric=study.measure.metric.title)
         return Preview(said, empty=True)
-    return Preview(_("{metric} from k = 1 to 100", metric=subject.measure.metric.title))
+    return Preview(_("{metric} from k = 1 to 100", metric=study.measure.metric.title))
 
 
-def _queries(subject: Subject) -> Preview:
-    rows = (
-        (system, subject.comparison.row(system, subject.spec)) for system in subject.challengers
-    )
+def _queries(study: Study) -> Preview:
+    rows = ((system, study.comparison.row(system, study.spec)) for system in study.challengers)
     return Preview(
         " · ".join(
             _(
                 "{name}: {helped} helped, {hurt} hurt",
-                name=_name(subject, system),
+                name=_name(study, system),
                 helped=number(row["helped"], 0),
                 hurt=number(row["hurt"], 0),
             )
@@ -79,11 +78,11 @@ def _queries(subject: Subject) -> Preview:
     )
 
 
-def _latency(subject: Subject) -> Preview:
+def _latency(study: Study) -> Preview:
     timed = {
         system: found
-        for system in subject.challengers
-        if (found := subject.latency(system)) is not None
+        for system in study.challengers
+        if (found := latency.summary(study, system)) is not None
     }
     if not timed:
         return Preview(
@@ -96,7 +95,7 @@ def _latency(subject: Subject) -> Preview:
         " · ".join(
             _(
                 "{name}: p95 {ms} ms",
-                name=_name(subject, system),
+                name=_name(study, system),
                 ms=number(found.p95, 0 if found.p95 >= _COARSE_MS else 1),
             )
             for system, found in timed.items()
@@ -104,8 +103,8 @@ def _latency(subject: Subject) -> Preview:
     )
 
 
-def _money(subject: Subject) -> Preview:
-    if subject.money is None or not subject.money.chosen:
+def _money(study: Study) -> Preview:
+    if study.money is None or not study.money.chosen:
         return Preview(
             _("With example assumptions: nobody set any."),
             "cost",
@@ -114,43 +113,43 @@ def _money(subject: Subject) -> Preview:
     return Preview(_("With the assumptions that you set on Cost & ROI."))
 
 
-def _segments(subject: Subject) -> Preview:
-    if subject.dataset.segments:
-        named = ", ".join(markdown_safe(each, _NAME) for each in subject.dataset.segments)
+def _segments(study: Study) -> Preview:
+    if study.dataset.segments:
+        named = ", ".join(markdown_safe(each, _NAME) for each in study.dataset.segments)
         return Preview(_("{columns}, and those that rankdash works out", columns=named))
     return Preview(_("By length, relevant documents and difficulty"))
 
 
-def _reasons(subject: Subject) -> Preview:
-    if subject.has_reasons:
+def _reasons(study: Study) -> Preview:
+    if study.has_reasons:
         return Preview(_("Why each query changed, and where quality is lost"))
     return Preview(_("Where quality is lost; reasons only for a metric that sums over documents"))
 
 
-def _data(subject: Subject) -> Preview:
+def _data(study: Study) -> Preview:
     said = [
-        ngettext("{n} query", "{n} queries", len(subject.dataset.queries)),
-        ngettext("{n} document", "{n} documents", len(subject.dataset.documents)),
-        ngettext("{n} label", "{n} labels", len(subject.dataset.qrels)),
+        ngettext("{n} query", "{n} queries", len(study.dataset.queries)),
+        ngettext("{n} document", "{n} documents", len(study.dataset.documents)),
+        ngettext("{n} label", "{n} labels", len(study.dataset.qrels)),
     ]
-    if subject.check is not None and subject.check.warnings:
-        said.append(ngettext("{n} warning", "{n} warnings", len(subject.check.warnings)))
+    if study.check is not None and study.check.warnings:
+        said.append(ngettext("{n} warning", "{n} warnings", len(study.check.warnings)))
     return Preview(" · ".join(said))
 
 
-def _rules(subject: Subject) -> Preview:
+def _rules(study: Study) -> Preview:
     return Preview(_("Definitions, rules and statistics in force"))
 
 
-def _origin(subject: Subject) -> Preview:
+def _origin(study: Study) -> Preview:
     return Preview(_("What each ranking was made with, and where"))
 
 
-def _name(subject: Subject, system: str) -> str:
-    return markdown_safe(subject.name(system), _NAME)
+def _name(study: Study, system: str) -> str:
+    return markdown_safe(study.name(system), _NAME)
 
 
-_TOLD: Mapping[str, Callable[[Subject], Preview]] = {
+_TOLD: Mapping[str, Callable[[Study], Preview]] = {
     "verdict": _verdict,
     "systems": _systems,
     "cutoffs": _cutoffs,

@@ -9,12 +9,12 @@ import streamlit as st
 from rankdash.i18n import gettext as _
 from rankdash.reporting import report
 from rankdash.reporting.exports import zip_file
-from rankdash.ui.report import report_exports, report_form, report_preview, report_subject
-from rankdash.ui.sidebar.sidebar import View
+from rankdash.study.study import Study
+from rankdash.ui.report import report_exports, report_form, report_preview, report_study
 
 
-def draw(view: View) -> None:
-    subject = report_subject.subject(view)
+def draw(study: Study) -> None:
+    study = report_study.for_report(study)
     st.markdown(
         _(
             "One page that opens in any browser without a network, with live charts, for whoever "
@@ -22,12 +22,12 @@ def draw(view: View) -> None:
         )
     )
     words, parts = st.columns([1, 2], gap="large")
-    usual_title = _("Reranking on {data}", data=subject.dataset.name)
-    front = report_form.draw(words, parts, usual_title, report_preview.of(subject))
+    usual_title = _("Reranking on {data}", data=study.dataset.name)
+    front = report_form.draw(words, parts, usual_title, report_preview.of(study))
     words.download_button(
         _("Make the report and save it"),
-        data=b"" if front is None else partial(report.html, subject, front),
-        file_name=f"report-{zip_file.slug(subject.dataset.name)}.html",
+        data=b"" if front is None else partial(report.html, study, front),
+        file_name=f"report-{zip_file.slug(study.dataset.name)}.html",
         mime="text/html",
         type="primary",
         icon=":material/description:",
@@ -36,4 +36,4 @@ def draw(view: View) -> None:
         disabled=front is None,
         width="stretch",
     )
-    report_exports.draw(view, subject, front)
+    report_exports.draw(study, front)

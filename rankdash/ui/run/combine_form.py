@@ -11,9 +11,9 @@ from rankdash.i18n import error_text
 from rankdash.i18n import gettext as _
 from rankdash.rerankers.fusion import METHODS, USUAL_K, Fusion
 from rankdash.runs.combining import Part, fuse
-from rankdash.ui.state import services
+from rankdash.study.systems import FIRST_STAGE, System
+from rankdash.ui.state import stored
 from rankdash.ui.state.server import workspace
-from rankdash.ui.state.services import System
 from rankdash.ui.widgets.lazy_expander import fold
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words.names import free
@@ -27,14 +27,14 @@ _MOST_K = 10_000.0
 
 def draw(dataset_id: str) -> None:
     """Nothing where there is no run yet: the first stage alone cannot be combined."""
-    dataset_id = services.stored(dataset_id)
+    dataset_id = stored.stored(dataset_id)
     if not workspace().runs(dataset_id):
         return
     fold(_("Combine stored runs"), "combine", ":material/merge:", lambda: _form(dataset_id))
 
 
 def _form(dataset_id: str) -> None:
-    systems = services.systems(dataset_id)
+    systems = stored.systems(dataset_id)
     st.caption(
         _(
             "One ranking made of several, at once: nothing is scored. A document that a ranking "
@@ -132,15 +132,17 @@ def _weights(chosen: Sequence[str], systems: Mapping[str, System]) -> tuple[floa
 
 
 def _part(dataset_id: str, system: System) -> Part:
-    run = None if system.run is None else services.run(system.id)
-    return Part(system.name, services.ranking(dataset_id, system.id), run)
+    if system.id == FIRST_STAGE:
+        return Part(system.name, stored.dataset(dataset_id).candidates, None)
+    run = stored.run(system.id)
+    return Part(system.name, run.ranking, run)
 
 
 def _combine(
     dataset_id: str, parts: Sequence[Part], how: tuple[str, tuple[float, ...], float], name: str
 ) -> None:
     try:
-        run = fuse(services.dataset(dataset_id), parts, Fusion(*how), name)
+        run = fuse(stored.dataset(dataset_id), parts, Fusion(*how), name)
         workspace().save_run(run)
     except RankdashError as error:
         st.error(markdown_safe(error_text(error), 500), icon=":material/error:")

@@ -19,7 +19,7 @@ from rankdash.runs import jobs
 from rankdash.runs.jobs import LIVE, JobRow
 from rankdash.ui.runs import key_field
 from rankdash.ui.runs.run_words import reranker_title
-from rankdash.ui.sidebar import sidebar
+from rankdash.ui.sidebar import sidebar, view
 from rankdash.ui.state import address
 from rankdash.ui.state.server import worker, workspace
 from rankdash.ui.widgets import dialogs
@@ -136,7 +136,7 @@ def _offer_comparison(every: Sequence[JobRow]) -> None:
         seen.remove(seen[-1])
         address.choose("base", runs[0])
         address.choose("system", runs[1 : sidebar.MOST_COMPARED])
-        sidebar.go("overview")
+        view.go("overview")
 
 
 def _offer_overview(every: Sequence[JobRow]) -> None:
@@ -161,7 +161,7 @@ def _offer_overview(every: Sequence[JobRow]) -> None:
     if action.button(_("Compare"), icon=":material/monitoring:", key="compare.done"):
         watched.clear()
         address.choose("system", [row.id for row in runs][: sidebar.MOST_COMPARED])
-        sidebar.go("overview")
+        view.go("overview")
 
 
 def _draw_job(row: JobRow) -> None:

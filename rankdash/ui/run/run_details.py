@@ -14,7 +14,7 @@ from rankdash.ranking.measured import Level, Measured
 from rankdash.ranking.ranking import Run
 from rankdash.ui.runs import run_note, run_usage
 from rankdash.ui.runs.run_records import Record, record
-from rankdash.ui.state import services
+from rankdash.ui.state import stored
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words import failures
 
@@ -24,7 +24,7 @@ _IN_SENTENCES = ("runtime", "device", "calibration", "note", "rank_agreement", "
 
 
 def draw(run_id: str) -> None:
-    run, kept = services.run(run_id), record(run_id)
+    run, kept = stored.run(run_id), record(run_id)
     with st.container(border=True):
         st.markdown(f"**{markdown_safe(run.name, 80)}**")
         if run.measured is not None and run.measured.contended:

@@ -14,7 +14,7 @@ from rankdash.i18n import number
 from rankdash.rerankers import Request, RerankerKind, get
 from rankdash.rerankers.remote.estimates import Estimate
 from rankdash.runs.plan import sample_queries
-from rankdash.ui.state import services
+from rankdash.ui.state import stored
 from rankdash.ui.widgets.text import markdown_safe
 
 # So many queries tell what the others cost.
@@ -73,7 +73,7 @@ def _estimate(
     depth: int | None,
     queries: int,
 ) -> Estimate:
-    data = services.dataset(dataset_id)
+    data = stored.dataset(dataset_id)
     looked_at = sample_queries(data, min(_LOOKED_AT, max(queries, 1)), _SEED)
     texts, asked = data.document_text(), data.query_text()
     requests = []

@@ -23,7 +23,7 @@ from rankdash.runs.variants import DEPTH, Variant
 from rankdash.store import RunRow
 from rankdash.ui.run import job_list, run_estimate, settings_form, timing_form, variants_form
 from rankdash.ui.runs import key_field
-from rankdash.ui.state import services
+from rankdash.ui.state import stored
 from rankdash.ui.state.server import worker, workspace
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words import names
@@ -72,7 +72,7 @@ def draw(dataset_id: str) -> None:
     if not chosen:
         st.info(_("Choose at least one reranker."), icon=":material/info:")
         return
-    if not services.has_texts(dataset_id):
+    if not stored.dataset(dataset_id).has_texts:
         st.warning(
             _(
                 "This data set has no texts, so there is nothing for a reranker to read. Upload it "
@@ -174,7 +174,7 @@ def _plan_of(dataset_id: str, plan: Plan, variant: Variant) -> Plan:
 
 def _counts(dataset_id: str) -> npt.NDArray[np.int64]:
     """(queries,) how many candidates each query has."""
-    return np.diff(services.dataset(dataset_id).candidates.offsets)
+    return np.diff(stored.dataset(dataset_id).candidates.offsets)
 
 
 def _say_estimate(wishes: Sequence[_Wish]) -> None:

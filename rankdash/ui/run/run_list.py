@@ -16,7 +16,7 @@ from rankdash.store.notes.run_notes import RunNotes
 from rankdash.ui.run import run_details
 from rankdash.ui.runs import run_records
 from rankdash.ui.runs.run_words import reranker_title, settings_in_words
-from rankdash.ui.sidebar import sidebar
+from rankdash.ui.sidebar import view
 from rankdash.ui.state import address
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets import dialogs
@@ -66,7 +66,7 @@ def draw(dataset_id: str) -> None:
         _("Compare on Overview"), icon=":material/monitoring:", disabled=not chosen, width="stretch"
     ):
         address.choose("system", [row.id for row in chosen])
-        sidebar.go("overview")
+        view.go("overview")
     if not read_only():
         with rename:
             _rename(chosen, rows)

@@ -6,12 +6,10 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-import streamlit as st
-
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, percent
 from rankdash.ranking.measured import Measured
-from rankdash.ui.state import services
+from rankdash.ui.state.cache import cache
 from rankdash.ui.state.server import workspace
 
 # A cascade puts the name of the stage before what that stage tells.
@@ -54,6 +52,5 @@ class Record:
             yield _("{share} kept from earlier runs", share=percent(self.from_cache))
 
 
-@st.cache_resource(max_entries=8 * services.SYSTEM_LIMIT, show_spinner=False)
 def record(run_id: str) -> Record:
-    return Record(*workspace().recorded(run_id))
+    return cache(("record", run_id), lambda: Record(*workspace().recorded(run_id)))

@@ -9,13 +9,12 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.metrics import parse_measure
-from rankdash.ui.sidebar.sidebar import View
-from rankdash.ui.state import services
+from rankdash.study.study import Study
 from rankdash.words.queries import count_words
 from rankdash.words.settings import rules_in_words
 
 
-def panel(view: View, specs: Sequence[str]) -> None:
+def panel(study: Study, specs: Sequence[str]) -> None:
     """Definitions, settings, and which queries were left out of which system, and why."""
     measures = [parse_measure(spec) for spec in specs]
     st.dataframe(
@@ -33,22 +32,21 @@ def panel(view: View, specs: Sequence[str]) -> None:
     )
     st.dataframe(
         pd.DataFrame(
-            rules_in_words(view.conventions, view.statistics),
+            rules_in_words(study.conventions, study.statistics),
             columns=[_("rule"), _("in force")],
         ),
         hide_index=True,
         alt=_("The rules in force"),
     )
-    st.dataframe(_left_out(view, specs), hide_index=True, alt=_("Queries left out of each system"))
+    st.dataframe(_left_out(study, specs), hide_index=True, alt=_("Queries left out of each system"))
 
 
-def _left_out(view: View, specs: Sequence[str]) -> pd.DataFrame:
+def _left_out(study: Study, specs: Sequence[str]) -> pd.DataFrame:
     titles = count_words()
     rows = []
-    for system_id, found in services.evaluations(
-        view.dataset_id, view.chosen, specs, view.conventions
-    ).items():
-        row: dict[str, object] = {_("system"): view.name(system_id)}
+    for system_id in study.chosen:
+        found = study.evaluate(system_id, tuple(specs))
+        row: dict[str, object] = {_("system"): study.name(system_id)}
         row.update({title: found.counts.get(key, 0) for key, title in titles.items()})
         rows.append(row)
     return pd.DataFrame(rows)

@@ -27,8 +27,9 @@ setting_widgets.register(STATISTICS_SETTINGS)
 
 
 def draw(labels: Sequence[float]) -> None:
-    """labels: the labels above 0 that the data set uses."""
-    grades = {"threshold": labels, "err_top_label": labels}
+    """labels: those that the data set uses."""
+    positive = [label for label in labels if label > 0]
+    grades = {"threshold": positive, "err_top_label": positive}
     fold(
         _("Rules"),
         "sidebar.rules",

@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from rankdash.analysis.statistics.settings import STATISTICS_SETTINGS
 from rankdash.i18n import gettext as _
 from rankdash.metrics import CONVENTION_SETTINGS
-from rankdash.ui.sidebar import sidebar
+from rankdash.ui.sidebar import view
 from rankdash.ui.state import address
 from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets.text import markdown_safe
@@ -91,7 +91,7 @@ def _say_lost() -> None:
     lost = address.lost()
     if "data" in lost:
         st.warning(_lost_data(), icon=":material/link_off:")
-        st.page_link(sidebar.page("data"), label=_("Go to Data"), icon=":material/database:")
+        st.page_link(view.page("data"), label=_("Go to Data"), icon=":material/database:")
     named = {
         name: value
         for name, value in lost.items()

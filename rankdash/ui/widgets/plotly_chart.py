@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from rankdash.charts.style import INKS, Ink
+from rankdash.reporting.figures import Drawing
 
 # Keys hold ids, and a file name must fit every system.
 _UNSAFE = re.compile(r"[^A-Za-z0-9]+")
@@ -33,3 +34,8 @@ def show(figure: Any, *, alt: str, key: str, on_select: Any = "ignore") -> Any:
         on_select=on_select,
         selection_mode="points",
     )
+
+
+def draw(drawing: Drawing, *, key: str, on_select: Any = "ignore") -> Any:
+    """Show a chart that the report has too."""
+    return show(drawing.draw(ink()), alt=drawing.alt, key=key, on_select=on_select)

@@ -1,0 +1,58 @@
+"""All systems of a data set on one metric, over time.
+
+Every run of the data set is looked at, which may be many large ones: what is kept of each is its
+join with the labels, a small part of it, and never the run itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rankdash.analysis.statistics.history import Trend
+from rankdash.analysis.statistics.history import trend as trend_of
+from rankdash.metrics import Evaluation, Judged, evaluate, judge
+from rankdash.study.study import Study
+
+
+@dataclass(frozen=True, eq=False)
+class _Joined:
+    """excluded: query id → "failed" or "skipped"."""
+
+    judged: Judged
+    excluded: Mapping[str, str]
+
+
+def evaluation(study: Study, system: str) -> Evaluation:
+    """Per-query values of the metric of the study for any system of the data set."""
+    load = study.systems[system].load
+    if load is None or system in study.chosen:
+        return study.evaluate(system, (study.spec,))
+
+    def join() -> _Joined:
+        run = load()
+        return _Joined(judge(run.ranking, study.dataset.qrels, study.conventions), run.left_out)
+
+    def make() -> Evaluation:
+        joined = study.shared(
+            ("joined", study.dataset_id, system, *study.conventions.joining), join
+        )
+        return evaluate(joined.judged, [study.spec], study.conventions, joined.excluded)
+
+    return study.shared(("history", study.dataset_id, system, study.spec, study.conventions), make)
+
+
+def trend(study: Study, systems: tuple[str, ...], *, every: bool) -> Trend:
+    """Every system against the baseline of the study; ask for each `evaluation` first where their
+    progress is to be shown. every: as for `analysis.statistics.history.trend`."""
+    key = (study.dataset_id, systems, study.baseline, study.spec, every)
+    return study.once(
+        ("trend", *key, study.conventions, study.statistics),
+        lambda: trend_of(
+            {system: evaluation(study, system) for system in systems},
+            study.baseline,
+            study.spec,
+            study.statistics,
+            every=every,
+        ),
+    )

@@ -1,0 +1,155 @@
+"""What is chosen, as the `Study` that a page renders; and what every page says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NoReturn
+
+import streamlit as st
+
+from rankdash.i18n import gettext as _
+from rankdash.i18n import moment, ngettext
+from rankdash.store.notes.corrections import Corrections
+from rankdash.study.study import Study
+from rankdash.study.systems import FIRST_STAGE
+from rankdash.ui.sidebar import rules
+from rankdash.ui.state import address, stored
+from rankdash.ui.state.cache import cache
+from rankdash.ui.state.scenario import with_money
+from rankdash.ui.state.server import workspace
+from rankdash.ui.widgets.text import markdown_safe
+
+PAGES = Path(__file__).parents[3] / "pages"
+LARGEST_CUTOFF = 1000
+WHOLE_LIST = "all"
+# The field of the address that says which labels are in force where some were corrected.
+LABELS = "labels"
+CORRECTED, UPLOADED = "corrected", "uploaded"
+
+
+def study() -> Study:
+    """The comparison that is chosen now. Without a data set the page says so and stops."""
+    uploaded = address.one("data")
+    if uploaded is None:
+        nothing_yet(
+            _("No data set yet"),
+            _(
+                "rankdash compares rankings of your own labelled queries. Open the sample or drop "
+                "your files to begin."
+            ),
+            "data",
+            _("Go to Data"),
+        )
+    layer = Corrections(workspace()).layer(uploaded)
+    in_force = layer.count and address.one(LABELS) != UPLOADED
+    dataset_id = stored.with_corrections(uploaded, layer.revision) if in_force else uploaded
+    dataset = stored.dataset(dataset_id)
+    baseline = address.one("base") or FIRST_STAGE
+    return with_money(
+        Study(
+            dataset=dataset,
+            systems=stored.systems(dataset_id),
+            baseline=baseline,
+            challengers=tuple(name for name in address.several("system") if name != baseline),
+            metric=address.one("metric") or "ndcg",
+            cutoff=cutoff_of(address.one("k")),
+            conventions=rules.conventions(),
+            statistics=rules.statistics(len(dataset.queries)),
+            corrections=layer.count,
+            dataset_id=dataset_id,
+            cache=cache,
+        )
+    )
+
+
+def cutoff_of(value: str | None) -> int | None:
+    """A cutoff from the address: 1 to `LARGEST_CUTOFF`, else None."""
+    if value and value.isascii() and value.isdigit() and 0 < int(value[:5]) <= LARGEST_CUTOFF:
+        return int(value[:5])
+    return None
+
+
+def page(name: str) -> Path:
+    """The file of a page, for links."""
+    return PAGES / f"{name}.py"
+
+
+def go(name: str) -> NoReturn:
+    """Open another page with what is chosen, in one step of the browser's history: a page that is
+    opened without its address writes it afterwards, and then going back takes two."""
+    st.switch_page(page(name), query_params=address.carried())
+
+
+def nothing_yet(title: str, why: str, target: str, label: str) -> NoReturn:
+    """An empty state: what is missing, why, and one next action. Ends the page."""
+    with st.container(border=True):
+        st.subheader(title)
+        st.write(why)
+        st.page_link(page(target), label=label, icon=":material/arrow_forward:")
+    st.stop()
+
+
+def caption(study: Study, extra: Iterable[str] = ()) -> None:
+    """The one line under the title: data set, systems, metric, queries, date; and which labels are
+    in force where some were corrected."""
+    data = study.dataset
+    names = [markdown_safe(study.name(system), 40) for system in study.challengers]
+    compared = markdown_safe(study.name(study.baseline), 40)
+    if names:
+        compared += " → " + ", ".join(names)
+    rows = stored.rows(study.stored_id)
+    newest = max((rows[system].created for system in study.chosen if system in rows), default="")
+    parts = [
+        markdown_safe(data.name, 60),
+        compared,
+        study.measure.title,
+        # This rule turns the numbers into others.
+        *([f"**{_('judged documents only')}**"] if study.conventions.judged_only else []),
+        ngettext("{n} query", "{n} queries", len(data.queries)),
+        *extra,
+        *([moment(newest)] if newest else []),
+    ]
+    if not study.corrections:
+        st.caption(" · ".join(parts))
+        return
+    parts.append(_corrections(study))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(" · ".join(parts), width="content")
+        address.pick_one(
+            LABELS,
+            [CORRECTED, UPLOADED],
+            st.segmented_control,
+            default=CORRECTED,
+            label=_("Labels in force"),
+            label_visibility="collapsed",
+            format_func={CORRECTED: _("with corrections"), UPLOADED: _("as uploaded")}.__getitem__,
+            required=True,
+        )
+
+
+def _corrections(study: Study) -> str:
+    if study.corrected:
+        return ngettext("**{n} label corrected**", "**{n} labels corrected**", study.corrections)
+    return ngettext("{n} correction left out", "{n} corrections left out", study.corrections)
+
+
+def looked_at(study: Study) -> str:
+    """The challenger that is looked at closely, chosen where there are several; the baseline where
+    there is none."""
+    if len(study.challengers) < 2:
+        return study.challengers[0] if study.challengers else study.baseline
+    chosen = address.pick_one(
+        "vs",
+        list(study.challengers),
+        st.segmented_control,
+        label=_("Looked at, against {baseline}", baseline=safe_name(study, study.baseline)),
+        format_func=lambda system: safe_name(study, system),
+        required=True,
+    )
+    return chosen or study.challengers[0]
+
+
+def safe_name(study: Study, system_id: str) -> str:
+    """The system's name for a place that renders Markdown."""
+    return markdown_safe(study.name(system_id), 40)

@@ -1,0 +1,87 @@
+"""What the workspace holds, read once for all sessions: data sets, runs, and systems by name.
+
+With corrected labels a data set is another one, whose id is that of the stored one and the revision
+of its corrections: "<id>+<revision>", from `with_corrections`. Every function here takes either.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from rankdash.dataset import Dataset
+from rankdash.ranking.ranking import Run
+from rankdash.store import RunRow
+from rankdash.store.notes.corrections import Corrections
+from rankdash.study.systems import FIRST_STAGE, System, first_stage_name, numbered
+from rankdash.ui.state.cache import cache
+from rankdash.ui.state.server import workspace
+
+_REVISION = "+"
+
+
+def stored(dataset_id: str) -> str:
+    """The id under which the workspace keeps the data set, its notes and its corrections."""
+    return dataset_id.partition(_REVISION)[0]
+
+
+def with_corrections(dataset_id: str, revision: int) -> str:
+    """The id of a stored data set with the labels of a revision of its corrections."""
+    return f"{stored(dataset_id)}{_REVISION}{revision}"
+
+
+def dataset(dataset_id: str) -> Dataset:
+    base, _at, revision = dataset_id.partition(_REVISION)
+    if not revision:
+        return cache(("dataset", base), lambda: workspace().dataset(base))
+    return cache(("dataset", dataset_id), lambda: _corrected(base, int(revision)))
+
+
+def _corrected(dataset_id: str, revision: int) -> Dataset:
+    # Tables and candidates are shared with the stored one: an entry costs its labels only.
+    return dataset(dataset_id).relabelled(
+        pd.DataFrame(
+            [
+                (*each.pair, math.nan if each.label is None else each.label)
+                for each in Corrections(workspace()).all(dataset_id, revision)
+            ],
+            columns=["query_id", "doc_id", "label"],
+        )
+    )
+
+
+def run(run_id: str) -> Run:
+    return cache(("run", run_id), lambda: workspace().run(run_id))
+
+
+def rows(dataset_id: str) -> dict[str, RunRow]:
+    """id → what the workspace lists of each finished run, oldest first."""
+    found = sorted(workspace().runs(stored(dataset_id)), key=lambda row: row.created)
+    return {row.id: row for row in found}
+
+
+def systems(dataset_id: str) -> dict[str, System]:
+    """id → system, the first stage first, then the finished runs, oldest first."""
+    found = [System(FIRST_STAGE, first_stage_name(dataset(dataset_id)))]
+    found += [
+        System(row.id, row.name, load=partial(workspace().run, row.id))
+        for row in rows(dataset_id).values()
+    ]
+    return numbered(found)
+
+
+def uploaded_labels(dataset_id: str, query_id: str) -> dict[str, float]:
+    """Document id → label for one query, as they were uploaded, whatever was corrected."""
+    base = stored(dataset_id)
+    places = cache(("uploaded rows", base), lambda: _rows_of_queries(base))
+    own = dataset(base).qrels.take(places.get(query_id, []))
+    return dict(zip(own["doc_id"], own["label"].astype(float), strict=True))
+
+
+def _rows_of_queries(dataset_id: str) -> dict[str, npt.NDArray[np.intp]]:
+    groups = dataset(dataset_id).qrels.groupby("query_id", sort=False).indices
+    return {str(query_id): np.asarray(places, dtype=np.intp) for query_id, places in groups.items()}
