@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from rankdash.charts import style
+from rankdash.i18n import gettext as _
 
 MARK = "*"
 """Written beside a proven change, in bold: read without colour, and by a screen reader."""
@@ -14,6 +15,17 @@ _ROUNDING = 1e-12
 _CAP = 9
 _WIDTH = 1.75
 _LAST = 2000
+
+
+def p_limit(corrected: bool) -> str:
+    """The words of a key for what is significant. corrected: whether p allows for the other
+    comparisons."""
+    return _("corrected p ≤ {p:g}") if corrected else _("p ≤ {p:g}")
+
+
+def p_text(corrected: bool, p: str) -> str:
+    """A p in a hover label."""
+    return _("corrected p {p}", p=p) if corrected else _("p {p}", p=p)
 
 
 def proven(low: float, high: float, p: float, level: float) -> bool:

@@ -10,10 +10,10 @@ import html
 import itertools
 import math
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import plotly.graph_objects as go
 
@@ -85,16 +85,6 @@ INKS = {
         hover="#1A1F29",
     ),
 }
-
-
-@dataclass(frozen=True)
-class Labels:
-    """The words of a chart, as `str.format` templates; each chart has its own."""
-
-    @classmethod
-    def translated(cls, translate: Callable[[str], str]) -> Self:
-        """Every template passed through `translate`."""
-        return cls(**{each.name: translate(str(each.default)) for each in fields(cls)})
 
 
 @dataclass(frozen=True)

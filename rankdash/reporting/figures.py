@@ -33,7 +33,6 @@ from rankdash.value.assumptions import ASSUMPTIONS
 from rankdash.value.sensitivity import PRICE, input_value, net_grid, net_per_month
 from rankdash.words.money import money as amount_in
 from rankdash.words.money import symbol
-from rankdash.words.verdicts import p_labels
 
 DERIVED = {each.name: each for each in DERIVED_SEGMENTS}
 
@@ -79,20 +78,19 @@ def systems(study: Study) -> Drawing:
     """Every metric of every system against the baseline."""
     table = study.comparison.frame
     table = table[table["metric"] != study.spec_of("judged")]
-    labels = p_labels(systems_chart.Labels, study.statistics)
     level, names, titles = study.statistics.level, study.names, study.titles
     return Drawing(
         lambda ink: systems_chart.figure(
             table,
             study.baseline,
             ink,
-            labels,
             level=level,
             names=names,
             titles=titles,
+            corrected=study.statistics.correction != "none",
             marks=style.marks(study.places, study.baseline),
         ),
-        systems_chart.alt(table, study.baseline, labels, level=level, names=names, titles=titles),
+        systems_chart.alt(table, study.baseline, level=level, names=names, titles=titles),
     )
 
 
@@ -101,32 +99,31 @@ def cutoffs(study: Study) -> Drawing | None:
     curves = study.curves
     if curves.empty:
         return None
-    title, labels = study.measure.metric.title, cutoffs_chart.Labels.translated(_)
+    title = study.measure.metric.title
     return Drawing(
         lambda ink: cutoffs_chart.figure(
             curves,
             title,
             study.baseline,
             ink,
-            labels,
             k=study.cutoff,
             level=study.statistics.level,
             names=study.names,
             marks=style.marks(study.places, study.baseline),
         ),
-        cutoffs_chart.alt(curves, title, labels, names=study.names),
+        cutoffs_chart.alt(curves, title, names=study.names),
     )
 
 
 def changes(study: Study, challenger: str) -> Drawing:
     """Every query's change, worst first."""
     pairs, title = study.pairs(challenger), study.measure.title
-    labels, band = deltas_chart.Labels.translated(_), study.statistics.tie_band
+    band = study.statistics.tie_band
     return Drawing(
         lambda ink: deltas_chart.figure(
-            pairs, title, ink, labels, tie_band=band, names=study.dataset.query_names
+            pairs, title, ink, tie_band=band, names=study.dataset.query_names
         ),
-        deltas_chart.alt(pairs, title, labels, tie_band=band),
+        deltas_chart.alt(pairs, title, tie_band=band),
     )
 
 
@@ -136,10 +133,9 @@ def headroom(study: Study) -> Drawing | None:
     if table.empty:
         return None
     title = study.measure.title
-    labels = headroom_chart.Labels.translated(_)
     return Drawing(
-        lambda ink: headroom_chart.figure(table, title, ink, labels, names=study.names),
-        headroom_chart.alt(table, title, labels, names=study.names),
+        lambda ink: headroom_chart.figure(table, title, ink, names=study.names),
+        headroom_chart.alt(table, title, names=study.names),
     )
 
 
@@ -196,10 +192,11 @@ def segments(study: Study, challenger: str) -> list[Drawing]:
 
 def _segments(study: Study, table: pd.DataFrame) -> Drawing:
     title, level = study.measure.title, study.statistics.level
-    labels = p_labels(segments_chart.Labels, study.statistics)
     return Drawing(
-        lambda ink: segments_chart.figure(table, title, ink, labels, level=level),
-        segments_chart.alt(table, title, labels, level=level),
+        lambda ink: segments_chart.figure(
+            table, title, ink, level=level, corrected=study.statistics.correction != "none"
+        ),
+        segments_chart.alt(table, title, level=level),
         # Rows of one segment stand under no name.
         title=str(table["segment"].iloc[0]) if table["segment"].nunique() == 1 else "",
     )
@@ -216,12 +213,11 @@ def latency(study: Study) -> Drawing | None:
     if not curves:
         return None
     marks = style.marks(study.places, study.baseline)
-    labels = latency_chart.Labels.translated(_)
     return Drawing(
-        lambda ink: latency_chart.figure(
-            curves, marks, ink, labels, target_ms=latency_target(study)
+        lambda ink: latency_chart.figure(curves, marks, ink, target_ms=latency_target(study)),
+        latency_chart.alt(
+            curves,
         ),
-        latency_chart.alt(curves, labels),
     )
 
 
@@ -238,9 +234,14 @@ def grades(study: Study) -> Drawing | None:
         (f"{bar.low:g}" if bar.low == bar.high else f"{bar.low:g}…{bar.high:g}", bar.count)
         for bar in study.check.label_histogram
     ]
-    labels = grades_chart.Labels.translated(_)
     return Drawing(
-        lambda ink: grades_chart.figure(bars, ink, labels), grades_chart.alt(bars, labels)
+        lambda ink: grades_chart.figure(
+            bars,
+            ink,
+        ),
+        grades_chart.alt(
+            bars,
+        ),
     )
 
 
@@ -281,16 +282,13 @@ def break_even(study: Study, challenger: str) -> Drawing | None:
     )
     if not (net > 0).any():
         return None
-    labels, written = (
-        break_even_chart.Labels.translated(_),
-        partial(amount_in, currency=money.currency),
-    )
+    written = partial(amount_in, currency=money.currency)
     period = _("a month")
     return Drawing(
         lambda ink: break_even_chart.figure(
-            net, across, upward, ink, labels, now=now, period=period, money=written
+            net, across, upward, ink, now=now, period=period, money=written
         ),
-        break_even_chart.alt(net, across, upward, labels, period=period, money=written),
+        break_even_chart.alt(net, across, upward, period=period, money=written),
         title=_(
             "Where {system} pays: net value {period} over its price and the value of better "
             "ranking",

@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TypeVar
-
 from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.analysis.statistics.verdict import Verdict
-from rankdash.charts.quality import query_groups, systems
 from rankdash.i18n import gettext as _
 from rankdash.i18n import paragraph
-
-_Labels = TypeVar("_Labels", systems.Labels, query_groups.Labels)
 
 
 def p_title(settings: StatisticsSettings) -> str:
     """What the p of a comparison is called: corrected only where it allows for the others."""
     return _("p") if settings.correction == "none" else _("corrected p")
-
-
-def p_labels(kind: type[_Labels], settings: StatisticsSettings) -> _Labels:
-    """The words of a chart that shows such a p."""
-    labels = kind.translated(_)
-    if settings.correction != "none":
-        return labels
-    return replace(labels, significant=_("p ≤ {p:g}"), hover_p=_("p {p}"))
 
 
 def chip(kind: str) -> str:

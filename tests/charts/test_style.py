@@ -1,7 +1,6 @@
 """What all charts share: contrast, escaping, marks that differ in more than colour."""
 
 import itertools
-from dataclasses import dataclass
 
 import pytest
 
@@ -92,12 +91,3 @@ def test_a_cut_never_splits_an_escape():
 )
 def test_a_change_carries_its_sign_unless_it_rounds_to_nothing(value: float, expected: str):
     assert style.signed(value) == expected
-
-
-def test_every_label_can_be_translated():
-    @dataclass(frozen=True)
-    class Labels(style.Labels):
-        x: str = "queries"
-        y: str = "change in {metric}"
-
-    assert Labels.translated(str.upper) == Labels("QUERIES", "CHANGE IN {METRIC}")

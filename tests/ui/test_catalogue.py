@@ -5,9 +5,7 @@ sentences of the modules below the interface, and in the schemas that the forms 
 """
 
 import ast
-import importlib
 import itertools
-import pkgutil
 import re
 import string
 from collections.abc import Iterator
@@ -17,16 +15,13 @@ from pathlib import Path
 import pytest
 from babel.messages.pofile import read_po
 
-from rankdash import charts
 from rankdash.analysis.labels.labelling import CONFLICTS
 from rankdash.analysis.labels.query_groups import DERIVED_SEGMENTS, OTHER, UNKNOWN
 from rankdash.analysis.statistics.settings import STATISTICS_SETTINGS
 from rankdash.analysis.statistics.verdict import TITLES
-from rankdash.charts import style
 from rankdash.i18n import LANGUAGES
 from rankdash.metrics import CONVENTION_SETTINGS, registry
 from rankdash.readers.parse.skipped_rows import REASONS
-from rankdash.reporting.exports import query_page
 from rankdash.reporting.report import SECTIONS
 from rankdash.rerankers import kinds
 from rankdash.rerankers.neural.known_models import known_models
@@ -39,11 +34,6 @@ from rankdash.words import failures
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "rankdash"
 CODES = [code for code in LANGUAGES if code != "en"]
-CHARTS = [
-    module
-    for found in pkgutil.walk_packages(charts.__path__, f"{charts.__name__}.")
-    if hasattr(module := importlib.import_module(found.name), "Labels") and module is not style
-]
 
 # Positions of the arguments that are shown, by the name of what is called.
 SHOWN = {"_": (0,), "gettext": (0,), "ngettext": (0, 1), "Finding": (2, 4), "Phrase": (0,)}
@@ -132,9 +122,6 @@ def from_schemas() -> Iterator[str]:
     for segment in DERIVED_SEGMENTS:
         yield from (segment.title, segment.meaning, segment.note, *segment.values)
     yield from (OTHER, UNKNOWN, *TITLES.values(), *CONFLICTS.values())
-    for chart in (*CHARTS, query_page):
-        chart.Labels.translated(found := _Heard())
-        yield from found
     for assumption in ASSUMPTIONS:
         yield from (assumption.title, assumption.unit, assumption.meaning)
     yield from UNITS.values()
@@ -147,14 +134,6 @@ def from_schemas() -> Iterator[str]:
     for band in shipped().bands:
         for grade in band.grades:
             yield from (grade.name, grade.advice)
-
-
-class _Heard(list[str]):
-    """A translator that keeps what it was asked for."""
-
-    def __call__(self, text: str) -> str:
-        self.append(text)
-        return text
 
 
 def messages() -> set[str]:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 
 from rankdash.charts import style
+from rankdash.i18n import gettext as _
 
 _HEIGHT = 400
 _FAINT = 0.12
@@ -27,24 +28,11 @@ class Axis:
     logarithmic: bool = False
 
 
-@dataclass(frozen=True)
-class Labels(style.Labels):
-    bar: str = "net value<br>{period}"
-    line: str = "break-even"
-    now: str = "as it is now"
-    hover: str = "{x_title}: {x}<br>{y_title}: {y}<br>{net}"
-    alt: str = (
-        "Net value {period} over {x_title} (across) and {y_title} (upward). It pays in {share} of "
-        "the chart, from {low} to {high}."
-    )
-
-
 def figure(
     net: npt.NDArray[np.float64],
     across: Axis,
     upward: Axis,
     ink: style.Ink,
-    labels: Labels | None = None,
     *,
     now: float = 0.0,
     period: str = "a month",
@@ -55,7 +43,6 @@ def figure(
 
     Pays: blue; does not: vermillion; the break-even line between them is
     drawn, so the sides are told apart without colour, and the present point is marked."""
-    labels = labels or Labels()
     xs, ys = list(across.values), list(upward.values)
     scale = _scale(net, now)
     reach = float(np.abs(net).max(initial=0.0)) or 1.0
@@ -63,14 +50,18 @@ def figure(
     titles = style.short(across.title, 60), style.short(upward.title, 60)
     hover = [
         [
-            labels.hover.format(
-                x_title=titles[0], x=f"{x:,.6g}", y_title=titles[1], y=f"{y:,.6g}",
+            _(
+                "{x_title}: {x}<br>{y_title}: {y}<br>{net}",
+                x_title=titles[0],
+                x=f"{x:,.6g}",
+                y_title=titles[1],
+                y=f"{y:,.6g}",
                 net=style.short(money(float(net[row, column])), 40),
             )
             for column, x in enumerate(xs)
         ]
         for row, y in enumerate(ys)
-    ]  # fmt: skip
+    ]
     traces: list[style.Trace] = [
         {
             "type": "heatmap",
@@ -91,7 +82,7 @@ def figure(
             "hovertemplate": "%{hovertext}<extra></extra>",
             "colorbar": {
                 "title": {
-                    "text": labels.bar.format(period=style.short(period)),
+                    "text": _("net value<br>{period}", period=style.short(period)),
                     "font": {"color": ink.muted},
                 },
                 "tickfont": {"color": ink.muted},
@@ -113,7 +104,7 @@ def figure(
                 "line": {"color": ink.text, "width": 2, "dash": "dash"},
                 "showscale": False,
                 "hoverinfo": "skip",
-                "name": labels.line,
+                "name": _("break-even"),
                 "showlegend": True,
             }
         )
@@ -124,14 +115,14 @@ def figure(
                 "x": [across.now],
                 "y": [upward.now],
                 "mode": "markers",
-                "name": labels.now,
+                "name": _("as it is now"),
                 "marker": {
                     "symbol": "circle-cross-open",
                     "size": 16,
                     "color": ink.text,
                     "line": {"color": ink.text, "width": 2},
                 },
-                "hovertemplate": labels.now + "<extra></extra>",
+                "hovertemplate": _("as it is now") + "<extra></extra>",
             }
         )
     return style.finish(
@@ -165,14 +156,16 @@ def alt(
     net: npt.NDArray[np.float64],
     across: Axis,
     upward: Axis,
-    labels: Labels | None = None,
     *,
     period: str = "a month",
     money: Callable[[float], str] = str,
 ) -> str:
     """What the chart says, in words."""
-    labels = labels or Labels()
-    return labels.alt.format(
+    return _(
+        (
+            "Net value {period} over {x_title} (across) and {y_title} (upward). It "
+            "pays in {share} of the chart, from {low} to {high}."
+        ),
         period=period,
         x_title=across.title,
         y_title=upward.title,

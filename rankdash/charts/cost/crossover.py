@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
 from rankdash.charts import style
+from rankdash.i18n import gettext as _
 
 _HEIGHT = 340
 _NAME = 80
-
-
-@dataclass(frozen=True)
-class Labels(style.Labels):
-    x: str = "tokens of a document"
-    y: str = "cost of 1,000 searches"
-    own: str = "your documents: {n}"
-    alt: str = "Cost of 1,000 searches against the length of a document. {prices}"
-    alt_price: str = "{name}: {low} at {first} tokens, {high} at {last}, {own} at yours."
 
 
 def figure(
@@ -27,7 +18,6 @@ def figure(
     costs: Mapping[str, Sequence[float]],
     own: float,
     ink: style.Ink,
-    labels: Labels | None = None,
     *,
     names: Mapping[str, str] = style.NO_NAMES,
     money: Callable[[float], str] = str,
@@ -37,7 +27,6 @@ def figure(
     lengths: (L,) tokens of a document, ascending, `own` among them. costs: price → (L,) what 1,000
         searches cost. own: the mean length of the user's documents.
     """
-    labels = labels or Labels()
     marks = style.marks_in_order(costs)
     place = list(lengths).index(own)
     traces: list[style.Trace] = []
@@ -88,13 +77,17 @@ def figure(
                     "xanchor": "left",
                     "yanchor": "top",
                     "xshift": 6,
-                    "text": labels.own.format(n=f"{own:,.0f}"),
+                    "text": _("your documents: {n}", n=f"{own:,.0f}"),
                     "showarrow": False,
                     "font": {"color": ink.muted},
                 }
             ],
-            "xaxis": {"title": {"text": labels.x}, "tickformat": "~s"},
-            "yaxis": {"title": {"text": labels.y}, "rangemode": "tozero", "tickformat": ",.2~f"},
+            "xaxis": {"title": {"text": _("tokens of a document")}, "tickformat": "~s"},
+            "yaxis": {
+                "title": {"text": _("cost of 1,000 searches")},
+                "rangemode": "tozero",
+                "tickformat": ",.2~f",
+            },
         },
     )
 
@@ -103,16 +96,15 @@ def alt(
     lengths: Sequence[float],
     costs: Mapping[str, Sequence[float]],
     own: float,
-    labels: Labels | None = None,
     *,
     names: Mapping[str, str] = style.NO_NAMES,
     money: Callable[[float], str] = str,
 ) -> str:
     """What the chart says, in words."""
-    labels = labels or Labels()
     place = list(lengths).index(own)
     told = [
-        labels.alt_price.format(
+        _(
+            "{name}: {low} at {first} tokens, {high} at {last}, {own} at yours.",
             name=names.get(key, key),
             low=money(cost[0]),
             first=f"{lengths[0]:,.0f}",
@@ -122,4 +114,6 @@ def alt(
         )
         for key, cost in costs.items()
     ]
-    return labels.alt.format(prices=" ".join(told)).strip()
+    return _(
+        "Cost of 1,000 searches against the length of a document. {prices}", prices=" ".join(told)
+    ).strip()

@@ -4,29 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import pandas as pd
 import plotly.graph_objects as go
 
 from rankdash.charts import style
+from rankdash.i18n import gettext as _
 
 _PANEL = 150
 _TOP = 250
-
-
-@dataclass(frozen=True)
-class Labels(style.Labels):
-    x: str = "documents reranked"
-    band: str = "interval of the mean"
-    latency: str = "p95, ms"
-    cost: str = "cost of 1,000"
-    best: str = "best: {depth}"
-    most: str = "90 % of the gain: {depth}"
-    enough: str = "within noise of the best: {depth}"
-    none: str = "not reranked"
-    alt: str = "{metric} by the number of documents reranked: {points}. {marks}"
-    alt_point: str = "{mean} at {depth}"
 
 
 def figure(
@@ -34,7 +20,6 @@ def figure(
     metric: str,
     marks: dict[str, int],
     ink: style.Ink,
-    labels: Labels | None = None,
     *,
     latency: Sequence[float] = (),
     cost: Sequence[float] = (),
@@ -46,21 +31,26 @@ def figure(
         and cost: of 1,000 searches, for each row of the table; empty or all NaN: not drawn.
     Depths are evenly spaced: they grow by factors.
     """
-    labels = labels or Labels()
     depths = [int(depth) for depth in table["depth"]]
     place = {depth: at for at, depth in enumerate(depths)}
     xs = list(range(len(depths)))
     panels = [
         (title, list(values), written)
         for title, values, written in (
-            (labels.latency, latency, lambda value: f"{value:,.0f} ms"),
-            (labels.cost, cost, money),
+            (_("p95, ms"), latency, lambda value: f"{value:,.0f} ms"),
+            (_("cost of 1,000"), cost, money),
         )
         # Not reranking takes no time and no money, known or not.
         if any(math.isfinite(value) and value > 0 for value in values)
     ]
-    traces = [*_quality(table, xs, metric, labels)]
-    traces += _marked(table, place, marks, labels, ink)
+    traces = [
+        *_quality(
+            table,
+            xs,
+            metric,
+        )
+    ]
+    traces += _marked(table, place, marks, ink)
     for number, (title, values, written) in enumerate(panels, start=2):
         traces.append(
             {
@@ -81,9 +71,9 @@ def figure(
         )
     layout: dict[str, object] = {
         "xaxis": {
-            "title": {"text": labels.x},
+            "title": {"text": _("documents reranked")},
             "tickvals": xs,
-            "ticktext": [labels.none if depth == 0 else f"{depth:,}" for depth in depths],
+            "ticktext": [_("not reranked") if depth == 0 else f"{depth:,}" for depth in depths],
             "anchor": f"y{len(panels) + 1}" if panels else "y",
         },
         "yaxis": {
@@ -93,7 +83,7 @@ def figure(
             "domain": _domain(0, len(panels)),
         },
     }
-    for number, (title, values, _) in enumerate(panels, start=1):
+    for number, (title, values, _written) in enumerate(panels, start=1):
         layout[f"yaxis{number + 1}"] = {
             "title": {"text": title},
             "rangemode": "tozero",
@@ -104,22 +94,43 @@ def figure(
     return style.finish(go.Figure(traces), ink, _TOP + _PANEL * len(panels), layout)
 
 
+def _marked_depth(name: str, depth: object) -> str:
+    words = {
+        "best": _("best: {depth}", depth=depth),
+        "most": _("90 % of the gain: {depth}", depth=depth),
+        "enough": _("within noise of the best: {depth}", depth=depth),
+    }
+    return words[name]
+
+
 def alt(
-    table: pd.DataFrame, metric: str, marks: dict[str, int], labels: Labels | None = None
+    table: pd.DataFrame,
+    metric: str,
+    marks: dict[str, int],
 ) -> str:
     """What the chart says, in words."""
-    labels = labels or Labels()
     points = [
-        labels.alt_point.format(
-            mean=style.number(mean), depth=labels.none if depth == 0 else f"{depth:,}"
+        _(
+            "{mean} at {depth}",
+            mean=style.number(mean),
+            depth=_("not reranked") if depth == 0 else f"{depth:,}",
         )
         for depth, mean in zip(table["depth"], table["mean"], strict=True)
     ]
-    said = [getattr(labels, name).format(depth=depth) for name, depth in marks.items()]
-    return labels.alt.format(metric=metric, points=", ".join(points), marks=". ".join(said)).strip()
+    said = [_marked_depth(name, depth) for name, depth in marks.items()]
+    return _(
+        "{metric} by the number of documents reranked: {points}. {marks}",
+        metric=metric,
+        points=", ".join(points),
+        marks=". ".join(said),
+    ).strip()
 
 
-def _quality(table: pd.DataFrame, xs: list[int], metric: str, labels: Labels) -> list[style.Trace]:
+def _quality(
+    table: pd.DataFrame,
+    xs: list[int],
+    metric: str,
+) -> list[style.Trace]:
     known = table["low"].notna() & table["high"].notna()
     there = [x for x, has in zip(xs, known, strict=True) if has]
     high, low = table.loc[known, "high"].tolist(), table.loc[known, "low"].tolist()
@@ -133,7 +144,7 @@ def _quality(table: pd.DataFrame, xs: list[int], metric: str, labels: Labels) ->
             "fillcolor": style.faded(style.BETTER, 0.15),
             "line": {"width": 0},
             "hoverinfo": "skip",
-            "name": labels.band,
+            "name": _("interval of the mean"),
         },
         {
             "type": "scatter",
@@ -156,7 +167,6 @@ def _marked(
     table: pd.DataFrame,
     place: dict[int, int],
     marks: dict[str, int],
-    labels: Labels,
     ink: style.Ink,
 ) -> list[style.Trace]:
     """A ring of its own shape and size for each mark, so that marks on one depth all show."""
@@ -173,7 +183,7 @@ def _marked(
                 "color": ink.text,
                 "line": {"width": 2, "color": ink.text},
             },
-            "name": getattr(labels, name).format(depth=labels.none if depth == 0 else f"{depth:,}"),
+            "name": _marked_depth(name, _("not reranked") if depth == 0 else f"{depth:,}"),
             "hoverinfo": "skip",
         }
         for name, depth in marks.items()

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from rankdash.charts import style
+from rankdash.i18n import gettext as _
 
 _HEIGHT = 360
 
@@ -46,23 +47,11 @@ class Point:
         return math.isfinite(self.x) and math.isfinite(self.quality)
 
 
-@dataclass(frozen=True)
-class Labels(style.Labels):
-    front: str = "beaten by none"
-    beaten: str = "beaten by another"
-    outside: str = "over the target"
-    target: str = "target {value}"
-    hover: str = "{name}<br>{metric} {quality}<br>{x}"
-    alt: str = "{metric} against {x_title}. {options}"
-    alt_option: str = "{name}: {quality} at {x}, {state}."
-
-
 def figure(
     points: Sequence[Point],
     metric: str,
     x_title: str,
     ink: style.Ink,
-    labels: Labels | None = None,
     *,
     target: float | None = None,
     written: Callable[[float], str] = str,
@@ -72,7 +61,6 @@ def figure(
     target: the highest x that will do; beyond it options are grey and crossed out. metric, x_title:
         titles. written: x in words.
     """
-    labels = labels or Labels()
     drawn = sorted((point for point in points if point.known), key=lambda point: point.x)
     corners = dict(zip(drawn, _corners(drawn, target), strict=True))
     traces: list[style.Trace] = []
@@ -89,7 +77,7 @@ def figure(
                 "showlegend": False,
             }
         )
-    for state, look in _looks(labels, ink).items():
+    for state, look in _looks(ink).items():
         own = [point for point in drawn if _state(point, target) == state]
         if not own:
             continue
@@ -112,7 +100,8 @@ def figure(
                 },
                 "name": look["name"],
                 "hovertext": [
-                    labels.hover.format(
+                    _(
+                        "{name}<br>{metric} {quality}<br>{x}",
                         name=style.short(point.name, 40),
                         metric=style.short(metric),
                         quality=style.number(point.quality),
@@ -133,7 +122,7 @@ def figure(
                 "y": [None],
                 "mode": "lines",
                 "line": _upright(target, ink)["line"],
-                "name": labels.target.format(value=style.short(written(target), 24)),
+                "name": _("target {value}", value=style.short(written(target), 24)),
                 "showlegend": True,
             }
         )
@@ -163,16 +152,19 @@ def alt(
     points: Sequence[Point],
     metric: str,
     x_title: str,
-    labels: Labels | None = None,
     *,
     target: float | None = None,
     written: Callable[[float], str] = str,
 ) -> str:
     """What the chart says, in words."""
-    labels = labels or Labels()
-    words = {"front": labels.front, "beaten": labels.beaten, "outside": labels.outside}
+    words = {
+        "front": _("beaten by none"),
+        "beaten": _("beaten by another"),
+        "outside": _("over the target"),
+    }
     told = [
-        labels.alt_option.format(
+        _(
+            "{name}: {quality} at {x}, {state}.",
             name=point.name,
             quality=style.number(point.quality),
             x=written(point.x),
@@ -181,7 +173,12 @@ def alt(
         for point in points
         if point.known
     ]
-    return labels.alt.format(metric=metric, x_title=x_title, options=" ".join(told)).strip()
+    return _(
+        "{metric} against {x_title}. {options}",
+        metric=metric,
+        x_title=x_title,
+        options=" ".join(told),
+    ).strip()
 
 
 def _corners(points: Sequence[Point], target: float | None) -> list[str]:
@@ -255,11 +252,11 @@ def _trouble(box: _Box, taken: Sequence[_Box]) -> float:
     )
 
 
-def _looks(labels: Labels, ink: style.Ink) -> dict[str, dict[str, str]]:
+def _looks(ink: style.Ink) -> dict[str, dict[str, str]]:
     return {
-        "front": {"name": labels.front, "symbol": "circle", "colour": style.BETTER},
-        "beaten": {"name": labels.beaten, "symbol": "diamond", "colour": style.SYSTEMS[2]},
-        "outside": {"name": labels.outside, "symbol": "x-thin", "colour": ink.muted},
+        "front": {"name": _("beaten by none"), "symbol": "circle", "colour": style.BETTER},
+        "beaten": {"name": _("beaten by another"), "symbol": "diamond", "colour": style.SYSTEMS[2]},
+        "outside": {"name": _("over the target"), "symbol": "x-thin", "colour": ink.muted},
     }
 
 

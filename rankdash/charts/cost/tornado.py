@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from rankdash.charts import style
+from rankdash.i18n import gettext as _
 
 _ROW = 44
 _TOP = 96
@@ -25,22 +26,10 @@ class Row:
     high: str
 
 
-@dataclass(frozen=True)
-class Labels(style.Labels):
-    x: str = "net value {period}"
-    up: str = "better than now"
-    down: str = "worse than now"
-    now: str = "now: {net}"
-    hover: str = "{name} = {value}: {net}"
-    alt: str = "Net value {period}, now {net}, when one assumption changes. {swings}"
-    alt_swing: str = "{name} from {low} to {high}: {net_low} to {net_high}."
-
-
 def figure(
     rows: Sequence[Row],
     net: float,
     ink: style.Ink,
-    labels: Labels | None = None,
     *,
     period: str = "a month",
     money: Callable[[float], str] = str,
@@ -51,7 +40,6 @@ def figure(
     amount in words.
     Better is solid and right of the line, worse is hatched and left of it.
     """
-    labels = labels or Labels()
     upward = list(reversed(rows))
     titles = [style.short(row.name, 30) for row in upward]
     # At the ends of the bars the values would run into the titles.
@@ -69,7 +57,7 @@ def figure(
                 "y": list(range(len(upward))),
                 "x": [end - net for end, _ in spans],
                 "base": net,
-                "name": labels.up if better else labels.down,
+                "name": _("better than now") if better else _("worse than now"),
                 "marker": {
                     "color": style.BETTER if better else style.WORSE,
                     "pattern": {
@@ -80,8 +68,11 @@ def figure(
                     },
                 },
                 "hovertext": [
-                    labels.hover.format(
-                        name=title, value=style.short(said, 40), net=style.short(money(end), 40)
+                    _(
+                        "{name} = {value}: {net}",
+                        name=title,
+                        value=style.short(said, 40),
+                        net=style.short(money(end), 40),
                     )
                     for title, (end, said) in zip(titles, spans, strict=True)
                 ],
@@ -104,14 +95,14 @@ def figure(
                     "y": 1,
                     "yref": "paper",
                     "yanchor": "bottom",
-                    "text": labels.now.format(net=style.short(money(net), 40)),
+                    "text": _("now: {net}", net=style.short(money(net), 40)),
                     "showarrow": False,
                     "font": {"color": ink.text},
                 }
             ],
             "margin": {"t": 62},
             "xaxis": {
-                "title": {"text": labels.x.format(period=style.short(period))},
+                "title": {"text": _("net value {period}", period=style.short(period))},
                 "range": [min(reach) - room, max(reach) + room],
                 "showgrid": True,
                 "gridcolor": ink.grid,
@@ -131,15 +122,14 @@ def figure(
 def alt(
     rows: Sequence[Row],
     net: float,
-    labels: Labels | None = None,
     *,
     period: str = "a month",
     money: Callable[[float], str] = str,
 ) -> str:
     """What the chart says, in words."""
-    labels = labels or Labels()
     told = [
-        labels.alt_swing.format(
+        _(
+            "{name} from {low} to {high}: {net_low} to {net_high}.",
             name=row.name,
             low=row.low,
             high=row.high,
@@ -148,7 +138,12 @@ def alt(
         )
         for row in rows
     ]
-    return labels.alt.format(period=period, net=money(net), swings=" ".join(told)).strip()
+    return _(
+        "Net value {period}, now {net}, when one assumption changes. {swings}",
+        period=period,
+        net=money(net),
+        swings=" ".join(told),
+    ).strip()
 
 
 def _span(row: Row, net: float, better: bool) -> tuple[float, str]:

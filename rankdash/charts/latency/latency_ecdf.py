@@ -13,6 +13,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rankdash.charts import milliseconds, style
+from rankdash.i18n import gettext as _
 from rankdash.runs.timing import LatencySummary
 
 _CURVES = 270
@@ -32,37 +33,30 @@ class Curve:
     summary: LatencySummary
 
 
-@dataclass(frozen=True)
-class Labels(style.Labels):
-    x: str = "milliseconds for one query (log scale)"
-    y: str = "share of queries answered"
-    target: str = "target {ms} ms"
-    hover: str = "{name}<br>{share:.1%} within {ms} ms"
-    hover_interval: str = "{name}<br>{percentile}: {ms} ms ({low} … {high})"
-    alt: str = "Share of queries answered within a time. {systems}"
-    alt_system: str = "{name}: p50 {p50} ms, p95 {p95} ms, {n:,} queries."
-    alt_empty: str = "No latency was measured."
-
-
 def figure(
     curves: Sequence[Curve],
     marks: Mapping[str, style.Mark],
     ink: style.Ink,
-    labels: Labels | None = None,
     *,
     target_ms: float,
 ) -> go.Figure:
     """A step curve for each system on a log axis, its p50, p95 and, where it is known, p99 marked
     on it and written below; a dashed line at the target. marks: system → its mark."""
-    labels = labels or Labels()
     traces: list[style.Trace] = []
     notes: list[dict[str, object]] = []
     for place, curve in enumerate(curves):
         row = float(len(curves) - 1 - place)
         mark = marks[curve.system]
         traces += [
-            _line(curve, mark, labels),
-            *_interval(curve, row, mark, labels),
+            _line(
+                curve,
+                mark,
+            ),
+            *_interval(
+                curve,
+                row,
+                mark,
+            ),
             _points(curve, row, mark, ink, lower=False),
             _points(curve, row, mark, ink, lower=True),
         ]
@@ -81,7 +75,7 @@ def figure(
             "xanchor": "left" if math.log10(target_ms) < sum(ends) / 2 else "right",
             "yanchor": "bottom",
             "showarrow": False,
-            "text": labels.target.format(ms=milliseconds.text(target_ms)),
+            "text": _("target {ms} ms", ms=milliseconds.text(target_ms)),
             "font": {"color": ink.muted, "size": style.FONT_SIZE - 1},
         }
     )
@@ -94,13 +88,13 @@ def figure(
             "shapes": [milliseconds.target_line(target_ms, ink)],
             "xaxis": {
                 **milliseconds.log_axis(ends),
-                "title": {"text": labels.x},
+                "title": {"text": _("milliseconds for one query (log scale)")},
                 "anchor": "y2",
                 "gridcolor": ink.grid,
             },
             "yaxis": {
                 "domain": [share + 0.05, 1],
-                "title": {"text": labels.y},
+                "title": {"text": _("share of queries answered")},
                 "tickformat": ".0%",
                 "tickvals": [0, 0.25, 0.5, 0.75, 0.95],
                 "range": [0, 1.03],
@@ -119,13 +113,15 @@ def figure(
     )
 
 
-def alt(curves: Sequence[Curve], labels: Labels | None = None) -> str:
+def alt(
+    curves: Sequence[Curve],
+) -> str:
     """What the chart says, in words."""
-    labels = labels or Labels()
     if not curves:
-        return labels.alt_empty
+        return _("No latency was measured.")
     said = [
-        labels.alt_system.format(
+        _(
+            "{name}: p50 {p50} ms, p95 {p95} ms, {n:,} queries.",
             name=curve.name,
             p50=milliseconds.text(curve.summary.p50),
             p95=milliseconds.text(curve.summary.p95),
@@ -133,7 +129,7 @@ def alt(curves: Sequence[Curve], labels: Labels | None = None) -> str:
         )
         for curve in curves
     ]
-    return labels.alt.format(systems=" ".join(said))
+    return _("Share of queries answered within a time. {systems}", systems=" ".join(said))
 
 
 def _percentiles(summary: LatencySummary) -> list[tuple[str, float, float]]:
@@ -142,7 +138,10 @@ def _percentiles(summary: LatencySummary) -> list[tuple[str, float, float]]:
     return found if summary.p99 is None else [*found, ("p99", 0.99, summary.p99)]
 
 
-def _line(curve: Curve, mark: style.Mark, labels: Labels) -> style.Trace:
+def _line(
+    curve: Curve,
+    mark: style.Mark,
+) -> style.Trace:
     name = style.short(curve.name, 40)
     ms, share = curve.steps["ms"].tolist(), curve.steps["share"].tolist()
     return {
@@ -154,7 +153,12 @@ def _line(curve: Curve, mark: style.Mark, labels: Labels) -> style.Trace:
         "showlegend": False,
         "line": {"color": mark.colour, "dash": mark.dash, "width": 2, "shape": "hv"},
         "hovertext": [
-            labels.hover.format(name=name, share=each, ms=milliseconds.text(at))
+            _(
+                "{name}<br>{share:.1%} within {ms} ms",
+                name=name,
+                share=each,
+                ms=milliseconds.text(at),
+            )
             for at, each in zip([*ms[:1], *ms], [0.0, *share], strict=True)
         ],
         "hovertemplate": "%{hovertext}<extra></extra>",
@@ -183,7 +187,11 @@ def _points(
     }
 
 
-def _interval(curve: Curve, row: float, mark: style.Mark, labels: Labels) -> list[style.Trace]:
+def _interval(
+    curve: Curve,
+    row: float,
+    mark: style.Mark,
+) -> list[style.Trace]:
     """A bar from the lower to the upper end of what p50 and p95 may be; open where unknown."""
     summary, slowest = curve.summary, float(curve.steps["ms"].iloc[-1])
     found = []
@@ -191,7 +199,8 @@ def _interval(curve: Curve, row: float, mark: style.Mark, labels: Labels) -> lis
         ("p50", summary.p50, summary.p50_interval),
         ("p95", summary.p95, summary.p95_interval),
     ):
-        hover = labels.hover_interval.format(
+        hover = _(
+            "{name}<br>{percentile}: {ms} ms ({low} … {high})",
             name=style.short(curve.name, 40),
             percentile=name,
             ms=milliseconds.text(value),

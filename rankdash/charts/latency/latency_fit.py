@@ -13,6 +13,7 @@ import plotly.graph_objects as go
 from rankdash.analysis.latency import Fit
 from rankdash.analysis.statistics.bootstrap import SEED
 from rankdash.charts import milliseconds, style
+from rankdash.i18n import gettext as _
 
 MOST_MARKS = 1000
 """Of more queries, all systems together, a share is drawn by chance."""
@@ -41,39 +42,33 @@ class Cloud:
     fit: Fit | None
 
 
-@dataclass(frozen=True)
-class Labels(style.Labels):
-    documents: str = "documents of the query"
-    tokens: str = "tokens read for the query"
-    y: str = "milliseconds for one query"
-    rule: str = "rules of thumb from tutorials, {percentile}"
-    hover: str = "{name}<br>{x}: {value:,}<br>{ms} ms"
-    hover_rule: str = "rule of thumb from tutorials<br>{n} documents: {percentile} {ms} ms"
-    alt: str = "Latency against {x}. {systems}"
-    alt_line: str = "{name}: about {first} ms at {low:,} and {last} ms at {high:,}."
-    alt_no_line: str = "{name}: {n:,} queries, no line."
-
-
 def figure(
     clouds: Sequence[Cloud],
     marks: Mapping[str, style.Mark],
     against: Literal["documents", "tokens"],
     ink: style.Ink,
-    labels: Labels | None = None,
     *,
     rules: bool = False,
 ) -> go.Figure:
     """A mark for each query on a log axis, and each system's line, which bends there unless it goes
     through 0. rules: whether the rules of thumb are drawn (by documents only). marks: system → its
     mark."""
-    labels = labels or Labels()
-    title = labels.documents if against == "documents" else labels.tokens
+    title = (
+        _("documents of the query") if against == "documents" else _("tokens read for the query")
+    )
     share = min(1.0, MOST_MARKS / max(sum(len(cloud.points) for cloud in clouds), 1))
     traces: list[style.Trace] = []
     lines: list[style.Trace] = []
     for cloud in clouds:
         mark = marks[cloud.system]
-        traces.append(_queries(cloud, mark, share, title, labels))
+        traces.append(
+            _queries(
+                cloud,
+                mark,
+                share,
+                title,
+            )
+        )
         if cloud.fit is not None:
             lines.append(_line(cloud.fit, mark))
     # In front of every query.
@@ -82,7 +77,10 @@ def figure(
     farthest = max((float(cloud.points["x"].max()) for cloud in clouds), default=1.0)
     if rules and against == "documents":
         near = RULES_OF_THUMB[RULES_OF_THUMB["documents"] <= max(2.2 * farthest, 50)]
-        traces += _rules(near, ink, labels)
+        traces += _rules(
+            near,
+            ink,
+        )
         times += [*near["p50"].astype(float), *near["p95"].astype(float)]
         farthest = max(farthest, float(near["documents"].max()))
     return style.finish(
@@ -97,7 +95,7 @@ def figure(
             },
             "yaxis": {
                 **milliseconds.log_axis(milliseconds.reach(times, 0.08)),
-                "title": {"text": labels.y},
+                "title": {"text": _("milliseconds for one query")},
             },
         },
     )
@@ -106,18 +104,17 @@ def figure(
 def alt(
     clouds: Sequence[Cloud],
     against: Literal["documents", "tokens"],
-    labels: Labels | None = None,
 ) -> str:
     """What the chart says, in words."""
-    labels = labels or Labels()
     said = []
     for cloud in clouds:
         found = cloud.fit
         if found is None:
-            said.append(labels.alt_no_line.format(name=cloud.name, n=len(cloud.points)))
+            said.append(_("{name}: {n:,} queries, no line.", name=cloud.name, n=len(cloud.points)))
             continue
         said.append(
-            labels.alt_line.format(
+            _(
+                "{name}: about {first} ms at {low:,} and {last} ms at {high:,}.",
                 name=cloud.name,
                 first=milliseconds.text(found.at(found.first)),
                 low=int(found.first),
@@ -125,8 +122,10 @@ def alt(
                 high=int(found.last),
             )
         )
-    title = labels.documents if against == "documents" else labels.tokens
-    return labels.alt.format(x=title, systems=" ".join(said))
+    title = (
+        _("documents of the query") if against == "documents" else _("tokens read for the query")
+    )
+    return _("Latency against {x}. {systems}", x=title, systems=" ".join(said))
 
 
 def _across(clouds: Sequence[Cloud], farthest: float) -> list[float]:
@@ -137,7 +136,10 @@ def _across(clouds: Sequence[Cloud], farthest: float) -> list[float]:
 
 
 def _queries(
-    cloud: Cloud, mark: style.Mark, share: float, title: str, labels: Labels
+    cloud: Cloud,
+    mark: style.Mark,
+    share: float,
+    title: str,
 ) -> style.Trace:
     points = cloud.points
     if share < 1:
@@ -157,7 +159,13 @@ def _queries(
             "line": {"color": mark.colour, "width": 1},
         },
         "hovertext": [
-            labels.hover.format(name=name, x=title, value=int(x), ms=milliseconds.text(ms))
+            _(
+                "{name}<br>{x}: {value:,}<br>{ms} ms",
+                name=name,
+                x=title,
+                value=int(x),
+                ms=milliseconds.text(ms),
+            )
             for x, ms in zip(points["x"], points["ms"], strict=True)
         ],
         "hovertemplate": "%{hovertext}<extra></extra>",
@@ -180,7 +188,10 @@ def _line(found: Fit, mark: style.Mark) -> style.Trace:
     }
 
 
-def _rules(near: pd.DataFrame, ink: style.Ink, labels: Labels) -> list[style.Trace]:
+def _rules(
+    near: pd.DataFrame,
+    ink: style.Ink,
+) -> list[style.Trace]:
     documents = near["documents"].tolist()
     return [
         {
@@ -188,11 +199,16 @@ def _rules(near: pd.DataFrame, ink: style.Ink, labels: Labels) -> list[style.Tra
             "x": documents,
             "y": near[percentile].tolist(),
             "mode": "lines+markers",
-            "name": labels.rule.format(percentile=percentile),
+            "name": _("rules of thumb from tutorials, {percentile}", percentile=percentile),
             "line": {"color": ink.muted, "dash": dash, "width": 1.5},
             "marker": {"color": ink.muted, "symbol": symbol, "size": 9},
             "hovertext": [
-                labels.hover_rule.format(n=n, percentile=percentile, ms=milliseconds.text(ms))
+                _(
+                    "rule of thumb from tutorials<br>{n} documents: {percentile} {ms} ms",
+                    n=n,
+                    percentile=percentile,
+                    ms=milliseconds.text(ms),
+                )
                 for n, ms in zip(documents, near[percentile], strict=True)
             ],
             "hovertemplate": "%{hovertext}<extra></extra>",

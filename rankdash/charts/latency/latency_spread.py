@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from rankdash.analysis.statistics.bootstrap import FloatArray
 from rankdash.charts import milliseconds, style
+from rankdash.i18n import gettext as _
 
 _ROW = 64
 _FURNITURE = 96
@@ -25,28 +26,15 @@ class Spread:
     ordered: FloatArray
 
 
-@dataclass(frozen=True)
-class Labels(style.Labels):
-    x: str = "milliseconds for one query (log scale)"
-    hover: str = (
-        "{name} ({n:,} queries)<br>p5 {p5} · p25 {p25} · p50 {p50} · p75 {p75} · p95 {p95} ms"
-    )
-    alt: str = "Latencies in milliseconds. {systems}"
-    alt_system: str = "{name}: half between {p25} and {p75}, nine in ten between {p5} and {p95}."
-    alt_empty: str = "No latency was measured."
-
-
 def figure(
     spreads: Sequence[Spread],
     marks: Mapping[str, style.Mark],
     ink: style.Ink,
-    labels: Labels | None = None,
     *,
     target_ms: float,
 ) -> go.Figure:
     """A box for each system: half of its queries, its median, and whiskers to p5 and p95; the
     fastest and the slowest as dots. A dashed line at the target. marks: system → its mark."""
-    labels = labels or Labels()
     rows = list(range(len(spreads)))[::-1]
     traces: list[style.Trace] = []
     ends = [target_ms]
@@ -83,7 +71,12 @@ def figure(
                 },
                 "showlegend": False,
                 "cliponaxis": False,
-                "hovertext": [_hover(spread, labels)] * 3,
+                "hovertext": [
+                    _hover(
+                        spread,
+                    )
+                ]
+                * 3,
                 "hovertemplate": "%{hovertext}<extra></extra>",
             },
         ]
@@ -95,7 +88,7 @@ def figure(
             "shapes": [milliseconds.target_line(target_ms, ink)],
             "xaxis": {
                 **milliseconds.log_axis(milliseconds.reach(ends, 0.06)),
-                "title": {"text": labels.x},
+                "title": {"text": _("milliseconds for one query (log scale)")},
                 "gridcolor": ink.grid,
             },
             "yaxis": {
@@ -110,13 +103,21 @@ def figure(
     )
 
 
-def alt(spreads: Sequence[Spread], labels: Labels | None = None) -> str:
+def alt(
+    spreads: Sequence[Spread],
+) -> str:
     """What the chart says, in words."""
-    labels = labels or Labels()
     if not spreads:
-        return labels.alt_empty
-    said = [labels.alt_system.format(name=each.name, **_words(each)) for each in spreads]
-    return labels.alt.format(systems=" ".join(said))
+        return _("No latency was measured.")
+    said = [
+        _(
+            "{name}: half between {p25} and {p75}, nine in ten between {p5} and {p95}.",
+            name=each.name,
+            **_words(each),
+        )
+        for each in spreads
+    ]
+    return _("Latencies in milliseconds. {systems}", systems=" ".join(said))
 
 
 def _quantiles(spread: Spread) -> FloatArray:
@@ -128,6 +129,13 @@ def _words(spread: Spread) -> dict[str, str]:
     return dict(zip(names, map(milliseconds.text, _quantiles(spread)), strict=True))
 
 
-def _hover(spread: Spread, labels: Labels) -> str:
+def _hover(
+    spread: Spread,
+) -> str:
     name = style.short(spread.name, 40)
-    return labels.hover.format(name=name, n=len(spread.ordered), **_words(spread))
+    return _(
+        ("{name} ({n:,} queries)<br>p5 {p5} · p25 {p25} · p50 {p50} · p75 {p75} · p95 {p95} ms"),
+        name=name,
+        n=len(spread.ordered),
+        **_words(spread),
+    )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from rankdash.charts import milliseconds, style
+from rankdash.i18n import gettext as _
 from rankdash.ranking.measured import Level
 from rankdash.runs.concurrency import within_target
 
@@ -25,45 +26,32 @@ class Measurement:
     levels: Sequence[Level]
 
 
-@dataclass(frozen=True)
-class Labels(style.Labels):
-    x: str = "queries under way at once"
-    rate: str = "queries a second"
-    wait: str = "p95 and, thin, p50, ms"
-    target: str = "target {ms} ms"
-    best: str = "most within the target"
-    p50: str = "{name}, p50"
-    p95: str = "{name}, p95"
-    hover: str = (
-        "{name}, {n} at once<br>{rate} queries/s · {pairs} pairs/s<br>p50 {p50} ms · p95 {p95} ms"
-        "<br>{queries:,} answered, {failed:,} failed"
-    )
-    alt: str = "Queries a second by queries under way at once. {systems}"
-    alt_system: str = "{name}: {levels}."
-    alt_level: str = "{n} at once {rate}/s with p95 {p95} ms"
-    alt_empty: str = "No throughput was measured."
-
-
 def figure(
     measured: Sequence[Measurement],
     marks: Mapping[str, style.Mark],
     ink: style.Ink,
-    labels: Labels | None = None,
     *,
     target_ms: float,
 ) -> go.Figure:
     """Above the rate, below p95 and p50 (thin) on a log axis with the target dashed; a ring
     around the highest rate whose p95 meets it. marks: system → its mark."""
-    labels = labels or Labels()
     traces: list[style.Trace] = []
     rings: list[Level] = []
     for each in measured:
-        traces += _curves(each, marks[each.system], labels)
+        traces += _curves(
+            each,
+            marks[each.system],
+        )
         best = within_target(each.levels, target_ms)
         if best is not None:
             rings.append(best)
     if rings:
-        traces.append(_rings(rings, ink, labels))
+        traces.append(
+            _rings(
+                rings,
+                ink,
+            )
+        )
     levels = [level for each in measured for level in each.levels]
     clients = sorted({level.in_flight for level in levels})
     waits = [target_ms, *(ms for level in levels for ms in (level.p50_ms, level.p95_ms))]
@@ -83,7 +71,7 @@ def figure(
                     "yref": "y2",
                     "yanchor": "bottom",
                     "showarrow": False,
-                    "text": labels.target.format(ms=milliseconds.text(target_ms)),
+                    "text": _("target {ms} ms", ms=milliseconds.text(target_ms)),
                     "font": {"color": ink.muted, "size": style.FONT_SIZE - 1},
                 }
             ],
@@ -91,12 +79,12 @@ def figure(
                 "type": "log",
                 "tickvals": clients,
                 "ticktext": [str(each) for each in clients],
-                "title": {"text": labels.x},
+                "title": {"text": _("queries under way at once")},
                 "anchor": "y2",
             },
             "yaxis": {
                 "domain": [_SPLIT + 0.04, 1],
-                "title": {"text": labels.rate},
+                "title": {"text": _("queries a second")},
                 "range": [0, 1.18 * highest],
                 "tickformat": style.ticks(highest),
                 "nticks": 5,
@@ -104,36 +92,45 @@ def figure(
             "yaxis2": {
                 **milliseconds.log_axis(milliseconds.reach(waits, 0.16), short=True),
                 "domain": [0, _SPLIT - 0.04],
-                "title": {"text": labels.wait},
+                "title": {"text": _("p95 and, thin, p50, ms")},
                 "gridcolor": ink.grid,
             },
         },
     )
 
 
-def alt(measured: Sequence[Measurement], labels: Labels | None = None) -> str:
+def alt(
+    measured: Sequence[Measurement],
+) -> str:
     """What the chart says, in words."""
-    labels = labels or Labels()
     if not measured:
-        return labels.alt_empty
+        return _("No throughput was measured.")
     said = []
     for each in measured:
         levels = [
-            labels.alt_level.format(
+            _(
+                "{n} at once {rate}/s with p95 {p95} ms",
                 n=level.in_flight,
                 rate=milliseconds.text(level.queries_per_second),
                 p95=milliseconds.text(level.p95_ms),
             )
             for level in each.levels
         ]
-        said.append(labels.alt_system.format(name=each.name, levels=", ".join(levels)))
-    return labels.alt.format(systems=" ".join(said))
+        said.append(_("{name}: {levels}.", name=each.name, levels=", ".join(levels)))
+    return _("Queries a second by queries under way at once. {systems}", systems=" ".join(said))
 
 
-def _curves(each: Measurement, mark: style.Mark, labels: Labels) -> list[style.Trace]:
+def _curves(
+    each: Measurement,
+    mark: style.Mark,
+) -> list[style.Trace]:
     name = style.short(each.name)
     hover = [
-        labels.hover.format(
+        _(
+            (
+                "{name}, {n} at once<br>{rate} queries/s · {pairs} pairs/s<br>p50 {p50} ms "
+                "· p95 {p95} ms<br>{queries:,} answered, {failed:,} failed"
+            ),
             name=name,
             n=level.in_flight,
             rate=milliseconds.text(level.queries_per_second),
@@ -150,14 +147,14 @@ def _curves(each: Measurement, mark: style.Mark, labels: Labels) -> list[style.T
         ([level.queries_per_second for level in each.levels], name, "y", mark.dash, mark.symbol),
         (
             [level.p50_ms for level in each.levels],
-            labels.p50.format(name=name),
+            _("{name}, p50", name=name),
             "y2",
             mark.dash,
             "line-ew-open",
         ),
         (
             [level.p95_ms for level in each.levels],
-            labels.p95.format(name=name),
+            _("{name}, p95", name=name),
             "y2",
             mark.dash,
             mark.symbol,
@@ -186,13 +183,16 @@ def _curves(each: Measurement, mark: style.Mark, labels: Labels) -> list[style.T
     return found
 
 
-def _rings(best: Sequence[Level], ink: style.Ink, labels: Labels) -> style.Trace:
+def _rings(
+    best: Sequence[Level],
+    ink: style.Ink,
+) -> style.Trace:
     return {
         "type": "scatter",
         "x": [level.in_flight for level in best],
         "y": [level.queries_per_second for level in best],
         "mode": "markers",
-        "name": labels.best,
+        "name": _("most within the target"),
         "cliponaxis": False,
         "marker": {
             "color": ink.text,

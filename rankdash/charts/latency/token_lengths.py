@@ -3,55 +3,34 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
 from rankdash.analysis.latency import TokenLengths
 from rankdash.charts import style
+from rankdash.i18n import gettext as _
 
 _HEIGHT = 320
 
 
-@dataclass(frozen=True)
-class Labels(style.Labels):
-    x: str = "tokens of query and document, before cutting<br>{name}"
-    y: str = "share of pairs"
-    whole: str = "read to the end ({n:,})"
-    cut: str = "cut ({n:,}, {share:.0%})"
-    limit: str = "most read: {n:,}"
-    longer: str = "from {start:,} on"
-    between: str = "{start:,} to {last:,}"
-    hover: str = "{bin} tokens<br>{n:,} pairs, {share:.1%}"
-    alt: str = (
-        "Lengths of {n:,} pairs in {name}: half have up to {p50:,} tokens, 95 in 100 up to "
-        "{p95:,}. {cut}"
-    )
-    alt_cut: str = "{n:,} are cut; at most {limit:,} tokens are read."
-    alt_whole: str = "None is cut."
-
-
-def figure(
-    lengths: TokenLengths, ink: style.Ink, labels: Labels | None = None, *, name: str
-) -> go.Figure:
+def figure(lengths: TokenLengths, ink: style.Ink, *, name: str) -> go.Figure:
     """A bar for each range of lengths, hatched where pairs were cut; a line at what was read of
     those at most. The last bar gathers what is longer."""
-    labels = labels or Labels()
     table = lengths.table
     width = float(table["stop"].iloc[0] - table["start"].iloc[0])
     ranges = list(zip(table["start"], table["stop"], strict=True))
     middles = [start + width / 2 for start, _ in ranges]
     end = middles[-1] + width / 2
     names = [
-        labels.between.format(start=int(start), last=int(stop) - 1)
+        _("{start:,} to {last:,}", start=int(start), last=int(stop) - 1)
         if math.isfinite(stop)
-        else labels.longer.format(start=int(start))
+        else _("from {start:,} on", start=int(start))
         for start, stop in ranges
     ]
     traces: list[style.Trace] = []
     for column, title, look in (
-        ("whole", labels.whole, {"color": style.BETTER, "line": {"width": 0}}),
-        ("cut", labels.cut, style.hatched(style.WORSE, "/", ink)),
+        ("whole", _("read to the end ({n:,})"), {"color": style.BETTER, "line": {"width": 0}}),
+        ("cut", _("cut ({n:,}, {share:.0%})"), style.hatched(style.WORSE, "/", ink)),
     ):
         counts = [int(each) for each in table[column]]
         if not sum(counts):
@@ -65,7 +44,12 @@ def figure(
                 "name": title.format(n=sum(counts), share=sum(counts) / lengths.pairs),
                 "marker": look,
                 "hovertext": [
-                    labels.hover.format(bin=bin_name, n=count, share=count / lengths.pairs)
+                    _(
+                        "{bin} tokens<br>{n:,} pairs, {share:.1%}",
+                        bin=bin_name,
+                        n=count,
+                        share=count / lengths.pairs,
+                    )
                     for bin_name, count in zip(names, counts, strict=True)
                 ],
                 "hovertemplate": "%{hovertext}<extra></extra>",
@@ -79,7 +63,7 @@ def figure(
                 "x": [lengths.limit, lengths.limit],
                 "y": [0, 1.08 * highest],
                 "mode": "lines",
-                "name": labels.limit.format(n=lengths.limit),
+                "name": _("most read: {n:,}", n=lengths.limit),
                 "line": {"color": ink.text, "width": 1.5, "dash": "dash"},
                 "hoverinfo": "skip",
             }
@@ -97,7 +81,12 @@ def figure(
             "barmode": "stack",
             "legend": {"traceorder": "normal"},
             "xaxis": {
-                "title": {"text": labels.x.format(name=style.short(name))},
+                "title": {
+                    "text": _(
+                        "tokens of query and document, before cutting<br>{name}",
+                        name=style.short(name),
+                    )
+                },
                 "tickvals": ticks,
                 "ticktext": [
                     f"{tick:,} …" if beyond and tick == last else f"{tick:,}" for tick in ticks
@@ -105,7 +94,7 @@ def figure(
                 "range": [0, end],
             },
             "yaxis": {
-                "title": {"text": labels.y},
+                "title": {"text": _("share of pairs")},
                 "tickformat": ".1~%",
                 "range": [0, 1.1 * highest],
                 "nticks": 5,
@@ -114,12 +103,24 @@ def figure(
     )
 
 
-def alt(lengths: TokenLengths, name: str, labels: Labels | None = None) -> str:
+def alt(
+    lengths: TokenLengths,
+    name: str,
+) -> str:
     """What the chart says, in words. name: of the system."""
-    labels = labels or Labels()
-    cut = labels.alt_whole
+    cut = _("None is cut.")
     if lengths.limit is not None:
-        cut = labels.alt_cut.format(n=lengths.cut, limit=lengths.limit)
-    return labels.alt.format(
-        n=lengths.pairs, name=name, p50=round(lengths.p50), p95=round(lengths.p95), cut=cut
+        cut = _(
+            "{n:,} are cut; at most {limit:,} tokens are read.", n=lengths.cut, limit=lengths.limit
+        )
+    return _(
+        (
+            "Lengths of {n:,} pairs in {name}: half have up to {p50:,} tokens, 95 in "
+            "100 up to {p95:,}. {cut}"
+        ),
+        n=lengths.pairs,
+        name=name,
+        p50=round(lengths.p50),
+        p95=round(lengths.p95),
+        cut=cut,
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import pandas as pd
@@ -12,6 +11,7 @@ import plotly.graph_objects as go
 
 from rankdash.analysis.statistics.tests import LEVEL
 from rankdash.charts import intervals, style
+from rankdash.i18n import gettext as _
 
 _HEIGHT = 340
 # So faint that four bands over each other leave every line in sight.
@@ -20,23 +20,11 @@ _EDGE = 0.45
 _HOVER = "{value} ({low}…{high})"
 
 
-@dataclass(frozen=True)
-class Labels(style.Labels):
-    x: str = "cutoff k"
-    y: str = "{metric} at k"
-    baseline: str = "{system} (baseline)"
-    interval: str = "{level:g}% interval of the mean"
-    alt: str = "{metric} against the cutoff k. {curves}"
-    alt_curve: str = "{system}: {first} at {first_k}, {last} at {last_k}."
-    alt_value: str = "{value} ({low} to {high})"
-
-
 def figure(
     curve: pd.DataFrame,
     metric: str,
     baseline: str,
     ink: style.Ink,
-    labels: Labels | None = None,
     *,
     k: int | None = None,
     level: float = LEVEL,
@@ -50,7 +38,6 @@ def figure(
     title, without a cutoff. k: the chosen cutoff, which is marked. level: of the intervals.
     names: system → the name shown. marks: system → its mark.
     """
-    labels = labels or Labels()
     curves = _curves(curve)
     marks = marks or style.marks_in_order(curves, baseline)
     ordered = sorted(curves, key=lambda system: system != baseline)
@@ -58,11 +45,11 @@ def figure(
     lines = []
     for name in ordered:
         shown = style.short(names.get(name, name))
-        own = labels.baseline.format(system=shown) if name == baseline else shown
+        own = _("{system} (baseline)", system=shown) if name == baseline else shown
         lines.append(_line(curves[name], marks[name], own))
     traces = [*bands, *lines]
     if bands:
-        words = labels.interval.format(level=100 * level)
+        words = _("{level:g}% interval of the mean", level=100 * level)
         traces.append(intervals.key(words, "square", style.faded(ink.muted, 2 * _BAND)))
     cutoffs = sorted({point.k for points in curves.values() for point in points})
     return style.finish(
@@ -73,14 +60,14 @@ def figure(
             "shapes": [_chosen(k, ink)] if k in cutoffs else [],
             "hovermode": "x unified",
             "xaxis": {
-                "title": {"text": labels.x},
+                "title": {"text": _("cutoff k")},
                 "type": "log",
                 "tickvals": cutoffs,
                 "ticktext": [f"<b>{each}</b>" if each == k else str(each) for each in cutoffs],
                 "minor": {"ticks": ""},
             },
             "yaxis": {
-                "title": {"text": labels.y.format(metric=style.short(metric))},
+                "title": {"text": _("{metric} at k", metric=style.short(metric))},
                 "tickformat": ".2f",
                 "range": _range(curves),
                 "zeroline": False,
@@ -92,23 +79,24 @@ def figure(
 def alt(
     curve: pd.DataFrame,
     metric: str,
-    labels: Labels | None = None,
     *,
     names: Mapping[str, str] = style.NO_NAMES,
 ) -> str:
     """What the chart says, in words."""
-    labels = labels or Labels()
     told = [
-        labels.alt_curve.format(
+        _(
+            "{system}: {first} at {first_k}, {last} at {last_k}.",
             system=names.get(name, name),
-            first=_value(points[0], labels.alt_value),
+            first=_value(points[0], _("{value} ({low} to {high})")),
             first_k=points[0].k,
-            last=_value(points[-1], labels.alt_value),
+            last=_value(points[-1], _("{value} ({low} to {high})")),
             last_k=points[-1].k,
         )
         for name, points in _curves(curve).items()
     ]
-    return labels.alt.format(metric=metric, curves=" ".join(told)).strip()
+    return _(
+        "{metric} against the cutoff k. {curves}", metric=metric, curves=" ".join(told)
+    ).strip()
 
 
 class _Point(NamedTuple):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ import plotly.graph_objects as go
 
 from rankdash.analysis.statistics.pairs import TIE_BAND, counts, direction
 from rankdash.charts import style
+from rankdash.i18n import gettext as _
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -25,27 +25,10 @@ _HEIGHT = 340
 _LEAST_REACH = 0.05
 
 
-@dataclass(frozen=True)
-class Labels(style.Labels):
-    x: str = "queries, worst first"
-    y: str = "change in {metric}"
-    helped: str = "{n} helped"
-    same: str = "{n} same (±{band:g})"
-    hurt: str = "{n} hurt"
-    mean: str = "mean {delta}"
-    group: str = "{n} queries, {low} to {high}"
-    alt: str = (
-        "Change in {metric} for {queries} queries, worst first: {hurt} hurt (worst {worst}), "
-        "{same} same, {helped} helped (best {best}). The mean change is {mean}."
-    )
-    alt_empty: str = "No query can be compared."
-
-
 def figure(
     frame: pd.DataFrame,
     metric: str,
     ink: style.Ink,
-    labels: Labels | None = None,
     *,
     tie_band: float = TIE_BAND,
     names: Mapping[str, str] = style.NO_NAMES,
@@ -57,7 +40,6 @@ def figure(
     The first item of each mark's customdata is the query id, unescaped; where a bar stands for
     several queries (above `MOST_BARS`), the one that changed most. The second is how many.
     """
-    labels = labels or Labels()
     known = frame["delta"].notna().to_numpy()
     pairs = frame if known.all() else frame[known]
     delta = pairs["delta"].to_numpy(dtype=np.float64)
@@ -66,8 +48,8 @@ def figure(
     few = len(bars) <= _PATTERNED_BARS
     traces: list[style.Trace] = []
     for sign, name, colour in (
-        (-1, labels.hurt.format(n=tally.hurt), style.WORSE),
-        (1, labels.helped.format(n=tally.helped), style.BETTER),
+        (-1, _("{n} hurt", n=tally.hurt), style.WORSE),
+        (1, _("{n} helped", n=tally.helped), style.BETTER),
     ):
         part = [bar for bar in bars if bar.sign == sign]
         traces.append(
@@ -87,17 +69,23 @@ def figure(
                         "solidity": 0.25,
                     },
                 },
-                **_pointed(part, names, labels),
+                **_pointed(
+                    part,
+                    names,
+                ),
             }
         )
     traces.append(
         {
             "type": "scatter",
             "mode": "markers",
-            "name": labels.same.format(n=tally.same, band=tie_band),
+            "name": _("{n} same (±{band:g})", n=tally.same, band=tie_band),
             "legendrank": 2,
             "marker": {"color": ink.muted, "symbol": "circle", "size": 4, "line": {"width": 0}},
-            **_pointed([bar for bar in bars if bar.sign == 0], names, labels),
+            **_pointed(
+                [bar for bar in bars if bar.sign == 0],
+                names,
+            ),
         }
     )
     if len(delta):
@@ -108,7 +96,7 @@ def figure(
                 "x": [0.5, len(delta) + 0.5],
                 "y": [mean, mean],
                 "mode": "lines",
-                "name": labels.mean.format(delta=style.signed(mean)),
+                "name": _("mean {delta}", delta=style.signed(mean)),
                 "legendrank": 4,
                 "line": {"color": ink.text, "width": 1.5, "dash": "dot"},
                 "hoverinfo": "skip",
@@ -122,9 +110,9 @@ def figure(
             "shapes": [_same(tie_band, ink)],
             "barmode": "overlay",
             "bargap": 0,
-            "xaxis": {"title": {"text": labels.x}, "range": [0, len(delta) + 1]},
+            "xaxis": {"title": {"text": _("queries, worst first")}, "range": [0, len(delta) + 1]},
             "yaxis": {
-                "title": {"text": labels.y.format(metric=style.short(metric))},
+                "title": {"text": _("change in {metric}", metric=style.short(metric))},
                 "zeroline": True,
                 "tickformat": ".2~f",
                 "range": _reach(delta),
@@ -136,17 +124,20 @@ def figure(
 def alt(
     frame: pd.DataFrame,
     metric: str,
-    labels: Labels | None = None,
     *,
     tie_band: float = TIE_BAND,
 ) -> str:
     """What the chart says, in words."""
-    labels = labels or Labels()
     delta = frame["delta"].dropna()
     if delta.empty:
-        return labels.alt_empty
+        return _("No query can be compared.")
     tally = counts(frame, tie_band)
-    return labels.alt.format(
+    return _(
+        (
+            "Change in {metric} for {queries} queries, worst first: {hurt} hurt (worst "
+            "{worst}), {same} same, {helped} helped (best {best}). The mean change is "
+            "{mean}."
+        ),
         metric=metric,
         queries=tally.queries,
         hurt=tally.hurt,
@@ -226,21 +217,33 @@ def _bars(pairs: pd.DataFrame, tie_band: float) -> list[_Bar]:
     return [_Bar(*values) for values in zip(*(each.tolist() for each in columns), strict=True)]
 
 
-def _hover(bar: _Bar, names: Mapping[str, str], labels: Labels) -> str:
+def _hover(
+    bar: _Bar,
+    names: Mapping[str, str],
+) -> str:
     if bar.n > 1:
         ends = {"low": style.signed(bar.low), "high": style.signed(bar.high)}
-        return labels.group.format(n=bar.n, **ends)
+        return _("{n} queries, {low} to {high}", n=bar.n, **ends)
     change = f"{style.number(bar.before)} → {style.number(bar.after)} ({style.signed(bar.high)})"
     return f"{style.short(names.get(bar.query_id, bar.query_id), 60)}<br>{change}"
 
 
-def _pointed(part: Sequence[_Bar], names: Mapping[str, str], labels: Labels) -> style.Trace:
+def _pointed(
+    part: Sequence[_Bar],
+    names: Mapping[str, str],
+) -> style.Trace:
     """Where marks stand, and what a click and a hover find in them."""
     return {
         # As arrays, because of their number: a list is checked and copied item by item.
         "x": np.array([bar.x for bar in part]),
         "y": np.array([bar.delta for bar in part]),
         "customdata": np.array([(bar.query_id, bar.n) for bar in part], dtype=object),
-        "hovertext": [_hover(bar, names, labels) for bar in part],
+        "hovertext": [
+            _hover(
+                bar,
+                names,
+            )
+            for bar in part
+        ],
         "hovertemplate": "%{hovertext}<extra></extra>",
     }

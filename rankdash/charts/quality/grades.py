@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
 from rankdash.charts import style
+from rankdash.i18n import gettext as _
 
 _HEIGHT = 220
 
 
-@dataclass(frozen=True)
-class Labels(style.Labels):
-    x: str = "label"
-    y: str = "pairs"
-    alt: str = "How many pairs carry each label: {bars}."
-
-
 def figure(
-    bars: Sequence[tuple[str, int]], ink: style.Ink, labels: Labels | None = None
+    bars: Sequence[tuple[str, int]],
+    ink: style.Ink,
 ) -> go.Figure:
     """A bar for each label or range of labels, lowest first, its count above.
 
     bars: (label, count).
     """
-    labels = labels or Labels()
     chart = go.Figure()
     chart.add_bar(
         x=[label for label, _ in bars],
@@ -46,13 +39,17 @@ def figure(
             "margin": {"t": 24},
             "showlegend": False,
             "bargap": 0.4,
-            "xaxis": {"title": {"text": labels.x}, "type": "category"},
-            "yaxis": {"title": {"text": labels.y}, "rangemode": "tozero", "nticks": 4},
+            "xaxis": {"title": {"text": _("label")}, "type": "category"},
+            "yaxis": {"title": {"text": _("pairs")}, "rangemode": "tozero", "nticks": 4},
         },
     )
 
 
-def alt(bars: Sequence[tuple[str, int]], labels: Labels | None = None) -> str:
+def alt(
+    bars: Sequence[tuple[str, int]],
+) -> str:
     """What the chart says, in words."""
-    labels = labels or Labels()
-    return labels.alt.format(bars=", ".join(f"{label}: {count:,}" for label, count in bars))
+    return _(
+        "How many pairs carry each label: {bars}.",
+        bars=", ".join(f"{label}: {count:,}" for label, count in bars),
+    )

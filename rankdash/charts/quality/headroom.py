@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 
 from rankdash.analysis.reasons.headroom import SHARES
 from rankdash.charts import style
+from rankdash.i18n import gettext as _
 
 _ROW = 78
 _FURNITURE = 120
@@ -21,25 +22,10 @@ _NAME_WIDTH = 44
 _LABEL_SHARE = 0.135
 
 
-@dataclass(frozen=True)
-class Labels(style.Labels):
-    x: str = "mean {metric}"
-    baseline: str = "baseline"
-    won: str = "won by reranking"
-    lost: str = "lost by reranking"
-    to_win: str = "still to win by reranking"
-    retriever: str = "lost to the retriever"
-    hover: str = "{part}: {value}"
-    alt: str = "How the best possible mean {metric} splits. {systems}"
-    alt_system: str = "{system}: {parts}."
-    alt_part: str = "{part} {value}"
-
-
 def figure(
     table: pd.DataFrame,
     metric: str,
     ink: style.Ink,
-    labels: Labels | None = None,
     *,
     names: Mapping[str, str] = style.NO_NAMES,
 ) -> go.Figure:
@@ -51,9 +37,8 @@ def figure(
     table: as from `analysis.headroom.shares`; won may be negative. metric: its title.
     names: system → the name shown.
     """
-    labels = labels or Labels()
     bars = [_split(row) for row in table.to_dict("records")]
-    titles = _titles(labels)
+    titles = _titles()
     systems = [str(system) for system in table["system"]]
     traces: list[style.Trace] = []
     for kind, look in _looks(ink).items():
@@ -71,18 +56,18 @@ def figure(
                 "type": "bar",
                 "orientation": "h",
                 "y": [row for row, _ in found],
-                "x": [piece.end - piece.start for _, piece in found],
-                "base": [piece.start for _, piece in found],
-                "offset": [piece.top for _, piece in found],
-                "width": [piece.height for _, piece in found],
+                "x": [piece.end - piece.start for _system, piece in found],
+                "base": [piece.start for _system, piece in found],
+                "offset": [piece.top for _system, piece in found],
+                "width": [piece.height for _system, piece in found],
                 "name": titles[kind],
                 "legendrank": list(titles).index(kind) + 1,
                 "marker": look,
                 "customdata": owners,
                 "hovertext": [
                     f"{style.short(names.get(system, system), 60)}<br>"
-                    + labels.hover.format(part=titles[kind], value=_value(kind, piece.value))
-                    for system, (_, piece) in zip(owners, found, strict=True)
+                    + _("{part}: {value}", part=titles[kind], value=_value(kind, piece.value))
+                    for system, (_kind, piece) in zip(owners, found, strict=True)
                 ],
                 "hovertemplate": "%{hovertext}<extra></extra>",
             }
@@ -96,7 +81,7 @@ def figure(
         {
             "barmode": "overlay",
             "xaxis": {
-                "title": {"text": labels.x.format(metric=style.short(metric))},
+                "title": {"text": _("mean {metric}", metric=style.short(metric))},
                 "range": [0, best],
                 "tickformat": ".2~f",
                 "nticks": 6,
@@ -115,24 +100,26 @@ def figure(
 def alt(
     table: pd.DataFrame,
     metric: str,
-    labels: Labels | None = None,
     *,
     names: Mapping[str, str] = style.NO_NAMES,
 ) -> str:
     """What the chart says, in words."""
-    labels = labels or Labels()
-    titles = _titles(labels)
+    titles = _titles()
     systems = []
     for row in table.to_dict("records"):
         parts = [
-            labels.alt_part.format(part=titles[kind], value=_value(kind, value))
+            _("{part} {value}", part=titles[kind], value=_value(kind, value))
             for kind, value in _named(row)
         ]
         system = str(row["system"])
         systems.append(
-            labels.alt_system.format(system=names.get(system, system), parts=", ".join(parts))
+            _("{system}: {parts}.", system=names.get(system, system), parts=", ".join(parts))
         )
-    return labels.alt.format(metric=metric, systems=" ".join(systems)).strip()
+    return _(
+        "How the best possible mean {metric} splits. {systems}",
+        metric=metric,
+        systems=" ".join(systems),
+    ).strip()
 
 
 @dataclass(frozen=True)
@@ -202,14 +189,14 @@ def _value(kind: str, value: float) -> str:
     return style.signed(value) if kind in ("won", "lost") else style.number(value)
 
 
-def _titles(labels: Labels) -> dict[str, str]:
+def _titles() -> dict[str, str]:
     """Kind of piece → its words, in the order of the legend."""
     return {
-        "baseline": labels.baseline,
-        "won": labels.won,
-        "lost": labels.lost,
-        "to_win": labels.to_win,
-        "retriever": labels.retriever,
+        "baseline": _("baseline"),
+        "won": _("won by reranking"),
+        "lost": _("lost by reranking"),
+        "to_win": _("still to win by reranking"),
+        "retriever": _("lost to the retriever"),
     }
 
 
@@ -271,7 +258,7 @@ def _apart(numbers: Sequence[tuple[str, float]], best: float) -> list[float]:
     """Where to write the numbers: as near to their middles as leaves each its own room."""
     room = _LABEL_SHARE * best
     places: list[float] = []
-    for _, middle in numbers:
+    for _text, middle in numbers:
         places.append(max(middle, places[-1] + room if places else room / 2))
     limit = best - room / 2
     for place in reversed(range(len(places))):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -12,6 +11,7 @@ import plotly.graph_objects as go
 
 from rankdash.analysis.statistics.tests import LEVEL
 from rankdash.charts import intervals, style
+from rankdash.i18n import gettext as _
 
 _ROW = 26
 # The legend has up to six entries, which stand below each other where the chart is narrow.
@@ -35,33 +35,13 @@ _ZERO = {
 }
 
 
-@dataclass(frozen=True)
-class Labels(style.Labels):
-    x: str = "mean change in {metric}"
-    side: str = "change (queries)"
-    better: str = "proven gain"
-    worse: str = "proven loss"
-    unproven: str = "not proven"
-    small: str = "few queries"
-    interval: str = "{level:g}% interval"
-    significant: str = "corrected p ≤ {p:g}"
-    hover: str = "{delta} ({n} queries)"
-    hover_interval: str = "{level:g}% interval {interval}"
-    hover_p: str = "corrected p {p}"
-    alt: str = "Mean change in {metric} by group of queries. {rows}"
-    alt_row: str = "{value}: {delta}, {n} queries."
-    alt_interval: str = "{value}: {delta} ({level:g}% interval {interval}{mark}), {n} queries."
-    alt_proven: str = ", proven"
-    alt_empty: str = "No group of queries can be compared."
-
-
 def figure(
     table: pd.DataFrame,
     metric: str,
     ink: style.Ink,
-    labels: Labels | None = None,
     *,
     level: float = LEVEL,
+    corrected: bool = True,
     names: Mapping[str, str] = style.NO_NAMES,
 ) -> go.Figure:
     """A row for each group: its mean change, an interval as a whisker, change and number of
@@ -70,15 +50,15 @@ def figure(
     table: one row for each group, in the order drawn: segment (what the queries are grouped by),
     value (the group), n, delta, low, high, p_corrected, small (bool). Numbers that do not exist
     are NaN. Rows of more than one segment stand under its name. metric: its title. level: of the
-    intervals, and 1 - level of the significance. names: segment or value → the name shown.
+    intervals, and 1 - level of the significance. corrected: whether p
+    allows for the other groups. names: segment or value → the name shown.
     """
-    labels = labels or Labels()
     rows = _rows(table, level)
     traces: list[style.Trace] = []
     for kind, name, symbol, colour in (
-        (1, labels.better, "circle", style.BETTER),
-        (-1, labels.worse, "square", style.WORSE),
-        (0, labels.unproven, "diamond", ink.muted),
+        (1, _("proven gain"), "circle", style.BETTER),
+        (-1, _("proven loss"), "square", style.WORSE),
+        (0, _("not proven"), "diamond", ink.muted),
     ):
         part = [row for row in rows if row.kind == kind]
         places = [row.place for row in part]
@@ -101,11 +81,11 @@ def figure(
                 },
                 "cliponaxis": False,
                 "customdata": [row.value for row in part],
-                "hovertext": [_hover(row, names, labels, level) for row in part],
+                "hovertext": [_hover(row, names, level, corrected) for row in part],
                 "hovertemplate": "%{hovertext}<extra></extra>",
             }
         )
-    traces += _keys(rows, ink, labels, level)
+    traces += _keys(rows, ink, level, corrected)
     # An axis is drawn only where something stands on it.
     beside = {"yaxis": "y2", "hoverinfo": "skip", "showlegend": False}
     traces.append({"type": "scatter", "x": [None], "y": [None], **beside})
@@ -123,9 +103,16 @@ def figure(
         {
             "shapes": [_ZERO | {"line": {"color": ink.line, "width": 2}}],
             "yaxis": {**scale, **_left(rows, names)},
-            "yaxis2": {**scale, **_right(rows, labels), "side": "right", "overlaying": "y"},
+            "yaxis2": {
+                **scale,
+                **_right(
+                    rows,
+                ),
+                "side": "right",
+                "overlaying": "y",
+            },
             "xaxis": {
-                "title": {"text": labels.x.format(metric=style.short(metric))},
+                "title": {"text": _("mean change in {metric}", metric=style.short(metric))},
                 "range": _range(rows),
                 "tickformat": ".2~f",
                 "nticks": 5,
@@ -139,30 +126,34 @@ def figure(
 def alt(
     table: pd.DataFrame,
     metric: str,
-    labels: Labels | None = None,
     *,
     level: float = LEVEL,
     names: Mapping[str, str] = style.NO_NAMES,
 ) -> str:
     """What the chart says, in words."""
-    labels = labels or Labels()
     if table["delta"].isna().all():
-        return labels.alt_empty
+        return _("No group of queries can be compared.")
     told = []
     for row in _rows(table, level):
         interval = intervals.span(row.low, row.high)
-        template = labels.alt_interval if interval else labels.alt_row
+        template = (
+            _("{value}: {delta} ({level:g}% interval {interval}{mark}), {n} queries.")
+            if interval
+            else _("{value}: {delta}, {n} queries.")
+        )
         told.append(
             template.format(
                 value=names.get(row.value, row.value),
                 delta=style.signed(row.delta),
                 level=100 * level,
                 interval=interval,
-                mark=labels.alt_proven if row.proven else "",
+                mark=_(", proven") if row.proven else "",
                 n=row.n,
             )
         )
-    return labels.alt.format(metric=metric, rows=" ".join(told))
+    return _(
+        "Mean change in {metric} by group of queries. {rows}", metric=metric, rows=" ".join(told)
+    )
 
 
 class _Row(NamedTuple):
@@ -215,32 +206,36 @@ def _left(rows: Sequence[_Row], names: Mapping[str, str]) -> dict[str, object]:
     return {"tickvals": list(ticks), "ticktext": list(ticks.values())}
 
 
-def _right(rows: Sequence[_Row], labels: Labels) -> dict[str, object]:
+def _right(
+    rows: Sequence[_Row],
+) -> dict[str, object]:
     texts = [f"{intervals.changed(row.delta, row.proven)} ({row.n:,})" for row in rows]
     return {
         "tickvals": [-1, *(row.place for row in rows)],
-        "ticktext": [labels.side, *texts],
+        "ticktext": [_("change (queries)"), *texts],
     }
 
 
-def _keys(rows: Sequence[_Row], ink: style.Ink, labels: Labels, level: float) -> list[style.Trace]:
+def _keys(rows: Sequence[_Row], ink: style.Ink, level: float, corrected: bool) -> list[style.Trace]:
     found = []
     if any(row.small for row in rows):
-        found.append(intervals.key(labels.small, "circle-open", ink.text))
+        found.append(intervals.key(_("few queries"), "circle-open", ink.text))
     if any(math.isfinite(row.low) for row in rows):
-        found += intervals.keys(labels.interval, labels.significant, level, ink.text)
+        found += intervals.keys(
+            _("{level:g}% interval"), intervals.p_limit(corrected), level, ink.text
+        )
     return found
 
 
-def _hover(row: _Row, names: Mapping[str, str], labels: Labels, level: float) -> str:
+def _hover(row: _Row, names: Mapping[str, str], level: float, corrected: bool) -> str:
     lines = [
         style.short(names.get(row.value, row.value), 60),
-        labels.hover.format(delta=style.signed(row.delta), n=row.n),
+        _("{delta} ({n} queries)", delta=style.signed(row.delta), n=row.n),
     ]
     if interval := intervals.span(row.low, row.high):
-        lines.append(labels.hover_interval.format(level=100 * level, interval=interval))
+        lines.append(_("{level:g}% interval {interval}", level=100 * level, interval=interval))
     if chance := intervals.chance(row.p):
-        lines.append(labels.hover_p.format(p=chance))
+        lines.append(intervals.p_text(corrected, p=chance))
     return "<br>".join(lines)
 
 

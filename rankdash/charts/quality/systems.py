@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 
 from rankdash.analysis.statistics.tests import LEVEL
 from rankdash.charts import intervals, style
+from rankdash.i18n import gettext as _
 
 _ROW = 26
 _FURNITURE = 110
@@ -24,34 +25,16 @@ _TICK_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 _MOST_TICKS = 7
 
 
-@dataclass(frozen=True)
-class Labels(style.Labels):
-    x: str = "mean over the queries that both systems have"
-    baseline: str = "{system} (baseline)"
-    interval: str = "{level:g}% interval of the change"
-    significant: str = "corrected p ≤ {p:g}"
-    hover: str = "{metric}: {before} → {after} ({delta}), {n} queries"
-    hover_interval: str = "{level:g}% interval {interval}"
-    hover_p: str = "corrected p {p}"
-    alt: str = "Means of each system against the baseline {baseline}."
-    alt_system: str = "{system}: {changes}."
-    alt_change: str = "{metric} {before} to {after} ({delta})"
-    alt_interval: str = (
-        "{metric} {before} to {after} ({delta}, {level:g}% interval {interval}{mark})"
-    )
-    alt_proven: str = ", proven"
-
-
 def figure(
     table: pd.DataFrame,
     baseline: str,
     ink: style.Ink,
-    labels: Labels | None = None,
     *,
     level: float = LEVEL,
     names: Mapping[str, str] = style.NO_NAMES,
     titles: Mapping[str, str] = style.NO_NAMES,
     marks: Mapping[str, style.Mark] | None = None,
+    corrected: bool = True,
 ) -> go.Figure:
     """A block of rows for each metric, a row for each challenger: a hollow grey ring where the
     baseline stands, joined to the challenger's own mark by a line, dotted where it lost. The
@@ -60,9 +43,9 @@ def figure(
 
     table: as the frame of `statistics.compare`, or one without the columns of its
     intervals. level: of the intervals, and 1 - level of the significance. names: system → the
-    name shown; titles: metric spec → its title. marks: system → its mark.
+    name shown; titles: metric spec → its title. marks: system → its mark. corrected: whether
+    p allows for the other comparisons.
     """
-    labels = labels or Labels()
     systems = list(dict.fromkeys(table["system"]))
     challengers = [name for name in systems if name != baseline]
     drawn = challengers or [baseline]
@@ -71,7 +54,7 @@ def figure(
         _links([row for row in rows if row.delta >= 0], ink, "solid"),
         _links([row for row in rows if row.delta < 0], ink, "dot"),
     ]
-    hover = {(row.system, row.metric): _hover(row, names, titles, labels, level) for row in rows}
+    hover = {(row.system, row.metric): _hover(row, names, titles, level, corrected) for row in rows}
     # The baseline last: its ring stays visible around a mark in the same place.
     marks = marks or style.marks_in_order(systems, baseline)
     for name, mark in sorted(marks.items(), key=lambda item: item[0] == baseline):
@@ -88,7 +71,7 @@ def figure(
                 "x": [row.before if alone else row.after for row in own],
                 "y": places,
                 "mode": "markers",
-                "name": labels.baseline.format(system=shown) if alone else shown,
+                "name": _("{system} (baseline)", system=shown) if alone else shown,
                 "legendrank": 1 if alone else 2,
                 "marker": {
                     "color": mark.colour,
@@ -106,7 +89,9 @@ def figure(
     traces.append(_changes([row for row in rows if row.system != baseline], ink))
     keyed = bool(challengers) and any(math.isfinite(row.low) for row in rows)
     if keyed:
-        traces += intervals.keys(labels.interval, labels.significant, level, ink.text)
+        traces += intervals.keys(
+            _("{level:g}% interval of the change"), intervals.p_limit(corrected), level, ink.text
+        )
     low, high = _reach(rows)
     ticks = _middles(table, len(drawn))
     bottom = max((row.place for row in rows), default=0) + 1
@@ -120,7 +105,7 @@ def figure(
             "xaxis": {
                 "showgrid": True,
                 "gridcolor": ink.grid,
-                "title": {"text": labels.x},
+                "title": {"text": _("mean over the queries that both systems have")},
                 "range": _padded(low, high),
                 "tickvals": _ticks(low, high),
             },
@@ -139,27 +124,32 @@ def figure(
 def alt(
     table: pd.DataFrame,
     baseline: str,
-    labels: Labels | None = None,
     *,
     level: float = LEVEL,
     names: Mapping[str, str] = style.NO_NAMES,
     titles: Mapping[str, str] = style.NO_NAMES,
 ) -> str:
     """What the chart says, in words."""
-    labels = labels or Labels()
     systems = list(dict.fromkeys(table["system"]))
     challengers = [name for name in systems if name != baseline]
     rows = _rows(table, level, challengers)
     changes = [
-        labels.alt_system.format(
+        _(
+            "{system}: {changes}.",
             system=names.get(name, name),
-            changes=", ".join(
-                _in_words(row, titles, labels, level) for row in rows if row.system == name
-            ),
+            changes=", ".join(_in_words(row, titles, level) for row in rows if row.system == name),
         )
         for name in challengers
     ]
-    return " ".join([labels.alt.format(baseline=names.get(baseline, baseline)), *changes])
+    return " ".join(
+        [
+            _(
+                "Means of each system against the baseline {baseline}.",
+                baseline=names.get(baseline, baseline),
+            ),
+            *changes,
+        ]
+    )
 
 
 @dataclass(frozen=True)
@@ -275,22 +265,33 @@ def _values(row: _Row, titles: Mapping[str, str], level: float) -> dict[str, obj
     }
 
 
-def _in_words(row: _Row, titles: Mapping[str, str], labels: Labels, level: float) -> str:
-    template = labels.alt_interval if row.interval else labels.alt_change
-    mark = labels.alt_proven if row.proven else ""
+def _in_words(row: _Row, titles: Mapping[str, str], level: float) -> str:
+    template = (
+        _("{metric} {before} to {after} ({delta}, {level:g}% interval {interval}{mark})")
+        if row.interval
+        else _("{metric} {before} to {after} ({delta})")
+    )
+    mark = _(", proven") if row.proven else ""
     return template.format(**_values(row, titles, level), mark=mark)
 
 
 def _hover(
-    row: _Row, names: Mapping[str, str], titles: Mapping[str, str], labels: Labels, level: float
+    row: _Row,
+    names: Mapping[str, str],
+    titles: Mapping[str, str],
+    level: float,
+    corrected: bool,
 ) -> str:
     values = _values(row, titles, level)
     values["metric"] = style.short(str(values["metric"]))
-    lines = [style.short(names.get(row.system, row.system), 60), labels.hover.format(**values)]
+    lines = [
+        style.short(names.get(row.system, row.system), 60),
+        _("{metric}: {before} → {after} ({delta}), {n} queries", **values),
+    ]
     if row.interval:
-        lines.append(labels.hover_interval.format(**values))
+        lines.append(_("{level:g}% interval {interval}", **values))
     if values["p"]:
-        lines.append(labels.hover_p.format(**values))
+        lines.append(intervals.p_text(corrected, str(values["p"])))
     return "<br>".join(lines)
 
 

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from rankdash.analysis.statistics.tests import LEVEL
 from rankdash.charts import intervals, milliseconds, style
+from rankdash.i18n import gettext as _
 
 _MEAN, _MS, _FAILED = 240, 110, 80
 _GAP = 26
@@ -22,27 +23,6 @@ _LEAST_ROOM = 0.025
 _BESIDE = 0.6
 # The share of the panel that is kept at its foot for runs that are not compared.
 _FOOT = 0.12
-
-
-@dataclass(frozen=True)
-class Labels(style.Labels):
-    ms: str = "p95 ms"
-    failed: str = "failed"
-    x: str = "run, oldest first; the numbers are those of the table"
-    interval: str = "{level:g}% interval of the mean"
-    only: str = "runs"
-    other: str = "other runs"
-    apart: str = "too few queries: not compared"
-    hover_mean: str = "{metric} {value} over {n:,} queries"
-    hover_interval: str = "{metric} {value} ({low}…{high}) over {n:,} queries"
-    hover_ms: str = "p95 {ms} ms"
-    hover_failed: str = "{n:,} failed"
-    alt: str = "{metric} of {runs} runs over time. {told}"
-    alt_across: str = "Lines across: {lines}."
-    alt_ends: str = (
-        "First {first_name}: {first}; last {last_name}: {last}; highest {best_name}: {best}."
-    )
-    alt_apart: str = "Not compared, with too few queries: {n}."
 
 
 @dataclass(frozen=True)
@@ -81,7 +61,6 @@ def figure(
     metric: str,
     across: Sequence[Across],
     ink: style.Ink,
-    labels: Labels | None = None,
     *,
     series: Sequence[str] = (),
     level: float = LEVEL,
@@ -92,7 +71,6 @@ def figure(
     points: oldest first. metric: its title. across: the first is what runs are compared with.
     series: the names of the series. level: of the intervals.
     """
-    labels = labels or Labels()
     compared = [point for point in points if point.compared and math.isfinite(point.mean)]
     across = [line for line in across if math.isfinite(line.mean)]
     means = [line.mean for line in across]
@@ -100,13 +78,25 @@ def figure(
     apart = [point for point in points if not point.compared]
     if apart:
         low -= _FOOT * (high - low)
-    traces = _across(points, across, ink) + _means(points, metric, series, ink, labels)
+    traces = _across(points, across, ink) + _means(
+        points,
+        metric,
+        series,
+        ink,
+    )
     if any(math.isfinite(point.low) for point in compared):
-        words = labels.interval.format(level=100 * level)
+        words = _("{level:g}% interval of the mean", level=100 * level)
         traces.append(intervals.key(words, "line-ns", ink.muted))
     if apart:
         foot = low + _FOOT / 2 * (high - low)
-        traces.append(_apart(apart, foot, metric, ink, labels))
+        traces.append(
+            _apart(
+                apart,
+                foot,
+                metric,
+                ink,
+            )
+        )
     timed = any(math.isfinite(point.p95_ms) for point in points)
     failures = any(point.failed for point in points)
     heights = [_MEAN, *([_MS] if timed else []), *([_FAILED] if failures else [])]
@@ -122,19 +112,29 @@ def figure(
         }
     }
     if timed:
-        traces.append(_times(points, ink, labels))
+        traces.append(
+            _times(
+                points,
+                ink,
+            )
+        )
         ends = milliseconds.reach([point.p95_ms for point in points], 0.1)
         axes["yaxis2"] = {
             **milliseconds.log_axis(ends, short=True),
             "domain": domains[1],
-            "title": {"text": labels.ms},
+            "title": {"text": _("p95 ms")},
         }
     if failures:
         name = f"yaxis{len(axes) + 1}"
-        traces.append(_failures(points, name, labels))
+        traces.append(
+            _failures(
+                points,
+                name,
+            )
+        )
         axes[name] = {
             "domain": domains[-1],
-            "title": {"text": labels.failed},
+            "title": {"text": _("failed")},
             "rangemode": "tozero",
             "nticks": 3,
             "tickformat": ",d",
@@ -149,7 +149,7 @@ def figure(
             "xaxis": {
                 **_ticks(points),
                 "anchor": lowest,
-                "title": {"text": labels.x},
+                "title": {"text": _("run, oldest first; the numbers are those of the table")},
                 "range": [points[0].number - _BESIDE, points[-1].number + _BESIDE]
                 if points
                 else [0, 1],
@@ -163,19 +163,21 @@ def alt(
     points: Sequence[Point],
     metric: str,
     across: Sequence[Across],
-    labels: Labels | None = None,
 ) -> str:
     """What the chart says, in words."""
-    labels = labels or Labels()
     told = []
     lines = [f"{line.name} {style.number(line.mean)}" for line in across]
     if lines:
-        told.append(labels.alt_across.format(lines=", ".join(lines)))
+        told.append(_("Lines across: {lines}.", lines=", ".join(lines)))
     compared = [point for point in points if point.compared and math.isfinite(point.mean)]
     if compared:
         best = max(compared, key=lambda point: point.mean)
         told.append(
-            labels.alt_ends.format(
+            _(
+                (
+                    "First {first_name}: {first}; last {last_name}: {last}; highest "
+                    "{best_name}: {best}."
+                ),
                 first_name=compared[0].name,
                 first=style.number(compared[0].mean),
                 last_name=compared[-1].name,
@@ -186,8 +188,13 @@ def alt(
         )
     if len(compared) < len(points):
         apart = sum(not point.compared for point in points)
-        told.append(labels.alt_apart.format(n=apart))
-    return labels.alt.format(metric=metric, runs=len(points), told=" ".join(told)).strip()
+        told.append(_("Not compared, with too few queries: {n}.", n=apart))
+    return _(
+        "{metric} of {runs} runs over time. {told}",
+        metric=metric,
+        runs=len(points),
+        told=" ".join(told),
+    ).strip()
 
 
 def _means(
@@ -195,7 +202,6 @@ def _means(
     metric: str,
     series: Sequence[str],
     ink: style.Ink,
-    labels: Labels,
 ) -> list[style.Trace]:
     """A trace for each series that has a mark of its own, and one for all other runs."""
     looks = style.marks_in_order(str(place) for place in range(len(series)))
@@ -209,18 +215,36 @@ def _means(
         else:
             others.append(point)
     traces = [
-        _line(own, style.short(series[place]), looks[str(place)], metric, labels)
+        _line(
+            own,
+            style.short(series[place]),
+            looks[str(place)],
+            metric,
+        )
         for place, own in sorted(joined.items())
     ]
     if others:
-        name = labels.other if joined else labels.only
+        name = _("other runs") if joined else _("runs")
         mark = style.Mark(ink.muted, "circle-open", "solid")
-        traces.append({**_line(others, name, mark, metric, labels), "mode": "markers"})
+        traces.append(
+            {
+                **_line(
+                    others,
+                    name,
+                    mark,
+                    metric,
+                ),
+                "mode": "markers",
+            }
+        )
     return traces
 
 
 def _line(
-    points: Sequence[Point], name: str, mark: style.Mark, metric: str, labels: Labels
+    points: Sequence[Point],
+    name: str,
+    mark: style.Mark,
+    metric: str,
 ) -> style.Trace:
     return {
         "type": "scatter",
@@ -238,7 +262,13 @@ def _line(
             "width": 4,
         },
         "cliponaxis": False,
-        "hovertext": [_said(point, metric, labels) for point in points],
+        "hovertext": [
+            _said(
+                point,
+                metric,
+            )
+            for point in points
+        ],
         "hovertemplate": "%{hovertext}<extra></extra>",
     }
 
@@ -266,7 +296,10 @@ def _looks(ink: style.Ink) -> list[tuple[str, str]]:
 
 
 def _apart(
-    points: Sequence[Point], floor: float, metric: str, ink: style.Ink, labels: Labels
+    points: Sequence[Point],
+    floor: float,
+    metric: str,
+    ink: style.Ink,
 ) -> style.Trace:
     """At the foot of the panel: a run that has a time and no place beside the others."""
     return {
@@ -274,19 +307,28 @@ def _apart(
         "x": [point.number for point in points],
         "y": [floor] * len(points),
         "mode": "markers",
-        "name": labels.apart,
+        "name": _("too few queries: not compared"),
         "marker": {
             "symbol": "x-thin",
             "size": 9,
             "line": {"color": ink.muted, "width": 2},
         },
         "cliponaxis": False,
-        "hovertext": [_said(point, metric, labels) for point in points],
+        "hovertext": [
+            _said(
+                point,
+                metric,
+            )
+            for point in points
+        ],
         "hovertemplate": "%{hovertext}<extra></extra>",
     }
 
 
-def _times(points: Sequence[Point], ink: style.Ink, labels: Labels) -> style.Trace:
+def _times(
+    points: Sequence[Point],
+    ink: style.Ink,
+) -> style.Trace:
     timed = [point for point in points if math.isfinite(point.p95_ms)]
     return {
         "type": "scatter",
@@ -303,14 +345,17 @@ def _times(points: Sequence[Point], ink: style.Ink, labels: Labels) -> style.Tra
         "cliponaxis": False,
         "showlegend": False,
         "hovertext": [
-            f"{_heading(point)}<br>{labels.hover_ms.format(ms=milliseconds.text(point.p95_ms))}"
+            f"{_heading(point)}<br>{_('p95 {ms} ms', ms=milliseconds.text(point.p95_ms))}"
             for point in timed
         ],
         "hovertemplate": "%{hovertext}<extra></extra>",
     }
 
 
-def _failures(points: Sequence[Point], axis: str, labels: Labels) -> style.Trace:
+def _failures(
+    points: Sequence[Point],
+    axis: str,
+) -> style.Trace:
     return {
         "type": "bar",
         "x": [point.number for point in points],
@@ -319,7 +364,7 @@ def _failures(points: Sequence[Point], axis: str, labels: Labels) -> style.Trace
         "marker": {"color": style.WORSE},
         "showlegend": False,
         "hovertext": [
-            f"{_heading(point)}<br>{labels.hover_failed.format(n=point.failed)}" for point in points
+            f"{_heading(point)}<br>{_('{n:,} failed', n=point.failed)}" for point in points
         ],
         "hovertemplate": "%{hovertext}<extra></extra>",
     }
@@ -329,9 +374,16 @@ def _heading(point: Point) -> str:
     return f"{point.number} · <b>{style.short(point.name, 40)}</b><br>{style.short(point.when)}"
 
 
-def _said(point: Point, metric: str, labels: Labels) -> str:
+def _said(
+    point: Point,
+    metric: str,
+) -> str:
     interval = math.isfinite(point.low) and math.isfinite(point.high)
-    template = labels.hover_interval if interval else labels.hover_mean
+    template = (
+        _("{metric} {value} ({low}…{high}) over {n:,} queries")
+        if interval
+        else _("{metric} {value} over {n:,} queries")
+    )
     value = template.format(
         metric=style.short(metric),
         value=style.number(point.mean),

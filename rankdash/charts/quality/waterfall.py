@@ -10,6 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rankdash.charts import style
+from rankdash.i18n import gettext as _
 
 MOST_BARS = 8
 """Documents beyond this share one bar."""
@@ -21,21 +22,6 @@ _NAME_WIDTH = 30
 _ZERO = 1e-12
 
 _Step = tuple[str, float, float, float, float, int]
-
-
-@dataclass(frozen=True)
-class Labels(style.Labels):
-    x: str = "{metric} of the query"
-    adds: str = "counts for more"
-    takes: str = "counts for less"
-    ranks: str = "{before} → {after} · label {label}"
-    others: str = "{n} other documents"
-    absent: str = "–"
-    alt: str = (
-        "{metric} of one query: {before} ({before_name}), then {after} ({after_name}). {parts}"
-    )
-    alt_part: str = "{document}: {delta}, rank {ranks}."
-    alt_others: str = "{others}: {delta}."
 
 
 @dataclass(frozen=True)
@@ -82,7 +68,6 @@ def figure(
     metric: str,
     systems: tuple[str, str],
     ink: style.Ink,
-    labels: Labels | None = None,
     *,
     names: Mapping[str, str] = style.NO_NAMES,
     threshold: float = 1.0,
@@ -94,7 +79,6 @@ def figure(
     documents, before: as for `bars`. systems: the names of the two sides. names: document id → the
     text shown for it. The customdata of a document's bar is its id, unescaped.
     """
-    labels = labels or Labels()
     steps = bars(documents, before)
     after = _after(steps, before)
     rows = len(steps) + 2
@@ -110,7 +94,10 @@ def figure(
             "hoverinfo": "skip",
         }
     ]
-    for sign, name, colour in ((1, labels.adds, style.BETTER), (-1, labels.takes, style.WORSE)):
+    for sign, name, colour in (
+        (1, _("counts for more"), style.BETTER),
+        (-1, _("counts for less"), style.WORSE),
+    ):
         own = [(row, step) for row, step in enumerate(steps, 1) if sign * step.delta > 0]
         traces.append(
             {
@@ -134,7 +121,13 @@ def figure(
                     },
                 },
                 "customdata": [step.doc_id for _, step in own],
-                "hovertext": [_hover(step, names, labels) for _, step in own],
+                "hovertext": [
+                    _hover(
+                        step,
+                        names,
+                    )
+                    for _, step in own
+                ],
                 "hovertemplate": "%{hovertext}<extra></extra>",
             }
         )
@@ -161,7 +154,7 @@ def figure(
         "ticks": "",
     }
     sides = [f"<b>{style.short(system, _NAME_WIDTH)}</b>" for system in systems]
-    named = [_tick(step, names, labels, threshold) for step in steps]
+    named = [_tick(step, names, threshold) for step in steps]
     values = [style.number(before), *(_signed(step.delta) for step in steps), style.number(after)]
     return style.finish(
         go.Figure(traces),
@@ -170,7 +163,7 @@ def figure(
         {
             "barmode": "overlay",
             "xaxis": {
-                "title": {"text": labels.x.format(metric=style.short(metric))},
+                "title": {"text": _("{metric} of the query", metric=style.short(metric))},
                 "range": [0, 1.02 * max(*ends, 0.05)],
                 "tickformat": ".2~f",
                 "nticks": 6,
@@ -186,26 +179,30 @@ def alt(
     before: float,
     metric: str,
     systems: tuple[str, str],
-    labels: Labels | None = None,
     *,
     names: Mapping[str, str] = style.NO_NAMES,
 ) -> str:
     """What the chart says, in words."""
-    labels = labels or Labels()
     steps = bars(documents, before)
     parts = [
-        labels.alt_part.format(
+        _(
+            "{document}: {delta}, rank {ranks}.",
             document=names.get(step.doc_id, step.doc_id),
             delta=style.signed(step.delta),
-            ranks=_ranks(step, labels),
+            ranks=_ranks(
+                step,
+            ),
         )
         if step.doc_id
-        else labels.alt_others.format(
-            others=labels.others.format(n=step.documents), delta=style.signed(step.delta)
+        else _(
+            "{others}: {delta}.",
+            others=_("{n} other documents", n=step.documents),
+            delta=style.signed(step.delta),
         )
         for step in steps
     ]
-    return labels.alt.format(
+    return _(
+        ("{metric} of one query: {before} ({before_name}), then {after} ({after_name}). {parts}"),
         metric=metric,
         before=style.number(before),
         after=style.number(_after(steps, before)),
@@ -220,21 +217,26 @@ def _after(steps: list[Bar], before: float) -> float:
     return max(steps[-1].end, 0.0) if steps else before
 
 
-def _ranks(step: Bar, labels: Labels) -> str:
+def _ranks(
+    step: Bar,
+) -> str:
     def shown(value: float) -> str:
-        return labels.absent if math.isnan(value) else f"{value:g}"
+        return _("–") if math.isnan(value) else f"{value:g}"
 
-    return labels.ranks.format(
-        before=shown(step.rank_before), after=shown(step.rank_after), label=shown(step.label)
+    return _(
+        "{before} → {after} · label {label}",
+        before=shown(step.rank_before),
+        after=shown(step.rank_after),
+        label=shown(step.label),
     )
 
 
-def _tick(step: Bar, names: Mapping[str, str], labels: Labels, threshold: float) -> str:
+def _tick(step: Bar, names: Mapping[str, str], threshold: float) -> str:
     if not step.doc_id:
-        return labels.others.format(n=step.documents)
+        return _("{n} other documents", n=step.documents)
     name = style.short(names.get(step.doc_id, step.doc_id), _NAME_WIDTH)
     bold = f"<b>{name}</b>" if step.label >= threshold else name
-    return f"{bold}<br>{_ranks(step, labels)}"
+    return f"{bold}<br>{_ranks(step)}"
 
 
 def _signed(delta: float) -> str:
@@ -242,9 +244,12 @@ def _signed(delta: float) -> str:
     return f"{arrow} {style.signed(delta)}"
 
 
-def _hover(step: Bar, names: Mapping[str, str], labels: Labels) -> str:
+def _hover(
+    step: Bar,
+    names: Mapping[str, str],
+) -> str:
     change = _signed(step.delta)
     if not step.doc_id:
-        return f"{labels.others.format(n=step.documents)}<br>{change}"
+        return f"{_('{n} other documents', n=step.documents)}<br>{change}"
     name = style.short(names.get(step.doc_id, step.doc_id), 60)
-    return f"{name}<br>{_ranks(step, labels)}<br>{change}"
+    return f"{name}<br>{_ranks(step)}<br>{change}"

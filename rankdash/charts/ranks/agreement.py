@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 
 import pandas as pd
 import plotly.graph_objects as go
 
 from rankdash.analysis.statistics.tests import LEVEL
 from rankdash.charts import intervals, style
+from rankdash.i18n import gettext as _
 
 _ROW = 74
 _FURNITURE = 120
@@ -19,20 +19,9 @@ _TAU_AT, _RBO_AT, _NAME_AT = 0.02, 0.3, -0.3
 _ROOM = 0.24
 
 
-@dataclass(frozen=True)
-class Labels(style.Labels):
-    x: str = "agreement: 1 is the same order"
-    tau: str = "Kendall's τ, whole lists"
-    rbo: str = "overlap at the top (RBO, p = {p:g})"
-    interval: str = "{level:g}% interval"
-    alt: str = "Agreement of each two systems. {pairs}"
-    alt_pair: str = "{one} and {other}: τ {tau}, RBO {rbo}, {n} queries."
-
-
 def figure(
     table: pd.DataFrame,
     ink: style.Ink,
-    labels: Labels | None = None,
     *,
     p: float,
     level: float = LEVEL,
@@ -44,12 +33,17 @@ def figure(
     table: as from `analysis.agreement.pairwise`. p: of the overlap. level: of the intervals.
     names: system → the name shown.
     """
-    labels = labels or Labels()
     rows = table.to_dict("records")
     traces: list[style.Trace] = []
     for name, title, symbol, colour, at in (
-        ("tau", labels.tau, "circle", style.BETTER, _TAU_AT),
-        ("rbo", labels.rbo.format(p=p), "diamond-open", style.SYSTEMS[1], _RBO_AT),
+        ("tau", _("Kendall's τ, whole lists"), "circle", style.BETTER, _TAU_AT),
+        (
+            "rbo",
+            _("overlap at the top (RBO, p = {p:g})", p=p),
+            "diamond-open",
+            style.SYSTEMS[1],
+            _RBO_AT,
+        ),
     ):
         values = [float(row[name]) for row in rows]
         ends = [[float(row[f"{name}_{end}"]) for row in rows] for end in ("low", "high")]
@@ -108,14 +102,16 @@ def figure(
         }
     )
     if any(math.isfinite(float(row["tau_low"])) for row in rows):
-        traces.append(intervals.key(labels.interval.format(level=100 * level), "line-ew", ink.text))
+        traces.append(
+            intervals.key(_("{level:g}% interval", level=100 * level), "line-ew", ink.text)
+        )
     return style.finish(
         go.Figure(traces),
         ink,
         len(rows) * _ROW + _FURNITURE,
         {
             "xaxis": {
-                "title": {"text": labels.x},
+                "title": {"text": _("agreement: 1 is the same order")},
                 "range": [left, 1 + _ROOM],
                 "tickvals": [tick / 4 for tick in range(-4, 5) if tick / 4 >= left],
                 "tickformat": ".2~f",
@@ -136,14 +132,13 @@ def figure(
 
 def alt(
     table: pd.DataFrame,
-    labels: Labels | None = None,
     *,
     names: Mapping[str, str] = style.NO_NAMES,
 ) -> str:
     """What the chart says, in words."""
-    labels = labels or Labels()
     pairs = [
-        labels.alt_pair.format(
+        _(
+            "{one} and {other}: τ {tau}, RBO {rbo}, {n} queries.",
             one=names.get(row["one"], row["one"]),
             other=names.get(row["other"], row["other"]),
             tau=style.number(row["tau"], 2),
@@ -152,7 +147,7 @@ def alt(
         )
         for row in table.to_dict("records")
     ]
-    return labels.alt.format(pairs=" ".join(pairs)).strip()
+    return _("Agreement of each two systems. {pairs}", pairs=" ".join(pairs)).strip()
 
 
 def _finite(value: float) -> float:

@@ -2,42 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import plotly.graph_objects as go
 
 from rankdash.analysis.ranks.transitions import UNRANKED, Flow
 from rankdash.charts import style
+from rankdash.i18n import gettext as _
 
 _ROW = 56
 _FURNITURE = 136
 _GAP = "\u00a0\u00a0"
 
 
-@dataclass(frozen=True)
-class Labels(style.Labels):
-    x: str = "relevant documents<br>{before} → {after}"
-    band: str = "rank {band}"
-    unranked: str = "not ranked"
-    came: str = "▲ came into the top {k} from there: {n:,}"
-    went: str = "▼ dropped out of it to there: {n:,}"
-    alt: str = (
-        "Of {total} relevant documents, {before_in} were in the top {k} of {before} and {after_in} "
-        "are in that of {after}: {stayed} stayed, {came} came in, {went} dropped out. {bands}"
-    )
-    alt_band: str = "{band}: {came} from there, {went} to there."
-
-
 def figure(
-    flow: Flow, before: str, after: str, ink: style.Ink, labels: Labels | None = None
+    flow: Flow,
+    before: str,
+    after: str,
+    ink: style.Ink,
 ) -> go.Figure:
     """A row for each band of ranks below k: to the right what came in from there, to the left,
     hatched, what dropped out to there.
 
     before, after: names of the systems.
     """
-    labels = labels or Labels()
-    bands = [_band(band, labels) for band in flow.bands["band"]]
+    bands = [
+        _band(
+            band,
+        )
+        for band in flow.bands["band"]
+    ]
     places = list(range(len(bands)))
     came = [int(each) for each in flow.bands["entered"]]
     went = [int(each) for each in flow.bands["left"]]
@@ -58,13 +50,13 @@ def figure(
         bar(
             came,
             1,
-            labels.came.format(k=flow.k, n=flow.entered),
+            _("▲ came into the top {k} from there: {n:,}", k=flow.k, n=flow.entered),
             {"color": style.BETTER, "line": {"width": 0}},
         ),
         bar(
             went,
             -1,
-            labels.went.format(k=flow.k, n=flow.left),
+            _("▼ dropped out of it to there: {n:,}", k=flow.k, n=flow.left),
             style.hatched(style.WORSE, "\\", ink),
         ),
         {
@@ -91,7 +83,7 @@ def figure(
             "barmode": "overlay",
             "bargap": 0.35,
             "xaxis": {
-                "title": {"text": labels.x.format(**names)},
+                "title": {"text": _("relevant documents<br>{before} → {after}", **names)},
                 "range": [-1.3 * most, 1.3 * most],
                 "tickvals": ticks,
                 "ticktext": [f"{abs(tick):,}" for tick in ticks],
@@ -109,11 +101,19 @@ def figure(
     )
 
 
-def alt(flow: Flow, before: str, after: str, labels: Labels | None = None) -> str:
+def alt(
+    flow: Flow,
+    before: str,
+    after: str,
+) -> str:
     """What the chart says, in words."""
-    labels = labels or Labels()
     rows = zip(flow.bands["band"], flow.bands["entered"], flow.bands["left"], strict=True)
-    return labels.alt.format(
+    return _(
+        (
+            "Of {total} relevant documents, {before_in} were in the top {k} of "
+            "{before} and {after_in} are in that of {after}: {stayed} stayed, {came} "
+            "came in, {went} dropped out. {bands}"
+        ),
         k=flow.k,
         total=flow.total,
         before=before,
@@ -124,18 +124,25 @@ def alt(flow: Flow, before: str, after: str, labels: Labels | None = None) -> st
         came=flow.entered,
         went=flow.left,
         bands=" ".join(
-            labels.alt_band.format(
-                band=_band(band, labels).replace("&gt;", ">"), came=came, went=went
+            _(
+                "{band}: {came} from there, {went} to there.",
+                band=_band(
+                    band,
+                ).replace("&gt;", ">"),
+                came=came,
+                went=went,
             )
             for band, came, went in rows
         ),
     )
 
 
-def _band(band: str, labels: Labels) -> str:
+def _band(
+    band: str,
+) -> str:
     if band == UNRANKED:
-        return labels.unranked
-    return labels.band.format(band=band).replace(">", "&gt;")
+        return _("not ranked")
+    return _("rank {band}", band=band).replace(">", "&gt;")
 
 
 def _step(most: int) -> int:

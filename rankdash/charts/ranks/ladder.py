@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +11,7 @@ import plotly.graph_objects as go
 from rankdash.analysis.ranks.ladder import Ladder
 from rankdash.charts import style
 from rankdash.charts.ranks.ladder_places import IDEAL, Drawn, directions, placed, shown
+from rankdash.i18n import gettext as _
 
 # Roomy while there are few rows; close enough for a cutoff of 50, and still legible.
 _ROW, _CLOSE_ROW = 26, 17
@@ -30,30 +30,9 @@ _BESIDE = 0.07
 Flags = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
-class Labels(style.Labels):
-    ideal: str = "ideal"
-    risen: str = "risen"
-    fallen: str = "fallen"
-    held: str = "same rank"
-    relevant: str = "relevant"
-    not_relevant: str = "not relevant"
-    unjudged: str = "no label"
-    cutoff: str = "cutoff {k}"
-    absent: str = "–"
-    place: str = "{system}: {rank}"
-    grade: str = "label {label}"
-    alt: str = (
-        "Ranks of {shown} documents in {systems}. From {before} to {after}, of the relevant ones "
-        "{risen} rose, {fallen} fell and {held} kept their rank; {enters} entered the first {k} "
-        "and {leaves} left it."
-    )
-
-
 def figure(
     ladder: Ladder,
     ink: style.Ink,
-    labels: Labels | None = None,
     *,
     titles: Mapping[str, str] = style.NO_NAMES,
     names: Mapping[str, str] = style.NO_NAMES,
@@ -75,15 +54,21 @@ def figure(
     that is followed; without one, the change from the first to the second system. every: see
     `shown`. The customdata of a node is its document id, unescaped.
     """
-    labels = labels or Labels()
     drawn = placed(shown(ladder, every=every))
-    heads = {**titles, IDEAL: labels.ideal}
-    hover = _hovers(drawn, heads, names, labels)
+    heads = {**titles, IDEAL: _("ideal")}
+    hover = _hovers(
+        drawn,
+        heads,
+        names,
+    )
     traces = [
-        *_lines(drawn, ink, labels, focus),
+        *_lines(drawn, ink, focus),
         *_beside(drawn, ink),
-        *_nodes(drawn, ink, labels, focus, hover),
-        _cut(drawn, ink, labels),
+        *_nodes(drawn, ink, focus, hover),
+        _cut(
+            drawn,
+            ink,
+        ),
     ]
     last = len(drawn.columns) - 1
     scale = {
@@ -116,18 +101,21 @@ def figure(
 
 def alt(
     ladder: Ladder,
-    labels: Labels | None = None,
     *,
     titles: Mapping[str, str] = style.NO_NAMES,
     every: bool = False,
 ) -> str:
     """What the chart says, in words."""
-    labels = labels or Labels()
     names = [titles.get(each, each) for each in ladder.systems]
     second = ladder.looked_at
     move = directions(ladder.ranks[:, 0], ladder.ranks[:, second])[ladder.relevant]
     crosses, inside = ladder.crosses[:, second], ladder.inside[:, second]
-    return labels.alt.format(
+    return _(
+        (
+            "Ranks of {shown} documents in {systems}. From {before} to {after}, of the "
+            "relevant ones {risen} rose, {fallen} fell and {held} kept their rank; "
+            "{enters} entered the first {k} and {leaves} left it."
+        ),
         shown=len(shown(ladder, every=every)),
         systems=", ".join(names),
         before=names[0],
@@ -141,17 +129,15 @@ def alt(
     )
 
 
-def _lines(
-    drawn: Drawn, ink: style.Ink, labels: Labels, focus: str | None
-) -> Iterator[dict[str, object]]:
+def _lines(drawn: Drawn, ink: style.Ink, focus: str | None) -> Iterator[dict[str, object]]:
     relevant = drawn.source.relevant
     looks = (
-        (True, 1, labels.risen, style.BETTER, "solid", 3),
-        (True, -1, labels.fallen, style.WORSE, "dash", 3),
-        (True, 0, labels.held, ink.text, "dot", 3),
-        (False, 1, labels.risen, ink.line, "solid", 1.2),
-        (False, -1, labels.fallen, ink.line, "dash", 1.2),
-        (False, 0, labels.held, ink.line, "dot", 1.2),
+        (True, 1, _("risen"), style.BETTER, "solid", 3),
+        (True, -1, _("fallen"), style.WORSE, "dash", 3),
+        (True, 0, _("same rank"), ink.text, "dot", 3),
+        (False, 1, _("risen"), ink.line, "solid", 1.2),
+        (False, -1, _("fallen"), ink.line, "dash", 1.2),
+        (False, 0, _("same rank"), ink.line, "dot", 1.2),
     )
     parts: dict[tuple[bool, int, bool], tuple[list[float], list[float]]] = {}
     for column in range(drawn.systems - 1):
@@ -200,16 +186,16 @@ def _to_ideal(drawn: Drawn, ink: style.Ink) -> dict[str, object]:
 
 
 def _nodes(
-    drawn: Drawn, ink: style.Ink, labels: Labels, focus: str | None, hover: Sequence[str]
+    drawn: Drawn, ink: style.Ink, focus: str | None, hover: Sequence[str]
 ) -> Iterator[dict[str, object]]:
     relevant, unjudged = drawn.source.relevant, np.isnan(drawn.source.label)
     size = 15 if drawn.close else 19
     last = len(drawn.columns) - 1
     for chosen, name, symbol, wide, fill, line, text in (
-        (relevant, labels.relevant, "circle", 2, ink.text, ink.text, ink.background),
-        (~relevant & ~unjudged, labels.not_relevant, "square", 0, ink.background, ink.line,
+        (relevant, _("relevant"), "circle", 2, ink.text, ink.text, ink.background),
+        (~relevant & ~unjudged, _("not relevant"), "square", 0, ink.background, ink.line,
          ink.muted),
-        (unjudged, labels.unjudged, "diamond-wide", 5, ink.background, ink.line, ink.muted),
+        (unjudged, _("no label"), "diamond-wide", 5, ink.background, ink.line, ink.muted),
     ):  # fmt: skip
         rows, columns = np.nonzero(chosen[:, None] & ~np.isnan(drawn.heights))
         for axis, on in (("y", columns < max(last, 1)), ("y2", columns == last)):
@@ -227,7 +213,7 @@ def _nodes(
                 "mode": "markers+text",
                 "name": name,
                 "showlegend": axis == "y",
-                "text": [labels.absent if np.isnan(rank) else f"{rank:.0f}" for rank in ranks],
+                "text": [_("–") if np.isnan(rank) else f"{rank:.0f}" for rank in ranks],
                 "textfont": {"color": text, "size": 9 if drawn.close else 11},
                 "marker": {
                     "color": fill,
@@ -279,13 +265,16 @@ def _rank(rank: float) -> str:
     return "–" if np.isnan(rank) else f"{rank:.0f}"
 
 
-def _cut(drawn: Drawn, ink: style.Ink, labels: Labels) -> dict[str, object]:
+def _cut(
+    drawn: Drawn,
+    ink: style.Ink,
+) -> dict[str, object]:
     return {
         "type": "scatter",
         "x": [-0.12, max(len(drawn.columns) - 1, 0) + 0.12],
         "y": [drawn.cut, drawn.cut],
         "mode": "lines",
-        "name": labels.cutoff.format(k=drawn.source.k),
+        "name": _("cutoff {k}", k=drawn.source.k),
         "showlegend": bool(np.isfinite(drawn.cut)),
         "line": {"color": ink.text, "width": 1, "dash": "longdashdot"},
         "hoverinfo": "skip",
@@ -333,16 +322,18 @@ def _headings(drawn: Drawn, titles: Mapping[str, str], ink: style.Ink) -> list[d
 
 
 def _hovers(
-    drawn: Drawn, titles: Mapping[str, str], names: Mapping[str, str], labels: Labels
+    drawn: Drawn,
+    titles: Mapping[str, str],
+    names: Mapping[str, str],
 ) -> list[str]:
     """What is said of each document: its name, its rank in every column, its label."""
     texts = []
     for row, doc in enumerate(drawn.source.doc_ids):
         label = drawn.source.label[row]
         places = [
-            labels.place.format(system=style.short(titles.get(each, each), 30), rank=_rank(rank))
+            _("{system}: {rank}", system=style.short(titles.get(each, each), 30), rank=_rank(rank))
             for each, rank in zip(drawn.columns, drawn.ranks[row], strict=True)
         ]
-        grade = labels.unjudged if np.isnan(label) else labels.grade.format(label=f"{label:g}")
+        grade = _("no label") if np.isnan(label) else _("label {label}", label=f"{label:g}")
         texts.append("<br>".join([style.short(names.get(doc, doc), 60), *places, grade]))
     return texts

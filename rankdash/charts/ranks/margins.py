@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -12,6 +11,7 @@ import plotly.graph_objects as go
 
 from rankdash.analysis.statistics.pairs import TIE_BAND, direction
 from rankdash.charts import style
+from rankdash.i18n import gettext as _
 
 MOST_POINTS = 1200
 """Above it, queries near each other are drawn as one mark, the larger the more there are."""
@@ -21,30 +21,12 @@ _HEIGHT = 380
 _LARGEST, _SMALLEST = 20.0, 5.0
 
 
-@dataclass(frozen=True)
-class Labels(style.Labels):
-    x: str = "the first stage's margin, as a share of its scores' span"
-    y: str = "change in {metric}"
-    helped: str = "helped"
-    same: str = "same"
-    hurt: str = "hurt"
-    mean: str = "mean of a tenth of the queries"
-    threshold: str = "skip from {threshold} on"
-    group: str = "{n:,} queries"
-    alt: str = (
-        "Change in {metric} of {n:,} queries against the first stage's margin. Mean change from "
-        "the least to the most decided tenth: {means}."
-    )
-    alt_empty: str = "No query has both a change and a margin."
-
-
 def figure(
     pairs: pd.DataFrame,
     margin: pd.Series[float],
     means: pd.DataFrame,
     metric: str,
     ink: style.Ink,
-    labels: Labels | None = None,
     *,
     threshold: float | None = None,
     tie_band: float = TIE_BAND,
@@ -57,19 +39,24 @@ def figure(
     `analysis.margins.by_margin`. metric: its title. names: query id → the text shown for it. The
     customdata of a mark is the query id, unescaped; None where it stands for several.
     """
-    labels = labels or Labels()
     points = _points(pairs, margin)
     single = len(points) <= MOST_POINTS
     marks = points.assign(n=1) if single else _gathered(points)
     sign = direction(marks["delta"].to_numpy(), tie_band)
     traces: list[style.Trace] = []
     for value, name, colour, symbol in (
-        (1, labels.helped, style.BETTER, "triangle-up-open"),
-        (0, labels.same, ink.muted, "circle-open"),
-        (-1, labels.hurt, style.WORSE, "triangle-down-open"),
+        (1, _("helped"), style.BETTER, "triangle-up-open"),
+        (0, _("same"), ink.muted, "circle-open"),
+        (-1, _("hurt"), style.WORSE, "triangle-down-open"),
     ):
         part = marks[sign == value]
-        hover = [_hover(row, names, labels) for row in part.itertuples(index=False, name="Mark")]
+        hover = [
+            _hover(
+                row,
+                names,
+            )
+            for row in part.itertuples(index=False, name="Mark")
+        ]
         traces.append(
             {
                 "type": "scatter",
@@ -101,11 +88,11 @@ def figure(
                 "x": means["margin"].tolist(),
                 "y": means["delta"].tolist(),
                 "mode": "lines+markers",
-                "name": labels.mean,
+                "name": _("mean of a tenth of the queries"),
                 "line": {"color": ink.text, "width": 2.5},
                 "marker": {"color": ink.text, "symbol": "square", "size": 7},
                 "hovertext": [
-                    f"{labels.mean}: {style.signed(delta)} (n = {n:,})"
+                    f"{_('mean of a tenth of the queries')}: {style.signed(delta)} (n = {n:,})"
                     for delta, n in zip(means["delta"], means["n"], strict=True)
                 ],
                 "hovertemplate": "%{hovertext}<extra></extra>",
@@ -119,7 +106,7 @@ def figure(
                 "x": [threshold, threshold],
                 "y": reach,
                 "mode": "lines",
-                "name": labels.threshold.format(threshold=style.number(threshold)),
+                "name": _("skip from {threshold} on", threshold=style.number(threshold)),
                 "line": {"color": ink.text, "width": 1.5, "dash": "dash"},
                 "hoverinfo": "skip",
             }
@@ -129,9 +116,13 @@ def figure(
         ink,
         _HEIGHT,
         {
-            "xaxis": {"title": {"text": labels.x}, "tickformat": ".2~f", "rangemode": "tozero"},
+            "xaxis": {
+                "title": {"text": _("the first stage's margin, as a share of its scores' span")},
+                "tickformat": ".2~f",
+                "rangemode": "tozero",
+            },
             "yaxis": {
-                "title": {"text": labels.y.format(metric=style.short(metric))},
+                "title": {"text": _("change in {metric}", metric=style.short(metric))},
                 "tickformat": ".2~f",
                 "range": _reach(points["delta"]),
                 "zeroline": True,
@@ -145,14 +136,16 @@ def alt(
     margin: pd.Series[float],
     means: pd.DataFrame,
     metric: str,
-    labels: Labels | None = None,
 ) -> str:
     """What the chart says, in words."""
-    labels = labels or Labels()
     points = _points(pairs, margin)
     if points.empty:
-        return labels.alt_empty
-    return labels.alt.format(
+        return _("No query has both a change and a margin.")
+    return _(
+        (
+            "Change in {metric} of {n:,} queries against the first stage's margin. "
+            "Mean change from the least to the most decided tenth: {means}."
+        ),
         metric=metric,
         n=len(points),
         means=", ".join(style.signed(delta) for delta in means["delta"]),
@@ -193,11 +186,14 @@ def _sizes(n: np.ndarray, most: int) -> list[float]:
     return [max(_SMALLEST, _LARGEST * math.sqrt(each / max(most, 1))) for each in n.tolist()]
 
 
-def _hover(row: object, names: Mapping[str, str], labels: Labels) -> str:
+def _hover(
+    row: object,
+    names: Mapping[str, str],
+) -> str:
     query, margin, delta, n = (getattr(row, each) for each in ("query_id", "margin", "delta", "n"))
     place = f"{style.number(margin)} · {style.signed(delta)}"
     if n > 1:
-        return f"{labels.group.format(n=n)}<br>{place}"
+        return f"{_('{n:,} queries', n=n)}<br>{place}"
     return f"{style.short(names.get(query, query), 60)}<br>{place}"
 
 

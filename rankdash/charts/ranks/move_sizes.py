@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pandas as pd
 import plotly.graph_objects as go
 
 from rankdash.charts import style
+from rankdash.i18n import gettext as _
 
 _ROW = 30
 _FURNITURE = 126
-
-
-@dataclass(frozen=True)
-class Labels(style.Labels):
-    x: str = "share of documents<br>{before} → {after}"
-    y: str = "ranks up (+) or down (−)"
-    relevant: str = "relevant ({n:,})"
-    other: str = "all others ({n:,})"
-    hover: str = "{step}: {n:,} documents, {share:.1%}"
-    alt: str = (
-        "How far documents moved from {before} to {after}. Relevant: {relevant_up} up, "
-        "{relevant_same} not at all, {relevant_down} down. All others: {other_up} up, "
-        "{other_same} not at all, {other_down} down."
-    )
 
 
 def figure(
@@ -32,7 +17,6 @@ def figure(
     before: str,
     after: str,
     ink: style.Ink,
-    labels: Labels | None = None,
 ) -> go.Figure:
     """Two bars for each distance, the farthest up on top: the share of the relevant documents, and
     of the others, hatched.
@@ -40,13 +24,12 @@ def figure(
     table: as from `analysis.transitions.move_sizes`, its steps from down to up. before, after:
     names of the systems.
     """
-    labels = labels or Labels()
     steps = [_signed(step) for step in table["step"]]
     highest = 0.0
     traces: list[style.Trace] = []
     for name, title, look in (
-        ("other", labels.other, style.hatched(style.FIRST_STAGE, "/", ink)),
-        ("relevant", labels.relevant, {"color": style.BETTER, "line": {"width": 0}}),
+        ("other", _("all others ({n:,})"), style.hatched(style.FIRST_STAGE, "/", ink)),
+        ("relevant", _("relevant ({n:,})"), {"color": style.BETTER, "line": {"width": 0}}),
     ):
         counts = [int(each) for each in table[name]]
         if not sum(counts):
@@ -67,7 +50,7 @@ def figure(
                 "textfont": {"size": style.FONT_SIZE - 3, "color": ink.text},
                 "cliponaxis": False,
                 "hovertext": [
-                    labels.hover.format(step=step, n=count, share=share)
+                    _("{step}: {n:,} documents, {share:.1%}", step=step, n=count, share=share)
                     for step, count, share in zip(steps, counts, shares, strict=True)
                 ],
                 "hovertemplate": "%{hovertext}<extra></extra>",
@@ -82,13 +65,13 @@ def figure(
             "barmode": "group",
             "bargap": 0.25,
             "xaxis": {
-                "title": {"text": labels.x.format(**names)},
+                "title": {"text": _("share of documents<br>{before} → {after}", **names)},
                 "tickformat": ".0%",
                 "range": [0, (highest or 1.0) * 1.15],
                 "nticks": 5,
             },
             "yaxis": {
-                "title": {"text": labels.y},
+                "title": {"text": _("ranks up (+) or down (−)")},
                 "tickvals": list(range(len(steps))),
                 "ticktext": steps,
                 "range": [-0.6, len(steps) - 0.4],
@@ -100,14 +83,26 @@ def figure(
     )
 
 
-def alt(table: pd.DataFrame, before: str, after: str, labels: Labels | None = None) -> str:
+def alt(
+    table: pd.DataFrame,
+    before: str,
+    after: str,
+) -> str:
     """What the chart says, in words."""
-    labels = labels or Labels()
     counts = {}
     for name in ("relevant", "other"):
         for side, rows in _sides(table).items():
             counts[f"{name}_{side}"] = int(table.loc[rows, name].sum())
-    return labels.alt.format(before=before, after=after, **counts)
+    return _(
+        (
+            "How far documents moved from {before} to {after}. Relevant: {relevant_up} "
+            "up, {relevant_same} not at all, {relevant_down} down. All others: "
+            "{other_up} up, {other_same} not at all, {other_down} down."
+        ),
+        before=before,
+        after=after,
+        **counts,
+    )
 
 
 def _sides(table: pd.DataFrame) -> dict[str, pd.Series[bool]]:

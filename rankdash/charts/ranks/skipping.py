@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -11,26 +10,10 @@ import plotly.graph_objects as go
 
 from rankdash.analysis.statistics.tests import LEVEL
 from rankdash.charts import intervals, style
+from rankdash.i18n import gettext as _
 
 _HEIGHT = 380
 _BAND, _EDGE = 0.15, 0.5
-
-
-@dataclass(frozen=True)
-class Labels(style.Labels):
-    x: str = "share of queries not reranked"
-    y: str = "change in mean {metric}"
-    rule: str = "the most decided queries first"
-    random: str = "queries picked at random"
-    tolerance: str = "loss put up with: {tolerance}"
-    chosen: str = "largest share within it: {share:.0%}"
-    interval: str = "{level:g}% interval"
-    hover: str = "{share:.0%} from a margin of {threshold} on: {change} ({span})"
-    alt: str = (
-        "Change in mean {metric} against the share of queries not reranked, the most decided "
-        "first. {points} Up to {tolerance} is put up with."
-    )
-    alt_point: str = "{share:.0%}: {change} (at random {random})."
 
 
 def figure(
@@ -38,7 +21,6 @@ def figure(
     metric: str,
     tolerance: float,
     ink: style.Ink,
-    labels: Labels | None = None,
     *,
     chosen: float | None = None,
     level: float = LEVEL,
@@ -48,7 +30,6 @@ def figure(
 
     curve: as in `analysis.skipping.Skipping`. metric: its title. chosen: the threshold of the rule.
     """
-    labels = labels or Labels()
     share, change = curve["share"].tolist(), curve["change"].tolist()
     known = curve.dropna(subset=["low", "high"])
     traces: list[style.Trace] = []
@@ -73,9 +54,14 @@ def figure(
             "x": share,
             "y": change,
             "mode": "lines",
-            "name": labels.rule,
+            "name": _("the most decided queries first"),
             "line": {"color": style.BETTER, "width": 2.5},
-            "hovertext": [_hover(row, labels) for row in curve.to_dict("records")],
+            "hovertext": [
+                _hover(
+                    row,
+                )
+                for row in curve.to_dict("records")
+            ],
             "hovertemplate": "%{hovertext}<extra></extra>",
         },
         {
@@ -83,7 +69,7 @@ def figure(
             "x": share,
             "y": curve["random"].tolist(),
             "mode": "lines",
-            "name": labels.random,
+            "name": _("queries picked at random"),
             "line": {"color": style.FIRST_STAGE, "width": 2, "dash": "dot"},
             "hoverinfo": "skip",
         },
@@ -92,7 +78,7 @@ def figure(
             "x": [0, 1],
             "y": [-tolerance, -tolerance],
             "mode": "lines",
-            "name": labels.tolerance.format(tolerance=style.signed(-tolerance)),
+            "name": _("loss put up with: {tolerance}", tolerance=style.signed(-tolerance)),
             "line": {"color": style.WORSE, "width": 1.5, "dash": "dash"},
             "hoverinfo": "skip",
         },
@@ -105,7 +91,7 @@ def figure(
                 "x": [row["share"]],
                 "y": [row["change"]],
                 "mode": "markers",
-                "name": labels.chosen.format(share=row["share"]),
+                "name": _("largest share within it: {share:.0%}", share=row["share"]),
                 "marker": {
                     "color": ink.text,
                     "symbol": "diamond",
@@ -113,21 +99,29 @@ def figure(
                     "line": {"color": ink.background, "width": 2},
                 },
                 "cliponaxis": False,
-                "hovertext": [_hover(row.to_dict(), labels)],
+                "hovertext": [
+                    _hover(
+                        row.to_dict(),
+                    )
+                ],
                 "hovertemplate": "%{hovertext}<extra></extra>",
             }
         )
     if len(known):
-        words = labels.interval.format(level=100 * level)
+        words = _("{level:g}% interval", level=100 * level)
         traces.append(intervals.key(words, "square", style.faded(style.BETTER, 2 * _BAND)))
     return style.finish(
         go.Figure(traces),
         ink,
         _HEIGHT,
         {
-            "xaxis": {"title": {"text": labels.x}, "tickformat": ".0%", "range": [-0.01, 1.01]},
+            "xaxis": {
+                "title": {"text": _("share of queries not reranked")},
+                "tickformat": ".0%",
+                "range": [-0.01, 1.01],
+            },
             "yaxis": {
-                "title": {"text": labels.y.format(metric=style.short(metric))},
+                "title": {"text": _("change in mean {metric}", metric=style.short(metric))},
                 "tickformat": ".3~f",
                 "zeroline": True,
                 "nticks": 6,
@@ -136,25 +130,38 @@ def figure(
     )
 
 
-def alt(curve: pd.DataFrame, metric: str, tolerance: float, labels: Labels | None = None) -> str:
+def alt(
+    curve: pd.DataFrame,
+    metric: str,
+    tolerance: float,
+) -> str:
     """What the chart says, in words."""
-    labels = labels or Labels()
     chosen = curve.iloc[[round(place * (len(curve) - 1) / 4) for place in range(5)]]
     points = [
-        labels.alt_point.format(
+        _(
+            "{share:.0%}: {change} (at random {random}).",
             share=row["share"],
             change=style.signed(row["change"]),
             random=style.signed(row["random"]),
         )
         for row in chosen.drop_duplicates("threshold").to_dict("records")
     ]
-    return labels.alt.format(
-        metric=metric, points=" ".join(points), tolerance=style.number(tolerance)
+    return _(
+        (
+            "Change in mean {metric} against the share of queries not reranked, the "
+            "most decided first. {points} Up to {tolerance} is put up with."
+        ),
+        metric=metric,
+        points=" ".join(points),
+        tolerance=style.number(tolerance),
     )
 
 
-def _hover(row: Mapping[Hashable, Any], labels: Labels) -> str:
-    return labels.hover.format(
+def _hover(
+    row: Mapping[Hashable, Any],
+) -> str:
+    return _(
+        "{share:.0%} from a margin of {threshold} on: {change} ({span})",
         share=row["share"],
         threshold=style.number(row["threshold"]),
         change=style.signed(row["change"]),

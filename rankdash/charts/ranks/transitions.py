@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import pandas as pd
 import plotly.graph_objects as go
 
 from rankdash.analysis.ranks.transitions import UNRANKED
 from rankdash.charts import intervals, style
+from rankdash.i18n import gettext as _
 
 _ROW = 46
 _FURNITURE = 130
@@ -20,27 +20,11 @@ _COMPACT_FROM = 1_000
 _LEAST_SHARE = 0.005
 
 
-@dataclass(frozen=True)
-class Labels(style.Labels):
-    before: str = "rank in {system}"
-    after: str = "rank in {system}"
-    unranked: str = "none"
-    up: str = "moved up"
-    same: str = "about the same"
-    down: str = "moved down"
-    hover: str = "from {before} to {after}: {n} ({share:.0%} of those at {before})"
-    alt: str = (
-        "Ranks in {before} (rows) and in {after} (columns) of {n} documents: {up} moved to a "
-        "higher band, {same} stayed in theirs, {down} moved to a lower one."
-    )
-
-
 def figure(
     table: pd.DataFrame,
     before: str,
     after: str,
     ink: style.Ink,
-    labels: Labels | None = None,
 ) -> go.Figure:
     """Rows are ranks before, columns ranks after, each cell with its count and its share of the
     row. Below the diagonal documents moved up, above it down: told by place, by an arrow in the
@@ -49,7 +33,6 @@ def figure(
 
     table: as from `analysis.transitions.transitions`. before, after: names of the systems.
     """
-    labels = labels or Labels()
     rows, columns = list(table.index), list(table.columns)
     counts = table.to_numpy()
     totals = counts.sum(axis=1)
@@ -62,8 +45,16 @@ def figure(
             share = count / totals[y] if totals[y] else 0.0
             side = _side(start, end, rows, columns)
             sides[side][y][x] = share
-            hover[y][x] = labels.hover.format(
-                before=_bin(start, labels), after=_bin(end, labels), n=f"{count:,}", share=share
+            hover[y][x] = _(
+                "from {before} to {after}: {n} ({share:.0%} of those at {before})",
+                before=_bin(
+                    start,
+                ),
+                after=_bin(
+                    end,
+                ),
+                n=f"{count:,}",
+                share=share,
             )
             written.append((y, x, _text(count, share, side)))
     colours = {"up": style.BETTER, "same": style.FIRST_STAGE, "down": style.WORSE}
@@ -103,9 +94,9 @@ def figure(
     keys = [
         intervals.key(name, symbol, colours[side])
         for side, symbol, name in (
-            ("up", "triangle-up", labels.up),
-            ("same", "square", labels.same),
-            ("down", "triangle-down", labels.down),
+            ("up", "triangle-up", _("moved up")),
+            ("same", "square", _("about the same")),
+            ("down", "triangle-down", _("moved down")),
         )
     ]
     axis = {
@@ -121,32 +112,55 @@ def figure(
         {
             "xaxis": {
                 **axis,
-                "title": {"text": labels.after.format(system=style.short(after, _NAME_WIDTH))},
+                "title": {"text": _("rank in {system}", system=style.short(after, _NAME_WIDTH))},
                 "range": [-0.5, len(columns) - 0.5],
                 "tickvals": list(range(len(columns))),
-                "ticktext": [_bin(each, labels) for each in columns],
+                "ticktext": [
+                    _bin(
+                        each,
+                    )
+                    for each in columns
+                ],
                 "tickangle": 0,
             },
             "yaxis": {
                 **axis,
-                "title": {"text": labels.before.format(system=style.short(before, _NAME_WIDTH))},
+                "title": {"text": _("rank in {system}", system=style.short(before, _NAME_WIDTH))},
                 "range": [len(rows) - 0.5, -0.5],
                 "tickvals": list(range(len(rows))),
-                "ticktext": [_bin(each, labels) for each in rows],
+                "ticktext": [
+                    _bin(
+                        each,
+                    )
+                    for each in rows
+                ],
             },
         },
     )
 
 
-def alt(table: pd.DataFrame, before: str, after: str, labels: Labels | None = None) -> str:
+def alt(
+    table: pd.DataFrame,
+    before: str,
+    after: str,
+) -> str:
     """What the chart says, in words."""
-    labels = labels or Labels()
     rows, columns = list(table.index), list(table.columns)
     totals, counts = {"up": 0, "same": 0, "down": 0}, table.to_numpy()
     for y, start in enumerate(rows):
         for x, end in enumerate(columns):
             totals[_side(start, end, rows, columns)] += int(counts[y, x])
-    return labels.alt.format(before=before, after=after, n=sum(totals.values()), **totals)
+    return _(
+        (
+            "Ranks in {before} (rows) and in {after} (columns) of {n} documents: {up} "
+            "moved to a higher band, {same} stayed in theirs, {down} moved to a lower "
+            "one."
+        ),
+        before=before,
+        after=after,
+        n=sum(totals.values()),
+        **totals,
+    )
 
 
 def _empty(rows: int, columns: int) -> list[list[float | None]]:
@@ -175,5 +189,7 @@ def _compact(count: int) -> str:
     return f"{count / 1000:.1f}k" if count < 10 * _COMPACT_FROM else f"{count / 1000:,.0f}k"
 
 
-def _bin(name: str, labels: Labels) -> str:
-    return labels.unranked if name == UNRANKED else name.replace(">", "&gt;")
+def _bin(
+    name: str,
+) -> str:
+    return _("none") if name == UNRANKED else name.replace(">", "&gt;")

@@ -5,33 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from rankdash.charts import style
+from rankdash.i18n import gettext as _
 from rankdash.reporting.html_page import Chart, Page, Table, folded, section, table
 from rankdash.words.html import html_safe
 
 
 @dataclass(frozen=True)
-class Labels(style.Labels):
-    """The headings."""
-
-    values: str = "What it scored"
-    why: str = "Why it changed"
-    contributions: str = "Every document's part as a table"
-    ladder: str = "Where its documents went"
-    places: str = "Every document's ranks as a table"
-    documents: str = "The first documents of each system"
-    nothing: str = "This system has no document for the query."
-    texts: str = "Whole texts"
-    no_text: str = "The data has no text for it."
-    notes: str = "Tags and note"
-    corrections: str = "Corrected labels"
-    made: str = "How these numbers are made"
-
-
-@dataclass(frozen=True)
 class Card:
     """A document in the list of a system. grade, elsewhere (its rank in other systems) and facts
-    (score, tokens read) are in words."""
+    (score, tokens read) are in labels."""
 
     doc_id: str
     rank: int
@@ -43,7 +25,7 @@ class Card:
 
 @dataclass(frozen=True)
 class Document:
-    """text: "" where the data has none. about: its grade and ranks, in words."""
+    """text: "" where the data has none. about: its grade and ranks, in labels."""
 
     doc_id: str
     title: str
@@ -88,33 +70,58 @@ class QueryPage:
 _SNIPPET = 180
 
 
-def html(page: QueryPage, labels: Labels | None = None) -> str:
+def html(
+    page: QueryPage,
+) -> str:
     """The page as one HTML file that needs no network."""
-    words = labels or Labels()
     made = Page(page.query, page.language)
     parts = [
         f"<header><h1 dir=auto>{html_safe(page.query)}</h1>"
         f'<p class="muted">{html_safe(" · ".join(page.facts))}</p></header>',
-        section(words.values, table(page.values)),
-        section(words.why, _why(made, page, words)),
-        section(words.ladder, _charted(made, page.ladder, page.places, words.places)),
-        section(words.documents, _lists(page, words)),
-        section(words.notes, _notes(page)),
-        section(words.corrections, table(page.corrections) if page.corrections else ""),
-        section(words.texts, _texts(page.documents, words)),
-        section(words.made, _paragraphs(page.definitions) + table(page.made)),
+        section(_("What it scored"), table(page.values)),
+        section(
+            _("Why it changed"),
+            _why(
+                made,
+                page,
+            ),
+        ),
+        section(
+            _("Where its documents went"),
+            _charted(made, page.ladder, page.places, _("Every document's ranks as a table")),
+        ),
+        section(
+            _("The first documents of each system"),
+            _lists(
+                page,
+            ),
+        ),
+        section(_("Tags and note"), _notes(page)),
+        section(_("Corrected labels"), table(page.corrections) if page.corrections else ""),
+        section(
+            _("Whole texts"),
+            _texts(
+                page.documents,
+            ),
+        ),
+        section(_("How these numbers are made"), _paragraphs(page.definitions) + table(page.made)),
         f"<footer>{html_safe(page.versions)}</footer>",
     ]
     return made.html("\n".join(parts))
 
 
-def _why(made: Page, page: QueryPage, words: Labels) -> str:
+def _why(
+    made: Page,
+    page: QueryPage,
+) -> str:
     said = ""
     if page.reason:
         said = f"<p><strong>{html_safe(page.reason)}</strong> · {html_safe(page.because)}</p>"
     if page.sentences:
         said += f"<ul>{''.join(f'<li>{html_safe(each)}</li>' for each in page.sentences)}</ul>"
-    return said + _charted(made, page.waterfall, page.contributions, words.contributions)
+    return said + _charted(
+        made, page.waterfall, page.contributions, _("Every document's part as a table")
+    )
 
 
 def _charted(made: Page, chart: Chart | None, beside: Table | None, summary: str) -> str:
@@ -123,12 +130,16 @@ def _charted(made: Page, chart: Chart | None, beside: Table | None, summary: str
     return drawn + (folded(summary, table(beside)) if beside is not None else "")
 
 
-def _lists(page: QueryPage, words: Labels) -> str:
+def _lists(
+    page: QueryPage,
+) -> str:
     known = {document.doc_id: (at, document) for at, document in enumerate(page.documents)}
     columns = []
     for system, cards in page.lists:
         inside = "".join(_card(card, *known[card.doc_id]) for card in cards)
-        nothing = f'<p class="muted">{html_safe(words.nothing)}</p>'
+        nothing = (
+            f'<p class="muted">{html_safe(_("This system has no document for the query."))}</p>'
+        )
         columns.append(f"<div><h3>{html_safe(system)}</h3>{inside or nothing}</div>")
     return f'<div class="lists">{"".join(columns)}</div>'
 
@@ -145,14 +156,16 @@ def _card(card: Card, at: int, document: Document) -> str:
     )
 
 
-def _texts(documents: Sequence[Document], words: Labels) -> str:
+def _texts(
+    documents: Sequence[Document],
+) -> str:
     # The target of a link inside of a folded part unfolds it.
     return "".join(
         folded(
             f"{document.title or document.doc_id} · {document.about}",
             f'<div class="whole" dir=auto id="text-{at}">'
             f'<p class="muted">{html_safe(document.doc_id)}</p>'
-            f"{html_safe(document.text or words.no_text)}</div>",
+            f"{html_safe(document.text or _('The data has no text for it.'))}</div>",
         )
         for at, document in enumerate(documents)
     )

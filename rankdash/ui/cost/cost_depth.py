@@ -45,13 +45,11 @@ def draw(study: Study, choice: Choice, scenario: Assumptions) -> None:
             ),
             icon=":material/warning:",
         )
-    labels = depth.Labels.translated(_)
     show(
         depth.figure(
-            curve.table, metric, marks, ink(), labels,
-            latency=found.p95, cost=cost, money=amount,
+            curve.table, metric, marks, ink(), latency=found.p95, cost=cost, money=amount,
         ),
-        alt=depth.alt(curve.table, metric, marks, labels),
+        alt=depth.alt(curve.table, metric, marks, ),
         key="cost.depths",
     )  # fmt: skip
     st.caption(

@@ -59,13 +59,12 @@ def swings(study: Study, choice: Choice, scenario: Assumptions) -> None:
         )
         for each in swings_of(choice.option, scenario, ranges)
     ]
-    labels = tornado.Labels.translated(_)
     if not rows:
         st.info(_("No assumption changes the result."), icon=":material/info:")
         return
     show(
-        tornado.figure(rows, net * span.months, ink(), labels, period=span.said, money=amount),
-        alt=tornado.alt(rows, net * span.months, labels, period=span.said, money=amount),
+        tornado.figure(rows, net * span.months, ink(), period=span.said, money=amount),
+        alt=tornado.alt(rows, net * span.months, period=span.said, money=amount),
         key="cost.swings",
     )
     st.caption(
@@ -122,12 +121,9 @@ def where_it_pays(choice: Choice, scenario: Assumptions) -> None:
     span = period()
     net *= span.months
     now = (net_per_month(choice.option, scenario) or 0.0) * span.months
-    labels = break_even.Labels.translated(_)
     show(
-        break_even.figure(
-            net, axes[0], axes[1], ink(), labels, now=now, period=span.said, money=amount
-        ),
-        alt=break_even.alt(net, axes[0], axes[1], labels, period=span.said, money=amount),
+        break_even.figure(net, axes[0], axes[1], ink(), now=now, period=span.said, money=amount),
+        alt=break_even.alt(net, axes[0], axes[1], period=span.said, money=amount),
         key="cost.map",
     )
     with st.expander(_("As a table")):
@@ -161,7 +157,6 @@ def options(study: Study, choices: Sequence[Choice], scenario: Assumptions) -> N
         )
     frame = pd.DataFrame(rows, columns=["option", "cost", "p95", "quality", "low", "high"])
     metric = study.measure.title
-    labels = frontier.Labels.translated(_)
     for x, title, target, written in zip(
         ("cost", "p95"),
         (cost_title, _("p95 added, ms")),
@@ -179,8 +174,8 @@ def options(study: Study, choices: Sequence[Choice], scenario: Assumptions) -> N
             )
         ]  # fmt: skip
         show(
-            frontier.figure(points, metric, title, ink(), labels, target=target, written=written),
-            alt=frontier.alt(points, metric, title, labels, target=target, written=written),
+            frontier.figure(points, metric, title, ink(), target=target, written=written),
+            alt=frontier.alt(points, metric, title, target=target, written=written),
             key=f"cost.front.{x}",
         )
     st.caption(

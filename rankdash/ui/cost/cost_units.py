@@ -57,10 +57,9 @@ def _by_length(load: Load, shown: Sequence[ListedPrice]) -> None:
     own = float(load.document_tokens)
     lengths = _lengths(load, shown)
     costs, names = _costs(load, shown, lengths)
-    labels = crossover.Labels.translated(_)
     show(
-        crossover.figure(lengths, costs, own, ink(), labels, names=names, money=amount),
-        alt=crossover.alt(lengths, costs, own, labels, names=names, money=amount),
+        crossover.figure(lengths, costs, own, ink(), names=names, money=amount),
+        alt=crossover.alt(lengths, costs, own, names=names, money=amount),
         key="cost.units",
     )
     searches = next((each for each in shown if each.price.unit == "search"), None)

@@ -86,8 +86,7 @@ def _characters(spread: Spread | None) -> str:
 def _labels(report: CheckReport) -> None:
     bars = [(_range(bar), bar.count) for bar in report.label_histogram]
     st.markdown(ngettext("**{n} label**", "**{n} labels**", report.labels))
-    words = grades.Labels.translated(_)
-    show(grades.figure(bars, ink(), words), alt=grades.alt(bars, words), key="check.labels")
+    show(grades.figure(bars, ink()), alt=grades.alt(bars), key="check.labels")
 
 
 def _range(bar: LabelCount) -> str:

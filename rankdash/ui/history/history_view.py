@@ -112,16 +112,20 @@ def chart(history: Past) -> None:
         for system, name in _lines(history).items()
         if history.row(system)["on_line"]
     ]
-    labels, title = trend_chart.Labels.translated(_), study.measure.title
+    title = study.measure.title
     names = [
         ngettext("{name}, {n} run", "{name}, {n} runs", len(ids), name=history.name(ids[0]))
         for ids in series
     ]
     show(
         trend_chart.figure(
-            points, title, across, ink(), labels, series=names, level=study.statistics.level
+            points, title, across, ink(), series=names, level=study.statistics.level
         ),
-        alt=trend_chart.alt(points, title, across, labels),
+        alt=trend_chart.alt(
+            points,
+            title,
+            across,
+        ),
         key="history.trend",
     )
 

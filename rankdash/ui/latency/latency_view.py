@@ -31,16 +31,16 @@ def spread(study: Study, found: dict[str, Times], target_ms: float) -> None:
             latency_ecdf.Curve(system, study.name(system), times.steps, times.summary)
             for system, times in found.items()
         ]
-        labels = latency_ecdf.Labels.translated(_)
         show(
             latency_ecdf.figure(
                 curves,
                 style.marks(study.places, study.baseline),
                 ink(),
-                labels,
                 target_ms=target_ms,
             ),
-            alt=latency_ecdf.alt(curves, labels),
+            alt=latency_ecdf.alt(
+                curves,
+            ),
             key="latency.ecdf",
         )
         if any(times.summary.p99 is None for times in found.values()):
@@ -56,16 +56,14 @@ def spread(study: Study, found: dict[str, Times], target_ms: float) -> None:
             latency_spread.Spread(system, study.name(system), times.ordered)
             for system, times in found.items()
         ]
-        words = latency_spread.Labels.translated(_)
         show(
             latency_spread.figure(
                 spreads,
                 style.marks(study.places, study.baseline),
                 ink(),
-                words,
                 target_ms=target_ms,
             ),
-            alt=latency_spread.alt(spreads, words),
+            alt=latency_spread.alt(spreads),
             key="latency.spread",
         )
         st.caption(
@@ -153,7 +151,6 @@ def growth(study: Study, found: dict[str, Times]) -> None:
         points, line = latency.cloud(study, system, against)
         if len(points):
             clouds.append(latency_fit.Cloud(system, study.name(system), points, line))
-    labels = latency_fit.Labels.translated(_)
     with drawn:
         show(
             latency_fit.figure(
@@ -161,10 +158,12 @@ def growth(study: Study, found: dict[str, Times]) -> None:
                 style.marks(study.places, study.baseline),
                 against,
                 ink(),
-                labels,
                 rules=rules,
             ),
-            alt=latency_fit.alt(clouds, against, labels),
+            alt=latency_fit.alt(
+                clouds,
+                against,
+            ),
             key=f"latency.growth.{against}",
         )
     with said:

@@ -32,17 +32,17 @@ def draw(study: Study, target_ms: float) -> None:
         elif run.measured is not None:
             without.append(safe_name(study, system))
     if measured:
-        labels = throughput.Labels.translated(_)
         st.markdown("  \n".join(_best_in_words(study, each, target_ms) for each in measured))
         show(
             throughput.figure(
                 measured,
                 style.marks(study.places, study.baseline),
                 ink(),
-                labels,
                 target_ms=target_ms,
             ),
-            alt=throughput.alt(measured, labels),
+            alt=throughput.alt(
+                measured,
+            ),
             key="latency.throughput",
         )
         fold(

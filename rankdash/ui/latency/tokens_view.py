@@ -58,10 +58,12 @@ def draw(study: Study) -> None:
                 p95=number(found.p95, 0),
             )
         )
-    labels = lengths_chart.Labels.translated(_)
     show(
-        lengths_chart.figure(found, ink(), labels, name=study.name(system)),
-        alt=lengths_chart.alt(found, study.name(system), labels),
+        lengths_chart.figure(found, ink(), name=study.name(system)),
+        alt=lengths_chart.alt(
+            found,
+            study.name(system),
+        ),
         key="latency.lengths",
     )
     fold(

@@ -60,7 +60,7 @@ def html(study: Study, challenger: str, query_id: str, code: str) -> bytes:
     """The file, in the language `code`: it is made outside of the session that asked for it."""
     with speaking(code):
         page = _page(study, challenger, query_id)
-        made = query_page.html(page, query_page.Labels.translated(_))
+        made = query_page.html(page)
     return made.encode("utf-8", "replace")
 
 
@@ -121,8 +121,13 @@ def _reason(study: Study, challenger: str, query_id: str, split: Split) -> tuple
     return reason_words()[str(row["reason"])], paragraph(said)
 
 
-def _in_both_inks(draw: Callable[..., Any], labels: object, alt: str) -> Chart:
-    light, dark = (draw(ink=INKS[name], labels=labels) for name in ("light", "dark"))
+def _in_both_inks(draw: Callable[..., Any], alt: str) -> Chart:
+    light, dark = (
+        draw(
+            ink=INKS[name],
+        )
+        for name in ("light", "dark")
+    )
     return Chart(light, dark, alt)
 
 
@@ -131,12 +136,10 @@ def _waterfall(
 ) -> Chart | None:
     if split.documents.empty:
         return None
-    labels = waterfall_chart.Labels.translated(_)
     given = (split.documents, split.before, split.measure.title, pair)
     return _in_both_inks(
         partial(waterfall_chart.figure, *given, names=names, threshold=study.conventions.threshold),
-        labels,
-        waterfall_chart.alt(*given, labels, names=names),
+        waterfall_chart.alt(*given, names=names),
     )
 
 
@@ -168,11 +171,9 @@ def _contributions(split: Split, pair: tuple[str, str], names: dict[str, str]) -
 def _ladder(found: Ladder, titles: dict[str, str], names: dict[str, str]) -> Chart | None:
     if not len(found):
         return None
-    labels = ladder_chart.Labels.translated(_)
     return _in_both_inks(
         partial(ladder_chart.figure, found, titles=titles, names=names),
-        labels,
-        ladder_chart.alt(found, labels, titles=titles),
+        ladder_chart.alt(found, titles=titles),
     )
 
 

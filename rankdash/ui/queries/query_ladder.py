@@ -56,7 +56,6 @@ def draw(study: Study, ladder: Ladder, query_id: str) -> None:
     if not focus:
         address.choose("follow", None)
     titles = {system: study.name(system) for system in ladder.systems}
-    labels = chart.Labels.translated(_)
     notes = [
         *_without_result(study, ladder),
         *_left_out(ladder, len(drawn)),
@@ -68,13 +67,12 @@ def draw(study: Study, ladder: Ladder, query_id: str) -> None:
         chart.figure(
             ladder,
             ink(),
-            labels,
             titles=titles,
             names=names,
             focus=focus or None,
             every=every == _EVERY,
         ),
-        alt=chart.alt(ladder, labels, titles=titles, every=every == _EVERY),
+        alt=chart.alt(ladder, titles=titles, every=every == _EVERY),
         key="queries.ladder",
     )
     fold(

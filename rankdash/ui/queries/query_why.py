@@ -79,7 +79,6 @@ def explained(
 
 
 def _chart(study: Study, challenger: str, found: Split, names: Mapping[str, str]) -> None:
-    labels = waterfall.Labels.translated(_)
     title, systems = study.measure.title, (study.name(study.baseline), study.name(challenger))
     show(
         waterfall.figure(
@@ -88,11 +87,10 @@ def _chart(study: Study, challenger: str, found: Split, names: Mapping[str, str]
             title,
             systems,
             ink(),
-            labels,
             names=names,
             threshold=study.conventions.threshold,
         ),
-        alt=waterfall.alt(found.documents, found.before, title, systems, labels, names=names),
+        alt=waterfall.alt(found.documents, found.before, title, systems, names=names),
         key="queries.waterfall",
     )
 

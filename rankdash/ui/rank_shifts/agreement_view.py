@@ -20,10 +20,9 @@ def draw(study: Study) -> None:
     st.subheader(_("Do the systems agree?"), anchor=False)
     table = ranks.agreement_table(study)
     names, level = study.names, study.statistics.level
-    labels = agreement_chart.Labels.translated(_)
     show(
-        agreement_chart.figure(table, ink(), labels, p=PERSISTENCE, level=level, names=names),
-        alt=agreement_chart.alt(table, labels, names=names),
+        agreement_chart.figure(table, ink(), p=PERSISTENCE, level=level, names=names),
+        alt=agreement_chart.alt(table, names=names),
         key="shifts.agreement",
     )
     said = [

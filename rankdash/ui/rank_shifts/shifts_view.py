@@ -63,21 +63,28 @@ def destinations(study: Study, challenger: str) -> None:
             required=True,
         )
         table = transitions(found, relevant_only=chosen != "all")
-        labels = transitions_chart.Labels.translated(_)
         key = f"shifts.transitions.{chosen}.{challenger}"
         show(
-            transitions_chart.figure(table, before, after, ink(), labels),
-            alt=transitions_chart.alt(table, before, after, labels),
+            transitions_chart.figure(
+                table,
+                before,
+                after,
+                ink(),
+            ),
+            alt=transitions_chart.alt(
+                table,
+                before,
+                after,
+            ),
             key=key,
             on_select=lambda: _choose_cell(key),
         )
         st.caption(_("A click on a cell lists its documents."))
     with bands:
         st.markdown(_("**Into and out of the top {k}**", k=way.k))
-        words = flows_chart.Labels.translated(_)
         show(
-            flows_chart.figure(way, before, after, ink(), words),
-            alt=flows_chart.alt(way, before, after, words),
+            flows_chart.figure(way, before, after, ink()),
+            alt=flows_chart.alt(way, before, after),
             key="shifts.flow",
         )
     cell = _cell(table)
@@ -175,10 +182,18 @@ def sizes(study: Study, challenger: str) -> None:
     st.subheader(_("How far documents moved"), anchor=False)
     table = move_sizes(moves(study, challenger))
     before, after = study.name(study.baseline), study.name(challenger)
-    labels = moves_chart.Labels.translated(_)
     show(
-        moves_chart.figure(table, before, after, ink(), labels),
-        alt=moves_chart.alt(table, before, after, labels),
+        moves_chart.figure(
+            table,
+            before,
+            after,
+            ink(),
+        ),
+        alt=moves_chart.alt(
+            table,
+            before,
+            after,
+        ),
         key="shifts.sizes",
     )
     with st.expander(_("As a table")):

@@ -140,7 +140,6 @@ def _skipping(study: Study, challenger: str, margin: Margin, tolerance: float) -
 def _points(study: Study, challenger: str, found: Skipping, gaps: pd.Series[float]) -> None:
     pairs = ranks.against_first_stage(study, challenger)
     means, title = by_margin(pairs, gaps), study.measure.title
-    labels = margins_chart.Labels.translated(_)
     st.markdown(_("**Change by reranking against the margin**"))
     event = show(
         margins_chart.figure(
@@ -149,12 +148,16 @@ def _points(study: Study, challenger: str, found: Skipping, gaps: pd.Series[floa
             means,
             title,
             ink(),
-            labels,
             threshold=found.rule.threshold if found.rule else None,
             tie_band=study.statistics.tie_band,
             names=study.dataset.query_names,
         ),
-        alt=margins_chart.alt(pairs, gaps, means, title, labels),
+        alt=margins_chart.alt(
+            pairs,
+            gaps,
+            means,
+            title,
+        ),
         key=f"shifts.margins.{challenger}",
         on_select="rerun",
     )
@@ -167,18 +170,21 @@ def _points(study: Study, challenger: str, found: Skipping, gaps: pd.Series[floa
 
 def _cost(study: Study, found: Skipping) -> None:
     st.markdown(_("**What skipping costs**"))
-    labels, title = skipping_chart.Labels.translated(_), study.measure.title
+    title = study.measure.title
     show(
         skipping_chart.figure(
             found.curve,
             title,
             found.tolerance,
             ink(),
-            labels,
             chosen=found.rule.threshold if found.rule else None,
             level=study.statistics.level,
         ),
-        alt=skipping_chart.alt(found.curve, title, found.tolerance, labels),
+        alt=skipping_chart.alt(
+            found.curve,
+            title,
+            found.tolerance,
+        ),
         key="shifts.skipping",
     )
 
