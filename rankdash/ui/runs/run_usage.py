@@ -6,14 +6,15 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number
-from rankdash.runs.usage import Usage, usage
+from rankdash.runs.usage import usage
+from rankdash.ui.state.cache import cache
 from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets.text import markdown_safe
 
 
 def say(run_id: str) -> None:
     """Nothing for a run that called no service."""
-    used = _usage(run_id)
+    used = cache(("usage", run_id), lambda: usage(workspace().run(run_id)))
     if used is None:
         return
     parts = [ngettext("{n} call", "{n} calls", used.calls)]
@@ -25,8 +26,3 @@ def say(run_id: str) -> None:
     if used.noted:
         parts.append(_("{n} answers put right or not readable", n=number(used.noted, 0)))
     st.caption(" · ".join(parts))
-
-
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _usage(run_id: str) -> Usage | None:
-    return usage(workspace().run(run_id))

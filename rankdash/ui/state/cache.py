@@ -51,3 +51,8 @@ def cache(key: Key, make: Callable[[], Made]) -> Made:
     plain = tuple(part if isinstance(part, str) else repr(part) for part in key)
     kept: Made = _LARGE.get(plain[0], _of_numbers)(plain, make)
     return kept
+
+
+def forget_all() -> None:
+    """Start anew, where what was read came from a workspace that is another one now."""
+    st.cache_resource.clear()

@@ -20,6 +20,7 @@ from rankdash.loading import load
 from rankdash.readers import sources_from_path
 from rankdash.runs.jobs import WorkerProcess
 from rankdash.store import Workspace
+from rankdash.ui.state.cache import forget_all
 
 SAMPLE = Path(__file__).parents[3] / "assets" / "samples" / "helpcentre"
 _OPENED = "sample opened"
@@ -51,7 +52,7 @@ def reopen() -> None:
     """Open the workspace again after it was repaired, and have its work done again."""
     workspace.cache_clear()
     # What was read from the stand-in of the database.
-    st.cache_resource.clear()
+    forget_all()
     if not read_only():
         worker().ensure()
 
