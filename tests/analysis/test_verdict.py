@@ -103,6 +103,19 @@ def test_a_gain_over_nothing_is_told_without_a_percentage():
     assert "by" not in sentence.split()
 
 
+def test_more_comparisons_are_why_more_queries_are_needed():
+    alone = verdict(low=-0.01, settles=1300, comparisons=1)
+    among = verdict(low=-0.01, settles=1300, comparisons=3)
+    assert "correction" not in alone.sentence
+    assert "correction for 3 comparisons" in among.sentence
+
+
+def test_an_end_of_an_interval_that_rounds_to_zero_has_no_sign():
+    said = verdict(low=0.0, high=0.21, p=0.2).sentence
+    assert "between 0.000 and +0.210" in said
+    assert "between 0.000 and" in verdict(low=-0.0, high=0.21, p=0.2).sentence
+
+
 @pytest.mark.parametrize(
     ("settles", "advice"),
     [

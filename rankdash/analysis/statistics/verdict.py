@@ -146,24 +146,24 @@ _OF_KIND: dict[Kind, str] = {
     "better": (
         "{challenger} is better than {baseline}: {metric} rises by {change:.1%}, from "
         "{before:.{digits}f} to {after:.{digits}f} over {n:,} queries, and with {level:g}% "
-        "confidence the true gain is between {low:+.{digits}f} and {high:+.{digits}f}."
+        "confidence the true gain is between {low} and {high}."
     ),
     "small": (
         "{challenger} is better than {baseline}, but only by {change:.1%} where "
         "{worthwhile:.1%} was asked for: {metric} rises from {before:.{digits}f} to "
         "{after:.{digits}f} over {n:,} queries, and with {level:g}% confidence the true gain is "
-        "between {low:+.{digits}f} and {high:+.{digits}f}."
+        "between {low} and {high}."
     ),
     "unproven": (
         "Not proven that {challenger} differs from {baseline}: {metric} goes from "
         "{before:.{digits}f} to {after:.{digits}f} over {n:,} queries, but with {level:g}% "
-        "confidence the true change may be anything between {low:+.{digits}f} and "
-        "{high:+.{digits}f}."
+        "confidence the true change may be anything between {low} and "
+        "{high}."
     ),
     "worse": (
         "{challenger} is worse than {baseline}: {metric} falls by {change:.1%}, from "
         "{before:.{digits}f} to {after:.{digits}f} over {n:,} queries, and with {level:g}% "
-        "confidence the true change is between {low:+.{digits}f} and {high:+.{digits}f}."
+        "confidence the true change is between {low} and {high}."
     ),
     "identical": "{challenger} and {baseline} score the same on every one of the {n:,} queries.",
     "too_few": (
@@ -180,8 +180,8 @@ _OF_KIND: dict[Kind, str] = {
 }
 _FROM_NOTHING = (
     "{challenger} is better than {baseline}: {metric} rises from 0 to {after:.{digits}f} over "
-    "{n:,} queries, and with {level:g}% confidence the true gain is between {low:+.{digits}f} and "
-    "{high:+.{digits}f}."
+    "{n:,} queries, and with {level:g}% confidence the true gain is between {low} and "
+    "{high}."
 )
 _ALIKE = (
     "{challenger} and {baseline} are as good as the same: {metric} of none of the {n:,} queries "
@@ -199,6 +199,10 @@ _ADVICE: dict[Kind, str] = {
     "no_values": "Label documents for at least {fewest} queries.",
 }
 _MORE = "About {more:,} more queries like these would settle it."
+_MORE_CORRECTED = (
+    "About {more:,} more queries like these would settle it, at the stricter level that the "
+    "correction for {comparisons} comparisons asks for."
+)
 _CLOSE = "It is close: a few more queries may settle it."
 _NEVER = "The difference is so small that no practical number of queries would settle it."
 
@@ -218,10 +222,13 @@ def _advice(kind: Kind, facts: Facts) -> str:
         return _ADVICE.get(kind, "")
     if facts.settles is None or facts.settles > max(_PRACTICAL, 10 * facts.n):
         return _NEVER
-    return _MORE if facts.settles > facts.n else _CLOSE
+    if facts.settles <= facts.n:
+        return _CLOSE
+    return _MORE if facts.comparisons < 2 else _MORE_CORRECTED
 
 
 def _params(facts: Facts) -> dict[str, object]:
+    digits = _digits(facts)
     params: dict[str, object] = {
         "baseline": facts.baseline,
         "challenger": facts.challenger,
@@ -232,9 +239,9 @@ def _params(facts: Facts) -> dict[str, object]:
         "after": facts.after,
         "delta": facts.delta,
         "change": abs(facts.delta) / facts.before if facts.before else math.nan,
-        "low": facts.low,
-        "high": facts.high,
-        "digits": _digits(facts),
+        "low": _signed(facts.low, digits),
+        "high": _signed(facts.high, digits),
+        "digits": digits,
         "level": round(100 * facts.level, 6),
         "p": facts.p,
         "comparisons": facts.comparisons,
@@ -244,6 +251,11 @@ def _params(facts: Facts) -> dict[str, object]:
     if facts.settles is not None:
         params["more"] = max(facts.settles - facts.n, 0)
     return params
+
+
+def _signed(value: float, digits: int) -> str:
+    """With its sign; what rounds to zero has none."""
+    return f"{value:+.{digits}f}" if round(value, digits) else f"{0:.{digits}f}"
 
 
 def _digits(facts: Facts) -> int:
