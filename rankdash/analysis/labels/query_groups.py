@@ -54,7 +54,7 @@ _LANGUAGES = ("Chinese or Japanese", "mixed", "other script", UNKNOWN)
 _WORDS = ("1–3 words", "4–8 words", "9 words or more")
 _CHARACTERS = ("1–6 characters", "7–15 characters", "16 characters or more")
 _RELEVANT = ("none relevant", "1 relevant", "2–3 relevant", "4–9 relevant", "10 or more relevant")
-_DIFFICULTY = ("hard", "medium", "easy")
+_DIFFICULTY = ("easy", "medium", "hard")
 
 DERIVED_SEGMENTS = (
     DerivedSegment(
@@ -153,10 +153,10 @@ def _bucket(
 
 
 def _thirds(values: npt.NDArray[np.floating[Any]]) -> Texts:
-    """(Q,) hard, medium or easy by rank among the values that exist; equal values together."""
+    """(Q,) easy, medium or hard by rank among the values that exist; equal values together."""
     ranks = pd.Series(values).rank(pct=True, method="average").to_numpy()
     place = np.searchsorted((1 / 3 + 1e-9, 2 / 3 + 1e-9), ranks)
-    named = np.array([*_DIFFICULTY], dtype=object)[np.minimum(place, 2)]
+    named = np.array([*_DIFFICULTY], dtype=object)[2 - np.minimum(place, 2)]
     named[np.isnan(values)] = None
     return named
 
