@@ -151,9 +151,6 @@ def explained(
     if code == "failed":
         return [*said, *missing]
     if code == "no_relevant_candidate":
-        if not relevant:
-            # Nothing was lost, by nobody.
-            return [_("Its labels name no relevant document at all.")]
         return [
             *said,
             ngettext(

@@ -11,6 +11,7 @@ def reason_words() -> dict[str, str]:
     """Code → a word or two."""
     return {
         "failed": _("no result"),
+        "no_relevant_label": _("no relevant label"),
         "no_relevant_candidate": _("nothing relevant retrieved"),
         "already_ideal": _("already ideal"),
         "truncated": _("text cut"),
@@ -28,6 +29,7 @@ def reason_meanings() -> dict[str, str]:
     """Code → what it says of a query, in a sentence."""
     return {
         "failed": _("One side has no result for the query."),
+        "no_relevant_label": _("Its labels name no relevant document at all."),
         "no_relevant_candidate": _(
             "Neither list holds a relevant document: the loss is the retriever's."
         ),

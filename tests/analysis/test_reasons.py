@@ -51,7 +51,7 @@ def reason(
 
 def test_the_two_orders_hold_the_same_codes():
     assert sorted(CODES) == sorted(DECIDED)
-    assert len(set(CODES)) == 11
+    assert len(set(CODES)) == 12
 
 
 def test_failed():
@@ -62,14 +62,21 @@ def test_failed():
     assert np.isnan(row["delta"])
 
 
-@pytest.mark.parametrize("labels", [{"x": 1, "a": 0}, {"a": 0}, {"a": -1}])
-def test_nothing_relevant_among_the_candidates(labels):
-    assert reason("abc", "cba", labels)["reason"] == "no_relevant_candidate"
+def test_nothing_relevant_among_the_candidates():
+    assert reason("abc", "cba", {"x": 1, "a": 0})["reason"] == "no_relevant_candidate"
+
+
+@pytest.mark.parametrize("labels", [{"a": 0}, {"a": -1}, {"x": 0, "a": 0}])
+def test_labels_without_a_relevant_document_are_no_loss_of_the_retriever(labels):
+    assert reason("abc", "cba", labels)["reason"] == "no_relevant_label"
 
 
 def test_what_the_metric_does_not_count_is_not_there():
     labels = {"a": 1, "b": 0}
-    assert reason("ab", "ba", labels, "mrr", threshold=2)["reason"] == "no_relevant_candidate"
+    assert reason("ab", "ba", labels, "mrr", threshold=2)["reason"] == "no_relevant_label"
+    assert reason("ab", "ba", {"x": 2, "a": 1}, "mrr", threshold=2)["reason"] == (
+        "no_relevant_candidate"
+    )
     assert reason("ab", "ba", labels, "ndcg", threshold=2)["reason"] != "no_relevant_candidate"
 
 
@@ -230,8 +237,9 @@ def test_in_mrr_the_first_relevant_document_is_the_one_that_moved():
 @pytest.mark.parametrize(
     ("earlier", "later", "case"),
     [
-        ("failed", "no_relevant_candidate", lambda: reason(
-            "ab", "ba", {"x": 1}, left_out={"q": "skipped"})),
+        ("failed", "no_relevant_label", lambda: reason(
+            "ab", "ba", {"a": 0}, left_out={"q": "skipped"})),
+        ("no_relevant_label", "no_relevant_candidate", lambda: reason("ab", "ba", {"a": 0})),
         ("already_ideal", "idle", lambda: reason("abc", "abc", {"a": 1})),
         ("near_tie", "buried", lambda: reason(
             "bcdeaf", ranked("bcdefa", [99.0, 8.0, 4.0, 1.5, 1.01, 1.0]), {"a": 1}, "ndcg@5")),

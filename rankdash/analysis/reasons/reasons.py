@@ -12,6 +12,7 @@ The first condition that holds decides, in the order of `DECIDED`:
 | code | condition |
 |---|---|
 | failed | a side has no result: it failed, was not run, or the ranking lacks the query |
+| no_relevant_label | no label of the query names a document that the metric counts |
 | no_relevant_candidate | neither list holds a document that the metric counts: the retriever's |
 | already_ideal | same, and no order of the baseline's list would have scored higher |
 | idle | same, and neither gains nor losses pass the tie band: nothing that counts moved |
@@ -53,6 +54,7 @@ from rankdash.ranking.ranking import Reading
 
 CODES = (
     "failed",
+    "no_relevant_label",
     "no_relevant_candidate",
     "already_ideal",
     "truncated",
@@ -68,6 +70,7 @@ CODES = (
 
 DECIDED = (
     "failed",
+    "no_relevant_label",
     "no_relevant_candidate",
     "already_ideal",
     "idle",
@@ -259,6 +262,15 @@ class _Case:
         return failed
 
     @cached_property
+    def unlabelled(self) -> Flags:
+        """(Q,) whether no label of the query names a document that the metric counts."""
+        relevance = Relevance(self.before.judged, self.rules)
+        binary = self.measure.metric.binary
+        count = relevance.relevant_count if binary else relevance.positive_count
+        without: Flags = count == 0
+        return without
+
+    @cached_property
     def nothing(self) -> Flags:
         """(Q,) whether neither list holds a document that the metric counts."""
         binary = self.measure.metric.binary
@@ -341,6 +353,7 @@ class _Case:
         still = np.maximum(self.gained, self.lost) <= self.tie_band + _ROUNDING
         conditions = {
             "failed": self.failed,
+            "no_relevant_label": self.unlabelled,
             "no_relevant_candidate": self.nothing,
             "already_ideal": same & self.ideal(0),
             "idle": same & still,
