@@ -65,7 +65,7 @@ def table(compared: Compared) -> Iterator[str]:
             yield f"{one_line(comparison.verdict(system, measure).sentence)}\n"
         yield from _notes(comparison, measure)
         yield "\n"
-    yield f"{made_with(comparison.settings)}\n"
+    yield f"{made_with(comparison)}\n"
 
 
 def _notes(comparison: Comparison, measure: Measure) -> Iterator[str]:

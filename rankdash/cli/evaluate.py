@@ -45,10 +45,7 @@ def conventions_of(preset: str, **changes: object) -> Conventions:
 
     Raises SpecError for a value that does not exist.
     """
-    if preset == "trec_eval":
-        base = Conventions.trec_eval()
-    else:
-        base = replace(Conventions.rankdash(), ties="trec")
+    base = Conventions.trec_eval() if preset == "trec_eval" else Conventions.rankdash()
     given = {name: value for name, value in changes.items() if value is not None}
     if given.get("missing") == "zero":
         # A missing query can only score 0 where the labels say which queries there are.

@@ -231,5 +231,5 @@ def _notes(checked: Checked) -> Iterator[str]:
         "a gain the lower one decides (BCa bootstrap over queries, "
         f"{settings.resamples:,} resamples, seed {settings.seed}); of latencies and queries hurt "
         "(beyond a change of "
-        f"{settings.tie_band:g}) what was seen decides."
+        f"{settings.tie_band:g}) what was seen decides. {comparison.conventions.summary}."
     )

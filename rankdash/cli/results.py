@@ -38,6 +38,7 @@ def table(results: Results, per_query: bool) -> Iterator[str]:
         ]
         text = "; ".join([f"{used} of {found.counts['queries']} queries scored", *counts])
         yield f"{printable(name)}: {text}\n"
+    yield f"{results.conventions.summary}.\n"
     if per_query:
         yield "\n"
         rows = [["system", "query", "state", *results.measures]]
@@ -77,17 +78,19 @@ def as_json(results: Results, per_query: bool) -> Iterator[str]:
 
 def as_csv(results: Results, per_query: bool) -> Iterator[str]:
     """One row a system with its means and counts, or one a query with its values; no value is an
-    empty cell."""
+    empty cell. The last column names the tie rule."""
+    ties = results.conventions.ties
     if per_query:
-        yield _csv_line(["system", "query_id", "state", *results.measures])
+        yield _csv_line(["system", "query_id", "state", *results.measures, "ties"])
         for name, query, state, values in _rows(results):
-            yield _csv_line([defused(name), defused(query), state, *map(_exact, values)])
+            yield _csv_line([defused(name), defused(query), state, *map(_exact, values), ties])
         return
     counted = list(next(iter(results.systems.values())).counts)
-    yield _csv_line(["system", *results.measures, *counted])
+    yield _csv_line(["system", *results.measures, *counted, "ties"])
     for name, found in results.systems.items():
         means = [_exact(value) for value in _means(results, found).values()]
-        yield _csv_line([defused(name), *means, *(str(found.counts[key]) for key in counted)])
+        counts = (str(found.counts[key]) for key in counted)
+        yield _csv_line([defused(name), *means, *counts, ties])
 
 
 FORMATS: Mapping[str, Callable[[Results, bool], Iterator[str]]] = {

@@ -45,7 +45,7 @@ CONVENTION_SETTINGS = (
         "Ties",
         "How documents of a query that share a score are ordered.",
         {
-            "as_ranked": "by the rule the ranking was made with",
+            "as_ranked": "by the ranking's own rule (files: document id, descending)",
             "trec": "by document id, descending, as trec_eval does",
             "stable": "in the order given",
         },
@@ -173,6 +173,19 @@ class Conventions:
     def order_rule(self, made_with: Ties) -> Ties:
         """The tie rule for a ranking that was made with `made_with`."""
         return made_with if self.ties == "as_ranked" else self.ties
+
+    @property
+    def summary(self) -> str:
+        """The tie rule, and every other rule that is not rankdash's own, on one line in English."""
+        own = Conventions()
+        said = []
+        for setting in CONVENTION_SETTINGS:
+            value = getattr(self, setting.name)
+            if setting.name == "ties" or value != getattr(own, setting.name):
+                words = {True: "yes", False: "no"}.get(value) if isinstance(value, bool) else None
+                shown = words or setting.choices.get(str(value), f"{value}")
+                said.append(f"{setting.title}: {shown}")
+        return "; ".join(said)
 
     def as_dict(self) -> dict[str, str | float | bool | None]:
         """Setting → value, fit for JSON."""

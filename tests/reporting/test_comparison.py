@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -104,7 +105,9 @@ def test_no_number_that_does_not_exist_is_shown_as_one(comparison):
         assert "inf" not in text.lower().split()
 
 
-def test_how_it_was_made_names_the_seed_the_test_and_the_level():
-    said = made_with(StatisticsSettings(seed=7, test="wilcoxon", level=0.99, correction="bh"))
+def test_how_it_was_made_names_the_seed_the_test_the_level_and_the_tie_rule(comparison):
+    settings = StatisticsSettings(seed=7, test="wilcoxon", level=0.99, correction="bh")
+    said = made_with(replace(comparison, settings=settings))
     for fact in ("seed 7", "Wilcoxon", "99%", "Benjamini–Hochberg", "10,000 resamples", "at 1%"):
         assert fact in said
+    assert "Ties: by the ranking's own rule" in said

@@ -22,7 +22,7 @@ from rankdash.analysis.statistics.settings import (
 from rankdash.analysis.statistics.tests import effect_size, queries_to_settle, smallest_detectable
 from rankdash.analysis.statistics.verdict import Facts, Verdict, verdict_on
 from rankdash.errors import SpecError
-from rankdash.metrics import STATES, Evaluation, Measure, parse_measure
+from rankdash.metrics import STATES, Conventions, Evaluation, Measure, parse_measure
 
 __all__ = [
     "STATISTICS_SETTINGS",
@@ -72,6 +72,7 @@ class Comparison:
     baseline: str
     challengers: tuple[str, ...]
     measures: tuple[Measure, ...]
+    conventions: Conventions
     settings: StatisticsSettings
     frame: pd.DataFrame
     verdicts: Mapping[tuple[str, str], Verdict]
@@ -259,6 +260,7 @@ def _assembled(
         baseline=aligned.systems[0],
         challengers=aligned.systems[1:],
         measures=aligned.measures,
+        conventions=aligned.conventions,
         settings=settings,
         frame=pd.DataFrame(rows, columns=list(_COLUMNS)),
         verdicts=verdicts,

@@ -84,8 +84,9 @@ def add_conventions(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--ties",
-        choices=("trec", "stable"),
-        help="equal scores: by document id descending (the default), or as in the file",
+        choices=("as_ranked", "trec", "stable"),
+        help="equal scores: by the ranking's own rule (the default; that of a file is by document "
+        "id, descending), by document id, descending, or as in the file",
     )
     add("--threshold", type=float, metavar="N", help="the lowest label that is relevant")
     add(

@@ -124,19 +124,20 @@ def _compact_note(comparison: Comparison, names: Mapping[str, str]) -> str:
     )
     return (
         f"Means over {queries} queries; best in bold. {BETTER}: significantly above {baseline}; "
-        f"{WORSE}: below. {made_with(comparison.settings, mark)}"
+        f"{WORSE}: below. {made_with(comparison, mark)}"
     )
 
 
-def made_with(settings: StatisticsSettings, mark: str = "*") -> str:
+def made_with(comparison: Comparison, mark: str = "*") -> str:
     """How the numbers were made, in one sentence each. mark: what stands by significant ones."""
+    settings = comparison.settings
     resampled = f"{settings.resamples:,} resamples, seed {settings.seed}"
     return (
         f"Intervals: {settings.level * 100:g}%, {_INTERVALS[settings.interval]} over queries, "
         f"{resampled}. p: two-sided {_TESTS[settings.test]}; {_CORRECTIONS[settings.correction]} "
         f"correction over {_FAMILIES[settings.family]}; {mark} significant at "
         f"{(1 - settings.level) * 100:.4g}%. Same: changes up to {settings.tie_band:g}. "
-        f"Worthwhile: {settings.worthwhile:.1%} or more."
+        f"Worthwhile: {settings.worthwhile:.1%} or more. {comparison.conventions.summary}."
     )
 
 
@@ -155,7 +156,7 @@ def markdown(comparison: Comparison, names: Mapping[str, str] = _NO_NAMES) -> It
             sentence = comparison.verdict(system, measure, names).sentence
             yield f"- {markdown_safe(sentence)}\n"
         yield "\n"
-    yield f"{markdown_safe(made_with(comparison.settings))}\n"
+    yield f"{markdown_safe(made_with(comparison))}\n"
 
 
 def latex(comparison: Comparison, names: Mapping[str, str] = _NO_NAMES) -> Iterator[str]:
@@ -175,7 +176,7 @@ def latex(comparison: Comparison, names: Mapping[str, str] = _NO_NAMES) -> Itera
             text = [_latex_safe(cell) for cell in cells(row, comparison.settings)]
             yield _row([shown, *text])
     yield "\\bottomrule\n\\end{tabular}\n"
-    yield f"% {made_with(comparison.settings)}\n"
+    yield f"% {made_with(comparison)}\n"
 
 
 def significant(row: pd.Series, settings: StatisticsSettings) -> bool:
