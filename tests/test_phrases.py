@@ -25,9 +25,9 @@ def in_chinese(error: RankdashError) -> str:
 
 def test_a_phrase_is_its_english_text_and_is_translated_with_what_is_in_it():
     inner = Phrase("{name} is missing", name="qrels.parquet")
-    error = DataError("{name}: {reason}", name="a", reason=inner)
-    assert str(error) == "a: qrels.parquet is missing"
-    assert in_chinese(error) == "a：缺少 qrels.parquet"
+    error = DataError("{name} cannot be read: {reason}.", name="a", reason=inner)
+    assert str(error) == "a cannot be read: qrels.parquet is missing."
+    assert in_chinese(error) == "无法读取 a：缺少 qrels.parquet。"
 
 
 def test_braces_of_a_user_stay_as_they_are():

@@ -7,13 +7,16 @@ kept, and what the file says otherwise is reported.
 from __future__ import annotations
 
 import json
+import re
+import string
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from rankdash.analysis.labels.check import CheckReport
+from rankdash.analysis.reasons.occlusion import Explanation
 from rankdash.errors import DataError
 from rankdash.findings import Finding
-from rankdash.sharing import texts
 from rankdash.store import Workspace
 from rankdash.store.workspace_file.archive import FORMAT, Told, pack
 from rankdash.store.workspace_file.import_workspace import Judges, take_in
@@ -29,6 +32,9 @@ SCENARIOS, PRICES, TARGETS = "scenarios", "prices", "targets"
 
 MOST_SCENARIOS = 50
 LONGEST_SCENARIO_NAME = 60
+
+# A width of a milliard would be a text of a milliard letters.
+_FORMAT = re.compile(r"[,]?(\.\d{1,2})?[dfg%]?")
 
 
 def export(
@@ -52,8 +58,8 @@ def bring_in(
 ) -> TakenIn:
     """Add what the file holds and the workspace does not; errors as `take_in` raises."""
     judges = Judges(
-        report=texts.check_report,
-        explanation=texts.explanation,
+        report=check_report,
+        explanation=Explanation.from_json,
         settle=_settle,
         shared=(SCENARIOS, PRICES, TARGETS),
     )
@@ -64,7 +70,7 @@ def is_workspace_file(source: BinaryIO) -> bool:
     """Whether a file is one that `export` wrote, as far as its list tells."""
     try:
         with Unpacker(source, "") as parts:
-            return parts.head.get("format") == FORMAT
+            return parts.head.format == FORMAT
     except DataError:
         return False
 
@@ -83,6 +89,21 @@ def read_scenarios(text: str) -> dict[str, Assumptions]:
 
 def write_scenarios(scenarios: Mapping[str, Assumptions]) -> str:
     return json.dumps({name: each.to_dict() for name, each in scenarios.items()})
+
+
+def check_report(text: str) -> None:
+    """Refuse what is not the JSON of a check report: one that only looks like it would break the
+    page of its data set each time it is opened. Raises what `Judges` may raise."""
+    report = CheckReport.from_json(text)
+    if not report.rankings:
+        raise ValueError("a check report without a ranking")
+    for finding in report.findings:
+        for template in (finding.template, finding.remedy):
+            # No template that reaches for more than its parameters, or that they do not fit.
+            for _text, name, form, _conversion in string.Formatter().parse(template):
+                if name is not None and not (name.isidentifier() and _FORMAT.fullmatch(form or "")):
+                    raise ValueError("a finding whose words cannot be put together")
+            template.format(**finding.params)
 
 
 def _settle(

@@ -13,10 +13,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from msgspec import convert
 
 from rankdash.dataset import Dataset
 from rankdash.ranking.build import Ties, objects, text_array
-from rankdash.ranking.measured import Level, Measured
+from rankdash.ranking.measured import Measured
 from rankdash.ranking.ranking import Ranking, Reading, Run
 from rankdash.store.failures import damaged, in_words
 
@@ -165,15 +166,14 @@ def read_measured(folder: Path) -> Measured | None:
         return None
     try:
         return measured_of(read_table(file))
-    except (ValueError, TypeError, LookupError) as error:
+    except (ValueError, LookupError) as error:
         raise damaged(file, str(error)) from error
 
 
 def measured_of(table: Any) -> Measured:
-    """Raises ValueError, TypeError or LookupError where the table holds no such thing."""
-    kept = json.loads(table["measured"][0].as_py())
-    levels = tuple(Level(**level) for level in kept.pop("throughput"))
-    return Measured(**kept, throughput=levels)
+    """Raises ValueError or LookupError where the table holds no such thing."""
+    # Not strict: a count may have been written as 3.0.
+    return convert(json.loads(table["measured"][0].as_py()), Measured, strict=False)
 
 
 def read_calls(folder: Path) -> pd.DataFrame | None:

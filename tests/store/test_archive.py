@@ -19,8 +19,8 @@ from rankdash.analysis.labels.check import check
 from rankdash.analysis.reasons.occlusion import Explanation
 from rankdash.dataset import Dataset
 from rankdash.errors import FormatError, LimitError, RankdashError, StoreError
+from rankdash.i18n import error_text, speaking
 from rankdash.ranking.ranking import Ranking
-from rankdash.sharing import texts
 from rankdash.store import Workspace
 from rankdash.store.jobs.explanations import Asked, Explanations
 from rankdash.store.jobs.queue import Queue
@@ -449,7 +449,7 @@ def report(**changes):
 
 
 def test_a_report_as_it_should_be_is_taken():
-    texts.check_report(report(finding={}))
+    sharing.check_report(report(finding={}))
 
 
 # What would break the page each time it is drawn.
@@ -510,6 +510,15 @@ def test_a_broken_file_is_refused_in_words_and_adds_nothing(full, other, make_da
     assert refused.value.remedy
     assert snapshot(other) == before
     assert not (other.root / "runs").exists() or list((other.root / "runs").iterdir()) == []
+
+
+def test_a_refusal_names_the_part_and_the_place_in_it_in_both_languages(full, other):
+    with pytest.raises(FormatError, match=r"datasets/\w+/about\.json .*\$\.name") as refused:
+        bring(other, _about(exported(full), "datasets", name=3))
+    with speaking("zh"):
+        words = error_text(refused.value)
+    assert "about.json 不符合 rankdash 写出的格式" in words
+    assert "请重新复制或导出" in words
 
 
 def test_a_newer_version_is_refused_with_what_to_do(full, other):

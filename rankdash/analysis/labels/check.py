@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 import pandas as pd
+from msgspec import convert
 
 from rankdash.analysis.labels.grading import (
     LabelCount,
@@ -113,23 +113,13 @@ class CheckReport:
 
     @classmethod
     def from_json(cls, text: str) -> CheckReport:
-        """The report that `to_json` wrote."""
-        fields: dict[str, Any] = json.loads(text)
-        for name in ("candidates_per_query", "query_chars", "document_chars"):
-            fields[name] = Spread(**fields[name]) if fields[name] else None
-        fields["label_histogram"] = tuple(LabelCount(**bar) for bar in fields["label_histogram"])
-        fields["rankings"] = tuple(RankingCheck(**ranking) for ranking in fields["rankings"])
-        fields["findings"] = tuple(
-            Finding(
-                **{
-                    **finding,
-                    "params": _with_phrases(finding["params"]),
-                    "examples": tuple(finding["examples"]),
-                }
-            )
-            for finding in fields["findings"]
+        """The report that `to_json` wrote. Raises ValueError for anything
+        else."""
+        report = convert(json.loads(text), cls)
+        findings = tuple(
+            replace(finding, params=_with_phrases(finding.params)) for finding in report.findings
         )
-        return cls(**fields)
+        return replace(report, findings=findings)
 
 
 def _with_phrases(params: Mapping[str, object]) -> dict[str, object]:

@@ -18,10 +18,11 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, cast, get_args
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta, Struct, convert, to_builtins
 
 from rankdash.errors import ScoringError
 
@@ -30,6 +31,7 @@ Level = Literal["term", "sentence", "query"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 
 Span = tuple[int, int]
+_Place = Annotated[int, Meta(ge=0)]
 
 # More variants than this take too long to wait for.
 MOST_PARTS = 150
@@ -96,41 +98,48 @@ class Explanation:
     full: int | None = None
 
     def to_json(self) -> str:
-        return json.dumps(
-            {
-                "score": self.score,
-                "read": self.read,
-                "full": self.full,
-                "stages": [
-                    {
-                        "level": stage.level,
-                        "parts": [part.places for part in stage.parts],
-                        "effects": [None if math.isnan(each) else each for each in stage.effects],
-                    }
-                    for stage in self.stages
-                ],
-            }
-        )
+        stages = [
+            _StoredStage(
+                stage.level,
+                tuple(part.places for part in stage.parts),
+                tuple(None if math.isnan(each) else each for each in stage.effects),
+            )
+            for stage in self.stages
+        ]
+        return json.dumps(to_builtins(_Stored(self.score, tuple(stages), self.read, self.full)))
 
     @classmethod
     def from_json(cls, text: str) -> Explanation:
-        kept = json.loads(text)
-        return cls(
-            kept["score"],
-            tuple(
-                Stage(
-                    cast(Level, stage["level"]),
-                    tuple(
-                        Part(tuple((start, end) for start, end in places))
-                        for places in stage["parts"]
-                    ),
-                    tuple(math.nan if each is None else each for each in stage["effects"]),
-                )
-                for stage in kept["stages"]
-            ),
-            kept["read"],
-            kept["full"],
-        )
+        """Raises ValueError for what `to_json` did not write."""
+        stored = convert(json.loads(text), _Stored)
+        stages = [
+            Stage(
+                stage.level,
+                tuple(map(Part, stage.parts)),
+                tuple(math.nan if each is None else each for each in stage.effects),
+            )
+            for stage in stored.stages
+        ]
+        return cls(stored.score, tuple(stages), stored.read, stored.full)
+
+
+class _StoredStage(Struct):
+    """A stage as JSON, which has no NaN."""
+
+    level: Level
+    parts: tuple[tuple[tuple[_Place, _Place], ...], ...]
+    effects: tuple[float | None, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.parts) != len(self.effects):
+            raise ValueError("a part without its effect")
+
+
+class _Stored(Struct):
+    score: float
+    stages: tuple[_StoredStage, ...]
+    read: int | None
+    full: int | None
 
 
 @dataclass(frozen=True)

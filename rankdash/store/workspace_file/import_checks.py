@@ -5,10 +5,7 @@ Everything here raises ValueError, in English and without a full stop, for what 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict
-from datetime import datetime
 from typing import Any, cast
 
 import numpy as np
@@ -17,10 +14,9 @@ import pyarrow as pa
 
 from rankdash.dataset import Dataset
 from rankdash.ranking.build import tied_groups
-from rankdash.ranking.measured import Measured
 from rankdash.ranking.ragged import equal_runs, has_repeats, owners
 from rankdash.ranking.ranking import Ranking, Reading, Run
-from rankdash.store.tables import TIES, measured_of, ranking_of
+from rankdash.store.tables import TIES, ranking_of
 
 _TEXT, _FLOAT, _INTEGER, _WHOLE = pa.large_string(), pa.float64(), pa.int32(), pa.int64()
 # A number that is not known is written as missing.
@@ -31,12 +27,6 @@ _RUN_TEXTS = ("query_id", "state", "reason")
 _RUN_NUMBERS = ("latency_ms", "index_ms", "pairs", "tokens", "truncated")
 _STATES = {"done", "failed", "skipped"}
 _CALL_TEXTS = ("query_id", "billed", "error", "note")
-_LONGEST_NAME = 1_000
-
-
-def unsound(reason: str) -> ValueError:
-    """A detail for who made the file, within a sentence for who reads it."""
-    return ValueError(reason)
 
 
 def frame(table: Any, columns: Sequence[str], *, numbers: Collection[str] = ()) -> pd.DataFrame:
@@ -49,7 +39,7 @@ def texts(table: Any, first: Sequence[str]) -> pd.DataFrame:
     """A table of texts whose first columns are these."""
     names = list(table.column_names)
     if names[: len(first)] != list(first):
-        raise unsound(f"its columns are not {', '.join(first)}")
+        raise ValueError(f"its columns are not {', '.join(first)}")
     return frame(table, names)
 
 
@@ -57,26 +47,26 @@ def ranking(rows: Any, queries: Any, documents: Any, *, data: Dataset | None = N
     """The ranking that three tables hold; of queries and documents of a data set where given."""
     ties = (rows.schema.metadata or {}).get(TIES, b"")
     if ties not in (b"trec", b"stable"):
-        raise unsound("it does not say how ties are ordered")
+        raise ValueError("it does not say how ties are ordered")
     rows = _fitted(rows, _ROWS).replace_schema_metadata({TIES: ties})
     found = ranking_of(rows, _fitted(queries, _QUERIES), _fitted(documents, {"doc_id": _TEXT}))
     if found is None or (np.diff(found.offsets) < 0).any() or (found.docs < 0).any():
-        raise unsound("its rows do not fit its queries and documents")
+        raise ValueError("its rows do not fit its queries and documents")
     _own_ids(found.query_ids)
     _own_ids(found.doc_ids)
     if has_repeats(found.docs, found.offsets):
-        raise unsound("it ranks a document twice for one query")
+        raise ValueError("it ranks a document twice for one query")
     inside = owners(found.offsets)[1:] == owners(found.offsets)[:-1]
     scores = found.scores
     rises = ~(scores[1:] <= scores[:-1]) & ~np.isnan(scores[1:])
     if np.isinf(scores).any() or (inside & rises).any():
-        raise unsound("its scores are not in order")
+        raise ValueError("its scores are not in order")
     if not np.array_equal(
         found.tied, tied_groups(equal_runs(scores, found.offsets)[0], found.offsets)
     ):
-        raise unsound("its ties are not where it says")
+        raise ValueError("its ties are not where it says")
     if len(found) and not (found.given.min() >= 0 and found.given.max() < len(found)):
-        raise unsound("it says wrongly what it was made from")
+        raise ValueError("it says wrongly what it was made from")
     if data is not None:
         _known(found.query_ids, data.queries["query_id"], "query")
         _known(found.doc_ids, data.documents["doc_id"], "document")
@@ -89,10 +79,10 @@ def run_queries(table: Any, data: Dataset, ranked: Ranking) -> pd.DataFrame:
     _own_ids(found["query_id"].to_numpy(dtype=object))
     _known(found["query_id"], data.queries["query_id"], "query")
     if not set(found["state"]) <= _STATES or found["reason"].isna().any():
-        raise unsound("a query has no state that there is")
+        raise ValueError("a query has no state that there is")
     done = found["query_id"][found["state"] == "done"]
     if not set(ranked.query_ids) <= set(done):
-        raise unsound("it ranks a query that is not done")
+        raise ValueError("it ranks a query that is not done")
     return found
 
 
@@ -100,25 +90,15 @@ def reading(table: Any, rows: int) -> Reading:
     """How much was read of a ranking of so many rows."""
     fitted = _fitted(table, {"read": _INTEGER, "full": _INTEGER})
     if len(fitted) != rows:
-        raise unsound("its rows do not fit the ranking")
+        raise ValueError("its rows do not fit the ranking")
     return Reading(*(fitted[name].combine_chunks().to_numpy() for name in ("read", "full")))
-
-
-def measured(table: Any) -> Measured:
-    """What a run measured: numbers throughout."""
-    found = measured_of(_fitted(table, {"measured": _TEXT}))
-    levels = [asdict(level) for level in found.throughput]
-    for values in ({**asdict(found), "throughput": 0}, *levels):
-        if not all(isinstance(each, (int, float)) for each in values.values()):
-            raise unsound("something measured is not a number")
-    return found
 
 
 def calls(table: Any) -> pd.DataFrame:
     """The requests of a run."""
     names = list(table.column_names)
     if "query_id" not in names:
-        raise unsound("it has no column query_id")
+        raise ValueError("it has no column query_id")
     return _mixed(table, names, _CALL_TEXTS)
 
 
@@ -133,55 +113,24 @@ def same(ours: Run, theirs: Run) -> bool:
     )
 
 
-def text(value: object, most: int = _LONGEST_NAME, *, least: int = 0) -> str:
-    """A text that a database can hold."""
-    if not isinstance(value, str) or not least <= len(value) <= most or "\0" in value:
-        raise unsound(f"it lacks a text of at most {most:,} characters")
-    value.encode()
-    return value
-
-
-def moment(value: object) -> str:
-    """A time in ISO 8601."""
-    found = text(value, 40)
-    datetime.fromisoformat(found)
-    return found
-
-
-def number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise unsound("it lacks a number")
-    return float(value)
-
-
-def flat(value: object, most: int) -> dict[str, Any]:
-    """Named values that fit into so many characters."""
-    if not isinstance(value, dict):
-        raise unsound("it lacks named values")
-    if sum(len(text(name)) + len(repr(each)) for name, each in value.items()) > most:
-        raise unsound("its named values are too long")
-    return value
-
-
-def rows(value: object) -> Iterable[Mapping[str, Any]]:
-    """A list of named values."""
-    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
-        raise unsound("it lacks a list of rows")
-    return value
+def refuse_unknown(data: Dataset, with_query: Iterable[Any], with_document: Iterable[Any]) -> None:
+    """Raise for a row whose query_id or doc_id the data set does not have."""
+    _known((row.query_id for row in with_query), data.queries["query_id"], "query")
+    _known((row.doc_id for row in with_document), data.documents["doc_id"], "document")
 
 
 def _fitted(table: Any, columns: Mapping[str, Any]) -> Any:
     """The table with exactly these columns and kinds; nothing else of it is kept."""
     if list(table.column_names) != list(columns):
-        raise unsound(f"its columns are not {', '.join(columns)}"[:300])
+        raise ValueError(f"its columns are not {', '.join(columns)}"[:300])
     fitted = {}
     for name, kind in columns.items():
         values = table[name]
         if kind == _TEXT and not _is_text(values.type):
-            raise unsound(f"{name} is not text")
+            raise ValueError(f"{name} is not text")
         values = values.cast(kind)
         if values.null_count and (kind not in _MAY_LACK or name in _NEVER_LACK):
-            raise unsound(f"{name} is missing in a row")
+            raise ValueError(f"{name} is missing in a row")
         values.validate(full=True)
         fitted[name] = values
     return pa.table(fitted).replace_schema_metadata(
@@ -211,9 +160,9 @@ def _is_text(kind: Any) -> bool:
 def _own_ids(ids: Any) -> None:
     values = list(ids)
     if len(set(values)) != len(values) or "" in values:
-        raise unsound("an id is empty or listed twice")
+        raise ValueError("an id is empty or listed twice")
 
 
 def _known(ids: Iterable[str], known: Iterable[str], what: str) -> None:
     if not set(ids) <= set(known):
-        raise unsound(f"it mentions a {what} that its data set does not have")
+        raise ValueError(f"it mentions a {what} that its data set does not have")

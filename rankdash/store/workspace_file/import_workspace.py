@@ -4,27 +4,33 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
+from msgspec.structs import asdict
 
 from rankdash.dataset import Dataset
-from rankdash.errors import FormatError, LimitError, Phrase, RankdashError, StoreError
+from rankdash.errors import FormatError, LimitError, RankdashError, StoreError
 from rankdash.findings import Finding
 from rankdash.ranking.ranking import Run
 from rankdash.store.jobs.explanations import Asked
-from rankdash.store.notes.corrections import LONGEST_NAME
-from rankdash.store.notes.notes import LONGEST_NOTE, LONGEST_TAG, MOST_TAGS, tidy
+from rankdash.store.notes.notes import tidy
 from rankdash.store.rows import dataset_values, run_values
-from rankdash.store.tables import CANDIDATES, DATASET_PARTS, RANKING, write_dataset, write_run
+from rankdash.store.tables import (
+    CANDIDATES,
+    DATASET_PARTS,
+    RANKING,
+    measured_of,
+    write_dataset,
+    write_run,
+)
 from rankdash.store.workspace import Workspace
-from rankdash.store.workspace_file import import_checks as sound
+from rankdash.store.workspace_file import import_checks as checks
 from rankdash.store.workspace_file.archive import (
     FORMAT,
     MEASURED_PARTS,
@@ -33,19 +39,21 @@ from rankdash.store.workspace_file.archive import (
     Told,
     ranking_parts,
 )
+from rankdash.store.workspace_file.json_parts import (
+    Contents,
+    DatasetPart,
+    RunPart,
+    SettingsPart,
+    fitted,
+)
 from rankdash.store.workspace_file.merge_rows import JOIN, TakenIn, stays
-from rankdash.store.workspace_file.workspace_zip import Bounds, Unpacker
-
-_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,63}")
-_LONGEST_REPORT = 50_000_000
-_LONGEST_RECORD = 1_000_000
-_LONGEST_RESULT = 5_000_000
+from rankdash.store.workspace_file.workspace_zip import MANIFEST, Bounds, Unpacker
 
 
 @dataclass(frozen=True)
 class Judges:
     """What the store cannot judge, because it does not know what it means. Each raises ValueError,
-    KeyError, TypeError or RankdashError for what is no good.
+    LookupError, TypeError or RankdashError for what is no good.
 
     report, explanation: of the JSON of a check report, and of an explanation.
     settle: what the settings of the file become beside those that are here: what to keep, and what
@@ -87,32 +95,27 @@ def take_in(
         return taking.result
 
 
-def _contents(parts: Unpacker, file: str) -> dict[str, list[str]]:
-    """Data set → its runs, as the head says."""
+def _contents(parts: Unpacker, file: str) -> Contents:
+    """What the file holds, as its head says."""
     head = parts.head
-    if head.get("format") != FORMAT or not isinstance(head.get("version"), int):
-        raise FormatError(
-            "This is no workspace file, or it is damaged or cut short. Nothing was imported.",
-            remedy="Copy or export it again.",
-            file=file,
-        )
-    if head["version"] > VERSION:
+    if head.format != FORMAT:
+        raise parts.unknown()
+    if head.version > VERSION:
         raise FormatError(
             "This workspace file was written by a newer rankdash ({version}). Nothing was "
             "imported.",
             remedy="Update rankdash, or have it exported by the version that runs here.",
             file=file,
-            version=str(head.get("rankdash"))[:40],
+            version=head.rankdash[:40],
         )
-    found = head.get("datasets")
-    if not isinstance(found, dict) or not all(isinstance(each, list) for each in found.values()):
-        raise parts.refused("manifest.json", Phrase("its list of data sets is broken"))
-    every = [*found, *(run for runs in found.values() for run in runs)]
-    if not all(isinstance(each, str) and _ID.fullmatch(each) for each in every):
-        raise parts.refused("manifest.json", Phrase("an id is none"))
-    if len(set(every)) != len(every):
-        raise parts.refused("manifest.json", Phrase("an id is listed twice"))
-    return found
+    try:
+        contents = fitted(head.datasets, Contents)
+        ids = [*contents, *(run for runs in contents.values() for run in runs)]
+        if len(set(ids)) != len(ids):
+            raise ValueError("an id is listed twice")
+    except ValueError as error:
+        raise parts.refused(MANIFEST, error) from error
+    return contents
 
 
 class _Taking:
@@ -144,12 +147,7 @@ class _Taking:
                 told(done := done + 1, total)
         if SETTINGS in self._parts:
             with self._judging(SETTINGS):
-                given = self._parts.read_json(SETTINGS)["settings"]
-                self._settings = {
-                    name: sound.text(given[name], _LONGEST_RECORD)
-                    for name in self._judges.shared
-                    if name in given
-                }
+                self._settings = self._parts.read_json(SETTINGS, SettingsPart).settings
                 # Once to see whether they are any good; what they become is settled at the end.
                 self._judges.settle(self._settings, {})
 
@@ -182,68 +180,58 @@ class _Taking:
             yield
         except (StoreError, FormatError, LimitError):
             raise
-        except RankdashError as error:
-            raise self._parts.refused(name, error.message.rstrip(".")) from error
-        except pa.ArrowException as error:
-            raise self._parts.refused(name, Phrase("a table is not what it should be")) from error
-        except (LookupError, TypeError, AttributeError) as error:
-            raise self._parts.refused(
-                name, Phrase("something is missing in it, or no text or number")
-            ) from error
-        except (ValueError, OverflowError, RecursionError) as error:
-            raise self._parts.refused(name, str(error).splitlines()[0][:200]) from error
+        except (RankdashError, pa.ArrowException, LookupError, TypeError,
+                ValueError, OverflowError, RecursionError) as error:  # fmt: skip
+            raise self._parts.refused(name, error) from error
 
     def _dataset(self, dataset_id: str, here: bool) -> Dataset:
         place = f"datasets/{dataset_id}"
-        about = self._parts.read_json(f"{place}/about.json")
-        name = sound.text(about["name"], least=1)
+        about = self._parts.read_json(f"{place}/about.json", DatasetPart)
         if here:
             data = self._workspace.dataset(dataset_id)
-            if name != data.name:
+            if about.name != data.name:
                 stays(
                     self.result,
                     "archive.name",
                     "The data set {theirs} is called {ours} here, and stays so.",
-                    theirs=name,
+                    theirs=about.name,
                     ours=data.name,
                 )
         else:
-            data = self._new_dataset(dataset_id, place, about, name)
-        queries, documents = set(data.queries["query_id"]), set(data.documents["doc_id"])
-        for row in sound.rows(about["notes"]):
-            self._rows.append(("notes", {"dataset_id": dataset_id, **_note(row, queries)}))
-        log = [_correction(row, queries, documents) for row in sound.rows(about["corrections"])]
+            data = self._new_dataset(dataset_id, place, about)
+        checks.refuse_unknown(data, (*about.notes, *about.corrections), about.corrections)
+        for note in about.notes:
+            values = {**asdict(note), "tags": json.dumps(tidy(note.tags))}
+            self._rows.append(("notes", {"dataset_id": dataset_id, **values}))
+        log = [asdict(entry) for entry in about.corrections]
         self._rows.append(("corrections", {"dataset_id": dataset_id, "log": log}))
         return data
 
-    def _new_dataset(self, dataset_id: str, place: str, about: Any, name: str) -> Dataset:
-        if about["first_stage"] not in ("given", "bm25"):
-            raise sound.unsound("it does not say where its first stage comes from")
+    def _new_dataset(self, dataset_id: str, place: str, about: DatasetPart) -> Dataset:
         read = {part: self._table(place, part) for part in DATASET_PARTS}
         data = Dataset(
-            name,
-            sound.texts(read["queries"], ("query_id", "text")),
-            sound.frame(read["documents"], ("doc_id", "title", "text")),
-            sound.frame(read["qrels"], ("query_id", "doc_id", "label"), numbers=("label",)),
-            sound.ranking(*(self._table(place, part) for part in ranking_parts(CANDIDATES))),
-            first_stage=about["first_stage"],
+            about.name,
+            checks.texts(read["queries"], ("query_id", "text")),
+            checks.frame(read["documents"], ("doc_id", "title", "text")),
+            checks.frame(read["qrels"], ("query_id", "doc_id", "label"), numbers=("label",)),
+            checks.ranking(*(self._table(place, part) for part in ranking_parts(CANDIDATES))),
+            first_stage=about.first_stage,
         )
         if data.id != dataset_id:
-            raise sound.unsound("its content is not what its id says")
-        report = sound.text(about["report"], _LONGEST_REPORT)
-        self._judges.report(report)
+            raise ValueError("its content is not what its id says")
+        self._judges.report(about.report)
         folder = self._folder("datasets", dataset_id)
         write_dataset(folder, data)
-        values = dataset_values(data, sound.text(about["source"], 40), report)
+        values = dataset_values(data, about.source, about.report)
         self._rows.append(("datasets", values | {"folder": self._workspace.named(folder)}))
         return data
 
     def _run(self, run_id: str, data: Dataset, here: bool) -> None:
-        about = self._parts.read_json(f"runs/{run_id}/about.json")
+        about = self._parts.read_json(f"runs/{run_id}/about.json", RunPart)
         run = self._read_run(run_id, about, data)
         if here:
             ours = self._workspace.run(run_id)
-            if ours.dataset_id != data.id or not sound.same(ours, run):
+            if ours.dataset_id != data.id or not checks.same(ours, run):
                 stays(
                     self.result,
                     "archive.run",
@@ -265,23 +253,21 @@ class _Taking:
             write_run(folder, run)
             self._rows.append(("runs", run_values(run) | {"folder": self._workspace.named(folder)}))
         own = {"run_id": run_id, "dataset_id": data.id}
-        if about["note"] is not None:
-            note = {name: about["note"][name] for name in ("note", "changed")}
-            sound.text(note["note"], LONGEST_NOTE, least=1)
-            sound.moment(note["changed"])
-            self._rows.append(("run_notes", {**own, **note}))
-        if about["pinned"] is not None:
-            self._rows.append(("pins", {**own, "pinned": sound.moment(about["pinned"])}))
-        queries, documents = set(data.queries["query_id"]), set(data.documents["doc_id"])
-        for row in sound.rows(about["explanations"]):
-            values = self._explanation(row, run_id)
-            if values["query_id"] not in queries or values["doc_id"] not in documents:
-                raise sound.unsound("it explains what its data set does not have")
+        if about.note is not None:
+            self._rows.append(("run_notes", {**own, **asdict(about.note)}))
+        if about.pinned is not None:
+            self._rows.append(("pins", {**own, "pinned": about.pinned}))
+        checks.refuse_unknown(data, about.explanations, about.explanations)
+        for each in about.explanations:
+            self._judges.explanation(each.result)
+            asked = Asked(run_id, each.query_id, each.doc_id, each.level)
+            values = {"id": asked.id, "run_id": run_id, **asdict(each)}
+            values |= {"state": "done", "queued": each.finished}
             self._rows.append(("explanations", values))
 
-    def _read_run(self, run_id: str, about: Mapping[str, Any], data: Dataset) -> Run:
+    def _read_run(self, run_id: str, about: RunPart, data: Dataset) -> Run:
         place = f"runs/{run_id}"
-        ranked = sound.ranking(
+        ranked = checks.ranking(
             *(self._table(place, part) for part in ranking_parts(RANKING)), data=data
         )
         found = {
@@ -289,39 +275,22 @@ class _Taking:
             for name in MEASURED_PARTS
             if f"{place}/{name}.parquet" in self._parts
         }
-        depth, load = about["depth"], about["load_ms"]
-        if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int)):
-            raise sound.unsound("its depth is no number")
         return Run(
             id=run_id,
-            name=sound.text(about["name"], least=1),
+            name=about.name,
             dataset_id=data.id,
             ranking=ranked,
-            reranker=sound.text(about["reranker"], 200),
-            queries=sound.run_queries(self._table(place, "queries"), data, ranked),
-            settings=sound.flat(about["settings"], _LONGEST_RECORD),
-            machine=sound.flat(about["machine"], _LONGEST_RECORD),
-            depth=depth,
-            load_ms=math.nan if load is None else sound.number(load),
-            created=sound.moment(about["created"]),
-            reading=sound.reading(found["reading"], len(ranked)) if "reading" in found else None,
-            measured=sound.measured(found["measured"]) if "measured" in found else None,
-            calls=sound.calls(found["calls"]) if "calls" in found else None,
+            reranker=about.reranker,
+            queries=checks.run_queries(self._table(place, "queries"), data, ranked),
+            settings=about.settings,
+            machine=about.machine,
+            depth=about.depth,
+            load_ms=math.nan if about.load_ms is None else about.load_ms,
+            created=about.created,
+            reading=checks.reading(found["reading"], len(ranked)) if "reading" in found else None,
+            measured=measured_of(found["measured"]) if "measured" in found else None,
+            calls=checks.calls(found["calls"]) if "calls" in found else None,
         )
-
-    def _explanation(self, row: Mapping[str, Any], run_id: str) -> dict[str, object]:
-        query_id, doc_id = (sound.text(row[name]) for name in ("query_id", "doc_id"))
-        asked = Asked(run_id, query_id, doc_id, sound.text(row["level"], 40))
-        self._judges.explanation(sound.text(row["result"], _LONGEST_RESULT))
-        finished = sound.moment(row["finished"])
-        return {
-            "id": asked.id,
-            **vars(asked),
-            "state": "done",
-            "result": row["result"],
-            "queued": finished,
-            "finished": finished,
-        }
 
     def _table(self, place: str, name: str) -> Any:
         return self._parts.read_table(f"{place}/{name}.parquet")
@@ -330,33 +299,3 @@ class _Taking:
         folder = self._workspace.new_folder(kind, name)
         self._folders[self._workspace.named(folder)] = folder
         return folder
-
-
-def _note(row: Mapping[str, Any], queries: Collection[str]) -> dict[str, object]:
-    tags = [sound.text(tag, LONGEST_TAG, least=1) for tag in row["tags"]]
-    note = sound.text(row["note"], LONGEST_NOTE)
-    if row["query_id"] not in queries or len(tags) > MOST_TAGS or not (tags or note):
-        raise sound.unsound("a note is empty or too long, or on a query that is not there")
-    return {
-        "query_id": row["query_id"],
-        "tags": json.dumps(tidy(tags)),
-        "note": note,
-        "changed": sound.moment(row["changed"]),
-    }
-
-
-def _correction(
-    row: Mapping[str, Any], queries: Collection[str], documents: Collection[str]
-) -> dict[str, object]:
-    if row["query_id"] not in queries or row["doc_id"] not in documents:
-        raise sound.unsound("it corrects a label of what its data set does not have")
-    if row["withdrawn"] not in (0, 1):
-        raise sound.unsound("a correction is neither in force nor withdrawn")
-    return {
-        "query_id": row["query_id"],
-        "doc_id": row["doc_id"],
-        "withdrawn": int(row["withdrawn"]),
-        "label": None if row["label"] is None else sound.number(row["label"]),
-        "who": sound.text(row["who"], LONGEST_NAME),
-        "made": sound.moment(row["made"]),
-    }

@@ -16,15 +16,18 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rankdash.errors import DataError, FormatError, LimitError, Phrase
+from rankdash.errors import FormatError, LimitError, Phrase, RankdashError
+from rankdash.store.workspace_file.json_parts import Head, decoded
 
 MANIFEST = "manifest.json"
 _MEGABYTE = 1_000_000
+_REMEDY = "Copy or export it again."
+_Decoded = TypeVar("_Decoded")
 _BATCH_ROWS = 20_000
 # Dates in the zip would make the same content another file.
 _NO_DATE = (1980, 1, 1, 0, 0, 0)
@@ -80,24 +83,24 @@ class Unpacker:
         self._file, self._bounds = file, bounds or Bounds()
         with self._broken():
             self._zip = zipfile.ZipFile(source)
-        members = self._zip.infolist()
-        if len(members) > self._bounds.parts:
+        names = [member.filename for member in self._zip.infolist()]
+        if len(names) > self._bounds.parts:
             raise self._too_large(
                 "It holds more than {limit:,} files. Nothing was imported.", self._bounds.parts
             )
-        names = [member.filename for member in members]
         if len(set(names)) != len(names):
             raise self._refused(Phrase("it holds two files of the same name"))
         if MANIFEST not in names:
-            raise self._refused(Phrase("it has no {name}", name=MANIFEST))
-        self.head = self._json(MANIFEST, self._unpacked(MANIFEST, self._bounds.manifest))
-        parts = self.head.get("parts")
-        if not isinstance(parts, dict):
-            raise self._refused(Phrase("its list of parts is broken"))
-        self._parts: dict[str, Any] = parts
-        self._check_names(names)
+            raise self.unknown()
+        self.head = self._decoded(MANIFEST, self._unpacked(MANIFEST, self._bounds.manifest), Head)
+        self._parts = self.head.parts
+        for name in sorted({*names, *self._parts} - {MANIFEST}):
+            if name not in names:
+                raise self._refused(Phrase("{name} is missing", name=name[:200]))
+            if name not in self._parts:
+                raise self._refused(Phrase("{name!r} is not on its list", name=name[:200]))
         self._left = self._bounds.together
-        if sum(self._size(name) for name in parts) > self._left:
+        if sum(part.bytes for part in self._parts.values()) > self._left:
             raise self._too_large(
                 "Unpacked, it is larger than {limit:,} MB. Nothing was imported.",
                 self._left // _MEGABYTE,
@@ -114,17 +117,18 @@ class Unpacker:
 
     def read(self, name: str) -> bytes:
         """A part whose content is what the list says."""
-        size = self._size(name)
-        content = self._unpacked(name, min(size, self._bounds.part, self._left))
+        if name not in self._parts:
+            raise self._refused(Phrase("{name} is missing", name=name))
+        listed = self._parts[name]
+        content = self._unpacked(name, min(listed.bytes, self._bounds.part, self._left))
         self._left -= len(content)
-        if len(content) != size or hashlib.sha256(content).hexdigest() != self._parts[name].get(
-            "sha256"
-        ):
+        if (len(content), hashlib.sha256(content).hexdigest()) != (listed.bytes, listed.sha256):
             raise self._refused(Phrase("{name} is not what was packed", name=name))
         return content
 
-    def read_json(self, name: str) -> dict[str, Any]:
-        return self._json(name, self.read(name))
+    def read_json(self, name: str, kind: type[_Decoded]) -> _Decoded:
+        """A part that is JSON, as one of the types of `json_parts`."""
+        return self._decoded(name, self.read(name), kind)
 
     def read_table(self, name: str) -> Any:
         """A part that is a Parquet file, as an Arrow table."""
@@ -144,33 +148,26 @@ class Unpacker:
                 batches.append(batch)
             return pa.Table.from_batches(batches, schema=parquet.schema_arrow)
         except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
-            raise self._refused(Phrase("{name} cannot be read", name=name)) from error
+            raise self.refused(name, error) from error
 
-    def refused(self, name: str, reason: str) -> DataError:
-        """The error for a part that is no good; reason: without a full stop."""
-        return self._refused(Phrase("{name}: {reason}", name=name, reason=reason))
+    def refused(self, name: str, error: Exception) -> FormatError:
+        """The error for a part that is not what rankdash writes; what a library says of it stays in
+        English."""
+        message = error.message if isinstance(error, RankdashError) else str(error)
+        detail = message.strip().partition("\n")[0].rstrip(".")[:200]
+        return self._refused(
+            Phrase(
+                "{name} is not what rankdash writes ({detail})", name=name, detail=Phrase(detail)
+            )
+        )
 
-    def _check_names(self, names: list[str]) -> None:
-        wanted = {MANIFEST, *self._parts}
-        if wanted != set(names):
-            lacking = sorted(wanted - set(names))
-            if lacking:
-                raise self._refused(Phrase("{name} is missing", name=lacking[0][:200]))
-            unknown = min(set(names) - wanted)
-            raise self._refused(Phrase("{name!r} is not on its list", name=unknown[:200]))
-        for name in names:
-            steps = name.replace("\\", "/").split("/")
-            if name.startswith(("/", "\\")) or ".." in steps or ":" in name or not all(steps):
-                raise self._refused(Phrase("{name!r} is no name of a part", name=name[:200]))
-
-    def _size(self, name: str) -> int:
-        told = self._parts.get(name)
-        if told is None:
-            raise self._refused(Phrase("{name} is missing", name=name[:200]))
-        size = told.get("bytes") if isinstance(told, dict) else None
-        if not isinstance(size, int) or isinstance(size, bool) or size < 0:
-            raise self._refused(Phrase("its list of parts is broken"))
-        return size
+    def unknown(self) -> FormatError:
+        """The error for a file that no `Packer` wrote, or not to its end."""
+        return FormatError(
+            "This is no workspace file, or it is damaged or cut short. Nothing was imported.",
+            remedy=_REMEDY,
+            file=self._file,
+        )
 
     def _unpacked(self, name: str, most: int) -> bytes:
         with self._broken(), self._zip.open(name) as stream:
@@ -181,34 +178,20 @@ class Unpacker:
             )
         return content
 
-    def _json(self, name: str, content: bytes) -> dict[str, Any]:
+    def _decoded(self, name: str, content: bytes, kind: type[_Decoded]) -> _Decoded:
         try:
-            read = json.loads(content)
+            return decoded(content, kind)
         except (ValueError, RecursionError) as error:
-            raise self._refused(Phrase("{name} cannot be read", name=name)) from error
-        if not isinstance(read, dict):
-            raise self._refused(Phrase("{name} is not what it should be", name=name))
-        return cast(dict[str, Any], read)
+            raise self.refused(name, error) from error
 
     @contextmanager
     def _broken(self) -> Iterator[None]:
         """What zipfile says of a file that is no good, in words."""
         try:
             yield
-        except (
-            zipfile.BadZipFile,
-            zipfile.LargeZipFile,
-            EOFError,
-            NotImplementedError,
-            RuntimeError,
-            ValueError,
-            OverflowError,
-        ) as error:
-            raise FormatError(
-                "This is no workspace file, or it is damaged or cut short. Nothing was imported.",
-                remedy="Copy or export it again.",
-                file=self._file,
-            ) from error
+        except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, RuntimeError, ValueError,
+                OverflowError) as error:  # fmt: skip
+            raise self.unknown() from error
         except Exception as error:
             # The decompressors have errors of their own kind, which share no base.
             if type(error).__module__ not in ("zlib", "lzma", "_lzma", "bz2"):
@@ -218,7 +201,7 @@ class Unpacker:
     def _refused(self, reason: Phrase) -> FormatError:
         return FormatError(
             "This workspace file is not as it was exported: {reason}. Nothing was imported.",
-            remedy="Copy or export it again.",
+            remedy=_REMEDY,
             file=self._file,
             reason=reason,
         )
