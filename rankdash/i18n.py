@@ -127,10 +127,18 @@ def number(value: float | None, digits: int = 3) -> str:
 
 def signed(value: float | None, digits: int = 3) -> str:
     """As `number`, always with a sign; what rounds to zero has none."""
-    text = number(value, digits)
-    if text == _DASH or value is None or not any(character in "123456789" for character in text):
+    return _with_sign(number(value, digits))
+
+
+def signed_percent(value: float | None, digits: int = 0) -> str:
+    """As `percent`, always with a sign; what rounds to zero has none."""
+    return _with_sign(percent(value, digits))
+
+
+def _with_sign(text: str) -> str:
+    if not any(character in "123456789" for character in text):
         return text.lstrip("-")
-    return text if value < 0 else f"+{text}"
+    return text if text.startswith("-") else f"+{text}"
 
 
 def percent(value: float | None, digits: int = 0) -> str:

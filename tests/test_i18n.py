@@ -39,7 +39,10 @@ def test_a_number_that_does_not_exist_is_a_dash(value):
 def test_a_change_has_its_sign_unless_it_rounds_to_nothing():
     assert i18n.signed(0.1234) == "+0.123"
     assert i18n.signed(-0.1234) == "-0.123"
-    assert i18n.signed(-0.0001) == i18n.signed(0.0001) == "0.000"
+    assert i18n.signed(0.0004) == i18n.signed(-0.0004) == i18n.signed(0.0) == "0.000"
+    assert i18n.signed(-0.0) == "0.000"
+    assert i18n.signed_percent(0.123, 1) == "+12.3%"
+    assert i18n.signed_percent(0.0004, 1) == i18n.signed_percent(-0.0004, 1) == "0.0%"
 
 
 @pytest.mark.parametrize(

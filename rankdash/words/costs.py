@@ -8,7 +8,7 @@ from functools import partial
 from typing import Literal
 
 from rankdash.i18n import gettext as _
-from rankdash.i18n import ngettext, number, paragraph, percent
+from rankdash.i18n import ngettext, number, paragraph, percent, signed_percent
 from rankdash.study.costs import Choice
 from rankdash.value.assumptions import MONTHS_PER_YEAR, Assumptions
 from rankdash.value.outcome import Estimate, Gain
@@ -157,7 +157,7 @@ def headline(told: Telling, choice: Choice, scenario: Assumptions) -> str:
             name=name,
             currency=told.currency,
         )
-    change = _signed_percent(gain.relative)
+    change = signed_percent(gain.relative, 1)
     kind = answer(choice, told.level)
     net, interval = cell(span.of(came.net_per_month), told.currency)
     if gain.relative <= 0 and (value.value or 0.0) <= 0:
@@ -262,10 +262,10 @@ def sureness(told: Telling, choice: Choice) -> str:
         "How sure: {metric} changes by {change} ({level}: {low} … {high}), measured on {queries}. "
         "Prices and assumptions are taken as they are set.",
         metric=told.metric,
-        change=_signed_percent(gain.relative),
+        change=signed_percent(gain.relative, 1),
         level=percent(told.level),
-        low=_signed_percent(ends[0]),
-        high=_signed_percent(ends[1]),
+        low=signed_percent(ends[0], 1),
+        high=signed_percent(ends[1], 1),
         queries=ngettext("{n} query", "{n} queries", gain.queries),
     )
 
@@ -287,8 +287,3 @@ def cautions(choice: Choice, target_ms: float) -> list[str]:
             )
         )
     return said
-
-
-def _signed_percent(value: float) -> str:
-    text = percent(value, 1)
-    return f"+{text}" if value > 0 else text

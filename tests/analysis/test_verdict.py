@@ -144,3 +144,8 @@ def test_names_for_display_take_the_place_of_ids():
     told = verdict(baseline="run-1", challenger="run-2").named({"run-1": "BM25", "run-2": "Fusion"})
     assert told.sentence.startswith("Fusion is better than BM25")
     assert verdict(challenger="run-2").named({}).params["challenger"] == "run-2"
+
+
+@pytest.mark.parametrize("end", [0.0, -0.0])
+def test_an_end_of_the_interval_at_zero_has_no_sign(end):
+    assert "between 0.000 and +0.200" in verdict(low=end, high=0.2, delta=0.1).sentence

@@ -206,7 +206,9 @@ def p_value(p: float) -> str:
 
 
 def _percent(share: float) -> str:
-    return _DASH if math.isnan(share) else f"{share:+.1%}"
+    if math.isnan(share):
+        return _DASH
+    return f"{share:+.1%}" if abs(share) >= 0.000_5 else "0.0%"
 
 
 def _rows(comparison: Comparison, spec: str) -> Iterator[tuple[str, pd.Series]]:

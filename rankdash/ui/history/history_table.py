@@ -19,6 +19,7 @@ from rankdash.ui.overview import verdict_strip
 from rankdash.ui.runs import run_records
 from rankdash.ui.runs.run_words import reranker_title, settings_in_words
 from rankdash.ui.state import address
+from rankdash.ui.widgets.signed_cells import signed_cells
 
 # The chosen runs in the address: of two the first is the one that the other is compared with.
 CHOSEN = "runs"
@@ -43,7 +44,7 @@ def draw(history: Past) -> list[str]:
 
     table, config = _columns(history, listed)
     address.show(st.dataframe, key, drawn, changed)(
-        table,
+        signed_cells(table, {"change": 4}),
         hide_index=True,
         placeholder="–",
         height=_ROW * (min(len(listed), _MOST_SHOWN) + 1) + 3,
@@ -109,7 +110,7 @@ def _columns(history: Past, listed: Sequence[str]) -> tuple[pd.DataFrame, dict[s
         "role": text(_("baseline"), width=62),
         "mean": count(study.measure.title, format="%.4f", width=70),
         "interval": text(_("{level} of the mean", level=level), width=120),
-        "change": count(_("change"), format="%+.4f", width=68),
+        "change": count(_("change"), width=68),
         "change_interval": text(_("{level} of the change", level=level), width=124),
         "p": count(_("corrected p") if corrected else "p", format="%.4f", width=80),
         "verdict": text(_("verdict"), width=98),

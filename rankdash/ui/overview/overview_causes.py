@@ -11,6 +11,7 @@ from rankdash.reporting import figures
 from rankdash.study.study import Study
 from rankdash.ui.state import address
 from rankdash.ui.widgets import plotly_chart
+from rankdash.ui.widgets.signed_cells import signed_cells
 from rankdash.ui.widgets.text import markdown_safe
 
 
@@ -79,24 +80,23 @@ def segments(study: Study, system: str) -> None:
 
 
 def _table(table: pd.DataFrame) -> None:
-    decimal = st.column_config.NumberColumn(format="%+.3f")
     st.dataframe(
-        pd.DataFrame(
-            {
-                _("group"): table["value"],
-                _("queries"): table["n"],
-                _("change"): table["delta"],
-                _("low"): table["low"],
-                _("high"): table["high"],
-                _("corrected p"): table["p_corrected"],
-            }
+        signed_cells(
+            pd.DataFrame(
+                {
+                    _("group"): table["value"],
+                    _("queries"): table["n"],
+                    _("change"): table["delta"],
+                    _("low"): table["low"],
+                    _("high"): table["high"],
+                    _("corrected p"): table["p_corrected"],
+                }
+            ),
+            dict.fromkeys((_("change"), _("low"), _("high")), 3),
         ),
         hide_index=True,
         placeholder="–",
-        column_config={
-            **dict.fromkeys((_("change"), _("low"), _("high")), decimal),
-            _("corrected p"): st.column_config.NumberColumn(format="%.4f"),
-        },
+        column_config={_("corrected p"): st.column_config.NumberColumn(format="%.4f")},
         alt=_("The change in each group of queries"),
     )
 

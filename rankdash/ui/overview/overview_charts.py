@@ -13,6 +13,7 @@ from rankdash.reporting import figures
 from rankdash.study.study import Study
 from rankdash.ui.sidebar.tally import tally_line
 from rankdash.ui.widgets import plotly_chart
+from rankdash.ui.widgets.signed_cells import signed_cells
 from rankdash.words.verdicts import chip
 
 
@@ -52,7 +53,7 @@ def systems_table(study: Study) -> None:
         "system": st.column_config.TextColumn(_("system"), pinned=True),
         "mean": st.column_config.NumberColumn(_("mean"), format=decimal),
         "interval": st.column_config.TextColumn(_("{level} of the mean", level=level)),
-        "delta": st.column_config.NumberColumn(_("change"), format="%+.4f"),
+        "delta": st.column_config.NumberColumn(_("change")),
         "change_interval": st.column_config.TextColumn(_("{level} of the change", level=level)),
         "p": st.column_config.NumberColumn("p", format=decimal),
         "p_corrected": st.column_config.NumberColumn(_("corrected p"), format=decimal),
@@ -71,7 +72,7 @@ def systems_table(study: Study) -> None:
         ),
     }
     st.dataframe(
-        pd.DataFrame(columns),
+        signed_cells(pd.DataFrame(columns), {"delta": 4}),
         hide_index=True,
         placeholder="–",
         column_config=config,

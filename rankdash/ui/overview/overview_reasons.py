@@ -9,6 +9,7 @@ from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext
 from rankdash.study.study import Study
 from rankdash.ui.state import address
+from rankdash.ui.widgets.signed_cells import signed_cells
 from rankdash.words.reasons import reason_meanings, reason_words
 
 _ROW, _HEADER = 35, 38
@@ -27,14 +28,17 @@ def draw(study: Study, system: str) -> str | None:
         return None
     words, meanings = reason_words(), reason_meanings()
     picked = st.dataframe(
-        pd.DataFrame(
-            {
-                "reason": [words[code] for code in counts.index],
-                "queries": counts["queries"],
-                "mean": counts["mean"],
-                "adds": counts["adds"],
-                "meaning": [meanings[code] for code in counts.index],
-            }
+        signed_cells(
+            pd.DataFrame(
+                {
+                    "reason": [words[code] for code in counts.index],
+                    "queries": counts["queries"],
+                    "mean": counts["mean"],
+                    "adds": counts["adds"],
+                    "meaning": [meanings[code] for code in counts.index],
+                }
+            ),
+            {"mean": 3, "adds": 3},
         ),
         hide_index=True,
         placeholder="–",
@@ -51,10 +55,9 @@ def draw(study: Study, system: str) -> str | None:
                 max_value=int(counts["queries"].max()) if len(counts) else 1,
                 width=120,
             ),
-            "mean": st.column_config.NumberColumn(_("mean change"), format="%+.3f", width=90),
+            "mean": st.column_config.NumberColumn(_("mean change"), width=90),
             "adds": st.column_config.NumberColumn(
                 _("adds to the mean"),
-                format="%+.3f",
                 width=110,
                 help=_("What these queries add to the mean change over all queries."),
             ),

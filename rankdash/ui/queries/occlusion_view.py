@@ -12,6 +12,7 @@ import streamlit as st
 from rankdash.analysis.reasons.occlusion import LONGEST_LOOKED_AT, Explanation, Stage, terms
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, signed
+from rankdash.ui.widgets.signed_cells import signed_cells
 from rankdash.ui.widgets.text import html_safe, markdown_safe, shortened
 
 # An effect counts as one from this share of the largest on; and where the steps of strength begin.
@@ -197,7 +198,7 @@ def _table(stage: Stage, text: str, alt: str) -> None:
     if stage.level == "sentence":
         shown = shown.drop(columns="places")
     st.dataframe(
-        shown,
+        signed_cells(shown, {"effect": _DIGITS}),
         hide_index=True,
         placeholder="–",
         height=420 if len(shown) > 11 else "content",
@@ -207,7 +208,6 @@ def _table(stage: Stage, text: str, alt: str) -> None:
             ),
             "effect": st.column_config.NumberColumn(
                 _("effect"),
-                format=f"%+.{_DIGITS}f",
                 width=75,
                 help=_("The score less that without it."),
             ),

@@ -208,7 +208,7 @@ def _delta(reach: float) -> tuple[float, float] | None:
         min_value=whole[0],
         max_value=whole[1],
         step=step,
-        format=f"%+.{digits}f",
+        format=f"%.{digits}f",
         help=_("Queries without a comparison are left out as soon as this is narrowed."),
     )
     return None if chosen == whole else chosen

@@ -15,6 +15,7 @@ from rankdash.charts import style
 from rankdash.i18n import gettext as _
 from rankdash.i18n import language, ngettext, number, speaking
 from rankdash.ui.state import address
+from rankdash.ui.widgets.signed_cells import rounded
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words.queries import state_words
 from rankdash.words.reasons import reason_words
@@ -54,7 +55,7 @@ def draw(
 
     shown = _shown(rows, marks, reach)
     st.dataframe(
-        shown,
+        shown.assign(delta=rounded(shown["delta"], 3)),
         hide_index=True,
         # As many rows as there are, with the heading, up to a height that leaves room below.
         height=min((len(rows) + 1) * _ROW + 2, _LONG),
@@ -170,7 +171,7 @@ def _config(before: str, after: str) -> dict[str, Any]:
         "query": column.TextColumn(_("query"), width=215),
         "before": column.NumberColumn(before, format="%.3f", width=66, help=_value_of(before)),
         "after": column.NumberColumn(after, format="%.3f", width=66, help=_value_of(after)),
-        "delta": column.NumberColumn(_("change"), format="%+.3f", width=66),
+        "delta": column.NumberColumn(_("change"), format="%.3f", width=66),
         "bar": column.ImageColumn(
             _("◀ change ▶"),
             width=_WIDTH + 12,

@@ -18,6 +18,7 @@ from rankdash.study import queries
 from rankdash.study.study import Study
 from rankdash.ui.widgets.lazy_expander import fold
 from rankdash.ui.widgets.plotly_chart import ink, show
+from rankdash.ui.widgets.signed_cells import signed_cells
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words import explanations
 from rankdash.words.explanations import statement_text, without_result
@@ -154,14 +155,14 @@ def _table(found: Split, names: Mapping[str, str]) -> None:
     )
     decimal = "%.4f"
     st.dataframe(
-        shown[list(total)],
+        signed_cells(shown[list(total)], {"delta": 4}),
         hide_index=True,
         placeholder="–",
         column_config={
             **_columns(),
             "before": st.column_config.NumberColumn(_("counted before"), format=decimal),
             "after": st.column_config.NumberColumn(_("counts now"), format=decimal),
-            "delta": st.column_config.NumberColumn(_("contribution"), format="%+.4f"),
+            "delta": st.column_config.NumberColumn(_("contribution")),
         },
         alt=_("What each document adds to the value, before and after"),
     )

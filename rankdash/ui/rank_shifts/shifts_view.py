@@ -20,6 +20,7 @@ from rankdash.ui.sidebar import view
 from rankdash.ui.state import address
 from rankdash.ui.widgets.lazy_expander import fold
 from rankdash.ui.widgets.plotly_chart import ink, show
+from rankdash.ui.widgets.signed_cells import rounded
 from rankdash.ui.widgets.text import markdown_safe
 
 DEFAULT_K = 10
@@ -226,7 +227,7 @@ def by_query(study: Study, challenger: str) -> None:
             "tau": table["tau"],
             "rbo": table["rbo"],
             "common": table["common"],
-            "delta": pairs["delta"].reindex(table["query_id"]).to_numpy(),
+            "delta": rounded(pairs["delta"], 3).reindex(table["query_id"]).to_numpy(),
         }
     )
     picked = _picked(
@@ -237,7 +238,7 @@ def by_query(study: Study, challenger: str) -> None:
             "tau": st.column_config.NumberColumn("τ", format="%.3f"),
             "rbo": st.column_config.NumberColumn("RBO", format="%.3f"),
             "common": st.column_config.NumberColumn(_("documents in both")),
-            "delta": st.column_config.NumberColumn(_("change"), format="%+.3f"),
+            "delta": st.column_config.NumberColumn(_("change"), format="%.3f"),
         },
         _("Agreement and change of every query"),
     )
@@ -312,7 +313,7 @@ def _document_table(study: Study, table: pd.DataFrame, key: str, alt: str) -> No
             "document": st.column_config.TextColumn(_("document"), width="medium"),
             "before": st.column_config.NumberColumn(_("rank before"), format=whole),
             "after": st.column_config.NumberColumn(_("rank after"), format=whole),
-            "up": st.column_config.NumberColumn(_("ranks up"), format="%+.0f"),
+            "up": st.column_config.NumberColumn(_("ranks up"), format=whole),
         },
         alt,
     )

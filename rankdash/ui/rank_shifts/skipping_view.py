@@ -19,6 +19,7 @@ from rankdash.ui.rank_shifts.shifts_view import depth, open_query
 from rankdash.ui.state import address
 from rankdash.ui.widgets.lazy_expander import fold
 from rankdash.ui.widgets.plotly_chart import ink, show
+from rankdash.ui.widgets.signed_cells import signed_cells
 
 _MOST_PAID = 1e9
 _TOLERANCES = ("0", "0.005", "0.01", "0.02", "0.05")
@@ -201,16 +202,17 @@ def _threshold_table(found: Skipping) -> None:
         _("high"): curve["high"],
         _("at random"): curve["random"],
     }
-    decimal = st.column_config.NumberColumn(format="%+.4f")
     st.dataframe(
-        pd.DataFrame(columns),
+        signed_cells(
+            pd.DataFrame(columns),
+            dict.fromkeys((_("change"), _("low"), _("high"), _("at random")), 4),
+        ),
         hide_index=True,
         placeholder="–",
         column_config={
             _("margin from"): st.column_config.NumberColumn(format="%.4f"),
             _("share"): st.column_config.NumberColumn(format="percent"),
             _("mean"): st.column_config.NumberColumn(format="%.4f"),
-            **dict.fromkeys((_("change"), _("low"), _("high"), _("at random")), decimal),
         },
         alt=_("Share skipped, mean and loss for each threshold"),
     )
@@ -262,12 +264,13 @@ def _near(study: Study, challenger: str, tolerance: float) -> None:
                 _("a guide to what to skip"): _("yes") if found.margin_helps else _("not proven"),
             }
         )
-    decimal = st.column_config.NumberColumn(format="%+.4f")
     st.dataframe(
-        pd.DataFrame(told),
+        signed_cells(
+            pd.DataFrame(told),
+            dict.fromkeys((_("better than chance by"), _("low"), _("high")), 4),
+        ),
         hide_index=True,
         placeholder="–",
-        column_config=dict.fromkeys((_("better than chance by"), _("low"), _("high")), decimal),
         alt=_("How much each margin knows"),
     )
     st.caption(

@@ -1,0 +1,41 @@
+"""Changes in tables: zero, and what rounds to it, has no sign."""
+
+import io
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from rankdash.ui.widgets.signed_cells import rounded
+
+VALUES = [0.0, -0.0, 0.0004, -0.0004, 0.0006, -0.0006, 0.12, float("nan")]
+WORDS = ["0.000"] * 4 + ["+0.001", "-0.001", "+0.120", "–"]
+
+
+def page() -> None:
+    import pandas as pd
+    import streamlit as st
+
+    from rankdash.ui.widgets.signed_cells import signed_cells
+    from tests.ui.test_signed_cells import VALUES
+
+    # Two rows of one name, as a table that was filtered may have.
+    frame = pd.DataFrame({"change": VALUES, "name": None}, index=[7] * len(VALUES))
+    st.dataframe(signed_cells(frame, {"change": 3}))
+
+
+def test_a_table_shows_signs_and_still_holds_the_numbers():
+    drawn = AppTest.from_function(page).run().dataframe[0]
+    with pa.ipc.open_stream(io.BytesIO(drawn.proto.arrow_data.styler.display_values)) as stream:
+        shown = stream.read_pandas()
+    assert list(shown["change"]) == WORDS
+    assert set(shown["name"]) == {"–"}
+    pd.testing.assert_series_equal(
+        drawn.value["change"], pd.Series(VALUES, name="change"), check_index=False
+    )
+
+
+@pytest.mark.parametrize("value", [0.0, -0.0, 0.0004, -0.0004])
+def test_a_change_in_a_long_table_that_rounds_to_nothing_has_no_minus(value):
+    assert f"{rounded(pd.Series([value]), 3)[0]:.3f}" == "0.000"
