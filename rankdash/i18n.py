@@ -1,8 +1,9 @@
 """Words and numbers in the reader's language.
 
-English text is the key. A language is a gettext catalogue in `locale/`, read with Babel; a
-sentence that a catalogue lacks stays English. Whoever has readers says which language they chose
-(`follow`); a block that writes for one of them sets it by `speaking`.
+English text is the key. A language is a gettext catalogue in `locale/`, read with Babel, and
+nothing else: its header has the rule of its plurals. A sentence that a catalogue lacks stays
+English. Whoever has readers says which language they chose (`follow`); a block that writes for one
+of them sets it by `speaking`.
 """
 
 from __future__ import annotations
@@ -13,71 +14,81 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
 from decimal import Decimal
-from functools import cache
+from functools import cache, reduce
+from gettext import GNUTranslations, NullTranslations
+from io import BytesIO
 from pathlib import Path
 
+from babel import Locale
 from babel.dates import format_datetime
-from babel.messages.catalog import Catalog
+from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 from babel.numbers import format_decimal, format_percent
 
 from rankdash.errors import DataError, Phrase, RankdashError
 from rankdash.findings import Finding
 
-LANGUAGES = {"en": "English", "zh": "中文"}
 _FOLDER = Path(__file__).with_name("locale")
 _DASH = "–"
 
 
-_SPOKEN: ContextVar[str | None] = ContextVar("spoken", default=None)
-# Who is asked for the reader's choice; one at most, the interface.
-_ASKED: list[Callable[[], str | None]] = []
+def _languages(folder: Path) -> dict[str, str]:
+    """Code → name in the language itself, of English and of every catalogue."""
+    codes = ["en", *sorted(file.stem for file in folder.glob("*.po"))]
+    return {code: str(Locale.parse(code).get_display_name(code)).capitalize() for code in codes}
+
+
+LANGUAGES = _languages(_FOLDER)
+_OF_THE_BLOCK: ContextVar[str | None] = ContextVar("language", default=None)
+# Who knows the reader's choice; one at most, the interface.
+_READERS: list[Callable[[], str | None]] = []
 
 
 def follow(chosen: Callable[[], str | None]) -> None:
     """Ask `chosen` for the reader's language from now on. It may return None or an unknown one."""
-    _ASKED[:] = [chosen]
+    _READERS[:] = [chosen]
 
 
 @contextmanager
 def speaking(code: str) -> Iterator[None]:
     """That language inside the block: a download is made where there is no session."""
-    token = _SPOKEN.set(code)
+    token = _OF_THE_BLOCK.set(code)
     try:
         yield
     finally:
-        _SPOKEN.reset(token)
+        _OF_THE_BLOCK.reset(token)
 
 
 def language() -> str:
     """The chosen language code, English when none or an unknown one was chosen."""
-    chosen = _SPOKEN.get() or next((asked() for asked in _ASKED), None)
+    chosen = _OF_THE_BLOCK.get() or next((reader() for reader in _READERS), None)
     return chosen if chosen in LANGUAGES else "en"
 
 
 @cache
-def _catalogue(code: str) -> Catalog:
+def _catalogue(code: str) -> NullTranslations:
     file = _FOLDER / f"{code}.po"
     if not file.exists():
-        return Catalog(locale=code)
+        return NullTranslations()
+    compiled = BytesIO()
     with file.open("rb") as stream:
-        return read_po(stream, locale=code)
+        write_mo(compiled, read_po(stream, locale=code))
+    compiled.seek(0)
+    return GNUTranslations(compiled)
 
 
 def _translate(template: str) -> str:
-    message = _catalogue(language()).get(template)
-    if message is None or not message.string or message.fuzzy:
-        return template
-    return message.string if isinstance(message.string, str) else message.string[0]
+    # The empty message is the header of a catalogue.
+    return template and _catalogue(language()).gettext(template)
 
 
 def gettext(template: str, **params: object) -> str:
     """The sentence in the reader's language, its `{fields}` filled in."""
     text = _translate(template)
-    return text.format(**_said(params)) if params else text
+    return text.format(**_filled(params)) if params else text
 
 
-def _said(params: Mapping[str, object]) -> dict[str, object]:
+def _filled(params: Mapping[str, object]) -> dict[str, object]:
     """The fields of a message; what stands in them may be words of rankdash's own."""
     return {
         name: gettext(value.template, **value.params) if isinstance(value, Phrase) else value
@@ -86,22 +97,24 @@ def _said(params: Mapping[str, object]) -> dict[str, object]:
 
 
 def ngettext(one: str, many: str, n: int, **params: object) -> str:
-    """`one` or `many` by n; both may use `{n}`, which is written with separators."""
-    return gettext(one if n == 1 else many, n=number(n, 0), **params)
+    """The form for n by the rule of the reader's language, `one` or `many` in English; every form
+    may use `{n}`, which is written with separators."""
+    text = _catalogue(language()).ngettext(one, many, int(n))
+    return text.format(n=number(n, 0), **_filled(params))
 
 
 def error_text(error: RankdashError) -> str:
     """What failed, where, and what to do, in the reader's language."""
     where = where_text(error) if isinstance(error, DataError) else ""
-    said = gettext(error.template, **error.params) if error.params else _translate(error.template)
-    remedy = gettext(error.remedy, **error.params) if error.remedy else ""
-    text = paragraph([said, remedy] if remedy else [said])
+    parts = (error.template, error.remedy)
+    text = paragraph([gettext(part, **error.params) for part in parts if part])
     return gettext("{where}: {what}", where=where, what=text) if where else text
 
 
 def paragraph(sentences: Sequence[str]) -> str:
     """Sentences one after the other, with a space between where the language has one."""
-    return ("" if language() == "zh" else " ").join(sentences)
+    pair = gettext("{one} {other}").format
+    return reduce(lambda one, other: pair(one=one, other=other), sentences or [""])
 
 
 def where_text(noticed: DataError | Finding) -> str:
@@ -112,7 +125,7 @@ def where_text(noticed: DataError | Finding) -> str:
 
 
 def finding_text(finding: Finding) -> str:
-    return _translate(finding.template).format(**_said(finding.params))
+    return _translate(finding.template).format(**_filled(finding.params))
 
 
 def number(value: float | None, digits: int = 3) -> str:

@@ -69,3 +69,49 @@ def test_an_unknown_sentence_stays_english(language):
     assert i18n.gettext("A sentence that no catalogue has: {n}.", n=1) == (
         "A sentence that no catalogue has: 1."
     )
+
+
+POLISH = r"""
+msgid ""
+msgstr ""
+"Content-Type: text/plain; charset=utf-8\n"
+"Plural-Forms: nplurals=3; plural=(n==1 ? 0 : n%10>=2 && n%10<=4 && (n%100<10 || n%100>=20) "
+"? 1 : 2);\n"
+
+msgid "{n} file of {name}"
+msgid_plural "{n} files of {name}"
+msgstr[0] "{n} plik z {name}"
+msgstr[1] "{n} pliki z {name}"
+msgstr[2] "{n} plików z {name}"
+"""
+
+
+@pytest.fixture
+def polish(tmp_path, monkeypatch):
+    (tmp_path / "pl.po").write_text(POLISH, encoding="utf-8")
+    monkeypatch.setattr(i18n, "_FOLDER", tmp_path)
+    monkeypatch.setattr(i18n, "LANGUAGES", i18n._languages(tmp_path))
+    i18n._catalogue.cache_clear()
+    with i18n.speaking("pl"):
+        yield
+    i18n._catalogue.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("n", "said"),
+    [(1, "1 plik"), (3, "3 pliki"), (5, "5 plików"), (12, "12 plików"), (0, "0 plików")],
+)
+def test_a_third_language_is_a_catalogue_with_the_rule_of_its_plurals(polish, n, said):
+    assert i18n.LANGUAGES == {"en": "English", "pl": "Polski"}
+    assert i18n.ngettext("{n} file of {name}", "{n} files of {name}", n, name="x") == f"{said} z x"
+
+
+def test_what_a_catalogue_lacks_is_counted_in_english(polish):
+    assert [i18n.ngettext("{n} run", "{n} runs", n) for n in (1, 3)] == ["1 run", "3 runs"]
+
+
+@pytest.mark.parametrize(("code", "said"), [("en", "One. Two."), ("zh", "One.Two.")])
+def test_sentences_are_joined_as_the_language_does(code, said):
+    with i18n.speaking(code):
+        assert i18n.paragraph(["One.", "Two."]) == said
+        assert i18n.paragraph([]) == ""

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po
 
 from rankdash.analysis.labels.labelling import CONFLICTS
@@ -136,6 +137,17 @@ def from_schemas() -> Iterator[str]:
             yield from (grade.name, grade.advice)
 
 
+def plurals() -> set[tuple[str, str]]:
+    """(one, many) of every message that counts something."""
+    return {
+        (one, many)
+        for tree in modules().values()
+        for call in calls(tree)
+        if ast.unparse(call.func).rpartition(".")[2] == "ngettext"
+        for one, many in zip(texts(call.args[0]), texts(call.args[1]), strict=True)
+    }
+
+
 def messages() -> set[str]:
     found = {*from_schemas(), *failures.TEMPLATES}
     for path, tree in modules().items():
@@ -153,11 +165,23 @@ def known() -> set[str]:
 
 
 @pytest.fixture(scope="module", params=CODES)
-def catalogue(request) -> dict[str, str]:
+def read(request) -> Catalog:
     with (PACKAGE / "locale" / f"{request.param}.po").open("rb") as stream:
-        read = read_po(stream, locale=request.param, abort_invalid=True)
+        return read_po(stream, locale=request.param, abort_invalid=True)
+
+
+@pytest.fixture(scope="module")
+def catalogue(read) -> list[tuple[str, str]]:
+    """(English text, translation); of a plural the first form for one, and each for many."""
     assert not any(message.fuzzy for message in read if message.id)
-    return {message.id: message.string for message in read if message.id and message.string}
+    found = []
+    for message in read:
+        if isinstance(message.id, tuple) and all(message.string):
+            one, many = message.id
+            found += [(one, message.string[0]), *((many, form) for form in message.string)]
+        elif message.id and message.string:
+            found.append((message.id, message.string))
+    return found
 
 
 def fields(template: str) -> list[tuple[str, str, str | None]]:
@@ -177,24 +201,30 @@ def samples(template: str) -> dict[str, object]:
     return found
 
 
-def unlike(catalogue: dict[str, str], same) -> dict[str, str]:
-    return {text: said for text, said in catalogue.items() if not same(text, said)}
+def unlike(catalogue: list[tuple[str, str]], same) -> list[tuple[str, str]]:
+    return [(text, said) for text, said in catalogue if not same(text, said)]
 
 
 def test_every_message_is_translated(known, catalogue):
-    assert sorted(known - catalogue.keys()) == []
+    assert sorted(known - dict(catalogue).keys()) == []
 
 
 def test_a_catalogue_holds_nothing_that_is_never_said(known, catalogue):
-    assert sorted(catalogue.keys() - known) == []
+    assert sorted(dict(catalogue).keys() - known) == []
+
+
+def test_what_is_counted_has_every_plural_of_the_language(read):
+    counted = [message for message in read if isinstance(message.id, tuple)]
+    assert {message.id for message in counted} == plurals()
+    assert {len(message.string) for message in counted} == {read.num_plurals}
 
 
 def test_translations_have_the_same_fields_in_the_same_formats(catalogue):
-    assert unlike(catalogue, lambda text, said: set(fields(text)) == set(fields(said))) == {}
+    assert unlike(catalogue, lambda text, said: set(fields(text)) == set(fields(said))) == []
 
 
 def test_fields_can_be_filled_in(catalogue):
-    for text, said in catalogue.items():
+    for text, said in catalogue:
         given = samples(text)
         assert text.format(**given)
         assert said.format(**given)
@@ -204,14 +234,14 @@ def test_markdown_is_the_same(catalogue):
     def marks(text: str) -> list[str]:
         return sorted(re.findall(r"\*\*|`|:material/\w+:", text))
 
-    assert unlike(catalogue, lambda text, said: marks(text) == marks(said)) == {}
+    assert unlike(catalogue, lambda text, said: marks(text) == marks(said)) == []
 
 
 def test_translations_keep_the_space_around_them(catalogue):
     def ends(text: str) -> tuple[bool, bool]:
         return text[0].isspace(), text[-1].isspace()
 
-    assert unlike(catalogue, lambda text, said: ends(text) == ends(said)) == {}
+    assert unlike(catalogue, lambda text, said: ends(text) == ends(said)) == []
 
 
 def test_pages_translate_only_what_is_written_there_or_described_in_a_schema():
@@ -234,13 +264,11 @@ def test_the_interface_speaks_the_language_of_the_address(app, workspace, code, 
     assert [heading.value for heading in app.run().title] == [title]
 
 
-def test_a_grade_and_a_tag_have_each_a_chinese_word_of_their_own():
+def test_a_grade_and_a_tag_have_each_a_chinese_word_of_their_own(catalogue):
     """标签 is a tag of a person's own; a label that says how relevant a document is, is 标注."""
-    with (PACKAGE / "locale" / "zh.po").open("rb") as stream:
-        read = {each.id: each.string for each in read_po(stream, locale="zh") if each.id}
     wrong = [
         one
-        for one, other in read.items()
+        for one, other in catalogue
         if "label" in one.lower() and "tag" not in one.lower() and "标签" in other
     ]
     # The tag of a repository beside labels of documents.
