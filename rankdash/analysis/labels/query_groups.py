@@ -155,8 +155,9 @@ def _bucket(
 def _thirds(values: npt.NDArray[np.floating[Any]]) -> Texts:
     """(Q,) easy, medium or hard by rank among the values that exist; equal values together."""
     ranks = pd.Series(values).rank(pct=True, method="average").to_numpy()
-    place = np.searchsorted((1 / 3 + 1e-9, 2 / 3 + 1e-9), ranks)
-    named = np.array([*_DIFFICULTY], dtype=object)[2 - np.minimum(place, 2)]
+    # The lowest third is the hardest.
+    place = 2 - np.minimum(np.searchsorted((1 / 3 + 1e-9, 2 / 3 + 1e-9), ranks), 2)
+    named: Texts = np.array([*_DIFFICULTY], dtype=object)[place]
     named[np.isnan(values)] = None
     return named
 
