@@ -7,14 +7,14 @@ from streamlit.runtime.scriptrunner import StopException
 
 from rankdash.i18n import gettext as _
 from rankdash.ui.sidebar import menu, repair_view, sharing_link, sidebar, view
-from rankdash.ui.state import address
+from rankdash.ui.state import pickers
 
 ASSETS = Path(__file__).parents[2] / "assets"
 
 # A named icon would be fetched from a font service; this file is served from here.
 st.set_page_config(page_title="rankdash", page_icon=ASSETS / "logo.svg", layout="wide")
 st.logo(ASSETS / "logo_wide.svg", icon_image=ASSETS / "logo.svg")
-address.restore()
+pickers.restore()
 sidebar.choose_language()
 pages = [
     st.Page(
@@ -57,9 +57,9 @@ try:
     page.run()
 except StopException:
     # An empty state: nothing more is to come, and what was drawn is all there is.
-    address.shown()
+    pickers.shown()
     raise
 sharing_link.finish(told)
 # Once more, with what the page has chosen.
 menu.draw(links, pages)
-address.shown()
+pickers.shown()

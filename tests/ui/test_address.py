@@ -7,19 +7,19 @@ def choices() -> None:
     """Two widgets on the address; a rerun before the end of the script where one is asked for."""
     import streamlit as st
 
-    from rankdash.ui.state import address
+    from rankdash.ui.state import address, pickers
 
-    address.restore()
+    pickers.restore()
     if st.session_state.pop("from elsewhere", False):
         address.choose("metric", "mrr")
-    address.pick_one("metric", ["ndcg", "mrr", "map"], st.selectbox, default="map", label="Metric")
-    address.pick_several("tag", ["a", "b"], st.multiselect, default=["b"], label="Tags")
-    address.pick_free("text", st.text_input, lambda said: said or "", str, label="Text")
+    pickers.pick_one("metric", ["ndcg", "mrr", "map"], st.selectbox, default="map", label="Metric")
+    pickers.pick_several("tag", ["a", "b"], st.multiselect, default=["b"], label="Tags")
+    pickers.pick_free("text", st.text_input, lambda said: said or "", str, label="Text")
     if st.session_state.pop("cut short", False):
         st.rerun()
     address.publish()
     if not st.session_state.get("never ends", False):
-        address.shown()
+        pickers.shown()
 
 
 def test_a_choice_is_sent_once_and_what_the_widget_starts_at_afterwards():

@@ -20,8 +20,8 @@ FORM = """
 import streamlit as st
 from rankdash.ui.queries import query_notes
 from rankdash.ui.sidebar import view
-from rankdash.ui.state import address
-address.restore()
+from rankdash.ui.state import address, pickers
+pickers.restore()
 study = view.study()
 view.caption(study)
 query_notes.draw(study, "q5")

@@ -26,8 +26,8 @@ SAVED = """
 import streamlit as st
 from rankdash.ui.queries import query_export
 from rankdash.ui.sidebar import view
-from rankdash.ui.state import address
-address.restore()
+from rankdash.ui.state import address, pickers
+pickers.restore()
 study = view.study()
 st.code(query_export.html(study, study.challengers[0], "hurt", "en").decode())
 """

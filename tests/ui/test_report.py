@@ -23,9 +23,9 @@ FILES = """
 import streamlit as st
 from rankdash.ui.report import report_exports, report_study, report_view
 from rankdash.ui.sidebar import sidebar, view
-from rankdash.ui.state import address
+from rankdash.ui.state import address, pickers
 from rankdash.reporting.report import Front, SECTIONS
-address.restore()
+pickers.restore()
 sidebar.choose_language()
 sidebar.draw_sidebar(analysis=True)
 study = view.study()

@@ -10,7 +10,7 @@ import streamlit as st
 from rankdash.errors import DataError
 from rankdash.i18n import error_text
 from rankdash.i18n import gettext as _
-from rankdash.ui.state import address
+from rankdash.ui.state import address, pickers
 from rankdash.ui.state.scenario import CURRENCIES, assumptions, changed, currency, number_of
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
@@ -27,7 +27,7 @@ def take_over(scenario: Assumptions) -> None:
 
 
 def choose_currency() -> None:
-    address.pick_one("currency", list(CURRENCIES), st.selectbox, default="USD", label=_("Currency"))
+    pickers.pick_one("currency", list(CURRENCIES), st.selectbox, default="USD", label=_("Currency"))
 
 
 def draw() -> Assumptions:
@@ -76,13 +76,13 @@ def _slider(each: Assumption) -> None:
         address.choose(each.name, f"{st.session_state[key]:.10g}")
 
     if each.logarithmic:
-        address.show(st.select_slider, key, value, changed)(
+        pickers.show(st.select_slider, key, value, changed)(
             label,
             sorted({*_decades(each), value}),
             format_func=lambda number: f"{number:,.10g}",
         )
     else:
-        address.show(st.slider, key, float(value), changed)(
+        pickers.show(st.slider, key, float(value), changed)(
             label,
             float(low),
             float(high),

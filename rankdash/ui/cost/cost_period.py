@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from rankdash.i18n import gettext as _
-from rankdash.ui.state import address
+from rankdash.ui.state import address, pickers
 from rankdash.words.costs import Period, month, year
 
 _MONTH, _YEAR = "month", "year"
@@ -18,7 +18,7 @@ def period() -> Period:
 
 def draw() -> None:
     said = {_MONTH: _("a month"), _YEAR: _("a year")}
-    address.pick_one(
+    pickers.pick_one(
         "per",
         list(said),
         st.selectbox,

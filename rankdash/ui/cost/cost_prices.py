@@ -13,7 +13,7 @@ from rankdash.errors import RankdashError
 from rankdash.i18n import error_text
 from rankdash.i18n import gettext as _
 from rankdash.study.study import Study
-from rankdash.ui.state import address
+from rankdash.ui.state import address, pickers
 from rankdash.ui.state.scenario import SAVED_PRICES, chosen_prices, price_keys
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets.text import markdown_safe
@@ -45,12 +45,12 @@ def choose(study: Study, prices: dict[str, ListedPrice]) -> None:
             )
 
         price = keys[system]
-        address.show(st.selectbox, key, price, changed, options)(
+        pickers.show(st.selectbox, key, price, changed, options)(
             _("Price of {name}", name=markdown_safe(study.name(system), 40)),
             options,
             format_func=lambda name: words(prices[name]),
         )
-    address.pick_several(
+    pickers.pick_several(
         "also",
         list(prices),
         st.multiselect,

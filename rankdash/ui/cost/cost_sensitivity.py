@@ -18,7 +18,7 @@ from rankdash.study.study import Study
 from rankdash.ui.cost.cost_inputs import unit
 from rankdash.ui.cost.cost_period import period
 from rankdash.ui.cost.cost_terms import amount
-from rankdash.ui.state import address
+from rankdash.ui.state import address, pickers
 from rankdash.ui.state.scenario import currency
 from rankdash.ui.widgets.plotly_chart import ink, show
 from rankdash.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
@@ -36,8 +36,6 @@ from rankdash.value.sensitivity import tornado as swings_of
 
 _CELLS = 25
 _BY_NAME: dict[str, Assumption] = {each.name: each for each in ASSUMPTIONS}
-
-address.FIELDS.update({"across": "searches_per_day", "upward": "elasticity"})
 
 
 def swings(study: Study, choice: Choice, scenario: Assumptions) -> None:
@@ -97,7 +95,7 @@ def where_it_pays(choice: Choice, scenario: Assumptions) -> None:
         return
     columns = st.columns(2)
     picked = [
-        address.pick_one(
+        pickers.pick_one(
             field,
             offered,
             column.selectbox,

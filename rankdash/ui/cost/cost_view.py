@@ -25,7 +25,7 @@ from rankdash.ui.cost import (
     cost_units,
 )
 from rankdash.ui.sidebar import sharing_link
-from rankdash.ui.state import address, scenario
+from rankdash.ui.state import address, pickers, scenario
 
 
 @st.fragment
@@ -68,7 +68,7 @@ def draw(study: Study, looked_at: str) -> None:
             ),
             "prices": (_("Prices"), lambda: cost_prices.edit(prices)),
         }
-        part = address.pick_one(
+        part = pickers.pick_one(
             "part",
             list(parts),
             functools.partial(st.radio, horizontal=True),
@@ -88,4 +88,4 @@ def draw(study: Study, looked_at: str) -> None:
         )
     address.publish()
     sharing_link.follow()
-    address.shown()
+    pickers.shown()

@@ -18,7 +18,7 @@ from rankdash.ui.history.history_view import Past, interval, is_apart, level_of
 from rankdash.ui.overview import verdict_strip
 from rankdash.ui.runs import run_records
 from rankdash.ui.runs.run_words import reranker_title, settings_in_words
-from rankdash.ui.state import address
+from rankdash.ui.state import address, pickers
 from rankdash.ui.widgets.signed_cells import signed_cells
 
 # The chosen runs in the address: of two the first is the one that the other is compared with.
@@ -43,7 +43,7 @@ def draw(history: Past) -> list[str]:
         address.choose(CHOSEN, ordered(history, picked) or None)
 
     table, config = _columns(history, listed)
-    address.show(st.dataframe, key, drawn, changed)(
+    pickers.show(st.dataframe, key, drawn, changed)(
         signed_cells(table, {"change": 4}),
         hide_index=True,
         placeholder="–",

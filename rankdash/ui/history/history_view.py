@@ -24,7 +24,7 @@ from rankdash.study import history as study_history
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE
 from rankdash.ui.runs import run_records
-from rankdash.ui.state import address, stored
+from rankdash.ui.state import address, pickers, stored
 from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets.plotly_chart import ink, show
 from rankdash.ui.widgets.text import markdown_safe
@@ -197,7 +197,7 @@ def rests_on(history: Past) -> None:
         )
     st.caption(" ".join(said))
     if found.apart or address.one(LINE) == _EVERY:
-        address.pick_one(
+        pickers.pick_one(
             LINE,
             [_LIKE, _EVERY],
             st.segmented_control,

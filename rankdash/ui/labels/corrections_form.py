@@ -11,7 +11,7 @@ from rankdash.ranking.ranking import digest
 from rankdash.store.notes.corrections import LONGEST_NAME, Correction, Corrections
 from rankdash.study.study import Study
 from rankdash.ui.labels import corrections_list
-from rankdash.ui.state import address, stored
+from rankdash.ui.state import pickers, stored
 from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets.text import markdown_safe, shortened
 from rankdash.words.names import distinct
@@ -72,7 +72,7 @@ def label(study: Study, query_id: str, doc_id: str) -> None:
             layer.correct(dataset_id, pair, given, workspace().setting(_WHO) or "")
 
     if len(options) <= _MOST_SEGMENTS:
-        address.show(st.segmented_control, key, now, changed)(
+        pickers.show(st.segmented_control, key, now, changed)(
             _("Label"),
             list(options),
             format_func=options.__getitem__,
@@ -83,7 +83,7 @@ def label(study: Study, query_id: str, doc_id: str) -> None:
             ),
         )
     else:
-        address.show(st.selectbox, key, now, changed, list(options))(
+        pickers.show(st.selectbox, key, now, changed, list(options))(
             _("Label"), list(options), format_func=options.__getitem__
         )
     said = _("as uploaded: {label}", label=corrections_list.label_words(uploaded))

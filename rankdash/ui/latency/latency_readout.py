@@ -17,7 +17,7 @@ from rankdash.study import latency
 from rankdash.study.latency import Times
 from rankdash.study.study import Study
 from rankdash.ui.sidebar.view import safe_name
-from rankdash.ui.state import address
+from rankdash.ui.state import address, pickers
 from rankdash.words.latency import left_out_of_times
 
 Colour = Literal["blue", "orange", "gray"]
@@ -31,7 +31,7 @@ def target() -> float:
     usual = {REAL_TIME: _("500 ms, real time"), BATCH: _("2,000 ms, batch")}
     chosen = _target(address.one("target"))
     return float(
-        address.pick_free(
+        pickers.pick_free(
             "target",
             st.selectbox,
             read=_target,

@@ -17,7 +17,7 @@ from rankdash.study import latency
 from rankdash.study.latency import Against, Times
 from rankdash.study.study import Study
 from rankdash.ui.sidebar.view import safe_name
-from rankdash.ui.state import address
+from rankdash.ui.state import pickers
 from rankdash.ui.widgets.lazy_expander import fold
 from rankdash.ui.widgets.plotly_chart import ink, show
 
@@ -127,7 +127,7 @@ def growth(study: Study, found: dict[str, Times]) -> None:
     tokens = any(len(latency.cloud(study, system, "tokens")[0]) for system in found)
     drawn, said = st.columns([7, 5], gap="medium")
     with said:
-        chosen = address.pick_one(
+        chosen = pickers.pick_one(
             "against",
             ["documents", "tokens"] if tokens else ["documents"],
             st.segmented_control,
@@ -138,7 +138,7 @@ def growth(study: Study, found: dict[str, Times]) -> None:
         )
         against: Against = "tokens" if chosen == "tokens" else "documents"
         rules = against == "documents" and bool(
-            address.pick_free(
+            pickers.pick_free(
                 "rules",
                 st.toggle,
                 read=lambda value: value != "hidden",

@@ -13,7 +13,7 @@ from rankdash.i18n import number, percent
 from rankdash.study import latency
 from rankdash.study.study import Study
 from rankdash.ui.sidebar.view import safe_name
-from rankdash.ui.state import address
+from rankdash.ui.state import pickers
 from rankdash.ui.widgets.lazy_expander import fold
 from rankdash.ui.widgets.plotly_chart import ink, show
 
@@ -26,7 +26,7 @@ def draw(study: Study) -> None:
     st.subheader(_("How much the model reads"), anchor=False)
     system = readers[0] if readers else None
     if len(readers) > 1:
-        system = address.pick_one(
+        system = pickers.pick_one(
             "reader",
             readers,
             st.segmented_control,

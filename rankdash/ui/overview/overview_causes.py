@@ -9,7 +9,7 @@ from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, percent
 from rankdash.reporting import figures
 from rankdash.study.study import Study
-from rankdash.ui.state import address
+from rankdash.ui.state import pickers
 from rankdash.ui.widgets import plotly_chart
 from rankdash.ui.widgets.signed_cells import signed_cells
 from rankdash.ui.widgets.text import markdown_safe
@@ -38,7 +38,7 @@ def headroom(study: Study) -> None:
 def segments(study: Study, system: str) -> None:
     """The mean change in each group of queries, with its interval."""
     given = study.dataset.segments
-    chosen = address.pick_one(
+    chosen = pickers.pick_one(
         "segment",
         list(study.segments),
         st.selectbox,
@@ -99,6 +99,3 @@ def _table(table: pd.DataFrame) -> None:
         column_config={_("corrected p"): st.column_config.NumberColumn(format="%.4f")},
         alt=_("The change in each group of queries"),
     )
-
-
-address.FIELDS.setdefault("segment", None)

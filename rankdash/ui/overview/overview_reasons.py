@@ -8,7 +8,6 @@ import streamlit as st
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext
 from rankdash.study.study import Study
-from rankdash.ui.state import address
 from rankdash.ui.widgets.signed_cells import signed_cells
 from rankdash.words.reasons import reason_meanings, reason_words
 
@@ -72,6 +71,3 @@ def draw(study: Study, system: str) -> str | None:
     st.caption(_("Choose a row to see its queries."))
     chosen = picked["selection"]["rows"]
     return str(counts.index[chosen[0]]) if chosen and chosen[0] < len(counts) else None
-
-
-address.FIELDS.setdefault("reason", None)

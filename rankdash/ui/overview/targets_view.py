@@ -13,7 +13,7 @@ from rankdash.i18n import gettext as _
 from rankdash.metrics import parse_measure
 from rankdash.study import costs, latency
 from rankdash.study.study import Study
-from rankdash.ui.state import address
+from rankdash.ui.state import pickers
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets.text import markdown_safe, table_html
 from rankdash.value.targets import (
@@ -34,7 +34,7 @@ _LEVELS = ("minimum", "target", "excellent")
 
 def draw(study: Study) -> None:
     targets = _saved()
-    key = address.pick_one(
+    key = pickers.pick_one(
         "profile",
         list(targets.profiles),
         st.selectbox,

@@ -14,7 +14,7 @@ from rankdash.study import queries
 from rankdash.study.queries import Listed, Text
 from rankdash.study.study import Study
 from rankdash.ui.sidebar.view import safe_name
-from rankdash.ui.state import address
+from rankdash.ui.state import address, pickers
 from rankdash.ui.widgets.highlight import Terms, marked_html, snippet, spans, terms
 from rankdash.ui.widgets.text import html_safe, shortened
 from rankdash.words.queries import grade
@@ -51,7 +51,7 @@ def draw(study: Study, challenger: str, ladder: Ladder, query_id: str, query: st
     """query: its text, whose words are marked."""
     # A system without a result for the query has no list.
     usual = challenger if challenger in ladder.systems else ladder.systems[0]
-    system = address.pick_one(
+    system = pickers.pick_one(
         "cards",
         list(ladder.systems),
         st.segmented_control,

@@ -12,7 +12,7 @@ from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, percent
 from rankdash.study.queries import Listing
 from rankdash.study.query_table import OK, OUTCOMES, Filters, filtered, ordered, orders
-from rankdash.ui.state import address
+from rankdash.ui.state import address, pickers
 from rankdash.ui.widgets.text import shortened
 from rankdash.words.queries import outcome_words, state_words
 from rankdash.words.reasons import reason_words
@@ -36,7 +36,7 @@ def draw(listing: Listing, tags: Mapping[str, tuple[str, ...]], depth: str) -> p
         "outcome", _present(table, "outcome", OUTCOMES), first[1], _("Outcome"), outcome_words()
     )
     reasons = _several("reason", _present(table, "reason"), first[2], _("Why"), reason_words())
-    text = address.pick_free(
+    text = pickers.pick_free(
         "text",
         first[3].text_input,
         lambda given: (given or "")[:_LONGEST_TEXT],
@@ -110,7 +110,7 @@ def _order(table: pd.DataFrame, place: st.delta_generator.DeltaGenerator) -> str
         "latency": _("slowest first"),
         "given": _("as in the data"),
     }
-    chosen = address.pick_one(
+    chosen = pickers.pick_one(
         "sort",
         orders(table),
         place.selectbox,
@@ -128,7 +128,7 @@ def _several(
     label: str,
     words: Mapping[str, str],
 ) -> list[str]:
-    return address.pick_several(
+    return pickers.pick_several(
         name,
         options,
         place.multiselect,
@@ -199,7 +199,7 @@ def _delta(reach: float) -> tuple[float, float] | None:
         low, high = value
         return None if (low, high) == whole else f"{low:g}..{high:g}"
 
-    chosen = address.pick_free(
+    chosen = pickers.pick_free(
         "delta",
         st.slider,
         read,
@@ -215,7 +215,7 @@ def _delta(reach: float) -> tuple[float, float] | None:
 
 
 def _share(depth: str) -> float:
-    chosen = address.pick_one(
+    chosen = pickers.pick_one(
         "share",
         _SHARES,
         st.segmented_control,

@@ -16,7 +16,7 @@ from rankdash.i18n import ngettext, number, paragraph
 from rankdash.study import queries
 from rankdash.study.queries import Text
 from rankdash.study.study import Study
-from rankdash.ui.state import address
+from rankdash.ui.state import address, pickers
 from rankdash.ui.widgets.lazy_expander import fold
 from rankdash.ui.widgets.plotly_chart import ink, show
 from rankdash.ui.widgets.text import markdown_safe, shortened
@@ -32,7 +32,7 @@ def draw(study: Study, ladder: Ladder, query_id: str) -> None:
     texts = queries.texts(study, shown(ladder, every=True).doc_ids)
     names = _names(texts)
     which, follow = st.columns([1, 1], vertical_alignment="bottom")
-    every = address.pick_one(
+    every = pickers.pick_one(
         "docs",
         [_TELLING, _EVERY],
         which.segmented_control,
@@ -45,7 +45,7 @@ def draw(study: Study, ladder: Ladder, query_id: str) -> None:
         required=True,
     )
     drawn = shown(ladder, every=every == _EVERY)
-    focus = address.pick_one(
+    focus = pickers.pick_one(
         "follow",
         [_NOBODY, *drawn.doc_ids],
         follow.selectbox,

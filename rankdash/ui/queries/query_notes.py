@@ -13,7 +13,7 @@ from rankdash.ranking.ranking import digest
 from rankdash.store.notes.notes import LONGEST_NOTE, MOST_TAGS, Note, Notes, tags_in_use
 from rankdash.study.study import Study
 from rankdash.ui.labels import corrections_form, corrections_list
-from rankdash.ui.state import address
+from rankdash.ui.state import pickers
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets import action_errors
 from rankdash.ui.widgets.text import markdown_safe
@@ -68,14 +68,14 @@ def _remarks(dataset_id: str, query_id: str) -> None:
     def changed() -> None:
         _keep(dataset_id, note, st.session_state[tags_key], st.session_state[text_key])
 
-    address.show(st.multiselect, tags_key, tags, changed)(
+    pickers.show(st.multiselect, tags_key, tags, changed)(
         _("Tags"),
         list(dict.fromkeys([*tags, *offered])),
         accept_new_options=True,
         max_selections=MOST_TAGS,
         placeholder=_("choose or type"),
     )
-    address.show(st.text_area, text_key, note.text, changed)(
+    pickers.show(st.text_area, text_key, note.text, changed)(
         _("Note"),
         max_chars=LONGEST_NOTE,
         height=110,

@@ -25,7 +25,7 @@ from rankdash.study import queries
 from rankdash.study.study import Study
 from rankdash.ui.queries import occlusion_view
 from rankdash.ui.runs import key_field
-from rankdash.ui.state import address
+from rankdash.ui.state import address, pickers
 from rankdash.ui.state.server import read_only, worker, workspace
 from rankdash.ui.widgets.text import markdown_safe, shortened
 from rankdash.words import failures
@@ -135,7 +135,7 @@ def _pick_document(study: Study, ladder: Ladder, system: str) -> str | None:
         name = shortened(names[doc_id], 70)
         return f"{ranks[row]:.0f} · {name} ({grade(float(ladder.label[row]), best)})"
 
-    return address.pick_one(
+    return pickers.pick_one(
         "doc", docs, st.selectbox, label=_("Document, by rank"), format_func=named
     )
 
@@ -146,7 +146,7 @@ def _pick_level() -> Level | None:
         "sentence": _("sentences of the document"),
         "query": _("words of the query"),
     }
-    chosen = address.pick_one(
+    chosen = pickers.pick_one(
         "leave",
         LEVELS,
         st.segmented_control,

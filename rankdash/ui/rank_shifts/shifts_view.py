@@ -17,7 +17,7 @@ from rankdash.i18n import ngettext, number, paragraph, percent
 from rankdash.study import ranks
 from rankdash.study.study import Study
 from rankdash.ui.sidebar import view
-from rankdash.ui.state import address
+from rankdash.ui.state import address, pickers
 from rankdash.ui.widgets.lazy_expander import fold
 from rankdash.ui.widgets.plotly_chart import ink, show
 from rankdash.ui.widgets.signed_cells import rounded
@@ -28,8 +28,6 @@ DEFAULT_K = 10
 
 _MOST_ROWS = 1000
 _ROW_HEIGHT = 35
-
-address.FIELDS.setdefault("documents", "relevant")
 
 
 def depth(study: Study) -> int:
@@ -50,7 +48,7 @@ def destinations(study: Study, challenger: str) -> None:
     _left_out(found)
     cells, bands = st.columns([6, 5], gap="medium")
     with cells:
-        chosen = address.pick_one(
+        chosen = pickers.pick_one(
             "documents",
             ["relevant", "all"],
             st.segmented_control,

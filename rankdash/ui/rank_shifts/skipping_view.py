@@ -16,16 +16,13 @@ from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE
 from rankdash.ui.rank_shifts import skipping_readout
 from rankdash.ui.rank_shifts.shifts_view import depth, open_query
-from rankdash.ui.state import address
+from rankdash.ui.state import pickers
 from rankdash.ui.widgets.lazy_expander import fold
 from rankdash.ui.widgets.plotly_chart import ink, show
 from rankdash.ui.widgets.signed_cells import signed_cells
 
 _MOST_PAID = 1e9
 _TOLERANCES = ("0", "0.005", "0.01", "0.02", "0.05")
-
-address.FIELDS.setdefault("margin", "first")
-address.FIELDS.setdefault("loss", f"{TOLERANCE:g}")
 
 
 def draw(study: Study, challenger: str) -> None:
@@ -82,7 +79,7 @@ def _controls(study: Study) -> tuple[Margin, float, float | None]:
     kinds, losses, money = st.columns([4, 4, 3], vertical_alignment="bottom")
     k = depth(study)
     with kinds:
-        chosen = address.pick_one(
+        chosen = pickers.pick_one(
             "margin",
             list(MARGINS),
             st.segmented_control,
@@ -92,7 +89,7 @@ def _controls(study: Study) -> tuple[Margin, float, float | None]:
             required=True,
         )
     with losses:
-        loss = address.pick_one(
+        loss = pickers.pick_one(
             "loss",
             list(_TOLERANCES),
             st.segmented_control,
@@ -103,7 +100,7 @@ def _controls(study: Study) -> tuple[Margin, float, float | None]:
             ),
             required=True,
         )
-    price = address.pick_free(
+    price = pickers.pick_free(
         "paid",
         money.number_input,
         _amount,

@@ -18,7 +18,7 @@ from rankdash.reporting import logo
 from rankdash.reporting.report import LONGEST_NOTE, LONGEST_TITLE, SECTIONS, Front
 from rankdash.ui.report.report_preview import Preview
 from rankdash.ui.sidebar import view
-from rankdash.ui.state import address
+from rankdash.ui.state import pickers
 from rankdash.ui.widgets.text import markdown_safe, shortened
 
 _KEPT = "report.kept"
@@ -140,5 +140,5 @@ def _field(widget: Any, name: str, usual: Any, **settings: Any) -> Any:
     def changed() -> None:
         kept[name] = st.session_state[key]
 
-    address.show(widget, key, kept.get(name, usual), changed)(**settings)
+    pickers.show(widget, key, kept.get(name, usual), changed)(**settings)
     return kept.get(name, usual)

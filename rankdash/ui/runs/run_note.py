@@ -8,7 +8,7 @@ from rankdash.i18n import gettext as _
 from rankdash.i18n import moment
 from rankdash.store.notes.notes import LONGEST_NOTE
 from rankdash.store.notes.run_notes import RunNote, RunNotes
-from rankdash.ui.state import address
+from rankdash.ui.state import pickers
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets import action_errors
 
@@ -29,7 +29,7 @@ def draw(run_id: str) -> None:
         _keep(note, st.session_state[key])
 
     # Drawn from the store each time: another window may have changed it.
-    address.show(st.text_area, key, note.text, changed)(
+    pickers.show(st.text_area, key, note.text, changed)(
         _("Note on this run"),
         max_chars=LONGEST_NOTE,
         height=100,

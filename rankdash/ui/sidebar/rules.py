@@ -22,9 +22,6 @@ _STATISTICS_OFFERED = {
 _MANY_QUERIES = 2_000
 _ENOUGH_RESAMPLES = 1_000
 
-setting_widgets.register(CONVENTION_SETTINGS)
-setting_widgets.register(STATISTICS_SETTINGS)
-
 
 def draw(labels: Sequence[float]) -> None:
     """labels: those that the data set uses."""

@@ -9,13 +9,8 @@ from typing import Any
 import streamlit as st
 
 from rankdash.i18n import gettext as _
-from rankdash.ui.state import address
+from rankdash.ui.state import address, pickers
 from rankdash.words.settings import Setting, key_of, options_of
-
-
-def register(settings: Sequence[Setting]) -> None:
-    """Give the settings a field in the address, left out there while it holds the default."""
-    address.FIELDS.update({setting.name: key_of(setting.default) for setting in settings})
 
 
 def draw(settings: Sequence[Setting], numbers: Mapping[str, Sequence[float]]) -> None:
@@ -23,7 +18,7 @@ def draw(settings: Sequence[Setting], numbers: Mapping[str, Sequence[float]]) ->
     for setting in settings:
         options = options_of(setting, numbers.get(setting.name, ()))
         if len(options) > 1:
-            address.pick_one(
+            pickers.pick_one(
                 setting.name,
                 list(options),
                 st.selectbox,

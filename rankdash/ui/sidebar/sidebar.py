@@ -10,7 +10,7 @@ from rankdash.metrics import registry
 from rankdash.store.notes.pins import Pins
 from rankdash.ui.sidebar import rules
 from rankdash.ui.sidebar.view import WHOLE_LIST, cutoff_of
-from rankdash.ui.state import address, language, stored
+from rankdash.ui.state import address, language, pickers, stored
 from rankdash.ui.state.server import read_only, workspace
 
 CUTOFFS = (1, 2, 3, 5, 10, 15, 20, 30, 50, 100)
@@ -34,7 +34,7 @@ def draw_sidebar(*, analysis: bool) -> None:
                 _(":material/visibility: **Read only.** Look at everything; nothing is changed.")
             )
         rows = {row.id: row for row in workspace().datasets()}
-        dataset_id = address.pick_one(
+        dataset_id = pickers.pick_one(
             "data",
             list(rows),
             st.selectbox,
@@ -53,7 +53,7 @@ def draw_sidebar(*, analysis: bool) -> None:
             rules.draw(stored.dataset(dataset_id).label_values)
         if dataset_id is None:
             address.settle("data", None)
-        address.pick_one(
+        pickers.pick_one(
             "lang",
             list(LANGUAGES),
             st.segmented_control,
@@ -68,7 +68,7 @@ def draw_sidebar(*, analysis: bool) -> None:
 def _draw_comparison(dataset_id: str) -> None:
     systems, rows = stored.systems(dataset_id), stored.rows(dataset_id)
     pinned = Pins(workspace()).of(dataset_id)
-    baseline = address.pick_one(
+    baseline = pickers.pick_one(
         "base",
         list(systems),
         st.selectbox,
@@ -88,7 +88,7 @@ def _draw_comparison(dataset_id: str) -> None:
     others = [system for system in systems if system != baseline]
     # A quick look at a few queries is compared when asked for, and not by default.
     whole = [name for name in others if name not in rows or not rows[name].queries_skipped]
-    address.pick_several(
+    pickers.pick_several(
         "system",
         others,
         st.multiselect,
@@ -98,7 +98,7 @@ def _draw_comparison(dataset_id: str) -> None:
         disabled=not others,
         format_func=lambda value: systems[value].name,
     )
-    metric = address.pick_one(
+    metric = pickers.pick_one(
         "metric",
         [name for name in registry if name != "judged"],
         st.selectbox,
@@ -109,7 +109,7 @@ def _draw_comparison(dataset_id: str) -> None:
     )
     if metric is not None and registry[metric].has_cutoff:
         cutoffs = sorted({*CUTOFFS, cutoff_of(address.one("k")) or 10})
-        address.pick_one(
+        pickers.pick_one(
             "k",
             [*(str(k) for k in cutoffs), WHOLE_LIST],
             st.select_slider,

@@ -14,7 +14,7 @@ from rankdash.store.notes.corrections import Corrections
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE
 from rankdash.ui.sidebar import rules
-from rankdash.ui.state import address, stored
+from rankdash.ui.state import address, pickers, stored
 from rankdash.ui.state.cache import cache
 from rankdash.ui.state.scenario import with_money
 from rankdash.ui.state.server import workspace
@@ -116,7 +116,7 @@ def caption(study: Study, extra: Iterable[str] = ()) -> None:
     parts.append(_corrections(study))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(" · ".join(parts), width="content")
-        address.pick_one(
+        pickers.pick_one(
             LABELS,
             [CORRECTED, UPLOADED],
             st.segmented_control,
@@ -139,7 +139,7 @@ def looked_at(study: Study) -> str:
     there is none."""
     if len(study.challengers) < 2:
         return study.challengers[0] if study.challengers else study.baseline
-    chosen = address.pick_one(
+    chosen = pickers.pick_one(
         "vs",
         list(study.challengers),
         st.segmented_control,
