@@ -215,9 +215,7 @@ def latency(study: Study) -> Drawing | None:
     marks = style.marks(study.places, study.baseline)
     return Drawing(
         lambda ink: latency_chart.figure(curves, marks, ink, target_ms=latency_target(study)),
-        latency_chart.alt(
-            curves,
-        ),
+        latency_chart.alt(curves),
     )
 
 
@@ -239,9 +237,7 @@ def grades(study: Study) -> Drawing | None:
             bars,
             ink,
         ),
-        grades_chart.alt(
-            bars,
-        ),
+        grades_chart.alt(bars),
     )
 
 

@@ -113,9 +113,7 @@ def figure(
     )
 
 
-def alt(
-    curves: Sequence[Curve],
-) -> str:
+def alt(curves: Sequence[Curve]) -> str:
     """What the chart says, in words."""
     if not curves:
         return _("No latency was measured.")

@@ -71,12 +71,7 @@ def figure(
                 },
                 "showlegend": False,
                 "cliponaxis": False,
-                "hovertext": [
-                    _hover(
-                        spread,
-                    )
-                ]
-                * 3,
+                "hovertext": [_hover(spread)] * 3,
                 "hovertemplate": "%{hovertext}<extra></extra>",
             },
         ]
@@ -103,9 +98,7 @@ def figure(
     )
 
 
-def alt(
-    spreads: Sequence[Spread],
-) -> str:
+def alt(spreads: Sequence[Spread]) -> str:
     """What the chart says, in words."""
     if not spreads:
         return _("No latency was measured.")
@@ -129,9 +122,7 @@ def _words(spread: Spread) -> dict[str, str]:
     return dict(zip(names, map(milliseconds.text, _quantiles(spread)), strict=True))
 
 
-def _hover(
-    spread: Spread,
-) -> str:
+def _hover(spread: Spread) -> str:
     name = style.short(spread.name, 40)
     return _(
         ("{name} ({n:,} queries)<br>p5 {p5} · p25 {p25} · p50 {p50} · p75 {p75} · p95 {p95} ms"),

@@ -99,9 +99,7 @@ def figure(
     )
 
 
-def alt(
-    measured: Sequence[Measurement],
-) -> str:
+def alt(measured: Sequence[Measurement]) -> str:
     """What the chart says, in words."""
     if not measured:
         return _("No throughput was measured.")

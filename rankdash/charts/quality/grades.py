@@ -45,9 +45,7 @@ def figure(
     )
 
 
-def alt(
-    bars: Sequence[tuple[str, int]],
-) -> str:
+def alt(bars: Sequence[tuple[str, int]]) -> str:
     """What the chart says, in words."""
     return _(
         "How many pairs carry each label: {bars}.",

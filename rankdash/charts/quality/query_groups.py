@@ -105,9 +105,7 @@ def figure(
             "yaxis": {**scale, **_left(rows, names)},
             "yaxis2": {
                 **scale,
-                **_right(
-                    rows,
-                ),
+                **_right(rows),
                 "side": "right",
                 "overlaying": "y",
             },
@@ -206,9 +204,7 @@ def _left(rows: Sequence[_Row], names: Mapping[str, str]) -> dict[str, object]:
     return {"tickvals": list(ticks), "ticktext": list(ticks.values())}
 
 
-def _right(
-    rows: Sequence[_Row],
-) -> dict[str, object]:
+def _right(rows: Sequence[_Row]) -> dict[str, object]:
     texts = [f"{intervals.changed(row.delta, row.proven)} ({row.n:,})" for row in rows]
     return {
         "tickvals": [-1, *(row.place for row in rows)],

@@ -189,9 +189,7 @@ def alt(
             "{document}: {delta}, rank {ranks}.",
             document=names.get(step.doc_id, step.doc_id),
             delta=style.signed(step.delta),
-            ranks=_ranks(
-                step,
-            ),
+            ranks=_ranks(step),
         )
         if step.doc_id
         else _(
@@ -217,9 +215,7 @@ def _after(steps: list[Bar], before: float) -> float:
     return max(steps[-1].end, 0.0) if steps else before
 
 
-def _ranks(
-    step: Bar,
-) -> str:
+def _ranks(step: Bar) -> str:
     def shown(value: float) -> str:
         return _("–") if math.isnan(value) else f"{value:g}"
 

@@ -24,12 +24,7 @@ def figure(
 
     before, after: names of the systems.
     """
-    bands = [
-        _band(
-            band,
-        )
-        for band in flow.bands["band"]
-    ]
+    bands = [_band(band) for band in flow.bands["band"]]
     places = list(range(len(bands)))
     came = [int(each) for each in flow.bands["entered"]]
     went = [int(each) for each in flow.bands["left"]]
@@ -126,9 +121,7 @@ def alt(
         bands=" ".join(
             _(
                 "{band}: {came} from there, {went} to there.",
-                band=_band(
-                    band,
-                ).replace("&gt;", ">"),
+                band=_band(band).replace("&gt;", ">"),
                 came=came,
                 went=went,
             )
@@ -137,9 +130,7 @@ def alt(
     )
 
 
-def _band(
-    band: str,
-) -> str:
+def _band(band: str) -> str:
     if band == UNRANKED:
         return _("not ranked")
     return _("rank {band}", band=band).replace(">", "&gt;")

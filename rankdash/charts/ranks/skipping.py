@@ -56,12 +56,7 @@ def figure(
             "mode": "lines",
             "name": _("the most decided queries first"),
             "line": {"color": style.BETTER, "width": 2.5},
-            "hovertext": [
-                _hover(
-                    row,
-                )
-                for row in curve.to_dict("records")
-            ],
+            "hovertext": [_hover(row) for row in curve.to_dict("records")],
             "hovertemplate": "%{hovertext}<extra></extra>",
         },
         {
@@ -99,11 +94,7 @@ def figure(
                     "line": {"color": ink.background, "width": 2},
                 },
                 "cliponaxis": False,
-                "hovertext": [
-                    _hover(
-                        row.to_dict(),
-                    )
-                ],
+                "hovertext": [_hover(row.to_dict())],
                 "hovertemplate": "%{hovertext}<extra></extra>",
             }
         )
@@ -157,9 +148,7 @@ def alt(
     )
 
 
-def _hover(
-    row: Mapping[Hashable, Any],
-) -> str:
+def _hover(row: Mapping[Hashable, Any]) -> str:
     return _(
         "{share:.0%} from a margin of {threshold} on: {change} ({span})",
         share=row["share"],

@@ -47,12 +47,8 @@ def figure(
             sides[side][y][x] = share
             hover[y][x] = _(
                 "from {before} to {after}: {n} ({share:.0%} of those at {before})",
-                before=_bin(
-                    start,
-                ),
-                after=_bin(
-                    end,
-                ),
+                before=_bin(start),
+                after=_bin(end),
                 n=f"{count:,}",
                 share=share,
             )
@@ -115,12 +111,7 @@ def figure(
                 "title": {"text": _("rank in {system}", system=style.short(after, _NAME_WIDTH))},
                 "range": [-0.5, len(columns) - 0.5],
                 "tickvals": list(range(len(columns))),
-                "ticktext": [
-                    _bin(
-                        each,
-                    )
-                    for each in columns
-                ],
+                "ticktext": [_bin(each) for each in columns],
                 "tickangle": 0,
             },
             "yaxis": {
@@ -128,12 +119,7 @@ def figure(
                 "title": {"text": _("rank in {system}", system=style.short(before, _NAME_WIDTH))},
                 "range": [len(rows) - 0.5, -0.5],
                 "tickvals": list(range(len(rows))),
-                "ticktext": [
-                    _bin(
-                        each,
-                    )
-                    for each in rows
-                ],
+                "ticktext": [_bin(each) for each in rows],
             },
         },
     )
@@ -189,7 +175,5 @@ def _compact(count: int) -> str:
     return f"{count / 1000:.1f}k" if count < 10 * _COMPACT_FROM else f"{count / 1000:,.0f}k"
 
 
-def _bin(
-    name: str,
-) -> str:
+def _bin(name: str) -> str:
     return _("none") if name == UNRANKED else name.replace(">", "&gt;")

@@ -70,9 +70,7 @@ class QueryPage:
 _SNIPPET = 180
 
 
-def html(
-    page: QueryPage,
-) -> str:
+def html(page: QueryPage) -> str:
     """The page as one HTML file that needs no network."""
     made = Page(page.query, page.language)
     parts = [
@@ -92,17 +90,13 @@ def html(
         ),
         section(
             _("The first documents of each system"),
-            _lists(
-                page,
-            ),
+            _lists(page),
         ),
         section(_("Tags and note"), _notes(page)),
         section(_("Corrected labels"), table(page.corrections) if page.corrections else ""),
         section(
             _("Whole texts"),
-            _texts(
-                page.documents,
-            ),
+            _texts(page.documents),
         ),
         section(_("How these numbers are made"), _paragraphs(page.definitions) + table(page.made)),
         f"<footer>{html_safe(page.versions)}</footer>",
@@ -130,9 +124,7 @@ def _charted(made: Page, chart: Chart | None, beside: Table | None, summary: str
     return drawn + (folded(summary, table(beside)) if beside is not None else "")
 
 
-def _lists(
-    page: QueryPage,
-) -> str:
+def _lists(page: QueryPage) -> str:
     known = {document.doc_id: (at, document) for at, document in enumerate(page.documents)}
     columns = []
     for system, cards in page.lists:
@@ -156,9 +148,7 @@ def _card(card: Card, at: int, document: Document) -> str:
     )
 
 
-def _texts(
-    documents: Sequence[Document],
-) -> str:
+def _texts(documents: Sequence[Document]) -> str:
     # The target of a link inside of a folded part unfolds it.
     return "".join(
         folded(

@@ -38,9 +38,7 @@ def spread(study: Study, found: dict[str, Times], target_ms: float) -> None:
                 ink(),
                 target_ms=target_ms,
             ),
-            alt=latency_ecdf.alt(
-                curves,
-            ),
+            alt=latency_ecdf.alt(curves),
             key="latency.ecdf",
         )
         if any(times.summary.p99 is None for times in found.values()):

@@ -40,9 +40,7 @@ def draw(study: Study, target_ms: float) -> None:
                 ink(),
                 target_ms=target_ms,
             ),
-            alt=throughput.alt(
-                measured,
-            ),
+            alt=throughput.alt(measured),
             key="latency.throughput",
         )
         fold(

@@ -122,12 +122,7 @@ def _reason(study: Study, challenger: str, query_id: str, split: Split) -> tuple
 
 
 def _in_both_inks(draw: Callable[..., Any], alt: str) -> Chart:
-    light, dark = (
-        draw(
-            ink=INKS[name],
-        )
-        for name in ("light", "dark")
-    )
+    light, dark = (draw(ink=INKS[name]) for name in ("light", "dark"))
     return Chart(light, dark, alt)
 
 
