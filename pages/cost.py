@@ -16,4 +16,4 @@ if not study.challengers:
         "run",
         _("Run a reranker"),
     )
-cost_view.draw(study, view.looked_at(study))
+cost_view.draw(study, view.in_focus(study))

@@ -26,8 +26,8 @@ else:
         icon=":material/info:",
     )
     st.page_link(view.page("run"), label=_("Run a reranker"), icon=":material/arrow_forward:")
-looked_at = view.looked_at(study)
-verdict_strip.cards(study, looked_at)
+in_focus = view.in_focus(study)
+verdict_strip.cards(study, in_focus)
 systems, cutoffs = st.columns(2)
 with systems:
     overview_charts.systems(study)
@@ -43,13 +43,13 @@ if study.challengers:
     queries, lost = st.columns([3, 2])
     with queries:
         st.subheader(_("Queries, most hurt first"), anchor=False)
-        picked = overview_charts.changes(study, looked_at)
+        picked = overview_charts.changes(study, in_focus)
     if picked is not None:
         address.choose("q", picked)
         view.go("queries")
     with lost:
         overview_causes.headroom(study)
-    reason = overview_reasons.draw(study, looked_at)
+    reason = overview_reasons.draw(study, in_focus)
     if reason is not None:
         address.choose("reason", reason)
         view.go("queries")
@@ -57,7 +57,7 @@ if study.challengers:
         _("Kinds of queries"),
         "overview.segments",
         ":material/category:",
-        lambda: overview_causes.segments(study, looked_at),
+        lambda: overview_causes.segments(study, in_focus),
     )
     if study.measures_quality:
         fold(

@@ -25,7 +25,7 @@ if not study.challengers:
         "run",
         _("Run a reranker"),
     )
-challenger = view.looked_at(study)
+challenger = view.in_focus(study)
 tally.tally_line(study, challenger)
 listing = queries.listing(study, challenger)
 marks = query_notes.marks(study)

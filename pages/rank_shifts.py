@@ -17,7 +17,7 @@ if not study.challengers:
         "run",
         _("Run a reranker"),
     )
-challenger = view.looked_at(study)
+challenger = view.in_focus(study)
 if not len(shifts_view.moves(study, challenger).query_ids):
     view.nothing_yet(
         _("No query in common"),

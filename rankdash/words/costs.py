@@ -23,7 +23,7 @@ class Period:
     """What amounts are for. months: how many; the rest are titles in the reader's language."""
 
     months: int
-    said: str
+    name: str
     cost: str
     value: str
     net: str
@@ -52,15 +52,15 @@ def year() -> Period:
 
 
 @dataclass(frozen=True)
-class Telling:
+class MoneyContext:
     """What sentences about money have to know. metric: its title. level: of the intervals.
-    baseline: its name. safe: makes a name fit for where it is shown."""
+    baseline: its name. period: that amounts are for. safe: makes a name fit for where it stands."""
 
     currency: str
     metric: str
     level: float
     baseline: str
-    span: Period
+    period: Period
     safe: Callable[[str], str]
 
 
@@ -137,10 +137,10 @@ def answer(choice: Choice, level: float) -> Answer:
     return "yes" if net.low is not None and net.low > 0 else "maybe"
 
 
-def headline(told: Telling, choice: Choice, scenario: Assumptions) -> str:
+def headline(context: MoneyContext, choice: Choice, scenario: Assumptions) -> str:
     """Break-even first, then what it comes to under the assumptions; one paragraph."""
-    name = told.safe(choice.name)
-    metric, level, span = told.metric, percent(told.level), told.span
+    name = context.safe(choice.name)
+    metric, level, span = context.metric, percent(context.level), context.period
     gain, came = choice.option.gain, choice.came
     cost, value = (span.of(each) for each in (came.cost_per_month, came.value_per_month))
     if gain is None:
@@ -149,17 +149,17 @@ def headline(told: Telling, choice: Choice, scenario: Assumptions) -> str:
             "so there is no relative gain.",
             name=name,
             metric=metric,
-            baseline=told.safe(told.baseline),
+            baseline=context.safe(context.baseline),
         )
     if choice.option.cost_per_search is None:
         return _(
             "**No answer for {name}.** Its price is not in {currency}; choose one that is.",
             name=name,
-            currency=told.currency,
+            currency=context.currency,
         )
     change = signed_percent(gain.relative, 1)
-    kind = answer(choice, told.level)
-    net, interval = cell(span.of(came.net_per_month), told.currency)
+    kind = answer(choice, context.level)
+    net, interval = cell(span.of(came.net_per_month), context.currency)
     if gain.relative <= 0 and (value.value or 0.0) <= 0:
         if gain.relative == 0:
             return _(
@@ -167,8 +167,8 @@ def headline(told: Telling, choice: Choice, scenario: Assumptions) -> str:
                 "{cost} {period}.",
                 name=name,
                 metric=metric,
-                cost=money(cost.value, told.currency),
-                period=span.said,
+                cost=money(cost.value, context.currency),
+                period=span.name,
             )
         return _(
             "**No: {name} does not pay at any price.** It changes {metric} by {change}, and costs "
@@ -176,8 +176,8 @@ def headline(told: Telling, choice: Choice, scenario: Assumptions) -> str:
             name=name,
             metric=metric,
             change=change,
-            cost=money(cost.value, told.currency),
-            period=span.said,
+            cost=money(cost.value, context.currency),
+            period=span.name,
         )
     if kind == "unproven":
         return _(
@@ -186,9 +186,9 @@ def headline(told: Telling, choice: Choice, scenario: Assumptions) -> str:
             name=name,
             metric=metric,
             change=change,
-            worth=worth(value, gain, told.level, told.currency)[0],
-            cost=money(cost.value, told.currency),
-            period=span.said,
+            worth=worth(value, gain, context.level, context.currency)[0],
+            cost=money(cost.value, context.currency),
+            period=span.name,
             even=_break_even(choice, metric, level),
         )
     lead = {
@@ -200,9 +200,9 @@ def headline(told: Telling, choice: Choice, scenario: Assumptions) -> str:
         "At the {elasticity} % assumed here it brings {value} {period} and costs {cost}: net "
         "{net}.",
         elasticity=number(scenario.elasticity, 2),
-        value=money(value.value, told.currency),
-        period=span.said,
-        cost=money(cost.value, told.currency),
+        value=money(value.value, context.currency),
+        period=span.name,
+        cost=money(cost.value, context.currency),
         net=f"**{net}** ({interval})" if interval else f"**{net}**",
     )
     # Markdown wants a blank after bold text that ends in a full stop, in Chinese too.
@@ -252,18 +252,18 @@ def passages(choice: Choice, scenario: Assumptions) -> str:
     )
 
 
-def sureness(told: Telling, choice: Choice) -> str:
+def sureness(context: MoneyContext, choice: Choice) -> str:
     """How sure the measurement is, and that the rest is taken as it is set."""
     gain = choice.option.gain
-    ends = gain.interval(told.level) if gain is not None else None
+    ends = gain.interval(context.level) if gain is not None else None
     if gain is None or ends is None:
         return ""
     return _(
         "How sure: {metric} changes by {change} ({level}: {low} … {high}), measured on {queries}. "
         "Prices and assumptions are taken as they are set.",
-        metric=told.metric,
+        metric=context.metric,
         change=signed_percent(gain.relative, 1),
-        level=percent(told.level),
+        level=percent(context.level),
         low=signed_percent(ends[0], 1),
         high=signed_percent(ends[1], 1),
         queries=ngettext("{n} query", "{n} queries", gain.queries),

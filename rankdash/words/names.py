@@ -25,7 +25,7 @@ def distinct(labels: Mapping[str, str]) -> dict[str, str]:
     return result
 
 
-def telling(titles: Mapping[str, str]) -> dict[str, str]:
+def distinguishing(titles: Mapping[str, str]) -> dict[str, str]:
     """option → its title without the words that many titles begin with, so that what is left when
     it is cut short tells one from another ("What is (are) X ?", "What is (are) Y ?" …).
 

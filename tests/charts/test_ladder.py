@@ -201,7 +201,7 @@ def test_what_is_looked_at_is_strong_and_the_rest_faint(moves: Ladder):
 
 
 @pytest.mark.parametrize(
-    ("every", "most"), [(False, ladder_places.MOST_TELLING), (True, ladder_places.MOST_DOCUMENTS)]
+    ("every", "most"), [(False, ladder_places.MOST_NOTABLE), (True, ladder_places.MOST_DOCUMENTS)]
 )
 def test_a_long_list_keeps_the_relevant_documents(wide: Callable[..., Ladder], every, most):
     found = wide(150, 50)

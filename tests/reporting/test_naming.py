@@ -21,13 +21,13 @@ def test_no_two_labels_are_alike(labels):
 def test_the_start_that_many_titles_share_is_dropped():
     titles = {name: f"What is (are) {name} ?" for name in ("Asthma", "Flu", "Gout", "Lupus")}
     titles["x"] = "How to treat Flu"
-    assert names.telling(titles)["Gout"] == "… Gout ?"
-    assert names.telling(titles)["x"] == "How to treat Flu"
+    assert names.distinguishing(titles)["Gout"] == "… Gout ?"
+    assert names.distinguishing(titles)["x"] == "How to treat Flu"
 
 
 def test_how_a_text_begins_is_not_cut_at_both_ends():
     openings = {str(n): f"Shingles is a rash {n} that…" for n in range(4)}
-    assert names.telling(openings) == openings
+    assert names.distinguishing(openings) == openings
 
 
 WORDS = st.lists(st.sampled_from(["what", "is", "flu", "gout"]), min_size=1, max_size=7)
@@ -35,6 +35,6 @@ WORDS = st.lists(st.sampled_from(["what", "is", "flu", "gout"]), min_size=1, max
 
 @given(st.lists(WORDS.map(" ".join), max_size=9))
 def test_the_end_of_a_title_always_stays(titles):
-    named = names.telling({str(place): title for place, title in enumerate(titles)})
+    named = names.distinguishing({str(place): title for place, title in enumerate(titles)})
     for place, title in enumerate(titles):
         assert named[str(place)].split()[-1] == title.split()[-1]

@@ -69,13 +69,13 @@ class Ladder:
     def telling(self) -> Flags:
         """(D,) relevant; or, from the baseline to the second system, crossing k or moving `FAR`
         ranks among the first k."""
-        pair = self.looked_at
+        pair = self.in_focus
         far = np.abs(self.ranks[:, pair] - self.ranks[:, 0]) >= FAR
         telling: Flags = self.relevant | self.crosses[:, pair] | (far & self.inside[:, pair])
         return telling
 
     @property
-    def looked_at(self) -> int:
+    def in_focus(self) -> int:
         """The column that is compared with the first: the second where there is one."""
         return min(1, len(self.systems) - 1)
 
@@ -128,7 +128,7 @@ def ladder(
         ideal=np.array([best.get(doc, np.nan) for doc in doc_ids], dtype=np.float64),
         k=k,
     )
-    order = np.lexsort((made.ranks[:, 0], made.ranks[:, made.looked_at]))
+    order = np.lexsort((made.ranks[:, 0], made.ranks[:, made.in_focus]))
     return made.picked(order)
 
 

@@ -107,7 +107,7 @@ def alt(
 ) -> str:
     """What the chart says, in words."""
     names = [titles.get(each, each) for each in ladder.systems]
-    second = ladder.looked_at
+    second = ladder.in_focus
     move = directions(ladder.ranks[:, 0], ladder.ranks[:, second])[ladder.relevant]
     crosses, inside = ladder.crosses[:, second], ladder.inside[:, second]
     return _(

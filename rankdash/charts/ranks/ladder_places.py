@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from rankdash.analysis.ranks.ladder import Ladder
 
-MOST_TELLING, MOST_DOCUMENTS = 24, 40
+MOST_NOTABLE, MOST_DOCUMENTS = 24, 40
 # The column of the best order there can be.
 IDEAL = "ideal"
 _MOST_HEIGHTS = 90
@@ -47,16 +47,16 @@ class Drawn:
 
 
 def shown(ladder: Ladder, *, every: bool = False) -> Ladder:
-    """The documents worth drawing, at most `MOST_TELLING`.
+    """The documents worth drawing, at most `MOST_NOTABLE`.
 
     Those that are relevant, cross k or move far near the top (see `Ladder.telling`); every: all
     that some system has among its first k, at most `MOST_DOCUMENTS`. Where there are more, the
     relevant come first, then those that cross k, then those that moved farthest.
     """
     rows = ladder.near if every else ladder.telling
-    most = MOST_DOCUMENTS if every else MOST_TELLING
+    most = MOST_DOCUMENTS if every else MOST_NOTABLE
     if int(rows.sum()) > most:
-        pair = ladder.looked_at
+        pair = ladder.in_focus
         move = np.nan_to_num(np.abs(ladder.ranks[:, pair] - ladder.ranks[:, 0]), nan=np.inf)
         order = np.lexsort((-move, ~ladder.crosses[:, pair], ~ladder.relevant, ~rows))
         rows = np.zeros(len(ladder), dtype=bool)

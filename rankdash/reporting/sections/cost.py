@@ -21,8 +21,8 @@ def draw(draft: Draft) -> str:
         choice = draft.choice(challenger)
         cautions = costs.cautions(choice, money.assumptions.latency_target_ms)
         said += [
-            costs.headline(draft.telling, choice, money.assumptions),
-            costs.sureness(draft.telling, choice),
+            costs.headline(draft.context, choice, money.assumptions),
+            costs.sureness(draft.context, choice),
             _("Take with care: {cautions}.", cautions=prices.joined(cautions)) if cautions else "",
             costs.passages(choice, money.assumptions),
         ]
@@ -68,7 +68,7 @@ def _whose(draft: Draft) -> str:
 def _figures(draft: Draft) -> str:
     """A row a figure, a column an option."""
     columns = [_column(draft, choice) for choice in draft.choices]
-    span = draft.telling.span
+    span = draft.context.period
     titles = [
         *(_("price"), _("cost of 1,000 searches"), span.cost, span.value, span.net),
         *(_("return on the cost"), _("months to pay back")),
@@ -101,7 +101,7 @@ def _figures(draft: Draft) -> str:
 
 
 def _column(draft: Draft, choice: Choice) -> list[str]:
-    money, came, span = draft.money, choice.came, draft.telling.span
+    money, came, span = draft.money, choice.came, draft.context.period
     level = draft.study.statistics.level
 
     def said(found: tuple[str, str]) -> str:

@@ -88,9 +88,9 @@ def _rankings(report: CheckReport) -> str:
 
 
 def _findings(report: CheckReport) -> str:
-    telling = [each for each in report.findings if each.severity != "note" or each.remedy]
-    rest = [each for each in report.findings if each not in telling]
-    said = _table(telling) if telling else prose(_("Nothing stands in the way: no warning."))
+    actionable = [each for each in report.findings if each.severity != "note" or each.remedy]
+    rest = [each for each in report.findings if each not in actionable]
+    said = _table(actionable) if actionable else prose(_("Nothing stands in the way: no warning."))
     if rest:
         title = ngettext("{n} note on how it was read", "{n} notes on how it was read", len(rest))
         said += folded(title, _table(rest), printed=True)

@@ -15,7 +15,7 @@ from rankdash.study.study import Study
 from rankdash.study.systems import Money
 from rankdash.value.price_list import shipped
 from rankdash.words import costs
-from rankdash.words.costs import Telling
+from rankdash.words.costs import MoneyContext
 from rankdash.words.html import html_safe
 
 DASH = "–"
@@ -46,14 +46,14 @@ class Draft:
         return [each.name for each in self.choices if each.price in shipped()]
 
     @cached_property
-    def telling(self) -> Telling:
+    def context(self) -> MoneyContext:
         study = self.study
-        return Telling(
+        return MoneyContext(
             currency=self.money.currency,
             metric=study.measure.title,
             level=study.statistics.level,
             baseline=study.name(study.baseline),
-            span=costs.month(),
+            period=costs.month(),
             safe=str,
         )
 

@@ -1,4 +1,4 @@
-"""Which queries were helped and which were hurt: the most telling ones, each with its reason."""
+"""Which queries were helped and which were hurt: those that changed most, each with its reason."""
 
 from __future__ import annotations
 

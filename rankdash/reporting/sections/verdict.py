@@ -77,7 +77,7 @@ def _one(draft: Draft, challenger: str) -> str:
         f"<dd class=muted>{html_safe(beside)}</dd></div>"
         for title, value, beside in _facts(draft, challenger)
     )
-    worth = costs.headline(draft.telling, draft.choice(challenger), draft.money.assumptions)
+    worth = costs.headline(draft.context, draft.choice(challenger), draft.money.assumptions)
     return (
         f'<div class="verdict {html_safe(str(kind))}">'
         f"<h3><span class=tag>{html_safe(chip(str(kind)))}</span> "

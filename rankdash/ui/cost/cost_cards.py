@@ -1,4 +1,4 @@
-"""The answer, and the options side by side."""
+"""The answer, the options side by side, and the published formula beside it."""
 
 from __future__ import annotations
 
@@ -7,39 +7,118 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from rankdash.errors import RankdashError
+from rankdash.i18n import error_text, number, percent
 from rankdash.i18n import gettext as _
-from rankdash.i18n import number, percent
 from rankdash.study.costs import Choice, system_of
 from rankdash.study.study import Study
-from rankdash.ui.cost import cost_export, cost_table, cost_terms
-from rankdash.ui.cost.cost_period import period
-from rankdash.ui.cost.cost_table import Cell
-from rankdash.ui.widgets.text import shortened
+from rankdash.ui.cost import cost_terms
+from rankdash.ui.cost.cost_terms import amount, period
+from rankdash.ui.state.scenario import currency
+from rankdash.ui.widgets.text import markdown_safe, shortened, table_html
 from rankdash.value.assumptions import Assumptions
+from rankdash.value.benefit import simple_roi
 from rankdash.value.price_list import title
 from rankdash.words import costs, prices
+from rankdash.words.html import html_safe
+
+# The columns keep their width; where there are too many of them the table scrolls, not the page.
+_STYLE = """<style>
+.rd-figures { overflow-x: auto; }
+.rd-figures table { border-collapse: collapse; font-size: 0.875rem; min-width: 100%; }
+.rd-figures th, .rd-figures td { text-align: right; vertical-align: top; min-width: 4.6rem;
+  padding: 0.3rem 0.35rem; line-height: 1.3;
+  border-bottom: 1px solid color-mix(in srgb, currentColor 15%, transparent); }
+.rd-figures th { font-weight: 600; max-width: 10rem; overflow-wrap: anywhere; }
+.rd-figures tr > :first-child { text-align: left; font-weight: 400; padding-left: 0;
+  min-width: 6.5rem; }
+.rd-figures .rd-focus { background: color-mix(in srgb, #0072B2 12%, transparent); }
+.rd-figures small { display: block; font-weight: 400; opacity: 0.75; font-size: 0.72rem; }
+.rd-figures .rd-whole { white-space: nowrap; }
+.rd-figures .rd-strong { font-weight: 600; }
+</style>"""
+
+# So long a value is a sentence, and wraps; so do intervals and prices where there are
+# many columns.
+_SENTENCE = 22
+_MANY = 4
+
+Cell = tuple[str, str]
+"""A value and what stands below it, such as its interval; "" for nothing."""
+
+
+def side_by_side(
+    corner: str,
+    headings: Sequence[str],
+    rows: Sequence[tuple[Cell, Sequence[Cell]]],
+    *,
+    in_focus: int | None = None,
+    strong: Sequence[str] = (),
+) -> str:
+    """A table for `st.html`; everything in it is escaped here.
+
+    rows: (title with its unit, one cell for each heading). in_focus: the column to set off.
+    strong: titles of the rows that matter most.
+    """
+
+    def cell(
+        tag: str, content: Cell, place: int | None, *, title: bool = False, bold: bool = False
+    ) -> str:
+        kinds = ["rd-focus"] if in_focus is not None and place == in_focus else []
+        kinds += ["rd-strong"] if bold else []
+        value, below = content
+        # Titles wrap; a number broken over two lines is misread.
+        many = len(headings) > _MANY
+        size = (
+            " class='rd-whole'" if _whole(value) and not (title or (many and "/" in value)) else ""
+        )
+        kind = " class='rd-whole'" if _whole(below) and not many else ""
+        small = f"<small{kind}>{html_safe(below)}</small>" if below else ""
+        return (
+            f"<{tag} class='{' '.join(kinds)}'><span{size}>{html_safe(value)}</span>{small}</{tag}>"
+        )
+
+    head = cell("th", (corner, ""), None, title=True)
+    head += "".join(
+        cell("th", (text, ""), place, title=True) for place, text in enumerate(headings)
+    )
+    body = "".join(
+        f"<tr>{cell('td', name, None, title=True)}"
+        + "".join(
+            cell("td", each, place, bold=name[0] in strong) for place, each in enumerate(cells)
+        )
+        + "</tr>"
+        for name, cells in rows
+    )
+    return f"{_STYLE}<div class='rd-figures'><table><tr>{head}</tr>{body}</table></div>"
+
+
+def _whole(text: str) -> bool:
+    """Whether it is a number, or two: misread when broken over two lines."""
+    return len(text) <= _SENTENCE and any(each.isdigit() for each in text)
+
 
 _LONGEST_NAME = 60
 _NONE: Cell = ("–", "")
 
 
 def answer(study: Study, choice: Choice, scenario: Assumptions) -> None:
-    """Does the looked-at system pay: the first thing on the page."""
+    """Does the system in focus pay: the first thing on the page."""
     word, icon, colour = cost_terms.badge(costs.answer(choice, study.statistics.level))
     with st.container(border=True):
         st.badge(word, icon=icon, color=colour)
-        st.markdown(costs.headline(cost_terms.telling(study), choice, scenario))
+        st.markdown(costs.headline(cost_terms.context(study), choice, scenario))
         cautions = costs.cautions(choice, scenario.latency_target_ms)
         facts = [
-            costs.sureness(cost_terms.telling(study), choice),
+            costs.sureness(cost_terms.context(study), choice),
             _("Take with care: {cautions}.", cautions=prices.joined(cautions)) if cautions else "",
             costs.passages(choice, scenario),
         ]
         st.caption("  \n".join(fact for fact in facts if fact))
 
 
-def draw(study: Study, choices: Sequence[Choice], scenario: Assumptions, looked_at: str) -> None:
-    """One column an option, one row a figure; the column of the looked-at system is set off."""
+def draw(study: Study, choices: Sequence[Choice], scenario: Assumptions, in_focus: str) -> None:
+    """One column an option, one row a figure; the column of the system in focus is set off."""
     span = period()
     titles = {
         "quality": (study.measure.title, ""),
@@ -56,7 +135,7 @@ def draw(study: Study, choices: Sequence[Choice], scenario: Assumptions, looked_
     }
     columns = [_cells(study, choice, scenario) for choice in choices]
     st.html(
-        cost_table.html(
+        side_by_side(
             "",
             [shortened(_heading(choice), _LONGEST_NAME) for choice in choices],
             [
@@ -64,8 +143,8 @@ def draw(study: Study, choices: Sequence[Choice], scenario: Assumptions, looked_
                 for key, title in titles.items()
                 if any(key in cells for cells in columns)
             ],
-            looked_at=next(
-                (at for at, choice in enumerate(choices) if choice.system == looked_at), None
+            in_focus=next(
+                (at for at, choice in enumerate(choices) if choice.system == in_focus), None
             ),
             strong=(span.net, span.cost, span.value),
         )
@@ -104,7 +183,9 @@ def _cells(study: Study, choice: Choice, scenario: Assumptions) -> dict[str, Cel
     if choice.option.gain is None and not choice.foreign:
         cells["value"] = cost_terms.cell(came.value_per_month)
     elif not choice.option.free and not choice.foreign:
-        cells["value"] = cost_terms.worth(span.of(came.value_per_month), choice.option.gain, level)
+        cells["value"] = costs.worth(
+            span.of(came.value_per_month), choice.option.gain, level, currency()
+        )
         cells["net"] = cost_terms.cell(span.of(came.net_per_month))
         cells["roi"] = cost_terms.cell(came.roi, "percent")
         cells["even"] = (
@@ -132,7 +213,7 @@ def _milliseconds(value: float) -> str:
 
 def assumptions_table(study: Study, scenario: Assumptions, choices: Sequence[Choice]) -> None:
     """Everything that the numbers rest on, as on every export."""
-    rows = cost_export.assumption_rows(study, scenario, choices)
+    rows = cost_terms.assumption_rows(study, scenario, choices)
     st.dataframe(
         {
             _("assumption"): [row[0] for row in rows],
@@ -147,5 +228,56 @@ def assumptions_table(study: Study, scenario: Assumptions, choices: Sequence[Cho
             "Intervals ({level}) come from resampling the queries; prices and assumptions are held "
             "fixed, so they say how sure the measurement is, not how good the assumptions are.",
             level=percent(study.statistics.level),
+        )
+    )
+
+
+def simple_formula(study: Study, choice: Choice, scenario: Assumptions) -> None:
+    """Four steps, four results; without uncertainty, upkeep or share, as it is published."""
+    cost = choice.option.cost_per_search
+    if cost is None:
+        st.info(_("This needs a price in the currency of the page."), icon=":material/info:")
+        return
+    before = study.mean(study.baseline)[0]
+    after = study.mean(choice.system)[0]
+    try:
+        found = simple_roi(
+            before,
+            after,
+            searches_per_day=scenario.searches_per_day,
+            value_per_search=scenario.value_per_search,
+            cost_per_search=cost,
+            elasticity=scenario.elasticity,
+        )
+    except RankdashError as error:
+        st.info(markdown_safe(error_text(error), 300), icon=":material/info:")
+        return
+    metric = study.measure.title
+    searches = number(scenario.searches_per_day, 0)
+    rows = [
+        (
+            _("improvement"),
+            _("({after} − {before}) / {before} of {metric}", after=number(after, 4),
+              before=number(before, 4), metric=metric),
+            percent(found.improvement, 4),
+        ),
+        (
+            _("gain a day"),
+            _("{searches} searches × {value} × improvement × {elasticity}", searches=searches,
+              value=amount(scenario.value_per_search), elasticity=number(scenario.elasticity, 2)),
+            amount(found.gain_per_day),
+        ),
+        (
+            _("cost a day"),
+            _("{searches} searches × {cost}", searches=searches, cost=amount(cost)),
+            amount(found.cost_per_day),
+        ),
+        (_("return on the cost"), _("(gain − cost) / cost"), percent(found.roi, 2)),
+    ]  # fmt: skip
+    st.html(table_html((_("step"), _("formula"), _("result")), rows))
+    st.caption(
+        _(
+            "This is the formula that calculators publish. It leaves out how sure the gain is, the "
+            "share of the traffic, upkeep, tickets and waiting: the answer above has them."
         )
     )

@@ -19,9 +19,9 @@ from rankdash.sharing import (
 )
 from rankdash.study.costs import Choice
 from rankdash.study.study import Study
-from rankdash.ui.cost import cost_inputs, cost_table, cost_terms
-from rankdash.ui.cost.cost_period import period
-from rankdash.ui.cost.cost_table import Cell
+from rankdash.ui.cost import cost_cards, cost_inputs, cost_terms
+from rankdash.ui.cost.cost_cards import Cell
+from rankdash.ui.cost.cost_terms import period
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.value.assumptions import Assumptions
@@ -46,7 +46,7 @@ def draw(study: Study, choice: Choice, scenario: Assumptions) -> None:
         titles.pop(4)
         for _name, cells in rows:
             cells.pop(4)
-    st.html(cost_table.html(_("scenario"), titles, rows))
+    st.html(cost_cards.side_by_side(_("scenario"), titles, rows))
     st.caption(
         _(
             "Pessimistic and optimistic: the sliders as they are, with the gain at the lower and "

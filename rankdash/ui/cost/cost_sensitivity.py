@@ -9,18 +9,19 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from rankdash.charts.cost import break_even, frontier, tornado
+from rankdash.charts.cost import break_even, depth, frontier, tornado
+from rankdash.errors import RankdashError
+from rankdash.i18n import error_text, number, percent
 from rankdash.i18n import gettext as _
-from rankdash.i18n import number, percent
 from rankdash.study import costs
-from rankdash.study.costs import Choice
+from rankdash.study.costs import BASELINE, Choice
 from rankdash.study.study import Study
 from rankdash.ui.cost.cost_inputs import unit
-from rankdash.ui.cost.cost_period import period
-from rankdash.ui.cost.cost_terms import amount
+from rankdash.ui.cost.cost_terms import amount, period
 from rankdash.ui.state import address, pickers
 from rankdash.ui.state.scenario import currency
 from rankdash.ui.widgets.plotly_chart import ink, show
+from rankdash.ui.widgets.text import markdown_safe
 from rankdash.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
 from rankdash.value.sensitivity import (
     GAIN,
@@ -61,8 +62,8 @@ def swings(study: Study, choice: Choice, scenario: Assumptions) -> None:
         st.info(_("No assumption changes the result."), icon=":material/info:")
         return
     show(
-        tornado.figure(rows, net * span.months, ink(), period=span.said, money=amount),
-        alt=tornado.alt(rows, net * span.months, period=span.said, money=amount),
+        tornado.figure(rows, net * span.months, ink(), period=span.name, money=amount),
+        alt=tornado.alt(rows, net * span.months, period=span.name, money=amount),
         key="cost.swings",
     )
     st.caption(
@@ -120,8 +121,8 @@ def where_it_pays(choice: Choice, scenario: Assumptions) -> None:
     net *= span.months
     now = (net_per_month(choice.option, scenario) or 0.0) * span.months
     show(
-        break_even.figure(net, axes[0], axes[1], ink(), now=now, period=span.said, money=amount),
-        alt=break_even.alt(net, axes[0], axes[1], period=span.said, money=amount),
+        break_even.figure(net, axes[0], axes[1], ink(), now=now, period=span.name, money=amount),
+        alt=break_even.alt(net, axes[0], axes[1], period=span.name, money=amount),
         key="cost.map",
     )
     with st.expander(_("As a table")):
@@ -249,3 +250,78 @@ def _axis(name: str, now: float, even: float | None) -> break_even.Axis:
     high = max(1.3 * now, 2 * even) if even is not None and now > 0 else max(2 * now, each.high)
     high = min(high, each.most)
     return break_even.Axis(_title(name), np.linspace(each.low, high, _CELLS).tolist(), now)
+
+
+def depths(study: Study, choice: Choice, scenario: Assumptions) -> None:
+    """How deep to rerank, from the one deep run there is."""
+    try:
+        found = None if choice.system in ("", BASELINE) else costs.depths(study, choice.system)
+    except RankdashError as error:
+        st.info(markdown_safe(error_text(error), 300), icon=":material/info:")
+        return
+    if found is None:
+        st.info(_("Only a run of a reranker can be cut shorter."), icon=":material/info:")
+        return
+    curve = found.curve
+    metric = study.measure.title
+    cost = [
+        0.0 if at == 0 else costs.cost_at(choice, scenario, float(at))
+        for at in curve.table["depth"]
+    ]
+    marks = {"best": curve.best, "enough": curve.enough}
+    if curve.most is not None:
+        marks["most"] = curve.most
+    st.markdown(_recommended(study, choice, curve.enough, curve.best))
+    if costs.listwise(study, choice.system):
+        st.warning(
+            _(
+                "This reranker sees all documents of a query at once: with fewer of them it may "
+                "order the rest otherwise, so the shallower depths are guesses."
+            ),
+            icon=":material/warning:",
+        )
+    show(
+        depth.figure(
+            curve.table, metric, marks, ink(), latency=found.p95, cost=cost, money=amount,
+        ),
+        alt=depth.alt(curve.table, metric, marks, ),
+        key="cost.depths",
+    )  # fmt: skip
+    st.caption(
+        _(
+            "One run, cut at each depth; {n} queries. Latency and, by the hour, cost are scaled in "
+            "proportion to the documents: an estimate.",
+            n=number(curve.queries, 0),
+        )
+    )
+    with st.expander(_("As a table")):
+        table = curve.table.assign(p95=found.p95, cost=cost)
+        st.dataframe(
+            table, hide_index=True, placeholder="–", alt=_("Quality, p95 and cost by depth")
+        )
+
+
+def _recommended(study: Study, choice: Choice, enough: int, best: int) -> str:
+    name, metric = markdown_safe(choice.name, 60), study.measure.title
+    if best == 0:
+        return _(
+            "**Do not rerank here:** at no depth does {name} reach the {metric} of not reranking.",
+            metric=metric,
+            name=name,
+        )
+    if enough == 0:
+        return _(
+            "**Reranking is not worth its depth here:** {metric} without {name} is within noise of "
+            "the best depth ({best}).",
+            metric=metric,
+            name=name,
+            best=number(best, 0),
+        )
+    return _(
+        "**Rerank {enough} documents:** {metric} of {name} is then within noise of its best, "
+        "{best} documents.",
+        enough=number(enough, 0),
+        metric=metric,
+        name=name,
+        best=number(best, 0),
+    )

@@ -1,30 +1,56 @@
-"""The words about money under what the address says: currency, period, metric."""
+"""What the address says about money: currency, period, words; and all of it as rows and a file."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Literal
 
+import streamlit as st
+
 from rankdash.i18n import gettext as _
+from rankdash.metrics import parse_measure
+from rankdash.reporting.exports import costs_csv
+from rankdash.study.costs import Choice, hit_spec
 from rankdash.study.study import Study
-from rankdash.ui.cost.cost_period import period
+from rankdash.ui.state import address, pickers
 from rankdash.ui.state.scenario import currency
 from rankdash.ui.widgets.text import markdown_safe
-from rankdash.value.outcome import Estimate, Gain
-from rankdash.words import costs
-from rankdash.words.costs import Answer, Telling
+from rankdash.value.assumptions import Assumptions
+from rankdash.value.outcome import Estimate
+from rankdash.words import assumptions, costs
+from rankdash.words.costs import Answer, MoneyContext, Period, month, year
 from rankdash.words.money import money
 
+_MONTH, _YEAR = "month", "year"
 _LONGEST_NAME = 60
 
 
-def telling(study: Study) -> Telling:
-    return Telling(
+def period() -> Period:
+    """What the address says; a month where it says nothing."""
+    return year() if address.one("per") == _YEAR else month()
+
+
+def choose_period() -> None:
+    titles = {_MONTH: _("a month"), _YEAR: _("a year")}
+    pickers.pick_one(
+        "per",
+        list(titles),
+        st.selectbox,
+        default=_MONTH,
+        label=_("Amounts for"),
+        format_func=titles.__getitem__,
+    )
+
+
+def context(study: Study) -> MoneyContext:
+    return MoneyContext(
         currency=currency(),
         metric=study.measure.title,
         level=study.statistics.level,
         baseline=study.name(study.baseline),
-        span=period(),
-        safe=lambda name: markdown_safe(name, _LONGEST_NAME),
+        period=period(),
+        safe=partial(markdown_safe, limit=_LONGEST_NAME),
     )
 
 
@@ -37,11 +63,6 @@ def cell(found: Estimate, written: str = "money") -> tuple[str, str]:
     return costs.cell(found, currency(), written)
 
 
-def worth(found: Estimate, gain: Gain | None, level: float) -> tuple[str, str]:
-    """As `cell`, of a value; "0 to X" where the gain may be nothing."""
-    return costs.worth(found, gain, level, currency())
-
-
 def badge(kind: Answer) -> tuple[str, str, Literal["blue", "orange", "gray"]]:
     """(word, icon, colour); word and icon say it without the colour."""
     words: dict[Answer, tuple[str, str, Literal["blue", "orange", "gray"]]] = {
@@ -52,3 +73,26 @@ def badge(kind: Answer) -> tuple[str, str, Literal["blue", "orange", "gray"]]:
         "unknown": (_("no answer"), ":material/block:", "gray"),
     }
     return words[kind]
+
+
+def assumption_rows(
+    study: Study, scenario: Assumptions, choices: Sequence[Choice]
+) -> list[tuple[str, str, str]]:
+    """(title, value, meaning) of everything that the numbers rest on."""
+    return assumptions.rows(scenario, choices, currency(), _hit_title(study))
+
+
+def as_csv(study: Study, scenario: Assumptions, choices: Sequence[Choice]) -> bytes:
+    """Options and assumptions for a spreadsheet."""
+    return costs_csv.as_csv(
+        choices,
+        scenario,
+        data=study.dataset.name,
+        metric=study.measure.title,
+        hit=_hit_title(study),
+        currency=currency(),
+    )
+
+
+def _hit_title(study: Study) -> str:
+    return parse_measure(hit_spec(study.cutoff)).title

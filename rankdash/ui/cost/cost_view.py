@@ -14,14 +14,10 @@ from rankdash.study import costs
 from rankdash.study.study import Study
 from rankdash.ui.cost import (
     cost_cards,
-    cost_depth,
-    cost_export,
     cost_inputs,
-    cost_period,
-    cost_prices,
     cost_scenarios,
     cost_sensitivity,
-    cost_simple,
+    cost_terms,
     cost_units,
 )
 from rankdash.ui.sidebar import sharing_link
@@ -29,22 +25,22 @@ from rankdash.ui.state import address, pickers, scenario
 
 
 @st.fragment
-def draw(study: Study, looked_at: str) -> None:
-    """looked_at: the challenger that the answer is about."""
+def draw(study: Study, in_focus: str) -> None:
+    """in_focus: the challenger that the answer is about."""
     prices = scenario.listed_prices()
     sliders, results = st.columns([1, 3], gap="medium")
     with sliders:
         with st.expander(_("Prices and currency"), icon=":material/sell:"):
-            cost_prices.choose(study, prices)
+            cost_inputs.choose_prices(study, prices)
             cost_inputs.choose_currency()
-        cost_period.draw()
+        cost_terms.choose_period()
         assumed = cost_inputs.draw()
     study = scenario.with_money(study)
     choices = costs.choices(study)
-    choice = next(each for each in choices if each.system == looked_at)
+    choice = next(each for each in choices if each.system == in_focus)
     with results:
         cost_cards.answer(study, choice, assumed)
-        cost_cards.draw(study, choices, assumed, looked_at)
+        cost_cards.draw(study, choices, assumed, in_focus)
         parts = {
             "swings": (
                 _("What it hangs on"),
@@ -55,18 +51,18 @@ def draw(study: Study, looked_at: str) -> None:
                 _("Quality, price, waiting"),
                 lambda: cost_sensitivity.options(study, choices, assumed),
             ),
-            "depth": (_("How deep"), lambda: cost_depth.draw(study, choice, assumed)),
+            "depth": (_("How deep"), lambda: cost_sensitivity.depths(study, choice, assumed)),
             "units": (_("Billing units"), lambda: cost_units.draw(choice, assumed, prices)),
             "scenarios": (
                 _("Scenarios"),
                 lambda: cost_scenarios.draw(study, choice, assumed),
             ),
-            "simple": (_("Simple ROI"), lambda: cost_simple.draw(study, choice, assumed)),
+            "simple": (_("Simple ROI"), lambda: cost_cards.simple_formula(study, choice, assumed)),
             "assumptions": (
                 _("Assumptions"),
                 lambda: cost_cards.assumptions_table(study, assumed, choices),
             ),
-            "prices": (_("Prices"), lambda: cost_prices.edit(prices)),
+            "prices": (_("Prices"), lambda: cost_inputs.edit_prices(prices)),
         }
         part = pickers.pick_one(
             "part",
@@ -81,7 +77,7 @@ def draw(study: Study, looked_at: str) -> None:
         st.download_button(
             _("Export the calculation (CSV)"),
             # Made here: a download that is made later has neither language nor currency.
-            cost_export.as_csv(study, assumed, choices),
+            cost_terms.as_csv(study, assumed, choices),
             "rankdash_cost.csv",
             "text/csv",
             icon=":material/download:",

@@ -106,11 +106,12 @@ def _findings(report: CheckReport) -> None:
         )
         for found in report.findings
     ]
-    telling = [row for row, found in zip(rows, report.findings, strict=True) if _telling(found)]
-    rest = [row for row, found in zip(rows, report.findings, strict=True) if not _telling(found)]
+    pairs = list(zip(rows, report.findings, strict=True))
+    actionable = [row for row, found in pairs if _actionable(found)]
+    rest = [row for row, found in pairs if not _actionable(found)]
     headings = (_("kind"), _("where"), _("what"), _("what to do"), _("examples"))
-    if telling:
-        st.html(table_html(headings, telling))
+    if actionable:
+        st.html(table_html(headings, actionable))
     else:
         st.caption(_("Nothing."))
     if rest:
@@ -120,7 +121,7 @@ def _findings(report: CheckReport) -> None:
             st.html(table_html(headings, rest))
 
 
-def _telling(finding: Finding) -> bool:
+def _actionable(finding: Finding) -> bool:
     """Whether there is something to do about it."""
     return finding.severity != "note" or bool(finding.remedy)
 

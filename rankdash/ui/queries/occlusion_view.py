@@ -131,9 +131,9 @@ def _marked(found: Explanation, text: str, query: str) -> str:
         bare = word.rstrip()
         html += [_mark(bare, effect, largest), html_safe(word[len(bare) :])]
         at = end
-    looked_at = min(len(text), LONGEST_LOOKED_AT)
-    rest = " …" if looked_at < len(text) else ""
-    return f"<div class='rd-why'>{''.join(html)}{_plain(text, at, looked_at, faint)}{rest}</div>"
+    examined = min(len(text), LONGEST_LOOKED_AT)
+    rest = " …" if examined < len(text) else ""
+    return f"<div class='rd-why'>{''.join(html)}{_plain(text, at, examined, faint)}{rest}</div>"
 
 
 def _mark(word: str, effect: float, largest: float) -> str:

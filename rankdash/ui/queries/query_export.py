@@ -34,7 +34,7 @@ from rankdash.ui.state import stored
 from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets.text import shortened
 from rankdash.words.explanations import statement_text
-from rankdash.words.names import telling
+from rankdash.words.names import distinguishing
 from rankdash.words.queries import judged_title
 from rankdash.words.reasons import reason_words
 from rankdash.words.settings import rules_in_words
@@ -67,7 +67,7 @@ def html(study: Study, challenger: str, query_id: str, code: str) -> bytes:
 def _page(study: Study, challenger: str, query_id: str) -> QueryPage:
     found = queries.ladder_of(study, challenger, query_id)
     measure = parse_measure(study.spec)
-    names = telling(study.dataset.names_of(found.doc_ids))
+    names = distinguishing(study.dataset.names_of(found.doc_ids))
     note = Notes(workspace()).of(study.stored_id, query_id)
     split = queries.change(study, challenger, query_id)
     reason, because = _reason(study, challenger, query_id, split)

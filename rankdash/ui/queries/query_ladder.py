@@ -20,9 +20,9 @@ from rankdash.ui.state import address, pickers
 from rankdash.ui.widgets.lazy_expander import fold
 from rankdash.ui.widgets.plotly_chart import ink, show
 from rankdash.ui.widgets.text import markdown_safe, shortened
-from rankdash.words.names import telling
+from rankdash.words.names import distinguishing
 
-_TELLING, _EVERY = "telling", "every"
+_NOTABLE, _EVERY = "telling", "every"
 _NOBODY = ""
 _OPENING = 80
 
@@ -34,12 +34,12 @@ def draw(study: Study, ladder: Ladder, query_id: str) -> None:
     which, follow = st.columns([1, 1], vertical_alignment="bottom")
     every = pickers.pick_one(
         "docs",
-        [_TELLING, _EVERY],
+        [_NOTABLE, _EVERY],
         which.segmented_control,
-        default=_TELLING,
+        default=_NOTABLE,
         label=_("Documents"),
         format_func={
-            _TELLING: _("relevant, crossing k or moved 3 ranks"),
+            _NOTABLE: _("relevant, crossing k or moved 3 ranks"),
             _EVERY: _("all near the top"),
         }.__getitem__,
         required=True,
@@ -153,4 +153,4 @@ def _names(texts: dict[str, Text]) -> dict[str, str]:
         opening = shortened(text.body or "", _OPENING)
         alone = text.title and often[text.title] == 1
         own[doc] = (text.title if alone else opening) or text.title or doc
-    return telling(own)
+    return distinguishing(own)

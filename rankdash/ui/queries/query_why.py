@@ -22,7 +22,7 @@ from rankdash.ui.widgets.signed_cells import signed_cells
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words import explanations
 from rankdash.words.explanations import statement_text, without_result
-from rankdash.words.names import telling
+from rankdash.words.names import distinguishing
 from rankdash.words.reasons import reason_words
 
 _ZERO = 1e-12
@@ -51,7 +51,7 @@ def draw(study: Study, challenger: str, query_id: str) -> None:
     if moved.empty:
         st.caption(_("No document counts for more or less than before."))
         return
-    _chart(study, challenger, found, telling(names))
+    _chart(study, challenger, found, distinguishing(names))
     fold(
         _("Contribution of each document"),
         "queries.contributions",

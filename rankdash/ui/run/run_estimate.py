@@ -74,10 +74,10 @@ def _estimate(
     queries: int,
 ) -> Estimate:
     data = stored.dataset(dataset_id)
-    looked_at = sample_queries(data, min(_LOOKED_AT, max(queries, 1)), _SEED)
+    sampled = sample_queries(data, min(_LOOKED_AT, max(queries, 1)), _SEED)
     texts, asked = data.document_text(), data.query_text()
     requests = []
-    for query in looked_at:
+    for query in sampled:
         docs = data.candidates.documents_of(query)[0][:depth]
         requests.append(Request(query, asked[query], docs, list(texts.loc[docs])))
     estimate = get(kind).estimate

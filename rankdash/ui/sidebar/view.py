@@ -134,7 +134,7 @@ def _corrections(study: Study) -> str:
     return ngettext("{n} correction left out", "{n} corrections left out", study.corrections)
 
 
-def looked_at(study: Study) -> str:
+def in_focus(study: Study) -> str:
     """The challenger that is looked at closely, chosen where there are several; the baseline where
     there is none."""
     if len(study.challengers) < 2:

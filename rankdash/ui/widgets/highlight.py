@@ -62,7 +62,7 @@ def terms(query: str) -> Terms:
     """What to look for, from the text of a query."""
     text = _plain(query)
     words = _WORD.findall(text)
-    telling = [word for word in words if word not in _EVERYDAY] or words
+    content = [word for word in words if word not in _EVERYDAY] or words
     pieces = [
         piece for run in _UNSPACED_RUN.findall(text) for piece in _PARTICLES.split(run) if piece
     ]
@@ -73,8 +73,8 @@ def terms(query: str) -> Terms:
         for start in range(len(piece) - size + 1)
     }
     return Terms(
-        words=frozenset(telling),
-        stems=frozenset(stem for word in telling if (stem := _stem(word))),
+        words=frozenset(content),
+        stems=frozenset(stem for word in content if (stem := _stem(word))),
         pieces=frozenset(stretches | {piece for piece in pieces if len(piece) == 1}),
     )
 
