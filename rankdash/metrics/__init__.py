@@ -5,7 +5,7 @@ evaluation = evaluate(judged, parse_measures("ndcg@10, mrr@10"), conventions)
 evaluation.mean("ndcg@10")
 """
 
-from rankdash.metrics.conventions import CONVENTION_SETTINGS, Conventions, ConventionSetting
+from rankdash.metrics.conventions import CONVENTION_SETTINGS, Conventions
 from rankdash.metrics.definition import Measure, MetricDefinition, Parameter
 from rankdash.metrics.evaluation import STATES, Evaluation, evaluate
 from rankdash.metrics.judged import Judged, judge, judge_frame
@@ -14,7 +14,6 @@ from rankdash.metrics.specs import parse_measure, parse_measures, registry
 __all__ = [
     "CONVENTION_SETTINGS",
     "STATES",
-    "ConventionSetting",
     "Conventions",
     "Evaluation",
     "Judged",

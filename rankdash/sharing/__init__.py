@@ -88,7 +88,7 @@ def read_scenarios(text: str) -> dict[str, Assumptions]:
 
 
 def write_scenarios(scenarios: Mapping[str, Assumptions]) -> str:
-    return json.dumps({name: each.to_dict() for name, each in scenarios.items()})
+    return json.dumps({name: each.as_dict() for name, each in scenarios.items()})
 
 
 def check_report(text: str) -> None:

@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 
 from rankdash.analysis.statistics.settings import STATISTICS_SETTINGS, StatisticsSettings
 from rankdash.i18n import gettext as _
 from rankdash.metrics import CONVENTION_SETTINGS, Conventions
+from rankdash.settings import Setting
 
 _BY_ITSELF = "auto"
-
-
-class Setting(Protocol):
-    """What a convention and a statistics setting have in common."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def title(self) -> str: ...
-    @property
-    def meaning(self) -> str: ...
-    @property
-    def choices(self) -> Mapping[str, str]: ...
-    @property
-    def default(self) -> str | float | int | bool | None: ...
 
 
 def rules_in_words(rules: Conventions, statistics: StatisticsSettings) -> list[tuple[str, str]]:
@@ -34,8 +19,7 @@ def rules_in_words(rules: Conventions, statistics: StatisticsSettings) -> list[t
 
 def rule_meanings() -> list[str]:
     """What each of `rules_in_words` decides, in their order."""
-    settings: tuple[Setting, ...] = (*CONVENTION_SETTINGS, *STATISTICS_SETTINGS)
-    return [_(setting.meaning) for setting in settings]
+    return [_(each.meaning) for each in (*CONVENTION_SETTINGS, *STATISTICS_SETTINGS)]
 
 
 def in_words(settings: Sequence[Setting], values: object) -> list[tuple[str, str]]:

@@ -396,7 +396,7 @@ def test_every_setting_is_described_and_within_its_limits():
             for choice in setting.choices:
                 StatisticsSettings(**{setting.name: choice})
         else:
-            assert setting.low <= setting.default <= setting.high
+            assert setting.least <= setting.default <= setting.most
 
 
 @pytest.mark.parametrize(

@@ -202,7 +202,7 @@ def test_an_impossible_scenario_is_refused_by_name(wrong: dict[str, float]):
 
 def test_a_scenario_survives_being_written_down():
     scenario = Assumptions(searches_per_day=7, elasticity=0.3)
-    assert Assumptions.from_dict(scenario.to_dict()) == scenario
+    assert Assumptions.from_dict(scenario.as_dict()) == scenario
 
 
 def test_every_assumption_is_described_and_within_its_slider():

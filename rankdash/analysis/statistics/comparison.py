@@ -16,7 +16,6 @@ from rankdash.analysis.statistics.inference import corrected_by_family, interval
 from rankdash.analysis.statistics.pairs import direction
 from rankdash.analysis.statistics.settings import (
     STATISTICS_SETTINGS,
-    StatisticsSetting,
     StatisticsSettings,
 )
 from rankdash.analysis.statistics.tests import effect_size, queries_to_settle, smallest_detectable
@@ -27,7 +26,6 @@ from rankdash.metrics import STATES, Conventions, Evaluation, Measure, parse_mea
 __all__ = [
     "STATISTICS_SETTINGS",
     "Comparison",
-    "StatisticsSetting",
     "StatisticsSettings",
     "compare",
     "mean_intervals",

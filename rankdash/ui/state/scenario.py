@@ -3,7 +3,6 @@ and what each system costs. Other pages mention a price, and reports take all of
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import streamlit as st
@@ -62,10 +61,9 @@ def changed(each: Assumption) -> bool:
 def number_of(each: Assumption, text: str | None) -> float | None:
     """A number as it stands in the address; None where it is none, or out of range."""
     try:
-        value = float(text) if text is not None else math.nan
-    except ValueError:
+        return None if text is None else float(each.parse(text))
+    except RankdashError:
         return None
-    return value if math.isfinite(value) and each.least <= value <= each.most else None
 
 
 def listed_prices() -> dict[str, ListedPrice]:
