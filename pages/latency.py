@@ -3,6 +3,7 @@
 import streamlit as st
 
 from rankdash.i18n import gettext as _
+from rankdash.study import latency
 from rankdash.ui.latency import latency_readout, latency_view, throughput_view, tokens_view
 from rankdash.ui.sidebar import view
 from rankdash.ui.widgets.lazy_expander import fold
@@ -10,7 +11,7 @@ from rankdash.ui.widgets.lazy_expander import fold
 st.title(_("Latency"))
 study = view.study()
 view.caption(study)
-found = latency_readout.timed(study)
+found = latency.timed(study)
 if not found:
     latency_readout.not_timed(study, found)
     view.nothing_yet(

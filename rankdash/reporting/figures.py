@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import plotly.graph_objects as go
 
+from rankdash.analysis.labels.check import CheckReport
 from rankdash.analysis.labels.query_groups import DERIVED_SEGMENTS
+from rankdash.analysis.ranks.ladder import Ladder
+from rankdash.analysis.reasons.contributions import Split
 from rankdash.analysis.reasons.headroom import shares
 from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
 from rankdash.charts import style
@@ -22,15 +26,18 @@ from rankdash.charts.quality import grades as grades_chart
 from rankdash.charts.quality import headroom as headroom_chart
 from rankdash.charts.quality import query_groups as segments_chart
 from rankdash.charts.quality import systems as systems_chart
+from rankdash.charts.quality import waterfall as waterfall_chart
+from rankdash.charts.ranks import ladder as ladder_chart
 from rankdash.charts.style import Ink
 from rankdash.i18n import gettext as _
 from rankdash.reporting.html_page import Chart
 from rankdash.study import latency as latency_of
-from rankdash.study.costs import choices
+from rankdash.study.costs import Choice, choices
 from rankdash.study.study import Study
 from rankdash.study.systems import Money
-from rankdash.value.assumptions import ASSUMPTIONS
-from rankdash.value.sensitivity import PRICE, input_value, net_grid, net_per_month
+from rankdash.value.assumptions import ASSUMPTIONS, Assumptions
+from rankdash.value.sensitivity import GAIN, PRICE, input_value, net_grid, net_per_month
+from rankdash.words.assumptions import unit
 from rankdash.words.money import money as amount_in
 from rankdash.words.money import symbol
 
@@ -42,6 +49,7 @@ _MOST_ROWS = 18
 _TARGET_MS = 500.0
 # Of the map of break-even, either way.
 _CELLS = 31
+_BY_NAME = {each.name: each for each in ASSUMPTIONS}
 
 
 @dataclass(frozen=True)
@@ -202,19 +210,18 @@ def _segments(study: Study, table: pd.DataFrame) -> Drawing:
     )
 
 
-def latency(study: Study) -> Drawing | None:
+def latency(study: Study, target_ms: float | None = None) -> Drawing | None:
     """The share of queries answered within a time; None where nothing was measured."""
-    timed = {system: latency_of.times(study, system) for system in study.chosen}
     curves = [
         latency_chart.Curve(system, study.name(system), times.steps, times.summary)
-        for system, times in timed.items()
-        if times is not None and times.summary.n
+        for system, times in latency_of.timed(study).items()
     ]
     if not curves:
         return None
     marks = style.marks(study.places, study.baseline)
+    target = latency_target(study) if target_ms is None else target_ms
     return Drawing(
-        lambda ink: latency_chart.figure(curves, marks, ink, target_ms=latency_target(study)),
+        lambda ink: latency_chart.figure(curves, marks, ink, target_ms=target),
         latency_chart.alt(curves),
     )
 
@@ -224,13 +231,11 @@ def latency_target(study: Study) -> float:
     return _TARGET_MS if study.money is None else study.money.assumptions.latency_target_ms
 
 
-def grades(study: Study) -> Drawing | None:
-    """How many pairs carry each label; None where the data set was not checked."""
-    if study.check is None:
-        return None
+def grades(report: CheckReport) -> Drawing:
+    """How many pairs carry each label."""
     bars = [
         (f"{bar.low:g}" if bar.low == bar.high else f"{bar.low:g}…{bar.high:g}", bar.count)
-        for bar in study.check.label_histogram
+        for bar in report.label_histogram
     ]
     return Drawing(
         lambda ink: grades_chart.figure(
@@ -241,8 +246,34 @@ def grades(study: Study) -> Drawing | None:
     )
 
 
-def _in_unit(title: str, unit: str) -> str:
-    return _("{title} ({unit})", title=title, unit=unit)
+def waterfall(study: Study, challenger: str, split: Split, names: Mapping[str, str]) -> Drawing:
+    """What each document adds to the change of a query. names: document id → name."""
+    pair = (study.name(study.baseline), study.name(challenger))
+    given = (split.documents, split.before, split.measure.title, pair)
+    return Drawing(
+        lambda ink: waterfall_chart.figure(
+            *given, ink, names=names, threshold=study.conventions.threshold
+        ),
+        waterfall_chart.alt(*given, names=names),
+    )
+
+
+def ladder(
+    found: Ladder,
+    titles: Mapping[str, str],
+    names: Mapping[str, str],
+    *,
+    focus: str | None = None,
+    every: bool = False,
+) -> Drawing:
+    """Where the documents of a query went. titles: system → name. focus: the document to follow.
+    every: all near the top, and not just those that tell something."""
+    return Drawing(
+        lambda ink: ladder_chart.figure(
+            found, ink, titles=titles, names=names, focus=focus, every=every
+        ),
+        ladder_chart.alt(found, titles=titles, every=every),
+    )
 
 
 def break_even(study: Study, challenger: str) -> Drawing | None:
@@ -250,45 +281,91 @@ def break_even(study: Study, challenger: str) -> Drawing | None:
     price or no gain, or it pays nowhere."""
     money = study.money or Money()
     choice = next(each for each in choices(study) if each.system == challenger)
-    price = input_value(choice.option, money.assumptions, PRICE)
-    now = net_per_month(choice.option, money.assumptions)
-    if price is None or now is None:
+    found = net_map(choice, money.assumptions, PRICE, "elasticity", money.currency)
+    if found is None or not (found.net > 0).any():
         return None
-    even, worth = choice.came.break_even_price.value, choice.came.break_even_elasticity.value
-    elasticity = next(each for each in ASSUMPTIONS if each.name == "elasticity")
-    at = money.assumptions.elasticity
-    # Neither the present point nor the line is to lie at an edge.
-    dearest = max(2 * price, 2 * (even or 0.0), 0.1)
-    highest = min(max(1.3 * at, 2 * (worth or 0.0)) or elasticity.high, elasticity.most)
-    across = break_even_chart.Axis(
-        _in_unit(_("Price of 1,000 searches"), symbol(money.currency)),
-        np.linspace(0, dearest, _CELLS).tolist(),
-        price,
-    )
-    upward = break_even_chart.Axis(
-        _in_unit(_(elasticity.title), _(elasticity.unit)),
-        np.linspace(0, highest, _CELLS).tolist(),
-        at,
-    )
-    net = net_grid(
-        choice.option,
-        money.assumptions,
-        (PRICE, across.values),
-        (elasticity.name, upward.values),
-    )
-    if not (net > 0).any():
-        return None
-    written = partial(amount_in, currency=money.currency)
     period = _("a month")
-    return Drawing(
-        lambda ink: break_even_chart.figure(
-            net, across, upward, ink, now=now, period=period, money=written
-        ),
-        break_even_chart.alt(net, across, upward, period=period, money=written),
-        title=_(
-            "Where {system} pays: net value {period} over its price and the value of better "
-            "ranking",
-            system=study.name(challenger),
-            period=period,
-        ),
+    title = _(
+        "Where {system} pays: net value {period} over its price and the value of better ranking",
+        system=study.name(challenger),
+        period=period,
     )
+    return replace(found.drawing(period, money.currency), title=title)
+
+
+@dataclass(frozen=True, eq=False)
+class NetMap:
+    """The net value over two inputs of a calculation. net: upward × across. now: as things are."""
+
+    across: break_even_chart.Axis
+    upward: break_even_chart.Axis
+    net: npt.NDArray[np.float64]
+    now: float
+
+    def drawing(self, period: str, currency: str) -> Drawing:
+        """period: what the values are for, in words."""
+        written = partial(amount_in, currency=currency)
+        given = (self.net, self.across, self.upward)
+        return Drawing(
+            lambda ink: break_even_chart.figure(
+                *given, ink, now=self.now, period=period, money=written
+            ),
+            break_even_chart.alt(*given, period=period, money=written),
+        )
+
+
+def net_map(
+    choice: Choice,
+    scenario: Assumptions,
+    across: str,
+    upward: str,
+    currency: str,
+    months: int = 1,
+) -> NetMap | None:
+    """across, upward: two of `sensitivity.INPUTS`. None where there is no price or no gain."""
+    now = net_per_month(choice.option, scenario)
+    if now is None:
+        return None
+    first, second = (_axis(choice, scenario, name, currency) for name in (across, upward))
+    net = net_grid(choice.option, scenario, (across, first.values), (upward, second.values))
+    return NetMap(first, second, months * net, months * now)
+
+
+def _axis(choice: Choice, scenario: Assumptions, name: str, currency: str) -> break_even_chart.Axis:
+    """From next to nothing to a few times what it is now, or over its slider where it is 0; far
+    enough to have the break-even inside."""
+    now = input_value(choice.option, scenario, name) or 0.0
+    came = choice.came
+    found = {
+        PRICE: came.break_even_price,
+        "elasticity": came.break_even_elasticity,
+        "searches_per_day": came.break_even_searches,
+    }.get(name)
+    even = found.value if found is not None else None
+    unit_of = symbol(currency) if name == PRICE else ""
+    if name not in (PRICE, GAIN):
+        unit_of = unit(_BY_NAME[name], currency)
+    title = input_title(name)
+    title = _("{title} ({unit})", title=title, unit=unit_of) if unit_of else title
+    if name == GAIN:
+        reach = max(abs(now) * 2, 0.05)
+        return break_even_chart.Axis(title, np.linspace(-reach / 4, reach, _CELLS).tolist(), now)
+    if name == PRICE:
+        high = max(2 * now, 2 * (even or 0.0), 0.1)
+        return break_even_chart.Axis(title, np.linspace(0, high, _CELLS).tolist(), now)
+    each = _BY_NAME[name]
+    if each.logarithmic and now > 0:
+        reach = 100 * max(now, even or 0.0)
+        low, high = max(min(now, even or now) / 100, each.least, 1e-9), min(reach, each.most)
+        return break_even_chart.Axis(title, np.geomspace(low, high, _CELLS).tolist(), now, True)
+    # Neither the present point nor the line is to lie at an edge.
+    high = max(1.3 * now, 2 * even) if even is not None and now > 0 else max(2 * now, each.high)
+    high = min(high, each.most)
+    return break_even_chart.Axis(title, np.linspace(each.low, high, _CELLS).tolist(), now)
+
+
+def input_title(name: str) -> str:
+    """What one of `sensitivity.INPUTS` is called."""
+    if name == PRICE:
+        return _("Price of 1,000 searches")
+    return _("Measured gain") if name == GAIN else _(_BY_NAME[name].title)

@@ -53,6 +53,12 @@ def times(study: Study, system: str) -> Times | None:
     return study.once(("times", system), make)
 
 
+def timed(study: Study) -> dict[str, Times]:
+    """The chosen systems of which a latency was measured, in their order."""
+    found = {system: times(study, system) for system in study.chosen}
+    return {system: each for system, each in found.items() if each is not None and each.summary.n}
+
+
 def summary(study: Study, system: str) -> LatencySummary | None:
     """None for the first stage, and where nothing was measured."""
     found = times(study, system)

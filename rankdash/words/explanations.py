@@ -12,6 +12,8 @@ from rankdash.analysis.reasons.contributions import CARRIED, Split
 from rankdash.analysis.reasons.statements import Statement
 from rankdash.i18n import gettext as _
 from rankdash.i18n import language, ngettext, number, percent, signed
+from rankdash.study import queries
+from rankdash.study.study import Study
 from rankdash.words.reasons import reason_meanings
 
 _RANKS_NAMED = 4
@@ -133,24 +135,24 @@ def first_text(before: float, after: float) -> str:
     )
 
 
-def explained(
-    row: pd.Series,
-    found: Split,
-    named: Callable[[str], str],
-    missing: Sequence[str],
-    relevant: int,
+def reasoning(
+    study: Study, challenger: str, row: pd.Series, found: Split, fit: Callable[[str], str]
 ) -> list[str]:
     """What the reason of a query means and what it rests on, in sentences.
 
-    row: of `reasons.reasons`. named: document id → its name, fit for where it is shown. missing:
-    as from `without_result`, of the sides that have no result. relevant: how many documents are
-    labelled relevant.
+    row: of `Study.reasons`, named as the query. fit: makes a name fit for where it is shown.
     """
-    code = str(row["reason"])
+    code, query_id = str(row["reason"]), str(row.name)
     said = [reason_meanings()[code]]
     if code == "failed":
-        return [*said, *missing]
+        for system in (study.baseline, challenger):
+            lost = study.excluded(system).get(query_id)
+            if lost is not None or query_id not in study.ranking(system).positions:
+                said.append(without_result(fit(study.name(system)), lost))
+        return said
     if code == "no_relevant_candidate":
+        labels = queries.labels(study, query_id)
+        relevant = int((labels["label"] >= study.conventions.threshold).sum())
         return [
             *said,
             ngettext(
@@ -160,7 +162,10 @@ def explained(
             ),
         ]
     if isinstance(row["doc_id"], str):
-        said += evidence_text(row, found, named(row["doc_id"]))
+        doc = row["doc_id"]
+        said += evidence_text(
+            row, found, fit(study.dataset.names_of(found.documents["doc_id"])[doc])
+        )
     return said
 
 

@@ -10,6 +10,11 @@ _COMMON_START = 4
 _LONGEST_START = 5
 
 
+def shortened(text: str, limit: int) -> str:
+    """At most `limit` characters, the last an ellipsis where something was cut."""
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
 def free(name: str, taken: Collection[str]) -> str:
     """The name itself, or with the first number that nobody has: "BM25 (2)"."""
     numbered = (name, *(f"{name} ({n})" for n in range(2, len(taken) + 3)))

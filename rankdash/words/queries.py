@@ -55,3 +55,8 @@ def grade(label: float, best: float) -> str:
     if math.isnan(label):
         return _("not judged")
     return _("{label} of {best}", label=f"{label:g}", best=f"{best:g}")
+
+
+def label_words(label: float | None) -> str:
+    """A label as a number; None counts as not judged."""
+    return _("not judged") if label is None else f"{label:g}"

@@ -16,12 +16,12 @@ _LONGEST = 200
 
 
 def draw(draft: Draft) -> str:
-    study, report = draft.study, draft.study.check
+    report = draft.study.check
     parts = [table(Table((_("what"), _("value")), _counts(draft)))]
     if report is None:
         return parts[0] + prose(_("The check report of this data set is not at hand."))
     parts += [
-        together(f"<h3>{html_safe(_('Labels'))}</h3>", draft.chart(figures.grades(study))),
+        together(f"<h3>{html_safe(_('Labels'))}</h3>", draft.chart(figures.grades(report))),
         _rankings(report),
         f"<h3>{html_safe(_('What was noticed'))}</h3>",
         _findings(report),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pandas as pd
 
 from rankdash.i18n import gettext as _
@@ -10,8 +12,9 @@ from rankdash.reporting import figures
 from rankdash.reporting.html_page import listed, prose, table, together
 from rankdash.reporting.sections.draft import Draft, filled
 from rankdash.study import queries
-from rankdash.words.explanations import explained, statement_text, without_result
+from rankdash.words.explanations import reasoning, statement_text, without_result
 from rankdash.words.html import html_safe
+from rankdash.words.names import shortened
 from rankdash.words.queries import left_out_words
 from rankdash.words.reasons import reason_words
 
@@ -64,14 +67,13 @@ def _cards(draft: Draft, challenger: str, title: str, rows: pd.DataFrame) -> str
 
 def _card(draft: Draft, challenger: str, row: pd.Series) -> str:
     study, query = draft.study, str(row["query_id"])
-    text = study.dataset.query_names.get(query, query)
-    shown = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1].rstrip()}…"
+    text = shortened(study.dataset.query_names.get(query, query), _LONGEST)
     values = f"{number(row['before'])} → {number(row['after'])} ({signed(row['delta'])})"
     facts = [f"{study.measure.title} {values}", _("query {id}", id=query)]
     note = study.notes.get(query)
     remarks = [*note.tags, note.text] if note is not None else []
     return (
-        f'<div class="card {html_safe(str(row["outcome"]))}"><b dir=auto>{html_safe(shown)}</b>'
+        f'<div class="card {html_safe(str(row["outcome"]))}"><b dir=auto>{html_safe(text)}</b>'
         f'<p class="muted">{html_safe(" · ".join(facts))}</p>{_why(draft, challenger, query)}'
         f"{_noted([each for each in remarks if each])}</div>"
     )
@@ -92,9 +94,7 @@ def _why(draft: Draft, challenger: str, query: str) -> str:
         return ""
     row = reasons.loc[[query]].iloc[0]
     found = queries.change(study, challenger, query)
-    names = names_of(draft, list(found.documents["doc_id"]))
-    relevant = int((queries.labels(study, query)["label"] >= study.conventions.threshold).sum())
-    said = explained(row, found, names.__getitem__, (), relevant)
+    said = reasoning(study, challenger, row, found, partial(shortened, limit=_NAME))
     code = str(row["reason"])
     head = f"<p><strong>{html_safe(reason_words()[code])}</strong> · {html_safe(paragraph(said))}"
     told = [
@@ -106,10 +106,8 @@ def _why(draft: Draft, challenger: str, query: str) -> str:
 
 def names_of(draft: Draft, doc_ids: list[str]) -> dict[str, str]:
     """Document id → its title, or how it begins where titles repeat or are missing, or its id."""
-    return {
-        doc: name if len(name) <= _NAME else f"{name[: _NAME - 1].rstrip()}…"
-        for doc, name in draft.study.dataset.names_of(doc_ids).items()
-    }
+    names = draft.study.dataset.names_of(doc_ids)
+    return {doc: shortened(name, _NAME) for doc, name in names.items()}
 
 
 def _without(draft: Draft, challenger: str) -> str:

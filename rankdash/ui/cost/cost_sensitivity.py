@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
-from rankdash.charts.cost import break_even, depth, frontier, tornado
+from rankdash.charts.cost import depth, frontier, tornado
 from rankdash.errors import RankdashError
 from rankdash.i18n import error_text, number, percent
 from rankdash.i18n import gettext as _
+from rankdash.reporting import figures
 from rankdash.study import costs
 from rankdash.study.costs import BASELINE, Choice
 from rankdash.study.study import Study
@@ -20,6 +20,7 @@ from rankdash.ui.cost.cost_inputs import unit
 from rankdash.ui.cost.cost_terms import amount, period
 from rankdash.ui.state import address, pickers
 from rankdash.ui.state.scenario import currency
+from rankdash.ui.widgets import plotly_chart
 from rankdash.ui.widgets.plotly_chart import ink, show
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
@@ -28,14 +29,12 @@ from rankdash.value.sensitivity import (
     INPUTS,
     PRICE,
     input_value,
-    net_grid,
     net_per_month,
     pareto,
     usual_ranges,
 )
 from rankdash.value.sensitivity import tornado as swings_of
 
-_CELLS = 25
 _BY_NAME: dict[str, Assumption] = {each.name: each for each in ASSUMPTIONS}
 
 
@@ -50,11 +49,11 @@ def swings(study: Study, choice: Choice, scenario: Assumptions) -> None:
     ranges = usual_ranges(choice.option, scenario, interval)
     rows = [
         tornado.Row(
-            _title(each.name),
+            figures.input_title(each.name),
             each.net_low * span.months,
             each.net_high * span.months,
-            _said(each.name, each.low),
-            _said(each.name, each.high),
+            _in_words(each.name, each.low),
+            _in_words(each.name, each.high),
         )
         for each in swings_of(choice.option, scenario, ranges)
     ]
@@ -102,7 +101,7 @@ def where_it_pays(choice: Choice, scenario: Assumptions) -> None:
             column.selectbox,
             default=str(address.FIELDS[field]),
             label=label,
-            format_func=_title,
+            format_func=figures.input_title,
         )
         for field, label, column in zip(
             ("across", "upward"), (_("Across"), _("Upward")), columns, strict=True
@@ -112,25 +111,19 @@ def where_it_pays(choice: Choice, scenario: Assumptions) -> None:
     if across == upward:
         st.info(_("Choose two different assumptions."), icon=":material/info:")
         return
-    axes = tuple(
-        _axis(name, input_value(choice.option, scenario, name) or 0.0, _evens(choice, name))
-        for name in (across, upward)
-    )
-    net = net_grid(choice.option, scenario, (across, axes[0].values), (upward, axes[1].values))
     span = period()
-    net *= span.months
-    now = (net_per_month(choice.option, scenario) or 0.0) * span.months
-    show(
-        break_even.figure(net, axes[0], axes[1], ink(), now=now, period=span.name, money=amount),
-        alt=break_even.alt(net, axes[0], axes[1], period=span.name, money=amount),
-        key="cost.map",
-    )
+    found = figures.net_map(choice, scenario, across, upward, currency(), span.months)
+    if found is None:
+        return
+    plotly_chart.draw(found.drawing(span.name, currency()), key="cost.map")
     with st.expander(_("As a table")):
         st.dataframe(
             pd.DataFrame(
-                net,
-                index=pd.Index([f"{value:,.6g}" for value in axes[1].values], name=axes[1].title),
-                columns=[f"{value:,.6g}" for value in axes[0].values],
+                found.net,
+                index=pd.Index(
+                    [f"{value:,.6g}" for value in found.upward.values], name=found.upward.title
+                ),
+                columns=[f"{value:,.6g}" for value in found.across.values],
             ).round(2),
             alt=_("Net value over two assumptions"),
         )
@@ -195,15 +188,7 @@ def options(study: Study, choices: Sequence[Choice], scenario: Assumptions) -> N
         )
 
 
-def _title(name: str) -> str:
-    if name == PRICE:
-        return _("Price of 1,000 searches")
-    if name == GAIN:
-        return _("Measured gain")
-    return _(_BY_NAME[name].title)
-
-
-def _said(name: str, value: float) -> str:
+def _in_words(name: str, value: float) -> str:
     """A value of an input in words."""
     if name == PRICE:
         return amount(value)
@@ -220,36 +205,6 @@ def _said(name: str, value: float) -> str:
 def _rounded(value: float) -> float:
     """To three digits, and whole from a thousand on."""
     return float(f"{value:.3g}") if abs(value) < 1000 else float(round(value))
-
-
-def _evens(choice: Choice, name: str) -> float | None:
-    """The value of an input at which it breaks even, as far as that is worked out."""
-    found = {
-        PRICE: choice.came.break_even_price,
-        "elasticity": choice.came.break_even_elasticity,
-        "searches_per_day": choice.came.break_even_searches,
-    }.get(name)
-    return found.value if found is not None else None
-
-
-def _axis(name: str, now: float, even: float | None) -> break_even.Axis:
-    """From next to nothing to a few times what it is now, or over its slider where it is 0; far
-    enough to have the break-even inside."""
-    if name == GAIN:
-        reach = max(abs(now) * 2, 0.05)
-        return break_even.Axis(_title(name), np.linspace(-reach / 4, reach, _CELLS).tolist(), now)
-    if name == PRICE:
-        high = max(2 * now, 2 * (even or 0.0), 0.1)
-        return break_even.Axis(_title(name), np.linspace(0, high, _CELLS).tolist(), now)
-    each = _BY_NAME[name]
-    if each.logarithmic and now > 0:
-        reach = 100 * max(now, even or 0.0)
-        low, high = max(min(now, even or now) / 100, each.least, 1e-9), min(reach, each.most)
-        return break_even.Axis(_title(name), np.geomspace(low, high, _CELLS).tolist(), now, True)
-    # The present point and the line are what is looked at: neither is to lie at an edge.
-    high = max(1.3 * now, 2 * even) if even is not None and now > 0 else max(2 * now, each.high)
-    high = min(high, each.most)
-    return break_even.Axis(_title(name), np.linspace(each.low, high, _CELLS).tolist(), now)
 
 
 def depths(study: Study, choice: Choice, scenario: Assumptions) -> None:

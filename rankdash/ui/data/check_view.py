@@ -6,13 +6,12 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.analysis.labels.check import FIRST_STAGE, CheckReport, Spread
-from rankdash.analysis.labels.grading import LabelCount
-from rankdash.charts.quality import grades
 from rankdash.findings import Finding
 from rankdash.i18n import finding_text, ngettext, number, percent, where_text
 from rankdash.i18n import gettext as _
+from rankdash.reporting import figures
 from rankdash.ui.state.server import workspace
-from rankdash.ui.widgets.plotly_chart import ink, show
+from rankdash.ui.widgets import plotly_chart
 from rankdash.ui.widgets.text import markdown_safe, shortened, table_html
 
 _EXAMPLE_CHARS = 200
@@ -84,13 +83,8 @@ def _characters(spread: Spread | None) -> str:
 
 
 def _labels(report: CheckReport) -> None:
-    bars = [(_range(bar), bar.count) for bar in report.label_histogram]
     st.markdown(ngettext("**{n} label**", "**{n} labels**", report.labels))
-    show(grades.figure(bars, ink()), alt=grades.alt(bars), key="check.labels")
-
-
-def _range(bar: LabelCount) -> str:
-    return f"{bar.low:g}" if bar.low == bar.high else f"{bar.low:g}…{bar.high:g}"
+    plotly_chart.draw(figures.grades(report), key="check.labels")
 
 
 def _findings(report: CheckReport) -> None:

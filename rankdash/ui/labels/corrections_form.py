@@ -15,6 +15,7 @@ from rankdash.ui.state import pickers, stored
 from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets.text import markdown_safe, shortened
 from rankdash.words.names import distinct
+from rankdash.words.queries import label_words
 
 _WHO = "analyst"
 _MOST_SEGMENTS = 8
@@ -86,7 +87,7 @@ def label(study: Study, query_id: str, doc_id: str) -> None:
         pickers.show(st.selectbox, key, now, changed, list(options))(
             _("Label"), list(options), format_func=options.__getitem__
         )
-    said = _("as uploaded: {label}", label=corrections_list.label_words(uploaded))
+    said = _("as uploaded: {label}", label=label_words(uploaded))
     st.caption(" · ".join([said, *_ranks(study, query_id, doc_id)]))
 
 

@@ -17,6 +17,7 @@ from rankdash.store.notes.notes import Notes
 from rankdash.ui.state import stored
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets.text import shortened
+from rankdash.words.queries import label_words
 from rankdash.words.spreadsheet import csv_bytes
 
 _UNDONE = "corrections.undone"
@@ -112,10 +113,6 @@ def notes_csv(dataset_id: str) -> bytes:
 def forget_undone() -> None:
     """A label was corrected since: what was undone before is no longer offered to be put back."""
     st.session_state.pop(_UNDONE, None)
-
-
-def label_words(label: float | None) -> str:
-    return _("not judged") if label is None else f"{label:g}"
 
 
 def _table(dataset_id: str, rows: Sequence[Correction], place: str) -> None:

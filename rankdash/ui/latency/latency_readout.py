@@ -53,14 +53,6 @@ def _target(value: str | None) -> str:
     return str(int(digits)) if fits else REAL_TIME
 
 
-def timed(study: Study) -> dict[str, Times]:
-    """The chosen systems of which a latency was measured, in their order."""
-    found = {system: latency.times(study, system) for system in study.chosen}
-    return {
-        system: times for system, times in found.items() if times is not None and times.summary.n
-    }
-
-
 def draw(study: Study, found: dict[str, Times], target_ms: float) -> None:
     for system, times in found.items():
         with st.container(border=True):

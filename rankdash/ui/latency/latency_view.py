@@ -9,17 +9,18 @@ import streamlit as st
 
 from rankdash.analysis.latency import FEWEST_FITTED, Ratio
 from rankdash.charts import style
-from rankdash.charts.latency import latency_ecdf, latency_fit, latency_spread
+from rankdash.charts.latency import latency_fit, latency_spread
 from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, percent
+from rankdash.reporting import figures
 from rankdash.study import latency
 from rankdash.study.latency import Against, Times
 from rankdash.study.study import Study
 from rankdash.ui.sidebar.view import safe_name
 from rankdash.ui.state import pickers
 from rankdash.ui.widgets.lazy_expander import fold
-from rankdash.ui.widgets.plotly_chart import ink, show
+from rankdash.ui.widgets.plotly_chart import draw, ink, show
 
 
 def spread(study: Study, found: dict[str, Times], target_ms: float) -> None:
@@ -27,20 +28,8 @@ def spread(study: Study, found: dict[str, Times], target_ms: float) -> None:
     left, right = st.columns([7, 5], gap="medium")
     with left:
         st.subheader(_("Answered within"), anchor=False)
-        curves = [
-            latency_ecdf.Curve(system, study.name(system), times.steps, times.summary)
-            for system, times in found.items()
-        ]
-        show(
-            latency_ecdf.figure(
-                curves,
-                style.marks(study.places, study.baseline),
-                ink(),
-                target_ms=target_ms,
-            ),
-            alt=latency_ecdf.alt(curves),
-            key="latency.ecdf",
-        )
+        if (curves := figures.latency(study, target_ms)) is not None:
+            draw(curves, key="latency.ecdf")
         if any(times.summary.p99 is None for times in found.values()):
             st.caption(
                 _(

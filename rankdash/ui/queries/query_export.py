@@ -2,52 +2,30 @@
 
 from __future__ import annotations
 
-import math
-import platform
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
-import numpy as np
 import streamlit as st
 
-import rankdash
-from rankdash.analysis.ranks.ladder import Ladder
-from rankdash.analysis.reasons.contributions import Split
-from rankdash.charts.quality import waterfall as waterfall_chart
-from rankdash.charts.ranks import ladder as ladder_chart
-from rankdash.charts.style import INKS
 from rankdash.i18n import gettext as _
-from rankdash.i18n import language, moment, ngettext, number, paragraph, percent, signed, speaking
-from rankdash.metrics import parse_measure
-from rankdash.reporting.exports import query_page
-from rankdash.reporting.exports.query_page import Card, Document, QueryPage
-from rankdash.reporting.html_page import CHART_ENGINE, Chart, Table
+from rankdash.i18n import language, speaking
+from rankdash.reporting.exports import query_file
 from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.notes import Notes
-from rankdash.study import queries
 from rankdash.study.study import Study
-from rankdash.ui.labels import corrections_list
-from rankdash.ui.queries import query_why
 from rankdash.ui.state import stored
 from rankdash.ui.state.server import workspace
-from rankdash.ui.widgets.text import shortened
-from rankdash.words.explanations import statement_text
-from rankdash.words.names import distinguishing
-from rankdash.words.queries import judged_title
-from rankdash.words.reasons import reason_words
-from rankdash.words.settings import rules_in_words
 
 _NAME = 60
 
 
 def button(study: Study, challenger: str, query_id: str) -> None:
     """Offer the file; it is made when it is asked for."""
+    kept = "".join(each if each.isalnum() or each in "-_" else "-" for each in query_id)
     st.download_button(
         _("Save this query as a file"),
         data=partial(html, study, challenger, query_id, language()),
-        file_name=f"{_file_name(query_id)}.html",
+        file_name=f"query-{kept[:_NAME]}.html",
         mime="text/html",
         icon=":material/download:",
         key="queries.export",
@@ -58,286 +36,11 @@ def button(study: Study, challenger: str, query_id: str) -> None:
 
 def html(study: Study, challenger: str, query_id: str, code: str) -> bytes:
     """The file, in the language `code`: it is made outside of the session that asked for it."""
-    with speaking(code):
-        page = _page(study, challenger, query_id)
-        made = query_page.html(page)
-    return made.encode("utf-8", "replace")
-
-
-def _page(study: Study, challenger: str, query_id: str) -> QueryPage:
-    found = queries.ladder_of(study, challenger, query_id)
-    measure = parse_measure(study.spec)
-    names = distinguishing(study.dataset.names_of(found.doc_ids))
     note = Notes(workspace()).of(study.stored_id, query_id)
-    split = queries.change(study, challenger, query_id)
-    reason, because = _reason(study, challenger, query_id, split)
-    lists, documents = _lists(study, found, query_id)
-    titles = {system: study.name(system) for system in found.systems}
-    pair = (study.name(study.baseline), study.name(challenger))
-    return QueryPage(
-        query=study.dataset.query_names.get(query_id, query_id),
-        language=language(),
-        facts=_facts(study, query_id),
-        values=_values(study, challenger, query_id),
-        reason=reason,
-        because=because,
-        sentences=[
-            statement_text(said, measure.k).replace("**", "")
-            for said in queries.change_statements(study, challenger, query_id)
-        ],
-        waterfall=_waterfall(study, split, pair, names),
-        contributions=_contributions(split, pair, names),
-        ladder=_ladder(found, titles, names),
-        places=_places(found, titles, names),
-        lists=lists,
-        documents=documents,
-        tags=note.tags,
-        note=note.text,
-        corrections=_corrections(study, query_id),
-        definitions=[
-            f"{measure.title}: {_(measure.metric.meaning)}",
-            _(measure.metric.formula),
-            *([_(measure.metric.note)] if measure.metric.note else []),
-        ],
-        made=Table((_("rule"), _("in force")), rules_in_words(study.conventions, study.statistics)),
-        versions=_(
-            "Made by rankdash {version} (Python {python}, {charts}) on {when} UTC. Nothing "
-            "in this file is loaded from a network.",
-            version=rankdash.__version__,
-            python=platform.python_version(),
-            charts=CHART_ENGINE,
-            when=moment(datetime.now(UTC).isoformat(timespec="seconds")),
-        ),
-    )
-
-
-def _reason(study: Study, challenger: str, query_id: str, split: Split) -> tuple[str, str]:
-    """The reason in a word or two, and what it rests on."""
-    table = study.reasons(challenger)
-    if table is None or query_id not in table.index:
-        return "", ""
-    row = table.loc[[query_id]].iloc[0]
-    said = query_why.explained(study, challenger, row, split, lambda text: shortened(text, _NAME))
-    return reason_words()[str(row["reason"])], paragraph(said)
-
-
-def _in_both_inks(draw: Callable[..., Any], alt: str) -> Chart:
-    light, dark = (draw(ink=INKS[name]) for name in ("light", "dark"))
-    return Chart(light, dark, alt)
-
-
-def _waterfall(
-    study: Study, split: Split, pair: tuple[str, str], names: dict[str, str]
-) -> Chart | None:
-    if split.documents.empty:
-        return None
-    given = (split.documents, split.before, split.measure.title, pair)
-    return _in_both_inks(
-        partial(waterfall_chart.figure, *given, names=names, threshold=study.conventions.threshold),
-        waterfall_chart.alt(*given, names=names),
-    )
-
-
-def _contributions(split: Split, pair: tuple[str, str], names: dict[str, str]) -> Table | None:
-    if split.documents.empty:
-        return None
-    counts = split.documents[(split.documents[["before", "after"]] != 0).any(axis="columns")]
-    columns = [counts[name].tolist() for name in ("label", "rank_before", "rank_after")]
-    values = [counts[name].tolist() for name in ("before", "after", "delta")]
-    before, after = (_("rank in {system}", system=shortened(name, _NAME)) for name in pair)
-    return Table(
-        (_("document"), _("label"), before, after, _("counted"), _("counts"), _("change")),
-        [
-            (
-                names.get(doc, doc),
-                *(_plain(each) for each in places),
-                number(was, 4),
-                number(now, 4),
-                signed(delta, 4),
-            )
-            for doc, *places, was, now, delta in zip(
-                counts["doc_id"], *columns, *values, strict=True
-            )
-        ],
-        frozenset(range(1, 7)),
-    )
-
-
-def _ladder(found: Ladder, titles: dict[str, str], names: dict[str, str]) -> Chart | None:
-    if not len(found):
-        return None
-    return _in_both_inks(
-        partial(ladder_chart.figure, found, titles=titles, names=names),
-        ladder_chart.alt(found, titles=titles),
-    )
-
-
-def _facts(study: Study, query_id: str) -> list[str]:
-    data = study.dataset
-    compared = f"{study.name(study.baseline)} → {', '.join(map(study.name, study.challengers))}"
-    facts = [data.name, compared, study.measure.title, _("query {id}", id=query_id)]
-    if study.corrections:
-        facts.append(
-            ngettext("{n} label corrected", "{n} labels corrected", study.corrections)
-            if study.corrected
-            else ngettext("{n} correction left out", "{n} corrections left out", study.corrections)
+    corrections = Corrections(workspace()).all(study.stored_id) if study.corrected else ()
+    own = [each for each in corrections if each.query_id == query_id]
+    uploaded = stored.uploaded_labels(study.dataset_id, query_id) if own else {}
+    with speaking(code):
+        return query_file.html(
+            replace(study, notes={query_id: note}), challenger, query_id, own, uploaded
         )
-    return facts
-
-
-def _values(study: Study, challenger: str, query_id: str) -> Table:
-    """A row for each system, and one for the best that the candidates allow."""
-    judged = study.spec_of("judged")
-    rows, before = [], math.nan
-    for system in dict.fromkeys((study.baseline, challenger, *study.challengers)):
-        value = _value(study, system, study.spec, query_id)
-        if system == study.baseline:
-            before = value
-        change = "–" if system == study.baseline else signed(value - before)
-        share = percent(_value(study, system, judged, query_id))
-        rows.append((study.name(system), number(value), change, share))
-    ceiling = queries.table(study, challenger).set_index("query_id").get("ceiling")
-    if ceiling is not None and query_id in ceiling.index:
-        best = float(ceiling[query_id])
-        rows.append((_("best order of the candidates"), number(best), signed(best - before), "–"))
-    return Table(
-        (_("system"), study.measure.title, _("change"), judged_title(study.cutoff)),
-        rows,
-        frozenset({1, 2, 3}),
-    )
-
-
-def _value(study: Study, system: str, spec: str, query_id: str) -> float:
-    return float(queries.by_query(study, system, spec).get(query_id, math.nan))
-
-
-def _lists(
-    study: Study, found: Ladder, query_id: str
-) -> tuple[list[tuple[str, list[Card]]], list[Document]]:
-    """The first k of each system, and every document of these lists once."""
-    lists: list[tuple[str, list[Card]]] = []
-    near: dict[str, int] = {}
-    best = study.dataset.label_values[-1:]
-    for system in found.systems:
-        ranks = found.column(system)
-        rows = [int(row) for row in np.argsort(ranks) if ranks[row] <= found.k]
-        docs = [str(found.doc_ids[row]) for row in rows]
-        shown = queries.listed(study, system, query_id, docs)
-        cards = [
-            Card(
-                each.doc_id,
-                int(ranks[row]),
-                _grade(float(found.label[row]), best),
-                bool(found.relevant[row]),
-                _elsewhere(study, found, row, system),
-                _read(each),
-            )
-            for row, each in zip(rows, shown, strict=True)
-        ]
-        lists.append((study.name(system), cards))
-        near.update(zip(docs, rows, strict=True))
-    texts = queries.texts(study, near)
-    documents = [
-        Document(
-            doc,
-            texts[doc].title,
-            texts[doc].body or "",
-            f"{_grade(float(found.label[row]), best)} · {_elsewhere(study, found, row)}",
-        )
-        for doc, row in near.items()
-    ]
-    return lists, documents
-
-
-def _grade(label: float, best: Sequence[float]) -> str:
-    if math.isnan(label):
-        return _("not judged")
-    return _("{label} of {best}", label=f"{label:g}", best=f"{max(best):g}")
-
-
-def _elsewhere(study: Study, found: Ladder, row: int, own: str = "") -> str:
-    """The rank of a document in every system but its own; an arrow says how it moved from the
-    baseline, to its own list or from it."""
-    said = []
-    for system in found.systems:
-        if system == own:
-            continue
-        rank = found.column(system)[row]
-        name = shortened(study.name(system), _NAME)
-        if math.isnan(rank):
-            said.append(_("{system}: not ranked", system=name))
-            continue
-        here = found.column(own)[row] if study.baseline in (own, system) and own else rank
-        rise = here - rank if own == study.baseline else rank - here
-        sign = "" if rise == 0 else ("▲ " if rise > 0 else "▼ ")
-        said.append(sign + _("{system}: rank {rank}", system=name, rank=int(rank)))
-    return " · ".join(said)
-
-
-def _read(shown: queries.Listed) -> list[str]:
-    facts = []
-    if shown.score is not None:
-        facts.append(_("score {score}", score=number(shown.score)))
-    if shown.read is not None and shown.full is not None:
-        facts.append(
-            _(
-                "the model saw {read} of {full} tokens",
-                read=number(shown.read, 0),
-                full=number(shown.full, 0),
-            )
-        )
-    return facts
-
-
-def _places(found: Ladder, titles: dict[str, str], names: dict[str, str]) -> Table | None:
-    if not len(found):
-        return None
-    near = found.picked(found.near)
-    return Table(
-        (_("document"), _("label"), *titles.values(), _("ideal")),
-        [
-            (
-                names.get(doc, doc),
-                _plain(near.label[row]),
-                *(_plain(rank) for rank in near.ranks[row]),
-                _plain(near.ideal[row]),
-            )
-            for row, doc in enumerate(near.doc_ids)
-        ],
-        frozenset(range(1, 3 + len(titles))),
-    )
-
-
-def _corrections(study: Study, query_id: str) -> Table | None:
-    rows = [
-        each
-        for each in Corrections(workspace()).all(study.stored_id)
-        if each.query_id == query_id and study.corrected
-    ]
-    if not rows:
-        return None
-    uploaded = stored.uploaded_labels(study.dataset_id, query_id)
-    titles = study.dataset.document_names[0]
-    return Table(
-        (_("document"), _("uploaded"), _("corrected"), _("who"), _("when (UTC)")),
-        [
-            (
-                titles.get(each.doc_id, each.doc_id),
-                corrections_list.label_words(uploaded.get(each.doc_id)),
-                corrections_list.label_words(each.label),
-                each.who,
-                moment(each.made),
-            )
-            for each in rows
-        ],
-    )
-
-
-def _plain(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:g}"
-
-
-def _file_name(query_id: str) -> str:
-    """A name that every file system takes."""
-    kept = "".join(each if each.isalnum() or each in "-_" else "-" for each in query_id)
-    return f"query-{kept[:_NAME]}"

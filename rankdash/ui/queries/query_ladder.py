@@ -9,16 +9,16 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.analysis.ranks.ladder import Ladder
-from rankdash.charts.ranks import ladder as chart
 from rankdash.charts.ranks.ladder_places import shown
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, paragraph
+from rankdash.reporting import figures
 from rankdash.study import queries
 from rankdash.study.queries import Text
 from rankdash.study.study import Study
 from rankdash.ui.state import address, pickers
+from rankdash.ui.widgets import plotly_chart
 from rankdash.ui.widgets.lazy_expander import fold
-from rankdash.ui.widgets.plotly_chart import ink, show
 from rankdash.ui.widgets.text import markdown_safe, shortened
 from rankdash.words.names import distinguishing
 
@@ -63,18 +63,8 @@ def draw(study: Study, ladder: Ladder, query_id: str) -> None:
     ]
     if notes:
         st.caption(paragraph(notes))
-    show(
-        chart.figure(
-            ladder,
-            ink(),
-            titles=titles,
-            names=names,
-            focus=focus or None,
-            every=every == _EVERY,
-        ),
-        alt=chart.alt(ladder, titles=titles, every=every == _EVERY),
-        key="queries.ladder",
-    )
+    chart = figures.ladder(ladder, titles, names, focus=focus or None, every=every == _EVERY)
+    plotly_chart.draw(chart, key="queries.ladder")
     fold(
         _("The same as a table"),
         "queries.ladder.table",

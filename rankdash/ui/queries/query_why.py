@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -11,17 +12,16 @@ import streamlit as st
 
 from rankdash.analysis.reasons.contributions import Split
 from rankdash.analysis.reasons.reasons import evidence
-from rankdash.charts.quality import waterfall
 from rankdash.i18n import gettext as _
 from rankdash.i18n import paragraph
+from rankdash.reporting import figures
 from rankdash.study import queries
 from rankdash.study.study import Study
+from rankdash.ui.widgets import plotly_chart
 from rankdash.ui.widgets.lazy_expander import fold
-from rankdash.ui.widgets.plotly_chart import ink, show
 from rankdash.ui.widgets.signed_cells import signed_cells
 from rankdash.ui.widgets.text import markdown_safe
-from rankdash.words import explanations
-from rankdash.words.explanations import statement_text, without_result
+from rankdash.words.explanations import reasoning, statement_text
 from rankdash.words.names import distinguishing
 from rankdash.words.reasons import reason_words
 
@@ -40,7 +40,7 @@ def draw(study: Study, challenger: str, query_id: str) -> None:
     names = study.dataset.names_of(found.documents["doc_id"])
     said = [
         _("Why: **{reason}**.", reason=reason_words()[str(row["reason"])]),
-        *explained(study, challenger, row, found, lambda text: markdown_safe(text, _NAME)),
+        *reasoning(study, challenger, row, found, partial(markdown_safe, limit=_NAME)),
     ]
     st.markdown(paragraph(said))
     if found.why_not:
@@ -51,48 +51,13 @@ def draw(study: Study, challenger: str, query_id: str) -> None:
     if moved.empty:
         st.caption(_("No document counts for more or less than before."))
         return
-    _chart(study, challenger, found, distinguishing(names))
+    drawn = figures.waterfall(study, challenger, found, distinguishing(names))
+    plotly_chart.draw(drawn, key="queries.waterfall")
     fold(
         _("Contribution of each document"),
         "queries.contributions",
         ":material/table:",
         lambda: _tables(study, row, found, names),
-    )
-
-
-def explained(
-    study: Study, challenger: str, row: pd.Series, found: Split, fit: Callable[[str], str]
-) -> list[str]:
-    """What the reason means and what it rests on, in sentences.
-
-    row: of `reasons`, its label being the query. fit: makes a name fit for where it is shown.
-    """
-    query_id = str(row.name)
-    missing = [
-        without_result(fit(study.name(system)), study.excluded(system).get(query_id))
-        for system in (study.baseline, challenger)
-        if query_id not in study.ranking(system).positions or query_id in study.excluded(system)
-    ]
-    labels = queries.labels(study, query_id)
-    relevant = int((labels["label"] >= study.conventions.threshold).sum())
-    names = study.dataset.names_of(found.documents["doc_id"])
-    return explanations.explained(row, found, lambda doc: fit(names[doc]), missing, relevant)
-
-
-def _chart(study: Study, challenger: str, found: Split, names: Mapping[str, str]) -> None:
-    title, systems = study.measure.title, (study.name(study.baseline), study.name(challenger))
-    show(
-        waterfall.figure(
-            found.documents,
-            found.before,
-            title,
-            systems,
-            ink(),
-            names=names,
-            threshold=study.conventions.threshold,
-        ),
-        alt=waterfall.alt(found.documents, found.before, title, systems, names=names),
-        key="queries.waterfall",
     )
 
 

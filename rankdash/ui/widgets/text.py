@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from rankdash.words.html import CONTROL
 from rankdash.words.html import html_safe as html_safe
+from rankdash.words.names import shortened as shortened
 
 _ASCII_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 _ADDRESS = re.compile(r":(?=//)|www(?=\.)|@", re.IGNORECASE)
@@ -38,11 +39,6 @@ def markdown_safe(text: str, limit: int = 200) -> str:
     """
     line = shortened(" ".join(CONTROL.sub("", text).split()), limit)
     return _ASCII_PUNCTUATION.sub(r"\\\1", _ADDRESS.sub("\\g<0>\u2060", line))
-
-
-def shortened(text: str, limit: int) -> str:
-    """At most `limit` characters, the last an ellipsis where something was cut."""
-    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
 def table_html(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
