@@ -1,4 +1,4 @@
-"""Metrics of what is within the cutoff, whatever its order there."""
+"""Metrics of what is within the cutoff in any order, and how much of it is labelled."""
 
 from __future__ import annotations
 
@@ -36,6 +36,15 @@ def _r_precision(relevance: Relevance, k: int | None, parameter: float) -> Float
     hits = relevance.hits
     inside = hits.rank <= relevance.relevant_count[hits.query]
     return ratio(relevance.total(hits.query[inside]), relevance.relevant_count)
+
+
+def _judged(relevance: Relevance, k: int | None, parameter: float) -> Floats:
+    # The lists as ranked: under `judged_only` the condensed ones would all say 1.
+    judged = relevance.judged
+    shown = judged.lengths if k is None else np.minimum(judged.lengths, k)
+    values = np.full(len(relevance), np.nan)
+    np.divide(judged.judged_within(k), shown, out=values, where=shown > 0)
+    return values
 
 
 DEFINITIONS = (
@@ -90,5 +99,18 @@ DEFINITIONS = (
         perfect_is_top=False,
         compute=_f1,
         aliases=("f", "f_1", "set_f"),
+    ),
+    MetricDefinition(
+        name="judged",
+        title="Judged",
+        meaning="The share of the first k documents that has a label, relevant or not.",
+        formula="labelled documents within k, divided by k or by the length of a shorter list",
+        reference="Judged@k in ir_measures",
+        note="Says nothing of quality. Where it differs between systems, so does the trust that "
+        "their other numbers deserve. An empty list has no value.",
+        binary=False,
+        measures_quality=False,
+        compute=_judged,
+        aliases=("judged_share",),
     ),
 )

@@ -10,7 +10,6 @@ from types import MappingProxyType
 from rankdash.errors import SpecError
 from rankdash.metrics import (
     average_precision,
-    coverage,
     gain,
     patience,
     preference,
@@ -22,7 +21,7 @@ from rankdash.metrics.definition import Measure, MetricDefinition
 registry: Mapping[str, MetricDefinition] = MappingProxyType(
     {
         definition.name: definition
-        for family in (gain, reciprocal, average_precision, sets, coverage, preference, patience)
+        for family in (gain, reciprocal, average_precision, sets, preference, patience)
         for definition in family.DEFINITIONS
     }
 )

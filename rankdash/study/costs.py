@@ -14,7 +14,7 @@ from rankdash.i18n import gettext as _
 from rankdash.ranking.measured import Level
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.rerankers import kinds
-from rankdash.rerankers.neural.default_tokens import default_tokens
+from rankdash.rerankers.neural.tokenizer import default_tokens
 from rankdash.runs import combining
 from rankdash.runs.concurrency import within_target
 from rankdash.study import latency

@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from rankdash.errors import UnavailableError
 from rankdash.rerankers.neural.batches import Frame, Ids
-from rankdash.rerankers.neural.model_files import unreadable
+from rankdash.rerankers.neural.model_files import PACKAGED, locate, unreadable
 
 # How many tokens of texts seen before are kept: 16 MB.
 _KEPT = 2_000_000
@@ -146,3 +147,18 @@ def _taken_apart(ids: list[int], types: list[int], starts: list[int], size: int)
     kinds.append(types[-1])
     between = tuple(ids[first + size : second]) if len(starts) == 2 else ()
     return Frame(tuple(ids[:first]), between, tuple(ids[end:]), tuple(kinds))
+
+
+@cache
+def _default() -> RawTokenizer:
+    folder = locate(PACKAGED, "sentence-transformers")
+    return RawTokenizer.from_file(folder / "tokenizer.json")
+
+
+def default_tokens(texts: Sequence[str]) -> list[int]:
+    """How many tokens the packaged model makes of each text, uncut, without special tokens.
+
+    Other models make others of the same text, so what is worked out from it is an estimate. Loads
+    no model. Raises UnavailableError where the package is not installed.
+    """
+    return [len(ids) for ids in _default().plain(texts)]
