@@ -134,7 +134,8 @@ def serving(home: Path) -> Iterator[App]:
 
 @pytest.fixture
 def app(tmp_path: Path) -> Iterator[App]:
-    with serving(tmp_path) as started:
+    # Not where tests keep their own files: a folder with files in it is refused as a workspace.
+    with serving(tmp_path / "home") as started:
         yield started
 
 
