@@ -218,13 +218,8 @@ def _unlisted(db: sqlite3.Connection, root: Path) -> list[str]:
 @contextmanager
 def _alone(root: Path) -> Iterator[None]:
     """Hold off other repairs of the same workspace. The lock ends with this process at the
-    latest."""
+    latest; its file stays, because another process may be waiting for it."""
     file = root / f"{folders.DATABASE}-repair"
     with in_words(file), closing(sqlite3.connect(file, timeout=60.0, isolation_level=None)) as lock:
         lock.execute("BEGIN EXCLUSIVE")
-        try:
-            yield
-        finally:
-            for each in (file, file.with_name(f"{file.name}-journal")):
-                with suppress(OSError):
-                    each.unlink(missing_ok=True)
+        yield
