@@ -18,7 +18,7 @@ from rankdash.analysis.reasons.occlusion import Explanation
 from rankdash.errors import DataError
 from rankdash.findings import Finding
 from rankdash.store import Workspace
-from rankdash.store.workspace_file.archive import FORMAT, Told, pack
+from rankdash.store.workspace_file.archive import FORMAT, Progress, pack
 from rankdash.store.workspace_file.import_workspace import Judges, take_in
 from rankdash.store.workspace_file.merge_rows import TakenIn
 from rankdash.store.workspace_file.workspace_zip import Unpacker
@@ -42,19 +42,19 @@ def export(
     target: BinaryIO,
     version: str,
     dataset_ids: Collection[str] | None = None,
-    told: Told = lambda _done, _total: None,
+    progress: Progress = lambda _done, _total: None,
 ) -> None:
     """Write data sets (None: all) with their runs, notes, corrections and explanations, and the
-    scenarios, prices and targets. version: of rankdash; told: as for
+    scenarios, prices and targets. version: of rankdash; progress: as for
     `rankdash.store.workspace_file.archive`."""
-    pack(workspace, target, dataset_ids, (SCENARIOS, PRICES, TARGETS), version, told)
+    pack(workspace, target, dataset_ids, (SCENARIOS, PRICES, TARGETS), version, progress)
 
 
 def bring_in(
     workspace: Workspace,
     source: Path | BinaryIO,
     file: str,
-    told: Told = lambda _done, _total: None,
+    progress: Progress = lambda _done, _total: None,
 ) -> TakenIn:
     """Add what the file holds and the workspace does not; errors as `take_in` raises."""
     judges = Judges(
@@ -63,7 +63,7 @@ def bring_in(
         settle=_settle,
         shared=(SCENARIOS, PRICES, TARGETS),
     )
-    return take_in(workspace, source, file, judges, told)
+    return take_in(workspace, source, file, judges, progress)
 
 
 def is_workspace_file(source: BinaryIO) -> bool:
@@ -109,35 +109,35 @@ def check_report(text: str) -> None:
 def _settle(
     theirs: Mapping[str, str], ours: Mapping[str, str]
 ) -> tuple[dict[str, str], list[Finding]]:
-    kept: dict[str, str] = {}
-    said: list[Finding] = []
+    changed: dict[str, str] = {}
+    findings: list[Finding] = []
     for key, settle in _SETTLED.items():
         if key in theirs:
-            becomes, found = settle(theirs[key], ours.get(key) or "")
-            said += found
+            becomes, differing = settle(theirs[key], ours.get(key) or "")
+            findings += differing
             if becomes and becomes != ours.get(key):
-                kept[key] = becomes
-    return kept, said
+                changed[key] = becomes
+    return changed, findings
 
 
 def _scenarios(theirs: str, ours: str) -> tuple[str, list[Finding]]:
-    found = read_scenarios(theirs)
-    if any(not name or len(name) > LONGEST_SCENARIO_NAME for name in found):
+    given = read_scenarios(theirs)
+    if any(not name or len(name) > LONGEST_SCENARIO_NAME for name in given):
         raise DataError("The name of a scenario is empty or too long.")
     try:
         here = read_scenarios(ours) if ours else {}
     except DataError:
         return "", [_stays("archive.scenarios", "The scenarios saved here cannot be read, so that "
                            "none was added.")]  # fmt: skip
-    said = [
+    findings = [
         _stays("archive.scenario", "The scenario {name} differs. The one here stays.", name=name)
-        for name, each in found.items()
+        for name, each in given.items()
         if name in here and here[name] != each
     ]
-    new = {name: each for name, each in found.items() if name not in here}
+    new = {name: each for name, each in given.items() if name not in here}
     room = max(0, MOST_SCENARIOS - len(here))
     for name in list(new)[room:]:
-        said.append(
+        findings.append(
             _stays(
                 "archive.scenario",
                 "There is no room for the scenario {name}: {most} are kept at most.",
@@ -146,21 +146,21 @@ def _scenarios(theirs: str, ours: str) -> tuple[str, list[Finding]]:
             )
         )
         del new[name]
-    return (write_scenarios(here | new) if new else ""), said
+    return (write_scenarios(here | new) if new else ""), findings
 
 
 def _prices(theirs: str, ours: str) -> tuple[str, list[Finding]]:
-    found = to_json(parse_prices(theirs.encode(), "prices"))
-    if ours and ours != found:
+    given = to_json(parse_prices(theirs.encode(), "prices"))
+    if ours and ours != given:
         return "", [_stays("archive.prices", "The prices differ. Those here stay.")]
-    return found, []
+    return given, []
 
 
 def _targets(theirs: str, ours: str) -> tuple[str, list[Finding]]:
-    found = Targets.from_json(theirs).to_json()
-    if ours and ours != found:
+    given = Targets.from_json(theirs).to_json()
+    if ours and ours != given:
         return "", [_stays("archive.targets", "The targets differ. Those here stay.")]
-    return found, []
+    return given, []
 
 
 def _stays(code: str, template: str, **params: object) -> Finding:

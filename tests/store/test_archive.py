@@ -584,7 +584,7 @@ def test_a_full_disk_at_the_last_step_adds_nothing(full, other, monkeypatch):
 def test_progress_is_told(full, other):
     told = []
     target = io.BytesIO()
-    sharing.export(full, target, "1", told=lambda *step: told.append(step))
+    sharing.export(full, target, "1", progress=lambda *step: told.append(step))
     assert told == [(1, 2), (2, 2)]
     target.seek(0)
     told.clear()

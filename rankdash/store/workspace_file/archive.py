@@ -6,10 +6,10 @@
     runs/<id>/….parquet         its tables
     settings.json               scenarios, prices and targets
 
-Left out: keys (which no workspace holds), kept scores, jobs that have not ended, and paths on this
-machine. What is taken in was checked: hashes, tables, rows, and that the content of a data set is
-what its id says. All of it is added in one transaction, or nothing. What is here already stays as
-it is; where the file says otherwise, that is reported.
+Excluded: keys (which no workspace holds), cached scores, jobs that have not ended, and paths on
+this machine. What is taken in was checked: hashes, tables, rows, and that the content of a data set
+is what its id says. All of it is added in one transaction, or nothing. What is here already stays
+as it is; where the file says otherwise, that is reported.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MEASURED_PARTS = ("reading", "measured", "calls")
 
 _PASSWORD = re.compile(r"(?<=//)[^/@\s]+@")
 
-Told = Callable[[int, int], None]
+Progress = Callable[[int, int], None]
 """Is told how much is done, and of how much."""
 
 
@@ -45,12 +45,12 @@ def pack(
     dataset_ids: Collection[str] | None,
     shared: Sequence[str],
     version: str,
-    told: Told = lambda _done, _total: None,
+    progress: Progress = lambda _done, _total: None,
 ) -> None:
     """Write the data sets (None: all) with all that belongs to them.
 
-    shared: the settings that go with them. version: of rankdash. told: is told how many data sets
-    and runs are written. Raises StoreError for one that is not here, or is damaged.
+    shared: the settings that go with them. version: of rankdash. progress: is told how many
+    data sets and runs are written. Raises StoreError for one that is not here, or is damaged.
     """
     rows = workspace.datasets()
     chosen = [row for row in rows if dataset_ids is None or row.id in dataset_ids]
@@ -64,11 +64,11 @@ def pack(
         # Read to see whether it is whole; what was kept is copied.
         workspace.dataset(row.id)
         _pack_dataset(workspace, packer, row.id)
-        told(done := done + 1, total)
+        progress(done := done + 1, total)
         for run in runs[row.id]:
             workspace.run(run.id)
             _pack_run(workspace, packer, run.id)
-            told(done := done + 1, total)
+            progress(done := done + 1, total)
     settings = {name: value for name in shared if (value := workspace.setting(name))}
     packer.add_json(SETTINGS, {"settings": settings})
     packer.close(
@@ -172,8 +172,8 @@ def _all(
     order: str = "query_id",
 ) -> list[dict[str, Any]]:
     names = ", ".join(columns)
-    found = db.execute(
+    rows = db.execute(
         f"SELECT {names} FROM {table} WHERE dataset_id = ? ORDER BY {order}",  # noqa: S608
         (dataset_id,),
     )
-    return [dict(row) for row in found]
+    return [dict(row) for row in rows]

@@ -36,7 +36,7 @@ from rankdash.store.workspace_file.archive import (
     MEASURED_PARTS,
     SETTINGS,
     VERSION,
-    Told,
+    Progress,
     ranking_parts,
 )
 from rankdash.store.workspace_file.json_parts import (
@@ -71,7 +71,7 @@ def take_in(
     source: Path | BinaryIO,
     file: str,
     judges: Judges,
-    told: Told = lambda _done, _total: None,
+    progress: Progress = lambda _done, _total: None,
     bounds: Bounds | None = None,
 ) -> TakenIn:
     """Add what a file holds and this workspace does not. file: its name, for messages.
@@ -84,7 +84,7 @@ def take_in(
     with Unpacker(source, file, bounds) as parts:
         taking = _Taking(workspace, parts, judges)
         try:
-            taking.read(_contents(parts, file), told)
+            taking.read(_contents(parts, file), progress)
             with workspace.database.writing(durable=True) as db:
                 taking.add(db)
         except BaseException:
@@ -130,7 +130,7 @@ class _Taking:
         self._rows: list[tuple[str, dict[str, object]]] = []
         self._settings: dict[str, str] = {}
 
-    def read(self, contents: Mapping[str, Sequence[str]], told: Told) -> None:
+    def read(self, contents: Mapping[str, Sequence[str]], progress: Progress) -> None:
         """Check everything, and write the tables that are new into folders."""
         total = len(contents) + sum(map(len, contents.values()))
         done = 0
@@ -140,11 +140,11 @@ class _Taking:
             self.result.datasets.append(dataset_id)
             with self._judging(f"datasets/{dataset_id}"):
                 data = self._dataset(dataset_id, dataset_id in here)
-            told(done := done + 1, total)
+            progress(done := done + 1, total)
             for run_id in runs:
                 with self._judging(f"runs/{run_id}"):
                     self._run(run_id, data, run_id in runs_here)
-                told(done := done + 1, total)
+                progress(done := done + 1, total)
         if SETTINGS in self._parts:
             with self._judging(SETTINGS):
                 self._settings = self._parts.read_json(SETTINGS, SettingsPart).settings
@@ -270,7 +270,7 @@ class _Taking:
         ranked = checks.ranking(
             *(self._table(place, part) for part in ranking_parts(RANKING)), data=data
         )
-        found = {
+        tables = {
             name: self._table(place, name)
             for name in MEASURED_PARTS
             if f"{place}/{name}.parquet" in self._parts
@@ -287,9 +287,9 @@ class _Taking:
             depth=about.depth,
             load_ms=math.nan if about.load_ms is None else about.load_ms,
             created=about.created,
-            reading=checks.reading(found["reading"], len(ranked)) if "reading" in found else None,
-            measured=measured_of(found["measured"]) if "measured" in found else None,
-            calls=checks.calls(found["calls"]) if "calls" in found else None,
+            reading=checks.reading(tables["reading"], len(ranked)) if "reading" in tables else None,
+            measured=measured_of(tables["measured"]) if "measured" in tables else None,
+            calls=checks.calls(tables["calls"]) if "calls" in tables else None,
         )
 
     def _table(self, place: str, name: str) -> Any:

@@ -68,11 +68,11 @@ class Packer:
         self._zip.close()
 
     def _write(self, name: str, content: bytes) -> None:
-        told = zipfile.ZipInfo(name, _NO_DATE)
+        entry = zipfile.ZipInfo(name, _NO_DATE)
         # Parquet is compressed already.
         packed = not name.endswith(".parquet")
-        told.compress_type = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
-        self._zip.writestr(told, content)
+        entry.compress_type = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
+        self._zip.writestr(entry, content)
 
 
 class Unpacker:
