@@ -1,0 +1,77 @@
+"""How what a surface says is read: numbers within a text, tables within a page."""
+
+import re
+from collections.abc import Iterable
+from html.parser import HTMLParser
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+# No part of a name such as p95 or NDCG@10, and no hyphen between two words.
+_NUMBER = re.compile(r"(?<![\w.,@-])[-+]?[$]?\d+(?:,\d{3})*(?:\.\d+)?%?")
+_INLINE = {"b", "strong", "em", "span", "a", "sup", "sub", "code"}
+
+
+def numbers(text: str) -> list[str]:
+    """The numbers of a text as they are written. Escapes of Markdown are taken out of it."""
+    return _NUMBER.findall(re.sub(r"\\(?=[!-/:-@\[-`{-~])", "", text).replace("-$", "$-"))
+
+
+def assert_says(text: str, expected: Iterable[str]) -> None:
+    """The numbers stand in the text in that order, whatever others stand between them."""
+    rest = iter(numbers(text))
+    wanted = [each for one in expected for each in numbers(one)]
+    missing = [each for each in wanted if each not in rest]
+    assert not missing, f"{missing} of {wanted} in: {text}"
+
+
+def assert_same(shown: ArrayLike, expected: ArrayLike) -> None:
+    """The same numbers to the last digit; what does not exist is the same as NaN."""
+    one, other = (np.asarray(list(each), dtype=np.float64) for each in (shown, expected))
+    np.testing.assert_array_equal(one, other)
+
+
+class Page(HTMLParser):
+    """tables: section → its tables, each a list of rows of cells. texts: section → all of its text.
+    What stands in no section is in ""."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tables: dict[str, list[list[list[str]]]] = {"": []}
+        self.texts: dict[str, str] = {"": ""}
+        self._section, self._inside = "", ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._inside = tag
+        if tag not in _INLINE:
+            self.texts[self._section] += "\n"
+        match tag:
+            case "section":
+                self._section = str(dict(attrs)["id"])
+                self.tables[self._section], self.texts[self._section] = [], ""
+            case "table":
+                self.tables[self._section].append([])
+            case "tr":
+                self._table.append([])
+            case "td" | "th":
+                self._table[-1].append("")
+            case "small":
+                self._table[-1][-1] += " "
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "section":
+            self._section = ""
+        if tag in ("td", "th", "script", "style"):
+            self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside in ("script", "style"):
+            return
+        self.texts[self._section] += data
+        if self._inside in ("td", "th", "span", "small") and self.tables[self._section]:
+            self._table[-1][-1] += data
+
+    @property
+    def _table(self) -> list[list[str]]:
+        return self.tables[self._section][-1]

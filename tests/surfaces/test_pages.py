@@ -1,0 +1,335 @@
+"""The pages say what the study says: tables hold its numbers to the last digit, sentences hold them
+as it rounds them."""
+
+from collections.abc import Iterator
+
+import pandas as pd
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from rankdash.charts.milliseconds import text as ms
+from rankdash.charts.style import INKS
+from rankdash.i18n import number, percent, signed
+from rankdash.reporting import figures
+from rankdash.store import Workspace
+from rankdash.study import costs, history, latency, queries
+from rankdash.study.queries import listing
+from rankdash.study.study import Study
+from rankdash.study.systems import FIRST_STAGE
+from rankdash.ui.state import server
+from rankdash.ui.widgets.text import markdown_safe
+from rankdash.value.assumptions import Assumptions
+from rankdash.words.costs import Telling, cell, headline, month, sureness, worth
+from rankdash.words.money import money
+from rankdash.words.reasons import reason_words
+from rankdash.words.verdicts import chip, sentence
+from tests.sets import ROOT
+from tests.surfaces.conftest import Case
+from tests.surfaces.reading import Page, assert_same, assert_says
+
+FOLDED = ("overview.table", "overview.segments", "overview.unjudged", "overview.targets")
+
+
+@pytest.fixture(scope="module")
+def workspace(case: Case, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RANKDASH_HOME", str(tmp_path_factory.mktemp("home")))
+        server.workspace.cache_clear()
+        st.cache_resource.clear()
+        found = server.workspace()
+        found.save_dataset(
+            case.loaded.dataset, source="upload", report_json=case.loaded.report.to_json()
+        )
+        for run in case.runs:
+            found.save_run(run)
+        yield found
+        server.workspace.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def app(case: Case, workspace: Workspace) -> AppTest:
+    made = AppTest.from_file(str(ROOT / "rankdash" / "ui" / "main.py"), default_timeout=300)
+    made.query_params["data"] = case.loaded.dataset.id
+    made.query_params["system"] = [run.id for run in case.runs]
+    made.session_state["latency.numbers"] = True
+    for part in FOLDED:
+        made.session_state[part] = True
+    return made.run()
+
+
+def opened(app: AppTest, name: str, **chosen: str | list[str]) -> AppTest:
+    """The page with what is chosen, as a click chooses it: an address that the session has seen is
+    taken for one of before."""
+    choices = app.session_state["address.choices"]
+    for field, value in chosen.items():
+        choices[field] = [value] if isinstance(value, str) else value
+    app.switch_page(str(ROOT / "pages" / f"{name}.py")).run()
+    assert not app.exception
+    return app
+
+
+def table(app: AppTest, *columns: str) -> pd.DataFrame:
+    """The one table that has these columns."""
+    found = [each.value for each in app.dataframe if {*columns} <= {*map(str, each.value.columns)}]
+    assert len(found) == 1
+    return found[0]
+
+
+def texts(app: AppTest) -> list[str]:
+    return [str(each.value) for kind in (app.markdown, app.caption) for each in kind]
+
+
+def safe(name: str) -> str:
+    """A name as Markdown shows it."""
+    return markdown_safe(name, 60)
+
+
+def named(study: Study) -> dict[str, str]:
+    return {system: safe(name) for system, name in study.names.items()}
+
+
+def about(app: AppTest, start: str) -> str:
+    """The one text that starts so."""
+    found = [text for text in texts(app) if text.startswith(start)]
+    assert len(found) == 1, texts(app)
+    return found[0]
+
+
+def test_overview_has_every_number_of_the_comparison(case, app):
+    shown = table(opened(app, "overview"), "mean", "p_corrected", "left_out")
+    study, frame = case.study, case.study.comparison.frame
+    assert list(shown["system"]) == [study.name(each) for each in frame["system"]]
+    assert list(shown["metric"]) == [study.titles[each] for each in frame["metric"]]
+    assert list(shown["verdict"]) == list(map(chip, frame["verdict"]))
+    own = frame["system"] == study.baseline
+    assert_same(shown["delta"], frame["delta"].where(~own))
+    for column in (
+        *("mean", "p", "p_corrected", "effect_size", "helped", "same", "hurt", "n", "left_out"),
+        *("smallest_detectable", "queries_to_settle"),
+    ):
+        assert_same(shown[column], frame[column])
+    for at, row in frame.iterrows():
+        assert_says(shown["interval"][at], [number(row["mean_low"]), number(row["mean_high"])])
+        if not own[at]:
+            ends = number(row["delta_low"]), number(row["delta_high"])
+            assert_says(shown["change_interval"][at], ends)
+
+
+def test_overview_tells_the_verdict_of_every_challenger(case, app):
+    study = case.study
+    boxes = [each.value for each in opened(app, "overview").caption if "helped" in each.value]
+    assert len(boxes) == len(study.challengers)
+    for system, box in zip(study.challengers, boxes, strict=True):
+        row = study.comparison.row(system, study.spec)
+        verdict = study.comparison.verdict(system, study.spec, named(study))
+        assert sentence(verdict) in texts(app)
+        split, timed = study.headroom(system), latency.summary(study, system)
+        share = split.share_won
+        wanted = [
+            signed(row["delta"]),
+            *(percent(0.95), signed(row["delta_low"]), signed(row["delta_high"])),
+            number(row["p_corrected"], 4),
+            *(number(row[each], 0) for each in ("helped", "same", "hurt")),
+            *([percent(share)] if share is not None and share >= 0 else []),
+            *([ms(timed.p95)] if timed is not None else []),
+            money(costs.billed(study, system).per_thousand, "USD"),
+            *([number(row["left_out"], 0)] if row["left_out"] else []),
+            number(row["smallest_detectable"]),
+        ]
+        assert_says(box, wanted)
+
+
+def test_overview_looks_closely_at_each_challenger(case, app):
+    study = case.study
+    for system in (case.runs[0].id, case.flaky.id):
+        opened(app, "overview", vs=system, segment="judged")
+        found = study.comparison
+        for card, name in zip(app.metric, ("ndcg", "mrr", "map", "judged"), strict=True):
+            row = found.row(system, study.spec_of(name))
+            if name == "judged":
+                assert card.value == percent(row["mean"])
+                assert_says(card.delta, [signed(100 * row["delta"], 0)])
+            else:
+                assert (card.value, card.delta) == (number(row["mean"]), signed(row["delta"]))
+        assert_tally(case, app, system)
+        counts = study.reason_counts(system)
+        reasons = table(app, "reason", "adds")
+        assert list(reasons["reason"]) == [reason_words()[code] for code in counts.index]
+        for column in ("queries", "mean", "adds"):
+            assert_same(reasons[column], counts[column])
+        drawn = figures.changes(study, system)
+        assert chart(app, f"overview.deltas.{system}") == drawn.draw(INKS["light"]).to_json()
+
+
+def assert_tally(case: Case, app: AppTest, system: str) -> None:
+    study = case.study
+    row = study.comparison.row(system, study.spec)
+    out = study.comparison.left_out(system, study.spec)
+    assert_says(
+        next(each for each in texts(app) if each.startswith(f"**{safe(study.name(system))}**: ")),
+        [
+            *(number(row[each], 0) for each in ("helped", "same")),
+            f"{study.statistics.tie_band:g}",
+            *(number(row[each], 0) for each in ("hurt", "paired")),
+            *(number(n, 0) for n in out.values()),
+        ],
+    )
+
+
+def chart(app: AppTest, key: str) -> str:
+    """What is drawn under a key, as JSON."""
+    return next(each.proto.spec for each in app.get("plotly_chart") if each.key == key)
+
+
+def test_overview_draws_what_the_report_draws(case, app):
+    opened(app, "overview")
+    for key, drawn in (
+        ("systems", figures.systems(case.study)),
+        ("cutoffs", figures.cutoffs(case.study)),
+        ("headroom", figures.headroom(case.study)),
+    ):
+        assert chart(app, f"overview.{key}") == drawn.draw(INKS["light"]).to_json()
+
+
+def test_overview_has_every_cutoff_group_and_bound(case, app):
+    study, system = case.study, case.runs[0].id
+    for segment in study.segments:
+        opened(app, "overview", vs=system, segment=segment)
+        shown, found = table(app, "group", "corrected p"), study.segment(system, segment)
+        of_group = {"queries": "n", "change": "delta", "low": "low", "high": "high"}
+        for column, of in (*of_group.items(), ("corrected p", "p_corrected")):
+            assert_same(shown[column], found[of])
+    curves = table(app, *study.names.values())
+    for system, name in study.names.items():
+        own = study.curves[study.curves["system"] == system].set_index("k")
+        assert_same(curves[name], own["mean"].loc[curves.index])
+    bounds = table(app, "lowest possible")
+    for column, of in (("lowest possible", "lowest"), ("highest possible", "highest")):
+        assert_same(bounds[column], study.unjudged[of])
+
+
+def test_targets_have_the_latency_and_the_price(case, app):
+    study, system = case.study, case.flaky.id
+    opened(app, "overview")
+    page = next(each.proto.body for each in app.get("html") if "rd-table" in each.proto.body)
+    rows = [row for row in Page(page).tables[""][0] if row[0] == case.flaky.name]
+    cells = [row[2] for row in rows]
+    price = costs.billed(study, system).per_million_tokens
+    assert number(latency.summary(study, system).p95, 0) in cells
+    assert money(price, "USD") in cells
+    for spec in ("ndcg@10", "mrr", "recall@5", "precision@5"):
+        assert number(study.evaluate(system, (spec,)).mean(spec)) in cells
+
+
+def test_queries_have_every_value(case, app):
+    study = case.study
+    for system in (case.runs[0].id, case.flaky.id):
+        opened(app, "queries", vs=system)
+        assert_tally(case, app, system)
+        rows, shown = queries.table(study, system), table(app, "before", "after", "judged_after")
+        assert len(shown) == len(rows) == len(listing(study, system).table)
+        rows = rows.loc[shown.index]
+        for column in (
+            *("before", "after", "delta", "ceiling", "to_win", "spread", "latency_ms"),
+            *("judged_before", "judged_after"),
+        ):
+            assert_same(shown[column], rows[column])
+        words = reason_words()
+        assert list(shown["reason"]) == [words[code] for code in rows["reason"]]
+        (query,) = app.session_state["address.choices"]["q"]
+        row = rows.set_index("query_id").loc[query]
+        values = (number(row["before"]), number(row["after"]), signed(row["delta"]))
+        assert_says(about(app, f"**{study.measure.title} "), values)
+
+
+def test_cost_has_the_figures_of_every_option(case, app):
+    study, level = case.study, case.study.statistics.level
+    for system in (case.runs[0].id, case.flaky.id):
+        opened(app, "cost", vs=system)
+        choices = costs.choices(study)
+        choice = next(each for each in choices if each.system == system)
+        told = _telling(study)
+        assert headline(told, choice, Assumptions()) in texts(app)
+        assert any(sureness(told, choice) in each for each in texts(app))
+    body = next(each.proto.body for each in app.get("html") if "rd-figures" in each.proto.body)
+    rows = {cells[0].strip(): cells[1:] for cells in Page(body).tables[""][0]}
+    span = month()
+    for at, choice in enumerate(choices):
+        mean, low, high = study.mean(costs.system_of(study, choice))
+        assert_says(rows[study.measure.title][at], map(number, (mean, low, high)))
+        came, gain = choice.came, choice.option.gain
+        for title, found in {
+            "1,000 searches": cell(came.cost_per_thousand, "USD"),
+            span.cost: cell(came.cost_per_month, "USD"),
+        }.items():
+            assert rows[title][at].split() == " ".join(found).split()
+        if choice.system in study.challengers:
+            for title, found in {
+                span.value: worth(came.value_per_month, gain, level, "USD"),
+                span.net: cell(came.net_per_month, "USD"),
+            }.items():
+                assert rows[title][at].split() == " ".join(found).split()
+            p95 = choice.waiting.p95
+            assert_says(rows["p95 added"][at], [] if p95 is None else [number(p95, 0)])
+
+
+def _telling(study: Study) -> Telling:
+    return Telling(
+        currency="USD",
+        metric=study.measure.title,
+        level=study.statistics.level,
+        baseline=study.name(study.baseline),
+        span=month(),
+        safe=safe,
+    )
+
+
+def test_latency_has_every_quantile(case, app):
+    study, system = case.study, case.flaky.id
+    opened(app, "latency")
+    found, times = latency.summary(study, system), latency.times(study, system)
+    shown = table(app, "p50", "p95").iloc[0]
+    assert_same(
+        [shown[each] for each in ("queries timed", "p50", "p90", "p95", "p99")],
+        [found.n, found.p50, found.p90, found.p95, float("nan")],
+    )
+    assert_same([shown["p50, low"], shown["p50, high"]], found.p50_interval)
+    assert_same([shown["p95, low"], shown["p95, high"]], found.p95_interval)
+    assert_same([shown["failed"], shown["not timed"]], [times.apart.failed, times.apart.untimed])
+    said = [ms(found.p95), number(found.n, 0), ms(found.p95_interval[0]), ms(found.p50)]
+    assert_says(about(app, f"**{case.flaky.name}** "), said)
+
+
+def test_history_has_the_means_of_the_common_queries_and_what_each_run_took(case, app):
+    study = case.study
+    found = history.trend(study, tuple(study.systems), every=False).frame.set_index("system")
+    shown = table(opened(app, "history"), "mean", "change_interval").set_index("name")
+    for system in study.systems:
+        row, own = shown.loc[study.name(system)], found.loc[system]
+        assert_same([row["mean"], row["p"]], [own["mean"], own["p_corrected"]])
+        assert_says(row["interval"], map(number, (own["mean_low"], own["mean_high"])))
+        if system == FIRST_STAGE:
+            continue
+        assert_same([row["change"]], [own["delta"]])
+        assert_says(row["change_interval"], map(number, (own["delta_low"], own["delta_high"])))
+        assert row["verdict"] == chip(own["verdict"])
+        timed = latency.summary(study, system)
+        assert_same([row["p95"]], [float("nan") if timed is None else timed.p95])
+        assert row["failed"] == len(study.failures(system))
+
+
+def test_two_runs_on_history_are_compared_as_on_overview(case, app):
+    study = case.study_of((case.flaky,))
+    system, found = case.flaky.id, study.comparison
+    opened(app, "history", runs=[FIRST_STAGE, system])
+    row = found.row(system, study.spec)
+    assert sentence(found.verdict(system, study.spec, named(study))) in texts(app)
+    out = found.left_out(system, study.spec)
+    wanted = [
+        *(signed(row["delta"]), percent(0.95), signed(row["delta_low"]), signed(row["delta_high"])),
+        number(row["p"], 4),
+        *(number(row[each], 0) for each in ("helped", "same", "hurt")),
+        *(number(n, 0) for n in out.values()),
+    ]
+    assert_says(next(each for each in texts(app) if " helped, " in each), wanted)

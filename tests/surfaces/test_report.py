@@ -1,0 +1,158 @@
+"""The report says what the study says, each number rounded as everywhere."""
+
+from rankdash.charts.milliseconds import text as ms
+from rankdash.i18n import number, percent, signed
+from rankdash.reporting.sections.draft import span
+from rankdash.study import costs, latency
+from rankdash.words.costs import cell, worth
+from rankdash.words.money import money
+from rankdash.words.reasons import reason_words
+from rankdash.words.verdicts import chip, sentence
+from tests.surfaces.reading import assert_says
+
+
+def test_every_metric_of_every_system(case, report):
+    study, frame = case.study, case.study.comparison.frame
+    (rows,) = report.tables["systems"]
+    assert len(rows) == 1 + len(frame)
+    for cells, (_at, row) in zip(rows[1:], frame.iterrows(), strict=True):
+        own = row["system"] == study.baseline
+        dash = "–"
+        assert cells == [
+            study.titles[row["metric"]],
+            study.name(row["system"]),
+            number(row["mean"]),
+            span(row["mean_low"], row["mean_high"]),
+            dash if own else signed(row["delta"]),
+            dash if own else span(row["delta_low"], row["delta_high"]),
+            number(row["p_corrected"], 4),
+            number(row["n"] if own else row["paired"], 0),
+            dash if own else number(row["left_out"], 0),
+            chip(row["verdict"]),
+        ]
+
+
+def test_the_answer(case, report):
+    study, said = case.study, report.texts["verdict"]
+    for system in study.challengers:
+        row = study.comparison.row(system, study.spec)
+        assert sentence(study.comparison.verdict(system, study.spec, study.names)) in said
+        split, timed = study.headroom(system), latency.summary(study, system)
+        share = split.share_won
+        start = said.index(sentence(study.comparison.verdict(system, study.spec, study.names)))
+        wanted = [
+            signed(row["delta"]),
+            *(percent(0.95), number(row["delta_low"]), number(row["delta_high"])),
+            *(number(row[each], 0) for each in ("helped", "same", "hurt", "paired")),
+            number(row["p_corrected"], 4),
+            *([percent(share)] if share is not None and share >= 0 else []),
+            *([ms(timed.p95), number(timed.n, 0)] if timed is not None else []),
+            money(costs.billed(study, system).per_thousand, "USD"),
+            *(number(n, 0) for n in study.comparison.left_out(system, study.spec).values()),
+        ]
+        assert_says(said[start:], wanted)
+
+
+def test_every_cutoff(case, report):
+    study, curves = case.study, case.study.curves.set_index(["k", "system"])
+    (rows,) = report.tables["cutoffs"]
+    assert [row[0] for row in rows[1:]] == [str(k) for k in sorted(set(study.curves["k"]))]
+    for k, *cells in rows[1:]:
+        for system, shown in zip(study.chosen, cells, strict=True):
+            own = curves.loc[(int(k), system)]
+            assert shown == f"{number(own['mean'])} ({span(own['low'], own['high'])})"
+
+
+def test_queries_helped_and_hurt(case, report):
+    study, said = case.study, report.texts["queries"]
+    for system in study.challengers:
+        row = study.comparison.row(system, study.spec)
+        assert_says(
+            said,
+            [
+                *(number(row[each], 0) for each in ("helped", "same")),
+                f"{study.statistics.tie_band:g}",
+                *(number(row[each], 0) for each in ("hurt", "paired")),
+            ],
+        )
+        pairs = study.pairs(system).dropna(subset="delta")
+        most = pairs.loc[[pairs["delta"].idxmin(), pairs["delta"].idxmax()]]
+        for _at, each in most[most["delta"].abs() > study.statistics.tie_band].iterrows():
+            values = f"{number(each['before'])} → {number(each['after'])} ({signed(each['delta'])})"
+            assert values in said
+    out = study.comparison.left_out(case.flaky.id, study.spec)
+    assert len(report.tables["queries"][-1]) == 1 + sum(out.values())
+
+
+def test_kinds_of_queries(case, report):
+    study = case.study
+    shown = [row for rows in report.tables["segments"] for row in rows[1:]]
+    assert shown
+    found = [
+        study.segment(system, segment) for system in study.challengers for segment in study.segments
+    ]
+    numbers = {
+        (
+            number(row["n"], 0),
+            f"{number(row['before'])} → {number(row['after'])}",
+            signed(row["delta"]),
+            span(row["low"], row["high"]),
+            number(row["p_corrected"], 4),
+            f"{row['helped']} · {row['same']} · {row['hurt']}",
+        )
+        for table in found
+        for _at, row in table.iterrows()
+    }
+    assert {tuple(row[2:]) for row in shown} <= numbers
+
+
+def test_reasons_and_headroom(case, report):
+    study = case.study
+    headroom, *reasons = report.tables["reasons"]
+    for system, rows in zip(study.challengers, reasons, strict=True):
+        counts = study.reason_counts(system)
+        assert [row[:4] for row in rows[1:]] == [
+            [
+                reason_words()[code],
+                number(row["queries"], 0),
+                signed(row["mean"]),
+                signed(row["adds"]),
+            ]
+            for code, row in counts.iterrows()
+        ]
+    for system, row in zip(study.challengers, headroom[1:], strict=True):
+        split = study.headroom(system)
+        parts = (split.baseline, split.won, split.to_win, split.retriever, split.perfect)
+        share = split.share_won
+        won = percent(share) if share is not None and share >= 0 else "–"
+        assert row == [study.name(system), *map(number, parts), won]
+
+
+def test_latency(case, report):
+    found = latency.summary(case.study, case.flaky.id)
+    rows = report.tables["latency"][0]
+    assert len(rows) == 2
+    name, n, p50, p90, p95, *_rest = rows[1]
+    assert (name, n, p90) == (case.flaky.name, number(found.n, 0), ms(found.p90))
+    assert_says(p50, map(ms, (found.p50, *found.p50_interval)))
+    assert_says(p95, [ms(found.p95), ms(found.p95_interval[0])])
+
+
+def test_cost(case, report):
+    study, level = case.study, case.study.statistics.level
+    rows = report.tables["cost"][0]
+    _price, thousand, month, value, net, *others = rows[1:]
+    for at, choice in enumerate(costs.choices(study), start=1):
+        came = choice.came
+        assert_cell(thousand[at], cell(came.cost_per_thousand, "USD"))
+        assert_cell(month[at], cell(came.cost_per_month, "USD"))
+        if choice.system in study.challengers:
+            assert_cell(value[at], worth(came.value_per_month, choice.option.gain, level, "USD"))
+            assert_cell(net[at], cell(came.net_per_month, "USD"))
+            p95 = choice.waiting.p95
+            assert_says(others[-1][at], [] if p95 is None else [ms(p95)])
+
+
+def assert_cell(shown: str, found: tuple[str, str]) -> None:
+    value, interval = found
+    assert shown == (f"{value} ({interval})" if interval else value)
