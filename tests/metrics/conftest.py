@@ -47,14 +47,20 @@ def evaluation_of() -> Callable:
 
 
 @pytest.fixture(scope="session")
-def value_of(evaluation_of) -> Callable:
-    """(spec, labels in rank order, labels not ranked, any convention) → the value of one query."""
+def values_of(evaluation_of) -> Callable:
+    """(specs, labels in rank order, labels not ranked, any convention) → (specs,) values of one
+    query."""
 
-    def value_of(spec, labels, unranked=(), **settings):
-        evaluation = evaluation_of({"q": labels}, [spec], {"q": unranked}, **settings)
-        return float(evaluation.values[0, 0])
+    def values_of(specs, labels, unranked=(), **settings):
+        return evaluation_of({"q": labels}, specs, {"q": unranked}, **settings).values[0]
 
-    return value_of
+    return values_of
+
+
+@pytest.fixture(scope="session")
+def value_of(values_of) -> Callable:
+    """The same of one spec."""
+    return lambda spec, *lists, **settings: float(values_of([spec], *lists, **settings)[0])
 
 
 @pytest.fixture(scope="session")

@@ -12,86 +12,95 @@ from hypothesis import strategies as st
 from rankdash.metrics import Conventions, evaluate, judge, judge_frame, registry
 from rankdash.ranking.ranking import Ranking
 
-EVERY = pytest.mark.parametrize("name", list(registry))
-QUALITY = pytest.mark.parametrize(
-    "name", [name for name, metric in registry.items() if metric.measures_quality]
-)
+EVERY = tuple(registry)
+QUALITY = tuple(name for name, metric in registry.items() if metric.measures_quality)
 LABELS = st.lists(st.sampled_from([None, -1.0, 0.0, 0.5, 1.0, 2.0, 3.0]), min_size=1, max_size=12)
 UNRANKED = st.lists(st.sampled_from([-1.0, 0.0, 0.5, 1.0, 2.0, 3.0]), max_size=6)
 CUTOFFS = st.one_of(st.none(), st.integers(1, 14))
-SPEEDY = settings(max_examples=30)
+SPEEDY = settings(max_examples=60)
 
 BINARY_TWIN = {"ndcg_exp": "ndcg", "map_graded": "map", "map_graded_norm": "map"}
 
 
-def spec_of(name, k):
-    return f"{name}@{k}" if k is not None and registry[name].has_cutoff else name
+def those(names, wanted):
+    """The names of the metrics of which that holds."""
+    return [name for name in names if wanted(registry[name])]
+
+
+def at(names, k):
+    """Their specs at a cutoff, as far as they have one."""
+    return [
+        f"{name}@{k}" if k is not None and registry[name].has_cutoff else name for name in names
+    ]
 
 
 def relevant(labels, unranked=(), threshold=1.0):
     return any(label is not None and label >= threshold for label in (*labels, *unranked))
 
 
-@EVERY
+def assert_all(names, held):
+    """held: (names,) whether it holds of each."""
+    failed = [name for name, each in zip(names, held, strict=True) if not each]
+    assert not failed
+
+
+def close(values, others):
+    return np.isclose(values, others, rtol=0, atol=1e-12, equal_nan=True)
+
+
 @SPEEDY
 @given(labels=LABELS, unranked=UNRANKED, k=CUTOFFS, judged_only=st.booleans())
-def test_value_is_in_the_stated_range(value_of, name, labels, unranked, k, judged_only):
+def test_value_is_in_the_stated_range(values_of, labels, unranked, k, judged_only):
     assume(any(label is not None for label in (*labels, *unranked)))
-    value = value_of(
-        spec_of(name, k), labels, unranked, judged_only=judged_only, no_relevant="count"
-    )
-    low, high = registry[name].range
-    assert np.isnan(value) or low <= value <= high + 1e-12
+    rules = {"judged_only": judged_only, "no_relevant": "count"}
+    values = values_of(at(EVERY, k), labels, unranked, **rules)
+    low, high = np.array([registry[name].range for name in EVERY]).T
+    assert_all(EVERY, np.isnan(values) | ((low <= values) & (values <= high + 1e-12)))
 
 
-@EVERY
 @SPEEDY
 @given(labels=st.lists(st.sampled_from([0.0, 1.0, 2.0, 3.0]), min_size=1, max_size=12))
-def test_perfect_order_reaches_the_top_or_the_note_says_why_not(value_of, name, labels):
+def test_perfect_order_reaches_the_top_or_the_note_says_why_not(values_of, labels):
     assume(relevant(labels))
-    metric = registry[name]
-    perfect = value_of(name, sorted(labels, reverse=True))
-    if metric.perfect_is_top:
-        assert perfect == pytest.approx(metric.range[1], abs=1e-12)
-    else:
-        assert "perfect order does not reach 1" in metric.note
-        assert perfect <= metric.range[1]
+    perfect = values_of(EVERY, sorted(labels, reverse=True))
+    top = np.array([registry[name].range[1] for name in EVERY])
+    reaches = np.array([registry[name].perfect_is_top for name in EVERY])
+    assert_all(EVERY, np.where(reaches, close(perfect, top), perfect <= top))
+    for name in those(EVERY, lambda metric: not metric.perfect_is_top):
+        assert "perfect order does not reach 1" in registry[name].note
 
 
-@EVERY
 @SPEEDY
 @given(labels=LABELS, k=CUTOFFS, data=st.data())
-def test_names_of_documents_and_order_of_rows_change_nothing(tables, name, labels, k, data):
+def test_names_of_documents_and_order_of_rows_change_nothing(tables, labels, k, data):
     run, qrels = tables({"q": labels, "other": [1.0, 0.0, 2.0]})
     assume(len(qrels) > 3)
-    spec = spec_of(name, k)
-    before = evaluate(judge(Ranking.from_columns(*run.to_numpy().T), qrels), [spec])
+    specs = at(EVERY, k)
+    before = evaluate(judge(Ranking.from_columns(*run.to_numpy().T), qrels), specs)
     docs = sorted(set(run["doc_id"]))
     renamed = dict(zip(docs, data.draw(st.permutations(docs)), strict=True))
     rows = data.draw(st.permutations(range(len(run))))
     run = run.assign(doc_id=run["doc_id"].map(renamed)).iloc[rows]
     qrels = qrels.assign(doc_id=qrels["doc_id"].map(renamed)).iloc[::-1]
-    after = evaluate(judge(Ranking.from_columns(*run.to_numpy().T), qrels), [spec])
-    pd.testing.assert_series_equal(
-        before.wide()[spec].sort_index(), after.wide()[spec].sort_index(), rtol=0, atol=1e-12
+    after = evaluate(judge(Ranking.from_columns(*run.to_numpy().T), qrels), specs)
+    pd.testing.assert_frame_equal(
+        before.wide()[specs].sort_index(), after.wide()[specs].sort_index(), rtol=0, atol=1e-12
     )
 
 
-@QUALITY
 @SPEEDY
 @given(labels=LABELS, unranked=UNRANKED, k=CUTOFFS, tail=st.integers(1, 5))
-def test_a_tail_without_labels_never_raises_it(value_of, name, labels, unranked, k, tail):
+def test_a_tail_without_labels_never_raises_it(values_of, labels, unranked, k, tail):
     assume(relevant(labels, unranked))
-    spec = spec_of(name, k)
-    longer = value_of(spec, [*labels, *[None] * tail], unranked)
-    assert longer <= value_of(spec, labels, unranked) + 1e-12
+    specs = at(QUALITY, k)
+    longer = values_of(specs, [*labels, *[None] * tail], unranked)
+    assert_all(QUALITY, longer <= values_of(specs, labels, unranked) + 1e-12)
 
 
-@QUALITY
 @SPEEDY
 @given(labels=LABELS, unranked=UNRANKED, k=CUTOFFS, data=st.data())
 def test_moving_a_relevant_document_up_past_an_irrelevant_one_never_lowers_it(
-    value_of, name, labels, unranked, k, data
+    values_of, labels, unranked, k, data
 ):
     threshold = 1.0
     better = [
@@ -103,115 +112,113 @@ def test_moving_a_relevant_document_up_past_an_irrelevant_one_never_lowers_it(
     place = data.draw(st.sampled_from(better))
     moved = [*labels]
     moved[place], moved[place + 1] = moved[place + 1], moved[place]
-    spec = spec_of(name, k)
-    assert value_of(spec, moved, unranked) >= value_of(spec, labels, unranked) - 1e-12
+    specs = at(QUALITY, k)
+    before, after = values_of(specs, labels, unranked), values_of(specs, moved, unranked)
+    assert_all(QUALITY, after >= before - 1e-12)
 
 
-@pytest.mark.parametrize("name", [n for n, m in registry.items() if m.needs_grades])
 @SPEEDY
 @given(labels=LABELS, k=CUTOFFS, data=st.data())
-def test_moving_a_higher_grade_up_past_a_lower_one(value_of, name, labels, k, data):
-    """Never lowers a metric of gains; the graded MAPs can fall, and say so."""
-    if registry[name].binary:
-        assert "moving a higher grade above a lower one lowers it" in registry[name].note
-        assert value_of(name, [0, 3, 1]) < value_of(name, [0, 1, 3])
-        return
+def test_moving_a_higher_grade_up_past_a_lower_one_never_lowers_a_metric_of_gains(
+    values_of, labels, k, data
+):
+    names = those(EVERY, lambda metric: metric.needs_grades and not metric.binary)
     values = [max(label or 0.0, 0.0) for label in labels]
     better = [place for place in range(len(values) - 1) if values[place] < values[place + 1]]
     assume(better)
     place = data.draw(st.sampled_from(better))
     moved = [*labels]
     moved[place], moved[place + 1] = moved[place + 1], moved[place]
-    spec = spec_of(name, k)
-    assert value_of(spec, moved) >= value_of(spec, labels) - 1e-12
+    specs = at(names, k)
+    assert_all(names, values_of(specs, moved) >= values_of(specs, labels) - 1e-12)
 
 
-@pytest.mark.parametrize(("graded", "binary"), BINARY_TWIN.items())
+@pytest.mark.parametrize("name", those(EVERY, lambda metric: metric.needs_grades and metric.binary))
+def test_a_graded_map_can_fall_by_it_and_says_so(value_of, name):
+    assert "moving a higher grade above a lower one lowers it" in registry[name].note
+    assert value_of(name, [0, 3, 1]) < value_of(name, [0, 1, 3])
+
+
 @SPEEDY
 @given(labels=st.lists(st.sampled_from([None, 0.0, 1.0]), min_size=1, max_size=12), k=CUTOFFS)
-def test_graded_is_binary_on_labels_of_0_and_1(value_of, graded, binary, labels, k):
+def test_graded_is_binary_on_labels_of_0_and_1(values_of, labels, k):
     assume(relevant(labels))
-    left, right = spec_of(graded, k), spec_of(binary, k)
-    if graded == "map_graded_norm":
-        # Normalised by the best within reach, so its twin is AP over min(R, k).
-        assert value_of(left, labels, ap_norm="min(R,k)") == pytest.approx(
-            value_of(right, labels, ap_norm="min(R,k)"), abs=1e-12
-        )
-    assert value_of(left, labels) == pytest.approx(value_of(right, labels), abs=1e-12)
+    graded, binary = at(BINARY_TWIN, k), at(BINARY_TWIN.values(), k)
+    twins = close(values_of(graded, labels), values_of(binary, labels))
+    # Normalised by the best within reach, so its twin is AP over min(R, k).
+    norm = {"ap_norm": "min(R,k)"}
+    other = close(values_of(graded, labels, **norm), values_of(binary, labels, **norm))
+    within_reach = [name == "map_graded_norm" for name in BINARY_TWIN]
+    assert_all(BINARY_TWIN, twins & (other | ~np.array(within_reach)))
 
 
-@pytest.mark.parametrize(
-    "name", [n for n, m in registry.items() if m.binary and not m.needs_grades]
-)
 @SPEEDY
 @given(labels=LABELS, unranked=UNRANKED, k=CUTOFFS)
-def test_a_binary_metric_sees_only_the_threshold(value_of, name, labels, unranked, k):
+def test_a_binary_metric_sees_only_the_threshold(values_of, labels, unranked, k):
     def binarise(values):
         return [None if value is None else float(value >= 1) for value in values]
 
     assume(relevant(labels, unranked))
-    spec = spec_of(name, k)
-    assert value_of(spec, labels, unranked) == value_of(spec, binarise(labels), binarise(unranked))
-
-
-@pytest.mark.parametrize("name", [n for n, m in registry.items() if not m.binary])
-@SPEEDY
-@given(labels=LABELS, k=CUTOFFS, threshold=st.sampled_from([0.5, 2.0, 3.0, 9.0]))
-def test_a_graded_metric_ignores_the_threshold(value_of, name, labels, k, threshold):
-    assume(relevant(labels))
-    spec = spec_of(name, k)
-    assert value_of(spec, labels, threshold=threshold) == value_of(spec, labels)
-
-
-@pytest.mark.parametrize("name", [n for n, m in registry.items() if m.has_cutoff])
-@SPEEDY
-@given(labels=LABELS, unranked=UNRANKED, k=st.integers(1, 14))
-def test_a_cutoff_sees_nothing_below_it(value_of, name, labels, unranked, k):
-    assume(relevant(labels, unranked))
-    assume(any(label is not None for label in labels))
-    spec = f"{name}@{k}"
-    below = [label for label in labels[k:] if label is not None]
-    assert value_of(spec, labels, unranked) == pytest.approx(
-        value_of(spec, labels[:k], [*unranked, *below]), abs=1e-12, nan_ok=True
+    names = those(EVERY, lambda metric: metric.binary and not metric.needs_grades)
+    specs = at(names, k)
+    np.testing.assert_array_equal(
+        values_of(specs, labels, unranked), values_of(specs, binarise(labels), binarise(unranked))
     )
 
 
-@EVERY
+@SPEEDY
+@given(labels=LABELS, k=CUTOFFS, threshold=st.sampled_from([0.5, 2.0, 3.0, 9.0]))
+def test_a_graded_metric_ignores_the_threshold(values_of, labels, k, threshold):
+    assume(relevant(labels))
+    specs = at(those(EVERY, lambda metric: not metric.binary), k)
+    np.testing.assert_array_equal(
+        values_of(specs, labels, threshold=threshold), values_of(specs, labels)
+    )
+
+
+@SPEEDY
+@given(labels=LABELS, unranked=UNRANKED, k=st.integers(1, 14))
+def test_a_cutoff_sees_nothing_below_it(values_of, labels, unranked, k):
+    assume(relevant(labels, unranked))
+    assume(any(label is not None for label in labels))
+    names = those(EVERY, lambda metric: metric.has_cutoff)
+    below = [label for label in labels[k:] if label is not None]
+    whole = values_of(at(names, k), labels, unranked)
+    assert_all(names, close(whole, values_of(at(names, k), labels[:k], [*unranked, *below])))
+
+
 @SPEEDY
 @given(labels=LABELS, unranked=UNRANKED, k=CUTOFFS)
-def test_a_negative_label_is_a_label_of_0(value_of, name, labels, unranked, k):
+def test_a_negative_label_is_a_label_of_0(values_of, labels, unranked, k):
     assume(any(label is not None for label in (*labels, *unranked)))
 
     def clip(values):
         return [None if value is None else max(value, 0.0) for value in values]
 
-    spec = spec_of(name, k)
-    np.testing.assert_equal(
-        value_of(spec, labels, unranked), value_of(spec, clip(labels), clip(unranked))
+    specs = at(EVERY, k)
+    np.testing.assert_array_equal(
+        values_of(specs, labels, unranked), values_of(specs, clip(labels), clip(unranked))
     )
 
 
-@QUALITY
 @SPEEDY
 @given(labels=LABELS, k=CUTOFFS)
-def test_judged_only_is_the_list_without_unlabelled_documents(value_of, name, labels, k):
+def test_judged_only_is_the_list_without_unlabelled_documents(values_of, labels, k):
     condensed = [label for label in labels if label is not None]
     assume(relevant(condensed))
-    spec = spec_of(name, k)
-    assert value_of(spec, labels, judged_only=True) == pytest.approx(
-        value_of(spec, condensed), abs=1e-12
-    )
+    specs = at(QUALITY, k)
+    only = values_of(specs, labels, judged_only=True)
+    assert_all(QUALITY, close(only, values_of(specs, condensed)))
 
 
-@EVERY
 @pytest.mark.parametrize("conventions", [Conventions(), Conventions.trec_eval()])
-def test_labels_in_the_table_and_labels_apart_give_the_same(generated_set, name, conventions):
+def test_labels_in_the_table_and_labels_apart_give_the_same(generated_set, conventions):
     run, _ = generated_set(5, tied=True)
     rng = np.random.default_rng(5)
     frame = run.assign(label=rng.choice([np.nan, -1.0, 0.0, 1.0, 2.0], len(run)))
     apart = frame[["query_id", "doc_id", "label"]].dropna()
     ranking = Ranking.from_columns(frame["query_id"], frame["doc_id"], frame["score"])
-    left = evaluate(judge_frame(frame, conventions), [name], conventions)
-    right = evaluate(judge(ranking, apart, conventions), [name], conventions)
+    left = evaluate(judge_frame(frame, conventions), list(EVERY), conventions)
+    right = evaluate(judge(ranking, apart, conventions), list(EVERY), conventions)
     pd.testing.assert_frame_equal(left.wide().sort_index(), right.wide().sort_index())
     assert left.counts == right.counts
