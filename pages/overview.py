@@ -4,14 +4,8 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.ui.labels import unjudged_view
-from rankdash.ui.overview import (
-    overview_causes,
-    overview_charts,
-    overview_reasons,
-    targets_view,
-    verdict_strip,
-)
-from rankdash.ui.sidebar import definitions, view
+from rankdash.ui.overview import overview_causes, overview_charts, targets_view, verdict_strip
+from rankdash.ui.sidebar import view
 from rankdash.ui.state import address
 from rankdash.ui.widgets.lazy_expander import fold
 
@@ -49,7 +43,7 @@ if study.challengers:
         view.go("queries")
     with lost:
         overview_causes.headroom(study)
-    reason = overview_reasons.draw(study, in_focus)
+    reason = overview_causes.reasons(study, in_focus)
     if reason is not None:
         address.choose("reason", reason)
         view.go("queries")
@@ -71,5 +65,5 @@ fold(
     _("How these numbers are made"),
     "overview.definitions",
     ":material/function:",
-    lambda: definitions.panel(study, study.specs),
+    lambda: overview_charts.definitions(study, study.specs),
 )

@@ -11,7 +11,7 @@ from rankdash.ui.queries import (
     query_list,
     query_notes,
 )
-from rankdash.ui.sidebar import tally, view
+from rankdash.ui.sidebar import view
 from rankdash.ui.state import address
 from rankdash.words.queries import judged_title
 
@@ -26,7 +26,7 @@ if not study.challengers:
         _("Run a reranker"),
     )
 challenger = view.in_focus(study)
-tally.tally_line(study, challenger)
+view.tally_line(study, challenger)
 listing = queries.listing(study, challenger)
 marks = query_notes.marks(study)
 kept = query_filters.draw(listing, query_notes.tags(marks), judged_title(study.cutoff))

@@ -6,7 +6,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import StopException
 
 from rankdash.i18n import gettext as _
-from rankdash.ui.sidebar import menu, repair_view, sharing_link, sidebar, view
+from rankdash.ui.sidebar import repair_view, sharing_link, sidebar, view
 from rankdash.ui.state import pickers
 
 ASSETS = Path(__file__).parents[2] / "assets"
@@ -50,16 +50,16 @@ page = st.navigation(
 place = st.sidebar.container(gap="xxsmall")
 without_numbers = ("run", "data")
 sidebar.draw_sidebar(analysis=page.url_path not in without_numbers)
-links = menu.draw([place] * len(pages), pages)
+links = sidebar.draw_menu([place] * len(pages), pages)
 repair_view.draw()
-told = sharing_link.begin()
+link = sharing_link.begin()
 try:
     page.run()
 except StopException:
     # An empty state: nothing more is to come, and what was drawn is all there is.
     pickers.shown()
     raise
-sharing_link.finish(told)
+sharing_link.finish(link)
 # Once more, with what the page has chosen.
-menu.draw(links, pages)
+sidebar.draw_menu(links, pages)
 pickers.shown()

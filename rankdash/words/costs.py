@@ -9,7 +9,8 @@ from typing import Literal
 
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, paragraph, percent, signed_percent
-from rankdash.study.costs import Choice
+from rankdash.study.costs import Choice, billed
+from rankdash.study.study import Study
 from rankdash.value.assumptions import MONTHS_PER_YEAR, Assumptions
 from rankdash.value.outcome import Estimate, Gain
 from rankdash.words import prices
@@ -287,3 +288,15 @@ def cautions(choice: Choice, target_ms: float) -> list[str]:
             )
         )
     return said
+
+
+def search_cost(study: Study, system: str) -> str:
+    """ "$0.14 for 1,000 searches (example price)"; "" where nothing is billed."""
+    cost = billed(study, system)
+    if cost is None:
+        return ""
+    said = _(
+        "{amount} for 1,000 searches", amount=money(cost.per_thousand, cost.listed.price.currency)
+    )
+    unsure = prices.marks(cost.listed, cost.estimated, cost.rate_measured)
+    return f"{said} ({prices.joined(unsure)})" if unsure else said

@@ -16,7 +16,7 @@ from rankdash.store.notes.run_notes import RunNotes
 from rankdash.study import history
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE
-from rankdash.ui.runs.run_words import setting_titles
+from rankdash.ui.runs.run_records import setting_titles
 from rankdash.ui.state import server
 from rankdash.ui.state import stored as stored_sets
 from rankdash.ui.state.cache import cache

@@ -21,7 +21,8 @@ from .test_pages import open_page, texts
 # What the page does, and the files that its buttons would make.
 FILES = """
 import streamlit as st
-from rankdash.ui.report import report_exports, report_study, report_view
+from rankdash.ui.report import report_exports, report_view
+from rankdash.ui.report import report_view
 from rankdash.ui.sidebar import sidebar, view
 from rankdash.ui.state import address, pickers
 from rankdash.reporting.report import Front, SECTIONS
@@ -29,7 +30,7 @@ pickers.restore()
 sidebar.choose_language()
 sidebar.draw_sidebar(analysis=True)
 study = view.study()
-study = report_study.for_report(study)
+study = report_view.for_report(study)
 front = Front(title="T", sections=tuple(each.id for each in SECTIONS), language={language!r})
 st.session_state["study"] = study
 st.session_state["front"] = front

@@ -15,6 +15,7 @@ from rankdash.study.study import Study
 from rankdash.ui.cost import cost_terms
 from rankdash.ui.cost.cost_terms import amount, period
 from rankdash.ui.state.scenario import currency
+from rankdash.ui.widgets import badges
 from rankdash.ui.widgets.text import markdown_safe, shortened, table_html
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.benefit import simple_roi
@@ -104,9 +105,8 @@ _NONE: Cell = ("–", "")
 
 def answer(study: Study, choice: Choice, scenario: Assumptions) -> None:
     """Does the system in focus pay: the first thing on the page."""
-    word, icon, colour = cost_terms.badge(costs.answer(choice, study.statistics.level))
     with st.container(border=True):
-        st.badge(word, icon=icon, color=colour)
+        badges.answer(costs.answer(choice, study.statistics.level))
         st.markdown(costs.headline(cost_terms.context(study), choice, scenario))
         cautions = costs.cautions(choice, scenario.latency_target_ms)
         facts = [

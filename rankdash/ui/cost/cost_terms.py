@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Literal
 
 import streamlit as st
 
@@ -19,7 +18,7 @@ from rankdash.ui.widgets.text import markdown_safe
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.outcome import Estimate
 from rankdash.words import assumptions, costs
-from rankdash.words.costs import Answer, MoneyContext, Period, month, year
+from rankdash.words.costs import MoneyContext, Period, month, year
 from rankdash.words.money import money
 
 _MONTH, _YEAR = "month", "year"
@@ -61,18 +60,6 @@ def amount(value: float | None) -> str:
 def cell(found: Estimate, written: str = "money") -> tuple[str, str]:
     """(value, its interval) of an estimate; (the reason why there is none, "")."""
     return costs.cell(found, currency(), written)
-
-
-def badge(kind: Answer) -> tuple[str, str, Literal["blue", "orange", "gray"]]:
-    """(word, icon, colour); word and icon say it without the colour."""
-    words: dict[Answer, tuple[str, str, Literal["blue", "orange", "gray"]]] = {
-        "yes": (_("pays"), ":material/check_circle:", "blue"),
-        "maybe": (_("probably pays"), ":material/trending_up:", "blue"),
-        "unproven": (_("not proven"), ":material/help:", "gray"),
-        "no": (_("does not pay"), ":material/cancel:", "orange"),
-        "unknown": (_("no answer"), ":material/block:", "gray"),
-    }
-    return words[kind]
 
 
 def assumption_rows(

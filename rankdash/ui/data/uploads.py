@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import get_args
 
@@ -14,12 +14,12 @@ from rankdash.i18n import error_text, ngettext
 from rankdash.i18n import gettext as _
 from rankdash.loading import load
 from rankdash.readers import FORMATS, Conflict, MappingNeeded, Source, Together, WordsNeeded
-from rankdash.ui.labels import word_labels
 from rankdash.ui.state import address
 from rankdash.ui.state.server import open_sample, workspace
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words import names
 
+_GRADES, _GAINS = "grades", "gains"
 _GENERATION = "upload.generation"
 _PENDING = "upload.pending"
 _SAID = "upload.said"
@@ -167,7 +167,7 @@ def _question() -> None:
     upload, question, before = st.session_state[_PENDING]
     answered: _Upload | None = None
     if isinstance(question, WordsNeeded):
-        graded = word_labels.form(question, _forget)
+        graded = _words_form(question, _forget)
         if graded is not None:
             answered = replace(upload, words={**upload.words, question.file: graded})
     else:
@@ -208,7 +208,7 @@ def _mapping_form(needed: MappingNeeded) -> dict[str, str] | None:
                 format_func=lambda value: value or _("not in this file"),
                 key=f"mapping.{needed.file}.{name}",
             )
-        sent = word_labels.read_or_forget(_forget)
+        sent = _read_or_forget(_forget)
     return {name: column for name, column in chosen.items() if column} if sent else None
 
 
@@ -245,3 +245,61 @@ def _next_uploader() -> None:
     # A new key empties the uploader, so the server does not keep the files for the whole session.
     st.session_state[_GENERATION] = st.session_state.get(_GENERATION, 0) + 1
     st.rerun()
+
+
+def _words_form(needed: WordsNeeded, forget: Callable[[], None]) -> dict[str, float | None] | None:
+    """word → grade, None for a word that is no label; nothing until it is sent."""
+    st.warning(
+        _("The labels of {file} are words. Which grade is each?", file=markdown_safe(needed.file)),
+        icon=":material/format_list_numbered:",
+    )
+    st.caption(
+        _(
+            "A higher grade is better, and 0 is not relevant. Leave a grade empty where the word "
+            "is no label: its rows are left out."
+        )
+    )
+    scale = _GRADES
+    if all(word.gain is not None for word in needed.words) and len(needed.words) > 2:
+        scale = st.radio(
+            _("Scale"),
+            (_GRADES, _GAINS),
+            format_func=lambda value: {
+                _GRADES: _("grades: 3, 2, 1, 0"),
+                _GAINS: _("gains of the ESCI task: 1, 0.1, 0.01, 0"),
+            }[value],
+            horizontal=True,
+            key=f"words.{needed.file}.scale",
+            help=_(
+                "The task counts E, S, C and I for these gains in NDCG. Choose linear gains then; "
+                "with a threshold of 1 only exact matches count as relevant."
+            ),
+        )
+    with st.form(f"words.{needed.file}", border=False):
+        grid = st.columns(4)
+        grades = [
+            grid[position % 4].number_input(
+                ngettext(
+                    "{word} ({n} row)",
+                    "{word} ({n} rows)",
+                    word.count,
+                    word=markdown_safe(word.text, 60),
+                ),
+                value=word.gain if scale == _GAINS else word.grade,
+                step=0.01 if scale == _GAINS else 1.0,
+                format="%g",
+                placeholder=_("not a label"),
+                key=f"words.{needed.file}.{scale}.{position}",
+            )
+            for position, word in enumerate(needed.words)
+        ]
+        sent = _read_or_forget(forget)
+    return dict(zip((word.text for word in needed.words), grades, strict=True)) if sent else None
+
+
+def _read_or_forget(forget: Callable[[], None]) -> bool:
+    """The buttons of a _words_form that asks about files; whether its answer was sent."""
+    with st.container(horizontal=True):
+        sent = st.form_submit_button(_("Read"), type="primary")
+        st.form_submit_button(_("Forget these files"), on_click=forget)
+    return sent

@@ -16,13 +16,14 @@ from rankdash.i18n import moment, number, percent, signed
 from rankdash.store import RunRow
 from rankdash.ui.history.history_table import CHOSEN
 from rankdash.ui.history.history_view import Past
-from rankdash.ui.overview import verdict_strip
 from rankdash.ui.runs import run_records
-from rankdash.ui.runs.run_words import reranker_title, setting_titles
+from rankdash.ui.runs.run_records import reranker_title, setting_titles
 from rankdash.ui.sidebar import view
 from rankdash.ui.state import address
+from rankdash.ui.widgets import badges
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words.queries import outcome_words
+from rankdash.words.verdicts import sentence
 
 _NOTHING = (None, "")
 
@@ -36,9 +37,8 @@ def draw(history: Past, chosen: Sequence[str]) -> None:
     safe = {system: markdown_safe(history.name(system), 60) for system in chosen}
     with st.container(border=True):
         verdict = found.verdict(after, study.spec, safe)
-        word, icon, colour = verdict_strip.badge(verdict.kind)
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.badge(word, icon=icon, color=colour)
+            badges.verdict(verdict.kind)
             st.markdown(
                 _("**{system}** against **{baseline}**", system=safe[after], baseline=safe[before]),
                 width="stretch",
@@ -51,13 +51,7 @@ def draw(history: Past, chosen: Sequence[str]) -> None:
                 args=([after, before],),
             )
             to_overview(chosen)
-        st.markdown(
-            " ".join(
-                _(template, **verdict.params)
-                for template in (verdict.template, verdict.advice)
-                if template
-            )
-        )
+        st.markdown(sentence(verdict))
         row = found.row(after, study.spec)
         st.caption(" · ".join(_facts(history, row, found.left_out(after, study.spec))))
         systems = len(history.study.systems)

@@ -15,11 +15,11 @@ from rankdash.ranking.ranking import digest
 from rankdash.store import RunRow
 from rankdash.study.systems import FIRST_STAGE
 from rankdash.ui.history.history_view import Past, interval, is_apart, level_of
-from rankdash.ui.overview import verdict_strip
 from rankdash.ui.runs import run_records
-from rankdash.ui.runs.run_words import reranker_title, settings_in_words
+from rankdash.ui.runs.run_records import reranker_title, settings_in_words
 from rankdash.ui.state import address, pickers
 from rankdash.ui.widgets.signed_cells import signed_cells
+from rankdash.words.verdicts import chip
 
 # The chosen runs in the address: of two the first is the one that the other is compared with.
 CHOSEN = "runs"
@@ -149,7 +149,4 @@ def _remarks(run: RunRow | None, row: pd.Series) -> list[str]:
 def _verdict(row: pd.Series) -> str:
     if is_apart(row):
         return _("not compared")
-    if row["verdict"] == "baseline":
-        return _("baseline")
-    word, _icon, _colour = verdict_strip.badge(row["verdict"])
-    return word
+    return chip(str(row["verdict"]))

@@ -1,4 +1,4 @@
-"""Where the quality is lost, and for which kinds of queries it changes."""
+"""Where the quality is lost, why queries changed, and for which kinds of queries."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from rankdash.ui.state import pickers
 from rankdash.ui.widgets import plotly_chart
 from rankdash.ui.widgets.signed_cells import signed_cells
 from rankdash.ui.widgets.text import markdown_safe
+from rankdash.words.reasons import reason_meanings, reason_words
+
+_ROW, _HEADER = 35, 38
 
 
 def headroom(study: Study) -> None:
@@ -99,3 +102,62 @@ def _table(table: pd.DataFrame) -> None:
         column_config={_("corrected p"): st.column_config.NumberColumn(format="%.4f")},
         alt=_("The change in each group of queries"),
     )
+
+
+def reasons(study: Study, system: str) -> str | None:
+    """How many queries each reason explains and what they add to the mean change; returns the
+    reason whose row was chosen."""
+    st.subheader(_("Why queries changed"), anchor=False)
+    counts = study.reason_counts(system)
+    if counts is None:
+        st.caption(
+            _("{metric} cannot be split by document, so its changes have no reasons.",
+              metric=study.measure.title)
+        )  # fmt: skip
+        return None
+    words, meanings = reason_words(), reason_meanings()
+    picked = st.dataframe(
+        signed_cells(
+            pd.DataFrame(
+                {
+                    "reason": [words[code] for code in counts.index],
+                    "queries": counts["queries"],
+                    "mean": counts["mean"],
+                    "adds": counts["adds"],
+                    "meaning": [meanings[code] for code in counts.index],
+                }
+            ),
+            {"mean": 3, "adds": 3},
+        ),
+        hide_index=True,
+        placeholder="–",
+        height=_HEADER + _ROW * len(counts),
+        key=f"overview.reasons.{system}",
+        on_select="rerun",
+        selection_mode="single-row",
+        column_config={
+            "reason": st.column_config.TextColumn(_("why"), width=190),
+            "queries": st.column_config.ProgressColumn(
+                _("queries"),
+                format="%d",
+                min_value=0,
+                max_value=int(counts["queries"].max()) if len(counts) else 1,
+                width=120,
+            ),
+            "mean": st.column_config.NumberColumn(_("mean change"), width=90),
+            "adds": st.column_config.NumberColumn(
+                _("adds to the mean"),
+                width=110,
+                help=_("What these queries add to the mean change over all queries."),
+            ),
+            "meaning": st.column_config.TextColumn(_("meaning"), width="large"),
+        },
+        alt=ngettext(
+            "How many of {n} query each reason explains",
+            "How many of {n} queries each reason explains",
+            int(counts["queries"].sum()),
+        ),
+    )
+    st.caption(_("Choose a row to see its queries."))
+    chosen = picked["selection"]["rows"]
+    return str(counts.index[chosen[0]]) if chosen and chosen[0] < len(counts) else None

@@ -1,19 +1,23 @@
-"""Systems and metrics, the metric against k, and every query's change."""
+"""Systems and metrics, the metric against k, every query's change, and how the numbers are made."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import pandas as pd
 import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.i18n import percent
+from rankdash.metrics import parse_measure
 from rankdash.reporting import figures
 from rankdash.study.study import Study
-from rankdash.ui.sidebar.tally import tally_line
+from rankdash.ui.sidebar.view import tally_line
 from rankdash.ui.widgets import plotly_chart
 from rankdash.ui.widgets.signed_cells import signed_cells
+from rankdash.words.queries import count_words
+from rankdash.words.settings import rules_in_words
 from rankdash.words.verdicts import chip
 
 
@@ -122,3 +126,41 @@ def changes(study: Study, system: str) -> str | None:
     )
     points = event["selection"]["points"]
     return str(points[0]["customdata"][0]) if points else None
+
+
+def definitions(study: Study, specs: Sequence[str]) -> None:
+    """Definitions, settings, and which queries were left out of which system, and why."""
+    measures = [parse_measure(spec) for spec in specs]
+    st.dataframe(
+        pd.DataFrame(
+            {
+                _("metric"): [measure.title for measure in measures],
+                _("meaning"): [_(measure.metric.meaning) for measure in measures],
+                _("formula"): [_(measure.metric.formula) for measure in measures],
+                _("mind"): [_(measure.metric.note) for measure in measures],
+                _("source"): [measure.metric.reference for measure in measures],
+            }
+        ),
+        hide_index=True,
+        alt=_("Definition of each metric"),
+    )
+    st.dataframe(
+        pd.DataFrame(
+            rules_in_words(study.conventions, study.statistics),
+            columns=[_("rule"), _("in force")],
+        ),
+        hide_index=True,
+        alt=_("The rules in force"),
+    )
+    st.dataframe(_left_out(study, specs), hide_index=True, alt=_("Queries left out of each system"))
+
+
+def _left_out(study: Study, specs: Sequence[str]) -> pd.DataFrame:
+    titles = count_words()
+    rows = []
+    for system_id in study.chosen:
+        found = study.evaluate(system_id, tuple(specs))
+        row: dict[str, object] = {_("system"): study.name(system_id)}
+        row.update({title: found.counts.get(key, 0) for key, title in titles.items()})
+        rows.append(row)
+    return pd.DataFrame(rows)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
 
 import pandas as pd
 import streamlit as st
@@ -14,11 +13,11 @@ from rankdash.i18n import number, percent, signed
 from rankdash.metrics import parse_measure
 from rankdash.study import latency
 from rankdash.study.study import Study
+from rankdash.ui.widgets import badges
+from rankdash.ui.widgets.badges import Colour
 from rankdash.ui.widgets.text import markdown_safe
-from rankdash.words.search_cost import search_cost
-from rankdash.words.verdicts import chip, sentence
-
-Colour = Literal["blue", "orange", "gray"]
+from rankdash.words.costs import search_cost
+from rankdash.words.verdicts import sentence
 
 _CARDS = ("ndcg", "mrr", "map", "judged")
 
@@ -28,24 +27,11 @@ def draw(study: Study) -> None:
     safe = {system: markdown_safe(study.name(system), 60) for system in study.chosen}
     for system in study.challengers:
         verdict = found.verdict(system, study.spec, safe)
-        word, icon, colour = badge(verdict.kind)
         with st.container(border=True):
-            st.badge(word, icon=icon, color=colour)
+            badges.verdict(verdict.kind)
             st.markdown(sentence(verdict))
             facts = _facts(study, system, found.row(system, study.spec))
             st.caption(" · ".join(facts))
-
-
-def badge(kind: str) -> tuple[str, str, Colour]:
-    """(word, icon, colour); the word and the icon say it without the colour."""
-    looks: dict[str, tuple[str, Colour]] = {
-        "better": (":material/trending_up:", "blue"),
-        "small": (":material/north_east:", "blue"),
-        "unproven": (":material/help:", "gray"),
-        "worse": (":material/trending_down:", "orange"),
-        "identical": (":material/drag_handle:", "gray"),
-    }
-    return (chip(kind), *looks.get(kind, (":material/block:", "gray")))
 
 
 def _facts(study: Study, system: str, row: pd.Series) -> list[str]:

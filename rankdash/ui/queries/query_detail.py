@@ -1,30 +1,32 @@
-"""One query, from top to bottom: what it scored, why it changed, where its documents went."""
+"""One query, from top to bottom: its numbers, why it changed, where its documents went."""
 
 from __future__ import annotations
+
+import math
 
 import pandas as pd
 import streamlit as st
 
+from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import gettext as _
+from rankdash.i18n import number, percent, signed
 from rankdash.study import queries
 from rankdash.study.study import Study
-from rankdash.ui.queries import (
-    query_cards,
-    query_ladder,
-    query_notes,
-    query_occlusion,
-    query_strip,
-    query_why,
-)
+from rankdash.ui.queries import query_cards, query_ladder, query_notes, query_occlusion, query_why
 from rankdash.ui.widgets.lazy_expander import fold
 from rankdash.ui.widgets.text import markdown_safe
+from rankdash.words import failures
+from rankdash.words.queries import judged_title, outcome_words, state_words
+
+# Room smaller than this is none; a share of it would be noise.
+_NO_ROOM = 1e-9
 
 
 def draw(study: Study, challenger: str, row: pd.Series) -> None:
     """row: the query's row of the list."""
     query_id = str(row["query_id"])
     st.subheader(markdown_safe(_text(row), 300), anchor=False)
-    query_strip.draw(study, challenger, row)
+    _strip(study, challenger, row)
     fold(
         _("Tags, note and labels"),
         "queries.notes",
@@ -50,3 +52,83 @@ def draw(study: Study, challenger: str, row: pd.Series) -> None:
 def _text(row: pd.Series) -> str:
     """The text of the query; its id where there is none."""
     return row["text"] if isinstance(row["text"], str) and row["text"] else str(row["query_id"])
+
+
+def _strip(study: Study, challenger: str, row: pd.Series) -> None:
+    """row: the query's row of the list."""
+    title = study.measure.title
+    if math.isnan(row["delta"]):
+        words = outcome_words().get(row["outcome"], row["outcome"])
+        said = _failure(study, challenger, str(row["query_id"]))
+        parts = [f"**{_('{metric}: no comparison', metric=title)}**", words, said]
+    else:
+        values = f"{title} {number(row['before'])} → {number(row['after'])}"
+        parts = [
+            f"**{values}**",
+            f"{signed(row['delta'])} {outcome_words()[row['outcome']]}",
+            *_headroom(row),
+        ]
+    st.markdown(" · ".join(part for part in parts if part))
+    st.caption(" · ".join(_trust(study, challenger, row)))
+
+
+def _headroom(row: pd.Series) -> list[str]:
+    """The ceiling, and which share of the way to it was won."""
+    ceiling = row.get("ceiling", math.nan)
+    if math.isnan(ceiling):
+        return []
+    parts = [_("ceiling {ceiling}", ceiling=number(ceiling))]
+    room = ceiling - row["before"]
+    if room <= _NO_ROOM:
+        parts.append(_("the baseline left nothing to win"))
+    elif row["delta"] >= 0:
+        parts.append(_("{share} of the headroom won", share=percent(row["delta"] / room)))
+    else:
+        parts.append(_("{room} of headroom, nothing of it won", room=number(room)))
+    return parts
+
+
+def _trust(study: Study, challenger: str, row: pd.Series) -> list[str]:
+    """What says how far to trust the values."""
+    known = [percent(row["judged_before"]), percent(row["judged_after"])]
+    parts = [f"{judged_title(study.cutoff)} {known[0]} → {known[1]}"]
+    if row["state"] == "all_unjudged":
+        parts.append(state_words()["all_unjudged"])
+    bounds = _bounds(study, challenger, row)
+    if bounds:
+        parts.append(bounds)
+    if not math.isnan(row["latency_ms"]):
+        parts.append(_("{ms} ms", ms=ms(row["latency_ms"])))
+    parts.append(_("query {id}", id=markdown_safe(str(row["query_id"]), 60)))
+    return parts
+
+
+def _bounds(study: Study, challenger: str, row: pd.Series) -> str:
+    """What the documents without a label leave open."""
+    whole = row["judged_before"] == 1 and row["judged_after"] == 1
+    if whole or math.isnan(row["delta"]) or not study.measures_quality:
+        return ""
+    found = queries.bounds(study, challenger).get(str(row["query_id"]))
+    if found is None:
+        return ""
+    low, high = found
+    if high - low <= _NO_ROOM:
+        return ""
+    return _(
+        "with every label there, the change could be anywhere from {low} to {high}",
+        low=signed(low),
+        high=signed(high),
+    )
+
+
+def _failure(study: Study, challenger: str, query_id: str) -> str:
+    """Why a run has no result for the query, as it said; safe for Markdown."""
+    for system in (challenger, study.baseline):
+        run = study.run(system)
+        if run is None:
+            continue
+        rows = run.queries
+        found = rows.loc[(rows["query_id"] == query_id) & (rows["state"] != "done"), "reason"]
+        if len(found):
+            return markdown_safe(failures.said(str(found.iloc[0])), 300)
+    return ""

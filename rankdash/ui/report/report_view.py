@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import streamlit as st
 
+from rankdash.analysis.labels.check import CheckReport
 from rankdash.i18n import gettext as _
 from rankdash.reporting import report
 from rankdash.reporting.exports import zip_file
+from rankdash.store.notes.notes import Notes
 from rankdash.study.study import Study
-from rankdash.ui.report import report_exports, report_form, report_preview, report_study
+from rankdash.ui.report import report_exports, report_form, report_preview
+from rankdash.ui.state.server import workspace
 
 
 def draw(study: Study) -> None:
-    study = report_study.for_report(study)
+    study = for_report(study)
     st.markdown(
         _(
             "One page that opens in any browser without a network, with live charts, for whoever "
@@ -37,3 +41,14 @@ def draw(study: Study) -> None:
         width="stretch",
     )
     report_exports.draw(study, front)
+
+
+def for_report(study: Study) -> Study:
+    """With what the check noticed, and the notes on queries."""
+    check = workspace().check_report(study.stored_id)
+    return replace(
+        study,
+        check=CheckReport.from_json(check) if check not in ("", "{}") else None,
+        notes={note.query_id: note for note in Notes(workspace()).all(study.stored_id)},
+        corrections=study.corrections if study.corrected else 0,
+    )

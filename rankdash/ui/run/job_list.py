@@ -18,7 +18,7 @@ from rankdash.rerankers import get
 from rankdash.runs import jobs
 from rankdash.runs.jobs import LIVE, JobRow
 from rankdash.ui.runs import key_field
-from rankdash.ui.runs.run_words import reranker_title
+from rankdash.ui.runs.run_records import reranker_title
 from rankdash.ui.sidebar import sidebar, view
 from rankdash.ui.state import address
 from rankdash.ui.state.server import worker, workspace

@@ -12,7 +12,7 @@ from rankdash.i18n import duration, ngettext, number
 from rankdash.i18n import gettext as _
 from rankdash.ranking.measured import Level, Measured
 from rankdash.ranking.ranking import Run
-from rankdash.ui.runs import run_note, run_usage
+from rankdash.ui.runs import run_note, run_records
 from rankdash.ui.runs.run_records import Record, record
 from rankdash.ui.state import stored
 from rankdash.ui.widgets.text import markdown_safe
@@ -30,7 +30,7 @@ def draw(run_id: str) -> None:
         if run.measured is not None and run.measured.contended:
             st.warning(_contended(run.measured), icon=":material/speed:")
         st.markdown("\n".join(f"- {said}" for said in (*_computed(kept, run), *_times(run))))
-        run_usage.say(run_id)
+        run_records.usage_line(run_id)
         if run.measured is not None and run.measured.throughput:
             _levels(run.measured.throughput)
         _failures(run)

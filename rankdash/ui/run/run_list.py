@@ -15,7 +15,7 @@ from rankdash.store.notes.pins import Pins
 from rankdash.store.notes.run_notes import RunNotes
 from rankdash.ui.run import run_details
 from rankdash.ui.runs import run_records
-from rankdash.ui.runs.run_words import reranker_title, settings_in_words
+from rankdash.ui.runs.run_records import reranker_title, settings_in_words
 from rankdash.ui.sidebar import view
 from rankdash.ui.state import address
 from rankdash.ui.state.server import read_only, workspace

@@ -1,4 +1,4 @@
-"""What runs recorded of themselves besides their rankings: the machine and what was measured."""
+"""What runs are called, and what they recorded besides their rankings."""
 
 from __future__ import annotations
 
@@ -6,11 +6,17 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+import streamlit as st
+
 from rankdash.i18n import gettext as _
-from rankdash.i18n import number, percent
+from rankdash.i18n import ngettext, number, percent
 from rankdash.ranking.measured import Measured
+from rankdash.rerankers import kinds
+from rankdash.runs.combining import KIND as COMBINED
+from rankdash.runs.usage import usage
 from rankdash.ui.state.cache import cache
 from rankdash.ui.state.server import workspace
+from rankdash.ui.widgets.text import markdown_safe
 
 # A cascade puts the name of the stage before what that stage tells.
 _STAGES = ("", "first_", "second_")
@@ -54,3 +60,39 @@ class Record:
 
 def record(run_id: str) -> Record:
     return cache(("record", run_id), lambda: Record(*workspace().recorded(run_id)))
+
+
+def reranker_title(name: str) -> str:
+    """The title of a kind of reranker; its name where it is one that is not known here, as of a
+    plugin that was taken away."""
+    if name == COMBINED:
+        return _("Combined runs")
+    title = next((kind.title for kind in kinds() if kind.name == name), None)
+    return name if title is None else _(title)
+
+
+def setting_titles(reranker: str) -> dict[str, str]:
+    """Setting → what the form calls it; a name that is not in it has no other word."""
+    settings = next((kind.settings for kind in kinds() if kind.name == reranker), ())
+    return {setting.name: _(setting.title) for setting in settings}
+
+
+def settings_in_words(settings: Mapping[str, object]) -> str:
+    """Settings as they were given, in one line; those left empty are left out."""
+    return ", ".join(f"{name}={value}" for name, value in settings.items() if value != "")
+
+
+def usage_line(run_id: str) -> None:
+    """Nothing for a run that called no service."""
+    used = cache(("usage", run_id), lambda: usage(workspace().run(run_id)))
+    if used is None:
+        return
+    parts = [ngettext("{n} call", "{n} calls", used.calls)]
+    if used.failed:
+        parts.append(_("{n} of them without an answer", n=number(used.failed, 0)))
+    for unit, amount in used.billed.items():
+        digits = 0 if float(amount).is_integer() else 4
+        parts.append(f"{markdown_safe(unit, 40)}: {number(amount, digits)}")
+    if used.noted:
+        parts.append(_("{n} answers put right or not readable", n=number(used.noted, 0)))
+    st.caption(" · ".join(parts))

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import streamlit as st
 
 from rankdash.analysis.statistics.settings import STATISTICS_SETTINGS, StatisticsSettings
-from rankdash.errors import SpecError
+from rankdash.errors import RankdashError, SpecError
 from rankdash.i18n import gettext as _
 from rankdash.metrics import CONVENTION_SETTINGS, Conventions
-from rankdash.ui.sidebar import setting_widgets
+from rankdash.settings import Setting
+from rankdash.ui.state import address, pickers
 from rankdash.ui.widgets.lazy_expander import fold
+from rankdash.words.settings import key_of, options_of
 
 _STATISTICS_OFFERED = {
     "level": (0.8, 0.9, 0.99),
@@ -31,20 +36,20 @@ def draw(labels: Sequence[float]) -> None:
         _("Rules"),
         "sidebar.rules",
         ":material/rule:",
-        lambda: setting_widgets.draw(CONVENTION_SETTINGS, grades),
+        lambda: _draw_settings(CONVENTION_SETTINGS, grades),
     )
     fold(
         _("Statistics"),
         "sidebar.statistics",
         ":material/query_stats:",
-        lambda: setting_widgets.draw(STATISTICS_SETTINGS, _STATISTICS_OFFERED),
+        lambda: _draw_settings(STATISTICS_SETTINGS, _STATISTICS_OFFERED),
     )
 
 
 def conventions() -> Conventions:
     """The conventions of the address; the defaults where they cannot be."""
     try:
-        return Conventions(**setting_widgets.chosen(CONVENTION_SETTINGS))
+        return Conventions(**_chosen(CONVENTION_SETTINGS))
     except SpecError:
         return Conventions()
 
@@ -55,10 +60,41 @@ def statistics(queries: int) -> StatisticsSettings:
     queries: how many the data set has. With many of them fewer resamples say the same: the ends of
     an interval then move by about a fiftieth of its width, and a slider answers at once.
     """
-    given = setting_widgets.chosen(STATISTICS_SETTINGS)
+    given = _chosen(STATISTICS_SETTINGS)
     if queries > _MANY_QUERIES:
         given.setdefault("resamples", _ENOUGH_RESAMPLES)
     try:
         return StatisticsSettings(**given)
     except SpecError:
         return StatisticsSettings()
+
+
+def _draw_settings(settings: Sequence[Setting], numbers: Mapping[str, Sequence[float]]) -> None:
+    """One selectbox a setting. numbers: setting → the numbers it offers beside its default."""
+    for setting in settings:
+        options = options_of(setting, numbers.get(setting.name, ()))
+        if len(options) > 1:
+            pickers.pick_one(
+                setting.name,
+                list(options),
+                st.selectbox,
+                default=key_of(setting.default),
+                label=_(setting.title),
+                help=_(setting.meaning),
+                format_func=options.__getitem__,
+            )
+
+
+def _chosen(settings: Sequence[Setting]) -> dict[str, Any]:
+    """name → value for what is not at its default; what cannot be read is left out."""
+    values = {}
+    for setting in settings:
+        text = address.one(setting.name)
+        lost = None
+        if text not in (None, key_of(setting.default)):
+            try:
+                values[setting.name] = setting.parse(text)
+            except RankdashError:
+                lost = text
+        address.lose(setting.name, lost)
+    return values

@@ -24,14 +24,14 @@ _MOST_NAMED = 5
 
 
 @dataclass(frozen=True)
-class Told:
+class Places:
     """Where the link, if it is asked for, and what was not to be had are drawn."""
 
     link: DeltaGenerator | None
     lost: DeltaGenerator
 
 
-def begin() -> Told:
+def begin() -> Places:
     """Before the page, which may end early: the link at the foot of the sidebar, and what of the
     sidebar's choices was not to be had."""
     with (
@@ -50,11 +50,11 @@ def begin() -> Told:
                     "page Data."
                 )
             )
-    told = Told(place, st.empty())
-    finish(told)
+    places = Places(place, st.empty())
+    finish(places)
     # Not the last word before the page is drawn.
     st.session_state.pop(_DRAWN, None)
-    return told
+    return places
 
 
 def follow() -> None:
@@ -64,17 +64,17 @@ def follow() -> None:
         st.rerun()
 
 
-def finish(told: Told) -> None:
+def finish(places: Places) -> None:
     """After the page, which has its say in the address."""
     address.publish()
-    if told.link is not None:
+    if places.link is not None:
         st.session_state[_DRAWN] = link()
-        told.link.code(st.session_state[_DRAWN], language=None, wrap_lines=True)
+        places.link.code(st.session_state[_DRAWN], language=None, wrap_lines=True)
     if address.lost():
-        with told.lost.container():
+        with places.lost.container():
             _say_lost()
     else:
-        told.lost.empty()
+        places.lost.empty()
 
 
 def link() -> str:

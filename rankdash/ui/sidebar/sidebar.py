@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from rankdash.i18n import LANGUAGES
 from rankdash.i18n import gettext as _
@@ -118,3 +121,16 @@ def _draw_comparison(dataset_id: str) -> None:
             format_func=lambda value: _("all") if value == WHOLE_LIST else value,
             help=_("How far down the list a searcher looks."),
         )
+
+
+def draw_menu(places: Sequence[DeltaGenerator], pages: Sequence[st.Page]) -> list[DeltaGenerator]:
+    """One link a page, each in its place; returns the links.
+
+    The places may be the links that were drawn before, which then stay where they are: a link that
+    is taken away and comes back misses a click.
+    """
+    carried = address.offered()
+    return [
+        place.page_link(page, query_params=carried, width="stretch")
+        for place, page in zip(places, pages, strict=True)
+    ]

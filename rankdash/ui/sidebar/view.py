@@ -9,7 +9,7 @@ from typing import NoReturn
 import streamlit as st
 
 from rankdash.i18n import gettext as _
-from rankdash.i18n import moment, ngettext
+from rankdash.i18n import moment, ngettext, number
 from rankdash.store.notes.corrections import Corrections
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE
@@ -19,6 +19,7 @@ from rankdash.ui.state.cache import cache
 from rankdash.ui.state.scenario import with_money
 from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets.text import markdown_safe
+from rankdash.words.queries import outcome_words
 
 PAGES = Path(__file__).parents[3] / "pages"
 LARGEST_CUTOFF = 1000
@@ -153,3 +154,24 @@ def in_focus(study: Study) -> str:
 def safe_name(study: Study, system_id: str) -> str:
     """The system's name for a place that renders Markdown."""
     return markdown_safe(study.name(system_id), 40)
+
+
+def tally_line(study: Study, system: str) -> None:
+    """Helped, same, hurt with the tie band, and what was left out and why."""
+    found, words = study.comparison, outcome_words()
+    row = found.row(system, study.spec)
+    out = [
+        _("{n} {why}", n=number(n, 0), why=words[why])
+        for why, n in found.left_out(system, study.spec).items()
+    ]
+    line = _(
+        "**{name}**: {helped} helped · {same} same (±{band}) · {hurt} hurt, of {queries}",
+        name=markdown_safe(study.name(system), 60),
+        helped=number(row["helped"], 0),
+        same=number(row["same"], 0),
+        hurt=number(row["hurt"], 0),
+        band=f"{study.statistics.tie_band:g}",
+        queries=ngettext("{n} query", "{n} queries", int(row["paired"])),
+    )
+    apart = _("left out: {counts}", counts=", ".join(out))
+    st.markdown(f"{line} · {apart}" if out else line)

@@ -1,0 +1,49 @@
+"""The answer in a word: the word and the icon say it without the colour."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import streamlit as st
+
+from rankdash.i18n import gettext as _
+from rankdash.words.costs import Answer
+from rankdash.words.verdicts import chip
+
+Colour = Literal["blue", "orange", "gray"]
+Look = tuple[str, Colour]
+
+_UNKNOWN: Look = (":material/block:", "gray")
+_VERDICTS: dict[str, Look] = {
+    "better": (":material/trending_up:", "blue"),
+    "small": (":material/north_east:", "blue"),
+    "unproven": (":material/help:", "gray"),
+    "worse": (":material/trending_down:", "orange"),
+    "identical": (":material/drag_handle:", "gray"),
+}
+_ANSWERS: dict[Answer, Look] = {
+    "yes": (":material/check_circle:", "blue"),
+    "maybe": (":material/trending_up:", "blue"),
+    "unproven": (":material/help:", "gray"),
+    "no": (":material/cancel:", "orange"),
+    "unknown": _UNKNOWN,
+}
+
+
+def verdict(kind: str) -> None:
+    """Whether a system is better."""
+    icon, colour = _VERDICTS.get(kind, _UNKNOWN)
+    st.badge(chip(kind), icon=icon, color=colour)
+
+
+def answer(kind: Answer) -> None:
+    """Whether a system pays."""
+    words: dict[Answer, str] = {
+        "yes": _("pays"),
+        "maybe": _("probably pays"),
+        "unproven": _("not proven"),
+        "no": _("does not pay"),
+        "unknown": _("no answer"),
+    }
+    icon, colour = _ANSWERS[kind]
+    st.badge(words[kind], icon=icon, color=colour)
