@@ -116,11 +116,11 @@ def table(content: Table, caption: str = "") -> str:
     def row(cells: Sequence[str], tag: str) -> str:
         return f"<tr>{''.join(cell(place, text, tag) for place, text in enumerate(cells))}</tr>"
 
-    said = f"<caption>{html_safe(caption)}</caption>" if caption else ""
+    sentence = f"<caption>{html_safe(caption)}</caption>" if caption else ""
     body = "".join(row(cells, "td") for cells in content.rows)
     head = f"<thead>{row(content.columns, 'th')}</thead>"
     kind = "wide kept" if len(content.rows) <= _KEPT_ROWS else "wide"
-    return f'<div class="{kind}"><table>{said}{head}<tbody>{body}</tbody></table></div>'
+    return f'<div class="{kind}"><table>{sentence}{head}<tbody>{body}</tbody></table></div>'
 
 
 def together(*parts: str) -> str:

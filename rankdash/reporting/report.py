@@ -164,8 +164,8 @@ def _contents(chosen: list[Section]) -> str:
 
 
 def _foot() -> str:
-    said = _(
+    text = _(
         "Every number here was worked out when this file was made, and stays as it is. The file "
         "loads nothing from a network."
     )
-    return f"<footer>{html_safe(said)}</footer>"
+    return f"<footer>{html_safe(text)}</footer>"

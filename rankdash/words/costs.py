@@ -218,7 +218,7 @@ def _break_even(choice: Choice, metric: str, level: str) -> str:
             "no_traffic": _("There are no searches, so nothing can be won."),
             "no_value": _("A search is worth nothing here, so nothing can be won."),
         }.get(even.reason or "", "")
-    said = _(
+    text = _(
         "It pays if 1 % more {metric} brings at least **{need} %** more value ({level}: {low} … "
         "{high}).",
         metric=metric,
@@ -229,8 +229,8 @@ def _break_even(choice: Choice, metric: str, level: str) -> str:
     )
     if searches.value is not None:
         since = _("From {n} searches a day on.", n=number(searches.value, 0))
-        said = paragraph([said, since])
-    return said
+        text = paragraph([text, since])
+    return text
 
 
 def passages(choice: Choice, scenario: Assumptions) -> str:
@@ -273,21 +273,21 @@ def sureness(context: MoneyContext, choice: Choice) -> str:
 
 def cautions(choice: Choice, target_ms: float) -> list[str]:
     """In a word or two each, what makes the figures of an option less than sure."""
-    said = []
+    sentences = []
     if choice.price is not None:
-        said = prices.marks(choice.price, choice.load.estimated, choice.rate_measured)
+        sentences = prices.marks(choice.price, choice.load.estimated, choice.rate_measured)
     p95 = choice.waiting.p95
     if choice.system and p95 is None:
-        said.append(_("latency not measured"))
+        sentences.append(_("latency not measured"))
     elif p95 is not None and p95 > target_ms:
-        said.append(
+        sentences.append(
             _(
                 "▼ p95 of {ms} ms misses the target of {target} ms",
                 ms=number(p95, 0),
                 target=number(target_ms, 0),
             )
         )
-    return said
+    return sentences
 
 
 def search_cost(study: Study, system: str) -> str:
@@ -295,8 +295,8 @@ def search_cost(study: Study, system: str) -> str:
     cost = billed(study, system)
     if cost is None:
         return ""
-    said = _(
+    text = _(
         "{amount} for 1,000 searches", amount=money(cost.per_thousand, cost.listed.price.currency)
     )
     unsure = prices.marks(cost.listed, cost.estimated, cost.rate_measured)
-    return f"{said} ({prices.joined(unsure)})" if unsure else said
+    return f"{text} ({prices.joined(unsure)})" if unsure else text

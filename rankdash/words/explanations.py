@@ -20,16 +20,16 @@ _RANKS_NAMED = 4
 _ROUNDING = 1e-9
 
 
-def statement_text(said: Statement, k: int | None) -> str:
+def statement_text(statement: Statement, k: int | None) -> str:
     """One statement, its signed share of the change first. k: the cutoff of the metric."""
-    sentence = _CAUSES.get(said.kind, _sentence)(said, k)
-    return sentence if said.kind in _CAUSES else f"**{signed(said.amount)}** · {sentence}"
+    sentence = _CAUSES.get(statement.kind, _sentence)(statement, k)
+    return sentence if statement.kind in _CAUSES else f"**{signed(statement.amount)}** · {sentence}"
 
 
-def _sentence(said: Statement, k: int | None) -> str:
-    moves = _moves(said.moves)
-    n = said.count
-    match said.kind:
+def _sentence(statement: Statement, k: int | None) -> str:
+    moves = _moves(statement.moves)
+    n = statement.count
+    match statement.kind:
         case "entered" if k is None:
             return ngettext(
                 "{n} relevant document is new in the list ({moves}).",
@@ -82,7 +82,7 @@ def _sentence(said: Statement, k: int | None) -> str:
                 n,
             )
         case "first":
-            return first_text(*said.moves[0])
+            return first_text(*statement.moves[0])
         case _:
             return ngettext(
                 "{n} further relevant document counts differently.",
@@ -91,27 +91,27 @@ def _sentence(said: Statement, k: int | None) -> str:
             )
 
 
-def _unjudged(said: Statement, k: int | None) -> str:
+def _unjudged(statement: Statement, k: int | None) -> str:
     return ngettext(
         "{n} document without a label was lifted above relevant ones (to {ranks}). Without it the "
         "value would be {cost} higher.",
         "{n} documents without a label were lifted above relevant ones (to {ranks}). Without them "
         "the value would be {cost} higher.",
-        said.count,
-        ranks=_listed([_rank(after) for _before, after in said.moves]),
-        cost=number(-said.amount),
+        statement.count,
+        ranks=_listed([_rank(after) for _before, after in statement.moves]),
+        cost=number(-statement.amount),
     )
 
 
-def _worse(said: Statement, k: int | None) -> str:
+def _worse(statement: Statement, k: int | None) -> str:
     return ngettext(
         "{n} document labelled as not relevant was lifted above relevant ones (to {ranks}). "
         "Without it the value would be {cost} higher.",
         "{n} documents labelled as not relevant were lifted above relevant ones (to {ranks}). "
         "Without them the value would be {cost} higher.",
-        said.count,
-        ranks=_listed([_rank(after) for _before, after in said.moves]),
-        cost=number(-said.amount),
+        statement.count,
+        ranks=_listed([_rank(after) for _before, after in statement.moves]),
+        cost=number(-statement.amount),
     )
 
 
@@ -143,18 +143,18 @@ def reasoning(
     row: of `Study.reasons`, named as the query. fit: makes a name fit for where it is shown.
     """
     code, query_id = str(row["reason"]), str(row.name)
-    said = [reason_meanings()[code]]
+    sentences = [reason_meanings()[code]]
     if code == "failed":
         for system in (study.baseline, challenger):
             lost = study.excluded(system).get(query_id)
             if lost is not None or query_id not in study.ranking(system).positions:
-                said.append(without_result(fit(study.name(system)), lost))
-        return said
+                sentences.append(without_result(fit(study.name(system)), lost))
+        return sentences
     if code == "no_relevant_candidate":
         labels = queries.labels(study, query_id)
         relevant = int((labels["label"] >= study.conventions.threshold).sum())
         return [
-            *said,
+            *sentences,
             ngettext(
                 "Its labels name {n} relevant document, which no reranker can bring back.",
                 "Its labels name {n} relevant documents, which no reranker can bring back.",
@@ -163,10 +163,10 @@ def reasoning(
         ]
     if isinstance(row["doc_id"], str):
         doc = row["doc_id"]
-        said += evidence_text(
+        sentences += evidence_text(
             row, found, fit(study.dataset.names_of(found.documents["doc_id"])[doc])
         )
-    return said
+    return sentences
 
 
 def without_result(system: str, state: str | None) -> str:
@@ -181,16 +181,16 @@ def without_result(system: str, state: str | None) -> str:
 
 def evidence_text(row: pd.Series, found: Split, name: str) -> list[str]:
     """What the reason rests on. row: of `reasons.reasons`. name: of its main document."""
-    said = []
+    sentences = []
     if math.isfinite(row["share"]):
         if found.measure.metric.name in CARRIED:
-            said.append(first_text(row["rank_before"], row["rank_after"]))
+            sentences.append(first_text(row["rank_before"], row["rank_after"]))
         elif abs(row["share"] - found.delta) < _ROUNDING:
-            said.append(
+            sentences.append(
                 _("It is “{document}”, label {label}.", document=name, label=f"{row['label']:g}")
             )
         else:
-            said.append(
+            sentences.append(
                 _(
                     "The largest part is “{document}”, label {label}: rank {before} → {after}, "
                     "{share}.",
@@ -203,7 +203,7 @@ def evidence_text(row: pd.Series, found: Split, name: str) -> list[str]:
             )
     match row["reason"]:
         case "near_tie":
-            said.append(
+            sentences.append(
                 _(
                     "Its score and the one now at its former rank differ by {margin} of the range "
                     "of scores in the list.",
@@ -211,7 +211,7 @@ def evidence_text(row: pd.Series, found: Split, name: str) -> list[str]:
                 )
             )
         case "truncated":
-            said.append(
+            sentences.append(
                 _(
                     "The model read {read} of its {full} tokens.",
                     read=number(row["read"], 0),
@@ -219,8 +219,8 @@ def evidence_text(row: pd.Series, found: Split, name: str) -> list[str]:
                 )
             )
     if row["reason"] in ("truncated", "buried", "distractor_lifted", "unjudged_lifted"):
-        said.append(_overtaken(row, found.measure.k))
-    return [sentence for sentence in said if sentence]
+        sentences.append(_overtaken(row, found.measure.k))
+    return [sentence for sentence in sentences if sentence]
 
 
 def _overtaken(row: pd.Series, k: int | None) -> str:

@@ -14,7 +14,7 @@ from functools import cache
 from rankdash.errors import RankdashError
 from rankdash.i18n import error_text, gettext
 
-# As they are said, without a full stop at the end. {why} is a reason itself; all else stays.
+# As they are worded, without a full stop at the end. {why} is a reason itself; all else stays.
 TEMPLATES = (
     # What ends a reason comes first: what begins it would take the end for a detail.
     "{why} (after {n} attempts)",
@@ -66,7 +66,7 @@ _REASONS = ("reason", "said")
 _COUNTS = ("n", "given", "index", "status")
 
 
-def said(reason: str) -> str:
+def in_words(reason: str) -> str:
     """A stored reason in the reader's language, as far as it is known."""
     return _known(reason) or _of_a_part(reason) or reason
 
@@ -77,9 +77,12 @@ def problem(error: RankdashError) -> str:
     An error that a job or another process left behind holds its reason as the English sentence.
     """
     reasons = {name: error.params[name] for name in _REASONS if name in error.params}
-    told = copy(error)
-    told.params = {**error.params, **{name: said(str(each)) for name, each in reasons.items()}}
-    return error_text(told)
+    translated = copy(error)
+    translated.params = {
+        **error.params,
+        **{name: in_words(str(each)) for name, each in reasons.items()},
+    }
+    return error_text(translated)
 
 
 def _known(reason: str) -> str | None:
@@ -87,7 +90,7 @@ def _known(reason: str) -> str | None:
         found = _pattern(template).fullmatch(reason.strip())
         if found:
             params = {
-                name: said(value) if name == "why" else value
+                name: in_words(value) if name == "why" else value
                 for name, value in found.groupdict().items()
             }
             return gettext(template, **params)

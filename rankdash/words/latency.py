@@ -12,18 +12,18 @@ from rankdash.ranking.measured import Measured
 
 def left_out_of_times(lost: Apart, measured: Measured | None) -> str:
     """What is in no time of a run, of its queries and of the work before them; "" where nothing."""
-    said = []
+    sentences = []
     if measured is not None and measured.index_seconds > 0:
-        said.append(
+        sentences.append(
             _(
                 "{time} of work done beforehand, such as embedding documents",
                 time=duration(measured.index_seconds),
             )
         )
     if lost.failed:
-        said.append(ngettext("{n} failed query", "{n} failed queries", lost.failed))
+        sentences.append(ngettext("{n} failed query", "{n} failed queries", lost.failed))
     if lost.timed_out:
-        said.append(
+        sentences.append(
             ngettext(
                 "{n} query given up after {time}, which counts as over the target",
                 "{n} queries given up after {time}, which count as over the target",
@@ -32,7 +32,7 @@ def left_out_of_times(lost: Apart, measured: Measured | None) -> str:
             )
         )
     if lost.retried:
-        said.append(
+        sentences.append(
             ngettext(
                 "{time} of waiting to ask again, for {n} query",
                 "{time} of waiting to ask again, for {n} queries",
@@ -41,7 +41,7 @@ def left_out_of_times(lost: Apart, measured: Measured | None) -> str:
             )
         )
     if lost.untimed:
-        said.append(
+        sentences.append(
             ngettext(
                 "{n} query scored with others or from kept scores",
                 "{n} queries scored with others or from kept scores",
@@ -49,8 +49,12 @@ def left_out_of_times(lost: Apart, measured: Measured | None) -> str:
             )
         )
     if lost.skipped:
-        said.append(ngettext("{n} query not asked for", "{n} queries not asked for", lost.skipped))
+        sentences.append(
+            ngettext("{n} query not asked for", "{n} queries not asked for", lost.skipped)
+        )
     # Chinese has a semicolon of its own, without a blank.
     return (
-        reduce(lambda one, other: _("{one}; {other}", one=one, other=other), said) if said else ""
+        reduce(lambda one, other: _("{one}; {other}", one=one, other=other), sentences)
+        if sentences
+        else ""
     )

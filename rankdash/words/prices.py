@@ -32,16 +32,16 @@ def words(each: ListedPrice) -> str:
 
 def marks(each: ListedPrice, estimated: bool, measured: bool) -> list[str]:
     """In a word or two each, what makes the price, or what is paid for, less than sure."""
-    said = []
+    sentences = []
     if each in shipped():
-        said.append(_("example price"))
+        sentences.append(_("example price"))
     if each.stale(datetime.now(UTC).date()):
-        said.append(_("old price"))
+        sentences.append(_("old price"))
     if estimated and each.price.unit != "hour":
-        said.append(_("tokens estimated"))
+        sentences.append(_("tokens estimated"))
     if each.price.unit == "hour" and not measured:
-        said.append(_("assumed searches per second"))
-    return said
+        sentences.append(_("assumed searches per second"))
+    return sentences
 
 
 def joined(parts: Sequence[str]) -> str:
@@ -51,11 +51,11 @@ def joined(parts: Sequence[str]) -> str:
 
 def notes(each: ListedPrice, measured: bool) -> list[str]:
     """What one has to know of a price: where it is from, how old, what an hour serves."""
-    said = [_("{source}, {day}", source=_(each.source), day=each.as_of.isoformat())]
+    sentences = [_("{source}, {day}", source=_(each.source), day=each.as_of.isoformat())]
     if each.stale(datetime.now(UTC).date()):
-        said.append(_("⚠ read more than {n} days ago: check it", n=number(STALE_DAYS, 0)))
+        sentences.append(_("⚠ read more than {n} days ago: check it", n=number(STALE_DAYS, 0)))
     if each.price.unit == "hour":
-        said.append(
+        sentences.append(
             _("at the searches per second measured with this run")
             if measured
             else _(
@@ -65,4 +65,4 @@ def notes(each: ListedPrice, measured: bool) -> list[str]:
                 share=percent(each.price.utilisation),
             )
         )
-    return said
+    return sentences

@@ -24,11 +24,11 @@ def rule_meanings() -> list[str]:
 
 def in_words(settings: Sequence[Setting], values: object) -> list[tuple[str, str]]:
     """(title, what holds) for every setting; values: an object with the settings as attributes."""
-    said = []
+    sentences = []
     for setting in settings:
         value = getattr(values, setting.name)
-        said.append((_(setting.title), options_of(setting, (value,))[key_of(value)]))
-    return said
+        sentences.append((_(setting.title), options_of(setting, (value,))[key_of(value)]))
+    return sentences
 
 
 def options_of(setting: Setting, numbers: Sequence[float | None]) -> dict[str, str]:

@@ -9,14 +9,14 @@ from rankdash.i18n import speaking
 from rankdash.rerankers.base import Scored
 from rankdash.runs import scoring
 from rankdash.words import failures
-from rankdash.words.failures import TEMPLATES, said
+from rankdash.words.failures import TEMPLATES, in_words
 
 PACKAGE = Path(rerankers.__file__).parents[1]
 
 
 def chinese(reason: str) -> str:
     with speaking("zh"):
-        return said(reason)
+        return in_words(reason)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_what_nobody_knows_stays_as_it_is(reason):
 
 def test_in_english_a_reason_is_what_it_was():
     reason = "Fast: 2 of 9 requests failed: there is no connection (refused) (after 3 attempts)"
-    assert said(reason) == reason
+    assert in_words(reason) == reason
 
 
 def test_a_reason_behind_the_name_of_a_run_is_known_too():

@@ -102,7 +102,7 @@ def alt(
 ) -> str:
     """What the chart says, in words."""
     place = list(lengths).index(own)
-    told = [
+    sentences = [
         _(
             "{name}: {low} at {first} tokens, {high} at {last}, {own} at yours.",
             name=names.get(key, key),
@@ -115,5 +115,6 @@ def alt(
         for key, cost in costs.items()
     ]
     return _(
-        "Cost of 1,000 searches against the length of a document. {prices}", prices=" ".join(told)
+        "Cost of 1,000 searches against the length of a document. {prices}",
+        prices=" ".join(sentences),
     ).strip()

@@ -117,12 +117,12 @@ def alt(
         )
         for depth, mean in zip(table["depth"], table["mean"], strict=True)
     ]
-    said = [_marked_depth(name, depth) for name, depth in marks.items()]
+    sentences = [_marked_depth(name, depth) for name, depth in marks.items()]
     return _(
         "{metric} by the number of documents reranked: {points}. {marks}",
         metric=metric,
         points=", ".join(points),
-        marks=". ".join(said),
+        marks=". ".join(sentences),
     ).strip()
 
 

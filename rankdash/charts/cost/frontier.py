@@ -162,7 +162,7 @@ def alt(
         "beaten": _("beaten by another"),
         "outside": _("over the target"),
     }
-    told = [
+    sentences = [
         _(
             "{name}: {quality} at {x}, {state}.",
             name=point.name,
@@ -177,7 +177,7 @@ def alt(
         "{metric} against {x_title}. {options}",
         metric=metric,
         x_title=x_title,
-        options=" ".join(told),
+        options=" ".join(sentences),
     ).strip()
 
 

@@ -127,7 +127,7 @@ def alt(
     money: Callable[[float], str] = str,
 ) -> str:
     """What the chart says, in words."""
-    told = [
+    sentences = [
         _(
             "{name} from {low} to {high}: {net_low} to {net_high}.",
             name=row.name,
@@ -142,7 +142,7 @@ def alt(
         "Net value {period}, now {net}, when one assumption changes. {swings}",
         period=period,
         net=money(net),
-        swings=" ".join(told),
+        swings=" ".join(sentences),
     ).strip()
 
 

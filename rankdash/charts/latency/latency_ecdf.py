@@ -117,7 +117,7 @@ def alt(curves: Sequence[Curve]) -> str:
     """What the chart says, in words."""
     if not curves:
         return _("No latency was measured.")
-    said = [
+    sentences = [
         _(
             "{name}: p50 {p50} ms, p95 {p95} ms, {n:,} queries.",
             name=curve.name,
@@ -127,7 +127,7 @@ def alt(curves: Sequence[Curve]) -> str:
         )
         for curve in curves
     ]
-    return _("Share of queries answered within a time. {systems}", systems=" ".join(said))
+    return _("Share of queries answered within a time. {systems}", systems=" ".join(sentences))
 
 
 def _percentiles(summary: LatencySummary) -> list[tuple[str, float, float]]:

@@ -106,13 +106,15 @@ def alt(
     against: Literal["documents", "tokens"],
 ) -> str:
     """What the chart says, in words."""
-    said = []
+    sentences = []
     for cloud in clouds:
         found = cloud.fit
         if found is None:
-            said.append(_("{name}: {n:,} queries, no line.", name=cloud.name, n=len(cloud.points)))
+            sentences.append(
+                _("{name}: {n:,} queries, no line.", name=cloud.name, n=len(cloud.points))
+            )
             continue
-        said.append(
+        sentences.append(
             _(
                 "{name}: about {first} ms at {low:,} and {last} ms at {high:,}.",
                 name=cloud.name,
@@ -125,7 +127,7 @@ def alt(
     title = (
         _("documents of the query") if against == "documents" else _("tokens read for the query")
     )
-    return _("Latency against {x}. {systems}", x=title, systems=" ".join(said))
+    return _("Latency against {x}. {systems}", x=title, systems=" ".join(sentences))
 
 
 def _across(clouds: Sequence[Cloud], farthest: float) -> list[float]:

@@ -102,7 +102,7 @@ def alt(spreads: Sequence[Spread]) -> str:
     """What the chart says, in words."""
     if not spreads:
         return _("No latency was measured.")
-    said = [
+    sentences = [
         _(
             "{name}: half between {p25} and {p75}, nine in ten between {p5} and {p95}.",
             name=each.name,
@@ -110,7 +110,7 @@ def alt(spreads: Sequence[Spread]) -> str:
         )
         for each in spreads
     ]
-    return _("Latencies in milliseconds. {systems}", systems=" ".join(said))
+    return _("Latencies in milliseconds. {systems}", systems=" ".join(sentences))
 
 
 def _quantiles(spread: Spread) -> FloatArray:

@@ -103,7 +103,7 @@ def alt(measured: Sequence[Measurement]) -> str:
     """What the chart says, in words."""
     if not measured:
         return _("No throughput was measured.")
-    said = []
+    sentences = []
     for each in measured:
         levels = [
             _(
@@ -114,8 +114,10 @@ def alt(measured: Sequence[Measurement]) -> str:
             )
             for level in each.levels
         ]
-        said.append(_("{name}: {levels}.", name=each.name, levels=", ".join(levels)))
-    return _("Queries a second by queries under way at once. {systems}", systems=" ".join(said))
+        sentences.append(_("{name}: {levels}.", name=each.name, levels=", ".join(levels)))
+    return _(
+        "Queries a second by queries under way at once. {systems}", systems=" ".join(sentences)
+    )
 
 
 def _curves(

@@ -83,7 +83,7 @@ def alt(
     names: Mapping[str, str] = style.NO_NAMES,
 ) -> str:
     """What the chart says, in words."""
-    told = [
+    sentences = [
         _(
             "{system}: {first} at {first_k}, {last} at {last_k}.",
             system=names.get(name, name),
@@ -95,7 +95,7 @@ def alt(
         for name, points in _curves(curve).items()
     ]
     return _(
-        "{metric} against the cutoff k. {curves}", metric=metric, curves=" ".join(told)
+        "{metric} against the cutoff k. {curves}", metric=metric, curves=" ".join(sentences)
     ).strip()
 
 

@@ -131,7 +131,7 @@ def alt(
     """What the chart says, in words."""
     if table["delta"].isna().all():
         return _("No group of queries can be compared.")
-    told = []
+    sentences = []
     for row in _rows(table, level):
         interval = intervals.span(row.low, row.high)
         template = (
@@ -139,7 +139,7 @@ def alt(
             if interval
             else _("{value}: {delta}, {n} queries.")
         )
-        told.append(
+        sentences.append(
             template.format(
                 value=names.get(row.value, row.value),
                 delta=style.signed(row.delta),
@@ -150,7 +150,9 @@ def alt(
             )
         )
     return _(
-        "Mean change in {metric} by group of queries. {rows}", metric=metric, rows=" ".join(told)
+        "Mean change in {metric} by group of queries. {rows}",
+        metric=metric,
+        rows=" ".join(sentences),
     )
 
 
@@ -194,10 +196,10 @@ def _rows(table: pd.DataFrame, level: float) -> list[_Row]:
 def _left(rows: Sequence[_Row], names: Mapping[str, str]) -> dict[str, object]:
     """The names of the groups, each segment's own in bold above its first."""
     ticks: dict[float, str] = {}
-    told: set[str] = set()
+    text: set[str] = set()
     for row in rows:
-        if row.headed and row.segment not in told:
-            told.add(row.segment)
+        if row.headed and row.segment not in text:
+            text.add(row.segment)
             name = style.short(names.get(row.segment, row.segment), _NAME_WIDTH)
             ticks[row.place - 1] = f"<b>{name}</b>"
         ticks[row.place] = style.short(names.get(row.value, row.value), _NAME_WIDTH)

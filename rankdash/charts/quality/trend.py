@@ -165,14 +165,14 @@ def alt(
     across: Sequence[Across],
 ) -> str:
     """What the chart says, in words."""
-    told = []
+    sentences = []
     lines = [f"{line.name} {style.number(line.mean)}" for line in across]
     if lines:
-        told.append(_("Lines across: {lines}.", lines=", ".join(lines)))
+        sentences.append(_("Lines across: {lines}.", lines=", ".join(lines)))
     compared = [point for point in points if point.compared and math.isfinite(point.mean)]
     if compared:
         best = max(compared, key=lambda point: point.mean)
-        told.append(
+        sentences.append(
             _(
                 (
                     "First {first_name}: {first}; last {last_name}: {last}; highest "
@@ -188,12 +188,12 @@ def alt(
         )
     if len(compared) < len(points):
         apart = sum(not point.compared for point in points)
-        told.append(_("Not compared, with too few queries: {n}.", n=apart))
+        sentences.append(_("Not compared, with too few queries: {n}.", n=apart))
     return _(
         "{metric} of {runs} runs over time. {told}",
         metric=metric,
         runs=len(points),
-        told=" ".join(told),
+        told=" ".join(sentences),
     ).strip()
 
 

@@ -92,11 +92,11 @@ def meanings(study: Study) -> dict[str, str]:
     """Column → what it says in the language in force, for the columns of this study's table."""
     found: dict[str, str] = {}
     for name, meaning in COLUMNS.items():
-        said = _(meaning, metric=study.measure.title)
+        text = _(meaning, metric=study.measure.title)
         if name.startswith(SEGMENT):
-            found |= {f"{SEGMENT}{each}": said for each in study.dataset.segments}
+            found |= {f"{SEGMENT}{each}": text for each in study.dataset.segments}
         elif not name.startswith("METRIC"):
-            found[name] = said
+            found[name] = text
     for spec in study.specs:
         measure = parse_measure(spec)
         ends = ("", DELTA, OUTCOME) if measure.metric.measures_quality else ("", DELTA)

@@ -104,8 +104,8 @@ def _reason(study: Study, challenger: str, query_id: str, split: Split) -> tuple
     if table is None or query_id not in table.index:
         return "", ""
     row = table.loc[[query_id]].iloc[0]
-    said = reasoning(study, challenger, row, split, partial(shortened, limit=_NAME))
-    return reason_words()[str(row["reason"])], paragraph(said)
+    text = reasoning(study, challenger, row, split, partial(shortened, limit=_NAME))
+    return reason_words()[str(row["reason"])], paragraph(text)
 
 
 def _contributions(split: Split, pair: tuple[str, str], names: dict[str, str]) -> Table | None:
@@ -213,20 +213,20 @@ def _lists(
 def _elsewhere(study: Study, found: Ladder, row: int, own: str = "") -> str:
     """The rank of a document in every system but its own; an arrow says how it moved from the
     baseline, to its own list or from it."""
-    said = []
+    sentences = []
     for system in found.systems:
         if system == own:
             continue
         rank = found.column(system)[row]
         name = shortened(study.name(system), _NAME)
         if math.isnan(rank):
-            said.append(_("{system}: not ranked", system=name))
+            sentences.append(_("{system}: not ranked", system=name))
             continue
         here = found.column(own)[row] if study.baseline in (own, system) and own else rank
         rise = here - rank if own == study.baseline else rank - here
         sign = "" if rise == 0 else ("▲ " if rise > 0 else "▼ ")
-        said.append(sign + _("{system}: rank {rank}", system=name, rank=int(rank)))
-    return " · ".join(said)
+        sentences.append(sign + _("{system}: rank {rank}", system=name, rank=int(rank)))
+    return " · ".join(sentences)
 
 
 def _read(shown: queries.Listed) -> list[str]:

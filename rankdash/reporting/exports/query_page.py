@@ -108,12 +108,12 @@ def _why(
     made: Page,
     page: QueryPage,
 ) -> str:
-    said = ""
+    text = ""
     if page.reason:
-        said = f"<p><strong>{html_safe(page.reason)}</strong> · {html_safe(page.because)}</p>"
+        text = f"<p><strong>{html_safe(page.reason)}</strong> · {html_safe(page.because)}</p>"
     if page.sentences:
-        said += f"<ul>{''.join(f'<li>{html_safe(each)}</li>' for each in page.sentences)}</ul>"
-    return said + _charted(
+        text += f"<ul>{''.join(f'<li>{html_safe(each)}</li>' for each in page.sentences)}</ul>"
+    return text + _charted(
         made, page.waterfall, page.contributions, _("Every document's part as a table")
     )
 

@@ -262,7 +262,7 @@ def _manifest(study: Study, made: datetime, packed: _Packed) -> dict[str, object
 
 
 def _system(study: Study, system: str) -> dict[str, object]:
-    said: dict[str, object] = {
+    titles: dict[str, object] = {
         "id": system,
         "name": study.name(system),
         "role": "baseline" if system == study.baseline else "challenger",
@@ -270,10 +270,10 @@ def _system(study: Study, system: str) -> dict[str, object]:
     }
     run = study.run(system)
     if run is None:
-        return said
+        return titles
     states = run.queries["state"].value_counts()
     return {
-        **said,
+        **titles,
         "reranker": run.reranker,
         "settings": _plain(run.settings),
         "machine": _plain(run.machine),

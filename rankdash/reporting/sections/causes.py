@@ -18,14 +18,14 @@ def segments(draft: Draft) -> str:
     parts = [_segments(draft, challenger) for challenger in draft.study.challengers]
     if not any(parts):
         return prose(_("The queries fall into no groups that could be compared."))
-    told = {name for each in draft.study.challengers for name in _told(draft, each)}
-    left = [name for name in draft.study.segments if name not in told]
+    text = {name for each in draft.study.challengers for name in _told(draft, each)}
+    left = [name for name in draft.study.segments if name not in text]
     notes = [
         _("Looked at after the fact: a group that stands out is a reason to test, not a proof."),
         *(
             draft.explained(_(each.title), _(each.meaning), _(each.note) if each.note else "")
             for name, each in _derived(draft).items()
-            if name in told
+            if name in text
         ),
     ]
     if left:
@@ -90,11 +90,11 @@ def reasons(draft: Draft) -> str:
     for challenger in study.challengers:
         counts = study.reason_counts(challenger)
         if counts is None:
-            said = _(
+            text = _(
                 "{metric} cannot be split by document, so its changes have no reasons.",
                 metric=study.measure.title,
             )
-            parts.append(prose(said))
+            parts.append(prose(text))
             break
         words, meanings = reason_words(), reason_meanings()
         rows = [
@@ -137,7 +137,7 @@ def _headroom(draft: Draft) -> str:
                 DASH if won is None else percent(won),
             )
         )
-    said = _(
+    text = _(
         "The best possible mean splits without a remainder: what the baseline has, what reranking "
         "won, what a perfect order of the same documents would still win, and what no reranker can "
         "win because the retriever did not find it."
@@ -148,10 +148,10 @@ def _headroom(draft: Draft) -> str:
             "back the rest.",
             recall=percent(found),
         )
-        said = paragraph([said, recall])
+        text = paragraph([text, recall])
     head = (
         *(_("system"), _("baseline"), _("won"), _("still to win"), _("lost to the retriever")),
         *(_("perfect"), _("headroom won")),
     )
     content = Table(head, rows, frozenset(range(1, 7)))
-    return together(prose(said), draft.chart(drawn)) + as_table(content)
+    return together(prose(text), draft.chart(drawn)) + as_table(content)

@@ -16,11 +16,11 @@ from rankdash.words.html import html_safe
 
 def draw(draft: Draft) -> str:
     study, money = draft.study, draft.money
-    said = []
+    sentences = []
     for challenger in study.challengers:
         choice = draft.choice(challenger)
         cautions = costs.cautions(choice, money.assumptions.latency_target_ms)
-        said += [
+        sentences += [
             costs.headline(draft.context, choice, money.assumptions),
             costs.sureness(draft.context, choice),
             _("Take with care: {cautions}.", cautions=prices.joined(cautions)) if cautions else "",
@@ -30,7 +30,7 @@ def draw(draft: Draft) -> str:
     return "".join(
         [
             prose(_whose(draft)),
-            listed([each for each in said if each]),
+            listed([each for each in sentences if each]),
             _figures(draft),
             *(draft.titled(each) for each in maps if each is not None),
             f"<h3>{html_safe(_('Assumptions'))}</h3>",
@@ -53,16 +53,16 @@ def _whose(draft: Draft) -> str:
         "its command line."
     )
     if not draft.examples:
-        said = _(
+        text = _(
             "**The assumptions are defaults to be changed.** Prices were set for this report, but "
             "how many searches there are and what one is worth comes with rankdash."
         )
     else:
-        said = _(
+        text = _(
             "**These are defaults to be changed.** Nobody set prices or assumptions for this "
             "report, so it takes those that come with rankdash."
         )
-    return paragraph([said, where])
+    return paragraph([text, where])
 
 
 def _figures(draft: Draft) -> str:

@@ -90,11 +90,11 @@ def _rankings(report: CheckReport) -> str:
 def _findings(report: CheckReport) -> str:
     actionable = [each for each in report.findings if each.severity != "note" or each.remedy]
     rest = [each for each in report.findings if each not in actionable]
-    said = _table(actionable) if actionable else prose(_("Nothing stands in the way: no warning."))
+    text = _table(actionable) if actionable else prose(_("Nothing stands in the way: no warning."))
     if rest:
         title = ngettext("{n} note on how it was read", "{n} notes on how it was read", len(rest))
-        said += folded(title, _table(rest), printed=True)
-    return said
+        text += folded(title, _table(rest), printed=True)
+    return text
 
 
 def _table(found: list[Finding]) -> str:
@@ -114,5 +114,5 @@ def _table(found: list[Finding]) -> str:
 
 def _told(found: Finding) -> str:
     where = where_text(found)
-    said = finding_text(found)
-    return _("{where}: {what}", where=where, what=said) if where else said
+    text = finding_text(found)
+    return _("{where}: {what}", where=where, what=text) if where else text

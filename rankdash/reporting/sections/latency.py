@@ -20,20 +20,22 @@ from rankdash.words.latency import left_out_of_times
 def draw(draft: Draft) -> str:
     study = draft.study
     timed: list[tuple[str, Run, LatencySummary]] = []
-    said: list[str] = []
+    sentences: list[str] = []
     for system in study.chosen:
         run, name = study.run(system), study.name(system)
         if run is None:
-            said.append(_("**{system}** reranks nothing, so it adds no waiting.", system=name))
+            sentences.append(_("**{system}** reranks nothing, so it adds no waiting.", system=name))
             continue
         summary = latency.summary(study, system)
         if summary is None:
-            said.append(_("**{system}**: no latency was measured, so none is told.", system=name))
+            sentences.append(
+                _("**{system}**: no latency was measured, so none is told.", system=name)
+            )
             continue
         timed.append((system, run, summary))
-        said += _sentences(draft, system, run, summary)
+        sentences += _sentences(draft, system, run, summary)
     if not timed:
-        return listed(said)
+        return listed(sentences)
     notes = _(
         "Times in milliseconds of one query with its own documents, alone, on a warm system; in "
         "brackets the 95% interval, without an upper end where too few were timed to tell one. "
@@ -42,7 +44,7 @@ def draw(draft: Draft) -> str:
         n=number(P99_NEEDS, 0),
     )
     return (
-        listed(said) + draft.chart(figures.latency(study)) + _quantiles(draft, timed)
+        listed(sentences) + draft.chart(figures.latency(study)) + _quantiles(draft, timed)
         + prose(notes, "muted") + _throughput(draft, timed) + _machines(draft, timed)
     )  # fmt: skip
 
@@ -57,7 +59,7 @@ def _sentences(draft: Draft, system: str, run: Run, summary: LatencySummary) -> 
         p95=ms(summary.p95),
         p50=ms(summary.p50),
     )
-    said = [answers]
+    sentences = [answers]
     if met is not None:
         # Which system it is stands before it, in the same paragraph.
         within = _(
@@ -72,9 +74,9 @@ def _sentences(draft: Draft, system: str, run: Run, summary: LatencySummary) -> 
                 "misses": _("the target is missed"),
             }[met.kind],
         )
-        said = [paragraph([answers, within])]
+        sentences = [paragraph([answers, within])]
     if run.measured is not None and run.measured.contended:
-        said.append(
+        sentences.append(
             _(
                 "Other programs used the processor of {system} meanwhile, so its times may be "
                 "longer than the machine needs.",
@@ -82,8 +84,8 @@ def _sentences(draft: Draft, system: str, run: Run, summary: LatencySummary) -> 
             )
         )
     if parts := left_out_of_times(lost, run.measured):
-        said.append(_("In none of the times of {system}: {parts}.", system=name, parts=parts))
-    return said
+        sentences.append(_("In none of the times of {system}: {parts}.", system=name, parts=parts))
+    return sentences
 
 
 def _quantiles(draft: Draft, timed: list[tuple[str, Run, LatencySummary]]) -> str:
@@ -134,8 +136,8 @@ def _throughput(draft: Draft, timed: list[tuple[str, Run, LatencySummary]]) -> s
         *(_("system"), _("clients at once"), _("queries/s"), _("p50 ms"), _("p95 ms")),
         _("failed"),
     )
-    said = _("Throughput, measured with so many clients at once and not derived from latency:")
-    return prose(said) + table(Table(head, rows, frozenset(range(1, 6))))
+    text = _("Throughput, measured with so many clients at once and not derived from latency:")
+    return prose(text) + table(Table(head, rows, frozenset(range(1, 6))))
 
 
 def _machines(draft: Draft, timed: list[tuple[str, Run, LatencySummary]]) -> str:

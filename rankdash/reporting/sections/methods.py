@@ -32,14 +32,14 @@ def rules(draft: Draft) -> str:
         )
         for title, metric in zip(study.titles.values(), measures, strict=True)
     ]
-    said = _(
+    text = _(
         "A query that failed, or has no value for another reason on one side, leaves both sides of "
         "that comparison and is counted as left out: it is never a zero."
     )
     head = (_("metric"), _("meaning"), _("formula"), _("source"))
     return "".join(
         [
-            prose(said),
+            prose(text),
             table(Table(head, definitions)),
             f"<h3>{html_safe(_('Rules in force'))}</h3>",
             table(Table((_("rule"), _("in force"), _("what it means")), _in_force(draft))),
@@ -50,8 +50,8 @@ def rules(draft: Draft) -> str:
 
 
 def _in_force(draft: Draft) -> list[tuple[str, str, str]]:
-    said = rules_in_words(draft.study.conventions, draft.study.statistics)
-    return [(*each, meaning) for each, meaning in zip(said, rule_meanings(), strict=True)]
+    text = rules_in_words(draft.study.conventions, draft.study.statistics)
+    return [(*each, meaning) for each, meaning in zip(text, rule_meanings(), strict=True)]
 
 
 def _counts(draft: Draft) -> str:

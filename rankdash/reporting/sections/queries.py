@@ -82,8 +82,8 @@ def _card(draft: Draft, challenger: str, row: pd.Series) -> str:
 def _noted(remarks: list[str]) -> str:
     if not remarks:
         return ""
-    said = _("Noted: {remarks}", remarks=" · ".join(remarks))
-    return f'<p class="whole" dir=auto>{html_safe(said)}</p>'
+    text = _("Noted: {remarks}", remarks=" · ".join(remarks))
+    return f'<p class="whole" dir=auto>{html_safe(text)}</p>'
 
 
 def _why(draft: Draft, challenger: str, query: str) -> str:
@@ -94,14 +94,14 @@ def _why(draft: Draft, challenger: str, query: str) -> str:
         return ""
     row = reasons.loc[[query]].iloc[0]
     found = queries.change(study, challenger, query)
-    said = reasoning(study, challenger, row, found, partial(shortened, limit=_NAME))
+    text = reasoning(study, challenger, row, found, partial(shortened, limit=_NAME))
     code = str(row["reason"])
-    head = f"<p><strong>{html_safe(reason_words()[code])}</strong> · {html_safe(paragraph(said))}"
-    told = [
+    head = f"<p><strong>{html_safe(reason_words()[code])}</strong> · {html_safe(paragraph(text))}"
+    sentences = [
         statement_text(each, found.measure.k)
         for each in queries.change_statements(study, challenger, query)
     ]
-    return f"{head}</p>{listed(told)}"
+    return f"{head}</p>{listed(sentences)}"
 
 
 def names_of(draft: Draft, doc_ids: list[str]) -> dict[str, str]:
@@ -134,10 +134,10 @@ def _without(draft: Draft, challenger: str) -> str:
         rows.append(
             (study.dataset.query_names.get(query, query)[:_LONGEST], query, words[state], why)
         )
-    said = _("Left out on both sides: a query without a value on one side is no zero on the other.")
+    text = _("Left out on both sides: a query without a value on one side is no zero on the other.")
     more = len(rows) - _MOST_FAILED
     if more > 0:
-        said += " " + ngettext("{n} more is not listed.", "{n} more are not listed.", more)
+        text += " " + ngettext("{n} more is not listed.", "{n} more are not listed.", more)
     head = (_("query"), _("id"), _("why left out"), _("what is known"))
     listing = table(filled(head, rows[:_MOST_FAILED]))
-    return f"<h4>{html_safe(_('Left out'))}</h4>{prose(said)}{listing}"
+    return f"<h4>{html_safe(_('Left out'))}</h4>{prose(text)}{listing}"

@@ -27,14 +27,14 @@ def means(draft: Draft) -> str:
         *(_("change"), _("{level} of the change", level=level), p_title(study.statistics)),
         *(_("queries"), _("left out"), _("verdict")),
     )
-    said = _(
+    text = _(
         "Each mean is over all queries that the system has a value for; each change is over the "
         "queries that both systems have. An interval holds the true value with {level} confidence; "
         "a change counts as proven when its interval excludes 0 and the {p} agrees.",
         level=level,
         p=p_title(study.statistics),
     )
-    return together(prose(said), draft.chart(figures.systems(study))) + table(
+    return together(prose(text), draft.chart(figures.systems(study))) + table(
         Table(head, rows, frozenset(range(2, 9)))
     )
 
@@ -68,10 +68,10 @@ def curve(draft: Draft) -> str:
             for system in study.chosen
         ]
         rows.append((str(k), *cells))
-    said = _(
+    text = _(
         "How the mean changes with how far down the list a searcher looks (k). The number in "
         "brackets is the {level} interval.",
         level=percent(study.statistics.level),
     )
     content = Table(("k", *study.names.values()), rows, frozenset(range(len(study.chosen) + 1)))
-    return together(prose(said), draft.chart(drawn)) + as_table(content)
+    return together(prose(text), draft.chart(drawn)) + as_table(content)

@@ -27,13 +27,13 @@ def draw(draft: Draft) -> str:
         parts.append(prose(_care(draft), "muted"))
     else:
         row = study.comparison.row(study.baseline, study.spec)
-        said = _(
+        text = _(
             "Only {system} is reported on, so nothing is compared: its mean {metric} is {mean}.",
             system=study.name(study.baseline),
             metric=study.measure.title,
             mean=number(row["mean"]),
         )
-        parts.append(prose(said))
+        parts.append(prose(text))
     parts += [prose(each, "muted") for each in _meanings(draft)]
     return "".join(parts)
 
@@ -41,11 +41,11 @@ def draw(draft: Draft) -> str:
 def _meanings(draft: Draft) -> list[str]:
     """What someone who has only this file cannot know: the metric, the first stage, the labels."""
     study = draft.study
-    said = [draft.explained(study.measure.title, _(study.measure.metric.meaning))]
+    sentences = [draft.explained(study.measure.title, _(study.measure.metric.meaning))]
     if study.baseline == FIRST_STAGE:
         order = _("the order in which the search finds documents, before any reranking.")
-        said.append(draft.explained(study.name(FIRST_STAGE), order))
-    return [*said, *_few_labels(draft)]
+        sentences.append(draft.explained(study.name(FIRST_STAGE), order))
+    return [*sentences, *_few_labels(draft)]
 
 
 def _few_labels(draft: Draft) -> list[str]:
@@ -56,14 +56,14 @@ def _few_labels(draft: Draft) -> list[str]:
     known = {system: share for system, share in shares.items() if math.isfinite(share)}
     if not study.measures_quality or not known or min(known.values()) >= _FEW_JUDGED:
         return []
-    told = [f"{study.name(system)} {percent(share)}" for system, share in known.items()]
+    sentences = [f"{study.name(system)} {percent(share)}" for system, share in known.items()]
     return [
         _(
             "Most of the documents looked at have no label ({title}, the share that has one: "
             "{shares}). A document without a label counts as not relevant, so a system that "
             "brings up good new documents looks worse than it is.",
             title=study.titles[spec],
-            shares=prices.joined(told),
+            shares=prices.joined(sentences),
         )
     ]
 
@@ -184,10 +184,10 @@ def _left_out(draft: Draft, challenger: str) -> str:
     counts = ", ".join(
         _("{n} {why}", n=number(n, 0), why=words[reason]) for reason, n in out.items()
     )
-    said = ngettext(
+    text = ngettext(
         "{n} query is left out on both sides and counts neither for nor against: {counts}.",
         "{n} queries are left out on both sides and count neither for nor against: {counts}.",
         sum(out.values()),
         counts=counts,
     )
-    return prose(said)
+    return prose(text)

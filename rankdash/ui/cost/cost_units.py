@@ -137,7 +137,7 @@ def _by_traffic(
         return
     cost = machines * price.amount * _HOURS_PER_MONTH
     speed = _("measured with this run") if measured else _("as the price list says, not measured")
-    said = ngettext(
+    text = ngettext(
         "**{name}**, never switched off: {n} machine at {rate} searches per second ({speed}) "
         "costs {cost} a month, {thousand} for 1,000 of your searches.",
         "**{name}**, never switched off: {n} machines at {rate} searches per second ({speed}) "
@@ -149,7 +149,7 @@ def _by_traffic(
         cost=amount(cost),
         thousand=amount(cost / searches * 1000),
     )
-    rows = [said]
+    rows = [text]
     same: dict[float, list[str]] = {}
     for each in others:
         paid = float(cost_per_thousand(each.price, choice.load.load))

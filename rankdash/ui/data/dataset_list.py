@@ -63,7 +63,7 @@ def _change(chosen: DatasetRow, rows: Sequence[DatasetRow]) -> None:
 
 def _what_goes(row: DatasetRow) -> list[str]:
     runs = len(workspace().runs(row.id))
-    said = [
+    sentences = [
         _(
             "{name} leaves this workspace for good. Your own files stay where they are.",
             name=markdown_safe(row.name, 80),
@@ -71,16 +71,16 @@ def _what_goes(row: DatasetRow) -> list[str]:
     ]
     remarks = len(Notes(workspace()).all(row.id)) + Corrections(workspace()).layer(row.id).count
     if runs:
-        said.append(ngettext("{n} run goes with it.", "{n} runs go with it.", runs))
+        sentences.append(ngettext("{n} run goes with it.", "{n} runs go with it.", runs))
     if remarks:
-        said.append(
+        sentences.append(
             ngettext(
                 "{n} note or corrected label goes with it.",
                 "{n} notes and corrected labels go with it.",
                 remarks,
             )
         )
-    return said
+    return sentences
 
 
 def _delete(dataset_id: str) -> None:

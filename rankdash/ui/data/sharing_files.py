@@ -107,12 +107,12 @@ def _import() -> None:
         return
     bar = st.progress(0.0, text=_("Checking"))
 
-    def told(done: int, total: int) -> None:
+    def progress(done: int, total: int) -> None:
         words = _("{done} of {total} checked", done=number(done, 0), total=number(total, 0))
         bar.progress(done / total, text=words)
 
     try:
-        found = sharing.bring_in(workspace(), given, given.name, told)
+        found = sharing.bring_in(workspace(), given, given.name, progress)
     except RankdashError as error:
         bar.empty()
         st.error(markdown_safe(error_text(error), 600), icon=":material/error:")
@@ -135,7 +135,7 @@ def _added(found: TakenIn) -> str:
         "explanations": ngettext("{n} explanation", "{n} explanations", new["explanations"]),
         "settings": _("scenarios, prices or targets"),
     }
-    parts = [said for kind, said in words.items() if new[kind]]
+    parts = [text for kind, text in words.items() if new[kind]]
     if not parts:
         return _("All of it is in this workspace already.")
     return _("Imported: {what}.", what=", ".join(parts))

@@ -57,12 +57,12 @@ def upload_panel() -> None:
         return
     packed = next((file.name for file in files if sharing.is_workspace_file(file)), None)
     if packed is not None:
-        said = _(
+        text = _(
             "{file} is a workspace file. Import it at the foot of this page, under *Export or "
             "import the workspace*.",
             file=markdown_safe(packed, 80),
         )
-        st.info(said, icon=":material/folder_zip:")
+        st.info(text, icon=":material/folder_zip:")
         return
     left, middle, right, last = st.columns(4)
     name = left.text_input(_("Name"), placeholder=_("taken from the files"), max_chars=80)

@@ -85,9 +85,9 @@ def _choose(chosen: Sequence[str]) -> None:
 
 
 def _facts(history: Past, row: pd.Series, left_out: Mapping[str, int]) -> list[str]:
-    said = []
+    sentences = []
     if math.isfinite(row["delta_low"]):
-        said.append(
+        sentences.append(
             _(
                 "change {delta} ({level} {low} … {high})",
                 delta=signed(row["delta"]),
@@ -97,8 +97,8 @@ def _facts(history: Past, row: pd.Series, left_out: Mapping[str, int]) -> list[s
             )
         )
     if math.isfinite(row["p"]):
-        said.append(_("p {p}", p=number(row["p"], 4)))
-    said.append(
+        sentences.append(_("p {p}", p=number(row["p"], 4)))
+    sentences.append(
         _(
             "{helped} helped, {same} same, {hurt} hurt",
             helped=number(row["helped"], 0),
@@ -107,16 +107,16 @@ def _facts(history: Past, row: pd.Series, left_out: Mapping[str, int]) -> list[s
         )
     )
     words = outcome_words()
-    said += [_("{n} {why}", n=number(n, 0), why=words[why]) for why, n in left_out.items()]
-    return said
+    sentences += [_("{n} {why}", n=number(n, 0), why=words[why]) for why, n in left_out.items()]
+    return sentences
 
 
 def _differences(history: Past, before: str, after: str) -> None:
     runs = {run.id: run for run in history.runs}
-    told = [_recorded(runs.get(system)) for system in (before, after)]
+    sentences = [_recorded(runs.get(system)) for system in (before, after)]
     rows = [
         (part, name, _shown(one), _shown(other))
-        for (part, own), (_same, others) in zip(told[0], told[1], strict=True)
+        for (part, own), (_same, others) in zip(sentences[0], sentences[1], strict=True)
         for name, one, other in differing(own, others)
         # What one kind leaves empty and the other does not have is no difference.
         if one not in _NOTHING or other not in _NOTHING

@@ -134,16 +134,16 @@ def _role(history: Past, system: str) -> str | None:
 
 def _remarks(run: RunRow | None, row: pd.Series) -> list[str]:
     """What the reader of the numbers has to know, each in a few words."""
-    said = list(run_records.record(run.id).remarks()) if run is not None else []
+    sentences = list(run_records.record(run.id).remarks()) if run is not None else []
     if row["missing"] > 0:
-        said.append(
+        sentences.append(
             ngettext(
                 "{n} query without documents counts 0",
                 "{n} queries without documents count 0",
                 int(row["missing"]),
             )
         )
-    return said
+    return sentences
 
 
 def _verdict(row: pd.Series) -> str:

@@ -172,9 +172,9 @@ def _day(iso: str) -> str:
 def rests_on(history: Past) -> None:
     """Which queries the line rests on, who stands apart, and where the times were measured."""
     found = history.trend
-    said = [_shared(found)]
+    sentences = [_shared(found)]
     if found.apart:
-        said.append(
+        sentences.append(
             ngettext(
                 "{n} run answered too few of them and stands apart, with its own number of "
                 "queries; it is not compared.",
@@ -189,13 +189,13 @@ def rests_on(history: Past) -> None:
         if math.isfinite(run.p95_ms)
     }
     if len(machines) > 1:
-        said.append(
+        sentences.append(
             _(
                 "The times come from {n} kinds of machine, and cannot be compared across them.",
                 n=number(len(machines), 0),
             )
         )
-    st.caption(" ".join(said))
+    st.caption(" ".join(sentences))
     if found.apart or address.one(LINE) == _EVERY:
         pickers.pick_one(
             LINE,
@@ -234,7 +234,7 @@ def looks(history: Past) -> None:
     if made < 2 or not history.trend.queries:
         return
     by_chance = made * (1 - study.statistics.level)
-    said = _(
+    text = _(
         "**{n} systems were compared with {baseline} on one set of queries.** If none of them "
         "differed, about {false} would still look proven by chance, counting each on its own. The "
         "best of many is also the luckiest: expect a little less of it on new queries. Deleted "
@@ -246,14 +246,14 @@ def looks(history: Past) -> None:
     if study.statistics.correction != "none":
         way = {"holm": _("Holm"), "bh": _("Benjamini–Hochberg")}[study.statistics.correction]
         st.info(
-            f"{said} "
+            f"{text} "
             + _(
                 "The p values below are corrected for all {n} ({way}).", n=number(made, 0), way=way
             ),
             icon=":material/functions:",
         )
         return
-    st.warning(f"{said} " + _("The p values below are not corrected."), icon=":material/functions:")
+    st.warning(f"{text} " + _("The p values below are not corrected."), icon=":material/functions:")
     st.button(
         _("Correct for all {n}", n=number(made, 0)),
         icon=":material/functions:",

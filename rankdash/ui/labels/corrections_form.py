@@ -87,8 +87,8 @@ def label(study: Study, query_id: str, doc_id: str) -> None:
         pickers.show(st.selectbox, key, now, changed, list(options))(
             _("Label"), list(options), format_func=options.__getitem__
         )
-    said = _("as uploaded: {label}", label=label_words(uploaded))
-    st.caption(" · ".join([said, *_ranks(study, query_id, doc_id)]))
+    text = _("as uploaded: {label}", label=label_words(uploaded))
+    st.caption(" · ".join([text, *_ranks(study, query_id, doc_id)]))
 
 
 def _documents(study: Study, query_id: str) -> list[str]:
@@ -106,15 +106,15 @@ def _documents(study: Study, query_id: str) -> list[str]:
 
 def _ranks(study: Study, query_id: str, doc_id: str) -> list[str]:
     """Where each chosen system has the document; safe for Markdown."""
-    said = []
+    sentences = []
     for system in study.chosen:
         docs = study.ranking(system).documents_of(query_id)[0]
         name = markdown_safe(study.name(system), 40)
         if doc_id in docs:
-            said.append(_("{system}: rank {rank}", system=name, rank=docs.index(doc_id) + 1))
+            sentences.append(_("{system}: rank {rank}", system=name, rank=docs.index(doc_id) + 1))
         else:
-            said.append(_("{system}: not ranked", system=name))
-    return said
+            sentences.append(_("{system}: not ranked", system=name))
+    return sentences
 
 
 def _corrections(dataset_id: str, query_id: str) -> Sequence[Correction]:

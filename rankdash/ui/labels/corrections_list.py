@@ -41,8 +41,8 @@ def draw(dataset_id: str, query_id: str | None = None) -> None:
         return
     undone: list[Correction] = st.session_state.get(_UNDONE, {}).get((dataset_id, query_id), [])
     if undone:
-        said, back = st.columns([3, 2], vertical_alignment="center")
-        said.caption(ngettext("{n} correction undone.", "{n} corrections undone.", len(undone)))
+        line, back = st.columns([3, 2], vertical_alignment="center")
+        line.caption(ngettext("{n} correction undone.", "{n} corrections undone.", len(undone)))
         back.button(
             _("Put back"),
             icon=":material/redo:",

@@ -50,7 +50,7 @@ def draw(study: Study) -> None:
 def _difference(study: Study, system: str, names: dict[str, str]) -> None:
     settled = study.unjudged_change(system)
     open_range = settled.bounds()
-    said = _(
+    sentence = _(
         "**{name}**: with every label there, the change of {delta} could turn out anywhere from "
         "{low} to {high}.",
         name=markdown_safe(names[system], 60),
@@ -64,7 +64,7 @@ def _difference(study: Study, system: str, names: dict[str, str]) -> None:
         )
         return
     text, action = st.columns([3, 2], vertical_alignment="center")
-    text.markdown(f"{said} {_needed(settled)}")
+    text.markdown(f"{sentence} {_needed(settled)}")
     if not len(settled.pool):
         return
     file = f"to-label-{study.spec.replace('@', '-at-')}"

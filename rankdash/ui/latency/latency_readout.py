@@ -185,14 +185,14 @@ def _of_calls(times: Times) -> list[str]:
     parts = call_parts(times.run)
     if parts is None or not math.isfinite(parts.server):
         return []
-    told = _(
+    text = _(
         "of a call, {server} ms in the model and {rest} ms on the way",
         server=ms(parts.server),
         rest=ms(parts.rest),
     )
     if math.isfinite(parts.queue):
-        return [told, _("{queue} ms in the service's queue", queue=ms(parts.queue))]
-    return [told]
+        return [text, _("{queue} ms in the service's queue", queue=ms(parts.queue))]
+    return [text]
 
 
 def numbers(study: Study, found: dict[str, Times]) -> None:
@@ -259,19 +259,19 @@ def _row(name: str, times: Times) -> dict[str, object]:
 
 def machines(study: Study, found: dict[str, Times]) -> None:
     """The machine, the threads, the load and the versions, a column a system."""
-    told = {study.name(system): _conditions(times) for system, times in found.items()}
-    table = pd.DataFrame(told).fillna("")
+    titles = {study.name(system): _conditions(times) for system, times in found.items()}
+    table = pd.DataFrame(titles).fillna("")
     table.index.name = _("measured on")
     st.dataframe(table, alt=_("The machine of each run"))
 
 
 def _conditions(times: Times) -> dict[str, str]:
     measured = times.run.measured
-    said: dict[str, str] = {}
+    titles: dict[str, str] = {}
     if measured is not None:
-        said[_("threads in use")] = number(measured.threads, 0)
-        said[_("processor seconds a second")] = number(measured.cpu_per_wall, 2)
-        said[_("load average, start → end")] = (
+        titles[_("threads in use")] = number(measured.threads, 0)
+        titles[_("processor seconds a second")] = number(measured.cpu_per_wall, 2)
+        titles[_("load average, start → end")] = (
             f"{number(measured.load_start, 1)} → {number(measured.load_end, 1)}"
         )
-    return said | {name: str(value) for name, value in times.run.machine.items()}
+    return titles | {name: str(value) for name, value in times.run.machine.items()}

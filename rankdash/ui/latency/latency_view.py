@@ -65,14 +65,14 @@ def spread(study: Study, found: dict[str, Times], target_ms: float) -> None:
 def compared(study: Study, found: dict[str, Times]) -> None:
     """The others against the first, on the queries timed in both."""
     first, *others = found
-    said = []
+    sentences = []
     for system in others:
         ratio = latency.ratio(study, first, system)
         if ratio is not None:
-            said.append(_ratio_in_words(study, first, system, ratio))
-    if not said:
+            sentences.append(_ratio_in_words(study, first, system, ratio))
+    if not sentences:
         return
-    st.markdown("  \n".join(said))
+    st.markdown("  \n".join(sentences))
     st.caption(
         _(
             "Query by query, in the geometric mean. The runs were measured one after the other, so "
@@ -112,8 +112,8 @@ def growth(study: Study, found: dict[str, Times]) -> None:
     st.subheader(_("What a query's time grows with"), anchor=False)
     varied = any(times.documents[0] != times.documents[1] for times in found.values())
     tokens = any(len(latency.cloud(study, system, "tokens")[0]) for system in found)
-    drawn, said = st.columns([7, 5], gap="medium")
-    with said:
+    drawn, beside = st.columns([7, 5], gap="medium")
+    with beside:
         chosen = pickers.pick_one(
             "against",
             ["documents", "tokens"] if tokens else ["documents"],
@@ -153,7 +153,7 @@ def growth(study: Study, found: dict[str, Times]) -> None:
             ),
             key=f"latency.growth.{against}",
         )
-    with said:
+    with beside:
         for cloud in clouds:
             st.markdown(_line_in_words(study, cloud, against))
         if sum(len(cloud.points) for cloud in clouds) > latency_fit.MOST_MARKS:

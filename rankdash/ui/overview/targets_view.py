@@ -107,8 +107,8 @@ def _limit_cells(study: Study, system: str, limit: Limit) -> tuple[str, ...]:
         None: _("not known"),
     }[None if value is None else limit.status(value)]
     levels = ("–", _limit_words(limit, limit.target), _limit_words(limit, limit.excellent))
-    said = (study.name(system), _limit_title(limit), _limit_words(limit, value))
-    return (*said, *levels, status, "")
+    text = (study.name(system), _limit_title(limit), _limit_words(limit, value))
+    return (*text, *levels, status, "")
 
 
 def _taken(study: Study, system: str, what: str) -> float | None:

@@ -98,15 +98,15 @@ def cards(study: Study, system: str) -> None:
         share = name == "judged"
         proven = row["verdict"] in ("better", "small", "worse")
         gain: Colour = "blue" if row["delta"] > 0 else "orange"
-        said = percent_change if share else signed
-        change = said(row["delta"])
+        text = percent_change if share else signed
+        change = text(row["delta"])
         column.metric(
             parse_measure(spec).title,
             percent(row["mean"]) if share else number(row["mean"]),
             # Without a comparison there is no arrow either.
             delta=change if not alone and math.isfinite(row["delta"]) else None,
             delta_color=gain if proven else "gray",
-            delta_arrow="off" if change == said(0.0) else "auto",
+            delta_arrow="off" if change == text(0.0) else "auto",
             help=_(parse_measure(spec).metric.meaning),
             border=True,
         )

@@ -72,10 +72,10 @@ def draw(found: Explanation, query: str, document: str) -> None:
 
 def _notes(found: Explanation, text: str) -> list[str]:
     """What the reader has to know to read it rightly."""
-    said = []
+    sentences = []
     missing = sum(math.isnan(each) for stage in found.stages for each in stage.effects)
     if missing:
-        said.append(
+        sentences.append(
             ngettext(
                 "{n} part has no effect: without it nothing is left, or scoring failed.",
                 "{n} parts have no effect: without them nothing is left, or scoring failed.",
@@ -83,7 +83,7 @@ def _notes(found: Explanation, text: str) -> list[str]:
             )
         )
     if found.read is not None and found.full is not None and found.full > found.read:
-        said.append(
+        sentences.append(
             _(
                 "The model read {read} of {full} tokens. What lies behind the cut has no effect, "
                 "and leaving a part out lets a little of it in.",
@@ -92,13 +92,13 @@ def _notes(found: Explanation, text: str) -> list[str]:
             )
         )
     if len(text) > LONGEST_LOOKED_AT:
-        said.append(
+        sentences.append(
             _(
                 "Only the first {n} characters were tried; the rest stayed in its place.",
                 n=number(LONGEST_LOOKED_AT, 0),
             )
         )
-    return said
+    return sentences
 
 
 def _key(found: Explanation) -> str:
@@ -141,8 +141,8 @@ def _mark(word: str, effect: float, largest: float) -> str:
     if not step:
         return html_safe(word)
     kind = "up" if effect > 0 else "down"
-    said = html_safe(signed(effect, _DIGITS))
-    return f"<mark class='rd-{kind} rd-{step}' title='{said}'>{html_safe(word)}</mark>"
+    text = html_safe(signed(effect, _DIGITS))
+    return f"<mark class='rd-{kind} rd-{step}' title='{text}'>{html_safe(word)}</mark>"
 
 
 def _step(effect: float, largest: float) -> int:

@@ -59,8 +59,8 @@ def _strip(study: Study, challenger: str, row: pd.Series) -> None:
     title = study.measure.title
     if math.isnan(row["delta"]):
         words = outcome_words().get(row["outcome"], row["outcome"])
-        said = _failure(study, challenger, str(row["query_id"]))
-        parts = [f"**{_('{metric}: no comparison', metric=title)}**", words, said]
+        text = _failure(study, challenger, str(row["query_id"]))
+        parts = [f"**{_('{metric}: no comparison', metric=title)}**", words, text]
     else:
         values = f"{title} {number(row['before'])} → {number(row['after'])}"
         parts = [
@@ -130,5 +130,5 @@ def _failure(study: Study, challenger: str, query_id: str) -> str:
         rows = run.queries
         found = rows.loc[(rows["query_id"] == query_id) & (rows["state"] != "done"), "reason"]
         if len(found):
-            return markdown_safe(failures.said(str(found.iloc[0])), 300)
+            return markdown_safe(failures.in_words(str(found.iloc[0])), 300)
     return ""

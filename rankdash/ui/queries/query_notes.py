@@ -88,8 +88,8 @@ def _remarks(dataset_id: str, query_id: str) -> None:
 
 
 def _saved(dataset_id: str, note: Note, before: Note | None) -> None:
-    said, undo = st.columns([3, 1], vertical_alignment="center")
-    said.caption(_("Saved {when} UTC", when=moment(note.changed)) if note.changed else _("Empty"))
+    line, undo = st.columns([3, 1], vertical_alignment="center")
+    line.caption(_("Saved {when} UTC", when=moment(note.changed)) if note.changed else _("Empty"))
     if before is not None:
         undo.button(
             _("Undo"),

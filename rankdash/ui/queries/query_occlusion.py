@@ -208,11 +208,11 @@ def _offer(question: _Question, row: ExplanationRow | None, rows: Explanations) 
         st.warning(_("It was interrupted: the worker ended."), icon=":material/info:")
     elif row is not None:
         st.caption(_("It was cancelled."))
-    told = cost(question.query, question.document, question.level)
-    if not told.variants:
+    text = cost(question.query, question.document, question.level)
+    if not text.variants:
         st.caption(_("There is no part without which something would be left to score."))
         return
-    st.caption(" ".join(_price(question, told)))
+    st.caption(" ".join(_price(question, text)))
     ready, found = True, key_field.Found()
     if question.kind.capabilities.needs_network:
         name = f"occlusion.{question.asked.id}"
@@ -236,37 +236,37 @@ def _offer(question: _Question, row: ExplanationRow | None, rows: Explanations) 
         st.rerun(scope="app")
 
 
-def _price(question: _Question, told: Cost) -> list[str]:
+def _price(question: _Question, cost: Cost) -> list[str]:
     """In sentences: how many pairs, how long or how many calls, and what it waits for."""
-    pairs = ngettext("{n} pair to score", "{n} pairs to score", told.variants)
-    if not told.sure:
+    pairs = ngettext("{n} pair to score", "{n} pairs to score", cost.variants)
+    if not cost.sure:
         pairs = _("at most {pairs}", pairs=pairs)
-    said = [_(
+    text = [_(
             "The document has too many different words to try each: its sentences are tried "
             "first, then the words of the strongest ones."
-        )] if told.by_sentence else []  # fmt: skip
+        )] if cost.by_sentence else []  # fmt: skip
     if question.kind.capabilities.needs_network:
-        return [*said, _calls(question, told, pairs)]
+        return [*text, _calls(question, cost, pairs)]
     measured = question.run.measured
     rate = None if measured is None else measured.pairs_per_second
     if rate is None or not rate > 0:
-        said.append(_("Cost: {pairs}; how long is not known.", pairs=pairs))
+        text.append(_("Cost: {pairs}; how long is not known.", pairs=pairs))
     else:
-        seconds = duration(told.variants / rate)
-        said.append(
+        seconds = duration(cost.variants / rate)
+        text.append(
             _("Cost: {pairs}, about {time} at the pace of the run.", pairs=pairs, time=seconds)
         )
     if math.isfinite(question.run.load_ms):
         loading = duration(question.run.load_ms / 1e3)
-        said.append(
+        text.append(
             _("Loading the model took the run {time}; it is kept for a few minutes.", time=loading)
         )
     if any(row.state == "running" for row in jobs.list(workspace())):
-        said.append(_("A run is going on: this takes its turn after the current batch."))
-    return said
+        text.append(_("A run is going on: this takes its turn after the current batch."))
+    return text
 
 
-def _calls(question: _Question, told: Cost, pairs: str) -> str:
+def _calls(question: _Question, cost: Cost, pairs: str) -> str:
     estimate, key = question.kind.estimate, question.kind.key
     place = None if key is None else key(question.settings)
     if estimate is None or place is None:
@@ -275,9 +275,9 @@ def _calls(question: _Question, told: Cost, pairs: str) -> str:
     requests = [Request(asked.query_id, question.query, [asked.doc_id], [question.document])]
     if question.level == "query":
         # Each has a query of its own.
-        requests *= told.variants
+        requests *= cost.variants
     else:
-        alike = [Variant(question.query, question.document)] * told.variants
+        alike = [Variant(question.query, question.document)] * cost.variants
         requests = [
             request
             for together in in_calls(asked.query_id, asked.doc_id, alike, remote=True)
@@ -285,7 +285,7 @@ def _calls(question: _Question, told: Cost, pairs: str) -> str:
         ]
     found = estimate(question.settings, requests)
     host = markdown_safe(urlsplit(place.base_url).netloc, 60)
-    said = _(
+    text = _(
         "Cost: {pairs} in about {calls} calls to {host}, {tokens} tokens.",
         pairs=pairs,
         calls=number(found.calls, 0),
@@ -293,6 +293,6 @@ def _calls(question: _Question, told: Cost, pairs: str) -> str:
         tokens=number(found.tokens_in, 0),
     )
     if math.isnan(found.dollars):
-        return said
+        return text
     # A bare dollar sign opens a formula in Markdown.
-    return f"{said} {_('About {amount}.', amount=chr(92) + '$' + number(found.dollars, 4))}"
+    return f"{text} {_('About {amount}.', amount=chr(92) + '$' + number(found.dollars, 4))}"

@@ -38,15 +38,15 @@ def draw(study: Study, challenger: str, query_id: str) -> None:
     row = table.loc[[query_id]].iloc[0]
     found = queries.change(study, challenger, query_id)
     names = study.dataset.names_of(found.documents["doc_id"])
-    said = [
+    sentences = [
         _("Why: **{reason}**.", reason=reason_words()[str(row["reason"])]),
         *reasoning(study, challenger, row, found, partial(markdown_safe, limit=_NAME)),
     ]
-    st.markdown(paragraph(said))
+    st.markdown(paragraph(sentences))
     if found.why_not:
         return
-    told = queries.change_statements(study, challenger, query_id)
-    st.markdown("\n".join(f"- {statement_text(said, found.measure.k)}" for said in told))
+    text = queries.change_statements(study, challenger, query_id)
+    st.markdown("\n".join(f"- {statement_text(sentences, found.measure.k)}" for sentences in text))
     moved = found.documents[found.documents["delta"].abs() > _ZERO]
     if moved.empty:
         st.caption(_("No document counts for more or less than before."))

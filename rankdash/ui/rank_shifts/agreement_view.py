@@ -25,7 +25,7 @@ def draw(study: Study) -> None:
         alt=agreement_chart.alt(table, names=names),
         key="shifts.agreement",
     )
-    said = [
+    sentences = [
         _(
             "Means over queries. τ (τ-b, equal scores tied) counts pairs of documents in the same "
             "order: 0 is chance, −1 the reverse. RBO weighs the top: the first ten ranks hold 86% "
@@ -35,7 +35,7 @@ def draw(study: Study) -> None:
     for system in study.chosen:
         run = study.run(system)
         if run is not None and run.depth is not None:
-            said.append(
+            sentences.append(
                 _(
                     "{system} reranked the first {depth} alone: below them it keeps the first "
                     "stage's order, which brings its τ nearer to 1.",
@@ -43,7 +43,7 @@ def draw(study: Study) -> None:
                     depth=number(run.depth, 0),
                 )
             )
-    st.caption(paragraph(said))
+    st.caption(paragraph(sentences))
     with st.expander(_("As a table")):
         _table(study, table)
 

@@ -116,7 +116,7 @@ def _cell(table: pd.DataFrame) -> tuple[str, str] | None:
 def _in_words(way: Flow) -> str:
     if not way.total:
         return _("The labels name no relevant document.")
-    said = [
+    sentences = [
         ngettext(
             "Of {n} relevant document, **{before}** were in the top {k} before and **{after}** "
             "are after.",
@@ -135,14 +135,14 @@ def _in_words(way: Flow) -> str:
         ),
     ]
     if way.unranked:
-        said.append(
+        sentences.append(
             ngettext(
                 "{n} is in neither ranking: no reranker can bring it back.",
                 "{n} are in neither ranking: no reranker can bring them back.",
                 way.unranked,
             )
         )
-    return paragraph(said)
+    return paragraph(sentences)
 
 
 def _left_out(found: Moves) -> None:

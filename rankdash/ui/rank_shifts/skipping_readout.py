@@ -111,15 +111,15 @@ def savings(challenger: str, gaps: pd.Series[float], threshold: float, price: fl
     saved = saving(stored.run(challenger).queries, gaps, threshold)
     if not saved.n:
         return
-    said = [_("Saves **{share}** of the calls.", share=share(saved.share))]
+    sentences = [_("Saves **{share}** of the calls.", share=share(saved.share))]
     if math.isfinite(saved.pairs):
-        said[0] = _(
+        sentences[0] = _(
             "Saves **{share}** of the calls and {pairs} of the query–document pairs.",
             share=share(saved.share),
             pairs=share(saved.pairs),
         )
     if saved.timed:
-        said.append(
+        sentences.append(
             ngettext(
                 "Reranking takes {mean} → **{mean_left} ms** on average and {p95} → {p95_left} ms "
                 "at p95, over {n} timed query.",
@@ -133,16 +133,16 @@ def savings(challenger: str, gaps: pd.Series[float], threshold: float, price: fl
             )
         )
     else:
-        said.append(_("Its latency was not measured."))
+        sentences.append(_("Its latency was not measured."))
     if price is not None:
-        said.append(
+        sentences.append(
             _(
                 "1,000 searches cost {left} instead of {price}.",
                 left=number(price * (1 - saved.share), 4),
                 price=number(price, 4),
             )
         )
-    st.markdown(paragraph(said))
+    st.markdown(paragraph(sentences))
 
 
 def _ms(value: float) -> str:

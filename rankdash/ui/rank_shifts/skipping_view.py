@@ -249,10 +249,10 @@ def _near(study: Study, challenger: str, tolerance: float) -> None:
             "stand side by side; their raw scores cannot."
         )
     )
-    told = []
+    sentences = []
     for margin in MARGINS:
         found = _skipping(study, challenger, margin, tolerance)
-        told.append(
+        sentences.append(
             {
                 _("margin"): words[margin],
                 _("better than chance by"): found.advantage,
@@ -263,7 +263,7 @@ def _near(study: Study, challenger: str, tolerance: float) -> None:
         )
     st.dataframe(
         signed_cells(
-            pd.DataFrame(told),
+            pd.DataFrame(sentences),
             dict.fromkeys((_("better than chance by"), _("low"), _("high")), 4),
         ),
         hide_index=True,

@@ -71,7 +71,7 @@ def _sections(previews: Mapping[str, Preview]) -> tuple[str, ...]:
     wanted = []
     for section in SECTIONS:
         preview = previews[section.id]
-        box, said = st.columns([5, 6], vertical_alignment="center")
+        box, beside = st.columns([5, 6], vertical_alignment="center")
         with box:
             chosen = _field(
                 st.checkbox,
@@ -82,9 +82,9 @@ def _sections(previews: Mapping[str, Preview]) -> tuple[str, ...]:
             )
         if chosen and not preview.empty:
             wanted.append(section.id)
-        said.caption(preview.said)
+        beside.caption(preview.summary)
         if preview.page:
-            said.page_link(
+            beside.page_link(
                 view.page(preview.page), label=preview.link, icon=":material/arrow_forward:"
             )
     return tuple(wanted)

@@ -22,7 +22,7 @@ class Preview:
     """said: safe for Markdown. page and link: where to get what is missing, "" where nothing is.
     empty: whether the section would have nothing to say."""
 
-    said: str
+    summary: str
     page: str = ""
     link: str = ""
     empty: bool = False
@@ -58,8 +58,8 @@ def _systems(study: Study) -> Preview:
 
 def _cutoffs(study: Study) -> Preview:
     if not study.measure.metric.has_cutoff:
-        said = _("{metric} has no cutoff.", metric=study.measure.metric.title)
-        return Preview(said, empty=True)
+        text = _("{metric} has no cutoff.", metric=study.measure.metric.title)
+        return Preview(text, empty=True)
     return Preview(_("{metric} from k = 1 to 100", metric=study.measure.metric.title))
 
 
@@ -127,14 +127,14 @@ def _reasons(study: Study) -> Preview:
 
 
 def _data(study: Study) -> Preview:
-    said = [
+    sentences = [
         ngettext("{n} query", "{n} queries", len(study.dataset.queries)),
         ngettext("{n} document", "{n} documents", len(study.dataset.documents)),
         ngettext("{n} label", "{n} labels", len(study.dataset.qrels)),
     ]
     if study.check is not None and study.check.warnings:
-        said.append(ngettext("{n} warning", "{n} warnings", len(study.check.warnings)))
-    return Preview(" · ".join(said))
+        sentences.append(ngettext("{n} warning", "{n} warnings", len(study.check.warnings)))
+    return Preview(" · ".join(sentences))
 
 
 def _rules(study: Study) -> Preview:

@@ -65,7 +65,7 @@ def _panel() -> None:
 
 def _cost(pairs: int) -> list[str]:
     """What clearing costs, in sentences."""
-    said = [
+    sentences = [
         ngettext(
             "{n} pair has to be scored again by the next run that needs it.",
             "{n} pairs have to be scored again by the next runs that need them.",
@@ -74,16 +74,16 @@ def _cost(pairs: int) -> list[str]:
     ]
     rates = [row.pairs_per_second for row in workspace().runs() if row.pairs_per_second]
     if rates:
-        said.append(
+        sentences.append(
             _(
                 "At the pace of the slowest run stored here that takes about {time}.",
                 time=duration(pairs / min(rates)),
             )
         )
-    said.append(
+    sentences.append(
         _("A service charges for its part again. Stored runs stay as they are, times included.")
     )
-    return said
+    return sentences
 
 
 def _megabytes(size: int) -> str:

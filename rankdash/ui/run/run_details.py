@@ -29,7 +29,9 @@ def draw(run_id: str) -> None:
         st.markdown(f"**{markdown_safe(run.name, 80)}**")
         if run.measured is not None and run.measured.contended:
             st.warning(_contended(run.measured), icon=":material/speed:")
-        st.markdown("\n".join(f"- {said}" for said in (*_computed(kept, run), *_times(run))))
+        st.markdown(
+            "\n".join(f"- {sentence}" for sentence in (*_computed(kept, run), *_times(run)))
+        )
         run_records.usage_line(run_id)
         if run.measured is not None and run.measured.throughput:
             _levels(run.measured.throughput)
@@ -50,7 +52,7 @@ def _contended(measured: Measured) -> str:
 
 def _computed(kept: Record, run: Run) -> Iterator[str]:
     for stage, name in kept.runtimes:
-        told = {
+        titles = {
             key.removeprefix(stage): markdown_safe(str(value), _LONGEST)
             for key, value in kept.machine.items()
             if key.startswith(stage)
@@ -59,26 +61,26 @@ def _computed(kept: Record, run: Run) -> Iterator[str]:
             "": _("Computed by {runtime} on {device}."),
             "first_": _("The first stage was computed by {runtime} on {device}."),
             "second_": _("The second stage was computed by {runtime} on {device}."),
-        }[stage].format(runtime=markdown_safe(name, 40), device=told.get("device", "cpu"))
-        if "calibration" in told:
+        }[stage].format(runtime=markdown_safe(name, 40), device=titles.get("device", "cpu"))
+        if "calibration" in titles:
             yield _(
                 "It was chosen by measurement among the runtimes that rank exactly alike, by the "
                 "time of one batch: {times}.",
-                times=told["calibration"],
+                times=titles["calibration"],
             )
         elif run.settings.get("runtime") == name:
             yield _("It was asked for in the settings.")
-        elif told.get("device", "cpu") != "cpu":
+        elif titles.get("device", "cpu") != "cpu":
             yield _("There is a graphics card, which auto prefers.")
-        if "note" in told:
-            yield told["note"]
-        if "rank_agreement" in told:
+        if "note" in titles:
+            yield titles["note"]
+        if "rank_agreement" in titles:
             yield _(
                 "It is approximate. Its order agrees with that of an exact runtime by {value} (1 "
                 "is the same order; Spearman's rank correlation, the mean over queries), measured "
                 "on {pairs} of these pairs.",
-                value=told["rank_agreement"],
-                pairs=told.get("agreement_pairs", "–"),
+                value=titles["rank_agreement"],
+                pairs=titles.get("agreement_pairs", "–"),
             )
 
 
@@ -181,7 +183,7 @@ def _failures(run: Run) -> None:
         pd.DataFrame(
             {
                 _("query"): list(failed["query_id"]),
-                _("why it failed"): [failures.said(reason) for reason in failed["reason"]],
+                _("why it failed"): [failures.in_words(reason) for reason in failed["reason"]],
             }
         ),
         hide_index=True,

@@ -88,11 +88,11 @@ def draw(timed: Callable[[str], int], latency_s: float | None) -> Timing:
 
 
 def _again(queries: int, latency_s: float | None) -> str:
-    said = ngettext(
+    text = ngettext(
         "Repeats ask each reranker for up to {n} query more.",
         "Repeats ask each reranker for up to {n} queries more.",
         queries,
     )
     if latency_s is None:
-        return said
-    return said + " " + _("Here that took about {time}.", time=duration(queries * latency_s))
+        return text
+    return text + " " + _("Here that took about {time}.", time=duration(queries * latency_s))

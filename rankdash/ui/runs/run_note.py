@@ -42,8 +42,8 @@ def draw(run_id: str) -> None:
     if not note.changed and before is None:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        said = _("Saved {when} UTC", when=moment(note.changed)) if note.changed else _("Deleted")
-        st.caption(said, width="content")
+        text = _("Saved {when} UTC", when=moment(note.changed)) if note.changed else _("Deleted")
+        st.caption(text, width="content")
         if note.text:
             st.button(
                 _("Delete the note"),
