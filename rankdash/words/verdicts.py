@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
+import pandas as pd
+
 from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.analysis.statistics.verdict import Verdict
 from rankdash.i18n import gettext as _
-from rankdash.i18n import paragraph
+from rankdash.i18n import number, paragraph, percent, signed
 
 
 def p_title(settings: StatisticsSettings) -> str:
@@ -30,3 +34,40 @@ def sentence(verdict: Verdict) -> str:
     """What may be said of a challenger, and what to do about it."""
     parts = (verdict.template, verdict.advice)
     return paragraph([_(template, **verdict.params) for template in parts if template])
+
+
+def change_facts(row: pd.Series, settings: StatisticsSettings, p: str) -> list[str]:
+    """The change with its interval, its p and whom it helped, in a few words each.
+
+    row: of a `Comparison`. p: the column to show, "p" or "p_corrected".
+    """
+    facts = []
+    if math.isfinite(row["delta_low"]):
+        facts.append(
+            _(
+                "change {delta} ({level} {low} … {high})",
+                delta=signed(row["delta"]),
+                level=percent(settings.level),
+                low=signed(row["delta_low"]),
+                high=signed(row["delta_high"]),
+            )
+        )
+    if math.isfinite(row[p]):
+        value = number(row[p], 4)
+        corrected = p == "p_corrected" and settings.correction != "none"
+        facts.append(_("corrected p {p}", p=value) if corrected else _("p {p}", p=value))
+    facts.append(
+        _(
+            "{helped} helped, {same} same, {hurt} hurt",
+            helped=number(row["helped"], 0),
+            same=number(row["same"], 0),
+            hurt=number(row["hurt"], 0),
+        )
+    )
+    return facts
+
+
+def interval(low: float, high: float) -> str:
+    """An interval for a cell; a dash where there is none."""
+    known = math.isfinite(low) and math.isfinite(high)
+    return f"{number(low)} … {number(high)}" if known else "–"

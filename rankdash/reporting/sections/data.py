@@ -102,7 +102,7 @@ def _table(found: list[Finding]) -> str:
     rows = [
         (
             signs[each.severity],
-            _told(each),
+            _described(each),
             _(each.remedy, **each.params) if each.remedy else "",
             ", ".join(each.examples[:_EXAMPLES])[:_LONGEST],
         )
@@ -112,7 +112,7 @@ def _table(found: list[Finding]) -> str:
     return table(filled(head, rows))
 
 
-def _told(found: Finding) -> str:
+def _described(found: Finding) -> str:
     where = where_text(found)
     text = finding_text(found)
     return _("{where}: {what}", where=where, what=text) if where else text

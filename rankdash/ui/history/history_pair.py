@@ -12,7 +12,7 @@ import streamlit as st
 from rankdash.analysis.statistics.history import differing, p_of_any_pair
 from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import gettext as _
-from rankdash.i18n import moment, number, percent, signed
+from rankdash.i18n import moment, number
 from rankdash.store import RunRow
 from rankdash.ui.history.history_table import CHOSEN
 from rankdash.ui.history.history_view import Past
@@ -23,7 +23,7 @@ from rankdash.ui.state import address
 from rankdash.ui.widgets import badges
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words.queries import outcome_words
-from rankdash.words.verdicts import sentence
+from rankdash.words.verdicts import change_facts, sentence
 
 _NOTHING = (None, "")
 
@@ -85,30 +85,11 @@ def _choose(chosen: Sequence[str]) -> None:
 
 
 def _facts(history: Past, row: pd.Series, left_out: Mapping[str, int]) -> list[str]:
-    sentences = []
-    if math.isfinite(row["delta_low"]):
-        sentences.append(
-            _(
-                "change {delta} ({level} {low} … {high})",
-                delta=signed(row["delta"]),
-                level=percent(history.study.statistics.level),
-                low=signed(row["delta_low"]),
-                high=signed(row["delta_high"]),
-            )
-        )
-    if math.isfinite(row["p"]):
-        sentences.append(_("p {p}", p=number(row["p"], 4)))
-    sentences.append(
-        _(
-            "{helped} helped, {same} same, {hurt} hurt",
-            helped=number(row["helped"], 0),
-            same=number(row["same"], 0),
-            hurt=number(row["hurt"], 0),
-        )
-    )
     words = outcome_words()
-    sentences += [_("{n} {why}", n=number(n, 0), why=words[why]) for why, n in left_out.items()]
-    return sentences
+    return [
+        *change_facts(row, history.study.statistics, "p"),
+        *(_("{n} {why}", n=number(n, 0), why=words[why]) for why, n in left_out.items()),
+    ]
 
 
 def _differences(history: Past, before: str, after: str) -> None:

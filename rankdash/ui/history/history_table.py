@@ -10,16 +10,16 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.i18n import gettext as _
-from rankdash.i18n import moment, ngettext
+from rankdash.i18n import moment, ngettext, percent
 from rankdash.ranking.ranking import digest
 from rankdash.store import RunRow
 from rankdash.study.systems import FIRST_STAGE
-from rankdash.ui.history.history_view import Past, interval, is_apart, level_of
+from rankdash.ui.history.history_view import Past, is_apart
 from rankdash.ui.runs import run_records
 from rankdash.ui.runs.run_records import reranker_title, settings_in_words
 from rankdash.ui.state import address, pickers
 from rankdash.ui.widgets.signed_cells import signed_cells
-from rankdash.words.verdicts import chip
+from rankdash.words.verdicts import chip, interval
 
 # The chosen runs in the address: of two the first is the one that the other is compared with.
 CHOSEN = "runs"
@@ -65,7 +65,7 @@ def ordered(history: Past, picked: Sequence[str]) -> list[str]:
 
 
 def _columns(history: Past, listed: Sequence[str]) -> tuple[pd.DataFrame, dict[str, Any]]:
-    study, level = history.study, level_of(history.study)
+    study, level = history.study, percent(history.study.statistics.level)
     systems = [study.systems[system] for system in listed]
     rows = [history.row(system) for system in listed]
     by_id = {run.id: run for run in history.runs}

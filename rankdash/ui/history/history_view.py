@@ -15,7 +15,7 @@ from babel.dates import format_skeleton
 from rankdash.analysis.statistics.history import APART, Made, Trend, repeated
 from rankdash.charts.quality import trend as trend_chart
 from rankdash.i18n import gettext as _
-from rankdash.i18n import language, ngettext, number, percent
+from rankdash.i18n import language, ngettext, number
 from rankdash.i18n import moment as moment_words
 from rankdash.store import RunRow
 from rankdash.store.notes.pins import Pins
@@ -265,17 +265,6 @@ def looks(history: Past) -> None:
 def _correct() -> None:
     address.choose("correction", "holm")
     address.publish()
-
-
-def interval(low: float, high: float, digits: int = 3) -> str:
-    """An interval for a cell; a dash where there is none."""
-    if not (math.isfinite(low) and math.isfinite(high)):
-        return "–"
-    return f"{low:.{digits}f} … {high:.{digits}f}"
-
-
-def level_of(study: Study) -> str:
-    return percent(study.statistics.level)
 
 
 def is_apart(row: pd.Series) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -18,9 +18,8 @@ from rankdash.study.latency import Times
 from rankdash.study.study import Study
 from rankdash.ui.sidebar.view import safe_name
 from rankdash.ui.state import address, pickers
+from rankdash.ui.widgets.badges import Colour
 from rankdash.words.latency import left_out_of_times
-
-Colour = Literal["blue", "orange", "gray"]
 
 REAL_TIME, BATCH = "500", "2000"
 _LONGEST_MS = 600_000

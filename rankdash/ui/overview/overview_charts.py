@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import pandas as pd
@@ -18,7 +17,7 @@ from rankdash.ui.widgets import plotly_chart
 from rankdash.ui.widgets.signed_cells import signed_cells
 from rankdash.words.queries import count_words
 from rankdash.words.settings import rules_in_words
-from rankdash.words.verdicts import chip
+from rankdash.words.verdicts import chip, interval
 
 
 def systems(study: Study) -> None:
@@ -35,9 +34,14 @@ def systems_table(study: Study) -> None:
         "metric": table["metric"].map(titles),
         "system": table["system"].map(names),
         "mean": table["mean"],
-        "interval": _interval(table, "mean_low", "mean_high"),
+        "interval": [
+            interval(*ends) for ends in zip(table["mean_low"], table["mean_high"], strict=True)
+        ],
         "delta": table["delta"].where(~own),
-        "change_interval": _interval(table[~own], "delta_low", "delta_high").reindex(table.index),
+        "change_interval": [
+            "–" if first else interval(low, high)
+            for first, low, high in zip(own, table["delta_low"], table["delta_high"], strict=True)
+        ],
         "p": table["p"],
         **({"p_corrected": table["p_corrected"]} if _corrected(study) else {}),
         "effect_size": table["effect_size"],
@@ -87,14 +91,6 @@ def systems_table(study: Study) -> None:
 def _corrected(study: Study) -> bool:
     """Whether a p allows for the other comparisons."""
     return study.statistics.correction != "none"
-
-
-def _interval(table: pd.DataFrame, low: str, high: str) -> pd.Series[str]:
-    words = [
-        f"{a:.3f} … {b:.3f}" if math.isfinite(a) and math.isfinite(b) else "–"
-        for a, b in zip(table[low], table[high], strict=True)
-    ]
-    return pd.Series(words, index=table.index, dtype=object)
 
 
 def cutoffs(study: Study) -> None:

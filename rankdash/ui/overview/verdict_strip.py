@@ -17,7 +17,7 @@ from rankdash.ui.widgets import badges
 from rankdash.ui.widgets.badges import Colour
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words.costs import search_cost
-from rankdash.words.verdicts import sentence
+from rankdash.words.verdicts import change_facts, sentence
 
 _CARDS = ("ndcg", "mrr", "map", "judged")
 
@@ -35,29 +35,7 @@ def draw(study: Study) -> None:
 
 
 def _facts(study: Study, system: str, row: pd.Series) -> list[str]:
-    facts = []
-    if math.isfinite(row["delta_low"]):
-        facts.append(
-            _(
-                "change {delta} ({level} {low} … {high})",
-                delta=signed(row["delta"]),
-                level=percent(study.statistics.level),
-                low=signed(row["delta_low"]),
-                high=signed(row["delta_high"]),
-            )
-        )
-    if math.isfinite(row["p_corrected"]):
-        p = number(row["p_corrected"], 4)
-        corrected = study.statistics.correction != "none"
-        facts.append(_("corrected p {p}", p=p) if corrected else _("p {p}", p=p))
-    facts.append(
-        _(
-            "{helped} helped, {same} same, {hurt} hurt",
-            helped=number(row["helped"], 0),
-            same=number(row["same"], 0),
-            hurt=number(row["hurt"], 0),
-        )
-    )
+    facts = change_facts(row, study.statistics, "p_corrected")
     split = study.headroom(system)
     share = split.share_won if split is not None else None
     if share is not None and share >= 0:
