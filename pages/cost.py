@@ -9,11 +9,5 @@ from rankdash.ui.sidebar import view
 st.title(_("Cost & ROI"))
 study = view.study()
 view.caption(study)
-if not study.challengers:
-    view.nothing_yet(
-        _("Nothing to compare with yet"),
-        _("What a reranker is worth needs a ranking beside the baseline."),
-        "run",
-        _("Run a reranker"),
-    )
+view.needs_challenger(study, _("What a reranker is worth needs a ranking beside the baseline."))
 cost_view.draw(study, view.in_focus(study))

@@ -4,13 +4,7 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.study import queries
-from rankdash.ui.queries import (
-    query_detail,
-    query_export,
-    query_filters,
-    query_list,
-    query_notes,
-)
+from rankdash.ui.queries import query_detail, query_export, query_filters, query_list, query_notes
 from rankdash.ui.sidebar import view
 from rankdash.ui.state import address
 from rankdash.words.queries import judged_title
@@ -18,13 +12,7 @@ from rankdash.words.queries import judged_title
 st.title(_("Queries"))
 study = view.study()
 view.caption(study)
-if not study.challengers:
-    view.nothing_yet(
-        _("Nothing to compare with yet"),
-        _("Per-query changes need a second ranking beside the baseline."),
-        "run",
-        _("Run a reranker"),
-    )
+view.needs_challenger(study, _("Per-query changes need a second ranking beside the baseline."))
 challenger = view.in_focus(study)
 view.tally_line(study, challenger)
 listing = queries.listing(study, challenger)

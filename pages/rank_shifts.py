@@ -10,13 +10,9 @@ from rankdash.ui.widgets.lazy_expander import fold
 st.title(_("Rank shifts"))
 study = view.study()
 view.caption(study)
-if not study.challengers:
-    view.nothing_yet(
-        _("Nothing to compare with yet"),
-        _("Documents move between two rankings, and there is only the baseline."),
-        "run",
-        _("Run a reranker"),
-    )
+view.needs_challenger(
+    study, _("Documents move between two rankings, and there is only the baseline.")
+)
 challenger = view.in_focus(study)
 if not len(shifts_view.moves(study, challenger).query_ids):
     view.nothing_yet(

@@ -9,11 +9,9 @@ from rankdash.ui.sidebar import view
 st.title(_("Report"))
 study = view.study()
 view.caption(study)
-if not study.challengers:
-    view.nothing_yet(
-        _("Nothing to report yet"),
-        _("A report says what a reranker changed against the baseline, so it needs both."),
-        "run",
-        _("Run a reranker"),
-    )
+view.needs_challenger(
+    study,
+    _("A report says what a reranker changed against the baseline, so it needs both."),
+    title=_("Nothing to report yet"),
+)
 report_view.draw(study)

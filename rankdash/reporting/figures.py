@@ -237,13 +237,7 @@ def grades(report: CheckReport) -> Drawing:
         (f"{bar.low:g}" if bar.low == bar.high else f"{bar.low:g}…{bar.high:g}", bar.count)
         for bar in report.label_histogram
     ]
-    return Drawing(
-        lambda ink: grades_chart.figure(
-            bars,
-            ink,
-        ),
-        grades_chart.alt(bars),
-    )
+    return Drawing(lambda ink: grades_chart.figure(bars, ink), grades_chart.alt(bars))
 
 
 def waterfall(study: Study, challenger: str, split: Split, names: Mapping[str, str]) -> Drawing:
@@ -315,12 +309,7 @@ class NetMap:
 
 
 def net_map(
-    choice: Choice,
-    scenario: Assumptions,
-    across: str,
-    upward: str,
-    currency: str,
-    months: int = 1,
+    choice: Choice, scenario: Assumptions, across: str, upward: str, currency: str, months: int = 1
 ) -> NetMap | None:
     """across, upward: two of `sensitivity.INPUTS`. None where there is no price or no gain."""
     now = net_per_month(choice.option, scenario)

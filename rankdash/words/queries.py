@@ -8,12 +8,7 @@ from rankdash.i18n import gettext as _
 
 
 def outcome_words() -> dict[str, str]:
-    return {
-        "helped": _("helped ▲"),
-        "same": _("same ="),
-        "hurt": _("hurt ▼"),
-        **left_out_words(),
-    }
+    return {"helped": _("helped ▲"), "same": _("same ="), "hurt": _("hurt ▼"), **left_out_words()}
 
 
 def state_words() -> dict[str, str]:

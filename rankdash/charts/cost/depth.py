@@ -43,13 +43,7 @@ def figure(
         # Not reranking takes no time and no money, known or not.
         if any(math.isfinite(value) and value > 0 for value in values)
     ]
-    traces = [
-        *_quality(
-            table,
-            xs,
-            metric,
-        )
-    ]
+    traces = [*_quality(table, xs, metric)]
     traces += _marked(table, place, marks, ink)
     for number, (title, values, written) in enumerate(panels, start=2):
         traces.append(
@@ -103,11 +97,7 @@ def _marked_depth(name: str, depth: object) -> str:
     return words[name]
 
 
-def alt(
-    table: pd.DataFrame,
-    metric: str,
-    marks: dict[str, int],
-) -> str:
+def alt(table: pd.DataFrame, metric: str, marks: dict[str, int]) -> str:
     """What the chart says, in words."""
     points = [
         _(
@@ -126,11 +116,7 @@ def alt(
     ).strip()
 
 
-def _quality(
-    table: pd.DataFrame,
-    xs: list[int],
-    metric: str,
-) -> list[style.Trace]:
+def _quality(table: pd.DataFrame, xs: list[int], metric: str) -> list[style.Trace]:
     known = table["low"].notna() & table["high"].notna()
     there = [x for x, has in zip(xs, known, strict=True) if has]
     high, low = table.loc[known, "high"].tolist(), table.loc[known, "low"].tolist()
@@ -164,10 +150,7 @@ def _quality(
 
 
 def _marked(
-    table: pd.DataFrame,
-    place: dict[int, int],
-    marks: dict[str, int],
-    ink: style.Ink,
+    table: pd.DataFrame, place: dict[int, int], marks: dict[str, int], ink: style.Ink
 ) -> list[style.Trace]:
     """A ring of its own shape and size for each mark, so that marks on one depth all show."""
     looks = {"best": ("star-open", 18), "most": ("square-open", 22), "enough": ("circle-open", 28)}

@@ -120,11 +120,7 @@ def figure(
 
 
 def alt(
-    rows: Sequence[Row],
-    net: float,
-    *,
-    period: str = "a month",
-    money: Callable[[float], str] = str,
+    rows: Sequence[Row], net: float, *, period: str = "a month", money: Callable[[float], str] = str
 ) -> str:
     """What the chart says, in words."""
     sentences = [

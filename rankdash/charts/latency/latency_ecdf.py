@@ -34,11 +34,7 @@ class Curve:
 
 
 def figure(
-    curves: Sequence[Curve],
-    marks: Mapping[str, style.Mark],
-    ink: style.Ink,
-    *,
-    target_ms: float,
+    curves: Sequence[Curve], marks: Mapping[str, style.Mark], ink: style.Ink, *, target_ms: float
 ) -> go.Figure:
     """A step curve for each system on a log axis, its p50, p95 and, where it is known, p99 marked
     on it and written below; a dashed line at the target. marks: system → its mark."""
@@ -48,15 +44,8 @@ def figure(
         row = float(len(curves) - 1 - place)
         mark = marks[curve.system]
         traces += [
-            _line(
-                curve,
-                mark,
-            ),
-            *_interval(
-                curve,
-                row,
-                mark,
-            ),
+            _line(curve, mark),
+            *_interval(curve, row, mark),
             _points(curve, row, mark, ink, lower=False),
             _points(curve, row, mark, ink, lower=True),
         ]
@@ -136,10 +125,7 @@ def _percentiles(summary: LatencySummary) -> list[tuple[str, float, float]]:
     return found if summary.p99 is None else [*found, ("p99", 0.99, summary.p99)]
 
 
-def _line(
-    curve: Curve,
-    mark: style.Mark,
-) -> style.Trace:
+def _line(curve: Curve, mark: style.Mark) -> style.Trace:
     name = style.short(curve.name, 40)
     ms, share = curve.steps["ms"].tolist(), curve.steps["share"].tolist()
     return {
@@ -185,11 +171,7 @@ def _points(
     }
 
 
-def _interval(
-    curve: Curve,
-    row: float,
-    mark: style.Mark,
-) -> list[style.Trace]:
+def _interval(curve: Curve, row: float, mark: style.Mark) -> list[style.Trace]:
     """A bar from the lower to the upper end of what p50 and p95 may be; open where unknown."""
     summary, slowest = curve.summary, float(curve.steps["ms"].iloc[-1])
     found = []

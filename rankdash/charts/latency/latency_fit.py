@@ -61,14 +61,7 @@ def figure(
     lines: list[style.Trace] = []
     for cloud in clouds:
         mark = marks[cloud.system]
-        traces.append(
-            _queries(
-                cloud,
-                mark,
-                share,
-                title,
-            )
-        )
+        traces.append(_queries(cloud, mark, share, title))
         if cloud.fit is not None:
             lines.append(_line(cloud.fit, mark))
     # In front of every query.
@@ -77,10 +70,7 @@ def figure(
     farthest = max((float(cloud.points["x"].max()) for cloud in clouds), default=1.0)
     if rules and against == "documents":
         near = RULES_OF_THUMB[RULES_OF_THUMB["documents"] <= max(2.2 * farthest, 50)]
-        traces += _rules(
-            near,
-            ink,
-        )
+        traces += _rules(near, ink)
         times += [*near["p50"].astype(float), *near["p95"].astype(float)]
         farthest = max(farthest, float(near["documents"].max()))
     return style.finish(
@@ -101,10 +91,7 @@ def figure(
     )
 
 
-def alt(
-    clouds: Sequence[Cloud],
-    against: Literal["documents", "tokens"],
-) -> str:
+def alt(clouds: Sequence[Cloud], against: Literal["documents", "tokens"]) -> str:
     """What the chart says, in words."""
     sentences = []
     for cloud in clouds:
@@ -137,12 +124,7 @@ def _across(clouds: Sequence[Cloud], farthest: float) -> list[float]:
     return [nearest - max(room, 1.0) if nearest > 0.4 * farthest else 0.0, farthest + max(room, 1)]
 
 
-def _queries(
-    cloud: Cloud,
-    mark: style.Mark,
-    share: float,
-    title: str,
-) -> style.Trace:
+def _queries(cloud: Cloud, mark: style.Mark, share: float, title: str) -> style.Trace:
     points = cloud.points
     if share < 1:
         points = points.sample(frac=share, random_state=SEED)
@@ -190,10 +172,7 @@ def _line(found: Fit, mark: style.Mark) -> style.Trace:
     }
 
 
-def _rules(
-    near: pd.DataFrame,
-    ink: style.Ink,
-) -> list[style.Trace]:
+def _rules(near: pd.DataFrame, ink: style.Ink) -> list[style.Trace]:
     documents = near["documents"].tolist()
     return [
         {

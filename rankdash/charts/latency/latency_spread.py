@@ -27,11 +27,7 @@ class Spread:
 
 
 def figure(
-    spreads: Sequence[Spread],
-    marks: Mapping[str, style.Mark],
-    ink: style.Ink,
-    *,
-    target_ms: float,
+    spreads: Sequence[Spread], marks: Mapping[str, style.Mark], ink: style.Ink, *, target_ms: float
 ) -> go.Figure:
     """A box for each system: half of its queries, its median, and whiskers to p5 and p95; the
     fastest and the slowest as dots. A dashed line at the target. marks: system → its mark."""

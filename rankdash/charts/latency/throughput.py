@@ -38,20 +38,12 @@ def figure(
     traces: list[style.Trace] = []
     rings: list[Level] = []
     for each in measured:
-        traces += _curves(
-            each,
-            marks[each.system],
-        )
+        traces += _curves(each, marks[each.system])
         best = within_target(each.levels, target_ms)
         if best is not None:
             rings.append(best)
     if rings:
-        traces.append(
-            _rings(
-                rings,
-                ink,
-            )
-        )
+        traces.append(_rings(rings, ink))
     levels = [level for each in measured for level in each.levels]
     clients = sorted({level.in_flight for level in levels})
     waits = [target_ms, *(ms for level in levels for ms in (level.p50_ms, level.p95_ms))]
@@ -120,10 +112,7 @@ def alt(measured: Sequence[Measurement]) -> str:
     )
 
 
-def _curves(
-    each: Measurement,
-    mark: style.Mark,
-) -> list[style.Trace]:
+def _curves(each: Measurement, mark: style.Mark) -> list[style.Trace]:
     name = style.short(each.name)
     hover = [
         _(
@@ -183,10 +172,7 @@ def _curves(
     return found
 
 
-def _rings(
-    best: Sequence[Level],
-    ink: style.Ink,
-) -> style.Trace:
+def _rings(best: Sequence[Level], ink: style.Ink) -> style.Trace:
     return {
         "type": "scatter",
         "x": [level.in_flight for level in best],

@@ -103,10 +103,7 @@ def figure(lengths: TokenLengths, ink: style.Ink, *, name: str) -> go.Figure:
     )
 
 
-def alt(
-    lengths: TokenLengths,
-    name: str,
-) -> str:
+def alt(lengths: TokenLengths, name: str) -> str:
     """What the chart says, in words. name: of the system."""
     cut = _("None is cut.")
     if lengths.limit is not None:

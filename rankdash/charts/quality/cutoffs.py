@@ -76,12 +76,7 @@ def figure(
     )
 
 
-def alt(
-    curve: pd.DataFrame,
-    metric: str,
-    *,
-    names: Mapping[str, str] = style.NO_NAMES,
-) -> str:
+def alt(curve: pd.DataFrame, metric: str, *, names: Mapping[str, str] = style.NO_NAMES) -> str:
     """What the chart says, in words."""
     sentences = [
         _(

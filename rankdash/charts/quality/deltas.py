@@ -69,10 +69,7 @@ def figure(
                         "solidity": 0.25,
                     },
                 },
-                **_pointed(
-                    part,
-                    names,
-                ),
+                **_pointed(part, names),
             }
         )
     traces.append(
@@ -82,10 +79,7 @@ def figure(
             "name": _("{n} same (±{band:g})", n=tally.same, band=tie_band),
             "legendrank": 2,
             "marker": {"color": ink.muted, "symbol": "circle", "size": 4, "line": {"width": 0}},
-            **_pointed(
-                [bar for bar in bars if bar.sign == 0],
-                names,
-            ),
+            **_pointed([bar for bar in bars if bar.sign == 0], names),
         }
     )
     if len(delta):
@@ -121,12 +115,7 @@ def figure(
     )
 
 
-def alt(
-    frame: pd.DataFrame,
-    metric: str,
-    *,
-    tie_band: float = TIE_BAND,
-) -> str:
+def alt(frame: pd.DataFrame, metric: str, *, tie_band: float = TIE_BAND) -> str:
     """What the chart says, in words."""
     delta = frame["delta"].dropna()
     if delta.empty:
@@ -217,10 +206,7 @@ def _bars(pairs: pd.DataFrame, tie_band: float) -> list[_Bar]:
     return [_Bar(*values) for values in zip(*(each.tolist() for each in columns), strict=True)]
 
 
-def _hover(
-    bar: _Bar,
-    names: Mapping[str, str],
-) -> str:
+def _hover(bar: _Bar, names: Mapping[str, str]) -> str:
     if bar.n > 1:
         ends = {"low": style.signed(bar.low), "high": style.signed(bar.high)}
         return _("{n} queries, {low} to {high}", n=bar.n, **ends)
@@ -228,22 +214,13 @@ def _hover(
     return f"{style.short(names.get(bar.query_id, bar.query_id), 60)}<br>{change}"
 
 
-def _pointed(
-    part: Sequence[_Bar],
-    names: Mapping[str, str],
-) -> style.Trace:
+def _pointed(part: Sequence[_Bar], names: Mapping[str, str]) -> style.Trace:
     """Where marks stand, and what a click and a hover find in them."""
     return {
         # As arrays, because of their number: a list is checked and copied item by item.
         "x": np.array([bar.x for bar in part]),
         "y": np.array([bar.delta for bar in part]),
         "customdata": np.array([(bar.query_id, bar.n) for bar in part], dtype=object),
-        "hovertext": [
-            _hover(
-                bar,
-                names,
-            )
-            for bar in part
-        ],
+        "hovertext": [_hover(bar, names) for bar in part],
         "hovertemplate": "%{hovertext}<extra></extra>",
     }

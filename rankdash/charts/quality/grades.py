@@ -12,10 +12,7 @@ from rankdash.i18n import gettext as _
 _HEIGHT = 220
 
 
-def figure(
-    bars: Sequence[tuple[str, int]],
-    ink: style.Ink,
-) -> go.Figure:
+def figure(bars: Sequence[tuple[str, int]], ink: style.Ink) -> go.Figure:
     """A bar for each label or range of labels, lowest first, its count above.
 
     bars: (label, count).

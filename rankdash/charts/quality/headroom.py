@@ -23,11 +23,7 @@ _LABEL_SHARE = 0.135
 
 
 def figure(
-    table: pd.DataFrame,
-    metric: str,
-    ink: style.Ink,
-    *,
-    names: Mapping[str, str] = style.NO_NAMES,
+    table: pd.DataFrame, metric: str, ink: style.Ink, *, names: Mapping[str, str] = style.NO_NAMES
 ) -> go.Figure:
     """A bar for each system, its name above and its numbers below: the baseline's mean, what was
     won, what a perfect reranker would still win, and what no reranker can. Where reranking did
@@ -97,12 +93,7 @@ def figure(
     )
 
 
-def alt(
-    table: pd.DataFrame,
-    metric: str,
-    *,
-    names: Mapping[str, str] = style.NO_NAMES,
-) -> str:
+def alt(table: pd.DataFrame, metric: str, *, names: Mapping[str, str] = style.NO_NAMES) -> str:
     """What the chart says, in words."""
     titles = _titles()
     systems = []

@@ -103,12 +103,7 @@ def figure(
         {
             "shapes": [_ZERO | {"line": {"color": ink.line, "width": 2}}],
             "yaxis": {**scale, **_left(rows, names)},
-            "yaxis2": {
-                **scale,
-                **_right(rows),
-                "side": "right",
-                "overlaying": "y",
-            },
+            "yaxis2": {**scale, **_right(rows), "side": "right", "overlaying": "y"},
             "xaxis": {
                 "title": {"text": _("mean change in {metric}", metric=style.short(metric))},
                 "range": _range(rows),

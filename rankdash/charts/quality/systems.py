@@ -276,11 +276,7 @@ def _in_words(row: _Row, titles: Mapping[str, str], level: float) -> str:
 
 
 def _hover(
-    row: _Row,
-    names: Mapping[str, str],
-    titles: Mapping[str, str],
-    level: float,
-    corrected: bool,
+    row: _Row, names: Mapping[str, str], titles: Mapping[str, str], level: float, corrected: bool
 ) -> str:
     values = _values(row, titles, level)
     values["metric"] = style.short(str(values["metric"]))

@@ -78,25 +78,13 @@ def figure(
     apart = [point for point in points if not point.compared]
     if apart:
         low -= _FOOT * (high - low)
-    traces = _across(points, across, ink) + _means(
-        points,
-        metric,
-        series,
-        ink,
-    )
+    traces = _across(points, across, ink) + _means(points, metric, series, ink)
     if any(math.isfinite(point.low) for point in compared):
         words = _("{level:g}% interval of the mean", level=100 * level)
         traces.append(intervals.key(words, "line-ns", ink.muted))
     if apart:
         foot = low + _FOOT / 2 * (high - low)
-        traces.append(
-            _apart(
-                apart,
-                foot,
-                metric,
-                ink,
-            )
-        )
+        traces.append(_apart(apart, foot, metric, ink))
     timed = any(math.isfinite(point.p95_ms) for point in points)
     failures = any(point.failed for point in points)
     heights = [_MEAN, *([_MS] if timed else []), *([_FAILED] if failures else [])]
@@ -112,12 +100,7 @@ def figure(
         }
     }
     if timed:
-        traces.append(
-            _times(
-                points,
-                ink,
-            )
-        )
+        traces.append(_times(points, ink))
         ends = milliseconds.reach([point.p95_ms for point in points], 0.1)
         axes["yaxis2"] = {
             **milliseconds.log_axis(ends, short=True),
@@ -126,12 +109,7 @@ def figure(
         }
     if failures:
         name = f"yaxis{len(axes) + 1}"
-        traces.append(
-            _failures(
-                points,
-                name,
-            )
-        )
+        traces.append(_failures(points, name))
         axes[name] = {
             "domain": domains[-1],
             "title": {"text": _("failed")},
@@ -159,11 +137,7 @@ def figure(
     )
 
 
-def alt(
-    points: Sequence[Point],
-    metric: str,
-    across: Sequence[Across],
-) -> str:
+def alt(points: Sequence[Point], metric: str, across: Sequence[Across]) -> str:
     """What the chart says, in words."""
     sentences = []
     lines = [f"{line.name} {style.number(line.mean)}" for line in across]
@@ -198,10 +172,7 @@ def alt(
 
 
 def _means(
-    points: Sequence[Point],
-    metric: str,
-    series: Sequence[str],
-    ink: style.Ink,
+    points: Sequence[Point], metric: str, series: Sequence[str], ink: style.Ink
 ) -> list[style.Trace]:
     """A trace for each series that has a mark of its own, and one for all other runs."""
     looks = style.marks_in_order(str(place) for place in range(len(series)))
@@ -215,37 +186,17 @@ def _means(
         else:
             others.append(point)
     traces = [
-        _line(
-            own,
-            style.short(series[place]),
-            looks[str(place)],
-            metric,
-        )
+        _line(own, style.short(series[place]), looks[str(place)], metric)
         for place, own in sorted(joined.items())
     ]
     if others:
         name = _("other runs") if joined else _("runs")
         mark = style.Mark(ink.muted, "circle-open", "solid")
-        traces.append(
-            {
-                **_line(
-                    others,
-                    name,
-                    mark,
-                    metric,
-                ),
-                "mode": "markers",
-            }
-        )
+        traces.append({**_line(others, name, mark, metric), "mode": "markers"})
     return traces
 
 
-def _line(
-    points: Sequence[Point],
-    name: str,
-    mark: style.Mark,
-    metric: str,
-) -> style.Trace:
+def _line(points: Sequence[Point], name: str, mark: style.Mark, metric: str) -> style.Trace:
     return {
         "type": "scatter",
         "x": [point.number for point in points],
@@ -262,13 +213,7 @@ def _line(
             "width": 4,
         },
         "cliponaxis": False,
-        "hovertext": [
-            _said(
-                point,
-                metric,
-            )
-            for point in points
-        ],
+        "hovertext": [_said(point, metric) for point in points],
         "hovertemplate": "%{hovertext}<extra></extra>",
     }
 
@@ -295,12 +240,7 @@ def _looks(ink: style.Ink) -> list[tuple[str, str]]:
     return [(ink.text, "dot"), (ink.muted, "dash"), (ink.muted, "longdashdot")]
 
 
-def _apart(
-    points: Sequence[Point],
-    floor: float,
-    metric: str,
-    ink: style.Ink,
-) -> style.Trace:
+def _apart(points: Sequence[Point], floor: float, metric: str, ink: style.Ink) -> style.Trace:
     """At the foot of the panel: a run that has a time and no place beside the others."""
     return {
         "type": "scatter",
@@ -308,27 +248,14 @@ def _apart(
         "y": [floor] * len(points),
         "mode": "markers",
         "name": _("too few queries: not compared"),
-        "marker": {
-            "symbol": "x-thin",
-            "size": 9,
-            "line": {"color": ink.muted, "width": 2},
-        },
+        "marker": {"symbol": "x-thin", "size": 9, "line": {"color": ink.muted, "width": 2}},
         "cliponaxis": False,
-        "hovertext": [
-            _said(
-                point,
-                metric,
-            )
-            for point in points
-        ],
+        "hovertext": [_said(point, metric) for point in points],
         "hovertemplate": "%{hovertext}<extra></extra>",
     }
 
 
-def _times(
-    points: Sequence[Point],
-    ink: style.Ink,
-) -> style.Trace:
+def _times(points: Sequence[Point], ink: style.Ink) -> style.Trace:
     timed = [point for point in points if math.isfinite(point.p95_ms)]
     return {
         "type": "scatter",
@@ -352,10 +279,7 @@ def _times(
     }
 
 
-def _failures(
-    points: Sequence[Point],
-    axis: str,
-) -> style.Trace:
+def _failures(points: Sequence[Point], axis: str) -> style.Trace:
     return {
         "type": "bar",
         "x": [point.number for point in points],
@@ -374,10 +298,7 @@ def _heading(point: Point) -> str:
     return f"{point.number} · <b>{style.short(point.name, 40)}</b><br>{style.short(point.when)}"
 
 
-def _said(
-    point: Point,
-    metric: str,
-) -> str:
+def _said(point: Point, metric: str) -> str:
     interval = math.isfinite(point.low) and math.isfinite(point.high)
     template = (
         _("{metric} {value} ({low}…{high}) over {n:,} queries")

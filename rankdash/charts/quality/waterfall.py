@@ -121,13 +121,7 @@ def figure(
                     },
                 },
                 "customdata": [step.doc_id for _, step in own],
-                "hovertext": [
-                    _hover(
-                        step,
-                        names,
-                    )
-                    for _, step in own
-                ],
+                "hovertext": [_hover(step, names) for _, step in own],
                 "hovertemplate": "%{hovertext}<extra></extra>",
             }
         )
@@ -240,10 +234,7 @@ def _signed(delta: float) -> str:
     return f"{arrow} {style.signed(delta)}"
 
 
-def _hover(
-    step: Bar,
-    names: Mapping[str, str],
-) -> str:
+def _hover(step: Bar, names: Mapping[str, str]) -> str:
     change = _signed(step.delta)
     if not step.doc_id:
         return f"{_('{n} other documents', n=step.documents)}<br>{change}"

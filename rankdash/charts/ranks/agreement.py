@@ -130,11 +130,7 @@ def figure(
     )
 
 
-def alt(
-    table: pd.DataFrame,
-    *,
-    names: Mapping[str, str] = style.NO_NAMES,
-) -> str:
+def alt(table: pd.DataFrame, *, names: Mapping[str, str] = style.NO_NAMES) -> str:
     """What the chart says, in words."""
     pairs = [
         _(

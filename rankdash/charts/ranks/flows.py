@@ -13,12 +13,7 @@ _FURNITURE = 136
 _GAP = "\u00a0\u00a0"
 
 
-def figure(
-    flow: Flow,
-    before: str,
-    after: str,
-    ink: style.Ink,
-) -> go.Figure:
+def figure(flow: Flow, before: str, after: str, ink: style.Ink) -> go.Figure:
     """A row for each band of ranks below k: to the right what came in from there, to the left,
     hatched, what dropped out to there.
 
@@ -96,11 +91,7 @@ def figure(
     )
 
 
-def alt(
-    flow: Flow,
-    before: str,
-    after: str,
-) -> str:
+def alt(flow: Flow, before: str, after: str) -> str:
     """What the chart says, in words."""
     rows = zip(flow.bands["band"], flow.bands["entered"], flow.bands["left"], strict=True)
     return _(

@@ -56,19 +56,12 @@ def figure(
     """
     drawn = placed(shown(ladder, every=every))
     heads = {**titles, IDEAL: _("ideal")}
-    hover = _hovers(
-        drawn,
-        heads,
-        names,
-    )
+    hover = _hovers(drawn, heads, names)
     traces = [
         *_lines(drawn, ink, focus),
         *_beside(drawn, ink),
         *_nodes(drawn, ink, focus, hover),
-        _cut(
-            drawn,
-            ink,
-        ),
+        _cut(drawn, ink),
     ]
     last = len(drawn.columns) - 1
     scale = {
@@ -99,12 +92,7 @@ def figure(
     )
 
 
-def alt(
-    ladder: Ladder,
-    *,
-    titles: Mapping[str, str] = style.NO_NAMES,
-    every: bool = False,
-) -> str:
+def alt(ladder: Ladder, *, titles: Mapping[str, str] = style.NO_NAMES, every: bool = False) -> str:
     """What the chart says, in words."""
     names = [titles.get(each, each) for each in ladder.systems]
     second = ladder.in_focus
@@ -265,10 +253,7 @@ def _rank(rank: float) -> str:
     return "–" if np.isnan(rank) else f"{rank:.0f}"
 
 
-def _cut(
-    drawn: Drawn,
-    ink: style.Ink,
-) -> dict[str, object]:
+def _cut(drawn: Drawn, ink: style.Ink) -> dict[str, object]:
     return {
         "type": "scatter",
         "x": [-0.12, max(len(drawn.columns) - 1, 0) + 0.12],
@@ -321,11 +306,7 @@ def _headings(drawn: Drawn, titles: Mapping[str, str], ink: style.Ink) -> list[d
     ]
 
 
-def _hovers(
-    drawn: Drawn,
-    titles: Mapping[str, str],
-    names: Mapping[str, str],
-) -> list[str]:
+def _hovers(drawn: Drawn, titles: Mapping[str, str], names: Mapping[str, str]) -> list[str]:
     """What is said of each document: its name, its rank in every column, its label."""
     texts = []
     for row, doc in enumerate(drawn.source.doc_ids):

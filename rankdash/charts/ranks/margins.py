@@ -50,13 +50,7 @@ def figure(
         (-1, _("hurt"), style.WORSE, "triangle-down-open"),
     ):
         part = marks[sign == value]
-        hover = [
-            _hover(
-                row,
-                names,
-            )
-            for row in part.itertuples(index=False, name="Mark")
-        ]
+        hover = [_hover(row, names) for row in part.itertuples(index=False, name="Mark")]
         traces.append(
             {
                 "type": "scatter",
@@ -131,12 +125,7 @@ def figure(
     )
 
 
-def alt(
-    pairs: pd.DataFrame,
-    margin: pd.Series[float],
-    means: pd.DataFrame,
-    metric: str,
-) -> str:
+def alt(pairs: pd.DataFrame, margin: pd.Series[float], means: pd.DataFrame, metric: str) -> str:
     """What the chart says, in words."""
     points = _points(pairs, margin)
     if points.empty:
@@ -186,10 +175,7 @@ def _sizes(n: np.ndarray, most: int) -> list[float]:
     return [max(_SMALLEST, _LARGEST * math.sqrt(each / max(most, 1))) for each in n.tolist()]
 
 
-def _hover(
-    row: object,
-    names: Mapping[str, str],
-) -> str:
+def _hover(row: object, names: Mapping[str, str]) -> str:
     query, margin, delta, n = (getattr(row, each) for each in ("query_id", "margin", "delta", "n"))
     place = f"{style.number(margin)} · {style.signed(delta)}"
     if n > 1:

@@ -12,12 +12,7 @@ _ROW = 30
 _FURNITURE = 126
 
 
-def figure(
-    table: pd.DataFrame,
-    before: str,
-    after: str,
-    ink: style.Ink,
-) -> go.Figure:
+def figure(table: pd.DataFrame, before: str, after: str, ink: style.Ink) -> go.Figure:
     """Two bars for each distance, the farthest up on top: the share of the relevant documents, and
     of the others, hatched.
 
@@ -83,11 +78,7 @@ def figure(
     )
 
 
-def alt(
-    table: pd.DataFrame,
-    before: str,
-    after: str,
-) -> str:
+def alt(table: pd.DataFrame, before: str, after: str) -> str:
     """What the chart says, in words."""
     counts = {}
     for name in ("relevant", "other"):

@@ -121,11 +121,7 @@ def figure(
     )
 
 
-def alt(
-    curve: pd.DataFrame,
-    metric: str,
-    tolerance: float,
-) -> str:
+def alt(curve: pd.DataFrame, metric: str, tolerance: float) -> str:
     """What the chart says, in words."""
     chosen = curve.iloc[[round(place * (len(curve) - 1) / 4) for place in range(5)]]
     points = [

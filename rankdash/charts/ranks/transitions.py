@@ -20,12 +20,7 @@ _COMPACT_FROM = 1_000
 _LEAST_SHARE = 0.005
 
 
-def figure(
-    table: pd.DataFrame,
-    before: str,
-    after: str,
-    ink: style.Ink,
-) -> go.Figure:
+def figure(table: pd.DataFrame, before: str, after: str, ink: style.Ink) -> go.Figure:
     """Rows are ranks before, columns ranks after, each cell with its count and its share of the
     row. Below the diagonal documents moved up, above it down: told by place, by an arrow in the
     cell and by colour; the shade is the share of the row. The customdata of a cell are its row and
@@ -125,11 +120,7 @@ def figure(
     )
 
 
-def alt(
-    table: pd.DataFrame,
-    before: str,
-    after: str,
-) -> str:
+def alt(table: pd.DataFrame, before: str, after: str) -> str:
     """What the chart says, in words."""
     rows, columns = list(table.index), list(table.columns)
     totals, counts = {"up": 0, "same": 0, "down": 0}, table.to_numpy()

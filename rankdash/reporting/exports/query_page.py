@@ -77,37 +77,22 @@ def html(page: QueryPage) -> str:
         f"<header><h1 dir=auto>{html_safe(page.query)}</h1>"
         f'<p class="muted">{html_safe(" · ".join(page.facts))}</p></header>',
         section(_("What it scored"), table(page.values)),
-        section(
-            _("Why it changed"),
-            _why(
-                made,
-                page,
-            ),
-        ),
+        section(_("Why it changed"), _why(made, page)),
         section(
             _("Where its documents went"),
             _charted(made, page.ladder, page.places, _("Every document's ranks as a table")),
         ),
-        section(
-            _("The first documents of each system"),
-            _lists(page),
-        ),
+        section(_("The first documents of each system"), _lists(page)),
         section(_("Tags and note"), _notes(page)),
         section(_("Corrected labels"), table(page.corrections) if page.corrections else ""),
-        section(
-            _("Whole texts"),
-            _texts(page.documents),
-        ),
+        section(_("Whole texts"), _texts(page.documents)),
         section(_("How these numbers are made"), _paragraphs(page.definitions) + table(page.made)),
         f"<footer>{html_safe(page.versions)}</footer>",
     ]
     return made.html("\n".join(parts))
 
 
-def _why(
-    made: Page,
-    page: QueryPage,
-) -> str:
+def _why(made: Page, page: QueryPage) -> str:
     text = ""
     if page.reason:
         text = f"<p><strong>{html_safe(page.reason)}</strong> · {html_safe(page.because)}</p>"

@@ -71,11 +71,7 @@ class _Packed:
 
 
 def bundle(
-    study: Study,
-    made: datetime,
-    *,
-    first: Sequence[Part] = (),
-    pictures: bool = True,
+    study: Study, made: datetime, *, first: Sequence[Part] = (), pictures: bool = True
 ) -> bytes:
     """The zip; what is said of each file, and the charts, in the language in force.
 
@@ -162,9 +158,7 @@ def trec_files(study: Study) -> list[Part]:
         return lambda: run_bytes(shown_ranking(study, system), slug(study.name(system)))
 
     labels = Part(
-        "trec/qrels.txt",
-        _("The labels, for trec_eval."),
-        lambda: qrels_bytes(study.dataset.qrels),
+        "trec/qrels.txt", _("The labels, for trec_eval."), lambda: qrels_bytes(study.dataset.qrels)
     )
     return [
         labels,

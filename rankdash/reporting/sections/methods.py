@@ -57,10 +57,7 @@ def _in_force(draft: Draft) -> list[tuple[str, str, str]]:
 def _counts(draft: Draft) -> str:
     titles = count_words()
     rows = [
-        (
-            draft.study.name(system),
-            *(number(found.counts.get(key, 0), 0) for key in titles),
-        )
+        (draft.study.name(system), *(number(found.counts.get(key, 0), 0) for key in titles))
         for system, found in draft.study.evaluations.items()
     ]
     numbers = frozenset(range(1, len(titles) + 1))
@@ -100,8 +97,7 @@ def origin(draft: Draft) -> str:
     ]
     parts.append(
         together(
-            f"<h3>{html_safe(_('This report'))}</h3>",
-            table(Table((_("what"), _("value")), made)),
+            f"<h3>{html_safe(_('This report'))}</h3>", table(Table((_("what"), _("value")), made))
         )
     )
     return "".join(parts)

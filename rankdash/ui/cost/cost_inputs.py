@@ -97,9 +97,7 @@ def _slider(each: Assumption) -> None:
 
     if each.logarithmic:
         pickers.show(st.select_slider, key, value, changed)(
-            label,
-            sorted({*_decades(each), value}),
-            format_func=lambda number: f"{number:,.10g}",
+            label, sorted({*_decades(each), value}), format_func=lambda number: f"{number:,.10g}"
         )
     else:
         pickers.show(st.slider, key, float(value), changed)(

@@ -236,12 +236,10 @@ def depths(study: Study, choice: Choice, scenario: Assumptions) -> None:
             icon=":material/warning:",
         )
     show(
-        depth.figure(
-            curve.table, metric, marks, ink(), latency=found.p95, cost=cost, money=amount,
-        ),
-        alt=depth.alt(curve.table, metric, marks, ),
+        depth.figure(curve.table, metric, marks, ink(), latency=found.p95, cost=cost, money=amount),
+        alt=depth.alt(curve.table, metric, marks),
         key="cost.depths",
-    )  # fmt: skip
+    )
     st.caption(
         _(
             "One run, cut at each depth; {n} queries. Latency and, by the hour, cost are scaled in "

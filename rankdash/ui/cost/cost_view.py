@@ -53,10 +53,7 @@ def draw(study: Study, in_focus: str) -> None:
             ),
             "depth": (_("How deep"), lambda: cost_sensitivity.depths(study, choice, assumed)),
             "units": (_("Billing units"), lambda: cost_units.draw(choice, assumed, prices)),
-            "scenarios": (
-                _("Scenarios"),
-                lambda: cost_scenarios.draw(study, choice, assumed),
-            ),
+            "scenarios": (_("Scenarios"), lambda: cost_scenarios.draw(study, choice, assumed)),
             "simple": (_("Simple ROI"), lambda: cost_cards.simple_formula(study, choice, assumed)),
             "assumptions": (
                 _("Assumptions"),

@@ -121,11 +121,7 @@ def chart(history: Past) -> None:
         trend_chart.figure(
             points, title, across, ink(), series=names, level=study.statistics.level
         ),
-        alt=trend_chart.alt(
-            points,
-            title,
-            across,
-        ),
+        alt=trend_chart.alt(points, title, across),
         key="history.trend",
     )
 

@@ -109,8 +109,6 @@ def _needed(settled: Comparison) -> str:
 
 
 def _kind(kind: str) -> str:
-    return {
-        "tight": _("exact"),
-        "outer": _("safe, maybe wide"),
-        "range": _("range of the metric"),
-    }[kind]
+    return {"tight": _("exact"), "outer": _("safe, maybe wide"), "range": _("range of the metric")}[
+        kind
+    ]

@@ -107,11 +107,7 @@ def _one(name: str, times: Times, target_ms: float) -> None:
     facts = []
     if met is not None:
         facts.append(
-            _(
-                "{within} of {n} within the target",
-                within=number(met.within, 0),
-                n=number(met.n, 0),
-            )
+            _("{within} of {n} within the target", within=number(met.within, 0), n=number(met.n, 0))
         )
     if summary.p99 is None:
         facts.append(_("no p99: it takes {n} queries", n=number(P99_NEEDS, 0)))

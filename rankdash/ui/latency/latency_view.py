@@ -45,10 +45,7 @@ def spread(study: Study, found: dict[str, Times], target_ms: float) -> None:
         ]
         show(
             latency_spread.figure(
-                spreads,
-                style.marks(study.places, study.baseline),
-                ink(),
-                target_ms=target_ms,
+                spreads, style.marks(study.places, study.baseline), ink(), target_ms=target_ms
             ),
             alt=latency_spread.alt(spreads),
             key="latency.spread",
@@ -141,16 +138,9 @@ def growth(study: Study, found: dict[str, Times]) -> None:
     with drawn:
         show(
             latency_fit.figure(
-                clouds,
-                style.marks(study.places, study.baseline),
-                against,
-                ink(),
-                rules=rules,
+                clouds, style.marks(study.places, study.baseline), against, ink(), rules=rules
             ),
-            alt=latency_fit.alt(
-                clouds,
-                against,
-            ),
+            alt=latency_fit.alt(clouds, against),
             key=f"latency.growth.{against}",
         )
     with beside:

@@ -35,10 +35,7 @@ def draw(study: Study, target_ms: float) -> None:
         st.markdown("  \n".join(_best_in_words(study, each, target_ms) for each in measured))
         show(
             throughput.figure(
-                measured,
-                style.marks(study.places, study.baseline),
-                ink(),
-                target_ms=target_ms,
+                measured, style.marks(study.places, study.baseline), ink(), target_ms=target_ms
             ),
             alt=throughput.alt(measured),
             key="latency.throughput",

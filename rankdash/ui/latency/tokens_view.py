@@ -60,10 +60,7 @@ def draw(study: Study) -> None:
         )
     show(
         lengths_chart.figure(found, ink(), name=study.name(system)),
-        alt=lengths_chart.alt(
-            found,
-            study.name(system),
-        ),
+        alt=lengths_chart.alt(found, study.name(system)),
         key="latency.lengths",
     )
     fold(

@@ -111,9 +111,11 @@ def reasons(study: Study, system: str) -> str | None:
     counts = study.reason_counts(system)
     if counts is None:
         st.caption(
-            _("{metric} cannot be split by document, so its changes have no reasons.",
-              metric=study.measure.title)
-        )  # fmt: skip
+            _(
+                "{metric} cannot be split by document, so its changes have no reasons.",
+                metric=study.measure.title,
+            )
+        )
         return None
     words, meanings = reason_words(), reason_meanings()
     picked = st.dataframe(

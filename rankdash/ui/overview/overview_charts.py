@@ -142,8 +142,7 @@ def definitions(study: Study, specs: Sequence[str]) -> None:
     )
     st.dataframe(
         pd.DataFrame(
-            rules_in_words(study.conventions, study.statistics),
-            columns=[_("rule"), _("in force")],
+            rules_in_words(study.conventions, study.statistics), columns=[_("rule"), _("in force")]
         ),
         hide_index=True,
         alt=_("The rules in force"),

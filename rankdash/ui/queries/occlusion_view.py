@@ -207,9 +207,7 @@ def _table(stage: Stage, text: str, alt: str) -> None:
                 _("part left out"), width="large" if stage.level == "sentence" else 135
             ),
             "effect": st.column_config.NumberColumn(
-                _("effect"),
-                width=75,
-                help=_("The score less that without it."),
+                _("effect"), width=75, help=_("The score less that without it.")
             ),
             "does": st.column_config.TextColumn(_("what it does"), width=115),
             "places": st.column_config.NumberColumn(_("times"), format="%d", width=50),

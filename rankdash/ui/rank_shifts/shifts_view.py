@@ -55,26 +55,14 @@ def destinations(study: Study, challenger: str) -> None:
             default="relevant",
             label=_("Documents counted"),
             label_visibility="collapsed",
-            format_func={
-                "relevant": _("Relevant only"),
-                "all": _("All documents"),
-            }.__getitem__,
+            format_func={"relevant": _("Relevant only"), "all": _("All documents")}.__getitem__,
             required=True,
         )
         table = transitions(found, relevant_only=chosen != "all")
         key = f"shifts.transitions.{chosen}.{challenger}"
         show(
-            transitions_chart.figure(
-                table,
-                before,
-                after,
-                ink(),
-            ),
-            alt=transitions_chart.alt(
-                table,
-                before,
-                after,
-            ),
+            transitions_chart.figure(table, before, after, ink()),
+            alt=transitions_chart.alt(table, before, after),
             key=key,
             on_select=lambda: _choose_cell(key),
         )
@@ -182,17 +170,8 @@ def sizes(study: Study, challenger: str) -> None:
     table = move_sizes(moves(study, challenger))
     before, after = study.name(study.baseline), study.name(challenger)
     show(
-        moves_chart.figure(
-            table,
-            before,
-            after,
-            ink(),
-        ),
-        alt=moves_chart.alt(
-            table,
-            before,
-            after,
-        ),
+        moves_chart.figure(table, before, after, ink()),
+        alt=moves_chart.alt(table, before, after),
         key="shifts.sizes",
     )
     with st.expander(_("As a table")):
@@ -252,10 +231,7 @@ def farthest(study: Study, challenger: str) -> None:
     half = _MOST_ROWS // 2
     if len(table) > _MOST_ROWS:
         st.caption(
-            _(
-                "The {n} that fell farthest and the {n} that rose farthest.",
-                n=number(half, 0),
-            )
+            _("The {n} that fell farthest and the {n} that rose farthest.", n=number(half, 0))
         )
         table = pd.concat([table.head(half), table.tail(half)], ignore_index=True)
     _document_table(

@@ -125,10 +125,7 @@ def _amount(given: str | None) -> float | None:
 
 
 def margin_words(k: int) -> dict[str, str]:
-    return {
-        "first": _("ranks 1 and 2"),
-        "edge": _("ranks {k} and {next}", k=k, next=k + 1),
-    }
+    return {"first": _("ranks 1 and 2"), "edge": _("ranks {k} and {next}", k=k, next=k + 1)}
 
 
 def _skipping(study: Study, challenger: str, margin: Margin, tolerance: float) -> Skipping:
@@ -150,12 +147,7 @@ def _points(study: Study, challenger: str, found: Skipping, gaps: pd.Series[floa
             tie_band=study.statistics.tie_band,
             names=study.dataset.query_names,
         ),
-        alt=margins_chart.alt(
-            pairs,
-            gaps,
-            means,
-            title,
-        ),
+        alt=margins_chart.alt(pairs, gaps, means, title),
         key=f"shifts.margins.{challenger}",
         on_select="rerun",
     )
@@ -178,11 +170,7 @@ def _cost(study: Study, found: Skipping) -> None:
             chosen=found.rule.threshold if found.rule else None,
             level=study.statistics.level,
         ),
-        alt=skipping_chart.alt(
-            found.curve,
-            title,
-            found.tolerance,
-        ),
+        alt=skipping_chart.alt(found.curve, title, found.tolerance),
         key="shifts.skipping",
     )
 

@@ -44,14 +44,7 @@ def draw(study: Study, front: Front | None) -> None:
             "One zip with the report, all files below, the charts as pictures and a manifest that "
             "says what each is. To archive a decision, or to hand the whole over."
         ),
-        [
-            _File(
-                "ZIP",
-                f"{_base(study)}.zip",
-                "application/zip",
-                partial(whole, study, front),
-            )
-        ],
+        [_File("ZIP", f"{_base(study)}.zip", "application/zip", partial(whole, study, front))],
         extra=_charts_note(),
     )
     _row(

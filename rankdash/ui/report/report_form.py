@@ -27,10 +27,7 @@ _FILE_NAME = 40
 
 
 def draw(
-    words: DeltaGenerator,
-    parts: DeltaGenerator,
-    usual_title: str,
-    previews: Mapping[str, Preview],
+    words: DeltaGenerator, parts: DeltaGenerator, usual_title: str, previews: Mapping[str, Preview]
 ) -> Front | None:
     """Draw the form; what it says now, in the reader's language, or None without a section.
 

@@ -105,11 +105,7 @@ def _latency(study: Study) -> Preview:
 
 def _money(study: Study) -> Preview:
     if study.money is None or not study.money.chosen:
-        return Preview(
-            _("With example assumptions: nobody set any."),
-            "cost",
-            _("Set your own"),
-        )
+        return Preview(_("With example assumptions: nobody set any."), "cost", _("Set your own"))
     return Preview(_("With the assumptions that you set on Cost & ROI."))
 
 

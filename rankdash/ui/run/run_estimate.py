@@ -25,10 +25,7 @@ Settings = Mapping[str, str | int | float | bool]
 
 
 def say(
-    dataset_id: str,
-    kind: RerankerKind,
-    runs: Sequence[tuple[Settings, int | None]],
-    queries: int,
+    dataset_id: str, kind: RerankerKind, runs: Sequence[tuple[Settings, int | None]], queries: int
 ) -> None:
     """One line for a kind that calls a service; nothing for the others, or for wrong settings.
 

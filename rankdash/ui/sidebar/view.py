@@ -91,6 +91,12 @@ def nothing_yet(title: str, why: str, target: str, label: str) -> NoReturn:
     st.stop()
 
 
+def needs_challenger(study: Study, why: str, title: str = "") -> None:
+    """An empty state, which ends the page, where there is only the baseline."""
+    if not study.challengers:
+        nothing_yet(title or _("Nothing to compare with yet"), why, "run", _("Run a reranker"))
+
+
 def caption(study: Study, extra: Iterable[str] = ()) -> None:
     """The one line under the title: data set, systems, metric, queries, date; and which labels are
     in force where some were corrected."""
