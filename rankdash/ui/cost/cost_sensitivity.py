@@ -1,4 +1,4 @@
-"""What the answer hangs on: swings, break-even map, options against each other, units, depth."""
+"""What the answer hangs on: swings, break-even map, options against each other, depth."""
 
 from __future__ import annotations
 

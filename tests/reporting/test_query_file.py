@@ -1,0 +1,36 @@
+"""One query of a study as a file, made without the interface and without a workspace."""
+
+from dataclasses import replace
+
+from rankdash.i18n import gettext as _
+from rankdash.i18n import speaking
+from rankdash.reporting.exports import query_file
+from rankdash.store.notes.corrections import Correction
+from rankdash.store.notes.notes import Note
+from tests.reporting.test_exports import study_of
+
+
+def test_the_file_has_the_values_the_note_and_the_corrected_labels():
+    study = study_of()
+    query = "q1"
+    study = replace(study, notes={query: Note(query, ("odd",), "ask <Ann>", "")})
+    corrected = Correction(query, "d1", None, "Ann", "2026-11-21T06:14:49+00:00")
+    made = query_file.html(study, study.challengers[0], query, [corrected], {"d1": 1.0}).decode()
+    pair = study.pairs(study.challengers[0]).set_index("query_id").loc[query]
+    assert "how to return q1" in made
+    assert f"{pair['before']:.3f}" in made
+    assert f"{pair['after']:.3f}" in made
+    assert "ask &lt;Ann&gt;" in made
+    assert "odd" in made
+    assert "not judged" in made
+    assert "<script src" not in made
+
+
+def test_the_file_is_in_the_language_of_the_moment():
+    study = study_of()
+    with speaking("zh"):
+        made = query_file.html(study, study.challengers[0], "q1").decode()
+    with speaking("zh"):
+        assert _("Why it changed") != "Why it changed"
+        assert _("Why it changed") in made
+    assert "Corrected labels" not in made
