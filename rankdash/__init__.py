@@ -11,8 +11,9 @@ From a notebook or a script, in five steps:
     rd.report(data, run, "report.html")                             # one file that opens offline
 
 `read` gives a `Dataset`, `rerank` and `read_run` a `Run`, `evaluate` an `Evaluation`, `compare` a
-`Comparison`, `report` a file; the rules are `Conventions` and `StatisticsSettings`; what goes wrong
-is a `RankdashError`. `help(rd.read)` and so on say the rest. Each loads what it needs on first use.
+`Comparison`, `report` a file, `study_of` a `Study`, which has all that the pages and the report
+show; the rules are `Conventions` and `StatisticsSettings`; what goes wrong is a `RankdashError`.
+`help(rd.read)` and so on say the rest. Each loads what it needs on first use.
 """
 
 from __future__ import annotations
@@ -28,12 +29,14 @@ if TYPE_CHECKING:
         RankdashError,
         Run,
         StatisticsSettings,
+        Study,
         compare,
         evaluate,
         read,
         read_run,
         report,
         rerank,
+        study_of,
     )
 
 __version__ = "0.1.0"
@@ -46,12 +49,14 @@ __all__ = [
     "RankdashError",
     "Run",
     "StatisticsSettings",
+    "Study",
     "compare",
     "evaluate",
     "read",
     "read_run",
     "report",
     "rerank",
+    "study_of",
 ]
 
 

@@ -9,25 +9,27 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from rankdash.analysis.labels.check import check
 from rankdash.analysis.labels.matching import match_labels
-from rankdash.analysis.statistics import comparison
 from rankdash.analysis.statistics.comparison import Comparison, StatisticsSettings
+from rankdash.analysis.statistics.comparison import compare as compare_evaluations
 from rankdash.dataset import Dataset
 from rankdash.errors import DataError, RankdashError, SpecError
 from rankdash.findings import Finding
 from rankdash.i18n import speaking
 from rankdash.loading import load
-from rankdash.metrics import Conventions, Evaluation, judge, parse_measures
-from rankdash.metrics import evaluate as evaluate_judged
+from rankdash.metrics import Conventions, Evaluation, parse_measures
 from rankdash.ranking.ranking import Ranking, Run
-from rankdash.readers import Conflict, Source, sources_at
-from rankdash.readers.beside import read_ranking
+from rankdash.readers import Conflict, read_beside, sources_at, stem_of
 from rankdash.rerankers import SettingValue, create, get
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.runs import runner
+from rankdash.study.study import Study
+from rankdash.study.systems import FIRST_STAGE, Money, systems_of
+from rankdash.value.assumptions import Assumptions
 
 __all__ = [
     "Comparison",
@@ -37,12 +39,14 @@ __all__ = [
     "RankdashError",
     "Run",
     "StatisticsSettings",
+    "Study",
     "compare",
     "evaluate",
     "read",
     "read_run",
     "report",
     "rerank",
+    "study_of",
 ]
 
 METRICS = "ndcg@10, mrr@10, map, recall@10, judged@10"
@@ -75,16 +79,12 @@ def read_run(path: _Path, data: Dataset, *, name: str | None = None) -> Run:
     name: what the run is called; else its file. Raises DataError where the file holds no ranking,
     or ranks none of the labelled queries.
     """
-    source = Source.from_path(Path(path))
-    parsed = read_ranking(source, data.queries, data.documents)
-    if parsed.candidates is None:
-        raise DataError(
-            "The file holds no ranking: there are neither scores nor ranks in it.",
-            remedy="A ranking has a score or a rank for each query and document.",
-            file=str(path),
-        )
-    _warn([*parsed.findings, *_matched(source.stem, parsed.candidates, data, {})])
-    return run_from_ranking(name or source.stem, data.id, parsed.candidates, source.name)
+    file = Path(path)
+    own = stem_of(file.name)
+    joined = read_beside(data, {own: file})
+    ranking = joined.rankings[own].ranking
+    _warn([*joined.findings, *_matched(own, ranking, data, {})])
+    return run_from_ranking(name or own, data.id, ranking, file.name)
 
 
 def rerank(
@@ -121,13 +121,16 @@ def evaluate(
     measures = parse_measures(metrics)
     if not measures:
         raise SpecError("There is no metric to evaluate.", remedy="For example: ndcg@10")
-    name, ranking, left_out = "first stage", data.candidates, dict[str, str]()
-    if isinstance(run, Run):
-        name, ranking, left_out = run.name, run.ranking, run.left_out
-    elif run is not None:
-        name, ranking = "ranking", run
-    _warn(_matched(name, ranking, data, left_out))
-    return evaluate_judged(judge(ranking, data.qrels, conventions), measures, conventions, left_out)
+    if isinstance(run, Ranking):
+        run = run_from_ranking("ranking", data.id, run, "")
+    first, *others = (measure.spec for measure in measures)
+    found = study_of(
+        data, () if run is None else run, metric=first, others=others, conventions=conventions
+    )
+    ranked = FIRST_STAGE if run is None else run.id
+    name = "first stage" if run is None else run.name
+    _warn(_matched(name, found.ranking(ranked), data, found.excluded(ranked)))
+    return found.evaluations[ranked]
 
 
 def compare(
@@ -138,13 +141,64 @@ def compare(
     """Every system against the baseline (None: the first), with intervals, tests and verdicts.
 
     evaluations: system → its evaluation. A query without a value on one side leaves both.
+    settings: as in the dashboard where None.
 
     Raises SpecError where there is nothing to compare, or the systems were evaluated differently.
     """
     if not evaluations:
         raise SpecError("There is nothing to compare.", remedy="Give at least two evaluations.")
     first = next(iter(evaluations)) if baseline is None else baseline
-    return comparison.compare(evaluations, first, settings)
+    queries = max(len(each.query_ids) for each in evaluations.values())
+    return compare_evaluations(
+        evaluations, first, settings or StatisticsSettings.for_queries(queries)
+    )
+
+
+def study_of(
+    data: Dataset,
+    runs: Run | Iterable[Run],
+    *,
+    baseline: Run | None = None,
+    metric: str = "ndcg@10",
+    others: Iterable[str] | None = None,
+    conventions: Conventions | None = None,
+    settings: StatisticsSettings | None = None,
+    assumptions: Mapping[str, float] | None = None,
+) -> Study:
+    """One comparison with all that the pages and the report show of it, each part computed when it
+    is asked for: `evaluations`, `comparison`, `reasons(...)`, `headroom(...)` and so on.
+
+    runs: what is compared with the baseline (None: the first stage). metric: what the verdict is
+    on; others: what is evaluated beside it (None: as in the dashboard). assumptions: what a search
+    is worth, by the names of the Cost page, such as {"searches_per_day": 5000}.
+
+    Raises SpecError for a metric that does not exist or a run that is compared with itself,
+    DataError for a run of another data set or an assumption that cannot be.
+    """
+    compared = [runs] if isinstance(runs, Run) else list(runs)
+    everything = [*compared, *([] if baseline is None else [baseline])]
+    for run in everything:
+        if run.dataset_id != data.id:
+            raise DataError(
+                "The run {run!r} is of another data set than {data!r}.",
+                remedy="Rerank this data set, or read the run with it.",
+                run=run.name,
+                data=data.name,
+            )
+    money = None
+    if assumptions is not None:
+        money = Money(Assumptions.from_dict(assumptions), chosen=True)
+    return Study.on(
+        metric,
+        others=None if others is None else tuple(others),
+        dataset=data,
+        systems=systems_of(data, everything),
+        baseline=FIRST_STAGE if baseline is None else baseline.id,
+        challengers=tuple(run.id for run in compared),
+        conventions=conventions or Conventions(),
+        statistics=settings or StatisticsSettings.for_queries(data.qrels["query_id"].nunique()),
+        money=money,
+    )
 
 
 def report(
@@ -177,9 +231,6 @@ def report(
     be read or a folder that does not exist.
     """
     from rankdash.reporting import report
-    from rankdash.study.study import Study
-    from rankdash.study.systems import FIRST_STAGE, Money, systems_of
-    from rankdash.value.assumptions import Assumptions
 
     target = Path(path)
     if not target.parent.is_dir():
@@ -188,18 +239,6 @@ def report(
             remedy="Make it first, or write elsewhere.",
             folder=str(target.parent),
         )
-    compared = [runs] if isinstance(runs, Run) else list(runs)
-    for run in (*compared, *([] if baseline is None else [baseline])):
-        if run.dataset_id != data.id:
-            raise DataError(
-                "The run {run!r} is of another data set than {data!r}.",
-                remedy="Rerank this data set, or read the run with it.",
-                run=run.name,
-                data=data.name,
-            )
-    money = None
-    if assumptions is not None:
-        money = Money(Assumptions.from_dict(assumptions), chosen=True)
     front = report.Front(
         title=title,
         note=note,
@@ -208,18 +247,16 @@ def report(
         language=language,
     )
     with speaking(language):
-        systems = systems_of(data, [*compared, *([] if baseline is None else [baseline])])
-    study = Study.on(
-        metric,
-        dataset=data,
-        systems=systems,
-        baseline=FIRST_STAGE if baseline is None else baseline.id,
-        challengers=tuple(run.id for run in compared),
-        conventions=conventions or Conventions(),
-        statistics=settings or StatisticsSettings(),
-        check=check(data, (), {}),
-        money=money,
-    )
+        study = study_of(
+            data,
+            runs,
+            baseline=baseline,
+            metric=metric,
+            conventions=conventions,
+            settings=settings,
+            assumptions=assumptions,
+        )
+    study = replace(study, check=check(data, (), {}))
     target.write_bytes(report.html(study, front))
     return target
 

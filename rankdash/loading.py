@@ -49,7 +49,14 @@ def examine(
     sources: Sequence[Source], *, name: str | None = None, **choices: Unpack[Choices]
 ) -> Loaded:
     """As `load`, but errors of the check report stay in the report: for showing it whole."""
-    parsed = read(sources, **choices)
+    return checked(read(sources, **choices), name=name)
+
+
+def checked(parsed: Parsed, *, name: str | None = None) -> Loaded:
+    """What was read as a data set with its check report, errors included.
+
+    Raises DataError where the files give no query any document.
+    """
     candidates, kind, notes = _first_stage(parsed)
     dataset = Dataset(
         name or parsed.name,

@@ -75,7 +75,8 @@ def test_every_name_that_is_offered_is_there_and_no_other():
 
 
 def test_the_numbers_are_those_of_the_command_line(data, tmp_path):
-    from rankdash.cli.evaluate import evaluate_files, typed_metrics
+    from rankdash.cli.evaluate import evaluate_files
+    from rankdash.cli.rankings import Rules, typed_metrics
     from rankdash.reporting.exports.trec import write_run
 
     run = rd.rerank(data, "bm25", depth=10, k1=0.3)
@@ -87,8 +88,7 @@ def test_the_numbers_are_those_of_the_command_line(data, tmp_path):
         str(SAMPLE / "qrels.tsv"),
         [str(tmp_path / "bm25.trec")],
         typed_metrics(["ndcg@10,map"]),
-        rules,
-        conflict="highest",
+        Rules(rules),
     ).systems["bm25"]
     assert found.means() == pytest.approx(told.means(), abs=1e-12)
     again = rd.evaluate(data, rd.read_run(tmp_path / "bm25.trec", data), ["ndcg@10", "map"], rules)
@@ -184,3 +184,22 @@ def test_a_notebook_shows_tables_in_which_names_are_text(data):
     shown = rd.compare({"base": found, hostile: found})._repr_html_()
     assert "<script" not in shown
     assert shown.count("&lt;script&gt;") == 2
+
+
+def test_a_study_has_what_the_pages_show_and_is_checked(data):
+    run = rd.rerank(data, "bm25", depth=10, k1=0.3)
+    study = rd.study_of(data, run, metric="mrr@5", others=["ndcg@10"])
+    assert isinstance(study, rd.Study)
+    assert list(study.evaluations[run.id].means()) == ["mrr@5", "ndcg@10"]
+    found = rd.evaluate(data, run, "mrr@5")
+    assert study.mean(run.id)[0] == found.mean("mrr@5")
+    assert study.headroom(run.id) is not None
+    assert set(study.reasons(run.id).index) <= set(data.queries["query_id"])
+    turned = rd.study_of(data, [], baseline=run)
+    assert turned.names == {run.id: run.name}
+    with pytest.raises(SpecError, match="compared with itself"):
+        rd.study_of(data, [run, run])
+    with pytest.raises(DataError, match="another data set"):
+        rd.study_of(data, dataclasses.replace(run, dataset_id="elsewhere"))
+    with pytest.raises(SpecError, match="ndcg"):
+        rd.study_of(data, run, metric="ndgc@10")

@@ -178,3 +178,16 @@ def test_digest_depends_on_content_order_and_where_parts_end():
     assert digest([b"ab", b"c"]) != digest([b"a", b"bc"])
     assert digest([b"ab", b"c"]) != digest([b"c", b"ab"])
     assert len(digest([b"ab"])) == 16
+
+
+def test_a_ranking_without_some_queries_keeps_the_others_as_they_were():
+    whole = Ranking.from_columns(
+        ["a", "b", "a", "c", "b"], ["x", "y", "z", "x", "z"], [1, 2, 1, 3, 5], ties="trec"
+    )
+    left = whole.without(["b", "elsewhere"])
+    assert list(left.query_ids) == ["a", "c"]
+    for query in left.query_ids:
+        assert left.documents_of(query)[0] == whole.documents_of(query)[0]
+    assert left.documents_of("b")[0] == []
+    assert list(left.tied) == [True, False]
+    assert left.settled("stable").documents_of("a")[0] == ["x", "z"]

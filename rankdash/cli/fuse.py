@@ -6,16 +6,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import pandas as pd
-
-from rankdash.cli.rankings import no_ranking
 from rankdash.cli.target import spare_the_input, target_of
 from rankdash.cli.writing import printable, warn
 from rankdash.errors import DataError
-from rankdash.ranking.ranking import Ranking
-from rankdash.readers import Parsed, Source
-from rankdash.readers.beside import read_ranking, refuse_chance
-from rankdash.readers.join.parsed_file import empty
+from rankdash.readers import read_beside
 from rankdash.reporting.exports.trec import write_run
 from rankdash.rerankers.fusion import Fusion, fuse
 
@@ -30,7 +24,11 @@ def fuse_files(runs: Sequence[str], how: Fusion, out: str) -> None:
     """
     target = target_of(out)
     spare_the_input(target, runs)
-    rankings = _rankings([Path(path) for path in runs])
+    # A text that stands for a query or document is the same one in all files.
+    paths = {str(place): Path(path) for place, path in enumerate(runs)}
+    joined = read_beside((), paths)
+    warn(joined.findings)
+    rankings = [joined.rankings[place].ranking for place in paths]
     fused = fuse(rankings, how)
     if not len(fused.query_ids):
         raise DataError(
@@ -49,29 +47,3 @@ def fuse_files(runs: Sequence[str], how: Fusion, out: str) -> None:
     sys.stderr.write(
         f"{len(fused.query_ids):,} queries combined. Written: {printable(str(target))}\n"
     )
-
-
-def _rankings(paths: Sequence[Path]) -> list[Ranking]:
-    """The ranking of each file. A text that stands for a query or document is the same one in all
-    of them."""
-    found: list[Ranking] = []
-    read: list[tuple[Parsed, Path]] = []
-    queries, documents = empty("query_id", "text"), empty("doc_id", "text")
-    for path in paths:
-        parsed = read_ranking(Source.from_path(path), queries, documents)
-        warn(parsed.findings)
-        if parsed.candidates is None:
-            raise no_ranking(path)
-        for earlier, file in read:
-            refuse_chance(earlier, parsed.queries, parsed.documents, str(file))
-        read.append((parsed, path))
-        found.append(parsed.candidates)
-        queries = _more(queries, parsed.queries, "query_id")
-        documents = _more(documents, parsed.documents, "doc_id")
-    return found
-
-
-def _more(table: pd.DataFrame, found: pd.DataFrame, key: str) -> pd.DataFrame:
-    """The ids so far and those of one file more, with their texts."""
-    both = pd.concat([table, found[[key, "text"]]], ignore_index=True)
-    return both.groupby(key, sort=False).first().reset_index()

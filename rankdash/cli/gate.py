@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-import pandas as pd
-
-from rankdash.analysis.labels.labelling import restored
-from rankdash.analysis.statistics.comparison import Comparison, StatisticsSettings, compare
+from rankdash.analysis.statistics.comparison import Comparison
 from rankdash.analysis.statistics.gate import Condition, Outcome, decide, measures_of
-from rankdash.cli.evaluate import evaluate_files
-from rankdash.cli.rankings import names_of
+from rankdash.cli.rankings import Files, Rules, names_of, study_of
 from rankdash.cli.target import spare_the_input, target_of
-from rankdash.cli.writing import warn
-from rankdash.errors import DataError
-from rankdash.metrics import Conventions
-from rankdash.readers import Conflict, Source
-from rankdash.readers.timings import read_timings
+from rankdash.cli.timings import Timings
+from rankdash.study.study import Study
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,13 +18,27 @@ class Checked:
     """What became of every condition. untimed: queries that are done and have no latency."""
 
     outcomes: tuple[Outcome, ...]
-    comparison: Comparison
-    challenger: str
+    study: Study
     untimed: int
 
     @property
     def passed(self) -> bool:
         return all(outcome.passed for outcome in self.outcomes)
+
+    @property
+    def comparison(self) -> Comparison:
+        return self.study.comparison
+
+    @property
+    def challenger(self) -> str:
+        """Its id."""
+        return self.study.challengers[0]
+
+    @property
+    def sides(self) -> str:
+        """Both in words."""
+        baseline, challenger = self.study.names.values()
+        return f"{challenger} against {baseline}"
 
 
 def check_files(
@@ -40,10 +46,8 @@ def check_files(
     baseline: str,
     challenger: str,
     conditions: Sequence[Condition],
-    conventions: Conventions,
-    settings: StatisticsSettings,
+    rules: Rules,
     *,
-    conflict: Conflict,
     timings: str | None,
     column: str,
     out: Sequence[str] = (),
@@ -58,50 +62,23 @@ def check_files(
     read = [qrels, baseline, challenger, *([] if timings is None else [timings])]
     for file in out:
         spare_the_input(target_of(file), read)
-    timed: pd.DataFrame | None = None
-    lost: dict[str, str] = {}
-    if timings is not None:
-        timed, noticed = read_timings(Source.from_path(Path(timings)), column)
-        warn(noticed)
-        lost = _lost(timed)
-    first, second = names_of([baseline, challenger])
-    results = evaluate_files(
-        qrels,
-        [baseline, challenger],
-        measures_of(conditions),
-        conventions,
-        conflict=conflict,
-        left_out={Path(challenger): lost},
+    timed = None if timings is None else Timings.read(timings, column)
+    first, *others = measures_of(conditions)
+    files = Files(
+        qrels=qrels,
+        baseline=baseline,
+        challengers=[challenger],
+        # A bare list of latencies says nothing of queries.
+        timings=[timed if timed is not None and timed.named else None],
     )
-    if timings is not None and timed is not None:
-        _refuse_others(timed, results.systems[second].query_ids, timings)
+    study = study_of(files, rules, first, others)
     # A file may hold more rankings than its own.
-    sides = {name: results.systems[name] for name in (first, second)}
-    comparison = compare(sides, first, settings)
-    outcomes = decide(conditions, comparison, second, timed)
+    _, name = names_of([baseline, challenger])
+    own = next(system for system, called in study.names.items() if called == name)
+    study = replace(study, challengers=(own,))
+    table = None if timed is None else timed.table
+    outcomes = decide(conditions, study.comparison, own, table)
     untimed = 0
-    if timed is not None:
-        untimed = int(((timed["state"] == "done") & timed["latency_ms"].isna()).sum())
-    return Checked(outcomes, comparison, second, untimed)
-
-
-def _lost(timed: pd.DataFrame) -> dict[str, str]:
-    """query id → "failed" or "skipped". A CSV for a spreadsheet may spell an id with an apostrophe
-    in front, so both spellings are in it."""
-    rows = timed[timed["state"] != "done"]
-    pairs = zip(rows["query_id"], rows["state"], strict=True)
-    return {
-        spelling: state for query, state in pairs for spelling in {query, restored(query)} if query
-    }
-
-
-def _refuse_others(timed: pd.DataFrame, labelled: Iterable[str], file: str) -> None:
-    """Raises DataError where the timings name queries, and none that is labelled."""
-    named = [query for query in timed["query_id"] if query]
-    if named and {*named, *map(restored, named)}.isdisjoint(labelled):
-        raise DataError(
-            "None of the queries that were timed is labelled, such as {query!r}.",
-            remedy="Give the timings of the challenger on this data set.",
-            file=file,
-            query=named[0],
-        )
+    if table is not None:
+        untimed = int(((table["state"] == "done") & table["latency_ms"].isna()).sum())
+    return Checked(outcomes, study, untimed)

@@ -52,8 +52,7 @@ def junit(checked: Checked) -> str:
     failures = str(sum(not each.passed for each in checked.outcomes))
     counts = {"tests": str(len(checked.outcomes)), "failures": failures, "errors": "0"}
     root = ElementTree.Element("testsuites", {"name": "rankdash gate", **counts})
-    name = f"{checked.challenger} against {checked.comparison.baseline}"
-    suite = ElementTree.SubElement(root, "testsuite", {"name": one_line(name), **counts})
+    suite = ElementTree.SubElement(root, "testsuite", {"name": one_line(checked.sides), **counts})
     for each in checked.outcomes:
         case = ElementTree.SubElement(
             suite,
@@ -132,13 +131,12 @@ def _document(root: ElementTree.Element) -> str:
 
 def _headline(checked: Checked) -> str:
     failed = sum(not each.passed for each in checked.outcomes)
-    sides = f"{checked.challenger} against {checked.comparison.baseline}"
     if not failed:
         conditions = "The condition is met"
         if len(checked.outcomes) > 1:
             conditions = f"All {len(checked.outcomes)} conditions are met"
-        return f"Passed: {sides}. {conditions}."
-    return f"Failed: {sides}. Not met: {failed} of {len(checked.outcomes)}."
+        return f"Passed: {checked.sides}. {conditions}."
+    return f"Failed: {checked.sides}. Not met: {failed} of {len(checked.outcomes)}."
 
 
 def _stated(condition: Condition) -> str:
@@ -216,13 +214,13 @@ def _notes(checked: Checked) -> Iterator[str]:
         if out:
             counted = ", ".join(f"{n:,} {LEFT_OUT[reason]}" for reason, n in out.items())
             yield f"Left out of both sides for {measure.title}: {counted}."
-        for system in (comparison.baseline, checked.challenger):
+        for system, name in checked.study.names.items():
             missing = comparison.row(system, measure)["missing"]
             if missing:
                 count = (
                     "1 query, which counts" if missing == 1 else f"{missing:,} queries, which count"
                 )
-                yield f"{system} lacks {count} 0 in {measure.title}."
+                yield f"{name} lacks {count} 0 in {measure.title}."
     if checked.untimed:
         have = "query has" if checked.untimed == 1 else "queries have"
         yield f"{checked.untimed:,} {have} no latency and are in no quantile."

@@ -1,22 +1,147 @@
-"""Rankings from files, read together with the labels and held against them."""
+"""From files to a study: what `evaluate`, `compare`, `gate` and `report` render."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
 from rankdash.analysis.labels.matching import match_labels
-from rankdash.errors import DataError
-from rankdash.findings import Finding
-from rankdash.ranking.ranking import Ranking
-from rankdash.readers import Conflict, Parsed, Source, read
+from rankdash.analysis.statistics.settings import StatisticsSettings
+from rankdash.cli.timings import Timings, timed
+from rankdash.cli.writing import warn
+from rankdash.dataset import Dataset
+from rankdash.errors import DataError, SpecError
+from rankdash.loading import checked
+from rankdash.metrics import Conventions, Measure, parse_measure
+from rankdash.ranking.ranking import Run
+from rankdash.readers import Conflict, Source, read_beside, sources_at
+from rankdash.readers.beside import Beside
+from rankdash.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.study.study import Study
+from rankdash.study.systems import FIRST_STAGE, first_stage_name, systems_of
 
-# What a reader notes when a file names queries or documents by their text only.
-_NAMED_BY_TEXT = {"made_query_id", "made_doc_id"}
+
+@dataclass(frozen=True)
+class Files:
+    """What is compared; paths as they were typed.
+
+    data: of a data set, or else qrels: of its labels, which need a baseline. timings: one for each
+    of the first challengers, or None.
+    """
+
+    data: Sequence[str] = ()
+    qrels: str | None = None
+    baseline: str | None = None
+    challengers: Sequence[str] = ()
+    timings: Sequence[Timings | None] = ()
+    first_stage: str | None = None
+
+
+@dataclass(frozen=True)
+class Rules:
+    """statistics: the settings for a number of labelled queries. conflict: which of several labels
+    of a pair counts."""
+
+    conventions: Conventions
+    statistics: Callable[[int], StatisticsSettings] = StatisticsSettings.for_queries
+    conflict: Conflict = "highest"
+
+
+def typed_metrics(lists: Sequence[str]) -> dict[str, Measure]:
+    """Specs as typed, in order → measures. Raises SpecError naming the nearest, or where there is
+    none."""
+    specs = (spec.strip() for text in lists for spec in text.split(","))
+    measures = {spec: parse_measure(spec) for spec in specs if spec}
+    if not measures:
+        raise SpecError("There is no metric to evaluate.", remedy="For example: ndcg@10")
+    return measures
+
+
+def study_of(
+    files: Files, rules: Rules, metric: str, others: Sequence[str] | None, *, check: bool = False
+) -> Study:
+    """Read every file once, and what follows from them. What the readers find odd goes to standard
+    error. Rankings are called after their files; what else a file ranks is a challenger too.
+
+    metric, others: specs, as those of a `Study`. check: check the data set as a whole too, and
+    refuse it for its errors.
+
+    Raises DataError where a file cannot be used, or ranks none of the labelled queries.
+    """
+    # What cannot be is refused before the work.
+    rules.statistics(0)
+    alone = files.qrels is not None
+    paths = names_of([*([files.baseline] if files.baseline else []), *files.challengers])
+    joined = read_beside(sources_at(files.data or [files.qrels or ""]), paths, start=alone)
+    parsed = joined.parsed(conflict=rules.conflict, first_stage=files.first_stage)
+    if files.qrels is not None and not len(parsed.qrels):
+        raise DataError(
+            "The file holds no labels.",
+            remedy="Give the file that says which documents are relevant.",
+            file=files.qrels,
+        )
+    name = Path(files.qrels).stem if files.qrels is not None else None
+    if check:
+        loaded = checked(parsed, name=name)
+        for error in loaded.report.errors:
+            raise error.as_error()
+        warn(loaded.report.warnings)
+        dataset, own, report = loaded.dataset, loaded.runs, loaded.report
+    else:
+        warn(parsed.findings)
+        candidates = next(iter(joined.rankings.values())).ranking
+        tables = (parsed.queries, parsed.documents, parsed.qrels)
+        dataset, own, report = Dataset(name or parsed.name, *tables, candidates), (), None
+    first = next(iter(joined.rankings)) if alone else first_stage_name(dataset)
+    challengers = list(paths)[len(paths) - len(files.challengers) :]
+    timings = dict(zip(challengers, files.timings, strict=False))
+    runs = [
+        _run(system, found, timings.get(system), dataset)
+        for system, found in joined.rankings.items()
+        if not alone or system != first
+    ]
+    if alone and not check:
+        _match(first, joined.rankings[first], dataset.qrels)
+    ids = [run.id for run in runs]
+    baseline = ids.pop(0) if files.baseline and not alone else FIRST_STAGE
+    if not files.challengers:
+        ids = [run.id for run in (own or runs) if run.id != baseline]
+    return Study.on(
+        metric,
+        others=None if others is None else tuple(others),
+        dataset=dataset,
+        systems=systems_of(dataset, {run.id: run for run in (*own, *runs)}.values(), first),
+        baseline=baseline,
+        challengers=tuple(ids),
+        conventions=rules.conventions,
+        statistics=rules.statistics(dataset.qrels["query_id"].nunique()),
+        check=report,
+    )
+
+
+def _run(name: str, found: Beside, timings: Timings | None, dataset: Dataset) -> Run:
+    run = run_from_ranking(name, dataset.id, found.ranking, found.path.name)
+    labels = dataset.qrels
+    if timings is not None:
+        run = timed(run, timings, set(labels["query_id"]))
+        # What failed is left out: the ranking does not lack it.
+        labels = labels[~labels["query_id"].isin(run.left_out)]
+    _match(name, found, labels)
+    return run
+
+
+def _match(name: str, found: Beside, labels: pd.DataFrame) -> None:
+    """Say what is odd about ranking and labels together. Raises DataError where they have no query
+    in common."""
+    noticed = match_labels(name, found.ranking, labels, made_ids=found.by_text)
+    for finding in noticed:
+        if finding.code == "queries_match_nothing":
+            raise finding.as_error(str(found.path))
+    warn(noticed)
 
 
 def names_of(runs: Sequence[str]) -> dict[str, Path]:
@@ -48,57 +173,3 @@ def _telling(parts: tuple[str, ...], others: Sequence[tuple[str, ...]]) -> str |
         if [other[-length:] for other in others].count(parts[-length:]) == 1:
             return "/".join(parts[-length:])
     return None
-
-
-def with_run(path: Path, others: Sequence[Source]) -> tuple[list[Source], str]:
-    """The others and the file of a ranking, which may be one of them; and what it is called there,
-    which none of the others is."""
-    source = Source.from_path(path)
-    for other in others:
-        if other.data == source.data:
-            return list(others), other.name
-    if any(source.name == other.name for other in others):
-        source = replace(source, name=f"{path.resolve().parent.name}/{source.name} (run)")
-    return [*others, source], source.name
-
-
-def read_run(path: Path, labels: Sequence[Source], conflict: Conflict) -> Parsed:
-    """The ranking in a file, read together with the labels, so that queries and documents which
-    both give by their text only are the same ones. Raises DataError where it holds none."""
-    sources, name = with_run(path, labels)
-    own = any(name == source.name for source in labels)
-    try:
-        parsed = read(
-            sources, conflict=conflict, first_stage=name, unlabelled=None if own else name
-        )
-    except DataError as problem:
-        if problem.params.get("wanted") != name:
-            raise
-        raise no_ranking(path) from problem
-    return parsed
-
-
-def no_ranking(path: Path) -> DataError:
-    """What to raise for a file that ranks nothing."""
-    return DataError(
-        "The file holds no ranking: there are neither scores nor ranks in it.",
-        remedy="A ranking has a score or a rank for each query and document, as a TREC run does.",
-        file=str(path),
-    )
-
-
-def made_ids(parsed: Parsed) -> bool:
-    """Whether queries or documents are named by their text."""
-    return any(finding.code in _NAMED_BY_TEXT for finding in parsed.findings)
-
-
-def matching(
-    name: str, ranking: Ranking, labels: pd.DataFrame, path: Path, by_text: bool
-) -> list[Finding]:
-    """What is odd about ranking and labels together. Raises DataError where they have no query in
-    common."""
-    found = match_labels(name, ranking, labels, made_ids=by_text)
-    for finding in found:
-        if finding.code == "queries_match_nothing":
-            raise finding.as_error(str(path))
-    return found

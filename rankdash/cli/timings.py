@@ -1,12 +1,22 @@
-"""What became of each query of a run and how long it took, as a file."""
+"""What became of each query of a run and how long it took, to and from a file."""
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
+
+from rankdash.analysis.labels.labelling import restored
+from rankdash.cli.writing import warn
+from rankdash.errors import DataError
 from rankdash.ranking.ranking import Run
+from rankdash.readers import Source
+from rankdash.readers.timings import LATENCY_COLUMN, read_timings
 from rankdash.words.spreadsheet import csv_bytes
 
 _COLUMNS = ["query_id", "state", "reason", "latency_ms", "pairs"]
@@ -30,3 +40,54 @@ def write_timings(run: Run, target: Path) -> None:
         for row in frame.to_dict("records")
     ]
     target.write_text(json.dumps(rows, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+
+
+@dataclass(frozen=True, eq=False)
+class Timings:
+    """A file of timings, and its table as from `readers.timings.read_timings`."""
+
+    file: str
+    table: pd.DataFrame
+
+    @classmethod
+    def read(cls, file: str, column: str = LATENCY_COLUMN) -> Timings:
+        """What is odd about the file goes to standard error. Raises DataError where it cannot be
+        used."""
+        table, noticed = read_timings(Source.from_path(Path(file)), column)
+        warn(noticed)
+        return cls(file, table)
+
+    @property
+    def named(self) -> bool:
+        """Whether it says of which queries it speaks."""
+        return bool((self.table["query_id"] != "").any())
+
+
+def timed(run: Run, timings: Timings, labelled: Collection[str]) -> Run:
+    """The run with its latencies, and with what failed or was skipped, so that it counts as left
+    out and not as ranked nothing. labelled: the queries with labels.
+
+    Raises DataError where none of the queries that were timed is ranked or labelled.
+    """
+    known = {*run.queries["query_id"], *labelled}
+    # A CSV for a spreadsheet may spell an id with an apostrophe in front.
+    ids = [query if query in known else restored(query) for query in timings.table["query_id"]]
+    table = timings.table.assign(query_id=ids).drop_duplicates("query_id", keep="last")
+    if known.isdisjoint(ids):
+        raise DataError(
+            "None of the queries that were timed is in the ranking {name}.",
+            remedy="Give the timings of each challenger on this data set, in their order.",
+            file=timings.file,
+            name=run.name,
+        )
+    lost = table[(table["state"] != "done") & (table["query_id"] != "")]
+    done = run.queries[~run.queries["query_id"].isin(lost["query_id"])]
+    times = dict(zip(table["query_id"], table["latency_ms"], strict=True))
+    done = done.assign(latency_ms=[times.get(query, np.nan) for query in done["query_id"]])
+    unknown = dict.fromkeys(("latency_ms", "index_ms", "pairs", "tokens", "truncated"), np.nan)
+    without_result = lost[["query_id", "state", "reason"]].assign(**unknown)
+    return replace(
+        run,
+        ranking=run.ranking.without(lost["query_id"]),
+        queries=pd.concat([done, without_result], ignore_index=True),
+    )

@@ -176,6 +176,21 @@ class Ranking:
         tied = tied_groups(positions, self.offsets)
         return replace(self, docs=docs, given=given, scores=scores, tied=tied, ties=ties)
 
+    def without(self, query_ids: Iterable[str]) -> Ranking:
+        """The same ranking without the lists of some queries."""
+        kept = ~np.isin(self.query_ids, list(query_ids))
+        counts = np.diff(self.offsets)
+        rows = np.repeat(kept, counts)
+        return replace(
+            self,
+            query_ids=self.query_ids[kept],
+            offsets=offsets_from(counts[kept]),
+            docs=self.docs[rows],
+            scores=self.scores[rows],
+            tied=self.tied[kept],
+            given=self.given[rows],
+        )
+
     def __len__(self) -> int:
         """How many (query, document) rows."""
         return len(self.docs)

@@ -29,6 +29,7 @@ Nothing here unpickles, evaluates or writes anything: the text of a file is data
 
 from __future__ import annotations
 
+from rankdash.readers.beside import read_beside
 from rankdash.readers.by_name.start import sources_at, sources_by_name
 from rankdash.readers.files import Choices, read
 from rankdash.readers.join.conflicts import Conflict
@@ -36,7 +37,7 @@ from rankdash.readers.join.parsed_file import Parsed
 from rankdash.readers.parse.annotators import Together, WordsNeeded
 from rankdash.readers.parse.columns import FIELDS, MappingNeeded
 from rankdash.readers.parse.limits import Limits
-from rankdash.readers.parse.source import Source, sources_from_path
+from rankdash.readers.parse.source import Source, sources_from_path, stem_of
 from rankdash.readers.registry import NAMES as FORMATS
 
 __all__ = [
@@ -51,7 +52,9 @@ __all__ = [
     "Together",
     "WordsNeeded",
     "read",
+    "read_beside",
     "sources_at",
     "sources_by_name",
     "sources_from_path",
+    "stem_of",
 ]

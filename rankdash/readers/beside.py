@@ -1,70 +1,179 @@
-"""A ranking that names queries or documents by their text only, beside texts that have ids."""
+"""Rankings from files, read beside labels or beside a data set: every file once."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, count
+from pathlib import Path
+
 import pandas as pd
 
-from rankdash.readers.files import read
-from rankdash.readers.join.parsed_file import Parsed
-from rankdash.readers.join.text_ids import Key, no_texts
+from rankdash.dataset import Dataset
+from rankdash.errors import DataError
+from rankdash.findings import Finding
+from rankdash.ranking.ranking import Ranking
+from rankdash.readers.files import parts_of, told
+from rankdash.readers.join.combine import combine, identified, rankings_in
+from rankdash.readers.join.conflicts import Conflict
+from rankdash.readers.join.parsed_file import Parsed, Part
+from rankdash.readers.parse.skipped_rows import Refusals
 from rankdash.readers.parse.source import Source
 
-# The note of a reader that made ids from texts → which ids.
-_MADE: dict[str, Key] = {"made_query_id": "query_id", "made_doc_id": "doc_id"}
+
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """A ranking of a file. by_text: ids were made for it or for what it is held against."""
+
+    ranking: Ranking
+    path: Path
+    by_text: bool
 
 
-def read_ranking(source: Source, queries: pd.DataFrame, documents: pd.DataFrame) -> Parsed:
-    """Read the file of a ranking. Where it names queries (query_id, text) or documents (doc_id,
-    text) by their text only, they are the ones that have this text.
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """Files of rankings and what they rank, under the same ids.
 
-    Raises DataError where a name made for a text is the id of something else; and what `read`
-    raises.
+    rankings: name → ranking; what else a file ranks is "name/its own name". findings: what was
+    noticed about the files of the rankings, and about ids.
     """
-    alone = read([source])
-    if not _made(alone):
-        return alone
-    texts = [
-        Source(f"{source.name}/queries.jsonl", _entries(queries, "query_id", "query")),
-        Source(f"{source.name}/documents.jsonl", _entries(documents, "doc_id", "document")),
-    ]
-    together = read(
-        [*(each for each in texts if each.data), source],
-        first_stage=None if alone.candidates is None else source.name,
-    )
-    refuse_chance(together, queries, documents, source.name)
-    return together
+
+    rankings: Mapping[str, Beside]
+    findings: tuple[Finding, ...]
+    _read: Sequence[Part]
+    _kept: Sequence[Part]
+    _others: Sequence[Part]
+    _start: Ranking | None
+
+    def parsed(self, *, conflict: Conflict, first_stage: str | None = None) -> Parsed:
+        """The data set that the rankings were read beside. Settings and errors as for `read`."""
+        parsed = combine(
+            self._kept,
+            read=self._read,
+            conflict=conflict,
+            first_stage=first_stage,
+            start=self._start,
+            beside=self._others,
+        )
+        return told(parsed, self.findings)
 
 
-def _made(parsed: Parsed) -> set[Key]:
-    """Which ids were made, since a file has texts only."""
-    return {_MADE[each.code] for each in parsed.findings if each.code in _MADE}
+def read_beside(
+    known: Sequence[Source] | Dataset, files: Mapping[str, Path], *, start: bool = False
+) -> Joined:
+    """Read rankings. Queries and documents that a file gives by their text only are the ones that
+    have this text in the other files; labels that stand in the file of a ranking do not count.
 
+    known: the files of labels, or of a data set, of which a ranking may be one; or a data set; or
+    nothing, where rankings are held against each other. files: name → file. start: the data set
+    starts from the first ranking, whose documents and texts are its own.
 
-def refuse_chance(
-    parsed: Parsed, queries: pd.DataFrame, documents: pd.DataFrame, file: str
-) -> None:
-    """Raises DataError where an id that was made for a text of the ranking in `parsed` is that of
-    a query or document whose text is not known: they would be taken for the same."""
-    if parsed.candidates is None:
-        return
-    ranked = {"query_id": parsed.candidates.query_ids, "doc_id": parsed.candidates.doc_ids}
-    tables: dict[Key, pd.DataFrame] = {"query_id": queries, "doc_id": documents}
-    for key, table in tables.items():
-        if key not in _made(parsed):
+    Raises DataError where a file holds no ranking, or an id that would be made for a text is that
+    of something else; and what `read` raises.
+    """
+    sources = [] if isinstance(known, Dataset) else list(known)
+    parts: list[Part] = []
+    noticed: list[Finding] = []
+    if isinstance(known, Dataset):
+        parts = [_part(known)]
+    elif sources:
+        parts, noticed = parts_of(sources)
+    keyed = any(part.keyed_by_text for part in parts)
+    called: dict[str, str] = {}
+    by_text: dict[str, bool] = {}
+    found: dict[str, list[Part]] = {}
+    ranked: dict[str, dict[str, Ranking]] = {}
+    for name, source, own in _named(files, sources):
+        called[name], by_text[name] = source.name, keyed
+        if own:
             continue
-        untold = table.loc[~_told(table), key]
-        same = set(untold) & set(ranked[key])
-        if same:
-            raise no_texts(key, min(same), file)
-
-
-def _told(table: pd.DataFrame) -> pd.Series[bool]:
-    return table["text"].notna() & (table["text"].astype("str") != "")
-
-
-def _entries(table: pd.DataFrame, key: str, text: str) -> bytes:
-    """Those that have a text, as JSON lines."""
-    told = table.loc[_told(table), [key, "text"]].rename(columns={"text": text})
-    return (
-        told.to_json(orient="records", lines=True, force_ascii=False).encode() if len(told) else b""
+        read, notes = parts_of([source], beside=parts)
+        noticed += notes
+        by_text[name] = keyed or any(part.keyed_by_text for part in read)
+        if parts and not by_text[name]:
+            # Its ids are what they are, so its rows need not be held until all files are read.
+            ranked[name] = rankings_in(read, source.name)
+            read = [replace(part, scores=()) for part in read]
+        found[name] = [replace(part, labels=part.labels.head(0)) for part in read]
+    kept, beside, notes = identified(parts, [part for read in found.values() for part in read])
+    noticed += notes
+    placed = iter(beside)
+    found = {name: [next(placed) for _ in read] for name, read in found.items()}
+    # The data set counts the rows that it refuses for its own rankings itself.
+    known_parts = kept if start else [_counted_apart(part) for part in kept]
+    rankings: dict[str, Beside] = {}
+    for name, path in files.items():
+        if name not in ranked:
+            ranked[name] = rankings_in(found.get(name, known_parts), called[name])
+        if not ranked[name]:
+            raise _no_ranking(path)
+        for other, ranking in ranked[name].items():
+            if other and name not in found:
+                continue
+            system = f"{name}/{other}" if other else name
+            while system in rankings or (other and system in files):
+                system += " (2)"
+            rankings[system] = Beside(ranking, path, by_text[name])
+    for part in beside:
+        noticed += [*part.findings, *part.refusals.findings()]
+    first = next(iter(files), "")
+    starting = found.get(first, []) if start else []
+    return Joined(
+        rankings=rankings,
+        findings=tuple(noticed),
+        _read=[*parts, *starting],
+        _kept=[*kept, *(_counted_apart(part) for part in starting)],
+        _others=beside,
+        _start=rankings[first].ranking if start else None,
     )
+
+
+def _named(
+    files: Mapping[str, Path], sources: Sequence[Source]
+) -> Iterator[tuple[str, Source, bool]]:
+    """name, its file under a name that no other has, or the one of the sources that it is; and
+    whether it is one of them."""
+    taken = {source.name for source in sources}
+    for name, path in files.items():
+        source = Source.from_path(path)
+        same = next((each for each in sources if each.data == source.data), None)
+        if same is not None:
+            yield name, same, True
+            continue
+        spellings = chain(
+            (source.name, f"{path.resolve().parent.name}/{source.name} (run)"),
+            (f"{path} (run {n})" for n in count(1)),
+        )
+        unused = next(each for each in spellings if each not in taken)
+        taken.add(unused)
+        yield name, replace(source, name=unused), False
+
+
+def _no_ranking(path: Path) -> DataError:
+    return DataError(
+        "The file holds no ranking: there are neither scores nor ranks in it.",
+        remedy="A ranking has a score or a rank for each query and document, as a TREC run does.",
+        file=str(path),
+    )
+
+
+def _part(data: Dataset) -> Part:
+    """The tables of a data set as if a file held them."""
+
+    def without_nan(table: pd.DataFrame) -> pd.DataFrame:
+        return table.astype(object).where(table.notna(), None)
+
+    return Part(
+        data.name,
+        "",
+        "",
+        Refusals(data.name),
+        queries=without_nan(data.queries),
+        documents=without_nan(data.documents),
+        labels=data.qrels.astype({"query_id": object, "doc_id": object}).assign(line=0),
+    )
+
+
+def _counted_apart(part: Part) -> Part:
+    """The part without what was noticed about it so far."""
+    return replace(part, findings=(), refusals=Refusals(part.file))

@@ -10,10 +10,10 @@ from rankdash.errors import DataError
 from rankdash.findings import Finding
 from rankdash.readers import registry
 from rankdash.readers.detect import UnknownFormError, table_of
-from rankdash.readers.join.combine import combine
+from rankdash.readers.join.combine import combine, identified
 from rankdash.readers.join.conflicts import RULES, Conflict
 from rankdash.readers.join.interpret import interpret
-from rankdash.readers.join.parsed_file import Parsed
+from rankdash.readers.join.parsed_file import Parsed, Part
 from rankdash.readers.parse.annotators import Together, refuse_rule
 from rankdash.readers.parse.limits import Limits
 from rankdash.readers.parse.source import Source
@@ -31,7 +31,6 @@ class Choices(TypedDict, total=False):
     words: Mapping[str, Mapping[str, float | None]]
     annotators: Together
     ask: bool
-    unlabelled: str | None
 
 
 def read(
@@ -44,7 +43,6 @@ def read(
     words: Mapping[str, Mapping[str, float | None]] | None = None,
     annotators: Together = "majority",
     ask: bool = False,
-    unlabelled: str | None = None,
 ) -> Parsed:
     """Read and join the files of one data set.
 
@@ -57,7 +55,6 @@ def read(
     annotators:  what the columns of several annotators come to, "majority" or "mean".
     ask:         a person is there: ask also what could be left open, the grades of words and which
                  of many features is the score.
-    unlabelled:  the file or archive whose labels are left aside, since it is read for its ranking.
 
     Raises MappingNeeded where columns are not recognised, WordsNeeded where labels are words and
     `ask` is set, FormatError where a file is broken or
@@ -69,6 +66,34 @@ def read(
             remedy="The rules are: highest, lowest, mean, refuse.",
             conflict=conflict,
         )
+    parts, findings = parts_of(
+        sources, mapping=mapping, limits=limits, words=words, annotators=annotators, ask=ask
+    )
+    kept, _, notes = identified(parts)
+    parsed = combine(kept, read=parts, conflict=conflict, first_stage=first_stage)
+    return told(parsed, [*findings, *notes])
+
+
+def told(parsed: Parsed, findings: Sequence[Finding]) -> Parsed:
+    """With what each file was read as, and what was noticed before the parts were joined."""
+    read_as = [_read_as(file, name) for file, name in parsed.formats.items()]
+    return replace(parsed, findings=(*read_as, *findings, *parsed.findings))
+
+
+def parts_of(
+    sources: Sequence[Source],
+    *,
+    mapping: Mapping[str, Mapping[str, str]] | None = None,
+    limits: Limits | None = None,
+    words: Mapping[str, Mapping[str, float | None]] | None = None,
+    annotators: Together = "majority",
+    ask: bool = False,
+    beside: Sequence[Part] = (),
+) -> tuple[list[Part], list[Finding]]:
+    """What each file holds, read and checked by itself; settings and errors as for `read`.
+
+    beside: the parts of a data set of which the files are rankings.
+    """
     refuse_rule(annotators)
     limits = limits or Limits()
     if not sources:
@@ -107,10 +132,15 @@ def read(
         raise unknown
     for preparer in registry.PREPARERS:
         tables = preparer.prepare(tables)
-    parts = interpret(tables, mapping or {}, words=words or {}, annotators=annotators, ask=ask)
-    parsed = combine(parts, conflict=conflict, first_stage=first_stage, unlabelled=unlabelled)
-    read_as = [_read_as(file, name) for file, name in parsed.formats.items()]
-    return replace(parsed, findings=(*read_as, *findings, *parsed.findings))
+    parts = interpret(
+        tables,
+        mapping or {},
+        words=words or {},
+        annotators=annotators,
+        ask=ask,
+        beside=beside,
+    )
+    return parts, findings
 
 
 def _without_papers(files: Sequence[Source]) -> tuple[list[Source], list[Finding]]:

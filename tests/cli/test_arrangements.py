@@ -10,6 +10,7 @@ import pytest
 
 import rankdash as rd
 from rankdash.cli.rankings import names_of
+from rankdash.readers import files
 
 LABELS = "q1 0 d1 2\nq1 0 d2 1\nq1 0 d3 0\nq2 0 d1 1\nq2 0 d4 0\n"
 FIRST = "q1 Q0 d3 1 3 x\nq1 Q0 d2 2 2 x\nq1 Q0 d1 3 1 x\nq2 Q0 d4 1 2 x\nq2 Q0 d1 2 1 x\n"
@@ -247,3 +248,92 @@ def test_queries_whose_accents_are_encoded_otherwise_are_told_so(write, run):
     ranking = write("a.trec", "cafe\u0301 Q0 d1 1 0.5 x\nq2 Q0 d2 1 0.5 x\n")
     done = run("evaluate", "--qrels", labels, "--run", ranking)
     assert "how accents are encoded" in done.err
+
+
+@pytest.mark.parametrize("command", ["evaluate", "compare", "report"])
+def test_every_file_is_read_once(write, run, tmp_path, monkeypatch, command):
+    read = []
+    real = files.table_of
+    monkeypatch.setattr(
+        files, "table_of", lambda source, limits: read.append(source.name) or real(source, limits)
+    )
+    labels = write("labels.qrels", LABELS)
+    runs = [write("a.trec", FIRST), write("b.trec", BEST), write("c.csv", rows(BEST))]
+    options = {
+        "evaluate": ("--run", *runs),
+        "compare": ("--baseline", runs[0], "--challenger", *runs[1:]),
+        "report": ("--baseline", runs[0], "--challenger", *runs[1:], "--out", tmp_path / "r.html",
+                   "--sections", "systems"),
+    }  # fmt: skip
+    assert run(command, "--qrels", labels, *options[command]).code == 0
+    assert sorted(read) == ["a.trec", "b.trec", "c.csv", "labels.qrels"]
+
+
+def test_whole_scores_of_a_file_beside_a_data_set_are_no_labels_in_python_either(write):
+    labels = write("labels.qrels", LABELS)
+    graded = write(
+        "llm.csv", "query_id,doc_id,score\nq1,d1,3\nq1,d2,2\nq1,d3,1\nq2,d1,3\nq2,d4,2\n"
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        data = rd.read(labels)
+    assert rd.evaluate(data, rd.read_run(graded, data), "ndcg@10").mean("ndcg@10") == 1
+
+
+def with_texts(run: str) -> str:
+    """Rows in which each query and document has its id and a text."""
+    lines = [line.split() for line in run.splitlines()]
+    body = "".join(f"{q},ask {q},{d},say {d},{score}.5\n" for q, _, d, _, score, _ in lines)
+    return f"query_id,query,doc_id,document,score\n{body}"
+
+
+def test_rows_with_texts_and_scores_are_a_ranking_for_each_file(write, means):
+    write("set/labels.qrels", LABELS)
+    folder = write("set/rows.csv", with_texts(FIRST)).parent
+    assert means(
+        folder, write("best.csv", with_texts(BEST)), write("worst.csv", with_texts(FIRST))
+    ) == {
+        "best": 1,
+        "worst": WORST,
+    }
+
+
+def test_labels_by_text_take_the_ids_of_a_run_and_other_runs_by_text_follow(
+    labelled_texts, write, means
+):
+    lines = [
+        f"Q-{place},{query},{doc},{score}\n"
+        for place, (query, answer) in enumerate(TEXTS)
+        for doc, score in ((answer, 0.75), (f"sell the {query}", 0.5))
+    ]
+    named = write("named.csv", f"query_id,query,document,score\n{''.join(lines)}")
+    by_id = write("by_id.csv", "query_id,document,score\nQ-2,whisk it,0.5\n")
+    texts = write("texts.csv", by_text(TEXTS[::-1], best=True))
+    third = pytest.approx(1 / 3)
+    assert means(labelled_texts, named, by_id, texts) == {"named": 1, "by_id": third, "texts": 1}
+
+
+def test_a_file_is_fused_with_itself_however_often(write, run, tmp_path):
+    file, out = write("a.trec", BEST), tmp_path / "fused.trec"
+    assert run("fuse", "--run", file, file, file, "--out", out).code == 0
+    order = [line.split()[2] for line in out.read_text().splitlines()]
+    assert order == ["d1", "d2", "d3", "d1", "d4"]
+
+
+def test_an_archive_and_a_file_that_would_share_a_name_are_two_systems(write, means, folder):
+    archive = write("two.zip", packed(**{"a.trec": BEST, "b.trec": FIRST}))
+    files = [write("two/b.trec", BEST), write("three/b.trec", BEST)]
+    assert means(folder, archive, *files) == {
+        "two": 1, "two/b (2)": WORST, "two/b": 1, "three/b": 1,
+    }  # fmt: skip
+
+
+def test_rows_that_are_refused_are_counted_once(write, run, tmp_path):
+    write("set/labels.qrels", LABELS)
+    ranking = write("set/initial.trec", FIRST + "q2 Q0 d1 1 9 x\n")
+    best = write("best.trec", BEST)
+    for source in (("--data", ranking.parent), ("--qrels", ranking.parent)):
+        done = run("report", *source, "--baseline", ranking, "--challenger", best, "--out",
+                   tmp_path / "r.html", "--sections", "systems")  # fmt: skip
+        assert done.code == 0, done.err
+        assert done.err.count("holds the document already: 1 (lines 6)") == 1

@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytrec_eval
 import rankdash as rd
 from rankdash.analysis.statistics.gate import parse_conditions, settings_at
 from rankdash.cli.gate import check_files
+from rankdash.cli.rankings import Rules
 from rankdash.loading import Loaded, load
 from rankdash.readers import sources_at
 from rankdash.study.study import Study
@@ -104,18 +106,20 @@ def test_a_file_with_ties_has_one_mean(run, reported, qrels, tied, other):
 
     sides = ("--qrels", qrels, "--baseline", tied, "--challenger", other)
     data = rd.read(qrels, tied)
+    rules = Rules(rd.Conventions(), partial(settings_at, 0.95))
     gated = check_files(
-        str(qrels), str(tied), str(other), parse_conditions(["ndcg@10=0.1"]), rd.Conventions(),
-        settings_at(0.95), conflict="highest", timings=None, column="latency_ms",
+        str(qrels), str(tied), str(other), parse_conditions(["ndcg@10=0.1"]), rules,
+        timings=None, column="latency_ms",
     )  # fmt: skip
     evaluated = run("evaluate", "--qrels", qrels, "--run", tied, "--format", "json").json
     compared = run("compare", *sides, "--format", "json").json
     means = {
         "evaluate": evaluated["systems"]["first"]["mean"]["ndcg@10"],
         "compare": compared["comparisons"][0]["mean"],
-        "gate": float(gated.comparison.row("first", "ndcg@10")["mean"]),
+        "gate": gated.study.mean(gated.study.baseline)[0],
         "report": reported(*sides),
         "report of a data set": reported("--data", qrels, tied, "--challenger", other),
+        "rd.study_of": rd.study_of(data, ()).mean(FIRST_STAGE)[0],
         "rd.evaluate": rd.evaluate(data).mean("ndcg@10"),
         "rd.read_run": rd.evaluate(data, rd.read_run(tied, data)).mean("ndcg@10"),
     }
@@ -167,3 +171,63 @@ def test_every_output_says_the_rules_in_force(run, qrels, tmp_path, other, optio
         asked = ("evaluate", "--qrels", qrels, "--run", tied, "--format", "csv", *per_query)
         head, first, *_rest = run(*asked, *options).out.splitlines()
         assert (head.split(",")[-1], first.split(",")[-1]) == ("ties", rule)
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> list[Path]:
+    """Labels of more than 2,000 queries, and two rankings."""
+    names = [f"q{q}" for q in range(2001)]
+    files = [tmp_path / name for name in ("many.qrels", "base.trec", "up.trec")]
+    files[0].write_text("".join(f"{name} 0 a 1\n" for name in names))
+    files[1].write_text("".join(f"{name} Q0 b 1 2 x\n{name} Q0 a 2 1 x\n" for name in names))
+    files[2].write_text(
+        "".join(f"{name} Q0 {'ab'[n % 3 == 0]} 1 2 x\n{name} Q0 a{n} 2 1 x\n"
+                for n, name in enumerate(names))
+    )  # fmt: skip
+    return files
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_with_many_queries_every_surface_takes_as_many_resamples(run, many):
+    qrels, base, up = many
+    sides = ("--qrels", qrels, "--baseline", base, "--challenger", up)
+    options = ("--metric", "mrr@10", "--format", "json")
+    told = run("compare", *sides, *options).json
+    assert told["settings"]["resamples"] == 1000
+    assert (
+        run("compare", *sides, *options, "--resamples", "500").json["settings"]["resamples"] == 500
+    )
+    assert "1,000 resamples" in run("gate", *sides, "--min", "mrr@10=0").out
+    data = rd.read(qrels, base)
+    ranked = rd.read_run(up, data)
+    evaluations = {
+        "base": rd.evaluate(data, metrics="mrr@10"),
+        "up": rd.evaluate(data, ranked, "mrr@10"),
+    }
+    study = rd.study_of(data, ranked, metric="mrr@10")
+    for row in (
+        rd.compare(evaluations).row("up", "mrr@10"),
+        study.comparison.row(ranked.id, "mrr@10"),
+    ):
+        assert {name: row[name] for name in ("mean", "delta", "delta_low", "delta_high", "p")} == {
+            name: told["comparisons"][1][name]
+            for name in ("mean", "delta", "delta_low", "delta_high", "p")
+        }
+
+
+def test_a_query_that_the_timings_call_failed_leaves_both_sides_though_it_is_ranked(
+    run, qrels, tied, other, tmp_path
+):
+    timings = tmp_path / "t.json"
+    states = {"q0": "failed", "q1": "skipped"}
+    rows = [
+        {"query_id": f"q{q}", "state": states.get(f"q{q}", "done"), "latency_ms": 5.0}
+        for q in range(QUERIES)
+    ]
+    timings.write_text(json.dumps(rows))
+    sides = ("--qrels", qrels, "--baseline", tied, "--challenger", other, "--timings", timings)
+    gated = run("gate", *sides, "--min", "ndcg@10=0")
+    assert "Left out of both sides for NDCG@10: 1 failed, 1 skipped." in gated.out
+    out = tmp_path / "r.html"
+    assert run("report", *sides, "--out", out, "--sections", "verdict").code == 0
+    assert "over 28 queries" in out.read_text("utf-8")

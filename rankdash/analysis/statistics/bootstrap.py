@@ -19,7 +19,6 @@ from functools import cache, lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, ndtri, pdtr
 from threadpoolctl import ThreadpoolController
 
 FloatArray = npt.NDArray[np.float64]
@@ -183,6 +182,8 @@ def _kept_weights(n: int, resamples: int, seed: int) -> tuple[_Tile, ...]:
 
 
 def _drawn_weights(n: int, resamples: int, seed: int) -> Iterator[_Tile]:
+    from scipy.special import pdtr
+
     edges = np.round(pdtr(np.arange(12), 1.0) * 2**16)
     weight_of = np.searchsorted(edges, np.arange(2**16), side="right").astype(np.uint8)
     for draws, rows, words in _random_bits(n, resamples, 16, seed):
@@ -225,6 +226,8 @@ def bca_interval(
     Source: Efron, B. (1987), Better bootstrap confidence intervals; the acceleration of a mean is
     its skewness over 6 √n.
     """
+    from scipy.special import ndtr, ndtri
+
     known = ~np.isnan(values)
     steps, step = _in_steps(values)
     with np.errstate(invalid="ignore"):

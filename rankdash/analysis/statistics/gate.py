@@ -108,8 +108,9 @@ def measures_of(conditions: Sequence[Condition]) -> dict[str, Measure]:
     return {spec: parse_measure(spec) for spec in specs}
 
 
-def settings_at(confidence: float, **changes: float | int) -> StatisticsSettings:
-    """Settings with which each end of an interval is a one-sided limit at `confidence`.
+def settings_at(confidence: float, queries: int = 0, **changes: float | int) -> StatisticsSettings:
+    """Settings with which each end of an interval is a one-sided limit at `confidence`. queries:
+    how many are labelled.
 
     Raises SpecError where it is out of range.
     """
@@ -120,7 +121,7 @@ def settings_at(confidence: float, **changes: float | int) -> StatisticsSettings
             high=HIGHEST_CONFIDENCE,
             value=confidence,
         )
-    return StatisticsSettings(level=2 * confidence - 1, **changes)  # type: ignore[arg-type]
+    return StatisticsSettings.for_queries(queries, level=2 * confidence - 1, **changes)
 
 
 def confidence_of(settings: StatisticsSettings) -> float:

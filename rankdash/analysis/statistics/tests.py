@@ -8,7 +8,6 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special, stats
 
 FloatArray = npt.NDArray[np.float64]
 Correction = Literal["holm", "bh", "none"]
@@ -20,6 +19,8 @@ _ROUNDING = 1e-12
 
 def paired_t_p(differences: FloatArray) -> float:
     """Two-sided p of the paired t test on (n,) differences, n at least 2; 1.0 when all are zero."""
+    from scipy.special import stdtr
+
     if not np.any(differences):
         return 1.0
     spread = _spread(differences)
@@ -27,7 +28,7 @@ def paired_t_p(differences: FloatArray) -> float:
         return 0.0
     n = len(differences)
     t = float(np.mean(differences)) / (spread / math.sqrt(n))
-    return float(2 * special.stdtr(n - 1, -abs(t)))
+    return float(2 * stdtr(n - 1, -abs(t)))
 
 
 def _spread(differences: FloatArray) -> float:
@@ -42,10 +43,12 @@ def wilcoxon_p(differences: FloatArray) -> float:
 
     Zeros are dropped, as Wilcoxon did; ties make SciPy use the normal approximation.
     """
+    from scipy.stats import wilcoxon
+
     moved = differences[differences != 0]
     if not len(moved):
         return 1.0
-    return float(stats.wilcoxon(moved).pvalue)
+    return float(wilcoxon(moved).pvalue)
 
 
 def corrected(p_values: Sequence[float], method: Correction = "holm") -> list[float]:
@@ -54,13 +57,15 @@ def corrected(p_values: Sequence[float], method: Correction = "holm") -> list[fl
     A NaN (a comparison that could not be made) stays NaN and does not count as a comparison.
     Sources: Holm (1979); Benjamini & Hochberg (1995).
     """
+    from scipy.stats import false_discovery_control
+
     given = np.asarray(p_values, dtype=np.float64)
     result = given.copy()
     known = np.flatnonzero(~np.isnan(given))
     if not len(known) or method == "none":
         return [float(p) for p in result]
     if method == "bh":
-        result[known] = stats.false_discovery_control(given[known], method="bh")
+        result[known] = false_discovery_control(given[known], method="bh")
     else:
         order = known[np.argsort(given[known], kind="stable")]
         factors = np.arange(len(order), 0, -1)
@@ -82,10 +87,12 @@ def smallest_detectable(
     From the variance of the paired differences, not of two independent proportions.
     NaN for fewer than two queries. Source: Sakai (2016), topic set size design, t test.
     """
+    from scipy.special import stdtrit
+
     n = len(differences)
     if n < 2:
         return math.nan
-    reach = special.stdtrit(n - 1, (1 + level) / 2) + special.stdtrit(n - 1, power)
+    reach = stdtrit(n - 1, (1 + level) / 2) + stdtrit(n - 1, power)
     return float(reach * _spread(differences) / math.sqrt(n))
 
 
@@ -94,6 +101,8 @@ def queries_to_settle(differences: FloatArray, *, level: float = LEVEL) -> int |
 
     None where no number would: no difference at all, or fewer than two queries.
     """
+    from scipy.special import stdtrit
+
     n = len(differences)
     mean = abs(float(np.mean(differences))) if n else 0.0
     if n < 2 or mean == 0:
@@ -103,7 +112,7 @@ def queries_to_settle(differences: FloatArray, *, level: float = LEVEL) -> int |
         return n
 
     def settles(queries: int) -> bool:
-        reach = float(special.stdtrit(queries - 1, (1 + level) / 2))
+        reach = float(stdtrit(queries - 1, (1 + level) / 2))
         return reach * spread / math.sqrt(queries) <= mean
 
     enough = 2

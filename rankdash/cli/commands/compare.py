@@ -13,8 +13,7 @@ from rankdash.cli.commands.parsing import (
     add_conventions,
     add_labels,
     add_statistics,
-    conventions,
-    statistics,
+    rules,
 )
 
 
@@ -57,16 +56,14 @@ def add(commands: Commands[Parser]) -> None:
 
 def _compare(arguments: argparse.Namespace) -> int:
     from rankdash.cli.compare import FORMATS, compare_files
-    from rankdash.cli.evaluate import typed_metrics
+    from rankdash.cli.rankings import typed_metrics
 
     compared = compare_files(
         arguments.qrels,
         arguments.baseline,
         arguments.challenger,
         typed_metrics(arguments.metric or ["ndcg@10"]),
-        conventions(arguments),
-        statistics(arguments),
-        conflict=arguments.conflict,
+        rules(arguments),
     )
     sys.stdout.writelines(FORMATS[arguments.format](compared))
     return DONE

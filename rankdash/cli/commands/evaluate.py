@@ -12,7 +12,7 @@ from rankdash.cli.commands.parsing import (
     add_conflict,
     add_conventions,
     add_labels,
-    conventions,
+    rules,
 )
 
 DEFAULT_METRICS = "ndcg@10,mrr@10,map,recall@10,judged@10"
@@ -60,15 +60,15 @@ def add(commands: Commands[Parser]) -> None:
 
 
 def _evaluate(arguments: argparse.Namespace) -> int:
-    from rankdash.cli.evaluate import evaluate_files, typed_metrics
+    from rankdash.cli.evaluate import evaluate_files
+    from rankdash.cli.rankings import typed_metrics
     from rankdash.cli.results import FORMATS
 
     results = evaluate_files(
         arguments.qrels,
         arguments.run,
         typed_metrics(arguments.metrics),
-        conventions(arguments),
-        conflict=arguments.conflict,
+        rules(arguments),
     )
     sys.stdout.writelines(FORMATS[arguments.format](results, arguments.per_query))
     return DONE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 
 from rankdash.cli.commands.parsing import (
     DONE,
@@ -13,7 +14,7 @@ from rankdash.cli.commands.parsing import (
     add_conflict,
     add_conventions,
     add_labels,
-    conventions,
+    rules,
 )
 
 
@@ -129,9 +130,7 @@ def _gate(arguments: argparse.Namespace) -> int:
             arguments.baseline,
             arguments.challenger,
             conditions,
-            conventions(arguments),
-            settings_at(arguments.confidence, **changes),
-            conflict=arguments.conflict,
+            rules(arguments, partial(settings_at, arguments.confidence, **changes)),
             timings=arguments.timings,
             column=arguments.latency_column,
             out=arguments.out,

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from rankdash.analysis.statistics.settings import StatisticsSettings
-    from rankdash.metrics import Conventions
+    from rankdash.cli.rankings import Rules
 
 DONE, INCOMPLETE, REFUSED, INTERRUPTED = 0, 1, 2, 130
 
+_CONVENTIONS = ("ties", "threshold", "judged_only", "missing", "no_relevant")
 _STATISTICS = (
     *("level", "interval", "test", "correction", "family"),
     *("resamples", "seed", "tie_band", "worthwhile"),
@@ -92,6 +95,7 @@ def add_conventions(parser: argparse.ArgumentParser) -> None:
     add(
         "--judged-only",
         action="store_true",
+        default=None,
         help="take documents without a label out of the rankings",
     )
     add(
@@ -106,17 +110,31 @@ def add_conventions(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def conventions(arguments: argparse.Namespace) -> Conventions:
-    from rankdash.cli.evaluate import conventions_of
+def rules(
+    arguments: argparse.Namespace, statistics: Callable[[int], StatisticsSettings] | None = None
+) -> Rules:
+    """The rules as given; statistics: None for those that were given too. Raises SpecError for a
+    value that does not exist."""
+    from rankdash.analysis.statistics.settings import StatisticsSettings
+    from rankdash.cli.rankings import Rules
+    from rankdash.metrics import Conventions
 
-    return conventions_of(
-        arguments.conventions,
-        ties=arguments.ties,
-        threshold=arguments.threshold,
-        judged_only=arguments.judged_only or None,
-        missing=arguments.missing,
-        no_relevant=arguments.no_relevant,
+    preset = arguments.conventions == "trec_eval"
+    changes = _given(arguments, _CONVENTIONS)
+    if changes.get("missing") == "zero":
+        # A missing query can only score 0 where the labels say which queries there are.
+        changes["queries"] = "qrels"
+    return Rules(
+        replace(Conventions.trec_eval() if preset else Conventions.rankdash(), **changes),
+        statistics or partial(StatisticsSettings.for_queries, **_given(arguments, _STATISTICS)),
+        arguments.conflict,
     )
+
+
+def _given(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
+    """Those that were typed."""
+    found = {name: getattr(arguments, name, None) for name in names}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def add_statistics(parser: argparse.ArgumentParser) -> None:
@@ -146,10 +164,3 @@ def add_statistics(parser: argparse.ArgumentParser) -> None:
         metavar="SHARE",
         help="the smallest relative gain worth having (default: 0.15)",
     )
-
-
-def statistics(arguments: argparse.Namespace) -> StatisticsSettings:
-    from rankdash.analysis.statistics.settings import StatisticsSettings
-
-    asked = {name: getattr(arguments, name) for name in _STATISTICS}
-    return StatisticsSettings(**{name: value for name, value in asked.items() if value is not None})

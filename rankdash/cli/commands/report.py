@@ -12,8 +12,7 @@ from rankdash.cli.commands.parsing import (
     add_conflict,
     add_conventions,
     add_statistics,
-    conventions,
-    statistics,
+    rules,
 )
 
 
@@ -115,9 +114,7 @@ def _report(arguments: argparse.Namespace) -> int:
             assumptions=arguments.assumptions,
         ),
         arguments.out,
-        conventions(arguments),
-        statistics(arguments),
-        conflict=arguments.conflict,
+        rules(arguments),
     )
     return DONE
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -22,7 +21,7 @@ from rankdash.readers.join.conflicts import (
 )
 from rankdash.readers.join.names import data_set_name
 from rankdash.readers.join.parsed_file import Parsed, Part, Scores, empty
-from rankdash.readers.join.text_ids import with_ids
+from rankdash.readers.join.text_ids import KEYS, with_ids
 from rankdash.readers.parse.source import stem_of
 
 # What people call a first stage, the surest first.
@@ -45,44 +44,61 @@ _OTHER_FIRST_STAGE = (
 _EXAMPLES = 5
 
 
+def identified(
+    parts: Sequence[Part], beside: Sequence[Part] = ()
+) -> tuple[list[Part], list[Part], list[Finding]]:
+    """One split of the parts, and those beside them, all keyed by the same ids.
+
+    Raises DataError where an id that is made for a text would be that of something else.
+    """
+    kept, findings = choose_split(parts)
+    everything = [*kept, *beside]
+    for key in KEYS:
+        # Rankings alone are held against each other.
+        everything, notes = with_ids(everything, key, strict=not parts)
+        findings += notes
+    return everything[: len(kept)], everything[len(kept) :], findings
+
+
 def combine(
     parts: Sequence[Part],
     *,
+    read: Sequence[Part],
     conflict: Conflict,
-    first_stage: str | None,
-    unlabelled: str | None = None,
+    first_stage: str | None = None,
+    start: Ranking | None = None,
+    beside: Sequence[Part] = (),
 ) -> Parsed:
-    """Join the parts of one call. `first_stage` names the ranking that rerankers start from,
-    `unlabelled` the file or archive whose labels are left aside.
+    """Join the parts of one call, as from `identified`.
+
+    read: all that was read, whether or not it is among the parts. first_stage: the ranking that
+    rerankers start from. start: that ranking itself; then those of the parts are none of the data
+    set's. beside: of rankings that were read with them; an id that has another text there is said.
 
     Raises DataError where `first_stage` names none of the rankings, or labels disagree and
     `conflict` is "refuse".
     """
-    findings: list[Finding] = []
-    kept, notes = choose_split([_without_labels(part, unlabelled) for part in parts])
-    findings += notes
-    kept, notes = with_ids(kept, "query_id")
-    findings += notes
-    kept, notes = with_ids(kept, "doc_id")
-    findings += notes
-    qrels, notes = join_labels(kept, conflict)
-    findings += notes
-    rankings = _rankings(kept)
-    candidates, systems, notes = _choose_first_stage(rankings, first_stage, kept)
-    findings += notes
+    kept = list(parts)
+    qrels, findings = join_labels(kept, conflict)
+    candidates, systems = start, dict[str, Ranking]()
+    if start is None:
+        candidates, systems, notes = _choose_first_stage(_rankings(kept), first_stage, kept)
+        findings += notes
     pairs = _joined([part.pairs for part in kept], "query_id", "doc_id").drop_duplicates(
         ignore_index=True
     )
     ranked = [candidates, *systems.values()] if candidates is not None else list(systems.values())
     queries, notes = _queries(kept, qrels, pairs, ranked)
     findings += notes
-    documents, notes = _documents(kept, qrels, pairs, ranked)
-    findings += notes
+    documents = _documents(kept, qrels, pairs, ranked)
+    everything = [*kept, *beside]
+    findings += _texts_differ([part.queries for part in everything], "query_id")
+    findings += _texts_differ([part.documents for part in everything], "doc_id")
     findings += [*_strangers(kept, "query_id"), *_strangers(kept, "doc_id")]
     for part in kept:
         findings += [*part.findings, *part.refusals.findings()]
     return Parsed(
-        name=data_set_name(parts),
+        name=data_set_name(read),
         queries=queries,
         documents=documents,
         qrels=qrels,
@@ -90,14 +106,20 @@ def combine(
         pairs=pairs,
         rankings=systems,
         findings=tuple(findings),
-        formats={part.file: part.format for part in parts},
+        formats={part.file: part.format for part in read},
     )
 
 
-def _without_labels(part: Part, name: str | None) -> Part:
-    if name is None or not (part.file == name or part.file.startswith(f"{name}/")):
-        return part
-    return replace(part, labels=part.labels.head(0))
+def rankings_in(parts: Sequence[Part], file: str) -> dict[str, Ranking]:
+    """The ranking of a file or an archive under "", and any other it holds under its own name;
+    empty where it ranks nothing."""
+    alone = [part for part in parts if part.file == file]
+    mine = alone or [part for part in parts if part.origin == file]
+    found = _rankings(mine)
+    if not found:
+        return {}
+    chosen = found[0] if alone else _first_stage(found, None, mine)[0] or found[0]
+    return {"": chosen.ranking} | {each.name: each.ranking for each in found if each is not chosen}
 
 
 def _joined(frames: Iterable[pd.DataFrame], *columns: str) -> pd.DataFrame:
@@ -212,7 +234,7 @@ def _queries(
     parts: Sequence[Part], qrels: pd.DataFrame, pairs: pd.DataFrame, ranked: Sequence[Ranking]
 ) -> tuple[pd.DataFrame, list[Finding]]:
     """Every query with a label or a candidate, with its text and segments where known."""
-    table, findings = _first_rows([part.queries for part in parts], "query_id")
+    table, findings = _first_rows([part.queries for part in parts], "query_id"), []
     mentioned = _mentioned("query_id", qrels, pairs, [ranking.query_ids for ranking in ranked])
     table = _with_mentioned(table, mentioned, "query_id", "text")
     idle = ~table["query_id"].isin(mentioned).to_numpy()
@@ -234,10 +256,10 @@ def _queries(
 
 def _documents(
     parts: Sequence[Part], qrels: pd.DataFrame, pairs: pd.DataFrame, ranked: Sequence[Ranking]
-) -> tuple[pd.DataFrame, list[Finding]]:
-    table, findings = _first_rows([part.documents for part in parts], "doc_id")
+) -> pd.DataFrame:
+    table = _first_rows([part.documents for part in parts], "doc_id")
     mentioned = _mentioned("doc_id", qrels, pairs, [ranking.doc_ids for ranking in ranked])
-    return _with_mentioned(table, mentioned, "doc_id", "title", "text"), findings
+    return _with_mentioned(table, mentioned, "doc_id", "title", "text")
 
 
 def _strangers(parts: Sequence[Part], key: Literal["query_id", "doc_id"]) -> list[Finding]:
@@ -306,28 +328,34 @@ def _with_mentioned(
     return pd.concat([table.astype(object), rows.astype(object)], ignore_index=True)
 
 
-def _first_rows(frames: Sequence[pd.DataFrame], key: str) -> tuple[pd.DataFrame, list[Finding]]:
+def _first_rows(frames: Sequence[pd.DataFrame], key: str) -> pd.DataFrame:
     """One row an id from several tables: of each column the first value there is."""
     filled = [frame for frame in frames if len(frame)]
     if not filled:
-        return empty(key), []
+        return empty(key)
     if len(filled) == 1:
-        return filled[0].reset_index(drop=True), []
-    rows = pd.concat(filled, ignore_index=True)
-    told = rows.dropna(subset=["text"])
+        return filled[0].reset_index(drop=True)
+    return pd.concat(filled, ignore_index=True).groupby(key, sort=False).first().reset_index()
+
+
+def _texts_differ(frames: Sequence[pd.DataFrame], key: str) -> list[Finding]:
+    """A warning where tables give an id different texts."""
+    filled = [frame[[key, "text"]] for frame in frames if len(frame)]
+    if len(filled) < 2:
+        return []
+    told = pd.concat(filled, ignore_index=True).dropna(subset=["text"])
     texts = told.groupby(key, sort=False)["text"].nunique()
     differing = list(texts.index[texts > 1])
-    findings = []
-    if differing:
-        findings.append(
-            Finding(
-                "warning",
-                "texts_differ",
-                "Ids with another text in another file: {count}. The first file's text is kept.",
-                {"count": len(differing)},
-                "Check that the files belong to the same data set.",
-                count=len(differing),
-                examples=tuple(differing[:_EXAMPLES]),
-            )
+    if not differing:
+        return []
+    return [
+        Finding(
+            "warning",
+            "texts_differ",
+            "Ids with another text in another file: {count}. The first file's text is kept.",
+            {"count": len(differing)},
+            "Check that the files belong to the same data set.",
+            count=len(differing),
+            examples=tuple(differing[:_EXAMPLES]),
         )
-    return rows.groupby(key, sort=False).first().reset_index(), findings
+    ]

@@ -37,8 +37,11 @@ def interpret(
     words: Mapping[str, Words],
     annotators: Together,
     ask: bool,
+    beside: Sequence[Part] = (),
 ) -> list[Part]:
     """A part for each table, in their order.
+
+    beside: the parts of a data set of which the tables are rankings.
 
     mapping: file → field → column, from a person; a file in it is read by it alone.
     words:   file → word → label, from a person.
@@ -55,6 +58,7 @@ def interpret(
             files=", ".join(table.file for table, _ in tables),
         )
     labelled = {table.file for table, _ in tables if _surely_labels(table, mapping.get(table.file))}
+    known = any(len(part.labels) for part in beside)
     parts: list[Part] = []
     unsettled: list[tuple[Table, Source]] = []
     for table, source in tables:
@@ -69,15 +73,16 @@ def interpret(
             source,
             mapping.get(table.file),
             words.get(table.file),
-            alone=len(tables) == 1,
-            beside_labels=bool(labelled - {table.file}),
+            alone=len(tables) == 1 and not beside,
+            beside_labels=known or bool(labelled - {table.file}),
         )
         if part is None:
             unsettled.append((table, source))
         else:
             parts.append(part)
-    parts.extend(settle(unsettled, parts))
-    _ask_for_labels(tables, parts, mapping)
+    parts.extend(settle(unsettled, [*beside, *parts]))
+    if not beside:
+        _ask_for_labels(tables, parts, mapping)
     position = {table.file: index for index, (table, _) in enumerate(tables)}
     return sorted(parts, key=lambda part: position[part.file])
 

@@ -13,11 +13,14 @@ from rankdash.findings import Finding
 from rankdash.readers.join.parsed_file import Part, texts
 
 Key = Literal["query_id", "doc_id"]
+KEYS: tuple[Key, ...] = ("query_id", "doc_id")
 _PREFIX = {"query_id": "q", "doc_id": "d"}
 _EXAMPLES = 5
 
 
-def with_ids(parts: Sequence[Part], key: Key) -> tuple[list[Part], list[Finding]]:
+def with_ids(
+    parts: Sequence[Part], key: Key, *, strict: bool = False
+) -> tuple[list[Part], list[Finding]]:
     """The parts, all keyed by ids.
 
     A text that another file lists under an id gets that id; the rest are named q1, q2 … (d1, d2 …
@@ -26,8 +29,8 @@ def with_ids(parts: Sequence[Part], key: Key) -> tuple[list[Part], list[Finding]
     ids finds its queries again. Where a column of "texts" holds ids that another file knows, it
     is read as ids.
 
-    Raises DataError where a file of labels knows only an id, and that id would be made for a text
-    of a file without labels: nothing says that they are the same.
+    Raises DataError where a file of labels or of texts (strict: any file) knows only an id, and
+    that id would be made for a text of a file without labels: nothing says that they are the same.
     """
     named = [part for part in parts if key not in part.keyed_by_text]
     if len(named) == len(parts):
@@ -59,19 +62,28 @@ def with_ids(parts: Sequence[Part], key: Key) -> tuple[list[Part], list[Finding]
             made[text] = f"{_PREFIX[key]}{number}"
         found.append(_renamed(part, key, {**made, **id_of}))
     if made:
-        _refuse_chance(parts, key, made, taken)
+        _refuse_chance(parts, key, made, taken, strict=strict)
         findings.append(_made(key, made))
     return found, findings
 
 
 def _refuse_chance(
-    parts: Sequence[Part], key: Key, made: Mapping[str, str], taken: Collection[str]
+    parts: Sequence[Part],
+    key: Key,
+    made: Mapping[str, str],
+    taken: Collection[str],
+    *,
+    strict: bool,
 ) -> None:
-    labelled = {
+    unnamed = {
         identity
         for part in parts
         if key not in part.keyed_by_text
-        for identity in pd.unique(part.labels[key])
+        for identity in (
+            _ids(part, key)
+            if strict
+            else pd.unique(pd.concat([part.labels[key], _table(part, key)[key]]))
+        )
     }.difference(taken)
     own = {
         text
@@ -83,7 +95,7 @@ def _refuse_chance(
         if key not in part.keyed_by_text or len(part.labels):
             continue
         for text in _table(part, key)[key]:
-            if text not in own and made.get(text) in labelled:
+            if text not in own and made.get(text) in unnamed:
                 raise no_texts(key, made[text], part.file)
 
 
@@ -137,9 +149,10 @@ def _read_as_ids(part: Part, key: Key) -> Finding:
 
 
 def _forget_texts(part: Part, key: Key) -> Part:
+    left = part.keyed_by_text - {key}
     if key == "query_id":
-        return replace(part, queries=_without_text(part.queries))
-    return replace(part, documents=_without_text(part.documents))
+        return replace(part, queries=_without_text(part.queries), keyed_by_text=left)
+    return replace(part, documents=_without_text(part.documents), keyed_by_text=left)
 
 
 def _without_text(table: pd.DataFrame) -> pd.DataFrame:
@@ -151,7 +164,13 @@ def _renamed(part: Part, key: Key, id_of: dict[str, str]) -> Part:
         return frame.assign(**{key: texts(map(id_of.__getitem__, frame[key].to_numpy()))})
 
     scores = tuple(replace(scores, frame=rename(scores.frame)) for scores in part.scores)
-    changed = replace(part, labels=rename(part.labels), pairs=rename(part.pairs), scores=scores)
+    changed = replace(
+        part,
+        labels=rename(part.labels),
+        pairs=rename(part.pairs),
+        scores=scores,
+        keyed_by_text=part.keyed_by_text - {key},
+    )
     if key == "query_id":
         return replace(changed, queries=rename(part.queries))
     return replace(changed, documents=rename(part.documents))

@@ -24,9 +24,6 @@ _STATISTICS_OFFERED = {
     "worthwhile": (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5),
 }
 
-_MANY_QUERIES = 2_000
-_ENOUGH_RESAMPLES = 1_000
-
 
 def draw(labels: Sequence[float]) -> None:
     """labels: those that the data set uses."""
@@ -57,16 +54,13 @@ def conventions() -> Conventions:
 def statistics(queries: int) -> StatisticsSettings:
     """The statistics settings of the address; the defaults where they cannot be.
 
-    queries: how many the data set has. With many of them fewer resamples say the same: the ends of
-    an interval then move by about a fiftieth of its width, and a slider answers at once.
+    queries: how many the data set has.
     """
     given = _chosen(STATISTICS_SETTINGS)
-    if queries > _MANY_QUERIES:
-        given.setdefault("resamples", _ENOUGH_RESAMPLES)
     try:
-        return StatisticsSettings(**given)
+        return StatisticsSettings.for_queries(queries, **given)
     except SpecError:
-        return StatisticsSettings()
+        return StatisticsSettings.for_queries(queries)
 
 
 def _draw_settings(settings: Sequence[Setting], numbers: Mapping[str, Sequence[float]]) -> None:
