@@ -1,5 +1,5 @@
-"""The command line: check, evaluate, compare, rerank. Each loads what it needs, and only then."""
+"""The command line: one module a command. Each loads what it needs, and only then."""
 
-from rankdash.cli.commands import main
+from rankdash.cli.main import main
 
 __all__ = ["main"]

@@ -2,33 +2,44 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Iterator, Sequence
 
 from rankdash.analysis.labels.check import CheckReport, Spread
-from rankdash.cli.writing import aligned, finding_line, one_line, printable
+from rankdash.cli.arguments import DONE, INCOMPLETE, NAMES, Parser, add_conflict
+from rankdash.cli.output import aligned, finding_line, one_line, printable
 from rankdash.errors import DataError
 from rankdash.findings import Finding
 from rankdash.loading import examine
-from rankdash.readers import Conflict, sources_at
+from rankdash.readers import sources_at
 
 _BAR = 30
 
 
-def check_paths(paths: Sequence[str], *, conflict: Conflict) -> bool:
-    """Write the check report to standard output; whether the data can be used. An error that ends
-    the reading goes to standard error.
+def add(parser: Parser) -> None:
+    parser.description = (
+        "Read the files of one data set as the dashboard would, and report what is in "
+        "them. Exit code 0 when they can be used (warnings included), 1 when they hold errors."
+    )
+    parser.add_argument(
+        "paths", nargs="+", metavar="PATH", help=f"a file, folder or archive{NAMES}"
+    )
+    add_conflict(parser)
+    parser.set_defaults(command=_check)
 
-    Raises DataError where a path leads nowhere.
-    """
-    sources = sources_at(paths)
+
+def _check(arguments: argparse.Namespace) -> int:
+    """Write the check report to standard output. An error that ends the reading goes to standard
+    error."""
+    sources = sources_at(arguments.paths)
     try:
-        loaded = examine(sources, conflict=conflict)
+        loaded = examine(sources, conflict=arguments.conflict)
     except DataError as problem:
         sys.stderr.write(f"error: {one_line(str(problem))}\n")
-        return False
+        return INCOMPLETE
     sys.stdout.writelines(_report(loaded.dataset.name, loaded.report))
-    return not loaded.report.errors
+    return INCOMPLETE if loaded.report.errors else DONE
 
 
 def _report(name: str, report: CheckReport) -> Iterator[str]:

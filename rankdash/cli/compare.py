@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from rankdash.analysis.statistics.comparison import Comparison
-from rankdash.cli.rankings import Files, Rules, study_of
-from rankdash.cli.writing import aligned, one_line
+from rankdash.cli.arguments import (
+    DONE,
+    Parser,
+    add_conflict,
+    add_conventions,
+    add_labels,
+    add_statistics,
+    rules,
+)
+from rankdash.cli.output import aligned, one_line
+from rankdash.cli.rankings import Files, study_of, typed_metrics
 from rankdash.metrics import Measure
 from rankdash.readers import Conflict
 from rankdash.reporting.exports.tables import HEAD, cells, latex, made_with, markdown
@@ -25,6 +36,54 @@ LEFT_OUT = {
 }
 
 
+def add(parser: Parser) -> None:
+    parser.description = (
+        "Compare rankings with a baseline, query by query: the change with its "
+        "interval, p values, queries helped and hurt, and a verdict."
+    )
+    argument = parser.add_argument
+    add_labels(parser)
+    argument("--baseline", required=True, metavar="FILE", help="the ranking to compare with")
+    argument(
+        "--challenger",
+        required=True,
+        nargs="+",
+        action="extend",
+        metavar="FILE",
+        help="a ranking to compare; may be repeated",
+    )
+    argument(
+        "--metric",
+        nargs="+",
+        action="extend",
+        metavar="SPEC",
+        help="a metric, such as ndcg@10; may be repeated (default: ndcg@10)",
+    )
+    add_statistics(parser)
+    add_conventions(parser)
+    argument(
+        "--format",
+        choices=("table", "json", "markdown", "latex"),
+        default="table",
+        help="json holds unrounded numbers; latex needs booktabs (default: %(default)s)",
+    )
+    add_conflict(parser)
+    parser.set_defaults(command=_compare)
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    first, *others = (
+        measure.spec for measure in typed_metrics(arguments.metric or ["ndcg@10"]).values()
+    )
+    files = Files(
+        qrels=arguments.qrels, baseline=arguments.baseline, challengers=arguments.challenger
+    )
+    study = study_of(files, rules(arguments), first, others)
+    compared = Compared(arguments.qrels, arguments.conflict, study)
+    sys.stdout.writelines(FORMATS[arguments.format](compared))
+    return DONE
+
+
 @dataclass(frozen=True, eq=False)
 class Compared:
     """What was found, and what of the arguments is written with it."""
@@ -36,22 +95,6 @@ class Compared:
     @property
     def comparison(self) -> Comparison:
         return self.study.comparison
-
-
-def compare_files(
-    qrels: str,
-    baseline: str,
-    challengers: Sequence[str],
-    measures: Mapping[str, Measure],
-    rules: Rules,
-) -> Compared:
-    """Read, score and compare. What the readers find odd goes to standard error.
-
-    Raises DataError where a file cannot be used, or ranks none of the labelled queries.
-    """
-    first, *others = (measure.spec for measure in measures.values())
-    files = Files(qrels=qrels, baseline=baseline, challengers=challengers)
-    return Compared(qrels, rules.conflict, study_of(files, rules, first, others))
 
 
 def table(compared: Compared) -> Iterator[str]:

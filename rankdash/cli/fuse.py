@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
-from rankdash.cli.target import spare_the_input, target_of
-from rankdash.cli.writing import printable, warn
+from rankdash.cli.arguments import DONE, Parser
+from rankdash.cli.output import printable, spare_the_input, target_of, warn
 from rankdash.errors import DataError
 from rankdash.readers import read_beside
 from rankdash.reporting.exports.trec import write_run
@@ -16,16 +16,56 @@ from rankdash.rerankers.fusion import Fusion, fuse
 _NAMED = 3
 
 
-def fuse_files(runs: Sequence[str], how: Fusion, out: str) -> None:
-    """Combine and write; queries that are left out are named on standard error.
+def add(parser: Parser) -> None:
+    parser.description = (
+        "Combine rankings of the same queries and write a TREC run. Only queries that "
+        "every ranking has are written. A document that a ranking does not hold counts as its "
+        "worst there."
+    )
+    argument = parser.add_argument
+    argument(
+        "--run",
+        required=True,
+        nargs="+",
+        action="extend",
+        metavar="FILE",
+        help="a ranking, in any form that is read; at least two. Equal sums keep the order of the "
+        "first",
+    )
+    argument(
+        "--method",
+        choices=("rrf", "minmax", "z"),
+        default="rrf",
+        help="rrf: by ranks, 1 / (k + rank). minmax, z: by scores, stretched to 0 … 1 or in "
+        "standard deviations for each query (default: %(default)s)",
+    )
+    argument(
+        "--weight",
+        type=float,
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="N",
+        help="one for each ranking, in their order (default: 1 each)",
+    )
+    argument(
+        "--k",
+        type=float,
+        default=60.0,
+        metavar="N",
+        help="for rrf: the larger, the less the very top counts (default: 60)",
+    )
+    argument("--out", required=True, metavar="FILE", help="the run to write; replaced if it exists")
+    parser.set_defaults(command=_fuse)
 
-    Raises DataError where a file holds no ranking or there is no query in common, and where `out`
-    would replace one of `runs`.
-    """
-    target = target_of(out)
-    spare_the_input(target, runs)
+
+def _fuse(arguments: argparse.Namespace) -> int:
+    """Combine and write; queries that are left out are named on standard error."""
+    how = Fusion(arguments.method, tuple(arguments.weight), arguments.k)
+    target = target_of(arguments.out)
+    spare_the_input(target, arguments.run)
     # A text that stands for a query or document is the same one in all files.
-    paths = {str(place): Path(path) for place, path in enumerate(runs)}
+    paths = {str(place): Path(path) for place, path in enumerate(arguments.run)}
     joined = read_beside((), paths)
     warn(joined.findings)
     rankings = [joined.rankings[place].ranking for place in paths]
@@ -36,7 +76,7 @@ def fuse_files(runs: Sequence[str], how: Fusion, out: str) -> None:
             remedy="Combine runs over the same queries.",
         )
     write_run(fused, target, f"fusion-{how.method}")
-    for path, ranking in zip(runs, rankings, strict=True):
+    for path, ranking in zip(arguments.run, rankings, strict=True):
         lost = [query for query in ranking.query_ids if query not in fused.positions]
         if lost:
             named = ", ".join(printable(query) for query in lost[:_NAMED])
@@ -47,3 +87,4 @@ def fuse_files(runs: Sequence[str], how: Fusion, out: str) -> None:
     sys.stderr.write(
         f"{len(fused.query_ids):,} queries combined. Written: {printable(str(target))}\n"
     )
+    return DONE

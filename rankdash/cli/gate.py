@@ -2,15 +2,153 @@
 
 from __future__ import annotations
 
+import argparse
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from rankdash.analysis.statistics.comparison import Comparison
-from rankdash.analysis.statistics.gate import Condition, Outcome, decide, measures_of
+from rankdash.analysis.statistics.gate import (
+    Condition,
+    Outcome,
+    decide,
+    measures_of,
+    parse_conditions,
+    settings_at,
+)
+from rankdash.cli.arguments import (
+    DONE,
+    INCOMPLETE,
+    Parser,
+    add_conflict,
+    add_conventions,
+    add_labels,
+    rules,
+)
+from rankdash.cli.output import spare_the_input, target_of
 from rankdash.cli.rankings import Files, Rules, names_of, study_of
-from rankdash.cli.target import spare_the_input, target_of
 from rankdash.cli.timings import Timings
+from rankdash.errors import RankdashError
 from rankdash.study.study import Study
+
+
+def add(parser: Parser) -> None:
+    parser.description = (
+        "Check a challenger against conditions. --min and --min-gain are decided by "
+        "the lower limit of a one-sided interval, not by the mean; --max-hurt and --max by what "
+        "was seen. Exit code 0: all are met. 1: some are not, or there are too few queries to "
+        "tell. 2: it could not run."
+    )
+    argument = parser.add_argument
+    add_labels(parser)
+    argument("--baseline", required=True, metavar="FILE", help="the ranking to compare with")
+    argument("--challenger", required=True, metavar="FILE", help="the ranking to let through")
+    _add_conditions(parser)
+    argument(
+        "--timings",
+        metavar="FILE",
+        help="how long the challenger's queries took, as `rerank --timings` writes it; queries "
+        "that failed there leave both sides",
+    )
+    argument(
+        "--latency-column",
+        default="latency_ms",
+        metavar="NAME",
+        help="the column of --timings with milliseconds (default: %(default)s)",
+    )
+    argument(
+        "--confidence",
+        type=float,
+        default=0.95,
+        metavar="N",
+        help="of each one-sided limit (default: %(default)s)",
+    )
+    argument(
+        "--tie-band",
+        type=float,
+        metavar="N",
+        help="changes of a query up to this size hurt nobody (default: 0.005)",
+    )
+    argument("--seed", type=int, metavar="N", help="the same seed gives the same limits")
+    add_conventions(parser)
+    argument("--format", choices=("text", "markdown", "junit"), default="text")
+    argument(
+        "--out",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="write to a file, and a text to the screen; may be repeated. A name that ends in .md "
+        "gets Markdown, in .xml JUnit, in .txt text, any other what --format says",
+    )
+    add_conflict(parser)
+    parser.set_defaults(command=_gate)
+
+
+def _add_conditions(parser: argparse.ArgumentParser) -> None:
+    argument = parser.add_argument
+    argument(
+        "--min",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="SPEC=N",
+        help="the mean of a metric is at least N",
+    )
+    argument(
+        "--min-gain",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="SPEC=N",
+        help="the mean gain over the baseline, query by query, is at least N",
+    )
+    argument(
+        "--max-hurt",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="[SPEC=]SHARE",
+        help="at most this share of the queries gets worse; without SPEC by every metric that "
+        "--min and --min-gain name (ndcg@10 where they name none)",
+    )
+    argument(
+        "--max",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME=N",
+        help="p50_ms, p90_ms or p95_ms, the latency that so many percent of the queries stay "
+        "within, or failed, the number of failed queries, is at most N; needs --timings",
+    )
+
+
+def _gate(arguments: argparse.Namespace) -> int:
+    # What is rendered needs what is checked, which is here.
+    from rankdash.cli.gate_results import FORMATS, write_files, write_refusal
+
+    asked = {"tie_band": arguments.tie_band, "seed": arguments.seed}
+    changes = {name: value for name, value in asked.items() if value is not None}
+    given = [arguments.qrels, arguments.baseline, arguments.challenger]
+    if arguments.timings is not None:
+        given.append(arguments.timings)
+    try:
+        checked = check_files(
+            arguments.qrels,
+            arguments.baseline,
+            arguments.challenger,
+            parse_conditions(arguments.min, arguments.min_gain, arguments.max_hurt, arguments.max),
+            rules(arguments, partial(settings_at, arguments.confidence, **changes)),
+            timings=arguments.timings,
+            column=arguments.latency_column,
+            out=arguments.out,
+        )
+    except RankdashError as error:
+        write_refusal(error, arguments.out, arguments.format, given)
+        raise
+    write_files(checked, arguments.out, arguments.format)
+    sys.stdout.write(FORMATS["text" if arguments.out else arguments.format](checked))
+    return DONE if checked.passed else INCOMPLETE
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,7 @@ from rankdash.analysis.statistics.gate import FAILED, Condition, Outcome, confid
 from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
 from rankdash.cli.compare import LEFT_OUT
 from rankdash.cli.gate import Checked
-from rankdash.cli.target import spare_the_input
-from rankdash.cli.writing import aligned, one_line
+from rankdash.cli.output import aligned, one_line, spare_the_input
 from rankdash.errors import DataError, RankdashError
 from rankdash.metrics import parse_measure
 from rankdash.reporting.exports.tables import markdown_safe, piped

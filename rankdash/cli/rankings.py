@@ -11,8 +11,8 @@ import pandas as pd
 
 from rankdash.analysis.labels.matching import match_labels
 from rankdash.analysis.statistics.settings import StatisticsSettings
+from rankdash.cli.output import warn
 from rankdash.cli.timings import Timings, timed
-from rankdash.cli.writing import warn
 from rankdash.dataset import Dataset
 from rankdash.errors import DataError, SpecError
 from rankdash.loading import checked

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from rankdash.cli.arguments import (
+    DONE,
+    NAMES,
+    Parser,
+    add_conflict,
+    add_conventions,
+    add_statistics,
+    rules,
+)
 from rankdash.cli.assumptions import read_money
-from rankdash.cli.rankings import Files, Rules, study_of
-from rankdash.cli.target import spare_the_input, target_of
+from rankdash.cli.output import printable, spare_the_input, target_of
+from rankdash.cli.rankings import Files, study_of
 from rankdash.cli.timings import Timings
-from rankdash.cli.writing import printable
 from rankdash.errors import SpecError
 from rankdash.i18n import speaking
 from rankdash.metrics import parse_measure
@@ -19,66 +28,130 @@ from rankdash.study.study import Study
 from rankdash.value.assumptions import ASSUMPTIONS
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What a report is asked for; paths as they were typed.
-
-    data: of a data set, or else qrels: of its labels. timings: of the challengers, in their order.
-    sections: ids; empty for all.
-    """
-
-    data: tuple[str, ...]
-    qrels: str | None
-    baseline: str | None
-    challengers: tuple[str, ...]
-    timings: tuple[str, ...] = ()
-    first_stage: str | None = None
-    metric: str = "ndcg@10"
-    title: str = ""
-    note: str = ""
-    logo: str | None = None
-    sections: tuple[str, ...] = ()
-    language: str = "en"
-    assumptions: str | None = None
-
-    @property
-    def files(self) -> list[str]:
-        """Everything that is read."""
-        given = (self.qrels, self.baseline, self.logo, self.assumptions)
-        named = [file for file in given if file is not None]
-        return [*self.data, *self.challengers, *self.timings, *named]
-
-
-def write_report(asked: Asked, out: str, rules: Rules) -> None:
-    """Read, compare and write. What the readers find odd goes to standard error.
-
-    Raises DataError where a file cannot be used or would be replaced, and SpecError for a metric,
-    a section or a language that does not exist.
-    """
-    target = target_of(out)
-    spare_the_input(target, asked.files)
-    front = Front(
-        title=asked.title,
-        note=asked.note,
-        logo=None if asked.logo is None else Path(asked.logo).read_bytes(),
-        sections=asked.sections or ALL,
-        language=asked.language,
+def add(parser: Parser) -> None:
+    parser.description = (
+        "Compare rankings and write the report: verdict and price first, then every "
+        "metric with its interval, the queries helped and hurt, latency, cost, the data and how "
+        "each number is made. One HTML file, which loads nothing."
     )
-    parse_measure(asked.metric)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.closing = _closing
+    argument = parser.add_argument
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument(
+        "--data",
+        nargs="+",
+        action="extend",
+        metavar="PATH",
+        help=f"the files, folder or archive of a data set{NAMES}; where it has texts, the report "
+        "quotes queries",
+    )
+    source.add_argument("--qrels", metavar="FILE", help="the labels alone; needs --baseline")
+    argument(
+        "--baseline",
+        metavar="FILE",
+        help="the ranking to compare with (default: the first stage of --data)",
+    )
+    argument(
+        "--challenger",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="FILE",
+        help="a ranking to compare; may be repeated (default: the rankings that are in --data)",
+    )
+    argument(
+        "--timings",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="FILE",
+        help="how long the queries of each --challenger took, in their order, as `rerank "
+        "--timings` writes it; queries that failed there leave both sides",
+    )
+    argument(
+        "--first-stage",
+        metavar="NAME",
+        help="the ranking of --data to start from, where it holds several",
+    )
+    argument("--metric", default="ndcg@10", metavar="SPEC", help="(default: %(default)s)")
+    argument("--out", required=True, metavar="FILE", help="the report to write")
+    argument("--title", default="", metavar="TEXT", help="(default: names the data set)")
+    argument("--note", default="", metavar="TEXT", help="a text under the title")
+    argument("--logo", metavar="FILE", help="a PNG, JPEG, GIF or WebP picture beside the title")
+    argument(
+        "--sections",
+        nargs="+",
+        action="extend",
+        metavar="ID",
+        help="the parts to write, of those below (default: all)",
+    )
+    argument("--language", default="en", metavar="CODE", help="en or zh (default: %(default)s)")
+    argument(
+        "--assumptions",
+        metavar="FILE",
+        help="TOML with what a search is worth and costs (see the README); without it the report "
+        "takes example values and says so",
+    )
+    add_statistics(parser)
+    add_conventions(parser)
+    add_conflict(parser)
+    parser.set_defaults(command=_report)
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    """Read, compare and write. What the readers find odd goes to standard error."""
+    target = target_of(arguments.out)
+    given = (arguments.qrels, arguments.baseline, arguments.logo, arguments.assumptions)
+    named = [file for file in given if file is not None]
+    several = (*(arguments.data or ()), *arguments.challenger, *arguments.timings)
+    spare_the_input(target, [*several, *named])
+    typed = (name.strip() for text in arguments.sections or () for name in text.split(","))
+    front = Front(
+        title=arguments.title,
+        note=arguments.note,
+        logo=None if arguments.logo is None else Path(arguments.logo).read_bytes(),
+        sections=tuple(name for name in typed if name) or ALL,
+        language=arguments.language,
+    )
+    parse_measure(arguments.metric)
     with speaking(front.language):
-        study = _study(asked, rules)
-    if asked.assumptions is not None:
+        study = _study(arguments)
+    if arguments.assumptions is not None:
         names = {system: study.name(system) for system in study.challengers}
-        study = replace(study, money=read_money(Path(asked.assumptions), names))
+        study = replace(study, money=read_money(Path(arguments.assumptions), names))
     content = html(study, front)
     target.write_bytes(content)
     sys.stderr.write(
         f"Written: {printable(str(target))} ({len(content) / 1e6:.1f} MB, it opens in a browser "
         "without a network)\n"
     )
+    return DONE
 
 
-def describe() -> str:
+def _study(arguments: argparse.Namespace) -> Study:
+    challengers, timings = arguments.challenger, arguments.timings
+    if arguments.qrels is not None and (arguments.baseline is None or not challengers):
+        raise SpecError("With --qrels, --baseline and --challenger are needed too.")
+    if timings and len(timings) != len(challengers):
+        raise SpecError(
+            "There are {timings} --timings for {challengers} --challenger.",
+            remedy="Give one for each, in the same order.",
+            timings=len(timings),
+            challengers=len(challengers),
+        )
+    files = Files(
+        data=arguments.data or (),
+        qrels=arguments.qrels,
+        baseline=arguments.baseline,
+        challengers=challengers,
+        timings=[Timings.read(file) for file in timings],
+        first_stage=arguments.first_stage,
+    )
+    return study_of(files, rules(arguments), arguments.metric, None, check=True)
+
+
+def _closing() -> str:
     """The sections and the assumptions by their names, for the help text."""
     sections = [f"  {section.id}: {section.title}" for section in SECTIONS]
     assumptions = [
@@ -92,24 +165,3 @@ def describe() -> str:
             "", "what --assumptions may say, and what is taken without it:", *assumptions,
         ]
     )  # fmt: skip
-
-
-def _study(asked: Asked, rules: Rules) -> Study:
-    if asked.qrels is not None and (asked.baseline is None or not asked.challengers):
-        raise SpecError("With --qrels, --baseline and --challenger are needed too.")
-    if asked.timings and len(asked.timings) != len(asked.challengers):
-        raise SpecError(
-            "There are {timings} --timings for {challengers} --challenger.",
-            remedy="Give one for each, in the same order.",
-            timings=len(asked.timings),
-            challengers=len(asked.challengers),
-        )
-    files = Files(
-        data=asked.data,
-        qrels=asked.qrels,
-        baseline=asked.baseline,
-        challengers=asked.challengers,
-        timings=[Timings.read(file) for file in asked.timings],
-        first_stage=asked.first_stage,
-    )
-    return study_of(files, rules, asked.metric, None, check=True)

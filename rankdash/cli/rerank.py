@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import math
 import sys
 import textwrap
@@ -9,13 +10,20 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rankdash.cli.target import spare_the_input, target_of
+from rankdash.cli.arguments import (
+    DONE,
+    INCOMPLETE,
+    NAMES,
+    Parser,
+    add_conflict,
+    add_plugin,
+)
+from rankdash.cli.output import one_line, printable, spare_the_input, target_of, warn
 from rankdash.cli.timings import write_timings
-from rankdash.cli.writing import one_line, printable, warn
 from rankdash.errors import DataError, ScoringError, SettingError
 from rankdash.loading import load
 from rankdash.ranking.ranking import Run
-from rankdash.readers import Conflict, sources_at
+from rankdash.readers import sources_at
 from rankdash.reporting.exports.trec import write_run
 from rankdash.rerankers import RerankerKind, add_plugins, create, get, kinds, problems
 from rankdash.rerankers.kinds.precomputed import Precomputed
@@ -30,47 +38,104 @@ _REPORT_SECONDS = 5.0
 _DEFAULT_CHARACTERS = 60
 
 
-def rerank_to_file(
-    data: Sequence[str],
-    reranker: str,
-    settings: Sequence[str],
-    out: str,
-    *,
-    depth: int | None,
-    first_stage: str | None,
-    conflict: Conflict,
-    timing: Timing,
-    timings: str | None = None,
-) -> bool:
-    """Rerank and write; progress, failures and what was measured go to standard error. Whether
-    every query is done.
+def add(parser: Parser) -> None:
+    parser.description = (
+        "Rerank the candidates of a data set and write a TREC run, best first, with "
+        "strictly decreasing scores. Queries that fail are named on standard error, are not in "
+        "the file, and make the exit code 1; where all fail, no file is written (exit code 2)."
+    )
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.closing = describe_rerankers
+    argument = parser.add_argument
+    argument(
+        "--data",
+        required=True,
+        nargs="+",
+        action="extend",
+        metavar="PATH",
+        help=f"the files, folder or archive of the data set{NAMES}",
+    )
+    argument("--reranker", required=True, metavar="NAME", help="one of those below")
+    argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        dest="settings",
+        help="a setting of the reranker; may be repeated",
+    )
+    argument(
+        "--depth",
+        type=int,
+        metavar="N",
+        help="rerank the first N candidates of each query; the rest follow below them in "
+        "first-stage order, with falling scores (default: all)",
+    )
+    argument(
+        "--first-stage",
+        metavar="NAME",
+        help="the ranking to start from, where the data set holds several",
+    )
+    argument(
+        "--out",
+        required=True,
+        metavar="FILE",
+        help="the run to write; replaced if it is there, refused if it is one of the data's files",
+    )
+    argument(
+        "--repeats",
+        type=int,
+        default=1,
+        metavar="N",
+        help="how often a query is timed alone; its latency is the median (default: %(default)s)",
+    )
+    argument(
+        "--clients",
+        type=int,
+        nargs="+",
+        default=[],
+        metavar="N",
+        help="measure the throughput with so many clients at once too, such as 1 2 4",
+    )
+    argument(
+        "--timings",
+        metavar="FILE",
+        help="write what became of each query and how long it took, as CSV where the name ends in "
+        ".csv and as JSON else; `gate` reads it",
+    )
+    add_plugin(parser)
+    add_conflict(parser)
+    parser.set_defaults(command=_rerank)
 
-    settings: "key=value" each. timings: a file for what became of each query and how long it took.
 
-    Raises DataError, SettingError and UnavailableError before any work is done, DataError too where
-    a file to write would replace one of the data set or the other, and ScoringError where every
-    query failed: then no file is written.
-    """
-    kind = _kind(reranker)
-    made = create(reranker, _settings(settings))
-    target = target_of(out)
-    spare_the_input(target, data)
-    table = None if timings is None else target_of(timings)
+def _rerank(arguments: argparse.Namespace) -> int:
+    """Rerank and write; progress, failures and what was measured go to standard error."""
+    use_plugins(arguments.plugin)
+    timing = Timing(repeats=arguments.repeats, concurrency=tuple(arguments.clients))
+    kind = _kind(arguments.reranker)
+    made = create(arguments.reranker, _settings(arguments.settings))
+    target = target_of(arguments.out)
+    spare_the_input(target, arguments.data)
+    table = None if arguments.timings is None else target_of(arguments.timings)
     if table is not None:
-        spare_the_input(table, data)
+        spare_the_input(table, arguments.data)
         if table.resolve() == target.resolve():
             raise DataError(
                 "The run and the timings would be written to one file.",
                 remedy="Give --timings another name.",
                 file=str(table),
             )
-    loaded = load(sources_at(data), first_stage=first_stage, conflict=conflict)
+    loaded = load(
+        sources_at(arguments.data),
+        first_stage=arguments.first_stage,
+        conflict=arguments.conflict,
+    )
     warn(loaded.report.warnings)
-    progress = _Progress(len(plan(loaded.dataset, depth).documents))
+    progress = _Progress(len(plan(loaded.dataset, arguments.depth).documents))
     run = rerank(
         loaded.dataset,
         made,
-        depth=depth,
+        depth=arguments.depth,
         capabilities=kind.able(made.settings),
         timing=timing,
         on_loaded=progress.loaded,
@@ -79,7 +144,7 @@ def rerank_to_file(
     complete = _finish(run, target)
     if table is not None:
         write_timings(run, table)
-    return complete
+    return DONE if complete else INCOMPLETE
 
 
 def use_plugins(files: Sequence[str]) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from rankdash.analysis.labels.labelling import restored
-from rankdash.cli.writing import warn
+from rankdash.cli.output import warn
 from rankdash.errors import DataError
 from rankdash.ranking.ranking import Run
 from rankdash.readers import Source

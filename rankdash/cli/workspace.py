@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
 from rankdash import __version__, sharing
-from rankdash.cli.target import target_of
-from rankdash.cli.writing import printable, warn
+from rankdash.cli.arguments import DONE, Parser
+from rankdash.cli.output import printable, target_of, warn
 from rankdash.errors import DataError
 from rankdash.store import Workspace
 
@@ -32,16 +33,54 @@ _LISTED = {
 }
 
 
-def export_file(out: str, names: Sequence[str]) -> None:
-    """Write the file; nothing is left where that fails.
+def add(parser: Parser) -> None:
+    parser.description = (
+        "The workspace is the folder in RANKDASH_HOME (for a new one: an empty or new "
+        "folder), or the one in your user data directory."
+    )
+    actions = parser.add_subparsers(metavar="ACTION", required=True, parser_class=Parser)
+    export = actions.add_parser(
+        "export",
+        help="write data sets, runs, notes, corrections, scenarios, prices and targets",
+        description="Write data sets with their runs, notes, corrected labels and explanations, "
+        "and the scenarios, prices and targets, into one file. Without keys, kept scores, "
+        "unfinished runs, and paths on this machine.",
+    )
+    export.add_argument("file", metavar="FILE", help="the file to write; replaced if it exists")
+    export.add_argument(
+        "--data",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME",
+        help="a data set, by its name or id (default: all)",
+    )
+    export.set_defaults(command=_export)
+    bring = actions.add_parser(
+        "import",
+        help="add what such a file holds and the workspace does not",
+        description="Add what the file holds and the workspace does not. What is there already "
+        "stays as it is, and what differs is said. A broken file adds nothing.",
+    )
+    bring.add_argument("file", metavar="FILE", help="the file to take in")
+    bring.set_defaults(command=_import)
+    mend = actions.add_parser(
+        "repair",
+        help="make the database anew where it is missing, damaged or an older copy",
+        description="Make the database anew from the folders, what can be read of it, and its "
+        "newest copy in the folder backups. Nothing is deleted: the old database goes to the "
+        "folder trash. Close other programs that use the workspace first. A sound workspace stays "
+        "as it is.",
+    )
+    mend.set_defaults(command=_repair)
 
-    names: names or ids of data sets; none for all. Raises DataError where there is no such data
-    set, or none at all.
-    """
-    target, workspace = target_of(out), Workspace.open()
+
+def _export(arguments: argparse.Namespace) -> int:
+    """Write the file; nothing is left where that fails."""
+    target, workspace = target_of(arguments.file), Workspace.open()
     if workspace.trouble is not None:
         sys.stderr.write(f"warning: {printable(str(workspace.trouble))}\n")
-    chosen = _chosen(workspace, names)
+    chosen = _chosen(workspace, arguments.data)
     part = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}")
     try:
         with part.open("wb") as stream:
@@ -51,25 +90,28 @@ def export_file(out: str, names: Sequence[str]) -> None:
         part.unlink(missing_ok=True)
     size = target.stat().st_size / 1e6
     sys.stderr.write(
-        f"Data sets exported: {len(chosen)}, {size:,.1f} MB. Written: {printable(out)}\n"
+        f"Data sets exported: {len(chosen)}, {size:,.1f} MB. Written: {printable(arguments.file)}\n"
     )
+    return DONE
 
 
-def import_file(file: str) -> None:
+def _import(arguments: argparse.Namespace) -> int:
     """Take a file in; what differs from what is there is said on standard error."""
-    found = sharing.bring_in(Workspace.open(), Path(file), Path(file).name, _progress)
+    file = Path(arguments.file)
+    found = sharing.bring_in(Workspace.open(), file, file.name, _progress)
     warn(found.findings)
     added = [f"{_ADDED[kind]} {n:,}" for kind, n in found.added.items() if n and kind in _ADDED]
     sys.stderr.write(f"Added: {', '.join(added) or 'nothing, it was all there'}\n")
+    return DONE
 
 
-def repair() -> None:
+def _repair(_arguments: argparse.Namespace) -> int:
     """Make the database of the workspace anew, and say on standard error what came back."""
     workspace = Workspace.open()
     done = workspace.repair()
     if done is None:
         sys.stderr.write(f"There is nothing to repair in {printable(str(workspace.root))}\n")
-        return
+        return DONE
     rows = ", ".join(f"{words} {done.rows[name]:,}" for name, words in _LISTED.items())
     lines = [f"Repaired: {workspace.root}", f"There are now: {rows}"]
     if done.from_folders:
@@ -81,6 +123,7 @@ def repair() -> None:
     if done.trash is not None:
         lines.append(f"The old database is in {done.trash} for 30 days")
     sys.stderr.writelines(f"{printable(line)}\n" for line in lines)
+    return DONE
 
 
 def _chosen(workspace: Workspace, names: Sequence[str]) -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rankdash.cli import commands
+from rankdash.cli.arguments import INTERRUPTED
 
 ROOT = Path(__file__).parents[2]
 HEAVY = ("torch", "streamlit", "plotly", "sentence_transformers", "transformers", "scipy", "bm25s")
@@ -124,7 +124,7 @@ def test_stopping_by_hand_is_quiet(
 
     monkeypatch.setattr("rankdash.cli.evaluate.evaluate_files", stopped)
     outcome = run("evaluate", "--qrels", qrels, "--run", first)
-    assert (outcome.code, outcome.err) == (commands.INTERRUPTED, "Stopped.\n")
+    assert (outcome.code, outcome.err) == (INTERRUPTED, "Stopped.\n")
 
 
 def test_a_reader_that_has_seen_enough_ends_it_quietly(qrels: Path, tmp_path: Path):

@@ -198,7 +198,7 @@ def test_csv_is_written_only_where_its_cells_are_defused():
     assert found == {
         *("analysis/labels/labelling.py", "words/spreadsheet.py"),
         "reporting/exports/costs_csv.py",
-        "cli/results.py",
+        "cli/evaluate.py",
     }
     for each in found:
         assert "defused" in (package / each).read_text()

@@ -1,4 +1,4 @@
-"""The commands, a room each with its arguments, and what happens when something goes wrong.
+"""Runs one command, and says what happens when something goes wrong.
 
 Exit codes: 0 done; 1 the data has errors (`check`), some queries failed (`rerank`) or a condition
 is not met (`gate`); 2 nothing could be done, with one line on standard error that says what, where
@@ -7,26 +7,27 @@ and what to do; 130 stopped by Ctrl+C.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
-from rankdash.cli.commands import (
-    check,
-    compare,
-    evaluate,
-    fuse,
-    gate,
-    report,
-    rerank,
-    rerankers,
-    workspace,
-)
-from rankdash.cli.commands.parsing import DONE, INTERRUPTED, REFUSED, Parser, UsageError
+from rankdash.cli.arguments import DONE, INTERRUPTED, REFUSED, Parser, UsageError
 from rankdash.errors import RankdashError
 
-__all__ = ["INTERRUPTED", "main"]
+# Each is a module here, whose `add` puts its arguments into a parser.
+COMMANDS = {
+    "check": "read the files of a data set and say what is in them and what is wrong",
+    "evaluate": "score rankings against labels",
+    "compare": "compare rankings with a baseline: is the gain real, and is it worth it",
+    "gate": "pass or fail a change by conditions, for CI",
+    "report": "write what was found as one HTML file that opens without a network",
+    "rerank": "rerank a data set and write a TREC run",
+    "fuse": "combine rankings into one, without scoring anything",
+    "rerankers": "list the rerankers and their settings, those of plugins included",
+    "workspace": "write data sets with all that belongs to them into one file, take such a file "
+    "in, or repair the workspace",
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -36,7 +37,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
-        arguments = _parser().parse_args(argv)
+        typed = sys.argv[1:] if argv is None else list(argv)
+        arguments = _parser(typed).parse_args(typed)
         code: int = arguments.command(arguments)
         sys.stdout.flush()
     except (UsageError, RankdashError) as problem:
@@ -58,19 +60,23 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _refuse(message: str) -> int:
-    from rankdash.cli.writing import one_line
+    from rankdash.cli.output import one_line
 
     sys.stderr.write(f"error: {one_line(message)}\n")
     return REFUSED
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(typed: Sequence[str]) -> Parser:
+    """Only the command that was typed is loaded, and what it needs."""
     parser = Parser(
         prog="python -m rankdash",
         description="Does reranking help, for which queries? The dashboard starts with: "
         "streamlit run app.py",
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
-    for room in (check, evaluate, compare, gate, report, rerank, fuse, rerankers, workspace):
-        room.add(commands)
+    asked = next((each for each in typed if not each.startswith("-")), None)
+    for name, help_line in COMMANDS.items():
+        command = commands.add_parser(name, help=help_line)
+        if name == asked:
+            import_module(f"rankdash.cli.{name}").add(command)
     return parser

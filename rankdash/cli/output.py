@@ -1,11 +1,14 @@
-"""Text for a terminal: nothing from the data can move its cursor or break its columns."""
+"""What a command writes: text for a terminal, in which nothing from the data can move the cursor or
+break columns, and files, which are none of those that are read."""
 
 from __future__ import annotations
 
 import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
+from rankdash.errors import DataError
 from rankdash.findings import Finding
 
 _GAP = "  "
@@ -62,3 +65,31 @@ def warn(findings: Iterable[Finding]) -> None:
     serious = (finding for finding in findings if finding.severity != "note")
     for line in dict.fromkeys(finding_line(finding) for finding in serious):
         sys.stderr.write(f"warning: {line}\n")
+
+
+def target_of(out: str) -> Path:
+    """The file to write. Raises DataError where its folder is missing."""
+    target = Path(out)
+    if not target.parent.is_dir():
+        raise DataError(
+            "There is no folder {folder}.",
+            remedy="Make it first, or write elsewhere.",
+            file=out,
+            folder=str(target.parent),
+        )
+    return target
+
+
+def spare_the_input(target: Path, data: Sequence[str]) -> None:
+    """Raises DataError where `target` is one of the input files, or a file inside an input
+    folder."""
+    if not target.exists():
+        return
+    for path in map(Path, data):
+        files = path.rglob("*") if path.is_dir() else [path]
+        if any(file.exists() and file.samefile(target) for file in files):
+            raise DataError(
+                "This file belongs to the data set; writing the run would destroy it.",
+                remedy="Give --out another name.",
+                file=str(target),
+            )

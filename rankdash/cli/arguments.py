@@ -46,9 +46,6 @@ class Parser(argparse.ArgumentParser):
         return super().format_help()
 
 
-Commands = argparse._SubParsersAction
-
-
 def add_labels(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--qrels", required=True, metavar="FILE", help="the labels, in any form that is read"
