@@ -1,7 +1,8 @@
 """`python -m tests`: every check of this project, one after the other, the quick ones first.
 
-Tests that draw examples draw the same ones each time. With `--random` they draw others, from a seed
-that is printed. Any other argument goes to pytest.
+With `--quick`, all but the tests that run Chromium or a neural model. Tests that draw examples draw
+the same ones each time; with `--random` they draw others, from a seed that is printed. Any other
+argument goes to pytest.
 """
 
 import platform
@@ -28,14 +29,18 @@ CHECKS = {
 }
 
 
+QUICK = ("-m", "not browser and not model")
+
+
 def arguments(given: list[str]) -> list[str]:
     """What pytest is given."""
-    if "--random" not in given:
-        return given
-    seed = random.SystemRandom().randrange(2**32)
-    drawn = ["--hypothesis-profile=random", f"--hypothesis-seed={seed}"]
-    print("The same examples again: python -m tests", *drawn)
-    return [*(each for each in given if each != "--random"), *drawn]
+    own = list(QUICK) if "--quick" in given else []
+    if "--random" in given:
+        seed = random.SystemRandom().randrange(2**32)
+        drawn = ["--hypothesis-profile=random", f"--hypothesis-seed={seed}"]
+        print("The same examples again: python -m tests", *drawn)
+        own += drawn
+    return [*(each for each in given if each not in ("--quick", "--random")), *own]
 
 
 def main() -> int:

@@ -1,12 +1,22 @@
-"""One Chromium for every test that looks at something: two in a process get in each other's way."""
+"""One Chromium for every test that looks at something: two in a process get in each other's way.
 
+`python -m tests --quick` leaves out what runs Chromium or a neural model. Tests that take a fixture
+for it are marked here, others mark themselves, and one that does neither fails.
+"""
+
+import functools
 import os
 import shutil
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import Phase, settings
 from playwright.sync_api import Browser, sync_playwright
+
+from rankdash.rerankers.neural import runtimes, shared
 
 # What passes once passes always, however busy the machine is. Hypothesis shrinks a failure for five
 # minutes at the most, which is within the time limit of a test; looking for an explanation of it
@@ -30,11 +40,79 @@ FLAGS = [
 ]
 
 
+FIXTURES = {"browser": {"browser"}, "model": {"bi_folder", "classifier_folder", "cross_folder"}}
+# Fixtures that run nothing themselves may be made for a test that is not marked.
+_running: dict[str, pytest.Item | None] = {"test": None}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        for marker, fixtures in FIXTURES.items():
+            if not fixtures.isdisjoint(getattr(item, "fixturenames", ())):
+                item.add_marker(marker)
+
+
+def _refuse_unless(marker: str) -> None:
+    item = _running["test"]
+    if item is not None and item.get_closest_marker(marker) is None:
+        pytest.fail(f"A test that does this is marked by pytest.mark.{marker}")
+
+
+def _watch_processes(event: str, arguments: tuple[Any, ...]) -> None:
+    if event == "subprocess.Popen" and "chrom" in Path(os.fsdecode(arguments[0])).name:
+        _refuse_unless("browser")
+
+
+sys.addaudithook(_watch_processes)
+
+
 @pytest.fixture(scope="session", autouse=True)
-def _one_cache_of_models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Exported models in a folder of the session, also for the processes that tests start."""
+def _watch_models() -> Iterator[None]:
+    def watched(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def call(*given: Any, **named: Any) -> Any:
+            _refuse_unless("model")
+            return function(*given, **named)
+
+        return call
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RANKDASH_CACHE", str(tmp_path_factory.mktemp("cache")))
+        for module, name in ((shared, "load"), (runtimes, "open_exported")):
+            patch.setattr(module, name, watched(getattr(module, name)))
+        yield
+
+
+@pytest.fixture(scope="session")
+def _caches(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, Path]:
+    """Whether a test is marked → the folder of exported models, also for the processes that it
+    starts."""
+    return {marked: tmp_path_factory.mktemp("cache") for marked in (True, False)}
+
+
+@pytest.fixture(autouse=True)
+def _one_cache_of_models(
+    request: pytest.FixtureRequest, _caches: dict[bool, Path], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    marked = request.node.get_closest_marker("model") is not None
+    monkeypatch.setenv("RANKDASH_CACHE", str(_caches[marked]))
+    _running["test"] = request.node
+    yield
+    _running["test"] = None
+    exported = [] if marked else list(_caches[False].rglob("*.onnx"))
+    for file in exported:
+        file.unlink()
+    assert not exported, "A test whose processes run a model is marked by pytest.mark.model"
+
+
+@pytest.fixture(scope="session")
+def quick_starts() -> Iterator[None]:
+    """Streamlit looks through all installed packages each time that an app starts; here once."""
+    from streamlit.components.v2 import manifest_scanner
+
+    with pytest.MonkeyPatch.context() as patch:
+        found = functools.cache(manifest_scanner.scan_component_manifests)
+        patch.setattr(manifest_scanner, "scan_component_manifests", found)
         yield
 
 

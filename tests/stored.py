@@ -1,9 +1,10 @@
 """Data sets and rankings in a workspace, as an upload leaves them."""
 
+import functools
 import json
 from collections.abc import Iterable, Sequence
 
-from rankdash.loading import load
+from rankdash.loading import Loaded, load
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.readers import Source
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
@@ -13,13 +14,17 @@ from rankdash.store import Workspace
 def keep_rows(workspace: Workspace, rows: str | Sequence[dict[str, object]], name: str) -> str:
     """The id of a data set. rows: CSV with its head, or rows for JSON lines."""
     if isinstance(rows, str):
-        source = Source("rows.csv", rows.encode())
+        loaded = _loaded("rows.csv", rows, name)
     else:
-        source = Source("rows.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows).encode())
-    loaded = load([source], name=name)
+        loaded = _loaded("rows.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows), name)
     return workspace.save_dataset(
         loaded.dataset, source="upload", report_json=loaded.report.to_json()
     )
+
+
+@functools.cache
+def _loaded(file: str, content: str, name: str) -> Loaded:
+    return load([Source(file, content.encode())], name=name)
 
 
 def keep_lists(

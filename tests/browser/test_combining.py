@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-pytestmark = pytest.mark.browser
-
 README = Path(__file__).parents[2] / "README.md"
 RUN_MS = 240_000
 

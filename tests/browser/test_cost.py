@@ -9,8 +9,6 @@ import pytest
 from rankdash.store import Workspace
 from tests.stored import keep_lists, keep_rows
 
-pytestmark = pytest.mark.browser
-
 QUERIES, BEFORE, AFTER = 100, 72, 87
 
 

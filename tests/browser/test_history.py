@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from playwright.sync_api import Locator, expect
 
 from rankdash.ranking.ranking import Ranking
@@ -12,8 +11,6 @@ from rankdash.store.notes.pins import Pins
 from rankdash.store.notes.run_notes import RunNotes
 
 from .conftest import new_visit
-
-pytestmark = pytest.mark.browser
 
 # The boxes of the table, one under the other, the newest run first.
 FIRST_ROW, ROW = 53, 35

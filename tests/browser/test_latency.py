@@ -9,8 +9,6 @@ from rankdash.store import Workspace
 from tests.browser.test_journeys import RUN_MS
 from tests.stored import keep_rows
 
-pytestmark = pytest.mark.browser
-
 QUERIES, DOCS = 80, 8
 
 

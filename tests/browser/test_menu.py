@@ -2,13 +2,10 @@
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 
 from .conftest import new_visit
 from .test_sharing import fill
-
-pytestmark = pytest.mark.browser
 
 
 def link(visit, name: str):

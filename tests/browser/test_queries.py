@@ -8,8 +8,6 @@ from playwright.sync_api import expect
 from rankdash.store import Workspace
 from tests.stored import keep_lists, keep_rows
 
-pytestmark = pytest.mark.browser
-
 HOSTILE = (
     '<img src=x onerror="window.hacked=1"><script>window.hacked=2</script> '
     "![pic](http://evil.invalid/a.png) [link](http://evil.invalid/) "

@@ -13,8 +13,6 @@ from tests.stored import keep_lists, keep_rows
 
 from .conftest import PATIENCE_MS, serving, visiting
 
-pytestmark = pytest.mark.browser
-
 HOSTILE = (
     "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=2> "
     "![p](http://evil.invalid/a.png)"

@@ -8,8 +8,6 @@ from playwright.sync_api import expect
 from rankdash.store import Workspace
 from tests.stored import keep_lists, keep_rows
 
-pytestmark = pytest.mark.browser
-
 QUERIES, DOCS = 40, 12
 
 

@@ -3,7 +3,6 @@
 import re
 
 import pandas as pd
-import pytest
 from playwright.sync_api import expect
 
 from rankdash.analysis.labels.check import check
@@ -11,8 +10,6 @@ from rankdash.dataset import Dataset
 from rankdash.ranking.ranking import Ranking
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.store import Workspace
-
-pytestmark = pytest.mark.browser
 
 DOCS = [f"d{place}" for place in range(12)]
 SCORES = [40.0, 33.0, 30.0, 24.0, 21.0, 17.0, 14.0, 9.0, 8.0, 5.0, 4.0, 1.0]

@@ -18,8 +18,6 @@ from rankdash.reporting.report import SECTIONS
 
 from .conftest import PATIENCE_MS
 
-pytestmark = pytest.mark.browser
-
 HOSTILE = (
     "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=2> "
     "![p](http://evil.invalid/a.png) =HYPERLINK(1) <svg onload=window.hacked=3> {{7*7}}"

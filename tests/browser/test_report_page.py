@@ -16,8 +16,6 @@ from tests.stored import keep_lists, keep_rows
 
 from .conftest import PATIENCE_MS, serving, visiting
 
-pytestmark = pytest.mark.browser
-
 HOSTILE = "=HYPERLINK(1)</script><script>window.hacked=1</script> ![p](http://evil.invalid/a.png)"
 
 

@@ -16,8 +16,6 @@ from rankdash.value.assumptions import Assumptions
 from tests.browser.conftest import App, Visit, new_visit, serving, visiting
 from tests.stored import keep_lists, keep_rows
 
-pytestmark = pytest.mark.browser
-
 PAGES = ("Overview", "Queries", "Rank shifts", "Latency", "Cost & ROI", "History", "Run", "Data")
 
 

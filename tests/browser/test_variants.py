@@ -1,9 +1,6 @@
 """One reranker at several depths: started as one, watched as one, compared on Overview."""
 
-import pytest
 from playwright.sync_api import expect
-
-pytestmark = pytest.mark.browser
 
 RUN_MS = 240_000
 

@@ -10,8 +10,6 @@ from rankdash.runs.runner import rerank
 from rankdash.store import Workspace
 from tests.stored import keep_rows
 
-pytestmark = pytest.mark.browser
-
 HOSTILE = "<img src=x onerror='window.hacked=1'> ![pic](http://evil.invalid/a.png) "
 TEXTS = (f"{HOSTILE} You return a gift in the shop.", "退货需要小票", "Opening hours")
 

@@ -5,8 +5,6 @@ import plotly.offline
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-pytestmark = pytest.mark.browser
-
 # Widths of a phone, of half a page and of a whole one.
 WIDTHS = (400, 600, 1220)
 # Columns for four systems and more have no room beside their documents on a phone.

@@ -96,10 +96,11 @@ def test_prompts_that_the_model_declares_are_used_unless_others_are_given(bi_fol
     assert np.abs(given.scores - plain.scores).max() > 1e-3
 
 
+@pytest.mark.model
 def test_a_model_without_a_length_limit_scores_without_token_counts(tmp_path):
     import torch
     from sentence_transformers import SentenceTransformer
-    from sentence_transformers.models import StaticEmbedding
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
     from tokenizers import Tokenizer, models, pre_tokenizers
 
     words = {word: place for place, word in enumerate(["[UNK]", *QUERY.split()])}

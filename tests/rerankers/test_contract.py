@@ -42,21 +42,35 @@ def loopback_url():
         yield server.url
 
 
-@pytest.fixture(scope="module", params=[kind.name for kind in kinds()])
-def make(request, cross_folder, bi_folder, loopback_url):
+NEURAL = {
+    "bi-encoder": "bi_folder",
+    "cross-encoder": "cross_folder",
+    "late-interaction": "bi_folder",
+    "cascade": "bi_folder",
+}
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(kind.name, marks=[pytest.mark.model] if kind.name in NEURAL else [])
+        for kind in kinds()
+    ],
+)
+def make(request, loopback_url):
     """Makes a prepared reranker of one kind, each time a new one."""
+    of = NEURAL.get(request.param)
+    model = None if of is None else request.getfixturevalue(of)
     free = {"base_url": loopback_url, "key_variable": "none"}
     makers = {
         "bm25": lambda: create("bm25"),
-        "bi-encoder": lambda: create("bi-encoder", {"model": str(bi_folder), "batch_tokens": 40}),
-        "cross-encoder": lambda: create(
-            "cross-encoder", {"model": str(cross_folder), "batch_tokens": 40}
-        ),
+        "bi-encoder": lambda: create("bi-encoder", {"model": str(model), "batch_tokens": 40}),
+        "cross-encoder": lambda: create("cross-encoder", {"model": str(model), "batch_tokens": 40}),
         "late-interaction": lambda: create(
-            "late-interaction", {"model": str(bi_folder), "batch_tokens": 40}
+            "late-interaction", {"model": str(model), "batch_tokens": 40}
         ),
         "cascade": lambda: create(
-            "cascade", {"second_settings": f"model={bi_folder}\nbatch_tokens=40", "top": 3}
+            "cascade", {"second_settings": f"model={model}\nbatch_tokens=40", "top": 3}
         ),
         "endpoint": lambda: create("endpoint", free),
         **{

@@ -200,6 +200,7 @@ def test_a_broken_export_is_made_again(cross_folder, reference, tmp_path, monkey
     assert json.loads((folder / "card.json").read_text())["difference"] < 1e-5
 
 
+@pytest.mark.model
 def test_a_tokenizer_written_in_python_falls_back_to_pytorch_with_a_note(tmp_path):
     import torch
     from transformers import CanineConfig, CanineForSequenceClassification, CanineTokenizer

@@ -48,7 +48,7 @@ def workspace(case: Case, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 @pytest.fixture(scope="module")
-def app(case: Case, workspace: Workspace) -> AppTest:
+def app(case: Case, workspace: Workspace, quick_starts: None) -> AppTest:
     made = AppTest.from_file(str(ROOT / "rankdash" / "ui" / "main.py"), default_timeout=300)
     made.query_params["data"] = case.loaded.dataset.id
     made.query_params["system"] = [run.id for run in case.runs]

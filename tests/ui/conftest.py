@@ -68,7 +68,7 @@ def stored(workspace: Workspace) -> str:
 
 
 @pytest.fixture
-def app(workspace: Workspace) -> AppTest:
+def app(workspace: Workspace, quick_starts: None) -> AppTest:
     return AppTest.from_file(str(ROOT / "rankdash" / "ui" / "main.py"), default_timeout=300)
 
 
