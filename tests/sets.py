@@ -1,6 +1,13 @@
 """Labelled sets to test on: the shipped sample, and real ones where they lie beside the project."""
 
+import functools
+from dataclasses import replace
 from pathlib import Path
+
+from rankdash.loading import Loaded, load
+from rankdash.ranking.ranking import Ranking
+from rankdash.readers import sources_from_path
+from rankdash.rerankers.kinds.precomputed import run_from_ranking
 
 ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "assets" / "samples" / "helpcentre"
@@ -8,3 +15,32 @@ REAL = ROOT.parent / "shared" / "data"
 
 SETS = {each.name: each for each in (SAMPLE, *sorted(REAL.glob("*/"))) if each.is_dir()}
 """Name → folder with corpus.jsonl, queries.jsonl, qrels.tsv and initial.trec; the sample first."""
+
+_RERANKED = 20
+
+
+@functools.cache
+def loaded(name: str) -> Loaded:
+    """A set with its rerankings. The sample comes with none, so one is made, without a model."""
+    found = load(sources_from_path(SETS[name]), first_stage="initial")
+    if found.runs:
+        return found
+    made = run_from_ranking("rerank_by_title", found.dataset.id, _by_title(found), "by_title.trec")
+    return replace(found, runs=(made,))
+
+
+def _by_title(found: Loaded) -> Ranking:
+    """The first documents by how many words of the query are in their title."""
+    data = found.dataset
+    texts = dict(zip(data.queries["query_id"], data.queries["text"], strict=True))
+    titles = dict(zip(data.documents["doc_id"], data.documents["title"], strict=True))
+
+    def ordered(query: str) -> tuple[str, list[str], list[float]]:
+        words = set(texts[query].lower().split())
+        docs, _scores = data.candidates.documents_of(query)
+        top = sorted(
+            docs[:_RERANKED], key=lambda doc: -len(words & set(titles[doc].lower().split()))
+        )
+        return query, [*top, *docs[_RERANKED:]], [-float(place) for place in range(len(docs))]
+
+    return Ranking.from_lists(map(ordered, data.candidates.query_ids))

@@ -1,7 +1,5 @@
 """`load`: from files to a data set, on real data and on every trap met in real files."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -9,11 +7,7 @@ from rankdash.errors import DataError, FormatError
 from rankdash.loading import examine, load
 from rankdash.metrics import Conventions, evaluate, judge, parse_measure
 from rankdash.readers import Source, sources_from_path
-
-DATA = Path(__file__).parents[1].parent / "shared" / "data"
-needs_data = pytest.mark.skipif(
-    not DATA.is_dir(), reason=f"the labelled sets are not beside the project, in {DATA}"
-)
+from tests.sets import SETS
 
 
 def loaded(contents: dict[str, str | bytes], **options: object):
@@ -53,57 +47,53 @@ def qrels_of(queries: int, label_of: dict[int, object], prefix: str = "") -> str
     )
 
 
-@needs_data
-def test_medquad_loads_from_its_folder():
-    result = load(sources_from_path(DATA / "medquad"))
+# Set → queries, documents, labels, its own columns, the first document of the first query, its
+# rerankings, warnings, how many pairs have each label, and the mean NDCG@10 of the first stage by
+# the conventions of trec_eval.
+KNOWN = {
+    "helpcentre": (
+        *((74, 347, 1394), ["language", "type"], "ord-013", [], ["no_relevant"]),
+        *([(0, 1123), (1, 161), (2, 43), (3, 67)], 0.5814),
+    ),
+    "medquad": (
+        *((60, 2523, 377), ["focus_category", "type"], "GHR_0000738_Sec1", ["rerank_minilm"]),
+        *(["mostly_unjudged"], [(0, 161), (1, 111), (2, 55), (3, 50)], 0.3119),
+    ),
+    "cmrc_zh": (
+        *((200, 6562, 201), [], "DEV_0-p2", ["rerank_bm25_title", "rerank_minilm"]),
+        *([], [(1, 201)], 0.7869),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_a_whole_set_loads_from_its_folder(name):
+    sizes, columns, first, runs, warnings, labels, ndcg = KNOWN[name]
+    result = load(sources_from_path(SETS[name]))
     data, report = result.dataset, result.report
 
-    assert (data.name, data.first_stage) == ("medquad", "given")
-    assert (len(data.queries), len(data.documents), len(data.qrels)) == (60, 2523, 377)
-    assert data.segments == ["type", "focus_category"]
-    assert data.queries["type"].iloc[2] == "DIAGNOSIS; PREVENTION; TREATMENT"
-    assert data.candidates.documents_of("1")[0][0] == "GHR_0000738_Sec1"
-    assert [(run.name, run.reranker) for run in result.runs] == [("rerank_minilm", "precomputed")]
+    assert (data.name, data.first_stage) == (name, "given")
+    assert (len(data.queries), len(data.documents), len(data.qrels)) == sizes
+    assert sorted(data.segments) == columns
+    assert data.candidates.documents_of(data.queries["query_id"].iloc[0])[0][0] == first
+    assert [(run.name, run.reranker) for run in result.runs] == [
+        (run, "precomputed") for run in runs
+    ]
     assert report.errors == ()
-    assert [warning.code for warning in report.warnings] == ["mostly_unjudged"]
-    assert sorted(f.file for f in report.notes if f.code == "paper") == [
-        "LICENSE-CC-BY-4.0.txt",
-        "NOTICE.md",
-    ]
-    assert [(bar.low, bar.count) for bar in report.label_histogram] == [
-        (0, 161),
-        (1, 111),
-        (2, 55),
-        (3, 50),
-    ]
+    assert [warning.code for warning in report.warnings] == warnings
+    assert [(bar.low, bar.count) for bar in report.label_histogram] == labels
+    papers = [each.name for each in SETS[name].iterdir() if each.suffix in (".md", ".txt")]
+    assert sorted(f.file for f in report.notes if f.code == "paper") == sorted(papers)
 
-
-@needs_data
-def test_medquads_first_stage_has_its_published_ndcg():
-    data = load(sources_from_path(DATA / "medquad")).dataset
     conventions = Conventions.trec_eval()
-
-    evaluation = evaluate(
-        judge(data.candidates, data.qrels, conventions), [parse_measure("ndcg@10")], conventions
-    )
-
-    assert evaluation.mean("ndcg@10") == pytest.approx(0.312, abs=0.0005)
+    judged = judge(data.candidates, data.qrels, conventions)
+    evaluation = evaluate(judged, [parse_measure("ndcg@10")], conventions)
+    assert evaluation.mean("ndcg@10") == pytest.approx(ndcg, abs=0.0001)
 
 
-@needs_data
-def test_cmrc_loads_from_its_folder():
-    result = load(sources_from_path(DATA / "cmrc_zh"))
-
-    assert (len(result.dataset.queries), len(result.dataset.documents)) == (200, 6562)
-    assert [run.name for run in result.runs] == ["rerank_bm25_title", "rerank_minilm"]
-    assert result.report.rankings[0].queries == 200
-    assert result.report.errors == result.report.warnings == ()
-    assert "9% have one" in finding(result.report, "sparse_labels").text
-
-
-@needs_data
-def test_the_same_folder_read_twice_is_the_same_data_set_and_the_same_runs():
-    first, second = (load(sources_from_path(DATA / "medquad")) for _ in range(2))
+@pytest.mark.parametrize("name", SETS)
+def test_the_same_folder_read_twice_is_the_same_data_set_and_the_same_runs(name):
+    first, second = (load(sources_from_path(SETS[name])) for _ in range(2))
 
     assert first.dataset.id == second.dataset.id
     assert [run.id for run in first.runs] == [run.id for run in second.runs]

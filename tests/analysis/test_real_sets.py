@@ -1,33 +1,25 @@
-"""Bounds, to-label list and headroom on two real sets with sparse labels."""
-
-from pathlib import Path
+"""Bounds, to-label list and headroom on sets with sparse labels."""
 
 import pytest
 
 from rankdash.analysis.labels.labelling import merge_labels, to_label, to_label_csv
 from rankdash.analysis.reasons.headroom import SHARES, headroom, limits
 from rankdash.analysis.unjudged.unjudged import Comparison, System, bounds_table
-from rankdash.loading import load
 from rankdash.metrics import evaluate, judge
-from rankdash.readers import Source, read, sources_from_path
+from rankdash.readers import Source, read
+from tests.sets import SETS, loaded
 
-DATA = Path(__file__).parents[2].parent / "shared" / "data"
 SPECS = ("ndcg@10", "mrr@10", "map@10", "recall@10", "precision@5")
 
 
-@pytest.fixture(scope="module", params=["medquad", "cmrc_zh"])
+@pytest.fixture(scope="module", params=SETS)
 def real(request):
-    folder = DATA / request.param
-    if not folder.is_dir():
-        pytest.skip(f"{request.param} is not beside the project")
-    loaded = load(sources_from_path(folder))
-    run = next(run for run in loaded.runs if "minilm" in run.name)
-    data = loaded.dataset
-    sides = {
-        name: System(ranking, judge(ranking, data.qrels))
-        for name, ranking in (("first", data.candidates), ("minilm", run.ranking))
+    found = loaded(request.param)
+    data = found.dataset
+    rankings = {"first": data.candidates, "other": found.runs[-1].ranking}
+    return data, {
+        name: System(ranking, judge(ranking, data.qrels)) for name, ranking in rankings.items()
     }
-    return data, sides
 
 
 def test_what_is_shown_lies_within_the_bounds(real):
@@ -38,16 +30,16 @@ def test_what_is_shown_lies_within_the_bounds(real):
     assert (table["value"] <= table["highest"] + 1e-12).all()
     assert (table["kind"] == "tight").all()
     for spec in SPECS:
-        bounds = Comparison(sides["first"], sides["minilm"], spec).bounds()
+        bounds = Comparison(sides["first"], sides["other"], spec).bounds()
         assert bounds.lowest <= bounds.delta <= bounds.highest
 
 
 def test_labelling_what_the_list_says_settles_the_sign(real):
     data, sides = real
-    comparison = Comparison(sides["first"], sides["minilm"], "ndcg@10")
+    comparison = Comparison(sides["first"], sides["other"], "ndcg@10")
     enough = comparison.labels_to_settle()
     assert 0 < enough < len(comparison.pool)
-    frame = to_label(data, comparison, ("first", "minilm"), most=enough)
+    frame = to_label(data, comparison, ("first", "other"), most=enough)
     frame["label"] = 0
     parsed = read([Source("labels.csv", to_label_csv(frame))])
     merged = merge_labels(data, parsed.qrels)
@@ -57,7 +49,7 @@ def test_labelling_what_the_list_says_settles_the_sign(real):
         name: System(side.ranking, judge(side.ranking, merged.dataset.qrels))
         for name, side in sides.items()
     }
-    settled = Comparison(now["first"], now["minilm"], "ndcg@10").bounds()
+    settled = Comparison(now["first"], now["other"], "ndcg@10").bounds()
     assert settled.sign != "open"
     assert settled.delta == pytest.approx(comparison.bounds().delta)
     one_less = merge_labels(data, parsed.qrels.head(enough - 1)).dataset
@@ -70,7 +62,7 @@ def test_headroom_adds_up_for_every_query(real):
     evaluations = {name: evaluate(side.judged, SPECS) for name, side in sides.items()}
     for spec in SPECS:
         far = limits(sides["first"].judged, spec, evaluations["first"].conventions)
-        found = headroom(evaluations["first"], evaluations["minilm"], far)
+        found = headroom(evaluations["first"], evaluations["other"], far)
         rows = found.queries.dropna()
         assert len(rows) == found.n
         assert rows[list(SHARES)].sum(axis=1).to_numpy() == pytest.approx(rows["perfect"])

@@ -1,5 +1,4 @@
 import json
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -8,6 +7,7 @@ import pytest
 from rankdash.errors import ScoringError
 from rankdash.rerankers import Corpus, Request, create
 from rankdash.rerankers.kinds.bm25 import first_stage, order_candidates
+from tests.sets import SETS
 
 DOCUMENTS = {
     "d1": "How to return an item and get a refund",
@@ -16,7 +16,6 @@ DOCUMENTS = {
     "d4": "配送时间与运费说明",
     "d5": "",
 }
-DATA = Path(__file__).parents[2].parent / "shared" / "data"
 
 
 def prepared(settings=None, documents=DOCUMENTS):
@@ -154,10 +153,14 @@ def test_first_stage_keeps_the_best():
     assert ranking.documents_of("q")[0] == ["c", "b"]
 
 
-@pytest.mark.skipif(not (DATA / "medquad").is_dir(), reason="the medquad data is not beside here")
-def test_real_health_questions_reach_the_quality_of_the_given_first_stage():
-    def lines(name):
-        return (DATA / "medquad" / name).read_text(encoding="utf-8").splitlines()
+# Set → mean NDCG@10. The first stages that come with them, of other BM25s, have 0.581 and 0.312.
+REACHED = {"helpcentre": 0.581, "medquad": 0.317}
+
+
+@pytest.mark.parametrize("name", [name for name in SETS if name in REACHED])
+def test_whole_sets_reach_the_quality_of_the_given_first_stage(name):
+    def lines(file):
+        return (SETS[name] / file).read_text(encoding="utf-8").splitlines()
 
     documents = pd.Series(
         {
@@ -180,5 +183,4 @@ def test_real_health_questions_reach_the_quality_of_the_given_first_stage():
     }
     values = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut.10"}).evaluate(run)
     mean = np.mean([values[query]["ndcg_cut_10"] for query in qrels])
-    # The first stage that comes with the data, another BM25, has 0.312.
-    assert mean == pytest.approx(0.317, abs=0.005)
+    assert mean == pytest.approx(REACHED[name], abs=0.005)
