@@ -15,7 +15,7 @@ import pytest
 from rankdash.errors import DataError
 from rankdash.loading import examine
 from rankdash.readers import FORMATS, Source
-from tests.readers.test_tools import arrow, parquet
+from tests.readers.formats.test_tools import arrow, parquet
 
 Files = dict[str, bytes]
 

@@ -2,9 +2,9 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.sets import ROOT
+
 HEAVY = ("torch", "sentence_transformers", "transformers", "bm25s", "jieba")
 
 

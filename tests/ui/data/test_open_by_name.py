@@ -1,14 +1,12 @@
 """Data sets of collections on the Data page: fetched, read and stored, or an error in words."""
 
-from pathlib import Path
-
 import pytest
 
 from rankdash.errors import DataError
 from rankdash.readers import Source
 from rankdash.ui.data import open_by_name
+from tests.sets import ROOT
 
-ROOT = Path(__file__).parents[2]
 ROWS = b"query,document,label\na,b,1\na,c,0\n"
 UNMAPPED = b"eins,zwei,drei\na x,b y,1\na x,c z,0\n"
 

@@ -15,8 +15,7 @@ from rankdash.reporting.report import SECTIONS
 from rankdash.ui.report import report_exports
 from rankdash.ui.sidebar.view import PAGES
 from tests.stored import keep_lists, keep_rows
-
-from .test_pages import open_page, texts
+from tests.ui.test_pages import open_page, texts
 
 # What the page does, and the files that its buttons would make.
 FILES = """

@@ -5,7 +5,6 @@ import math
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,8 +18,8 @@ from rankdash.rerankers.neural.embeddings import Embeddings, Kept
 from rankdash.rerankers.neural.fidelity import Sample, rank_correlation
 from rankdash.rerankers.neural.known_models import known_models, with_prompts
 from rankdash.rerankers.neural.model_files import activation, digest
+from tests.sets import ROOT
 
-ROOT = Path(__file__).parents[2]
 WORDS = ["return", "refund", "item", "delivery", "payment", "card", "order", "cat", "dog", "sofa"]
 DRAW = np.random.default_rng(4)
 REQUESTS = [

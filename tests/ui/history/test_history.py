@@ -20,9 +20,8 @@ from rankdash.ui.runs.run_records import setting_titles
 from rankdash.ui.state import server
 from rankdash.ui.state import stored as stored_sets
 from rankdash.ui.state.cache import cache
-
-from .conftest import ROOT
-from .test_pages import in_address, open_page, texts
+from tests.sets import ROOT
+from tests.ui.test_pages import in_address, open_page, texts
 
 HOSTILE = "=1+1 ![x](http://evil.invalid) <b>bold</b>"
 

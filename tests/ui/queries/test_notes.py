@@ -12,8 +12,7 @@ from rankdash.study.systems import FIRST_STAGE
 from rankdash.ui.labels import corrections_list
 from rankdash.ui.state import server
 from rankdash.ui.state import stored as stored_sets
-
-from .test_pages import in_address, open_page, texts
+from tests.ui.test_pages import in_address, open_page, texts
 
 QUERY = "q5"
 FORM = """

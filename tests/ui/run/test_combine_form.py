@@ -1,10 +1,10 @@
 """Combine stored runs on the Run page: at once, with weights, failures and a name of its own."""
 
-from pathlib import Path
-
 import pytest
 
-RUN = str(Path(__file__).parents[2] / "pages" / "run.py")
+from tests.sets import ROOT
+
+RUN = str(ROOT / "pages" / "run.py")
 
 
 @pytest.fixture

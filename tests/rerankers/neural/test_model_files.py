@@ -11,8 +11,8 @@ from rankdash.errors import UnavailableError
 from rankdash.rerankers import Corpus, create
 from rankdash.rerankers.neural.model_files import check_folder, locate
 from tests.loopback import hub, silent_server
+from tests.sets import ROOT
 
-ROOT = Path(__file__).parents[2]
 LOCATE = """
 import sys
 from rankdash.errors import RankdashError

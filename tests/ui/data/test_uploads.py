@@ -1,12 +1,10 @@
 """Files on their way in: what a person is asked, and what the answer does."""
 
-from pathlib import Path
-
 import pytest
 
 from rankdash.readers import FORMATS
+from tests.sets import ROOT
 
-ROOT = Path(__file__).parents[2]
 ROWS = "query,document,{names}\n" + "".join(
     f"query {q},text {q} {d},{{{(q + d) % 3}}}\n" for q in range(3) for d in range(3)
 )

@@ -1,12 +1,11 @@
 """Jobs that ended while a person watched, and those that cannot go on here."""
 
-from pathlib import Path
-
 import pytest
 
 from rankdash.runs import jobs
+from tests.sets import ROOT
 
-RUN = str(Path(__file__).parents[2] / "pages" / "run.py")
+RUN = str(ROOT / "pages" / "run.py")
 
 
 @pytest.fixture

@@ -25,7 +25,8 @@ from rankdash.readers.by_name.fetching import Fetched
 from rankdash.readers.by_name.start import is_name
 from rankdash.readers.parse.limits import Limits
 from tests.loopback import HUB_REVISION, hub, silent_server
-from tests.readers.test_tools import parquet
+from tests.readers.formats.test_tools import parquet
+from tests.sets import ROOT
 
 NOWHERE = "http://127.0.0.1:9"
 
@@ -308,7 +309,7 @@ def test_the_process_that_asks_imports_none_of_it(tmp_path):
         capture_output=True,
         text=True,
         check=True,
-        cwd=Path(__file__).parents[2],
+        cwd=ROOT,
         env=dict(os.environ),
     )
     assert done.stdout.strip() == "[]"

@@ -13,8 +13,7 @@ from rankdash.ranking.ranking import Ranking, Reading
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.ui.queries import query_list
 from tests.stored import keep_lists, keep_rows
-
-from .test_pages import in_address, open_page, texts
+from tests.ui.test_pages import in_address, open_page, texts
 
 FILTERS = ("outcome", "reason", "segment", "text", "state", "delta", "share")
 

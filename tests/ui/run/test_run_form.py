@@ -1,12 +1,13 @@
 """The form of a run that calls a service: its key, its settings and what it would cost."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
+from tests.sets import ROOT
+
 KEY = "sk-typed-4711"
-RUN = str(Path(__file__).parents[2] / "pages" / "run.py")
+RUN = str(ROOT / "pages" / "run.py")
 
 
 class Hand:

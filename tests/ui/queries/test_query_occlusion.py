@@ -13,8 +13,7 @@ from rankdash.store.jobs.explanations import Asked, Explanations
 from rankdash.store.jobs.worker_lease import Owner
 from rankdash.ui.queries import occlusion_view
 from tests.stored import keep_rows
-
-from .test_pages import open_page, texts
+from tests.ui.test_pages import open_page, texts
 
 HOSTILE = "<script>alert(1)</script> a gift [x](http://evil.invalid) & more"
 ROWS = "query_id,query,doc_id,document,label,score\n" + "".join(

@@ -1,7 +1,6 @@
 """What runs recorded, in the list and in full; the kept scores; models that are not here."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,8 +9,9 @@ import pytest
 from rankdash.ranking.measured import Level, Measured
 from rankdash.runs import jobs
 from rankdash.store.score_cache import Kept
+from tests.sets import ROOT
 
-RUN = str(Path(__file__).parents[2] / "pages" / "run.py")
+RUN = str(ROOT / "pages" / "run.py")
 
 
 class Hand:

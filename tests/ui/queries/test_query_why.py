@@ -1,7 +1,5 @@
 """Why a query changed, as the pages say it."""
 
-from pathlib import Path
-
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -15,8 +13,8 @@ from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.store import Workspace
 from rankdash.words.explanations import statement_text
 from rankdash.words.reasons import reason_meanings, reason_words
+from tests.sets import ROOT
 
-ROOT = Path(__file__).parents[2]
 DOCS = [f"d{n}" for n in range(12)]
 LABELS = {"hurt": {"d0": 2, "d3": 0}, "helped": {"d9": 1}, "none": {"d1": 0}, "lost": {"x": 1}}
 SCORES = [40.0, 33.0, 30.0, 24.0, 21.0, 17.0, 14.0, 9.0, 8.0, 5.0, 4.0, 1.0]
