@@ -7,7 +7,7 @@ from rankdash.i18n import speaking
 from rankdash.reporting.exports import query_file
 from rankdash.store.notes.corrections import Correction
 from rankdash.store.notes.notes import Note
-from tests.reporting.test_exports import study_of
+from tests.reporting.exports.test_exports import study_of
 
 
 def test_the_file_has_the_values_the_note_and_the_corrected_labels():
