@@ -231,9 +231,10 @@ KIND = RerankerKind("slow", "Slow", "Takes its time.", (), Capabilities(), Slow)
 
 
 @pytest.fixture
-def slow_reranker(tmp_path, monkeypatch):
+def slow_reranker(tmp_path_factory, monkeypatch):
     """A reranker that is still at work when a person reaches for the button."""
-    plugin = tmp_path / "slow.py"
+    # Not in the workspace: a folder that holds something else is refused.
+    plugin = tmp_path_factory.mktemp("plugin") / "slow.py"
     plugin.write_text(SLOW)
     monkeypatch.setenv("RANKDASH_PLUGINS", str(plugin))
 
