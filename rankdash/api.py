@@ -196,7 +196,7 @@ def study_of(
         baseline=FIRST_STAGE if baseline is None else baseline.id,
         challengers=tuple(run.id for run in compared),
         conventions=conventions or Conventions(),
-        statistics=settings or StatisticsSettings.for_queries(data.qrels["query_id"].nunique()),
+        statistics=settings or StatisticsSettings.for_queries(data.labelled_queries),
         money=money,
     )
 

@@ -74,6 +74,11 @@ class Dataset:
         """Every label that is in use, ascending."""
         return tuple(float(label) for label in sorted(self._qrels["label"].unique()))
 
+    @cached_property
+    def labelled_queries(self) -> int:
+        """How many queries have a label."""
+        return int(self.qrels["query_id"].nunique())
+
     @property
     def top_grade(self) -> float:
         """The highest label; 1 where none is above 0."""

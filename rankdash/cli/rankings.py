@@ -118,7 +118,7 @@ def study_of(
         baseline=baseline,
         challengers=tuple(ids),
         conventions=rules.conventions,
-        statistics=rules.statistics(dataset.qrels["query_id"].nunique()),
+        statistics=rules.statistics(dataset.labelled_queries),
         check=report,
     )
 

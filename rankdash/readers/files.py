@@ -145,7 +145,7 @@ def parts_of(
 
 def _without_papers(files: Sequence[Source]) -> tuple[list[Source], list[Finding]]:
     """The data files, and notes on the licences, readmes and hidden files among them."""
-    data = [source for source in files if not source.is_paper]
+    data = [source for source in files if not source.is_readme]
     if not data:
         return list(files), []
     notes = [
@@ -153,7 +153,7 @@ def _without_papers(files: Sequence[Source]) -> tuple[list[Source], list[Finding
             "note", "paper", "Not read: a licence, a notice or a hidden file.", file=source.name
         )
         for source in files
-        if source.is_paper
+        if source.is_readme
     ]
     return data, notes
 

@@ -166,7 +166,7 @@ def _chosen(asked: _Asked, names: Sequence[str]) -> tuple[list[str], dict[str, F
             inside=asked.inside,
             folders=", ".join(folders[:12]),
         )
-    data = [name for name in inside if _DATA.search(name) and not Source(name, b"").is_paper]
+    data = [name for name in inside if _DATA.search(name) and not Source(name, b"").is_readme]
     if not data:
         raise DataError(
             "{name} holds no file of data that is read. It has: {files}.",

@@ -101,7 +101,7 @@ def _identity(names: Sequence[str]) -> str | None:
 def _mentioned(file: Fetched) -> Iterable[str]:
     """The queries and documents that a file of labels or of a ranking names."""
     source = Source(file.name, file.path.read_bytes())
-    if source.is_paper:
+    if source.is_readme:
         return
     for each in unpack([source], Limits()):
         table = table_of(each, Limits())

@@ -50,7 +50,7 @@ class Source:
         return stem_of(self.name)
 
     @property
-    def is_paper(self) -> bool:
+    def is_readme(self) -> bool:
         """A licence, a readme, a hidden file: it travels with the data and is none."""
         return any(_PAPERS.match(part) for part in PurePosixPath(self.name).parts)
 

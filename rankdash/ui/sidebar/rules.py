@@ -54,7 +54,7 @@ def conventions() -> Conventions:
 def statistics(queries: int) -> StatisticsSettings:
     """The statistics settings of the address; the defaults where they cannot be.
 
-    queries: how many the data set has.
+    queries: how many of the data set's have a label.
     """
     given = _chosen(STATISTICS_SETTINGS)
     try:

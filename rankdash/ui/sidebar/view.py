@@ -56,7 +56,7 @@ def study() -> Study:
             metric=address.one("metric") or "ndcg",
             cutoff=cutoff_of(address.one("k")),
             conventions=rules.conventions(),
-            statistics=rules.statistics(len(dataset.queries)),
+            statistics=rules.statistics(dataset.labelled_queries),
             corrections=layer.count,
             dataset_id=dataset_id,
             cache=cache,
