@@ -16,7 +16,7 @@ import pytest
 from hypothesis import Phase, settings
 from playwright.sync_api import Browser, sync_playwright
 
-from rankdash.rerankers.neural import runtimes, shared
+from rankdash.rerankers.neural import load_model, runtimes
 
 # What passes once passes always, however busy the machine is. Hypothesis shrinks a failure for five
 # minutes at the most, which is within the time limit of a test; looking for an explanation of it
@@ -78,7 +78,7 @@ def _watch_models() -> Iterator[None]:
         return call
 
     with pytest.MonkeyPatch.context() as patch:
-        for module, name in ((shared, "load"), (runtimes, "open_exported")):
+        for module, name in ((load_model, "load"), (runtimes, "open_exported")):
             patch.setattr(module, name, watched(getattr(module, name)))
         yield
 
@@ -94,7 +94,7 @@ def _caches(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, Path]:
 def _one_cache_of_models(
     request: pytest.FixtureRequest, _caches: dict[bool, Path], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[None]:
-    marked = request.node.get_closest_marker("model") is not None
+    marked = any(map(request.node.get_closest_marker, FIXTURES))
     monkeypatch.setenv("RANKDASH_CACHE", str(_caches[marked]))
     _running["test"] = request.node
     yield

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from rankdash.analysis.latency import summarize
 from rankdash.cli.arguments import (
     DONE,
     INCOMPLETE,
@@ -31,7 +32,6 @@ from rankdash.rerankers.settings import nearest
 from rankdash.runs.plan import Timing, plan
 from rankdash.runs.results import QueryResult
 from rankdash.runs.runner import rerank
-from rankdash.runs.timing import summarize
 from rankdash.runs.usage import usage
 
 _REPORT_SECONDS = 5.0

@@ -18,8 +18,8 @@ from rankdash.ranking.measured import Measured
 from rankdash.ranking.ranking import QueryState, Ranking, Reading, Run, digest, frozen
 from rankdash.rerankers import Call, Reranker
 from rankdash.rerankers.base import Detailed
+from rankdash.runs.machine import machine
 from rankdash.runs.plan import Plan
-from rankdash.runs.timing import machine
 
 Counts = npt.NDArray[np.int32]
 _NO_COUNTS: Counts = frozen(np.zeros(0, dtype=np.int32))

@@ -20,10 +20,10 @@ from rankdash.ranking.measured import Level, Measured
 from rankdash.ranking.ranking import Run
 from rankdash.rerankers import Capabilities, Reranker
 from rankdash.runs.concurrency import measure
+from rankdash.runs.machine import load_average, threads_of
 from rankdash.runs.plan import Plan, Timing, drawn, plan
 from rankdash.runs.results import QueryResult, assemble
 from rankdash.runs.scoring import Requests, ScoreStore, Scoring
-from rankdash.runs.timing import load_average, threads_of
 
 # How much work a kill can cost: what was scored since the last batch was handed on.
 BATCH_SECONDS = 1.0

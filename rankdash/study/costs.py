@@ -29,7 +29,7 @@ from rankdash.value.billing import (
     cost_per_search,
     cost_per_thousand,
 )
-from rankdash.value.outcome import Gain, Option, Outcome, outcome
+from rankdash.value.payoff import Gain, Option, Outcome, outcome
 from rankdash.value.price_list import ListedPrice, shipped, usual
 from rankdash.value.price_list import title as price_title
 

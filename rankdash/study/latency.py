@@ -9,10 +9,9 @@ import numpy as np
 import pandas as pd
 
 from rankdash.analysis import latency
-from rankdash.analysis.latency import Apart, Fit, Ratio, TokenLengths
+from rankdash.analysis.latency import Apart, Fit, LatencySummary, Ratio, TokenLengths, summarize
 from rankdash.analysis.statistics.bootstrap import FloatArray
 from rankdash.ranking.ranking import Run
-from rankdash.runs.timing import LatencySummary, summarize
 from rankdash.study.study import Study
 
 Against = Literal["documents", "tokens"]

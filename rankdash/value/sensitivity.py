@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankdash.value.assumptions import ASSUMPTIONS, Assumptions
-from rankdash.value.outcome import Option, monthly_searches, value_per_search
+from rankdash.value.payoff import Option, monthly_searches, value_per_search
 
 PRICE = "cost_per_thousand"
 GAIN = "relative_gain"

@@ -12,7 +12,7 @@ from rankdash.i18n import ngettext, number, paragraph, percent, signed_percent
 from rankdash.study.costs import Choice, billed
 from rankdash.study.study import Study
 from rankdash.value.assumptions import MONTHS_PER_YEAR, Assumptions
-from rankdash.value.outcome import Estimate, Gain
+from rankdash.value.payoff import Estimate, Gain
 from rankdash.words import prices
 from rankdash.words.money import money
 

@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from rankdash.analysis.latency import ecdf, fit
+from rankdash.analysis.latency import ecdf, fit, summarize
 from rankdash.analysis.latency import token_lengths as lengths_of
 from rankdash.analysis.ranks.ladder import Ladder
 from rankdash.analysis.ranks.margins import by_margin
@@ -46,7 +46,6 @@ from rankdash.charts.ranks import (
 )
 from rankdash.ranking.measured import Level
 from rankdash.ranking.ranking import Reading
-from rankdash.runs.timing import summarize
 
 HOSTILE = "<a href='https://evil.example'>win</a> & <b>more</b>"
 SYSTEMS = ["BM25", "MiniLM", HOSTILE, "BAAI/bge-reranker-v2-m3 (batch 16, 512 tokens)"]

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rankdash.analysis.latency import summarize
 from rankdash.errors import SettingError
 from rankdash.ranking.measured import Measured
 from rankdash.rerankers import Call, Capabilities, Scored
 from rankdash.runs.plan import Timing
 from rankdash.runs.results import results_from, to_row
 from rankdash.runs.runner import Cancelled, rerank
-from rankdash.runs.timing import summarize
 from rankdash.store.jobs.job_batches import read_parts, write_part
 from tests.runs.clock import Clock
 

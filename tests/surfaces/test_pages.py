@@ -23,7 +23,7 @@ from rankdash.value.assumptions import Assumptions
 from rankdash.words.costs import MoneyContext, cell, headline, month, sureness, worth
 from rankdash.words.money import money
 from rankdash.words.reasons import reason_words
-from rankdash.words.verdicts import chip, sentence
+from rankdash.words.verdict_chips import chip, sentence
 from tests.sets import ROOT
 from tests.surfaces.conftest import Case
 from tests.surfaces.reading import Page, assert_same, assert_says

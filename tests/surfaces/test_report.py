@@ -7,7 +7,7 @@ from rankdash.study import costs, latency
 from rankdash.words.costs import cell, worth
 from rankdash.words.money import money
 from rankdash.words.reasons import reason_words
-from rankdash.words.verdicts import chip, sentence
+from rankdash.words.verdict_chips import chip, sentence
 from tests.surfaces.reading import assert_says
 
 

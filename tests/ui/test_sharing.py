@@ -145,7 +145,7 @@ def test_a_good_link_says_nothing_and_is_offered_again(app, stored, run_id):
 
 def test_no_field_of_the_address_waits_for_its_page():
     fresh = "from rankdash.ui.state import address\n"
-    fresh += "from rankdash.ui.sidebar import rules; before = dict(address.FIELDS)\n"
+    fresh += "from rankdash.ui.sidebar import comparison_settings; before = dict(address.FIELDS)\n"
     fresh += "import importlib, pkgutil, rankdash.ui as ui\n"
     fresh += "for each in pkgutil.walk_packages(ui.__path__, 'rankdash.ui.'):\n"
     fresh += "    if each.name != 'rankdash.ui.main': importlib.import_module(each.name)\n"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankdash.value.assumptions import Assumptions
-from rankdash.value.outcome import Gain, Option, outcome
+from rankdash.value.payoff import Gain, Option, outcome
 from rankdash.value.sensitivity import (
     GAIN,
     PRICE,

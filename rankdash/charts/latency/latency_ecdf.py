@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import pandas as pd
 import plotly.graph_objects as go
 
+from rankdash.analysis.latency import LatencySummary
 from rankdash.charts import milliseconds, style
 from rankdash.i18n import gettext as _
-from rankdash.runs.timing import LatencySummary
 
 _CURVES = 270
 _ROW = 76

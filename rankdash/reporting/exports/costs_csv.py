@@ -10,7 +10,7 @@ from rankdash.analysis.labels.labelling import defused
 from rankdash.i18n import gettext as _
 from rankdash.study.costs import Choice
 from rankdash.value.assumptions import Assumptions
-from rankdash.value.outcome import Estimate
+from rankdash.value.payoff import Estimate
 from rankdash.words import assumptions, costs
 from rankdash.words.costs import month, year
 

@@ -11,7 +11,7 @@ from rankdash.reporting.html_page import Table, listed, prose, table, together
 from rankdash.reporting.sections.draft import DASH, Draft, as_table, span
 from rankdash.words.html import html_safe
 from rankdash.words.reasons import reason_meanings, reason_words
-from rankdash.words.verdicts import p_title
+from rankdash.words.verdict_chips import p_title
 
 
 def segments(draft: Draft) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from rankdash.analysis.latency import apart, latencies, on_target
+from rankdash.analysis.latency import P99_NEEDS, LatencySummary, apart, latencies, on_target
 from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import duration, number, paragraph
 from rankdash.i18n import gettext as _
@@ -12,7 +12,6 @@ from rankdash.ranking.ranking import Run
 from rankdash.reporting import figures
 from rankdash.reporting.html_page import Table, listed, prose, table
 from rankdash.reporting.sections.draft import DASH, Draft, filled
-from rankdash.runs.timing import P99_NEEDS, LatencySummary
 from rankdash.study import latency
 from rankdash.words.latency import left_out_of_times
 

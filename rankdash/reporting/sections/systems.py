@@ -11,7 +11,7 @@ from rankdash.i18n import number, percent, signed
 from rankdash.reporting import figures
 from rankdash.reporting.html_page import Table, prose, table, together
 from rankdash.reporting.sections.draft import DASH, Draft, as_table, span
-from rankdash.words.verdicts import chip, p_title
+from rankdash.words.verdict_chips import chip, p_title
 
 
 def means(draft: Draft) -> str:

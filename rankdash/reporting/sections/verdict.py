@@ -14,7 +14,7 @@ from rankdash.study.systems import FIRST_STAGE
 from rankdash.words import costs, prices
 from rankdash.words.html import html_safe
 from rankdash.words.queries import left_out_words
-from rankdash.words.verdicts import chip, p_title, sentence
+from rankdash.words.verdict_chips import chip, p_title, sentence
 
 # Below this share of labelled documents, what has no label weighs more than what has.
 _FEW_JUDGED = 0.5

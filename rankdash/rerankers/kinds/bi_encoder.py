@@ -16,7 +16,7 @@ from rankdash.rerankers.base import Capabilities, Corpus, Request, RerankerKind,
 from rankdash.rerankers.neural import export, model_files, runtimes, shared
 from rankdash.rerankers.neural.embeddings import Embeddings, Kept
 from rankdash.rerankers.neural.fidelity import Sample
-from rankdash.rerankers.neural.load_model import NativeOnlyError, Opened, open_model
+from rankdash.rerankers.neural.open_model import NativeOnlyError, Opened, open_model
 from rankdash.rerankers.neural.runtimes import Runtime
 from rankdash.rerankers.settings import SettingSpec
 

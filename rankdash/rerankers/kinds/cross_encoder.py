@@ -14,7 +14,7 @@ from rankdash.rerankers.base import Capabilities, Corpus, Request, RerankerKind,
 from rankdash.rerankers.neural import known_models, model_files, runtimes, shared
 from rankdash.rerankers.neural.batches import Ids
 from rankdash.rerankers.neural.fidelity import Sample
-from rankdash.rerankers.neural.load_model import Opened, open_model
+from rankdash.rerankers.neural.open_model import Opened, open_model
 from rankdash.rerankers.neural.runtimes import Runtime
 from rankdash.rerankers.settings import SettingSpec
 

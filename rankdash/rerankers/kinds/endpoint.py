@@ -20,10 +20,10 @@ from rankdash.rerankers.base import (
     Scored,
     Scores,
 )
-from rankdash.rerankers.remote import keys, policy
+from rankdash.rerankers.remote import call_settings, keys
 from rankdash.rerankers.remote.apis import DIALECTS, Dialect, dig
+from rankdash.rerankers.remote.call_settings import Budget, Clock, check_url
 from rankdash.rerankers.remote.estimates import Estimate, text_tokens
-from rankdash.rerankers.remote.policy import Budget, Clock, check_url
 from rankdash.rerankers.settings import SettingSpec
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Endpoint:
         """Open the client. Raises UnavailableError where a key is missing."""
         from rankdash.rerankers.remote.client import Client
 
-        self._client = Client(self._key_place, policy.policy(self.settings), self._clock)
+        self._client = Client(self._key_place, call_settings.policy(self.settings), self._clock)
 
     def fingerprint(self) -> str:
         """Of the service, its model and what is sent beside the texts."""
@@ -85,7 +85,9 @@ class Endpoint:
             raise ScoringError("There is no connection yet: prepare() comes first.")
         at_once = self.settings["concurrency"]
         inside = at_once if len(requests) == 1 else 1
-        return policy.each(lambda request: self._score(client, request, inside), requests, at_once)
+        return call_settings.each(
+            lambda request: self._score(client, request, inside), requests, at_once
+        )
 
     def _score(self, client: Client, request: Request, at_once: int) -> Scored:
         documents = request.documents
@@ -95,7 +97,7 @@ class Endpoint:
             range(start, min(start + self._chunk, len(documents)))
             for start in range(0, len(documents), self._chunk)
         ]
-        parts = policy.each(
+        parts = call_settings.each(
             lambda place: self._ask(client, request, place, budget), places, at_once
         )
         calls: list[Call] = []
@@ -250,7 +252,7 @@ KIND = RerankerKind(
             maximum=10_000,
             advanced=True,
         ),
-        *policy.SENDING,
+        *call_settings.SENDING,
     ),
     capabilities=Capabilities(needs_network=True, across_queries=True),
     build=Endpoint,

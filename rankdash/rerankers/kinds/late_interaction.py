@@ -25,9 +25,9 @@ import numpy.typing as npt
 from rankdash.errors import ScoringError, UnavailableError
 from rankdash.rerankers.base import Capabilities, Corpus, Request, RerankerKind, Scored, Scores
 from rankdash.rerankers.kinds import bi_encoder
-from rankdash.rerankers.neural import model_files, runtimes, shared
+from rankdash.rerankers.neural import load_model, model_files, runtimes, shared
 from rankdash.rerankers.neural.fidelity import Sample
-from rankdash.rerankers.neural.load_model import NativeOnlyError, Opened, open_model
+from rankdash.rerankers.neural.open_model import NativeOnlyError, Opened, open_model
 from rankdash.rerankers.neural.runtimes import Runtime
 from rankdash.rerankers.settings import SettingSpec
 
@@ -216,7 +216,7 @@ class _Trained:
         self, folder: Path, settings: Mapping[str, Any], prompts: Mapping[str, str]
     ) -> None:
         wanted = str(settings["device"])
-        model = shared.load("MultiVectorEncoder", folder, "cpu" if wanted == "auto" else wanted)
+        model = load_model.load("MultiVectorEncoder", folder, "cpu" if wanted == "auto" else wanted)
         if settings["max_length"]:
             model.max_seq_length = min(int(settings["max_length"]), model.max_seq_length)
         self._prompts = prompts

@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 from rankdash.errors import SettingError
 from rankdash.rerankers.base import Call, Capabilities, Corpus, Request, RerankerKind, Scored
-from rankdash.rerankers.remote import policy, prompts
+from rankdash.rerankers.remote import call_settings, prompts
+from rankdash.rerankers.remote.call_settings import Budget, Clock
 from rankdash.rerankers.remote.chat import CONNECTION, SAYING, Chat, key_place, unread
 from rankdash.rerankers.remote.estimates import Estimate
-from rankdash.rerankers.remote.policy import Budget, Clock
 from rankdash.rerankers.settings import SettingSpec
 
 _PLACES = ("query", "documents", "count")
@@ -93,7 +93,7 @@ class LlmListwise:
 
         A query fails where a request fails or no answer at all held an order.
         """
-        return policy.each(self._score, requests, self.settings["concurrency"])
+        return call_settings.each(self._score, requests, self.settings["concurrency"])
 
     def _score(self, request: Request) -> Scored:
         count = len(request.documents)
@@ -229,7 +229,7 @@ KIND = RerankerKind(
             lines=8,
         ),
         *SAYING,
-        *policy.SENDING,
+        *call_settings.SENDING,
     ),
     capabilities=Capabilities(
         scope="listwise", needs_network=True, order_sensitive=True, across_queries=True

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from rankdash.rerankers.base import Call, Capabilities, Corpus, Request, RerankerKind, Scored
-from rankdash.rerankers.remote import policy, prompts
+from rankdash.rerankers.remote import call_settings, prompts
+from rankdash.rerankers.remote.call_settings import Budget, Clock
 from rankdash.rerankers.remote.chat import CONNECTION, SAYING, Chat, Said, key_place, unread
 from rankdash.rerankers.remote.estimates import Estimate
-from rankdash.rerankers.remote.policy import Budget, Clock
 from rankdash.rerankers.settings import SettingSpec
 
 _PLACES = ("query", "a", "b")
@@ -74,7 +74,7 @@ class LlmPairwise:
         """
         at_once = self.settings["concurrency"]
         inside = at_once if len(requests) == 1 else 1
-        return policy.each(lambda request: self._score(request, inside), requests, at_once)
+        return call_settings.each(lambda request: self._score(request, inside), requests, at_once)
 
     def _score(self, request: Request, at_once: int) -> Scored:
         count = len(request.documents)
@@ -125,7 +125,7 @@ class _Match:
     def all_pairs(self, top: int, at_once: int) -> np.ndarray[Any, np.dtype[np.float64]]:
         """(top,) wins of each document against every other."""
         pairs = list(itertools.combinations(range(top), 2))
-        shares = policy.each(lambda pair: self._compare(*pair), pairs, at_once)
+        shares = call_settings.each(lambda pair: self._compare(*pair), pairs, at_once)
         wins = np.zeros(top)
         for (one, other), share in zip(pairs, shares, strict=True):
             wins[one] += share
@@ -221,7 +221,7 @@ KIND = RerankerKind(
             lines=8,
         ),
         *SAYING,
-        *policy.SENDING,
+        *call_settings.SENDING,
     ),
     capabilities=Capabilities(
         scope="listwise", needs_network=True, order_sensitive=True, across_queries=True

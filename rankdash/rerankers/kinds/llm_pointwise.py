@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from rankdash.rerankers.base import Capabilities, Corpus, Request, RerankerKind, Scored
-from rankdash.rerankers.remote import policy, prompts
+from rankdash.rerankers.remote import call_settings, prompts
+from rankdash.rerankers.remote.call_settings import Budget, Clock
 from rankdash.rerankers.remote.chat import CONNECTION, SAYING, Chat, Said, key_place, unread
 from rankdash.rerankers.remote.estimates import Estimate
-from rankdash.rerankers.remote.policy import Budget, Clock
 from rankdash.rerankers.settings import SettingSpec
 
 _TOKENS = {"yes-no": 1, "grade": 1, "number": 4}
@@ -79,7 +79,7 @@ class LlmPointwise:
         items = [
             (number, text) for number, request in enumerate(requests) for text in request.documents
         ]
-        judged = iter(policy.each(judge, items, self.settings["concurrency"]))
+        judged = iter(call_settings.each(judge, items, self.settings["concurrency"]))
         return [_together([next(judged) for _ in request.documents]) for request in requests]
 
     def _judge(self, query: str, text: str, budget: Budget) -> tuple[float, Said]:
@@ -199,7 +199,7 @@ KIND = RerankerKind(
             lines=6,
         ),
         *SAYING,
-        *policy.SENDING,
+        *call_settings.SENDING,
     ),
     capabilities=Capabilities(needs_network=True, across_queries=True),
     build=LlmPointwise,

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json
-import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from rankdash.errors import RankdashError, ScoringError, UnavailableError
+from rankdash.errors import RankdashError, ScoringError
 from rankdash.rerankers.base import Request, Scored, Scores
 from rankdash.rerankers.neural import model_files, runtimes
 from rankdash.rerankers.settings import SettingSpec
@@ -101,84 +98,6 @@ def check(settings: Mapping[str, Any], refuse: Callable[[str, Path], None]) -> N
     folder = model_files.local(model)
     if folder is not None:
         refuse(model, folder)
-
-
-def load(model_class: str, folder: Path, device: str, dtype: str = "float32") -> Any:
-    """A sentence-transformers model of class `model_class` from a local folder.
-
-    dtype: its precision, whatever that of the files.
-
-    Raises UnavailableError where PyTorch, the device or the model is not usable here.
-    """
-    try:
-        import sentence_transformers
-        import torch
-        from safetensors import SafetensorError
-    except ImportError as error:
-        raise UnavailableError(
-            "The package {package} is not installed.",
-            remedy="Install it: pip install sentence-transformers torch",
-            package=error.name or "sentence-transformers",
-        ) from error
-    _check_device(torch, device)
-    try:
-        with _quiet():
-            return getattr(sentence_transformers, model_class)(
-                str(folder),
-                device=device,
-                trust_remote_code=False,
-                local_files_only=True,
-                model_kwargs={
-                    "dtype": getattr(torch, dtype),
-                    "use_safetensors": True,
-                },
-            )
-    except (
-        OSError,
-        ValueError,
-        LookupError,
-        RuntimeError,
-        TypeError,
-        AttributeError,
-        ImportError,
-        SafetensorError,
-    ) as error:
-        raise UnavailableError(
-            "The model in {folder} cannot be loaded: {reason}",
-            remedy="Check that the folder is complete and of a kind that works without its own "
-            "code.",
-            folder=str(folder),
-            reason=first_line(error),
-        ) from error
-
-
-def _check_device(torch: Any, device: str) -> None:
-    known = {"cuda": torch.cuda.is_available, "mps": torch.backends.mps.is_available}
-    if device in known and not known[device]():
-        raise UnavailableError(
-            "PyTorch finds no device {device!r} on this machine.",
-            remedy="Choose the device auto or cpu.",
-            device=device,
-        )
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """No progress bars and no notes about unused weights while a model loads."""
-    transformers: Any = importlib.import_module("transformers.utils.logging")
-    sentences = logging.getLogger("sentence_transformers")
-    levels = transformers.get_verbosity(), sentences.level
-    bars = transformers.is_progress_bar_enabled()
-    transformers.set_verbosity_error()
-    transformers.disable_progress_bar()
-    sentences.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        transformers.set_verbosity(levels[0])
-        sentences.setLevel(levels[1])
-        if bars:
-            transformers.enable_progress_bar()
 
 
 def readable(text: str) -> str:

@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 from rankdash.errors import ScoringError, SettingError
 from rankdash.ranking.ranking import digest
 from rankdash.rerankers.base import Call
-from rankdash.rerankers.remote import keys, policy, prompts
+from rankdash.rerankers.remote import call_settings, keys, prompts
 from rankdash.rerankers.remote.apis import dig
+from rankdash.rerankers.remote.call_settings import Budget, Clock, check_url
 from rankdash.rerankers.remote.estimates import Estimate, text_tokens
-from rankdash.rerankers.remote.policy import Budget, Clock, check_url
 from rankdash.rerankers.settings import SettingSpec
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class Chat:
         """Raises UnavailableError where a key is missing."""
         from rankdash.rerankers.remote.client import Client
 
-        self._client = Client(self._place, policy.policy(self._settings), self._clock)
+        self._client = Client(self._place, call_settings.policy(self._settings), self._clock)
 
     def budget(self) -> Budget:
         """The time that one query has, from now."""

@@ -25,8 +25,8 @@ import httpx2 as httpx
 from rankdash.errors import UnavailableError
 from rankdash.redaction import redact
 from rankdash.rerankers.base import Call
+from rankdash.rerankers.remote.call_settings import Budget, Clock, Policy
 from rankdash.rerankers.remote.keys import Place
-from rankdash.rerankers.remote.policy import Budget, Clock, Policy
 
 # A service that asks for more patience than this is asked again anyway.
 LONGEST_PAUSE_SECONDS = 60.0

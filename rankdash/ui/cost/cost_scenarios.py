@@ -25,7 +25,7 @@ from rankdash.ui.cost.cost_terms import period
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.value.assumptions import Assumptions
-from rankdash.value.outcome import Gain, Outcome, outcome
+from rankdash.value.payoff import Gain, Outcome, outcome
 
 
 def draw(study: Study, choice: Choice, scenario: Assumptions) -> None:

@@ -16,7 +16,7 @@ from rankdash.ui.state import address, pickers
 from rankdash.ui.state.scenario import currency
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.value.assumptions import Assumptions
-from rankdash.value.outcome import Estimate
+from rankdash.value.payoff import Estimate
 from rankdash.words import assumptions, costs
 from rankdash.words.costs import MoneyContext, Period, month, year
 from rankdash.words.money import money

@@ -27,7 +27,7 @@ from rankdash.value.billing import (
     crossover_tokens,
     machines_needed,
 )
-from rankdash.value.outcome import monthly_searches
+from rankdash.value.payoff import monthly_searches
 from rankdash.value.price_list import ListedPrice, title
 from rankdash.words.prices import words
 

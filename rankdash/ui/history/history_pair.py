@@ -23,7 +23,7 @@ from rankdash.ui.state import address
 from rankdash.ui.widgets import badges
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words.queries import outcome_words
-from rankdash.words.verdicts import change_facts, sentence
+from rankdash.words.verdict_chips import change_facts, sentence
 
 _NOTHING = (None, "")
 

@@ -19,7 +19,7 @@ from rankdash.ui.runs import run_records
 from rankdash.ui.runs.run_records import reranker_title, settings_in_words
 from rankdash.ui.state import address, pickers
 from rankdash.ui.widgets.signed_cells import signed_cells
-from rankdash.words.verdicts import chip, interval
+from rankdash.words.verdict_chips import chip, interval
 
 # The chosen runs in the address: of two the first is the one that the other is compared with.
 CHOSEN = "runs"

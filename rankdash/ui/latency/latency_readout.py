@@ -8,11 +8,10 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from rankdash.analysis.latency import OnTarget, call_parts, on_target
+from rankdash.analysis.latency import P99_NEEDS, LatencySummary, OnTarget, call_parts, on_target
 from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import duration, ngettext, number, percent
 from rankdash.i18n import gettext as _
-from rankdash.runs.timing import P99_NEEDS, LatencySummary
 from rankdash.study import latency
 from rankdash.study.latency import Times
 from rankdash.study.study import Study

@@ -17,7 +17,7 @@ from rankdash.ui.widgets import plotly_chart
 from rankdash.ui.widgets.signed_cells import signed_cells
 from rankdash.words.queries import count_words
 from rankdash.words.settings import rules_in_words
-from rankdash.words.verdicts import chip, interval
+from rankdash.words.verdict_chips import chip, interval
 
 
 def systems(study: Study) -> None:

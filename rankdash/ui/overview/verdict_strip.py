@@ -17,7 +17,7 @@ from rankdash.ui.widgets import badges
 from rankdash.ui.widgets.badges import Colour
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words.costs import search_cost
-from rankdash.words.verdicts import change_facts, sentence
+from rankdash.words.verdict_chips import change_facts, sentence
 
 _CARDS = ("ndcg", "mrr", "map", "judged")
 

@@ -10,7 +10,7 @@ from rankdash.i18n import ngettext, number
 from rankdash.study import latency
 from rankdash.study.study import Study
 from rankdash.ui.widgets.text import markdown_safe
-from rankdash.words.verdicts import chip
+from rankdash.words.verdict_chips import chip
 
 _NAME = 40
 # From here on a tenth of a millisecond says nothing.

@@ -11,7 +11,7 @@ from rankdash.i18n import LANGUAGES
 from rankdash.i18n import gettext as _
 from rankdash.metrics import registry
 from rankdash.store.notes.pins import Pins
-from rankdash.ui.sidebar import rules
+from rankdash.ui.sidebar import comparison_settings
 from rankdash.ui.sidebar.view import WHOLE_LIST, cutoff_of
 from rankdash.ui.state import address, language, pickers, stored
 from rankdash.ui.state.server import read_only, workspace
@@ -53,7 +53,7 @@ def draw_sidebar(*, analysis: bool) -> None:
         )
         if dataset_id and analysis:
             _draw_comparison(dataset_id)
-            rules.draw(stored.dataset(dataset_id).label_values)
+            comparison_settings.draw(stored.dataset(dataset_id).label_values)
         if dataset_id is None:
             address.settle("data", None)
         pickers.pick_one(

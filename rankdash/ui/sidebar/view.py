@@ -13,7 +13,7 @@ from rankdash.i18n import moment, ngettext, number
 from rankdash.store.notes.corrections import Corrections
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE
-from rankdash.ui.sidebar import rules
+from rankdash.ui.sidebar import comparison_settings
 from rankdash.ui.state import address, pickers, stored
 from rankdash.ui.state.cache import cache
 from rankdash.ui.state.scenario import with_money
@@ -55,8 +55,8 @@ def study() -> Study:
             challengers=tuple(name for name in address.several("system") if name != baseline),
             metric=address.one("metric") or "ndcg",
             cutoff=cutoff_of(address.one("k")),
-            conventions=rules.conventions(),
-            statistics=rules.statistics(dataset.labelled_queries),
+            conventions=comparison_settings.conventions(),
+            statistics=comparison_settings.statistics(dataset.labelled_queries),
             corrections=layer.count,
             dataset_id=dataset_id,
             cache=cache,

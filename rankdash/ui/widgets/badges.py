@@ -8,7 +8,7 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.words.costs import Answer
-from rankdash.words.verdicts import chip
+from rankdash.words.verdict_chips import chip
 
 Colour = Literal["blue", "orange", "gray"]
 Look = tuple[str, Colour]

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.analysis.latency import ecdf, fit
+from rankdash.analysis.latency import ecdf, fit, summarize
 from rankdash.analysis.latency import token_lengths as lengths_of
 from rankdash.charts import milliseconds, style
 from rankdash.charts.latency import (
@@ -18,7 +18,6 @@ from rankdash.charts.latency import (
 )
 from rankdash.ranking.measured import Level
 from rankdash.ranking.ranking import Reading
-from rankdash.runs.timing import summarize
 
 INK = style.INKS["light"]
 MARKS = style.marks_in_order(["a", "b"], "a")

@@ -16,8 +16,8 @@ from rankdash.rerankers.kinds import endpoint
 from rankdash.rerankers.kinds.endpoint import Endpoint
 from rankdash.rerankers.remote import keys
 from rankdash.rerankers.remote.apis import DIALECTS
+from rankdash.rerankers.remote.call_settings import Clock
 from rankdash.rerankers.remote.client import LONGEST_PAUSE_SECONDS, Gate
-from rankdash.rerankers.remote.policy import Clock
 from rankdash.rerankers.settings import parse_settings
 from tests.rerankers.loopback import score
 

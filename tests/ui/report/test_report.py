@@ -143,6 +143,7 @@ def test_without_a_browser_on_the_machine_it_says_that_the_zip_has_no_pictures(
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.browser
 def test_the_zip_holds_the_report_in_the_language_of_the_reader(stored, language):
     # The manifest counts in whole seconds.
     started = datetime.now(UTC).replace(microsecond=0)

@@ -1,4 +1,4 @@
-"""What was measured, summed up, and the machine it was measured on."""
+"""The machine that a run is measured on: its processor, threads, load and packages."""
 
 from __future__ import annotations
 
@@ -6,76 +6,12 @@ import math
 import os
 import platform
 import sys
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-import pandas as pd
-
 from rankdash.rerankers import Capabilities, Reranker
 
-# Below this many, fewer than ten queries lie beyond the 99th percentile.
-P99_NEEDS = 1000
-
 _NAMED = ("numpy", "torch", "sentence-transformers", "onnxruntime", "openvino", "bm25s")
-
-
-@dataclass(frozen=True)
-class LatencySummary:
-    """Quantiles of the n measured latencies in milliseconds, NaN where n is 0.
-
-    p99: None under 1,000 latencies, where it would rest on a handful of them.
-    p50_interval, p95_interval: the latencies between which the quantile lies with at least 95 %
-        confidence, whatever the distribution; NaN for a side on which n is too small to tell.
-    """
-
-    n: int
-    p50: float
-    p90: float
-    p95: float
-    p99: float | None
-    p50_interval: tuple[float, float]
-    p95_interval: tuple[float, float]
-
-
-def summarize(queries: pd.DataFrame) -> LatencySummary:
-    """Sum up the latencies in the table of a `Run`; queries without one are left out, failed ones
-    among them, and so are those whose scores came from the cache.
-
-    Quantiles interpolate linearly (Hyndman & Fan 1996, type 7). The throughput is another number,
-    measured by itself: `Run.measured`.
-    """
-    values = queries["latency_ms"].to_numpy(dtype=np.float64)
-    values = np.sort(values[np.isfinite(values)])
-    if not len(values):
-        none = (math.nan, math.nan)
-        return LatencySummary(0, math.nan, math.nan, math.nan, None, none, none)
-    p50, p90, p95, p99 = (float(value) for value in np.quantile(values, [0.5, 0.9, 0.95, 0.99]))
-    return LatencySummary(
-        n=len(values),
-        p50=p50,
-        p90=p90,
-        p95=p95,
-        p99=p99 if len(values) >= P99_NEEDS else None,
-        p50_interval=_interval(values, 0.5),
-        p95_interval=_interval(values, 0.95),
-    )
-
-
-def _interval(ordered: npt.NDArray[np.float64], quantile: float) -> tuple[float, float]:
-    """Order statistics around a quantile (David & Nagaraja, Order Statistics, 2003, section 7.1):
-    how many of n values lie below it is binomial."""
-    from scipy.stats import binom
-
-    n = len(ordered)
-    below, above = binom.ppf([0.025, 0.975], n, quantile)
-    low, high = int(below) - 1, int(above)
-    return (
-        float(ordered[low]) if low >= 0 else math.nan,
-        float(ordered[high]) if high < n else math.nan,
-    )
 
 
 def load_average() -> float:

@@ -17,7 +17,7 @@ from rankdash.value.benefit import (
     simple_roi,
     staff_time,
 )
-from rankdash.value.outcome import Estimate, Gain, Option, Outcome, outcome
+from rankdash.value.payoff import Estimate, Gain, Option, Outcome, outcome
 
 PUBLISHED = Assumptions(searches_per_day=100_000, value_per_search=0.01, elasticity=1.0)
 RISE = (0.87 - 0.72) / 0.72
