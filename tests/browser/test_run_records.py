@@ -34,6 +34,7 @@ def test_a_second_run_takes_its_scores_from_the_first_until_they_are_cleared(vis
     assert kept > 3000
     visit.page.locator("summary", has_text="Kept scores").click()
     visit.sees(re.compile(rf"^{kept:,} pairs · [\d.]+ MB of at most 512 MB"))
+    visit.settle()
     visit.page.get_by_role("button", name="Clear", exact=True).click()
     dialog = visit.page.get_by_role("dialog")
     expect(dialog).to_contain_text(f"{kept:,} pairs have to be scored again")
