@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from rankdash.analysis.statistics.comparison import Comparison
+from rankdash.analysis.statistics.planning import POWER
 from rankdash.cli.arguments import (
     DONE,
     Parser,
@@ -124,11 +125,11 @@ def _notes(study: Study, measure: Measure) -> Iterator[str]:
         row = comparison.row(system, measure)
         if row["missing"]:
             yield f"{one_line(name)} lacks {row['missing']:,} queries, which count 0.\n"
-        if row["verdict"] == "unproven":
-            reach = row["smallest_detectable"]
+        if row["verdict"] == "unproven" and math.isfinite(row["smallest_detectable"]):
             yield (
-                f"So many queries find a change of {reach:.4f} with {one_line(name)} four times "
-                "out of five.\n"
+                f"Minimum detectable change with {one_line(name)}: "
+                f"{row['smallest_detectable']:.4f} ({POWER:.0%} power at "
+                f"{100 * row['planned_level']:.4g}% confidence).\n"
             )
 
 

@@ -32,8 +32,7 @@ def chip(kind: str) -> str:
 
 def sentence(verdict: Verdict) -> str:
     """What may be said of a challenger, and what to do about it."""
-    parts = (verdict.template, verdict.advice)
-    return paragraph([_(template, **verdict.params) for template in parts if template])
+    return paragraph([_(each, **verdict.params) for each in (verdict.template, *verdict.advice)])
 
 
 def change_facts(row: pd.Series, settings: StatisticsSettings, p: str) -> list[str]:

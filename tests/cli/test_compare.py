@@ -148,7 +148,8 @@ def test_without_labels_or_with_unknown_settings_one_line_says_so(sides, compare
 def test_an_unproven_change_says_what_could_have_been_seen(sides, compared):
     outcome = compared(sides(base=[2] * 20, up=[1, 4] * 10), "up", options=("--metric", "mrr@10"))
     assert "more queries like these would settle it" in outcome.out
-    assert "find a change of 0." in outcome.out
+    assert "Minimum detectable change with up: 0.25" in outcome.out
+    assert "(80% power at 95% confidence)" in outcome.out
 
 
 def test_the_verdicts_on_real_sets(run: Callable, shared_data: Path):

@@ -47,7 +47,7 @@ def test_the_comparison_as_csv_is_to_the_last_digit(case, files):
     shown, frame = read(files["comparison.csv"]), case.study.comparison.frame
     assert list(shown["verdict"]) == list(frame["verdict"])
     assert list(shown["name"]) == [case.study.name(each) for each in frame["system"]]
-    for column in (*_NUMBERS, *_COUNTS, "effect_size", "smallest_detectable", "queries_to_settle"):
+    for column in (*_NUMBERS, *_COUNTS, "effect_size", "smallest_detectable", "more_queries"):
         assert_same(shown[column], frame[column])
 
 

@@ -106,7 +106,7 @@ def test_overview_has_every_number_of_the_comparison(case, app):
     assert_same(shown["delta"], frame["delta"].where(~own))
     for column in (
         *("mean", "p", "p_corrected", "effect_size", "helped", "same", "hurt", "n", "left_out"),
-        *("smallest_detectable", "queries_to_settle"),
+        *("smallest_detectable", "more_queries"),
     ):
         assert_same(shown[column], frame[column])
     for at, row in frame.iterrows():

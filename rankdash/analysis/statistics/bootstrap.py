@@ -265,7 +265,8 @@ def sign_flip_p(differences: FloatArray, *, flips: int = RESAMPLES, seed: int = 
     differences: (n, C), NaN where a column lacks a pair; NaN comes back for a column without any.
     Under the null hypothesis each query's difference is as likely to have the other sign.
     p = (b + 1) / (m + 1) for b of m flips at least as far from 0 as what was seen, so it is never
-    0. Source: Fisher (1935); Smucker, Allan & Carterette (2007).
+    0. Where so few queries changed that all their flips are no more than `flips`, p is the exact
+    share of these. Source: Fisher (1935); Smucker, Allan & Carterette (2007).
     """
     steps, _ = _in_steps(differences)
     # Only sizes matter, as either sign is as likely. Sorted, they meet the same flips whatever the
@@ -273,11 +274,27 @@ def sign_flip_p(differences: FloatArray, *, flips: int = RESAMPLES, seed: int = 
     sizes = -np.sort(-np.abs(steps), axis=0)
     largest = sizes.sum(axis=0)
     seen = np.abs(steps.sum(axis=0)) - _TIE * largest
-    kept = np.zeros((sizes.shape[1], flips))
+    changed = (sizes > 0).sum(axis=0)
+    # The sign of one may stay: the other half of the flips mirrors this one.
+    exact = changed <= int(np.log2(flips)) + 1
+    p = np.full(len(seen), np.nan)
+    for column in np.flatnonzero(exact).tolist():
+        every = _all_sums(sizes[: changed[column], column])
+        p[column] = np.mean(np.abs(every) >= seen[column])
+    drawn = np.flatnonzero(~exact)
+    kept = np.zeros((len(drawn), flips))
     with _one_thread():
-        for draws, rows, signs in _signs(len(sizes), flips, seed):
-            kept[:, draws] += sizes[rows].T @ signs.astype(np.float64)
+        for draws, rows, signs in _signs(changed.max(initial=0) if len(drawn) else 0, flips, seed):
+            kept[:, draws] += sizes[rows][:, drawn].T @ signs.astype(np.float64)
     # What is kept less what is flipped is twice what is kept, less everything.
-    extreme = (np.abs(2 * kept.T - largest) >= seen).sum(axis=0)
-    p = (extreme + 1.0) / (flips + 1.0)
+    extreme = (np.abs(2 * kept.T - largest[drawn]) >= seen[drawn]).sum(axis=0)
+    p[drawn] = (extreme + 1.0) / (flips + 1.0)
     return np.where(np.isnan(differences).all(axis=0), np.nan, p).astype(np.float64)
+
+
+def _all_sums(sizes: FloatArray) -> FloatArray:
+    """(2^(m - 1),) the sums of (m,) sizes with every choice of signs but that of the first."""
+    sums = sizes[:1] if len(sizes) else np.zeros(1)
+    for size in sizes[1:]:
+        sums = np.concatenate([sums + size, sums - size])
+    return sums

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -14,12 +14,13 @@ import pandas as pd
 from rankdash.analysis.statistics.alignment import Aligned, align, reason_counts
 from rankdash.analysis.statistics.inference import corrected_by_family, intervals, p_values
 from rankdash.analysis.statistics.pairs import direction
+from rankdash.analysis.statistics.planning import Plan, plan, smallest_detectable
 from rankdash.analysis.statistics.settings import (
     STATISTICS_SETTINGS,
     StatisticsSettings,
 )
-from rankdash.analysis.statistics.tests import effect_size, queries_to_settle, smallest_detectable
-from rankdash.analysis.statistics.verdict import Facts, Verdict, verdict_on
+from rankdash.analysis.statistics.tests import effect_size
+from rankdash.analysis.statistics.verdict import Facts, Verdict, decide, verdict_on
 from rankdash.errors import SpecError
 from rankdash.metrics import STATES, Conventions, Evaluation, Measure, parse_measure
 
@@ -58,9 +59,11 @@ class Comparison:
     - p of the chosen test, and p_corrected. Both NaN for metrics that describe labels only.
     - effect_size: Cohen's d_z, NaN where the differences do not vary.
     - helped, same, hurt: paired queries beyond the tie band, or within.
-    - smallest_detectable: the change that so many queries find at 80 % power; queries_to_settle:
-      how many queries in all would prove the change that was seen, NaN where none would. Both at
-      the level that a correction leaves to each comparison (Bonferroni's, the strictest).
+    - smallest_detectable: the change that so many queries find at 80 % power, NaN where the
+      differences do not vary or the metric cannot rise so far. more_queries, more_least, more_most:
+      where nothing is proven, how many more would prove it (`planning.Plan`), NaN where no number
+      would or it cannot be told. Both at planned_level, which a correction leaves to each
+      comparison (Bonferroni's, the strictest).
     - verdict: its kind.
 
     With fewer than `FEWEST_QUERIES` values there is no interval, and with fewer pairs no test. The
@@ -270,7 +273,8 @@ _COLUMNS = (
     *("metric", "system", "mean", "mean_low", "mean_high", "n", "missing", "paired", "left_out"),
     *("before", "after", "delta", "delta_low", "delta_high", "relative_delta"),
     *("p", "p_corrected", "effect_size", "helped", "same", "hurt"),
-    *("smallest_detectable", "queries_to_settle", "verdict"),
+    *("smallest_detectable", "more_queries", "more_least", "more_most", "planned_level"),
+    "verdict",
 )
 
 
@@ -301,7 +305,8 @@ def _change(
     comparisons = int(deltas.comparisons[place])
     strict = settings.correction != "none" and comparisons > 1
     level = 1 - (1 - settings.level) / comparisons if strict else settings.level
-    settles = queries_to_settle(changes, level=level)
+    room = aligned.measures[m].metric.range[1] - before
+    detectable = smallest_detectable(changes, level=level)
     known, answered = aligned.known[[0, s], :, m], aligned.answered[[0, s], :, m]
     columns: dict[str, object] = {
         "paired": n,
@@ -317,8 +322,8 @@ def _change(
         "helped": int((sign > 0).sum()),
         "same": int((sign == 0).sum()),
         "hurt": int((sign < 0).sum()),
-        "smallest_detectable": smallest_detectable(changes, level=level),
-        "queries_to_settle": np.nan if settles is None else float(settles),
+        "smallest_detectable": detectable if detectable <= room else np.nan,
+        "planned_level": level,
     }
     facts = Facts(
         baseline=aligned.systems[0],
@@ -336,14 +341,32 @@ def _change(
         p=float(deltas.corrected[place]),
         identical=not sign.any(),
         exact=not changes.any(),
-        settles=settles,
         comparisons=comparisons,
+        corrected=strict,
         level=settings.level,
         tie_band=settings.tie_band,
         worthwhile=settings.worthwhile,
         quality=aligned.measures[m].metric.measures_quality,
     )
-    return columns, facts
+    if decide(facts) != "unproven":
+        return columns, facts
+    planned = plan(
+        changes,
+        (facts.low, facts.high),
+        test=settings.test,
+        level=level,
+        verdict_level=settings.level,
+        seed=settings.seed,
+    )
+    return columns | _planned(planned), replace(facts, plan=planned)
+
+
+def _planned(planned: Plan | None) -> dict[str, object]:
+    if planned is None:
+        return {}
+    numbers = (planned.likely, planned.least, planned.most)
+    names = ("more_queries", "more_least", "more_most")
+    return {name: number for name, number in zip(names, numbers, strict=True) if number}
 
 
 def _reason_counts(aligned: Aligned) -> dict[tuple[str, str], Mapping[str, int]]:

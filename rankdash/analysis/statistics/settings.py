@@ -7,12 +7,11 @@ from typing import Any, Literal, Self
 
 from rankdash.analysis.statistics.bootstrap import RESAMPLES, SEED
 from rankdash.analysis.statistics.pairs import TIE_BAND
-from rankdash.analysis.statistics.tests import LEVEL, Correction
+from rankdash.analysis.statistics.tests import LEVEL, Correction, Test
 from rankdash.analysis.statistics.verdict import WORTHWHILE
 from rankdash.settings import Setting, Settings, setting, settings_of
 
 Interval = Literal["bca", "percentile"]
-Test = Literal["sign-flip", "t", "wilcoxon"]
 Family = Literal["metric", "all"]
 
 _MANY_QUERIES = 2_000

@@ -1,4 +1,4 @@
-"""Is a paired difference more than chance, and how small a one could have been seen?"""
+"""Is a paired difference more than chance, and how large is it?"""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
+Test = Literal["sign-flip", "t", "wilcoxon"]
 Correction = Literal["holm", "bh", "none"]
 
 LEVEL = 0.95
-POWER = 0.80
 _ROUNDING = 1e-12
 
 
@@ -23,7 +23,7 @@ def paired_t_p(differences: FloatArray) -> float:
 
     if not np.any(differences):
         return 1.0
-    spread = _spread(differences)
+    spread = spread_of(differences)
     if spread == 0:
         return 0.0
     n = len(differences)
@@ -31,7 +31,7 @@ def paired_t_p(differences: FloatArray) -> float:
     return float(2 * stdtr(n - 1, -abs(t)))
 
 
-def _spread(differences: FloatArray) -> float:
+def spread_of(differences: FloatArray) -> float:
     """Standard deviation, n - 1 in the divisor; 0 where only rounding errors differ, or for one."""
     if len(differences) < 2 or np.ptp(differences) <= _ROUNDING:
         return 0.0
@@ -75,51 +75,5 @@ def corrected(p_values: Sequence[float], method: Correction = "holm") -> list[fl
 
 def effect_size(differences: FloatArray) -> float:
     """Cohen's d of paired differences (d_z): mean over standard deviation; NaN without spread."""
-    spread = _spread(differences)
+    spread = spread_of(differences)
     return float(np.mean(differences)) / spread if spread > 0 else math.nan
-
-
-def smallest_detectable(
-    differences: FloatArray, *, level: float = LEVEL, power: float = POWER
-) -> float:
-    """The mean difference that this many queries would find with that power.
-
-    From the variance of the paired differences, not of two independent proportions.
-    NaN for fewer than two queries. Source: Sakai (2016), topic set size design, t test.
-    """
-    from scipy.special import stdtrit
-
-    n = len(differences)
-    if n < 2:
-        return math.nan
-    reach = stdtrit(n - 1, (1 + level) / 2) + stdtrit(n - 1, power)
-    return float(reach * _spread(differences) / math.sqrt(n))
-
-
-def queries_to_settle(differences: FloatArray, *, level: float = LEVEL) -> int | None:
-    """How many queries in all would make the seen mean difference significant, spread alike.
-
-    None where no number would: no difference at all, or fewer than two queries.
-    """
-    from scipy.special import stdtrit
-
-    n = len(differences)
-    mean = abs(float(np.mean(differences))) if n else 0.0
-    if n < 2 or mean == 0:
-        return None
-    spread = _spread(differences)
-    if spread == 0:
-        return n
-
-    def settles(queries: int) -> bool:
-        reach = float(stdtrit(queries - 1, (1 + level) / 2))
-        return reach * spread / math.sqrt(queries) <= mean
-
-    enough = 2
-    while not settles(enough):
-        enough *= 2
-    short = enough // 2
-    while enough - short > 1:
-        middle = (short + enough) // 2
-        short, enough = (short, middle) if settles(middle) else (middle, enough)
-    return enough

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from rankdash.analysis.statistics.planning import POWER, Plan
+
 Kind = Literal[
     "better",
     "small",
@@ -35,15 +37,13 @@ TITLES: dict[Kind, str] = {
 
 FEWEST_QUERIES = 5
 WORTHWHILE = 0.15
-# More queries than this, and than ten times what there are, are nobody's plan.
-_PRACTICAL = 100_000
 _FEWEST_DIGITS, _MOST_DIGITS = 3, 6
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What may be said of a challenger: `template` and `advice` are `str.format` templates over
-    `params`, numbers in which are unrounded; `advice` may be empty.
+    """What may be said of a challenger: `template` and each sentence of `advice` are `str.format`
+    templates over `params`. Numbers in these are unrounded.
 
     kind: "better": proven, and the mean gain reaches the chosen size;
           "small": proven, but the gain is smaller than that;
@@ -58,13 +58,13 @@ class Verdict:
 
     kind: Kind
     template: str
-    advice: str
+    advice: tuple[str, ...]
     params: Mapping[str, object]
 
     @property
     def sentence(self) -> str:
         """In English, the advice included."""
-        return f"{self.template} {self.advice}".strip().format(**self.params)
+        return " ".join((self.template, *self.advice)).format(**self.params)
 
     def named(self, names: Mapping[str, str]) -> Verdict:
         """The same with systems under the names given, such as display names for ids."""
@@ -83,7 +83,8 @@ class Facts:
     documents; n_before and n_after: queries that baseline and challenger have values for. before,
     after, delta: means over the paired queries; low…high: the interval of delta. p: corrected over
     `comparisons`. identical: no query changes by more than tie_band; exact: none changes at all.
-    settles: how many queries in all would prove the seen difference, None where none would.
+    plan: how many more queries would prove it, where nothing is proven; None where that cannot be
+    told. corrected: whether it is planned for a stricter level than `level`.
     worthwhile: the smallest relative gain worth having. Numbers that do not exist are NaN.
     """
 
@@ -102,12 +103,13 @@ class Facts:
     p: float
     identical: bool
     exact: bool
-    settles: int | None
     comparisons: int
+    corrected: bool
     level: float
     tie_band: float
     worthwhile: float
     quality: bool
+    plan: Plan | None = None
 
 
 def decide(facts: Facts) -> Kind:
@@ -198,13 +200,24 @@ _ADVICE: dict[Kind, str] = {
     "nothing_common": "Use systems that answer the same queries under the same ids.",
     "no_values": "Label documents for at least {fewest} queries.",
 }
-_MORE = "About {more:,} more queries like these would settle it."
-_MORE_CORRECTED = (
-    "About {more:,} more queries like these would settle it, at the stricter level that the "
-    "correction for {comparisons} comparisons asks for."
+_MORE = (
+    "Between {least:,} and {most:,} more queries like these would settle it, most likely "
+    "{more:,}: if the true change is the one seen, so many prove it in {power:.0%} of all cases."
 )
-_CLOSE = "It is close: a few more queries may settle it."
-_NEVER = "The difference is so small that no practical number of queries would settle it."
+_MORE_OR_MANY = (
+    "At least {least:,} more queries like these are needed to settle it, most likely {more:,}, and "
+    "far more if the true change is smaller than the one seen. If it is the one seen, {more:,} "
+    "prove it in {power:.0%} of all cases."
+)
+_CORRECTED = (
+    "They are planned for the stricter level that the correction for {comparisons} comparisons "
+    "asks for."
+)
+_NONE = "No number of such queries is likely to settle it: the true change may as well be none."
+_TOO_SMALL = (
+    "No number of such queries is likely to show the gain of {worthwhile:.1%} that was asked for: "
+    "the whole interval is below it."
+)
 
 
 def _template(kind: Kind, facts: Facts) -> str:
@@ -217,14 +230,18 @@ def _template(kind: Kind, facts: Facts) -> str:
     return _OF_KIND[kind]
 
 
-def _advice(kind: Kind, facts: Facts) -> str:
+def _advice(kind: Kind, facts: Facts) -> tuple[str, ...]:
     if kind != "unproven":
-        return _ADVICE.get(kind, "")
-    if facts.settles is None or facts.settles > max(_PRACTICAL, 10 * facts.n):
-        return _NEVER
-    if facts.settles <= facts.n:
-        return _CLOSE
-    return _MORE if facts.comparisons < 2 else _MORE_CORRECTED
+        return (_ADVICE[kind],) if kind in _ADVICE else ()
+    plan = facts.plan
+    if plan is None:
+        return ()
+    if facts.high < facts.worthwhile * facts.before:
+        return (_TOO_SMALL,)
+    if plan.likely is None or plan.none_within:
+        return (_NONE,)
+    more = _MORE if plan.most is not None else _MORE_OR_MANY
+    return (more, _CORRECTED) if facts.corrected else (more,)
 
 
 def _params(facts: Facts) -> dict[str, object]:
@@ -248,8 +265,10 @@ def _params(facts: Facts) -> dict[str, object]:
         "tie_band": facts.tie_band,
         "worthwhile": facts.worthwhile,
     }
-    if facts.settles is not None:
-        params["more"] = max(facts.settles - facts.n, 0)
+    if facts.plan is not None:
+        planned = {"more": facts.plan.likely, "least": facts.plan.least, "most": facts.plan.most}
+        params |= {name: queries for name, queries in planned.items() if queries is not None}
+        params["power"] = POWER
     return params
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
+from rankdash.analysis.statistics.planning import POWER
 from rankdash.i18n import gettext as _
 from rankdash.i18n import percent
 from rankdash.metrics import parse_measure
@@ -52,9 +53,9 @@ def systems_table(study: Study) -> None:
         "n": table["n"],
         "left_out": table["left_out"],
         "smallest_detectable": table["smallest_detectable"],
-        "queries_to_settle": table["queries_to_settle"],
+        "more_queries": table["more_queries"],
     }
-    level = percent(study.statistics.level)
+    level, power = percent(study.statistics.level), percent(POWER)
     decimal, count = "%.4f", "%.0f"
     config = {
         "metric": st.column_config.TextColumn(_("metric"), pinned=True),
@@ -73,10 +74,20 @@ def systems_table(study: Study) -> None:
         "n": st.column_config.NumberColumn(_("queries"), format=count),
         "left_out": st.column_config.NumberColumn(_("left out"), format=count),
         "smallest_detectable": st.column_config.NumberColumn(
-            _("smallest provable change"), format=decimal
+            _("minimum detectable change"),
+            format=decimal,
+            help=_(
+                "The true change that so many queries prove in {power} of all cases.", power=power
+            ),
         ),
-        "queries_to_settle": st.column_config.NumberColumn(
-            _("queries to prove this change"), format=count
+        "more_queries": st.column_config.NumberColumn(
+            _("more queries needed"),
+            format=count,
+            help=_(
+                "If the true change is the one seen, so many more queries like these prove it in "
+                "{power} of all cases.",
+                power=power,
+            ),
         ),
     }
     st.dataframe(

@@ -7,6 +7,7 @@ import math
 import pandas as pd
 import streamlit as st
 
+from rankdash.analysis.statistics.planning import POWER
 from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, percent, signed
@@ -49,7 +50,12 @@ def _facts(study: Study, system: str, row: pd.Series) -> list[str]:
         facts.append(_("{n} left out", n=number(row["left_out"], 0)))
     if math.isfinite(row["smallest_detectable"]):
         facts.append(
-            _("smallest change these queries can prove: {n}", n=number(row["smallest_detectable"]))
+            _(
+                "minimum detectable change {n} ({power} power at {level})",
+                n=number(row["smallest_detectable"]),
+                power=percent(POWER),
+                level=percent(row["planned_level"], 1),
+            )
         )
     return facts
 

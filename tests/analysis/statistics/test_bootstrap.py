@@ -56,12 +56,25 @@ def test_the_randomisation_test_rejects_a_true_null_as_often_as_it_says():
     assert 0.029 <= rejected <= 0.071
 
 
-def test_sign_flip_agrees_with_every_flip_counted():
-    differences = np.array([0.5, 0.25, -0.125, 0.75, 0.0, 0.375, -0.25, 0.5])
-    flips = np.array(list(itertools.product([-1, 1], repeat=len(differences))))
-    exact = np.mean(np.abs(flips @ differences) >= abs(differences.sum()) - 1e-12)
-    estimated = sign_flip_p(differences[:, None], flips=40_000)[0]
-    assert estimated == pytest.approx(exact, abs=0.01)
+@pytest.mark.parametrize("changed", [1, 7, 10, 11])
+def test_where_few_queries_changed_every_flip_is_counted(changed):
+    """With 1,000 flips: up to ten, as one sign may stay; one more and they are drawn."""
+    rng = np.random.default_rng(changed)
+    differences = np.append(rng.choice([0.5, 0.25, -0.125, 0.75], changed), [0.0] * 9)
+    flips = np.array(list(itertools.product([-1, 1], repeat=changed)))
+    sums = np.abs(flips @ differences[:changed])
+    exact = np.mean(sums >= abs(differences.sum()) - 1e-12)
+    found = sign_flip_p(differences[:, None], flips=1_000)[0]
+    assert (found == exact) == (changed <= 10)
+    assert found == pytest.approx(exact, abs=0.03)
+
+
+def test_queries_without_a_value_change_no_flip():
+    rng = np.random.default_rng(2)
+    values = rng.normal(0.02, 0.2, 40)
+    holed = np.full((70, 1), np.nan)
+    holed[rng.choice(70, 40, replace=False), 0] = values
+    assert sign_flip_p(holed)[0] == sign_flip_p(values[:, None])[0]
 
 
 def test_sign_flip_agrees_with_scipy_on_the_same_differences(simulated):

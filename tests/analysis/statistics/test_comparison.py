@@ -298,19 +298,35 @@ def test_a_gain_that_many_comparisons_explain_is_not_proven():
     assert "comparisons made: 13" in among.sentence
 
 
-def test_the_queries_to_settle_are_more_than_there_are_where_nothing_is_proven():
+def test_what_is_not_proven_is_planned_at_the_level_that_the_correction_leaves():
     rng = np.random.default_rng(3)
     made = {
         "a": evaluated(places([4] * 40)),
         "b": evaluated(places(rng.choice([3, 3, 3, 4, 6, 6], 40))),
     }
-    found = compare(made, "a", StatisticsSettings(test="t"))
-    row, verdict = found.row("b", "mrr"), found.verdict("b", "mrr")
+    alone = compare(made, "a", StatisticsSettings(test="t"))
+    row, verdict = alone.row("b", "mrr"), alone.verdict("b", "mrr")
     assert verdict.kind == "unproven"
-    assert row["queries_to_settle"] > 40
-    assert verdict.params["more"] == row["queries_to_settle"] - 40
-    assert f"About {verdict.params['more']:,} more queries" in verdict.sentence
-    assert row["smallest_detectable"] > abs(row["delta"])
+    assert row["planned_level"] == 0.95
+    assert row["more_least"] <= row["more_queries"]
+    assert "more queries like these" in verdict.sentence
+    made["c"] = evaluated(places([4] * 20 + [3] * 20))
+    among = compare(made, "a", StatisticsSettings(test="t"))
+    assert among.row("b", "mrr")["planned_level"] == 0.975
+    assert among.row("b", "mrr")["more_queries"] > row["more_queries"]
+    assert among.row("b", "mrr")["smallest_detectable"] > row["smallest_detectable"]
+    assert "correction for 2 comparisons" in among.verdict("b", "mrr").sentence
+    assert np.isnan(among.row("c", "mrr")["more_queries"])
+    plain = compare(made, "a", StatisticsSettings(test="t", correction="none"))
+    assert plain.row("b", "mrr")["more_queries"] == row["more_queries"]
+
+
+def test_the_minimum_detectable_change_is_one_that_the_metric_can_reach():
+    """From a mean of 0.25 MRR can rise by 0.75, from 1 by nothing."""
+    few = {"a": evaluated(places([4] * 6)), "b": evaluated(places([1, 9, 1, 9, 1, 9]))}
+    assert compare(few, "a").row("b", "mrr")["smallest_detectable"] < 0.75
+    top = {"a": evaluated(places([1] * 6)), "b": evaluated(places([1, 9, 1, 9, 1, 9]))}
+    assert np.isnan(compare(top, "a").row("b", "mrr")["smallest_detectable"])
 
 
 def test_the_same_seed_repeats_and_another_does_not():

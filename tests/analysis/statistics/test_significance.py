@@ -12,8 +12,6 @@ from rankdash.analysis.statistics.tests import (
     corrected,
     effect_size,
     paired_t_p,
-    queries_to_settle,
-    smallest_detectable,
     wilcoxon_p,
 )
 
@@ -88,35 +86,3 @@ def test_benjamini_hochberg_is_never_stricter_than_holm(p_values):
 def test_effect_size_is_the_mean_in_standard_deviations(differences):
     assert effect_size(differences) == pytest.approx(differences.mean() / differences.std(ddof=1))
     assert math.isnan(effect_size(np.full(5, 0.2)))
-
-
-def test_trap_18_the_sample_size_comes_from_the_paired_variance():
-    """Two systems that differ by the same little on each query need few queries, however much
-    the queries themselves differ: a binomial variance of the means would ask for thousands."""
-    rng = np.random.default_rng(1)
-    differences = 0.02 + rng.normal(0, 0.01, 50)
-    assert queries_to_settle(differences) <= 5
-    assert smallest_detectable(differences) < 0.005
-
-
-def test_the_smallest_detectable_difference_is_found_at_the_stated_power():
-    rng = np.random.default_rng(2)
-    spread, n = 0.2, 60
-    reach = smallest_detectable(np.array([spread, -spread] * (n // 2)) * math.sqrt((n - 1) / n))
-    found = stats.ttest_1samp(rng.normal(reach, spread, (n, 4000)), 0).pvalue <= 0.05
-    assert found.mean() == pytest.approx(0.80, abs=0.03)
-
-
-def test_the_number_of_queries_to_settle_is_the_first_that_would(differences):
-    enough = queries_to_settle(differences)
-    spread = differences.std(ddof=1)
-
-    def p_at(n: int) -> float:
-        return 2 * stats.t.sf(differences.mean() / (spread / math.sqrt(n)), n - 1)
-
-    assert p_at(enough) <= 0.05 < p_at(enough - 1)
-
-
-def test_no_number_of_queries_settles_no_difference():
-    assert queries_to_settle(np.array([0.1, -0.1, 0.1, -0.1])) is None
-    assert queries_to_settle(np.array([0.1])) is None

@@ -1,9 +1,11 @@
 """The verdict needs both: a proven difference and a gain worth having; and it can be read."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
+from rankdash.analysis.statistics.planning import Plan
 from rankdash.analysis.statistics.verdict import Facts, Verdict, decide, verdict_on
 
 
@@ -24,8 +26,8 @@ def facts(**changes: object) -> Facts:
         "p": 0.001,
         "identical": False,
         "exact": False,
-        "settles": 40,
         "comparisons": 1,
+        "corrected": False,
         "level": 0.95,
         "tie_band": 0.005,
         "worthwhile": 0.15,
@@ -39,6 +41,8 @@ def verdict(**changes: object) -> Verdict:
 
 
 NAN = math.nan
+PLAN = Plan(likely=710, least=300, most=2_000, none_within=False)
+NONE = "No number of such queries is likely to settle it: the true change may as well be none."
 NOTHING = {
     "n": 0,
     "in_common": 0,
@@ -104,10 +108,10 @@ def test_a_gain_over_nothing_is_told_without_a_percentage():
 
 
 def test_more_comparisons_are_why_more_queries_are_needed():
-    alone = verdict(low=-0.01, settles=1300, comparisons=1)
-    among = verdict(low=-0.01, settles=1300, comparisons=3)
+    alone = verdict(low=-0.01, plan=PLAN)
+    among = verdict(low=-0.01, plan=PLAN, comparisons=3, corrected=True)
     assert "correction" not in alone.sentence
-    assert "correction for 3 comparisons" in among.sentence
+    assert among.sentence.endswith("that the correction for 3 comparisons asks for.")
 
 
 def test_an_end_of_an_interval_that_rounds_to_zero_has_no_sign():
@@ -117,18 +121,42 @@ def test_an_end_of_an_interval_that_rounds_to_zero_has_no_sign():
 
 
 @pytest.mark.parametrize(
-    ("settles", "advice"),
+    ("plan", "advice"),
     [
-        (1300, "About 1,240 more queries like these would settle it."),
-        (55, "It is close: a few more queries may settle it."),
-        (None, "no practical number of queries"),
-        (3_000_000, "no practical number of queries"),
+        (
+            PLAN,
+            "Between 300 and 2,000 more queries like these would settle it, most likely 710: if "
+            "the true change is the one seen, so many prove it in 80% of all cases.",
+        ),
+        (
+            replace(PLAN, most=None),
+            "At least 300 more queries like these are needed to settle it, most likely 710, and "
+            "far more if the true change is smaller than the one seen. If it is the one seen, 710 "
+            "prove it in 80% of all cases.",
+        ),
+        (replace(PLAN, likely=None), NONE),
+        (replace(PLAN, none_within=True), NONE),
     ],
 )
-def test_what_is_not_proven_says_what_would_settle_it(settles, advice):
-    told = verdict(low=-0.01, settles=settles)
+def test_what_is_not_proven_says_what_would_settle_it(plan, advice):
+    told = verdict(low=-0.01, plan=plan)
     assert told.kind == "unproven"
-    assert advice in told.sentence
+    assert told.sentence.endswith(f"and +0.150. {advice}")
+
+
+def test_without_a_plan_nothing_is_promised():
+    assert verdict(low=-0.01).sentence.endswith("between -0.010 and +0.150.")
+
+
+def test_an_interval_below_the_gain_asked_for_promises_no_such_gain():
+    """15 % of 0.5."""
+    too_small = "No number of such queries is likely to show the gain of 15.0% that was asked for"
+    assert too_small in verdict(low=-0.01, high=0.0749, plan=PLAN).sentence
+    assert too_small not in verdict(low=-0.01, high=0.075, plan=PLAN).sentence
+
+
+def test_only_what_is_not_proven_is_planned():
+    assert "queries like these" not in verdict(plan=PLAN).sentence
 
 
 def test_among_many_systems_one_may_look_better_by_chance():

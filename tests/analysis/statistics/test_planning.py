@@ -1,0 +1,139 @@
+"""What is promised of more queries is kept, whatever the shape of the differences."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from rankdash.analysis.statistics.inference import intervals, p_values
+from rankdash.analysis.statistics.planning import FEWEST_PLANNED, POWER, plan, smallest_detectable
+from rankdash.analysis.statistics.settings import StatisticsSettings
+
+SETTINGS = StatisticsSettings(resamples=1_000)
+
+
+def _with_zeros(n, *kinds):
+    """n differences: of each (value, count), the rest 0."""
+    values = np.repeat([value for value, _ in kinds], [count for _, count in kinds])
+    return np.append(values, np.zeros(n - len(values)))
+
+
+def _normal(n, mean, spread):
+    return mean + spread * stats.norm.ppf((np.arange(n) + 0.5) / n)
+
+
+SHAPES = {
+    "every query changes": _normal(60, 0.03, 0.2),
+    "hit: nine gained, five lost of 60": _with_zeros(60, (1.0, 9), (-1.0, 5)),
+    "one query of 40 changed": _with_zeros(40, (0.4, 1)),
+    "half of 100 changed, ndcg": _with_zeros(100, *((x, 1) for x in _normal(45, 0.05, 0.25))),
+    "many small losses, few large gains": _with_zeros(80, (-0.02, 60), (0.5, 6)),
+}
+
+
+def planned(differences, settings=SETTINGS, **changes):
+    low, high = intervals(differences[:, None], settings)
+    return plan(
+        differences,
+        (low[0], high[0]),
+        **{"test": settings.test, "verdict_level": settings.level, **changes},
+    )
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_promise_is_kept_as_often_as_it_says(shape):
+    """By the verdict's own rule: the interval excludes 0 and p is significant."""
+    present = SHAPES[shape]
+    more = planned(present).likely
+    rng = np.random.default_rng(11)
+    joined = np.vstack([np.tile(present[:, None], 600), rng.choice(present, (more, 600))])
+    low, _ = intervals(joined, SETTINGS)
+    proven = (low > 0) & (p_values(joined, SETTINGS) <= 0.05)
+    # 600 draws: two standard errors are 3.3 points.
+    assert proven.mean() == pytest.approx(POWER, abs=0.05)
+
+
+@pytest.mark.parametrize("test", ["t", "wilcoxon"])
+def test_the_promise_is_that_of_the_chosen_test(test):
+    settings = dataclasses.replace(SETTINGS, test=test)
+    present = SHAPES["half of 100 changed, ndcg"]
+    more = planned(present, settings).likely
+    rng = np.random.default_rng(12)
+    joined = np.vstack([np.tile(present[:, None], 600), rng.choice(present, (more, 600))])
+    assert np.mean(p_values(joined, settings) <= 0.05) == pytest.approx(POWER, abs=0.05)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_smaller_true_change_needs_more_queries_and_a_loss_as_many_as_a_gain(shape):
+    gain, loss = planned(SHAPES[shape]), planned(-SHAPES[shape])
+    assert gain == loss
+    assert gain.least <= gain.likely
+    assert gain.most is None or gain.likely <= gain.most
+
+
+def test_a_stricter_level_needs_more_queries():
+    present = SHAPES["half of 100 changed, ndcg"]
+    assert planned(present, level=0.99).likely > 1.3 * planned(present, level=0.95).likely
+
+
+def test_no_more_than_two_digits_are_promised():
+    for shape in SHAPES.values():
+        found = planned(shape)
+        for number in (found.likely, found.least, found.most):
+            assert number is None or len(str(number).rstrip("0")) <= 2
+
+
+def test_below_20_queries_nothing_is_promised():
+    present = _normal(FEWEST_PLANNED, 0.05, 0.2)
+    assert planned(present) is not None
+    assert planned(present[1:]) is None
+
+
+def test_where_nothing_varies_or_nothing_is_gained_nothing_is_promised():
+    assert planned(np.full(30, 0.1)) is None
+    assert planned(np.zeros(30)) is None
+    assert planned(np.tile([0.1, -0.1], 15)) is None
+
+
+def test_a_change_near_none_takes_more_queries_than_anyone_labels():
+    assert planned(_normal(60, 0.0001, 0.2)).likely is None
+    assert planned(_normal(60, 0.0001, 0.2)).none_within
+
+
+def test_the_middle_half_of_the_interval_tells_whether_none_is_within():
+    """0.67 standard errors from 0."""
+    error = 0.2 / math.sqrt(60)
+    assert planned(_normal(60, 0.60 * error, 0.2)).none_within
+    assert not planned(_normal(60, 0.75 * error, 0.2)).none_within
+
+
+@given(st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.0, 0.3, 1.0]), min_size=20, max_size=60))
+def test_a_plan_is_whole_numbers_of_queries_whatever_the_differences(values):
+    found = planned(np.array(values), StatisticsSettings(resamples=100))
+    if found is not None:
+        numbers = [found.likely, found.least, found.most]
+        assert all(number is None or 1 <= number <= 100_000 for number in numbers)
+
+
+def test_trap_18_the_spread_is_that_of_the_pairs():
+    """Two systems that differ by the same little on each query need few queries, however much
+    the queries themselves differ: a binomial variance of the means would ask for thousands."""
+    rng = np.random.default_rng(1)
+    assert smallest_detectable(0.02 + rng.normal(0, 0.01, 50)) < 0.005
+
+
+def test_the_smallest_detectable_difference_is_found_at_the_stated_power():
+    rng = np.random.default_rng(2)
+    spread, n = 0.2, 60
+    reach = smallest_detectable(np.array([spread, -spread] * (n // 2)) * math.sqrt((n - 1) / n))
+    found = stats.ttest_1samp(rng.normal(reach, spread, (n, 4000)), 0).pvalue <= 0.05
+    assert found.mean() == pytest.approx(0.80, abs=0.03)
+
+
+def test_without_spread_no_change_is_said_to_be_detectable():
+    assert math.isnan(smallest_detectable(np.full(30, 0.1)))
+    assert math.isnan(smallest_detectable(np.array([0.1])))
