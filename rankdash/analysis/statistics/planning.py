@@ -194,8 +194,8 @@ class _Queries:
 
 def _two_digits(queries: int) -> int:
     """Rounded up to two digits: no plan is more exact."""
-    unit = 10 ** max(len(str(queries)) - 2, 0)
-    return -(-queries // unit) * unit
+    unit = int(10 ** max(len(str(queries)) - 2, 0))
+    return math.ceil(queries / unit) * unit
 
 
 def _kinds(differences: FloatArray) -> tuple[FloatArray, IntArray]:

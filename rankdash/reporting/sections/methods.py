@@ -13,6 +13,7 @@ from rankdash.metrics import parse_measure
 from rankdash.reporting.html_page import CHART_ENGINE, Table, prose, table, together
 from rankdash.reporting.sections.draft import DASH, Draft
 from rankdash.words.html import html_safe
+from rankdash.words.methods import methods
 from rankdash.words.queries import count_words
 from rankdash.words.settings import rule_meanings, rules_in_words
 
@@ -43,6 +44,8 @@ def rules(draft: Draft) -> str:
             table(Table(head, definitions)),
             f"<h3>{html_safe(_('Rules in force'))}</h3>",
             table(Table((_("rule"), _("in force"), _("what it means")), _in_force(draft))),
+            f"<h3>{html_safe(_('Statistics and causes'))}</h3>",
+            table(Table((_("what"), _("how it is made")), methods(draft.study.statistics))),
             f"<h3>{html_safe(_('Queries of each system'))}</h3>",
             _counts(draft),
         ]

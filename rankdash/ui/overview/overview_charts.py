@@ -16,6 +16,7 @@ from rankdash.study.study import Study
 from rankdash.ui.sidebar.view import tally_line
 from rankdash.ui.widgets import plotly_chart
 from rankdash.ui.widgets.signed_cells import signed_cells
+from rankdash.words.methods import methods
 from rankdash.words.queries import count_words
 from rankdash.words.settings import rules_in_words
 from rankdash.words.verdict_chips import chip, interval
@@ -158,6 +159,8 @@ def definitions(study: Study, specs: Sequence[str]) -> None:
         hide_index=True,
         alt=_("The rules in force"),
     )
+    for what, how in methods(study.statistics):
+        st.markdown(f"**{what}**: {how}")
     st.dataframe(_left_out(study, specs), hide_index=True, alt=_("Queries left out of each system"))
 
 

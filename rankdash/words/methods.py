@@ -1,0 +1,150 @@
+"""How statistics, reasons and bounds are made, in sentences with their formulas and thresholds."""
+
+from __future__ import annotations
+
+from rankdash.analysis.reasons.reasons import CUT, DECIDED, NEAR, ONE_SIDED, PAGE
+from rankdash.analysis.statistics.bootstrap import POISSON_FROM
+from rankdash.analysis.statistics.planning import FEWEST_PLANNED, POWER
+from rankdash.analysis.statistics.settings import StatisticsSettings
+from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
+from rankdash.i18n import gettext as _
+from rankdash.i18n import number, paragraph, percent
+from rankdash.words.reasons import reason_words
+
+
+def methods(settings: StatisticsSettings) -> list[tuple[str, str]]:
+    """(what is made, how) of every figure that is no metric, under the settings in force."""
+    return [
+        (_("Interval"), _interval(settings)),
+        (_("p"), _p()),
+        (_("Verdict"), _verdict(settings)),
+        (_("Minimum detectable change"), _detectable(settings)),
+        (_("More queries needed"), _planned()),
+        (_("Why queries changed"), _reasons()),
+        (_("Documents without a label"), _bounds()),
+    ]
+
+
+def _interval(settings: StatisticsSettings) -> str:
+    return paragraph(
+        [
+            _(
+                "The queries are drawn {n} times with replacement, and the interval is read off "
+                "the means of these draws.",
+                n=number(settings.resamples, 0),
+            ),
+            _(
+                "From {n} queries on, each gets a random weight (Poisson, mean 1) instead, so that "
+                "the number of queries in a draw varies.",
+                n=number(POISSON_FROM, 0),
+            ),
+            _("A draw with exactly the mean that was seen counts half below it and half above."),
+        ]
+    )
+
+
+def _p() -> str:
+    return paragraph(
+        [
+            _(
+                "How often chance alone gives a change at least as large, either way. It is the "
+                "raw p; the corrected p allows for the other comparisons as well."
+            ),
+            _(
+                "Where few queries changed, every choice of signs is counted; else as many are "
+                "drawn as the rules say, and p = (b + 1) / (m + 1) for b of m draws."
+            ),
+            _("The Wilcoxon test leaves out the queries that did not change at all."),
+        ]
+    )
+
+
+def _verdict(settings: StatisticsSettings) -> str:
+    return _(
+        "A change is proven where its interval excludes 0 and the corrected p is at most {alpha}. "
+        "A proven gain is small where it is under {worthwhile} of the baseline's mean. With fewer "
+        "than {fewest} queries nothing is decided.",
+        alpha=f"{1 - settings.level:.4g}",
+        worthwhile=percent(settings.worthwhile, 1),
+        fewest=number(FEWEST_QUERIES, 0),
+    )
+
+
+def _detectable(settings: StatisticsSettings) -> str:
+    return paragraph(
+        [
+            _(
+                "The true change that so many queries prove in {power} of all cases (its power): "
+                "(t₁ + t₂) · s / √n, where n is the number of queries, s the standard deviation of "
+                "their changes, and t₁ and t₂ the quantiles of Student's t for 1 − α/2 and "
+                "{power}.",
+                power=percent(POWER),
+            ),
+            _(
+                "α is {alpha}, divided by the number of comparisons where they are corrected. A "
+                "smaller change can be proven too, but in fewer cases.",
+                alpha=f"{1 - settings.level:.4g}",
+            ),
+            _("There is none where the changes do not vary or the metric cannot rise so far."),
+        ]
+    )
+
+
+def _planned() -> str:
+    return paragraph(
+        [
+            _(
+                "Queries are drawn from those that are there and added to them, until {power} of "
+                "the draws are significant by the chosen test at the corrected level.",
+                power=percent(POWER),
+            ),
+            _(
+                "The range is that of true changes within the middle half of what the interval "
+                "allows: for these the draws are weighted so that their mean is that change. Where "
+                "this half holds 0, no number is promised."
+            ),
+            _(
+                "With fewer than {n} queries nothing is said.",
+                n=number(FEWEST_PLANNED, 0),
+            ),
+        ]
+    )
+
+
+def _reasons() -> str:
+    words = reason_words()
+    return paragraph(
+        [
+            _("The first that holds, in this order: {reasons}.", reasons=_listed(words)),
+            _(
+                "The main document is the relevant one that lost most (gained most where the query "
+                "was helped). A change is one-sided where the smaller of gains and losses is at "
+                "most {half} of the larger; near-tie, text cut, buried and lifted need that.",
+                half=percent(ONE_SIDED),
+            ),
+            _(
+                "Near-tie: the main document makes at least {half} of the change, and its score is "
+                "within {near} of the list's range of the score at its former rank. Text cut: at "
+                "most {cut} of its tokens were read. Buried: it left the first k, or the first "
+                "{page} where the metric has no k. Distractor lifted: of the documents that "
+                "overtook it within k, those judged worse are at least as many as those without a "
+                "label; else unlabelled lifted.",
+                half=percent(ONE_SIDED),
+                near=percent(NEAR),
+                cut=percent(CUT),
+                page=number(PAGE, 0),
+            ),
+        ]
+    )
+
+
+def _listed(words: dict[str, str]) -> str:
+    return " → ".join(words[code] for code in DECIDED)
+
+
+def _bounds() -> str:
+    return _(
+        "Each document without a label that a system ranks within k (anywhere where the metric has "
+        "no k) may turn out to have any grade from 0 to the highest grade among the labels. "
+        "Documents further down count as not relevant, as pooling does."
+    )

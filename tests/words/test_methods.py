@@ -1,0 +1,19 @@
+"""How the numbers are made is said with the settings in force."""
+
+from rankdash.analysis.statistics.settings import StatisticsSettings
+from rankdash.words.methods import methods
+
+
+def test_the_settings_in_force_are_those_that_are_said():
+    said = dict(methods(StatisticsSettings(level=0.9, resamples=500, worthwhile=0.02)))
+    assert "drawn 500 times" in said["Interval"]
+    assert "the corrected p is at most 0.1." in said["Verdict"]
+    assert "under 2.0% of the baseline" in said["Verdict"]
+    assert "α is 0.1, divided" in said["Minimum detectable change"]
+
+
+def test_reasons_come_in_the_order_in_which_they_are_tried():
+    said = dict(methods(StatisticsSettings()))["Why queries changed"]
+    order = ["no result", "no relevant label", "already ideal", "idle", "near-tie", "text cut"]
+    places = [said.index(each) for each in order]
+    assert places == sorted(places)
