@@ -58,22 +58,20 @@ def qrels_bytes(qrels: pd.DataFrame) -> bytes:
     )
 
 
-def falling(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
-    """(n,) scores of one query, best first, as single-precision numbers that strictly fall.
+def falling(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """(n,) scores of one query, best first, that fall also where they are read in single precision.
 
     NaN (not scored) is allowed at the end. Scores beyond single precision become n, n-1 … 1.
     """
     n = len(scores)
-    fallen = np.empty(n, dtype=np.float32)
-    above = np.float32(np.inf)
+    fallen = np.array(scores, dtype=np.float64)
     with np.errstate(over="ignore"):
-        for place, score in enumerate(scores.astype(np.float32)):
-            below = np.nextafter(above, np.float32(-np.inf)) if place else score
-            above = score if score < above else below
-            fallen[place] = above
-    if not np.isfinite(fallen).all():
-        return np.arange(n, 0, -1, dtype=np.float32)
-    return fallen
+        singles = fallen.astype(np.float32)
+        for place in range(1, n):
+            if not singles[place] < singles[place - 1]:
+                singles[place] = np.nextafter(singles[place - 1], np.float32(-np.inf))
+                fallen[place] = singles[place]
+    return fallen if np.isfinite(singles).all() else np.arange(n, 0.0, -1.0)
 
 
 def _refuse_ids(ranking: Ranking) -> None:
@@ -85,10 +83,9 @@ def _lines(ranking: Ranking, tag: str) -> Iterator[str]:
     tag = "-".join(tag.split()) or "rankdash"
     for query in ranking.query_ids:
         documents, scores = ranking.documents_of(query)
-        ranked = zip(documents, falling(scores), strict=True)
+        ranked = zip(documents, falling(scores).tolist(), strict=True)
         for rank, (document, score) in enumerate(ranked, start=1):
-            # Nine digits name every single-precision number.
-            yield f"{query} Q0 {document} {rank} {score:.9g} {tag}\n"
+            yield f"{query} Q0 {document} {rank} {score!r} {tag}\n"
 
 
 def refuse_blanks(ids: Iterable[str], kind: str) -> None:

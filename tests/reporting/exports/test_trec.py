@@ -18,13 +18,20 @@ SCORES = st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, 
 def test_scores_strictly_fall_in_single_precision(scores: list[float], unscored: int):
     given_scores = np.array(sorted(scores, reverse=True) + [np.nan] * unscored)
     fallen = falling(given_scores)
-    written = np.array([float(f"{score:.9g}") for score in fallen], dtype=np.float32)
+    written = np.array([float(repr(score)) for score in fallen.tolist()], dtype=np.float32)
     assert np.isfinite(written).all()
     assert (np.diff(written.astype(np.float64)) < 0).all()
 
 
 def test_scores_that_fall_already_are_kept():
     assert falling(np.array([2.5, 0.25, -3.0])).tolist() == [2.5, 0.25, -3.0]
+
+
+def test_scores_are_written_in_double_precision(tmp_path: Path):
+    scores = [2 / 3, 1 / 3 + 1e-12, 1e-300]
+    path = tmp_path / "x.trec"
+    write_run(Ranking.from_lists([("q", ["a", "b", "c"], scores)]), path, "fused")
+    assert [float(line.split()[4]) for line in path.read_text().splitlines()] == scores
 
 
 def test_ties_move_down_by_as_little_as_can_be():
