@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from rankdash.charts import style
+from rankdash.charts import draw, style
 from rankdash.i18n import gettext as _
 
 MARK = "*"
@@ -67,42 +67,32 @@ def whiskers(
     if not x:
         return []
     return [
-        {
-            "type": "scatter",
-            "x": x,
-            "y": y,
-            "mode": "lines+markers",
-            "line": {"color": colour, "width": _WIDTH},
-            "marker": {
+        draw.scatter(
+            x,
+            y,
+            "lines+markers",
+            line={"color": colour, "width": _WIDTH},
+            marker={
                 "symbol": "line-ns",
                 "size": _CAP,
                 "opacity": 1,
                 "line": {"color": colour, "width": _WIDTH},
             },
-            "cliponaxis": False,
-            "hoverinfo": "skip",
-            "showlegend": False,
-        }
+            cliponaxis=False,
+        )
     ]
 
 
 def key(name: str, symbol: str, colour: str) -> style.Trace:
     """A last line of the legend, that stands for no one mark."""
-    return {
-        "type": "scatter",
-        "x": [None],
-        "y": [None],
-        "mode": "markers",
-        "name": name,
-        "legendrank": _LAST,
-        "marker": {
-            "symbol": symbol,
-            "size": 10,
-            "color": colour,
-            "line": {"color": colour, "width": _WIDTH},
-        },
-        "hoverinfo": "skip",
-    }
+    return draw.scatter(
+        [None],
+        [None],
+        "markers",
+        name=name,
+        legendrank=_LAST,
+        marker=draw.marker(colour, symbol, 10, width=_WIDTH),
+    )
 
 
 def keys(interval: str, significant: str, level: float, colour: str) -> list[style.Trace]:

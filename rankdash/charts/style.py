@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 import plotly.graph_objects as go
 
@@ -46,8 +46,7 @@ NO_NAMES: Mapping[str, str] = MappingProxyType({})
 """For ids that are shown as they are."""
 
 Trace = dict[str, Any]
-"""A trace as plain data. A figure is made of all of its traces at once: each `add_trace` walks the
-whole figure again, which a page of six charts feels."""
+"""A trace as plain data."""
 
 
 @dataclass(frozen=True)
@@ -183,15 +182,8 @@ def ticks(highest: float) -> str:
     return "~s" if highest >= 1000 else ",.3~f"
 
 
-def finish(
-    figure: go.Figure,
-    ink: Ink,
-    height: int,
-    layout: Mapping[str, object],
-    *,
-    legend: Literal["above", "below"] = "above",
-) -> go.Figure:
-    """Set everything that a theme would otherwise leave to chance, and give the figure back.
+def finish(traces: Iterable[Trace], ink: Ink, height: int, **layout: object) -> go.Figure:
+    """The figure, with everything set that a theme would otherwise leave to chance.
 
     layout: what this chart wants of its layout, nested; it wins over the common look.
 
@@ -199,6 +191,7 @@ def finish(
     cut off; where the chart is narrow the legend has a line for each entry, and scrolls when it
     would take more than half of the height.
     """
+    figure = go.Figure(list(traces))
     entries = sum(bool(trace.name) and trace.showlegend is not False for trace in figure.data)
     height = max(height, 2 * (entries * _LEGEND_LINE + _GAP))
     font = {"family": FONT, "size": FONT_SIZE, "color": ink.text}
@@ -222,25 +215,32 @@ def finish(
             "x": 0,
             "xanchor": "left",
             "yref": "container",
-            "y": 1 if legend == "above" else 0,
-            "yanchor": "top" if legend == "above" else "bottom",
+            "y": 1,
+            "yanchor": "top",
             "font": font,
             "bgcolor": "rgba(0,0,0,0)",
             "itemclick": False,
             "itemdoubleclick": False,
         },
     }
-    axis = _axis(ink, quiet)
+    axis = {
+        "automargin": True,
+        "tickfont": quiet,
+        "title": {"font": quiet},
+        "linecolor": ink.line,
+        "zerolinecolor": ink.line,
+        "gridcolor": ink.grid,
+        "fixedrange": True,
+    }
     across = {**axis, "showgrid": False, "zeroline": False}
-    upward = {**axis, "gridcolor": ink.grid, "showline": False}
+    upward = {**axis, "showline": False}
     # A second axis is drawn only where the layout of the chart asks for one.
     axes = {"xaxis", "yaxis", *(name for name in layout if "axis" in name)}
     own = {name: across if name.startswith("x") else upward for name in axes}
     # Assigned at once: `update_layout` and its kin walk every path, about 10 ms a call, which a
     # page of six charts feels. The library's own template would be checked and sent along.
-    drawn = {"shapes": figure.layout.shapes, "annotations": figure.layout.annotations}
     empty = {"template": go.layout.Template()}
-    figure.layout = _merged(_merged({**drawn, **empty, **common}, own), layout)
+    figure.layout = _merged(_merged({**empty, **common}, own), layout)
     return figure
 
 
@@ -255,44 +255,6 @@ def _merged(base: Mapping[str, object], extra: Mapping[str, object]) -> dict[str
     return result
 
 
-def _axis(ink: Ink, font: dict[str, object]) -> dict[str, object]:
-    return {
-        "automargin": True,
-        "tickfont": font,
-        "title": {"font": font},
-        "linecolor": ink.line,
-        "zerolinecolor": ink.line,
-        "fixedrange": True,
-    }
-
-
-def hatched(colour: str, shape: str, ink: Ink) -> Trace:
-    """The marker of bars for what did not come about or counts against: outlined, and lines on the
-    background. shape: of the lines, as plotly writes it ("/", "\\", "x")."""
-    return {
-        "color": ink.background,
-        "line": {"color": colour, "width": 1},
-        "pattern": {
-            "shape": shape,
-            "fillmode": "overlay",
-            "bgcolor": ink.background,
-            "fgcolor": colour,
-            "fgopacity": 1,
-            "size": 6,
-            "solidity": 0.3,
-        },
-    }
-
-
-def curve(mark: Mark) -> Trace:
-    """How a line through its points is drawn in the mark of a system."""
-    return {
-        "mode": "lines+markers",
-        "line": {"color": mark.colour, "dash": mark.dash, "width": 2},
-        "marker": {
-            "color": mark.colour,
-            "symbol": mark.symbol,
-            "size": 9,
-            "line": {"color": mark.colour, "width": 2},
-        },
-    }
+def row_labels(ink: Ink, **axis: object) -> dict[str, object]:
+    """The layout of an axis whose ticks name the rows of a chart."""
+    return {"showgrid": False, "zeroline": False, "tickfont": {"color": ink.text}, **axis}

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from rankdash.charts import style
+from rankdash.charts import draw, style
 from rankdash.i18n import gettext as _
 
 _HEIGHT = 400
@@ -110,30 +110,22 @@ def figure(
         )
     if across.now is not None and upward.now is not None:
         traces.append(
-            {
-                "type": "scatter",
-                "x": [across.now],
-                "y": [upward.now],
-                "mode": "markers",
-                "name": _("as it is now"),
-                "marker": {
-                    "symbol": "circle-cross-open",
-                    "size": 16,
-                    "color": ink.text,
-                    "line": {"color": ink.text, "width": 2},
-                },
-                "hovertemplate": _("as it is now") + "<extra></extra>",
-            }
+            draw.scatter(
+                [across.now],
+                [upward.now],
+                "markers",
+                name=_("as it is now"),
+                marker=draw.marker(ink.text, "circle-cross-open", 16),
+                hover=[_("as it is now")],
+            )
         )
     return style.finish(
-        go.Figure(traces),
+        traces,
         ink,
         _HEIGHT,
-        {
-            "xaxis": _axis(across, titles[0]),
-            "yaxis": {**_axis(upward, titles[1]), "showgrid": False},
-            "margin": {"t": 40},
-        },
+        xaxis=_axis(across, titles[0]),
+        yaxis={**_axis(upward, titles[1]), "showgrid": False},
+        margin={"t": 40},
     )
 
 

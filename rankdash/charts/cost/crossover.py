@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import plotly.graph_objects as go
 
-from rankdash.charts import style
+from rankdash.charts import draw, style
 from rankdash.i18n import gettext as _
 
 _HEIGHT = 340
@@ -35,59 +35,45 @@ def figure(
         name = style.short(names.get(key, key), _NAME)
         line = {"color": mark.colour, "dash": mark.dash, "width": 2}
         traces.append(
-            {
-                "type": "scatter",
-                "x": list(lengths),
-                "y": list(cost),
-                "mode": "lines+markers",
-                "name": name,
-                "line": line,
-                "marker": {
+            draw.scatter(
+                list(lengths),
+                list(cost),
+                "lines+markers",
+                name=name,
+                line=line,
+                marker={
                     "symbol": mark.symbol,
                     "color": mark.colour,
                     "size": [11 if each == place else 0 for each in range(len(lengths))],
                     "opacity": 1,
                 },
-                "hovertext": [f"{name}: {style.short(money(each), 40)}" for each in cost],
-                "hovertemplate": "%{hovertext}<extra></extra>",
-            }
+                hover=[f"{name}: {style.short(money(each), 40)}" for each in cost],
+            )
         )
     return style.finish(
-        go.Figure(traces),
+        traces,
         ink,
         _HEIGHT,
-        {
-            "hovermode": "x unified",
-            "shapes": [
-                {
-                    "type": "line",
-                    "x0": own,
-                    "x1": own,
-                    "yref": "paper",
-                    "y0": 0,
-                    "y1": 1,
-                    "line": {"color": ink.line, "width": 1, "dash": "dot"},
-                }
-            ],
-            "annotations": [
-                {
-                    "x": own,
-                    "y": 1,
-                    "yref": "paper",
-                    "xanchor": "left",
-                    "yanchor": "top",
-                    "xshift": 6,
-                    "text": _("your documents: {n}", n=f"{own:,.0f}"),
-                    "showarrow": False,
-                    "font": {"color": ink.muted},
-                }
-            ],
-            "xaxis": {"title": {"text": _("tokens of a document")}, "tickformat": "~s"},
-            "yaxis": {
-                "title": {"text": _("cost of 1,000 searches")},
-                "rangemode": "tozero",
-                "tickformat": ",.2~f",
-            },
+        hovermode="x unified",
+        shapes=[draw.upright(own, ink.line, "dot")],
+        annotations=[
+            {
+                "x": own,
+                "y": 1,
+                "yref": "paper",
+                "xanchor": "left",
+                "yanchor": "top",
+                "xshift": 6,
+                "text": _("your documents: {n}", n=f"{own:,.0f}"),
+                "showarrow": False,
+                "font": {"color": ink.muted},
+            }
+        ],
+        xaxis={"title": {"text": _("tokens of a document")}, "tickformat": "~s"},
+        yaxis={
+            "title": {"text": _("cost of 1,000 searches")},
+            "rangemode": "tozero",
+            "tickformat": ",.2~f",
         },
     )
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import pandas as pd
 import plotly.graph_objects as go
 
-from rankdash.charts import style
+from rankdash.charts import draw, style
 from rankdash.i18n import gettext as _
 
 _PANEL = 150
@@ -47,21 +47,19 @@ def figure(
     traces += _marked(table, place, marks, ink)
     for number, (title, values, written) in enumerate(panels, start=2):
         traces.append(
-            {
-                "type": "bar",
-                "x": xs,
-                "y": [value if math.isfinite(value) else None for value in values],
-                "yaxis": f"y{number}",
-                "marker": {"color": style.FIRST_STAGE},
-                "width": 0.5,
-                "name": title,
-                "showlegend": False,
-                "hovertext": [
+            draw.bar(
+                xs,
+                [value if math.isfinite(value) else None for value in values],
+                yaxis=f"y{number}",
+                marker={"color": style.FIRST_STAGE},
+                width=0.5,
+                name=title,
+                showlegend=False,
+                hover=[
                     style.short(written(value), 40) if math.isfinite(value) else "–"
                     for value in values
                 ],
-                "hovertemplate": "%{hovertext}<extra></extra>",
-            }
+            )
         )
     layout: dict[str, object] = {
         "xaxis": {
@@ -85,7 +83,7 @@ def figure(
             "tickformat": style.ticks(max(value for value in values if math.isfinite(value))),
             "domain": _domain(number, len(panels)),
         }
-    return style.finish(go.Figure(traces), ink, _TOP + _PANEL * len(panels), layout)
+    return style.finish(traces, ink, _TOP + _PANEL * len(panels), **layout)
 
 
 def _marked_depth(name: str, depth: object) -> str:
@@ -121,31 +119,21 @@ def _quality(table: pd.DataFrame, xs: list[int], metric: str) -> list[style.Trac
     there = [x for x, has in zip(xs, known, strict=True) if has]
     high, low = table.loc[known, "high"].tolist(), table.loc[known, "low"].tolist()
     return [
-        {
-            "type": "scatter",
-            "x": [*there, *there[::-1]],
-            "y": [*high, *low[::-1]],
-            "mode": "lines",
-            "fill": "toself",
-            "fillcolor": style.faded(style.BETTER, 0.15),
-            "line": {"width": 0},
-            "hoverinfo": "skip",
-            "name": _("interval of the mean"),
-        },
-        {
-            "type": "scatter",
-            "x": xs,
-            "y": table["mean"].tolist(),
-            "mode": "lines+markers",
-            "line": {"color": style.BETTER, "width": 2},
-            "marker": {"color": style.BETTER, "size": 7},
-            "name": style.short(metric),
-            "hovertext": [
+        draw.band(
+            there, low, high, style.BETTER, 0.15, {"width": 0}, name=_("interval of the mean")
+        ),
+        draw.scatter(
+            xs,
+            table["mean"].tolist(),
+            "lines+markers",
+            line={"color": style.BETTER, "width": 2},
+            marker={"color": style.BETTER, "size": 7},
+            name=style.short(metric),
+            hover=[
                 f"{style.short(metric)} {style.number(mean)} ({style.number(a)}…{style.number(b)})"
                 for mean, a, b in zip(table["mean"], table["low"], table["high"], strict=True)
             ],
-            "hovertemplate": "%{hovertext}<extra></extra>",
-        },
+        ),
     ]
 
 
@@ -155,20 +143,13 @@ def _marked(
     """A ring of its own shape and size for each mark, so that marks on one depth all show."""
     looks = {"best": ("star-open", 18), "most": ("square-open", 22), "enough": ("circle-open", 28)}
     return [
-        {
-            "type": "scatter",
-            "x": [place[depth]],
-            "y": [float(table["mean"].iloc[place[depth]])],
-            "mode": "markers",
-            "marker": {
-                "symbol": looks[name][0],
-                "size": looks[name][1],
-                "color": ink.text,
-                "line": {"width": 2, "color": ink.text},
-            },
-            "name": _marked_depth(name, _("not reranked") if depth == 0 else f"{depth:,}"),
-            "hoverinfo": "skip",
-        }
+        draw.scatter(
+            [place[depth]],
+            [float(table["mean"].iloc[place[depth]])],
+            "markers",
+            marker=draw.marker(ink.text, looks[name][0], looks[name][1]),
+            name=_marked_depth(name, _("not reranked") if depth == 0 else f"{depth:,}"),
+        )
         for name, depth in marks.items()
     ]
 

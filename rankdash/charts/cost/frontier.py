@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from rankdash.charts import style
+from rankdash.charts import draw, style
 from rankdash.i18n import gettext as _
 
 _HEIGHT = 360
@@ -67,39 +67,29 @@ def figure(
     front = [point for point in drawn if point.front]
     if len(front) > 1:
         traces.append(
-            {
-                "type": "scatter",
-                "x": [point.x for point in front],
-                "y": [point.quality for point in front],
-                "mode": "lines",
-                "line": {"color": ink.line, "dash": "dot", "width": 1, "shape": "hv"},
-                "hoverinfo": "skip",
-                "showlegend": False,
-            }
+            draw.scatter(
+                [point.x for point in front],
+                [point.quality for point in front],
+                "lines",
+                line={"color": ink.line, "dash": "dot", "width": 1, "shape": "hv"},
+            )
         )
     for state, look in _looks(ink).items():
         own = [point for point in drawn if _state(point, target) == state]
         if not own:
             continue
         traces.append(
-            {
-                "type": "scatter",
-                "x": [point.x for point in own],
-                "y": [point.quality for point in own],
-                "mode": "markers+text",
-                "text": [style.short(point.name, _NAME) for point in own],
-                "textposition": [corners[point] for point in own],
-                "textfont": {"color": look["colour"] if state == "outside" else ink.text},
-                "cliponaxis": False,
-                "error_y": _error(own, look["colour"]),
-                "marker": {
-                    "size": 12,
-                    "symbol": look["symbol"],
-                    "color": look["colour"],
-                    "line": {"width": 2, "color": look["colour"]},
-                },
-                "name": look["name"],
-                "hovertext": [
+            draw.scatter(
+                [point.x for point in own],
+                [point.quality for point in own],
+                "markers+text",
+                text=[style.short(point.name, _NAME) for point in own],
+                textposition=[corners[point] for point in own],
+                textfont={"color": look["colour"] if state == "outside" else ink.text},
+                error_y=_error(own, look["colour"]),
+                marker=draw.marker(look["colour"], look["symbol"], 12),
+                name=look["name"],
+                hover=[
                     _(
                         "{name}<br>{metric} {quality}<br>{x}",
                         name=style.short(point.name, 40),
@@ -109,41 +99,36 @@ def figure(
                     )
                     for point in own
                 ],
-                "hovertemplate": "%{hovertext}<extra></extra>",
-            }
+            )
         )
     highest = _highest(drawn, target)
     if target is not None:
         # Named in the legend: beside the line its words would meet those of an option.
         traces.append(
-            {
-                "type": "scatter",
-                "x": [None],
-                "y": [None],
-                "mode": "lines",
-                "line": _upright(target, ink)["line"],
-                "name": _("target {value}", value=style.short(written(target), 24)),
-                "showlegend": True,
-            }
+            draw.scatter(
+                [None],
+                [None],
+                "lines",
+                line=draw.upright(target, ink.line, "dash")["line"],
+                name=_("target {value}", value=style.short(written(target), 24)),
+                showlegend=True,
+            )
         )
     return style.finish(
-        go.Figure(traces),
+        traces,
         ink,
         _HEIGHT,
-        {
-            "shapes": [] if target is None else [_upright(target, ink)],
-            "xaxis": {
-                "title": {"text": style.short(x_title, 60)},
-                "range": [-_BEFORE * (highest or 1.0), _AFTER * (highest or 1.0)],
-                "zeroline": False,
-                "showgrid": True,
-                "gridcolor": ink.grid,
-            },
-            "yaxis": {
-                "title": {"text": style.short(metric)},
-                "tickformat": ".2f",
-                "zeroline": False,
-            },
+        shapes=[] if target is None else [draw.upright(target, ink.line, "dash")],
+        xaxis={
+            "title": {"text": style.short(x_title, 60)},
+            "range": [-_BEFORE * (highest or 1.0), _AFTER * (highest or 1.0)],
+            "zeroline": False,
+            "showgrid": True,
+        },
+        yaxis={
+            "title": {"text": style.short(metric)},
+            "tickformat": ".2f",
+            "zeroline": False,
         },
     )
 
@@ -212,18 +197,6 @@ def _corners(points: Sequence[Point], target: float | None) -> list[str]:
         taken.append(boxes[best])
         chosen[at] = best
     return [chosen[at] for at in range(len(points))]
-
-
-def _upright(x: float, ink: style.Ink) -> style.Trace:
-    return {
-        "type": "line",
-        "x0": x,
-        "x1": x,
-        "yref": "paper",
-        "y0": 0,
-        "y1": 1,
-        "line": {"color": ink.line, "width": 1, "dash": "dash"},
-    }
 
 
 def _highest(points: Sequence[Point], target: float | None) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from rankdash.charts import style
+from rankdash.charts import draw, style
 from rankdash.i18n import gettext as _
 
 _ROW = 44
@@ -51,23 +51,16 @@ def figure(
     for better in (True, False):
         spans = [_span(row, net, better) for row in upward]
         traces.append(
-            {
-                "type": "bar",
-                "orientation": "h",
-                "y": list(range(len(upward))),
-                "x": [end - net for end, _ in spans],
-                "base": net,
-                "name": _("better than now") if better else _("worse than now"),
-                "marker": {
-                    "color": style.BETTER if better else style.WORSE,
-                    "pattern": {
-                        "shape": "" if better else "/",
-                        "fgcolor": ink.background,
-                        "fillmode": "overlay",
-                        "size": 6,
-                    },
-                },
-                "hovertext": [
+            draw.bar(
+                [end - net for end, _ in spans],
+                list(range(len(upward))),
+                orientation="h",
+                base=net,
+                name=_("better than now") if better else _("worse than now"),
+                marker=draw.solid(style.BETTER, ink)
+                if better
+                else draw.solid(style.WORSE, ink, "/"),
+                hover=[
                     _(
                         "{name} = {value}: {net}",
                         name=title,
@@ -76,46 +69,36 @@ def figure(
                     )
                     for title, (end, said) in zip(titles, spans, strict=True)
                 ],
-                "hovertemplate": "%{hovertext}<extra></extra>",
-            }
+            )
         )
     reach = [net, 0.0, *(end for row in rows for end in (row.net_low, row.net_high))]
     room = 0.05 * (max(reach) - min(reach) or 1.0)
     return style.finish(
-        go.Figure(traces),
+        traces,
         ink,
         _TOP + _ROW * len(rows),
-        {
-            "barmode": "overlay",
-            "bargap": 0.35,
-            "shapes": [_upright(0.0, ink, "dot"), _upright(net, ink, "solid")],
-            "annotations": [
-                {
-                    "x": net,
-                    "y": 1,
-                    "yref": "paper",
-                    "yanchor": "bottom",
-                    "text": _("now: {net}", net=style.short(money(net), 40)),
-                    "showarrow": False,
-                    "font": {"color": ink.text},
-                }
-            ],
-            "margin": {"t": 62},
-            "xaxis": {
-                "title": {"text": _("net value {period}", period=style.short(period))},
-                "range": [min(reach) - room, max(reach) + room],
-                "showgrid": True,
-                "gridcolor": ink.grid,
-                "tickformat": style.ticks(max(map(abs, reach))),
-            },
-            "yaxis": {
-                "showgrid": False,
-                "zeroline": False,
-                "tickfont": {"color": ink.text},
-                "tickvals": list(range(len(upward))),
-                "ticktext": ticks,
-            },
+        barmode="overlay",
+        bargap=0.35,
+        shapes=[draw.upright(0.0, ink.line, "dot"), draw.upright(net, ink.line, "solid")],
+        annotations=[
+            {
+                "x": net,
+                "y": 1,
+                "yref": "paper",
+                "yanchor": "bottom",
+                "text": _("now: {net}", net=style.short(money(net), 40)),
+                "showarrow": False,
+                "font": {"color": ink.text},
+            }
+        ],
+        margin={"t": 62},
+        xaxis={
+            "title": {"text": _("net value {period}", period=style.short(period))},
+            "range": [min(reach) - room, max(reach) + room],
+            "showgrid": True,
+            "tickformat": style.ticks(max(map(abs, reach))),
         },
+        yaxis=style.row_labels(ink, tickvals=list(range(len(upward))), ticktext=ticks),
     )
 
 
@@ -150,15 +133,3 @@ def _span(row: Row, net: float, better: bool) -> tuple[float, str]:
     if not own:
         return net, ""
     return max(own) if better else min(own)
-
-
-def _upright(x: float, ink: style.Ink, dash: str) -> style.Trace:
-    return {
-        "type": "line",
-        "x0": x,
-        "x1": x,
-        "yref": "paper",
-        "y0": 0,
-        "y1": 1,
-        "line": {"color": ink.line, "width": 1, "dash": dash},
-    }

@@ -13,7 +13,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rankdash.analysis.latency import LatencySummary
-from rankdash.charts import milliseconds, style
+from rankdash.charts import draw, milliseconds, style
 from rankdash.i18n import gettext as _
 
 _CURVES = 270
@@ -69,36 +69,31 @@ def figure(
         }
     )
     return style.finish(
-        go.Figure(traces),
+        traces,
         ink,
         height,
-        {
-            "annotations": notes,
-            "shapes": [milliseconds.target_line(target_ms, ink)],
-            "xaxis": {
-                **milliseconds.log_axis(ends),
-                "title": {"text": _("milliseconds for one query (log scale)")},
-                "anchor": "y2",
-                "gridcolor": ink.grid,
-            },
-            "yaxis": {
-                "domain": [share + 0.05, 1],
-                "title": {"text": _("share of queries answered")},
-                "tickformat": ".0%",
-                "tickvals": [0, 0.25, 0.5, 0.75, 0.95],
-                "range": [0, 1.03],
-                "zeroline": False,
-            },
-            "yaxis2": {
-                "domain": [0, share],
-                "tickvals": list(range(len(curves)))[::-1],
-                "ticktext": [style.short(curve.name, 20) for curve in curves],
-                "tickfont": {"color": ink.text},
-                "range": [-0.6, max(len(curves), 1) - 0.4],
-                "showgrid": False,
-                "zeroline": False,
-            },
+        annotations=notes,
+        shapes=[milliseconds.target_line(target_ms, ink)],
+        xaxis={
+            **milliseconds.log_axis(ends),
+            "title": {"text": _("milliseconds for one query (log scale)")},
+            "anchor": "y2",
         },
+        yaxis={
+            "domain": [share + 0.05, 1],
+            "title": {"text": _("share of queries answered")},
+            "tickformat": ".0%",
+            "tickvals": [0, 0.25, 0.5, 0.75, 0.95],
+            "range": [0, 1.03],
+            "zeroline": False,
+        },
+        yaxis2=style.row_labels(
+            ink,
+            domain=[0, share],
+            tickvals=list(range(len(curves)))[::-1],
+            ticktext=[style.short(curve.name, 20) for curve in curves],
+            range=[-0.6, max(len(curves), 1) - 0.4],
+        ),
     )
 
 
@@ -128,15 +123,12 @@ def _percentiles(summary: LatencySummary) -> list[tuple[str, float, float]]:
 def _line(curve: Curve, mark: style.Mark) -> style.Trace:
     name = style.short(curve.name, 40)
     ms, share = curve.steps["ms"].tolist(), curve.steps["share"].tolist()
-    return {
-        "type": "scatter",
-        # From nought, so that the first step is seen.
-        "x": [*ms[:1], *ms],
-        "y": [0.0, *share],
-        "mode": "lines",
-        "showlegend": False,
-        "line": {"color": mark.colour, "dash": mark.dash, "width": 2, "shape": "hv"},
-        "hovertext": [
+    return draw.scatter(
+        [*ms[:1], *ms],
+        [0.0, *share],
+        "lines",
+        line={"color": mark.colour, "dash": mark.dash, "width": 2, "shape": "hv"},
+        hover=[
             _(
                 "{name}<br>{share:.1%} within {ms} ms",
                 name=name,
@@ -145,8 +137,7 @@ def _line(curve: Curve, mark: style.Mark) -> style.Trace:
             )
             for at, each in zip([*ms[:1], *ms], [0.0, *share], strict=True)
         ],
-        "hovertemplate": "%{hovertext}<extra></extra>",
-    }
+    )
 
 
 def _points(
@@ -154,21 +145,18 @@ def _points(
 ) -> style.Trace:
     """The percentiles on the curve, or in its row of the strip."""
     found = _percentiles(curve.summary)
-    return {
-        "type": "scatter",
-        "x": [ms for _, _, ms in found],
-        "y": [row] * len(found) if lower else [share for _, share, _ in found],
-        "yaxis": "y2" if lower else "y",
-        "mode": "markers",
-        "showlegend": False,
-        "hoverinfo": "skip",
-        "marker": {
+    return draw.scatter(
+        [ms for _, _, ms in found],
+        [row] * len(found) if lower else [share for _, share, _ in found],
+        "markers",
+        yaxis="y2" if lower else "y",
+        marker={
             "color": mark.colour,
             "symbol": mark.symbol,
             "size": 9,
             "line": {"color": mark.colour if "open" in mark.symbol else ink.background, "width": 1},
         },
-    }
+    )
 
 
 def _interval(curve: Curve, row: float, mark: style.Mark) -> list[style.Trace]:
@@ -188,20 +176,17 @@ def _interval(curve: Curve, row: float, mark: style.Mark) -> list[style.Trace]:
             high=milliseconds.text(high),
         )
         found.append(
-            {
-                "type": "scatter",
-                "x": [
+            draw.scatter(
+                [
                     low if math.isfinite(low) else value,
                     high if math.isfinite(high) else slowest,
                 ],
-                "y": [row, row],
-                "yaxis": "y2",
-                "mode": "lines",
-                "showlegend": False,
-                "line": {"color": style.faded(mark.colour, 0.35), "width": 9},
-                "hovertext": [hover, hover],
-                "hovertemplate": "%{hovertext}<extra></extra>",
-            }
+                [row, row],
+                "lines",
+                yaxis="y2",
+                line={"color": style.faded(mark.colour, 0.35), "width": 9},
+                hover=[hover, hover],
+            )
         )
     return found
 

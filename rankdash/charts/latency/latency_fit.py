@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 
 from rankdash.analysis.latency import Fit
 from rankdash.analysis.statistics.bootstrap import SEED
-from rankdash.charts import milliseconds, style
+from rankdash.charts import draw, milliseconds, style
 from rankdash.i18n import gettext as _
 
 MOST_MARKS = 1000
@@ -74,19 +74,17 @@ def figure(
         times += [*near["p50"].astype(float), *near["p95"].astype(float)]
         farthest = max(farthest, float(near["documents"].max()))
     return style.finish(
-        go.Figure(traces),
+        traces,
         ink,
         _HEIGHT,
-        {
-            "xaxis": {
-                "title": {"text": title},
-                "range": _across(clouds, farthest),
-                "tickformat": ",~d",
-            },
-            "yaxis": {
-                **milliseconds.log_axis(milliseconds.reach(times, 0.08)),
-                "title": {"text": _("milliseconds for one query")},
-            },
+        xaxis={
+            "title": {"text": title},
+            "range": _across(clouds, farthest),
+            "tickformat": ",~d",
+        },
+        yaxis={
+            **milliseconds.log_axis(milliseconds.reach(times, 0.08)),
+            "title": {"text": _("milliseconds for one query")},
         },
     )
 
@@ -129,20 +127,19 @@ def _queries(cloud: Cloud, mark: style.Mark, share: float, title: str) -> style.
     if share < 1:
         points = points.sample(frac=share, random_state=SEED)
     name = style.short(cloud.name, 40)
-    return {
-        "type": "scatter",
-        "x": points["x"].tolist(),
-        "y": points["ms"].tolist(),
-        "mode": "markers",
-        "name": style.short(cloud.name),
-        "marker": {
+    return draw.scatter(
+        points["x"].tolist(),
+        points["ms"].tolist(),
+        "markers",
+        name=style.short(cloud.name),
+        marker={
             "color": mark.colour,
             "symbol": mark.symbol,
             "size": 7,
             "opacity": 0.55,
             "line": {"color": mark.colour, "width": 1},
         },
-        "hovertext": [
+        hover=[
             _(
                 "{name}<br>{x}: {value:,}<br>{ms} ms",
                 name=name,
@@ -152,8 +149,7 @@ def _queries(cloud: Cloud, mark: style.Mark, share: float, title: str) -> style.
             )
             for x, ms in zip(points["x"], points["ms"], strict=True)
         ],
-        "hovertemplate": "%{hovertext}<extra></extra>",
-    }
+    )
 
 
 def _line(found: Fit, mark: style.Mark) -> style.Trace:
@@ -161,29 +157,25 @@ def _line(found: Fit, mark: style.Mark) -> style.Trace:
     ms = found.intercept + found.slope * x
     # Below 0 there is no time, and a log axis has no place for it.
     drawn = ms > 0
-    return {
-        "type": "scatter",
-        "x": x[drawn].tolist(),
-        "y": ms[drawn].tolist(),
-        "mode": "lines",
-        "showlegend": False,
-        "line": {"color": mark.colour, "dash": mark.dash, "width": 2.5},
-        "hoverinfo": "skip",
-    }
+    return draw.scatter(
+        x[drawn].tolist(),
+        ms[drawn].tolist(),
+        "lines",
+        line={"color": mark.colour, "dash": mark.dash, "width": 2.5},
+    )
 
 
 def _rules(near: pd.DataFrame, ink: style.Ink) -> list[style.Trace]:
     documents = near["documents"].tolist()
     return [
-        {
-            "type": "scatter",
-            "x": documents,
-            "y": near[percentile].tolist(),
-            "mode": "lines+markers",
-            "name": _("rules of thumb from tutorials, {percentile}", percentile=percentile),
-            "line": {"color": ink.muted, "dash": dash, "width": 1.5},
-            "marker": {"color": ink.muted, "symbol": symbol, "size": 9},
-            "hovertext": [
+        draw.scatter(
+            documents,
+            near[percentile].tolist(),
+            "lines+markers",
+            name=_("rules of thumb from tutorials, {percentile}", percentile=percentile),
+            line={"color": ink.muted, "dash": dash, "width": 1.5},
+            marker={"color": ink.muted, "symbol": symbol, "size": 9},
+            hover=[
                 _(
                     "rule of thumb from tutorials<br>{n} documents: {percentile} {ms} ms",
                     n=n,
@@ -192,8 +184,7 @@ def _rules(near: pd.DataFrame, ink: style.Ink) -> list[style.Trace]:
                 )
                 for n, ms in zip(documents, near[percentile], strict=True)
             ],
-            "hovertemplate": "%{hovertext}<extra></extra>",
-        }
+        )
         for percentile, dash, symbol in (
             ("p50", "dot", "line-ew-open"),
             ("p95", "longdash", "x-thin-open"),

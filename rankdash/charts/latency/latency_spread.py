@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from rankdash.analysis.statistics.bootstrap import FloatArray
-from rankdash.charts import milliseconds, style
+from rankdash.charts import draw, milliseconds, style
 from rankdash.i18n import gettext as _
 
 _ROW = 64
@@ -55,42 +55,33 @@ def figure(
                 "showlegend": False,
                 "hoverinfo": "skip",
             },
-            {
-                "type": "scatter",
-                "x": [*extremes, middle],
-                "y": [row] * 3,
-                "mode": "markers",
-                "marker": {
+            draw.scatter(
+                [*extremes, middle],
+                [row] * 3,
+                "markers",
+                marker={
                     "color": [colour, colour, "rgba(0,0,0,0)"],
                     "symbol": ["circle-open", "circle-open", "circle"],
                     "size": 7,
                 },
-                "showlegend": False,
-                "cliponaxis": False,
-                "hovertext": [_hover(spread)] * 3,
-                "hovertemplate": "%{hovertext}<extra></extra>",
-            },
+                hover=[_hover(spread)] * 3,
+            ),
         ]
     return style.finish(
-        go.Figure(traces),
+        traces,
         ink,
         len(spreads) * _ROW + _FURNITURE,
-        {
-            "shapes": [milliseconds.target_line(target_ms, ink)],
-            "xaxis": {
-                **milliseconds.log_axis(milliseconds.reach(ends, 0.06)),
-                "title": {"text": _("milliseconds for one query (log scale)")},
-                "gridcolor": ink.grid,
-            },
-            "yaxis": {
-                "tickvals": rows,
-                "ticktext": [style.short(spread.name, 20) for spread in spreads],
-                "tickfont": {"color": ink.text},
-                "range": [-0.6, max(len(spreads), 1) - 0.4],
-                "showgrid": False,
-                "zeroline": False,
-            },
+        shapes=[milliseconds.target_line(target_ms, ink)],
+        xaxis={
+            **milliseconds.log_axis(milliseconds.reach(ends, 0.06)),
+            "title": {"text": _("milliseconds for one query (log scale)")},
         },
+        yaxis=style.row_labels(
+            ink,
+            tickvals=rows,
+            ticktext=[style.short(spread.name, 20) for spread in spreads],
+            range=[-0.6, max(len(spreads), 1) - 0.4],
+        ),
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from rankdash.charts import milliseconds, style
+from rankdash.charts import draw, milliseconds, style
 from rankdash.i18n import gettext as _
 from rankdash.ranking.measured import Level
 from rankdash.runs.concurrency import within_target
@@ -49,44 +49,41 @@ def figure(
     waits = [target_ms, *(ms for level in levels for ms in (level.p50_ms, level.p95_ms))]
     highest = max((level.queries_per_second for level in levels), default=1.0)
     return style.finish(
-        go.Figure(traces),
+        traces,
         ink,
         _HEIGHT,
-        {
-            "shapes": [milliseconds.target_line(target_ms, ink, "y2")],
-            "annotations": [
-                {
-                    "x": 0,
-                    "xref": "paper",
-                    "xanchor": "left",
-                    "y": math.log10(target_ms),
-                    "yref": "y2",
-                    "yanchor": "bottom",
-                    "showarrow": False,
-                    "text": _("target {ms} ms", ms=milliseconds.text(target_ms)),
-                    "font": {"color": ink.muted, "size": style.FONT_SIZE - 1},
-                }
-            ],
-            "xaxis": {
-                "type": "log",
-                "tickvals": clients,
-                "ticktext": [str(each) for each in clients],
-                "title": {"text": _("queries under way at once")},
-                "anchor": "y2",
-            },
-            "yaxis": {
-                "domain": [_SPLIT + 0.04, 1],
-                "title": {"text": _("queries a second")},
-                "range": [0, 1.18 * highest],
-                "tickformat": style.ticks(highest),
-                "nticks": 5,
-            },
-            "yaxis2": {
-                **milliseconds.log_axis(milliseconds.reach(waits, 0.16), short=True),
-                "domain": [0, _SPLIT - 0.04],
-                "title": {"text": _("p95 and, thin, p50, ms")},
-                "gridcolor": ink.grid,
-            },
+        shapes=[milliseconds.target_line(target_ms, ink, "y2")],
+        annotations=[
+            {
+                "x": 0,
+                "xref": "paper",
+                "xanchor": "left",
+                "y": math.log10(target_ms),
+                "yref": "y2",
+                "yanchor": "bottom",
+                "showarrow": False,
+                "text": _("target {ms} ms", ms=milliseconds.text(target_ms)),
+                "font": {"color": ink.muted, "size": style.FONT_SIZE - 1},
+            }
+        ],
+        xaxis={
+            "type": "log",
+            "tickvals": clients,
+            "ticktext": [str(each) for each in clients],
+            "title": {"text": _("queries under way at once")},
+            "anchor": "y2",
+        },
+        yaxis={
+            "domain": [_SPLIT + 0.04, 1],
+            "title": {"text": _("queries a second")},
+            "range": [0, 1.18 * highest],
+            "tickformat": style.ticks(highest),
+            "nticks": 5,
+        },
+        yaxis2={
+            **milliseconds.log_axis(milliseconds.reach(waits, 0.16), short=True),
+            "domain": [0, _SPLIT - 0.04],
+            "title": {"text": _("p95 and, thin, p50, ms")},
         },
     )
 
@@ -150,41 +147,31 @@ def _curves(each: Measurement, mark: style.Mark) -> list[style.Trace]:
         ),
     ):
         found.append(
-            {
-                "type": "scatter",
-                "x": [level.in_flight for level in each.levels],
-                "y": values,
-                "yaxis": axis,
-                "mode": "lines+markers",
-                "name": title,
-                "showlegend": axis == "y",
-                "cliponaxis": False,
-                "line": {
+            draw.scatter(
+                [level.in_flight for level in each.levels],
+                values,
+                "lines+markers",
+                yaxis=axis,
+                name=title,
+                showlegend=axis == "y",
+                cliponaxis=False,
+                line={
                     "color": mark.colour,
                     "dash": dash,
                     "width": 1 if symbol == "line-ew-open" else 2,
                 },
-                "marker": {"color": mark.colour, "symbol": symbol, "size": 8},
-                "hovertext": [f"{title}<br>{text}" for text in hover],
-                "hovertemplate": "%{hovertext}<extra></extra>",
-            }
+                marker={"color": mark.colour, "symbol": symbol, "size": 8},
+                hover=[f"{title}<br>{text}" for text in hover],
+            )
         )
     return found
 
 
 def _rings(best: Sequence[Level], ink: style.Ink) -> style.Trace:
-    return {
-        "type": "scatter",
-        "x": [level.in_flight for level in best],
-        "y": [level.queries_per_second for level in best],
-        "mode": "markers",
-        "name": _("most within the target"),
-        "cliponaxis": False,
-        "marker": {
-            "color": ink.text,
-            "symbol": "circle-open",
-            "size": 18,
-            "line": {"color": ink.text, "width": 2},
-        },
-        "hoverinfo": "skip",
-    }
+    return draw.scatter(
+        [level.in_flight for level in best],
+        [level.queries_per_second for level in best],
+        "markers",
+        name=_("most within the target"),
+        marker=draw.marker(ink.text, "circle-open", 18),
+    )

@@ -7,7 +7,7 @@ import math
 import plotly.graph_objects as go
 
 from rankdash.analysis.latency import TokenLengths
-from rankdash.charts import style
+from rankdash.charts import draw, style
 from rankdash.i18n import gettext as _
 
 _HEIGHT = 320
@@ -30,20 +30,19 @@ def figure(lengths: TokenLengths, ink: style.Ink, *, name: str) -> go.Figure:
     traces: list[style.Trace] = []
     for column, title, look in (
         ("whole", _("read to the end ({n:,})"), {"color": style.BETTER, "line": {"width": 0}}),
-        ("cut", _("cut ({n:,}, {share:.0%})"), style.hatched(style.WORSE, "/", ink)),
+        ("cut", _("cut ({n:,}, {share:.0%})"), draw.hatched(style.WORSE, "/", ink)),
     ):
         counts = [int(each) for each in table[column]]
         if not sum(counts):
             continue
         traces.append(
-            {
-                "type": "bar",
-                "x": middles,
-                "width": 0.92 * width,
-                "y": [count / lengths.pairs for count in counts],
-                "name": title.format(n=sum(counts), share=sum(counts) / lengths.pairs),
-                "marker": look,
-                "hovertext": [
+            draw.bar(
+                middles,
+                [count / lengths.pairs for count in counts],
+                width=0.92 * width,
+                name=title.format(n=sum(counts), share=sum(counts) / lengths.pairs),
+                marker=look,
+                hover=[
                     _(
                         "{bin} tokens<br>{n:,} pairs, {share:.1%}",
                         bin=bin_name,
@@ -52,21 +51,18 @@ def figure(lengths: TokenLengths, ink: style.Ink, *, name: str) -> go.Figure:
                     )
                     for bin_name, count in zip(names, counts, strict=True)
                 ],
-                "hovertemplate": "%{hovertext}<extra></extra>",
-            }
+            )
         )
     highest = float((table["whole"] + table["cut"]).max()) / lengths.pairs
     if lengths.limit is not None:
         traces.append(
-            {
-                "type": "scatter",
-                "x": [lengths.limit, lengths.limit],
-                "y": [0, 1.08 * highest],
-                "mode": "lines",
-                "name": _("most read: {n:,}", n=lengths.limit),
-                "line": {"color": ink.text, "width": 1.5, "dash": "dash"},
-                "hoverinfo": "skip",
-            }
+            draw.scatter(
+                [lengths.limit, lengths.limit],
+                [0, 1.08 * highest],
+                "lines",
+                name=_("most read: {n:,}", n=lengths.limit),
+                line={"color": ink.text, "width": 1.5, "dash": "dash"},
+            )
         )
     last = int(table["start"].iloc[-1])
     beyond = math.isinf(ranges[-1][1])
@@ -74,31 +70,29 @@ def figure(lengths: TokenLengths, ink: style.Ink, *, name: str) -> go.Figure:
     regular = list(range(0, round(end) + 1, max(int(width) * 5, 1)))
     ticks = [*(tick for tick in regular if tick < last - 2 * width), last] if beyond else regular
     return style.finish(
-        go.Figure(traces),
+        traces,
         ink,
         _HEIGHT,
-        {
-            "barmode": "stack",
-            "legend": {"traceorder": "normal"},
-            "xaxis": {
-                "title": {
-                    "text": _(
-                        "tokens of query and document, before cutting<br>{name}",
-                        name=style.short(name),
-                    )
-                },
-                "tickvals": ticks,
-                "ticktext": [
-                    f"{tick:,} …" if beyond and tick == last else f"{tick:,}" for tick in ticks
-                ],
-                "range": [0, end],
+        barmode="stack",
+        legend={"traceorder": "normal"},
+        xaxis={
+            "title": {
+                "text": _(
+                    "tokens of query and document, before cutting<br>{name}",
+                    name=style.short(name),
+                )
             },
-            "yaxis": {
-                "title": {"text": _("share of pairs")},
-                "tickformat": ".1~%",
-                "range": [0, 1.1 * highest],
-                "nticks": 5,
-            },
+            "tickvals": ticks,
+            "ticktext": [
+                f"{tick:,} …" if beyond and tick == last else f"{tick:,}" for tick in ticks
+            ],
+            "range": [0, end],
+        },
+        yaxis={
+            "title": {"text": _("share of pairs")},
+            "tickformat": ".1~%",
+            "range": [0, 1.1 * highest],
+            "nticks": 5,
         },
     )
 

@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rankdash.analysis.statistics.tests import LEVEL
-from rankdash.charts import intervals, style
+from rankdash.charts import draw, intervals, style
 from rankdash.i18n import gettext as _
 
 _HEIGHT = 340
@@ -53,25 +53,23 @@ def figure(
         traces.append(intervals.key(words, "square", style.faded(ink.muted, 2 * _BAND)))
     cutoffs = sorted({point.k for points in curves.values() for point in points})
     return style.finish(
-        go.Figure(traces),
+        traces,
         ink,
         _HEIGHT,
-        {
-            "shapes": [_chosen(k, ink)] if k in cutoffs else [],
-            "hovermode": "x unified",
-            "xaxis": {
-                "title": {"text": _("cutoff k")},
-                "type": "log",
-                "tickvals": cutoffs,
-                "ticktext": [f"<b>{each}</b>" if each == k else str(each) for each in cutoffs],
-                "minor": {"ticks": ""},
-            },
-            "yaxis": {
-                "title": {"text": _("{metric} at k", metric=style.short(metric))},
-                "tickformat": ".2f",
-                "range": _range(curves),
-                "zeroline": False,
-            },
+        shapes=[draw.upright(k, ink.line, "dot", layer="below")] if k in cutoffs else [],
+        hovermode="x unified",
+        xaxis={
+            "title": {"text": _("cutoff k")},
+            "type": "log",
+            "tickvals": cutoffs,
+            "ticktext": [f"<b>{each}</b>" if each == k else str(each) for each in cutoffs],
+            "minor": {"ticks": ""},
+        },
+        yaxis={
+            "title": {"text": _("{metric} at k", metric=style.short(metric))},
+            "tickformat": ".2f",
+            "range": _range(curves),
+            "zeroline": False,
         },
     )
 
@@ -119,16 +117,15 @@ def _curves(curve: pd.DataFrame) -> dict[str, list[_Point]]:
 
 
 def _line(points: Sequence[_Point], mark: style.Mark, name: str) -> style.Trace:
-    return {
-        "type": "scatter",
-        "x": [point.k for point in points],
-        "y": [point.mean for point in points],
-        "name": name,
-        **style.curve(mark),
-        "cliponaxis": False,
-        "hovertext": [_value(point, _HOVER) for point in points],
-        "hovertemplate": "%{hovertext}",
-    }
+    return draw.scatter(
+        [point.k for point in points],
+        [point.mean for point in points],
+        name=name,
+        cliponaxis=False,
+        hover=[_value(point, _HOVER) for point in points],
+        hovertemplate="%{hovertext}",
+        **draw.curve(mark),
+    )
 
 
 def _band(points: Sequence[_Point], mark: style.Mark) -> list[style.Trace]:
@@ -136,35 +133,9 @@ def _band(points: Sequence[_Point], mark: style.Mark) -> list[style.Trace]:
     there = sorted(point for point in points if point.has_interval)
     if not there:
         return []
-    back = there[::-1]
-    return [
-        {
-            "type": "scatter",
-            "x": [point.k for point in (*there, *back)],
-            "y": [*(point.high for point in there), *(point.low for point in back)],
-            "mode": "lines",
-            "fill": "toself",
-            "fillcolor": style.faded(mark.colour, _BAND),
-            "line": {"color": style.faded(mark.colour, _EDGE), "width": 1, "dash": mark.dash},
-            "hoverinfo": "skip",
-            "showlegend": False,
-        }
-    ]
-
-
-def _chosen(k: int | None, ink: style.Ink) -> style.Trace:
-    """A line at the chosen cutoff, behind the data."""
-    return {
-        "type": "line",
-        "xref": "x",
-        "x0": k,
-        "x1": k,
-        "yref": "y domain",
-        "y0": 0,
-        "y1": 1,
-        "line": {"color": ink.line, "width": 1, "dash": "dot"},
-        "layer": "below",
-    }
+    k, low, high = ([getattr(point, name) for point in there] for name in ("k", "low", "high"))
+    edge = {"color": style.faded(mark.colour, _EDGE), "width": 1, "dash": mark.dash}
+    return [draw.band(k, low, high, mark.colour, _BAND, edge)]
 
 
 def _value(point: _Point, template: str) -> str:

@@ -11,7 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rankdash.analysis.statistics.pairs import TIE_BAND, counts, direction
-from rankdash.charts import style
+from rankdash.charts import draw, style
 from rankdash.i18n import gettext as _
 
 FloatArray = npt.NDArray[np.float64]
@@ -53,64 +53,48 @@ def figure(
     ):
         part = [bar for bar in bars if bar.sign == sign]
         traces.append(
-            {
-                "type": "bar",
-                "width": np.array([bar.n * (0.85 if few else 1.0) for bar in part]),
-                "name": name,
-                "legendrank": 1 if sign < 0 else 3,
-                "marker": {
-                    "color": colour,
-                    "line": {"width": 0},
-                    "pattern": {
-                        "shape": "/" if sign < 0 and few else "",
-                        "fillmode": "overlay",
-                        "fgcolor": ink.background,
-                        "size": 6,
-                        "solidity": 0.25,
-                    },
-                },
+            draw.bar(
+                width=np.array([bar.n * (0.85 if few else 1.0) for bar in part]),
+                name=name,
+                legendrank=1 if sign < 0 else 3,
+                marker=draw.solid(colour, ink, "/" if sign < 0 and few else ""),
                 **_pointed(part, names),
-            }
+            )
         )
     traces.append(
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "name": _("{n} same (±{band:g})", n=tally.same, band=tie_band),
-            "legendrank": 2,
-            "marker": {"color": ink.muted, "symbol": "circle", "size": 4, "line": {"width": 0}},
+        draw.scatter(
+            mode="markers",
+            name=_("{n} same (±{band:g})", n=tally.same, band=tie_band),
+            legendrank=2,
+            marker={"color": ink.muted, "symbol": "circle", "size": 4, "line": {"width": 0}},
             **_pointed([bar for bar in bars if bar.sign == 0], names),
-        }
+        )
     )
     if len(delta):
         mean = float(delta.mean())
         traces.append(
-            {
-                "type": "scatter",
-                "x": [0.5, len(delta) + 0.5],
-                "y": [mean, mean],
-                "mode": "lines",
-                "name": _("mean {delta}", delta=style.signed(mean)),
-                "legendrank": 4,
-                "line": {"color": ink.text, "width": 1.5, "dash": "dot"},
-                "hoverinfo": "skip",
-            }
+            draw.scatter(
+                [0.5, len(delta) + 0.5],
+                [mean, mean],
+                "lines",
+                name=_("mean {delta}", delta=style.signed(mean)),
+                legendrank=4,
+                line={"color": ink.text, "width": 1.5, "dash": "dot"},
+            )
         )
     return style.finish(
-        go.Figure(traces),
+        traces,
         ink,
         _HEIGHT,
-        {
-            "shapes": [_same(tie_band, ink)],
-            "barmode": "overlay",
-            "bargap": 0,
-            "xaxis": {"title": {"text": _("queries, worst first")}, "range": [0, len(delta) + 1]},
-            "yaxis": {
-                "title": {"text": _("change in {metric}", metric=style.short(metric))},
-                "zeroline": True,
-                "tickformat": ".2~f",
-                "range": _reach(delta),
-            },
+        shapes=[_same(tie_band, ink)],
+        barmode="overlay",
+        bargap=0,
+        xaxis={"title": {"text": _("queries, worst first")}, "range": [0, len(delta) + 1]},
+        yaxis={
+            "title": {"text": _("change in {metric}", metric=style.short(metric))},
+            "zeroline": True,
+            "tickformat": ".2~f",
+            "range": _reach(delta),
         },
     )
 
@@ -221,6 +205,5 @@ def _pointed(part: Sequence[_Bar], names: Mapping[str, str]) -> style.Trace:
         "x": np.array([bar.x for bar in part]),
         "y": np.array([bar.delta for bar in part]),
         "customdata": np.array([(bar.query_id, bar.n) for bar in part], dtype=object),
-        "hovertext": [_hover(bar, names) for bar in part],
-        "hovertemplate": "%{hovertext}<extra></extra>",
+        "hover": [_hover(bar, names) for bar in part],
     }

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from rankdash.charts import style
+from rankdash.charts import draw, style
 from rankdash.i18n import gettext as _
 
 _HEIGHT = 220
@@ -17,28 +17,24 @@ def figure(bars: Sequence[tuple[str, int]], ink: style.Ink) -> go.Figure:
 
     bars: (label, count).
     """
-    chart = go.Figure()
-    chart.add_bar(
-        x=[label for label, _ in bars],
-        y=[count for _, count in bars],
-        text=[f"{count:,}" for _, count in bars],
-        textposition="outside",
-        cliponaxis=False,
-        marker={"color": style.BETTER},
-        hoverinfo="skip",
-    )
     return style.finish(
-        chart,
+        [
+            draw.bar(
+                [label for label, _ in bars],
+                [count for _, count in bars],
+                text=[f"{count:,}" for _, count in bars],
+                textposition="outside",
+                cliponaxis=False,
+                marker={"color": style.BETTER},
+            )
+        ],
         ink,
         _HEIGHT,
-        {
-            # Room for the count above the highest bar.
-            "margin": {"t": 24},
-            "showlegend": False,
-            "bargap": 0.4,
-            "xaxis": {"title": {"text": _("label")}, "type": "category"},
-            "yaxis": {"title": {"text": _("pairs")}, "rangemode": "tozero", "nticks": 4},
-        },
+        # Room for the count above the highest bar.
+        margin={"t": 24},
+        bargap=0.4,
+        xaxis={"title": {"text": _("label")}, "type": "category"},
+        yaxis={"title": {"text": _("pairs")}, "rangemode": "tozero", "nticks": 4},
     )
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rankdash.analysis.reasons.headroom import SHARES
-from rankdash.charts import style
+from rankdash.charts import draw, style
 from rankdash.i18n import gettext as _
 
 _ROW = 78
@@ -48,47 +48,43 @@ def figure(
             continue
         owners = [systems[row] for row, _ in found]
         traces.append(
-            {
-                "type": "bar",
-                "orientation": "h",
-                "y": [row for row, _ in found],
-                "x": [piece.end - piece.start for _system, piece in found],
-                "base": [piece.start for _system, piece in found],
-                "offset": [piece.top for _system, piece in found],
-                "width": [piece.height for _system, piece in found],
-                "name": titles[kind],
-                "legendrank": list(titles).index(kind) + 1,
-                "marker": look,
-                "customdata": owners,
-                "hovertext": [
+            draw.bar(
+                [piece.end - piece.start for _system, piece in found],
+                [row for row, _ in found],
+                orientation="h",
+                base=[piece.start for _system, piece in found],
+                offset=[piece.top for _system, piece in found],
+                width=[piece.height for _system, piece in found],
+                name=titles[kind],
+                legendrank=list(titles).index(kind) + 1,
+                marker=look,
+                customdata=owners,
+                hover=[
                     f"{style.short(names.get(system, system), 60)}<br>"
                     + _("{part}: {value}", part=titles[kind], value=_value(kind, piece.value))
                     for system, (_kind, piece) in zip(owners, found, strict=True)
                 ],
-                "hovertemplate": "%{hovertext}<extra></extra>",
-            }
+            )
         )
     best = max((bar.end for bar in bars), default=0.0) or 1.0
     traces += _texts(systems, bars, best, ink, names)
     return style.finish(
-        go.Figure(traces),
+        traces,
         ink,
         len(bars) * _ROW + _FURNITURE,
-        {
-            "barmode": "overlay",
-            "xaxis": {
-                "title": {"text": _("mean {metric}", metric=style.short(metric))},
-                "range": [0, best],
-                "tickformat": ".2~f",
-                "nticks": 6,
-            },
-            "yaxis": {
-                "range": [len(bars) - 0.5, -0.5],
-                "showticklabels": False,
-                "ticks": "",
-                "zeroline": False,
-                "showgrid": False,
-            },
+        barmode="overlay",
+        xaxis={
+            "title": {"text": _("mean {metric}", metric=style.short(metric))},
+            "range": [0, best],
+            "tickformat": ".2~f",
+            "nticks": 6,
+        },
+        yaxis={
+            "range": [len(bars) - 0.5, -0.5],
+            "showticklabels": False,
+            "ticks": "",
+            "zeroline": False,
+            "showgrid": False,
         },
     )
 
@@ -197,9 +193,9 @@ def _looks(ink: style.Ink) -> dict[str, dict[str, object]]:
     return {
         "baseline": {"color": style.FIRST_STAGE, "line": {"width": 0}},
         "won": {"color": style.BETTER, "line": {"width": 0}},
-        "to_win": style.hatched(style.BETTER, "/", ink),
-        "retriever": style.hatched(ink.muted, "x", ink),
-        "lost": style.hatched(style.WORSE, "\\", ink),
+        "to_win": draw.hatched(style.BETTER, "/", ink),
+        "retriever": draw.hatched(ink.muted, "x", ink),
+        "lost": draw.hatched(style.WORSE, "\\", ink),
     }
 
 
@@ -211,37 +207,26 @@ def _texts(
     names: Mapping[str, str],
 ) -> list[style.Trace]:
     """Each system's name above its bar and the numbers below it, apart from each other."""
-    font = {"family": style.FONT, "size": style.FONT_SIZE, "color": ink.text}
-    common = {
-        "type": "scatter",
-        "mode": "text",
-        "cliponaxis": False,
-        "hoverinfo": "skip",
-        "showlegend": False,
-    }
     numbers = [
         (text, x, place + _NUMBERS_AT)
         for place, bar in enumerate(bars)
         for (text, _), x in zip(bar.numbers, _apart(bar.numbers, best), strict=True)
     ]
     return [
-        {
-            **common,
-            "x": [0.0] * len(systems),
-            "y": [place + _NAME_AT for place in range(len(systems))],
-            "text": [
-                f"<b>{style.short(names.get(name, name), _NAME_WIDTH)}</b>" for name in systems
-            ],
-            "textposition": "middle right",
-            "textfont": font,
-        },
-        {
-            **common,
-            "x": [x for _, x, _ in numbers],
-            "y": [y for *_, y in numbers],
-            "text": [text for text, *_ in numbers],
-            "textfont": {**font, "size": style.FONT_SIZE - 1},
-        },
+        draw.texts(
+            [0.0] * len(systems),
+            [place + _NAME_AT for place in range(len(systems))],
+            [f"<b>{style.short(names.get(name, name), _NAME_WIDTH)}</b>" for name in systems],
+            ink,
+            size=style.FONT_SIZE,
+        ),
+        draw.texts(
+            [x for _, x, _ in numbers],
+            [y for *_, y in numbers],
+            [text for text, *_ in numbers],
+            ink,
+            "middle center",
+        ),
     ]
 
 

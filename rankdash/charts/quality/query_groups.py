@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rankdash.analysis.statistics.tests import LEVEL
-from rankdash.charts import intervals, style
+from rankdash.charts import draw, intervals, style
 from rankdash.i18n import gettext as _
 
 _ROW = 26
@@ -22,16 +22,6 @@ _COLUMNS = {
     **{name: name for name in ("segment", "value", "n", "delta", "low", "high")},
     "p": "p_corrected",
     "small": "small",
-}
-_ZERO = {
-    "type": "line",
-    "xref": "x",
-    "x0": 0,
-    "x1": 0,
-    "yref": "y domain",
-    "y0": 0,
-    "y1": 1,
-    "layer": "below",
 }
 
 
@@ -65,53 +55,37 @@ def figure(
         ends = [row.low for row in part], [row.high for row in part]
         traces += intervals.whiskers(*ends, places, colour)
         traces.append(
-            {
-                "type": "scatter",
-                "x": [row.delta for row in part],
-                "y": places,
-                "mode": "markers",
-                "name": name,
-                "showlegend": len(part) > 0,
-                "marker": {
-                    "color": colour,
-                    "symbol": [f"{symbol}-open" if row.small else symbol for row in part],
-                    "size": 10,
-                    "opacity": 1,
-                    "line": {"color": colour, "width": 2},
-                },
-                "cliponaxis": False,
-                "customdata": [row.value for row in part],
-                "hovertext": [_hover(row, names, level, corrected) for row in part],
-                "hovertemplate": "%{hovertext}<extra></extra>",
-            }
+            draw.scatter(
+                [row.delta for row in part],
+                places,
+                "markers",
+                name=name,
+                showlegend=len(part) > 0,
+                marker=draw.marker(
+                    colour, [f"{symbol}-open" if row.small else symbol for row in part], 10
+                ),
+                customdata=[row.value for row in part],
+                hover=[_hover(row, names, level, corrected) for row in part],
+            )
         )
     traces += _keys(rows, ink, level, corrected)
     # An axis is drawn only where something stands on it.
-    beside = {"yaxis": "y2", "hoverinfo": "skip", "showlegend": False}
-    traces.append({"type": "scatter", "x": [None], "y": [None], **beside})
+    traces.append(draw.scatter([None], [None], "markers", yaxis="y2"))
     last = max((row.place for row in rows), default=0)
-    scale = {
-        "range": [last + 0.7, -1.7],
-        "showgrid": False,
-        "zeroline": False,
-        "tickfont": {"color": ink.text},
-    }
+    scale = style.row_labels(ink, range=[last + 0.7, -1.7])
     return style.finish(
-        go.Figure(traces),
+        traces,
         ink,
         round((last + 2) * _ROW) + _FURNITURE,
-        {
-            "shapes": [_ZERO | {"line": {"color": ink.line, "width": 2}}],
-            "yaxis": {**scale, **_left(rows, names)},
-            "yaxis2": {**scale, **_right(rows), "side": "right", "overlaying": "y"},
-            "xaxis": {
-                "title": {"text": _("mean change in {metric}", metric=style.short(metric))},
-                "range": _range(rows),
-                "tickformat": ".2~f",
-                "nticks": 5,
-                "showgrid": True,
-                "gridcolor": ink.grid,
-            },
+        shapes=[draw.upright(0, ink.line, "solid", width=2, layer="below")],
+        yaxis={**scale, **_left(rows, names)},
+        yaxis2={**scale, **_right(rows), "side": "right", "overlaying": "y"},
+        xaxis={
+            "title": {"text": _("mean change in {metric}", metric=style.short(metric))},
+            "range": _range(rows),
+            "tickformat": ".2~f",
+            "nticks": 5,
+            "showgrid": True,
         },
     )
 

@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rankdash.analysis.statistics.tests import LEVEL
-from rankdash.charts import intervals, style
+from rankdash.charts import draw, intervals, style
 from rankdash.i18n import gettext as _
 
 _ROW = 26
@@ -66,25 +66,16 @@ def figure(
             ends = [row.low for row in own], [row.high for row in own]
             traces += intervals.whiskers(*ends, places, mark.colour)
         traces.append(
-            {
-                "type": "scatter",
-                "x": [row.before if alone else row.after for row in own],
-                "y": places,
-                "mode": "markers",
-                "name": _("{system} (baseline)", system=shown) if alone else shown,
-                "legendrank": 1 if alone else 2,
-                "marker": {
-                    "color": mark.colour,
-                    "symbol": mark.symbol,
-                    "size": 11,
-                    "opacity": 1,
-                    "line": {"color": mark.colour, "width": 2},
-                },
-                "cliponaxis": False,
-                "customdata": [name] * len(own),
-                "hovertext": [hover[row.system, row.metric] for row in own],
-                "hovertemplate": "%{hovertext}<extra></extra>",
-            }
+            draw.scatter(
+                [row.before if alone else row.after for row in own],
+                places,
+                "markers",
+                name=_("{system} (baseline)", system=shown) if alone else shown,
+                legendrank=1 if alone else 2,
+                marker=draw.marker(mark.colour, mark.symbol, 11),
+                customdata=[name] * len(own),
+                hover=[hover[row.system, row.metric] for row in own],
+            )
         )
     traces.append(_changes([row for row in rows if row.system != baseline], ink))
     keyed = bool(challengers) and any(math.isfinite(row.low) for row in rows)
@@ -97,27 +88,19 @@ def figure(
     bottom = max((row.place for row in rows), default=0) + 1
     words = [style.short(titles.get(metric, metric), _TITLE_WIDTH) for metric in ticks]
     return style.finish(
-        go.Figure(traces),
+        traces,
         ink,
         round(bottom * _ROW) + _FURNITURE + (_KEYS if keyed else 0),
-        {
-            "margin": {"r": _MARGIN},
-            "xaxis": {
-                "showgrid": True,
-                "gridcolor": ink.grid,
-                "title": {"text": _("mean over the queries that both systems have")},
-                "range": _padded(low, high),
-                "tickvals": _ticks(low, high),
-            },
-            "yaxis": {
-                "tickvals": list(ticks.values()),
-                "ticktext": words,
-                "range": [bottom - 0.3, -0.7],
-                "zeroline": False,
-                "showgrid": False,
-                "tickfont": {"color": ink.text},
-            },
+        margin={"r": _MARGIN},
+        xaxis={
+            "showgrid": True,
+            "title": {"text": _("mean over the queries that both systems have")},
+            "range": _padded(low, high),
+            "tickvals": _ticks(low, high),
         },
+        yaxis=style.row_labels(
+            ink, tickvals=list(ticks.values()), ticktext=words, range=[bottom - 0.3, -0.7]
+        ),
     )
 
 
@@ -215,15 +198,12 @@ def _middles(table: pd.DataFrame, drawn: int) -> dict[str, float]:
 
 
 def _links(rows: Sequence[_Row], ink: style.Ink, dash: str) -> style.Trace:
-    return {
-        "type": "scatter",
-        "x": [x for row in rows for x in (row.before, row.after, math.nan)],
-        "y": [y for row in rows for y in (row.place, row.place, math.nan)],
-        "mode": "lines",
-        "line": {"color": ink.line, "width": 2, "dash": dash},
-        "hoverinfo": "skip",
-        "showlegend": False,
-    }
+    return draw.scatter(
+        [x for row in rows for x in (row.before, row.after, math.nan)],
+        [y for row in rows for y in (row.place, row.place, math.nan)],
+        "lines",
+        line={"color": ink.line, "width": 2, "dash": dash},
+    )
 
 
 def _changes(rows: Sequence[_Row], ink: style.Ink) -> style.Trace:
@@ -237,18 +217,7 @@ def _changes(rows: Sequence[_Row], ink: style.Ink) -> style.Trace:
         sides.append("middle left" if lost else "middle right")
         ends = [end for end in (row.after, row.low if lost else row.high) if math.isfinite(end)]
         x.append((min if lost else max)(ends, default=math.nan))
-    return {
-        "type": "scatter",
-        "x": x,
-        "y": [row.place for row in rows],
-        "mode": "text",
-        "text": texts,
-        "textposition": sides,
-        "textfont": {"family": style.FONT, "size": style.FONT_SIZE - 1, "color": ink.text},
-        "cliponaxis": False,
-        "hoverinfo": "skip",
-        "showlegend": False,
-    }
+    return draw.texts(x, [row.place for row in rows], texts, ink, sides)
 
 
 def _values(row: _Row, titles: Mapping[str, str], level: float) -> dict[str, object]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from rankdash.analysis.statistics.tests import LEVEL
-from rankdash.charts import intervals, milliseconds, style
+from rankdash.charts import draw, intervals, milliseconds, style
 from rankdash.i18n import gettext as _
 
 _MEAN, _MS, _FAILED = 240, 110, 80
@@ -119,21 +119,19 @@ def figure(
         }
     lowest = list(axes)[-1].replace("axis", "")
     return style.finish(
-        go.Figure(traces),
+        traces,
         ink,
         total + _FURNITURE,
-        {
-            **axes,
-            "xaxis": {
-                **_ticks(points),
-                "anchor": lowest,
-                "title": {"text": _("run, oldest first; the numbers are those of the table")},
-                "range": [points[0].number - _BESIDE, points[-1].number + _BESIDE]
-                if points
-                else [0, 1],
-            },
-            "bargap": 0.6,
+        **axes,
+        xaxis={
+            **_ticks(points),
+            "anchor": lowest,
+            "title": {"text": _("run, oldest first; the numbers are those of the table")},
+            "range": [points[0].number - _BESIDE, points[-1].number + _BESIDE]
+            if points
+            else [0, 1],
         },
+        bargap=0.6,
     )
 
 
@@ -197,13 +195,11 @@ def _means(
 
 
 def _line(points: Sequence[Point], name: str, mark: style.Mark, metric: str) -> style.Trace:
-    return {
-        "type": "scatter",
-        "x": [point.number for point in points],
-        "y": [point.mean for point in points],
-        "name": name,
-        **style.curve(mark),
-        "error_y": {
+    return draw.scatter(
+        [point.number for point in points],
+        [point.mean for point in points],
+        name=name,
+        error_y={
             "type": "data",
             "symmetric": False,
             "array": [_known(point.high - point.mean) for point in points],
@@ -212,25 +208,23 @@ def _line(points: Sequence[Point], name: str, mark: style.Mark, metric: str) -> 
             "thickness": 1.5,
             "width": 4,
         },
-        "cliponaxis": False,
-        "hovertext": [_said(point, metric) for point in points],
-        "hovertemplate": "%{hovertext}<extra></extra>",
-    }
+        cliponaxis=False,
+        hover=[_said(point, metric) for point in points],
+        **draw.curve(mark),
+    )
 
 
 def _across(points: Sequence[Point], lines: Sequence[Across], ink: style.Ink) -> list[style.Trace]:
     """Named in the legend, with their value: on the line itself a label would cover the runs."""
     ends = [points[0].number - _BESIDE, points[-1].number + _BESIDE] if points else []
     return [
-        {
-            "type": "scatter",
-            "x": ends,
-            "y": [line.mean] * len(ends),
-            "mode": "lines",
-            "name": f"{style.short(line.name, 40)} {style.number(line.mean)}",
-            "line": {"color": colour, "dash": dash, "width": 2},
-            "hoverinfo": "skip",
-        }
+        draw.scatter(
+            ends,
+            [line.mean] * len(ends),
+            "lines",
+            name=f"{style.short(line.name, 40)} {style.number(line.mean)}",
+            line={"color": colour, "dash": dash, "width": 2},
+        )
         for line, (colour, dash) in zip(lines, _looks(ink), strict=False)
     ]
 
@@ -242,56 +236,39 @@ def _looks(ink: style.Ink) -> list[tuple[str, str]]:
 
 def _apart(points: Sequence[Point], floor: float, metric: str, ink: style.Ink) -> style.Trace:
     """At the foot of the panel: a run that has a time and no place beside the others."""
-    return {
-        "type": "scatter",
-        "x": [point.number for point in points],
-        "y": [floor] * len(points),
-        "mode": "markers",
-        "name": _("too few queries: not compared"),
-        "marker": {"symbol": "x-thin", "size": 9, "line": {"color": ink.muted, "width": 2}},
-        "cliponaxis": False,
-        "hovertext": [_said(point, metric) for point in points],
-        "hovertemplate": "%{hovertext}<extra></extra>",
-    }
+    return draw.scatter(
+        [point.number for point in points],
+        [floor] * len(points),
+        "markers",
+        name=_("too few queries: not compared"),
+        marker={"symbol": "x-thin", "size": 9, "line": {"color": ink.muted, "width": 2}},
+        hover=[_said(point, metric) for point in points],
+    )
 
 
 def _times(points: Sequence[Point], ink: style.Ink) -> style.Trace:
     timed = [point for point in points if math.isfinite(point.p95_ms)]
-    return {
-        "type": "scatter",
-        "x": [point.number for point in timed],
-        "y": [point.p95_ms for point in timed],
-        "yaxis": "y2",
-        "mode": "markers",
-        "marker": {
-            "color": ink.text,
-            "symbol": "line-ew",
-            "size": 12,
-            "line": {"color": ink.text, "width": 3},
-        },
-        "cliponaxis": False,
-        "showlegend": False,
-        "hovertext": [
+    return draw.scatter(
+        [point.number for point in timed],
+        [point.p95_ms for point in timed],
+        "markers",
+        yaxis="y2",
+        marker=draw.marker(ink.text, "line-ew", 12, width=3),
+        hover=[
             f"{_heading(point)}<br>{_('p95 {ms} ms', ms=milliseconds.text(point.p95_ms))}"
             for point in timed
         ],
-        "hovertemplate": "%{hovertext}<extra></extra>",
-    }
+    )
 
 
 def _failures(points: Sequence[Point], axis: str) -> style.Trace:
-    return {
-        "type": "bar",
-        "x": [point.number for point in points],
-        "y": [point.failed for point in points],
-        "yaxis": axis.replace("axis", ""),
-        "marker": {"color": style.WORSE},
-        "showlegend": False,
-        "hovertext": [
-            f"{_heading(point)}<br>{_('{n:,} failed', n=point.failed)}" for point in points
-        ],
-        "hovertemplate": "%{hovertext}<extra></extra>",
-    }
+    return draw.bar(
+        [point.number for point in points],
+        [point.failed for point in points],
+        yaxis=axis.replace("axis", ""),
+        marker={"color": style.WORSE},
+        hover=[f"{_heading(point)}<br>{_('{n:,} failed', n=point.failed)}" for point in points],
+    )
 
 
 def _heading(point: Point) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pandas as pd
 import plotly.graph_objects as go
 
-from rankdash.charts import style
+from rankdash.charts import draw, style
 from rankdash.i18n import gettext as _
 
 MOST_BARS = 8
@@ -83,16 +83,13 @@ def figure(
     after = _after(steps, before)
     rows = len(steps) + 2
     traces: list[style.Trace] = [
-        {
-            "type": "bar",
-            "orientation": "h",
-            "y": [0, rows - 1],
-            "x": [before, after],
-            "width": _BAR,
-            "showlegend": False,
-            "marker": {"color": style.FIRST_STAGE, "line": {"width": 0}},
-            "hoverinfo": "skip",
-        }
+        draw.bar(
+            [before, after],
+            [0, rows - 1],
+            orientation="h",
+            width=_BAR,
+            marker={"color": style.FIRST_STAGE, "line": {"width": 0}},
+        )
     ]
     for sign, name, colour in (
         (1, _("counts for more"), style.BETTER),
@@ -100,71 +97,47 @@ def figure(
     ):
         own = [(row, step) for row, step in enumerate(steps, 1) if sign * step.delta > 0]
         traces.append(
-            {
-                "type": "bar",
-                "orientation": "h",
-                "y": [row for row, _ in own],
-                "x": [step.delta for _, step in own],
-                "base": [step.start for _, step in own],
-                "width": _BAR,
-                "name": name,
-                "showlegend": bool(own),
-                "marker": {
-                    "color": colour,
-                    "line": {"width": 0},
-                    "pattern": {
-                        "shape": "/" if sign < 0 else "",
-                        "fillmode": "overlay",
-                        "fgcolor": ink.background,
-                        "size": 6,
-                        "solidity": 0.25,
-                    },
-                },
-                "customdata": [step.doc_id for _, step in own],
-                "hovertext": [_hover(step, names) for _, step in own],
-                "hovertemplate": "%{hovertext}<extra></extra>",
-            }
+            draw.bar(
+                [step.delta for _, step in own],
+                [row for row, _ in own],
+                orientation="h",
+                base=[step.start for _, step in own],
+                width=_BAR,
+                name=name,
+                showlegend=bool(own),
+                marker=draw.solid(colour, ink, "/" if sign < 0 else ""),
+                customdata=[step.doc_id for _, step in own],
+                hover=[_hover(step, names) for _, step in own],
+            )
         )
     ends = [before, *(step.end for step in steps)]
     traces.append(
-        {
-            # From each bar to the next, at the value they share.
-            "type": "scatter",
-            "mode": "lines",
-            "x": [x for end in ends for x in (end, end, None)],
-            "y": [y for row in range(rows - 1) for y in (row, row + 1, None)],
-            "yaxis": "y2",
-            "showlegend": False,
-            "line": {"color": ink.line, "width": 1, "dash": "dot"},
-            "hoverinfo": "skip",
-        }
+        # From each bar to the next, at the value they share.
+        draw.scatter(
+            [x for end in ends for x in (end, end, None)],
+            [y for row in range(rows - 1) for y in (row, row + 1, None)],
+            "lines",
+            yaxis="y2",
+            line={"color": ink.line, "width": 1, "dash": "dot"},
+        )
     )
-    scale = {
-        "range": [rows - 0.5, -0.5],
-        "tickvals": list(range(rows)),
-        "tickfont": {"color": ink.text},
-        "showgrid": False,
-        "zeroline": False,
-        "ticks": "",
-    }
+    scale = style.row_labels(ink, range=[rows - 0.5, -0.5], tickvals=list(range(rows)), ticks="")
     sides = [f"<b>{style.short(system, _NAME_WIDTH)}</b>" for system in systems]
     named = [_tick(step, names, threshold) for step in steps]
     values = [style.number(before), *(_signed(step.delta) for step in steps), style.number(after)]
     return style.finish(
-        go.Figure(traces),
+        traces,
         ink,
         rows * _ROW + _FURNITURE,
-        {
-            "barmode": "overlay",
-            "xaxis": {
-                "title": {"text": _("{metric} of the query", metric=style.short(metric))},
-                "range": [0, 1.02 * max(*ends, 0.05)],
-                "tickformat": ".2~f",
-                "nticks": 6,
-            },
-            "yaxis": {**scale, "ticktext": [sides[0], *named, sides[1]]},
-            "yaxis2": {**scale, "ticktext": values, "side": "right", "overlaying": "y"},
+        barmode="overlay",
+        xaxis={
+            "title": {"text": _("{metric} of the query", metric=style.short(metric))},
+            "range": [0, 1.02 * max(*ends, 0.05)],
+            "tickformat": ".2~f",
+            "nticks": 6,
         },
+        yaxis={**scale, "ticktext": [sides[0], *named, sides[1]]},
+        yaxis2={**scale, "ticktext": values, "side": "right", "overlaying": "y"},
     )
 
 

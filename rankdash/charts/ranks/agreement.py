@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rankdash.analysis.statistics.tests import LEVEL
-from rankdash.charts import intervals, style
+from rankdash.charts import draw, intervals, style
 from rankdash.i18n import gettext as _
 
 _ROW = 74
@@ -50,82 +50,59 @@ def figure(
         places = [place + at for place in range(len(rows))]
         traces += intervals.whiskers(ends[0], ends[1], places, colour)
         traces.append(
-            {
-                "type": "scatter",
-                "x": values,
-                "y": places,
-                "mode": "markers",
-                "name": title,
-                "marker": {
-                    "color": colour,
-                    "symbol": symbol,
-                    "size": 11,
-                    "opacity": 1,
-                    "line": {"color": colour, "width": 2},
-                },
-                "cliponaxis": False,
-                "hovertext": [_hover(row, name, title, names) for row in rows],
-                "hovertemplate": "%{hovertext}<extra></extra>",
-            }
+            draw.scatter(
+                values,
+                places,
+                "markers",
+                name=title,
+                marker=draw.marker(colour, symbol, 11),
+                hover=[_hover(row, name, title, names) for row in rows],
+            )
         )
         traces.append(
-            {
-                "type": "scatter",
-                "x": [
+            draw.texts(
+                [
                     max(value, high) if math.isfinite(high) else value
                     for value, high in zip(values, ends[1], strict=True)
                 ],
-                "y": places,
-                "mode": "text",
-                "text": [f"\u00a0\u00a0\u00a0\u00a0{style.number(value, 2)}" for value in values],
-                "textposition": "middle right",
-                "textfont": {"size": style.FONT_SIZE - 1, "color": ink.text},
-                "cliponaxis": False,
-                "hoverinfo": "skip",
-                "showlegend": False,
-            }
+                places,
+                [f"\u00a0\u00a0\u00a0\u00a0{style.number(value, 2)}" for value in values],
+                ink,
+            )
         )
     low = min([0.0, *(float(row[end]) for row in rows for end in ("tau_low", "tau"))], key=_finite)
     left = low - 0.03
     traces.append(
-        {
-            "type": "scatter",
-            "x": [left] * len(rows),
-            "y": [place + _NAME_AT for place in range(len(rows))],
-            "mode": "text",
-            "text": [_names(row, names) for row in rows],
-            "textposition": "middle right",
-            "textfont": {"color": ink.text},
-            "cliponaxis": False,
-            "hoverinfo": "skip",
-            "showlegend": False,
-        }
+        draw.texts(
+            [left] * len(rows),
+            [place + _NAME_AT for place in range(len(rows))],
+            [_names(row, names) for row in rows],
+            ink,
+            size=style.FONT_SIZE,
+        )
     )
     if any(math.isfinite(float(row["tau_low"])) for row in rows):
         traces.append(
             intervals.key(_("{level:g}% interval", level=100 * level), "line-ew", ink.text)
         )
     return style.finish(
-        go.Figure(traces),
+        traces,
         ink,
         len(rows) * _ROW + _FURNITURE,
-        {
-            "xaxis": {
-                "title": {"text": _("agreement: 1 is the same order")},
-                "range": [left, 1 + _ROOM],
-                "tickvals": [tick / 4 for tick in range(-4, 5) if tick / 4 >= left],
-                "tickformat": ".2~f",
-                "showgrid": True,
-                "gridcolor": ink.grid,
-                "zeroline": True,
-            },
-            "yaxis": {
-                "range": [len(rows) - 0.5, -0.6],
-                "showticklabels": False,
-                "ticks": "",
-                "showgrid": False,
-                "zeroline": False,
-            },
+        xaxis={
+            "title": {"text": _("agreement: 1 is the same order")},
+            "range": [left, 1 + _ROOM],
+            "tickvals": [tick / 4 for tick in range(-4, 5) if tick / 4 >= left],
+            "tickformat": ".2~f",
+            "showgrid": True,
+            "zeroline": True,
+        },
+        yaxis={
+            "range": [len(rows) - 0.5, -0.6],
+            "showticklabels": False,
+            "ticks": "",
+            "showgrid": False,
+            "zeroline": False,
         },
     )
 

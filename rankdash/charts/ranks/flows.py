@@ -5,7 +5,7 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from rankdash.analysis.ranks.transitions import UNRANKED, Flow
-from rankdash.charts import style
+from rankdash.charts import draw, style
 from rankdash.i18n import gettext as _
 
 _ROW = 56
@@ -26,15 +26,9 @@ def figure(flow: Flow, before: str, after: str, ink: style.Ink) -> go.Figure:
     most = max(*came, *went, 1)
 
     def bar(counts: list[int], sign: int, name: str, look: dict[str, object]) -> style.Trace:
-        return {
-            "type": "bar",
-            "orientation": "h",
-            "y": places,
-            "x": [sign * count for count in counts],
-            "name": name,
-            "marker": look,
-            "hoverinfo": "skip",
-        }
+        return draw.bar(
+            [sign * count for count in counts], places, orientation="h", name=name, marker=look
+        )
 
     traces = [
         bar(
@@ -47,47 +41,36 @@ def figure(flow: Flow, before: str, after: str, ink: style.Ink) -> go.Figure:
             went,
             -1,
             _("▼ dropped out of it to there: {n:,}", k=flow.k, n=flow.left),
-            style.hatched(style.WORSE, "\\", ink),
+            draw.hatched(style.WORSE, "\\", ink),
         ),
-        {
-            "type": "scatter",
-            "x": [*came, *(-count for count in went)],
-            "y": [*places, *places],
-            "mode": "text",
-            "text": [f"{_GAP}{count:,}" for count in came] + [f"{count:,}{_GAP}" for count in went],
-            "textposition": ["middle right"] * len(came) + ["middle left"] * len(went),
-            "textfont": {"size": style.FONT_SIZE, "color": ink.text},
-            "cliponaxis": False,
-            "hoverinfo": "skip",
-            "showlegend": False,
-        },
+        draw.texts(
+            [*came, *(-count for count in went)],
+            [*places, *places],
+            [f"{_GAP}{count:,}" for count in came] + [f"{count:,}{_GAP}" for count in went],
+            ink,
+            ["middle right"] * len(came) + ["middle left"] * len(went),
+            style.FONT_SIZE,
+        ),
     ]
     step = _step(most)
     ticks = [place * step for place in range(-(most // step), most // step + 1)]
     names = {"before": style.short(before, 18), "after": style.short(after, 18)}
     return style.finish(
-        go.Figure(traces),
+        traces,
         ink,
         len(bands) * _ROW + _FURNITURE,
-        {
-            "barmode": "overlay",
-            "bargap": 0.35,
-            "xaxis": {
-                "title": {"text": _("relevant documents<br>{before} → {after}", **names)},
-                "range": [-1.3 * most, 1.3 * most],
-                "tickvals": ticks,
-                "ticktext": [f"{abs(tick):,}" for tick in ticks],
-                "zeroline": True,
-            },
-            "yaxis": {
-                "tickvals": places,
-                "ticktext": bands,
-                "range": [len(bands) - 0.5, -0.5],
-                "showgrid": False,
-                "zeroline": False,
-                "tickfont": {"color": ink.text},
-            },
+        barmode="overlay",
+        bargap=0.35,
+        xaxis={
+            "title": {"text": _("relevant documents<br>{before} → {after}", **names)},
+            "range": [-1.3 * most, 1.3 * most],
+            "tickvals": ticks,
+            "ticktext": [f"{abs(tick):,}" for tick in ticks],
+            "zeroline": True,
         },
+        yaxis=style.row_labels(
+            ink, tickvals=places, ticktext=bands, range=[len(bands) - 0.5, -0.5]
+        ),
     )
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 
 from rankdash.analysis.ranks.ladder import Ladder
-from rankdash.charts import style
+from rankdash.charts import draw, style
 from rankdash.charts.ranks.ladder_places import IDEAL, Drawn, directions, placed, shown
 from rankdash.i18n import gettext as _
 
@@ -64,31 +64,27 @@ def figure(
         _cut(drawn, ink),
     ]
     last = len(drawn.columns) - 1
-    scale = {
-        "range": [drawn.rows - 0.4, -0.7],
-        "showgrid": False,
-        "zeroline": False,
-        "showline": False,
-        "tickfont": {"color": ink.text, "size": 11 if drawn.close else 13},
-    }
+    scale = style.row_labels(
+        ink,
+        range=[drawn.rows - 0.4, -0.7],
+        tickfont={"color": ink.text, "size": 11 if drawn.close else 13},
+    )
     row = _CLOSE_ROW if drawn.close else _ROW
     heads_height = _levels(drawn, heads) * _TEXT_LINE + 4
     return style.finish(
-        go.Figure(data=traces),
+        traces,
         ink,
         round((drawn.rows + 0.3) * row) + _FURNITURE + heads_height,
-        {
-            "annotations": _headings(drawn, heads, ink),
-            "margin": {"t": heads_height},
-            "yaxis": {**scale, **_ticks(drawn, 0, names)},
-            "yaxis2": {**scale, **_ticks(drawn, last, names), "side": "right", "overlaying": "y"},
-            "xaxis": {
-                "range": [-0.12, last + 0.12] if last else [-0.5, 0.5],
-                "showticklabels": False,
-                "showline": False,
-            },
+        annotations=_headings(drawn, heads, ink),
+        margin={"t": heads_height},
+        yaxis={**scale, **_ticks(drawn, 0, names)},
+        yaxis2={**scale, **_ticks(drawn, last, names), "side": "right", "overlaying": "y"},
+        xaxis={
+            "range": [-0.12, last + 0.12] if last else [-0.5, 0.5],
+            "showticklabels": False,
+            "showline": False,
         },
-        legend="below",
+        legend={"y": 0, "yanchor": "bottom"},
     )
 
 
@@ -141,17 +137,15 @@ def _lines(drawn: Drawn, ink: style.Ink, focus: str | None) -> Iterator[dict[str
         for strong in (True, False):
             x, y = parts.get((kind, direction, strong), ([], []))
             if x:
-                yield {
-                    "type": "scatter",
-                    "x": x,
-                    "y": y,
-                    "mode": "lines",
-                    "name": name,
-                    "showlegend": name not in named,
-                    "opacity": 1 if strong else _FADED,
-                    "line": {"color": colour, "dash": dash, "width": width},
-                    "hoverinfo": "skip",
-                }
+                yield draw.scatter(
+                    x,
+                    y,
+                    "lines",
+                    name=name,
+                    showlegend=name not in named,
+                    opacity=1 if strong else _FADED,
+                    line={"color": colour, "dash": dash, "width": width},
+                )
                 named.add(name)
     if drawn.columns[-1] == IDEAL:
         yield _to_ideal(drawn, ink)
@@ -162,15 +156,12 @@ def _to_ideal(drawn: Drawn, ink: style.Ink) -> dict[str, object]:
     last = len(drawn.columns) - 1
     gap = np.full(len(rows), np.nan)
     ends = np.column_stack([drawn.heights[rows, last - 1], drawn.heights[rows, last], gap])
-    return {
-        "type": "scatter",
-        "x": np.tile([last - 1.0, float(last), np.nan], len(rows)),
-        "y": ends.ravel(),
-        "mode": "lines",
-        "showlegend": False,
-        "line": {"color": ink.line, "dash": "dot", "width": 1},
-        "hoverinfo": "skip",
-    }
+    return draw.scatter(
+        np.tile([last - 1.0, float(last), np.nan], len(rows)),
+        ends.ravel(),
+        "lines",
+        line={"color": ink.line, "dash": "dot", "width": 1},
+    )
 
 
 def _nodes(
@@ -193,28 +184,25 @@ def _nodes(
             ranks = drawn.ranks[row, column]
             docs = drawn.source.doc_ids[row]
             strong = np.ones(len(row)) if focus is None else np.where(docs == focus, 1, _FADED)
-            yield {
-                "type": "scatter",
-                "x": column.astype(np.float64),
-                "y": drawn.heights[row, column],
-                "yaxis": axis,
-                "mode": "markers+text",
-                "name": name,
-                "showlegend": axis == "y",
-                "text": [_("–") if np.isnan(rank) else f"{rank:.0f}" for rank in ranks],
-                "textfont": {"color": text, "size": 9 if drawn.close else 11},
-                "marker": {
+            yield draw.scatter(
+                column.astype(np.float64),
+                drawn.heights[row, column],
+                "markers+text",
+                yaxis=axis,
+                name=name,
+                showlegend=axis == "y",
+                text=[_("–") if np.isnan(rank) else f"{rank:.0f}" for rank in ranks],
+                textfont={"color": text, "size": 9 if drawn.close else 11},
+                marker={
                     "color": fill,
                     "symbol": symbol,
                     "size": size + wide,
                     "opacity": strong,
                     "line": {"color": line, "width": 1},
                 },
-                "cliponaxis": False,
-                "customdata": docs,
-                "hovertext": [hover[each] for each in row],
-                "hovertemplate": "%{hovertext}<extra></extra>",
-            }
+                customdata=docs,
+                hover=[hover[each] for each in row],
+            )
 
 
 def _beside(drawn: Drawn, ink: style.Ink) -> Iterator[dict[str, object]]:
@@ -234,19 +222,10 @@ def _beside(drawn: Drawn, ink: style.Ink) -> Iterator[dict[str, object]]:
             y.append(drawn.heights[row, 0])
             text.append(f"▼{_rank(ranks[row, 1])}")
     if x:
-        yield {
-            "type": "scatter",
-            "x": x,
-            "y": y,
-            "mode": "markers+text",
-            "showlegend": False,
-            "text": text,
-            "textfont": {"color": ink.text, "size": 9 if drawn.close else 11},
-            # Lines pass behind, not through, the numbers.
-            "marker": {"symbol": "square", "size": 15 if drawn.close else 22,
-                       "color": ink.background, "opacity": 1, "line": {"width": 0}},
-            "hoverinfo": "skip",
-        }  # fmt: skip
+        # Lines pass behind, not through, the numbers.
+        behind = draw.marker(ink.background, "square", 15 if drawn.close else 22, width=0)
+        font = {"color": ink.text, "size": 9 if drawn.close else 11}
+        yield draw.scatter(x, y, "markers+text", text=text, textfont=font, marker=behind)
 
 
 def _rank(rank: float) -> str:
@@ -254,16 +233,14 @@ def _rank(rank: float) -> str:
 
 
 def _cut(drawn: Drawn, ink: style.Ink) -> dict[str, object]:
-    return {
-        "type": "scatter",
-        "x": [-0.12, max(len(drawn.columns) - 1, 0) + 0.12],
-        "y": [drawn.cut, drawn.cut],
-        "mode": "lines",
-        "name": _("cutoff {k}", k=drawn.source.k),
-        "showlegend": bool(np.isfinite(drawn.cut)),
-        "line": {"color": ink.text, "width": 1, "dash": "longdashdot"},
-        "hoverinfo": "skip",
-    }
+    return draw.scatter(
+        [-0.12, max(len(drawn.columns) - 1, 0) + 0.12],
+        [drawn.cut, drawn.cut],
+        "lines",
+        name=_("cutoff {k}", k=drawn.source.k),
+        showlegend=bool(np.isfinite(drawn.cut)),
+        line={"color": ink.text, "width": 1, "dash": "longdashdot"},
+    )
 
 
 def _ticks(drawn: Drawn, column: int, names: Mapping[str, str]) -> dict[str, object]:

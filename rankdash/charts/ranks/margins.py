@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rankdash.analysis.statistics.pairs import TIE_BAND, direction
-from rankdash.charts import style
+from rankdash.charts import draw, style
 from rankdash.i18n import gettext as _
 
 MOST_POINTS = 1200
@@ -52,75 +52,65 @@ def figure(
         part = marks[sign == value]
         hover = [_hover(row, names) for row in part.itertuples(index=False, name="Mark")]
         traces.append(
-            {
-                "type": "scatter",
-                "x": part["margin"].tolist(),
-                "y": part["delta"].tolist(),
-                "mode": "markers",
-                "name": name,
-                "showlegend": len(part) > 0,
-                "marker": {
-                    "color": colour,
-                    "symbol": symbol,
-                    "size": 8 if single else _sizes(part["n"].to_numpy(), int(marks["n"].max())),
-                    "opacity": 1,
-                    "line": {"color": colour, "width": 1.5},
-                },
-                "cliponaxis": False,
-                "customdata": [
+            draw.scatter(
+                part["margin"].tolist(),
+                part["delta"].tolist(),
+                "markers",
+                name=name,
+                showlegend=len(part) > 0,
+                marker=draw.marker(
+                    colour,
+                    symbol,
+                    8 if single else _sizes(part["n"].to_numpy(), int(marks["n"].max())),
+                    width=1.5,
+                ),
+                customdata=[
                     query if n == 1 else None
                     for query, n in zip(part["query_id"], part["n"], strict=True)
                 ],
-                "hovertext": hover,
-                "hovertemplate": "%{hovertext}<extra></extra>",
-            }
+                hover=hover,
+            )
         )
     if len(means):
         traces.append(
-            {
-                "type": "scatter",
-                "x": means["margin"].tolist(),
-                "y": means["delta"].tolist(),
-                "mode": "lines+markers",
-                "name": _("mean of a tenth of the queries"),
-                "line": {"color": ink.text, "width": 2.5},
-                "marker": {"color": ink.text, "symbol": "square", "size": 7},
-                "hovertext": [
+            draw.scatter(
+                means["margin"].tolist(),
+                means["delta"].tolist(),
+                "lines+markers",
+                name=_("mean of a tenth of the queries"),
+                line={"color": ink.text, "width": 2.5},
+                marker={"color": ink.text, "symbol": "square", "size": 7},
+                hover=[
                     f"{_('mean of a tenth of the queries')}: {style.signed(delta)} (n = {n:,})"
                     for delta, n in zip(means["delta"], means["n"], strict=True)
                 ],
-                "hovertemplate": "%{hovertext}<extra></extra>",
-            }
+            )
         )
     if threshold is not None:
         reach = _reach(points["delta"])
         traces.append(
-            {
-                "type": "scatter",
-                "x": [threshold, threshold],
-                "y": reach,
-                "mode": "lines",
-                "name": _("skip from {threshold} on", threshold=style.number(threshold)),
-                "line": {"color": ink.text, "width": 1.5, "dash": "dash"},
-                "hoverinfo": "skip",
-            }
+            draw.scatter(
+                [threshold, threshold],
+                reach,
+                "lines",
+                name=_("skip from {threshold} on", threshold=style.number(threshold)),
+                line={"color": ink.text, "width": 1.5, "dash": "dash"},
+            )
         )
     return style.finish(
-        go.Figure(traces),
+        traces,
         ink,
         _HEIGHT,
-        {
-            "xaxis": {
-                "title": {"text": _("the first stage's margin, as a share of its scores' span")},
-                "tickformat": ".2~f",
-                "rangemode": "tozero",
-            },
-            "yaxis": {
-                "title": {"text": _("change in {metric}", metric=style.short(metric))},
-                "tickformat": ".2~f",
-                "range": _reach(points["delta"]),
-                "zeroline": True,
-            },
+        xaxis={
+            "title": {"text": _("the first stage's margin, as a share of its scores' span")},
+            "tickformat": ".2~f",
+            "rangemode": "tozero",
+        },
+        yaxis={
+            "title": {"text": _("change in {metric}", metric=style.short(metric))},
+            "tickformat": ".2~f",
+            "range": _reach(points["delta"]),
+            "zeroline": True,
         },
     )
 

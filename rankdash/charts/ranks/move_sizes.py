@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import plotly.graph_objects as go
 
-from rankdash.charts import style
+from rankdash.charts import draw, style
 from rankdash.i18n import gettext as _
 
 _ROW = 30
@@ -23,7 +23,7 @@ def figure(table: pd.DataFrame, before: str, after: str, ink: style.Ink) -> go.F
     highest = 0.0
     traces: list[style.Trace] = []
     for name, title, look in (
-        ("other", _("all others ({n:,})"), style.hatched(style.FIRST_STAGE, "/", ink)),
+        ("other", _("all others ({n:,})"), draw.hatched(style.FIRST_STAGE, "/", ink)),
         ("relevant", _("relevant ({n:,})"), {"color": style.BETTER, "line": {"width": 0}}),
     ):
         counts = [int(each) for each in table[name]]
@@ -32,49 +32,43 @@ def figure(table: pd.DataFrame, before: str, after: str, ink: style.Ink) -> go.F
         shares = [float(each) for each in table[f"{name}_share"]]
         highest = max(highest, *shares)
         traces.append(
-            {
-                "type": "bar",
-                "orientation": "h",
-                "y": list(range(len(steps))),
-                "x": shares,
-                "name": title.format(n=sum(counts)),
-                "legendrank": 1 if name == "relevant" else 2,
-                "marker": look,
-                "text": [f"{share:.0%}" if share else "" for share in shares],
-                "textposition": "outside",
-                "textfont": {"size": style.FONT_SIZE - 3, "color": ink.text},
-                "cliponaxis": False,
-                "hovertext": [
+            draw.bar(
+                shares,
+                list(range(len(steps))),
+                orientation="h",
+                name=title.format(n=sum(counts)),
+                legendrank=1 if name == "relevant" else 2,
+                marker=look,
+                text=[f"{share:.0%}" if share else "" for share in shares],
+                textposition="outside",
+                textfont={"size": style.FONT_SIZE - 3, "color": ink.text},
+                cliponaxis=False,
+                hover=[
                     _("{step}: {n:,} documents, {share:.1%}", step=step, n=count, share=share)
                     for step, count, share in zip(steps, counts, shares, strict=True)
                 ],
-                "hovertemplate": "%{hovertext}<extra></extra>",
-            }
+            )
         )
     names = {"before": style.short(before, 18), "after": style.short(after, 18)}
     return style.finish(
-        go.Figure(traces),
+        traces,
         ink,
         len(steps) * _ROW + _FURNITURE,
-        {
-            "barmode": "group",
-            "bargap": 0.25,
-            "xaxis": {
-                "title": {"text": _("share of documents<br>{before} → {after}", **names)},
-                "tickformat": ".0%",
-                "range": [0, (highest or 1.0) * 1.15],
-                "nticks": 5,
-            },
-            "yaxis": {
-                "title": {"text": _("ranks up (+) or down (−)")},
-                "tickvals": list(range(len(steps))),
-                "ticktext": steps,
-                "range": [-0.6, len(steps) - 0.4],
-                "showgrid": False,
-                "zeroline": False,
-                "tickfont": {"color": ink.text},
-            },
+        barmode="group",
+        bargap=0.25,
+        xaxis={
+            "title": {"text": _("share of documents<br>{before} → {after}", **names)},
+            "tickformat": ".0%",
+            "range": [0, (highest or 1.0) * 1.15],
+            "nticks": 5,
         },
+        yaxis=style.row_labels(
+            ink,
+            title={"text": _("ranks up (+) or down (−)")},
+            tickvals=list(range(len(steps))),
+            ticktext=steps,
+            range=[-0.6, len(steps) - 0.4],
+        ),
     )
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rankdash.analysis.statistics.tests import LEVEL
-from rankdash.charts import intervals, style
+from rankdash.charts import draw, intervals, style
 from rankdash.i18n import gettext as _
 
 _HEIGHT = 380
@@ -35,88 +35,67 @@ def figure(
     traces: list[style.Trace] = []
     if len(known):
         there = known["share"].tolist()
-        traces.append(
-            {
-                "type": "scatter",
-                "x": [*there, *there[::-1]],
-                "y": [*known["high"], *known["low"].tolist()[::-1]],
-                "mode": "lines",
-                "fill": "toself",
-                "fillcolor": style.faded(style.BETTER, _BAND),
-                "line": {"color": style.faded(style.BETTER, _EDGE), "width": 1},
-                "hoverinfo": "skip",
-                "showlegend": False,
-            }
-        )
+        ends = known["low"].tolist(), known["high"].tolist()
+        edge = {"color": style.faded(style.BETTER, _EDGE), "width": 1}
+        traces.append(draw.band(there, *ends, style.BETTER, _BAND, edge))
     traces += [
-        {
-            "type": "scatter",
-            "x": share,
-            "y": change,
-            "mode": "lines",
-            "name": _("the most decided queries first"),
-            "line": {"color": style.BETTER, "width": 2.5},
-            "hovertext": [_hover(row) for row in curve.to_dict("records")],
-            "hovertemplate": "%{hovertext}<extra></extra>",
-        },
-        {
-            "type": "scatter",
-            "x": share,
-            "y": curve["random"].tolist(),
-            "mode": "lines",
-            "name": _("queries picked at random"),
-            "line": {"color": style.FIRST_STAGE, "width": 2, "dash": "dot"},
-            "hoverinfo": "skip",
-        },
-        {
-            "type": "scatter",
-            "x": [0, 1],
-            "y": [-tolerance, -tolerance],
-            "mode": "lines",
-            "name": _("loss put up with: {tolerance}", tolerance=style.signed(-tolerance)),
-            "line": {"color": style.WORSE, "width": 1.5, "dash": "dash"},
-            "hoverinfo": "skip",
-        },
+        draw.scatter(
+            share,
+            change,
+            "lines",
+            name=_("the most decided queries first"),
+            line={"color": style.BETTER, "width": 2.5},
+            hover=[_hover(row) for row in curve.to_dict("records")],
+        ),
+        draw.scatter(
+            share,
+            curve["random"].tolist(),
+            "lines",
+            name=_("queries picked at random"),
+            line={"color": style.FIRST_STAGE, "width": 2, "dash": "dot"},
+        ),
+        draw.scatter(
+            [0, 1],
+            [-tolerance, -tolerance],
+            "lines",
+            name=_("loss put up with: {tolerance}", tolerance=style.signed(-tolerance)),
+            line={"color": style.WORSE, "width": 1.5, "dash": "dash"},
+        ),
     ]
     if chosen is not None:
         row = curve[curve["threshold"] == chosen].iloc[0]
         traces.append(
-            {
-                "type": "scatter",
-                "x": [row["share"]],
-                "y": [row["change"]],
-                "mode": "markers",
-                "name": _("largest share within it: {share:.0%}", share=row["share"]),
-                "marker": {
+            draw.scatter(
+                [row["share"]],
+                [row["change"]],
+                "markers",
+                name=_("largest share within it: {share:.0%}", share=row["share"]),
+                marker={
                     "color": ink.text,
                     "symbol": "diamond",
                     "size": 13,
                     "line": {"color": ink.background, "width": 2},
                 },
-                "cliponaxis": False,
-                "hovertext": [_hover(row.to_dict())],
-                "hovertemplate": "%{hovertext}<extra></extra>",
-            }
+                hover=[_hover(row.to_dict())],
+            )
         )
     if len(known):
         words = _("{level:g}% interval", level=100 * level)
         traces.append(intervals.key(words, "square", style.faded(style.BETTER, 2 * _BAND)))
     return style.finish(
-        go.Figure(traces),
+        traces,
         ink,
         _HEIGHT,
-        {
-            "xaxis": {
-                "title": {"text": _("share of queries not reranked")},
-                "tickformat": ".0%",
-                "range": [-0.01, 1.01],
-            },
-            "yaxis": {
-                "title": {"text": _("change in mean {metric}", metric=style.short(metric))},
-                "tickformat": ".3~f",
-                "zeroline": True,
-                "nticks": 6,
-            },
+        xaxis={
+            "title": {"text": _("share of queries not reranked")},
+            "tickformat": ".0%",
+            "range": [-0.01, 1.01],
+        },
+        yaxis={
+            "title": {"text": _("change in mean {metric}", metric=style.short(metric))},
+            "tickformat": ".3~f",
+            "zeroline": True,
+            "nticks": 6,
         },
     )
 

@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rankdash.analysis.ranks.transitions import UNRANKED
-from rankdash.charts import intervals, style
+from rankdash.charts import draw, intervals, style
 from rankdash.i18n import gettext as _
 
 _ROW = 46
@@ -66,22 +66,19 @@ def figure(table: pd.DataFrame, before: str, after: str, ink: style.Ink) -> go.F
         }
         for side, shares in sides.items()
     ]
-    texts = {
-        "type": "scatter",
-        "x": [x for _, x, _ in written],
-        "y": [y for y, _, _ in written],
-        "text": [text for *_, text in written],
-        "mode": "markers+text",
+    texts = draw.scatter(
+        [x for _, x, _ in written],
+        [y for y, _, _ in written],
+        "markers+text",
+        text=[text for *_, text in written],
         # Cells of a heatmap cannot be clicked: unseen squares on them can.
-        "marker": {"symbol": "square", "size": _ROW, "opacity": 0},
-        "selected": {"marker": {"opacity": 0}, "textfont": {"color": ink.text}},
-        "unselected": {"marker": {"opacity": 0}, "textfont": {"color": ink.text}},
-        "customdata": [[rows[y], columns[x]] for y, x, _ in written],
-        "hovertext": [hover[y][x] for y, x, _ in written],
-        "hovertemplate": "%{hovertext}<extra></extra>",
-        "textfont": {"family": style.FONT, "size": style.FONT_SIZE - 1, "color": ink.text},
-        "showlegend": False,
-    }
+        marker={"symbol": "square", "size": _ROW, "opacity": 0},
+        selected={"marker": {"opacity": 0}, "textfont": {"color": ink.text}},
+        unselected={"marker": {"opacity": 0}, "textfont": {"color": ink.text}},
+        customdata=[[rows[y], columns[x]] for y, x, _ in written],
+        hover=[hover[y][x] for y, x, _ in written],
+        textfont={"family": style.FONT, "size": style.FONT_SIZE - 1, "color": ink.text},
+    )
     keys = [
         intervals.key(name, symbol, colours[side])
         for side, symbol, name in (
@@ -90,32 +87,25 @@ def figure(table: pd.DataFrame, before: str, after: str, ink: style.Ink) -> go.F
             ("down", "triangle-down", _("moved down")),
         )
     ]
-    axis = {
-        "showgrid": False,
-        "zeroline": False,
-        "showline": False,
-        "tickfont": {"color": ink.text},
-    }
+    axis = style.row_labels(ink, showline=False)
     return style.finish(
-        go.Figure([*heats, texts, *keys]),
+        [*heats, texts, *keys],
         ink,
         len(rows) * _ROW + _FURNITURE,
-        {
-            "xaxis": {
-                **axis,
-                "title": {"text": _("rank in {system}", system=style.short(after, _NAME_WIDTH))},
-                "range": [-0.5, len(columns) - 0.5],
-                "tickvals": list(range(len(columns))),
-                "ticktext": [_bin(each) for each in columns],
-                "tickangle": 0,
-            },
-            "yaxis": {
-                **axis,
-                "title": {"text": _("rank in {system}", system=style.short(before, _NAME_WIDTH))},
-                "range": [len(rows) - 0.5, -0.5],
-                "tickvals": list(range(len(rows))),
-                "ticktext": [_bin(each) for each in rows],
-            },
+        xaxis={
+            **axis,
+            "title": {"text": _("rank in {system}", system=style.short(after, _NAME_WIDTH))},
+            "range": [-0.5, len(columns) - 0.5],
+            "tickvals": list(range(len(columns))),
+            "ticktext": [_bin(each) for each in columns],
+            "tickangle": 0,
+        },
+        yaxis={
+            **axis,
+            "title": {"text": _("rank in {system}", system=style.short(before, _NAME_WIDTH))},
+            "range": [len(rows) - 0.5, -0.5],
+            "tickvals": list(range(len(rows))),
+            "ticktext": [_bin(each) for each in rows],
         },
     )
 
