@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -61,6 +61,13 @@ class Request:
     query: str
     doc_ids: Sequence[str]
     documents: Sequence[str]
+
+    def part(self, places: Iterable[int]) -> Request:
+        """The same query with the documents at these places only."""
+        chosen = [(self.doc_ids[place], self.documents[place]) for place in places]
+        return replace(
+            self, doc_ids=[doc for doc, _ in chosen], documents=[text for _, text in chosen]
+        )
 
 
 @dataclass(frozen=True)

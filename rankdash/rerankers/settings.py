@@ -21,7 +21,7 @@ _BOOLEANS = {
 class SettingSpec:
     """One setting.
 
-    type:     str, int, float or bool.
+    default:  says by its type which values there can be: texts, whole numbers, numbers or bools.
     choices:  the only values allowed, where there are any.
     choice_titles: what a form calls each of them; empty where they need no other name.
     minimum, maximum: the range of a number, both ends included.
@@ -32,7 +32,6 @@ class SettingSpec:
     """
 
     name: str
-    type: type[str] | type[int] | type[float] | type[bool]
     default: SettingValue
     title: str
     help: str
@@ -44,6 +43,10 @@ class SettingSpec:
     lines: int = 1
     advanced: bool = False
     choice_titles: tuple[str, ...] = ()
+
+    @property
+    def type(self) -> type[SettingValue]:
+        return type(self.default)
 
     @property
     def range(self) -> str:

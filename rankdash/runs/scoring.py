@@ -184,13 +184,7 @@ class Scoring:
         request = self.requests.of(query)
         if query not in self.kept:
             return request
-        places = np.flatnonzero(np.isnan(self.kept[query].scores)).tolist()
-        return Request(
-            query,
-            request.query,
-            [request.doc_ids[place] for place in places],
-            [request.documents[place] for place in places],
-        )
+        return request.part(np.flatnonzero(np.isnan(self.kept[query].scores)))
 
     def _ask(self, requests: Sequence[Request]) -> _Asked:
         started, cpu_started = self.clock(), self.cpu_clock()

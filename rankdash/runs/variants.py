@@ -62,7 +62,7 @@ def variants(
     return tuple(_variant(settings, depth, differs) for differs in found)
 
 
-_DEPTH_SPEC = SettingSpec(DEPTH, int, 1, "Depth", "Candidates reranked per query.", minimum=1)
+_DEPTH_SPEC = SettingSpec(DEPTH, 1, "Depth", "Candidates reranked per query.", minimum=1)
 
 
 def _variant(

@@ -5,11 +5,11 @@ from rankdash.rerankers import create, get, kinds
 from rankdash.rerankers.settings import SettingSpec, parse_settings
 
 SPECS = (
-    SettingSpec("batch_size", int, 32, "Batch size", "", minimum=1, maximum=512),
-    SettingSpec("scale", float, 1.0, "Scale", "", minimum=0),
-    SettingSpec("dtype", str, "float32", "Precision", "", choices=("float32", "bfloat16")),
-    SettingSpec("model", str, "small", "Model", "", required=True),
-    SettingSpec("fast", bool, False, "Fast", ""),
+    SettingSpec("batch_size", 32, "Batch size", "", minimum=1, maximum=512),
+    SettingSpec("scale", 1.0, "Scale", "", minimum=0),
+    SettingSpec("dtype", "float32", "Precision", "", choices=("float32", "bfloat16")),
+    SettingSpec("model", "small", "Model", "", required=True),
+    SettingSpec("fast", False, "Fast", ""),
 )
 
 
@@ -33,7 +33,7 @@ def test_texts_of_a_command_line_become_typed_values():
 
 
 def test_a_free_text_keeps_its_blanks_and_a_name_loses_them():
-    specs = (SettingSpec("prompt", str, "", "Prompt", ""), SPECS[3])
+    specs = (SettingSpec("prompt", "", "Prompt", ""), SPECS[3])
     parsed = parse_settings(specs, {"prompt": "query: ", "model": " tiny "})
     assert parsed == {"prompt": "query: ", "model": "tiny"}
 
@@ -63,7 +63,7 @@ def test_a_wrong_setting_is_refused_with_what_is_possible(given, said):
 
 def test_a_large_limit_is_written_as_one_types_it():
     with pytest.raises(SettingError, match=r"Possible: 0 to 1048576\."):
-        parse_settings([SettingSpec("n", int, 0, "N", "", minimum=0, maximum=2**20)], {"n": -1})
+        parse_settings([SettingSpec("n", 0, "N", "", minimum=0, maximum=2**20)], {"n": -1})
 
 
 def test_an_unknown_kind_names_the_nearest():

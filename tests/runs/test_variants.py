@@ -11,9 +11,9 @@ from rankdash.rerankers import SettingSpec
 from rankdash.runs.variants import DEPTH, MOST_VARIANTS, variants
 
 SPECS = (
-    SettingSpec("runtime", str, "auto", "Runtime", "", choices=("auto", "onnx", "torch-bf16")),
-    SettingSpec("max_length", int, 0, "Longest text", "", minimum=0, maximum=4096),
-    SettingSpec("b", float, 0.75, "b", "", minimum=0, maximum=1),
+    SettingSpec("runtime", "auto", "Runtime", "", choices=("auto", "onnx", "torch-bf16")),
+    SettingSpec("max_length", 0, "Longest text", "", minimum=0, maximum=4096),
+    SettingSpec("b", 0.75, "b", "", minimum=0, maximum=1),
 )
 USUAL = {"runtime": "auto", "max_length": 0, "b": 0.75}
 

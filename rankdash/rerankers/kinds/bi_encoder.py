@@ -200,7 +200,6 @@ KIND = RerankerKind(
     settings=(
         SettingSpec(
             "model",
-            str,
             model_files.PACKAGED,
             "Model",
             "A sentence-transformers model: a name on the Hugging Face hub or a local folder. "

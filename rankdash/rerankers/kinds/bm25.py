@@ -189,7 +189,6 @@ KIND = RerankerKind(
     settings=(
         SettingSpec(
             "k1",
-            float,
             1.5,
             "k1",
             "How soon repeats of a word stop counting; 0 ignores repeats.",
@@ -198,7 +197,6 @@ KIND = RerankerKind(
         ),
         SettingSpec(
             "b",
-            float,
             0.75,
             "b",
             "How much long documents are marked down; 0 not at all.",
@@ -207,7 +205,6 @@ KIND = RerankerKind(
         ),
         SettingSpec(
             "method",
-            str,
             "lucene",
             "Variant",
             "Which BM25 formula; lucene is that of Elasticsearch and OpenSearch.",
@@ -215,7 +212,6 @@ KIND = RerankerKind(
         ),
         SettingSpec(
             "language",
-            str,
             "auto",
             "Language",
             "auto: English words are stemmed and Chinese is cut into words, by script; en or zh: "

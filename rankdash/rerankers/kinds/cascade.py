@@ -78,7 +78,7 @@ class Cascade:
             for answer in found
         ]
         again = [
-            (place, _part(request, order[: self._top]))
+            (place, request.part(order[: self._top]))
             for place, (request, order) in enumerate(zip(requests, chosen, strict=True))
             if len(order)
         ]
@@ -97,15 +97,6 @@ def _why(answer: Scored, stage: str) -> str:
     if not np.isfinite(answer.scores).all():
         return f"{stage} stage: not every document was scored"
     return ""
-
-
-def _part(request: Request, places: npt.NDArray[np.intp]) -> Request:
-    return Request(
-        request.query_id,
-        request.query,
-        [request.doc_ids[place] for place in places],
-        [request.documents[place] for place in places],
-    )
 
 
 def _joined(first: Scored, second: Scored | None, order: npt.NDArray[np.intp], top: int) -> Scored:
@@ -195,17 +186,11 @@ def kind(members: Sequence[RerankerKind]) -> RerankerKind:
 
     def estimate(settings: Mapping[str, Any], requests: Sequence[Request]) -> Estimate:
         top = np.arange(int(settings["top"]))
-        asked = (requests, [_part(request, top[: len(request.doc_ids)]) for request in requests])
+        asked = (requests, [request.part(top[: len(request.doc_ids)]) for request in requests])
         total = Estimate(0, 0.0, dollars=0.0)
         for (member, given), each in zip(stages(settings), asked, strict=True):
             if member.estimate is not None:
-                part = member.estimate(given, each)
-                total = Estimate(
-                    total.calls + part.calls,
-                    total.tokens_in + part.tokens_in,
-                    total.tokens_out + part.tokens_out,
-                    total.dollars + part.dollars,
-                )
+                total += member.estimate(given, each)
         return total
 
     return RerankerKind(
@@ -228,7 +213,6 @@ def _specs(known: Mapping[str, RerankerKind]) -> tuple[SettingSpec, ...]:
     return (
         SettingSpec(
             "first",
-            str,
             "bm25",
             "First reranker",
             "Orders all candidates, down to the depth of the run.",
@@ -237,7 +221,6 @@ def _specs(known: Mapping[str, RerankerKind]) -> tuple[SettingSpec, ...]:
         ),
         SettingSpec(
             "second",
-            str,
             "bi-encoder",
             "Second reranker",
             "Orders the best of the first again.",
@@ -246,18 +229,15 @@ def _specs(known: Mapping[str, RerankerKind]) -> tuple[SettingSpec, ...]:
         ),
         SettingSpec(
             "top",
-            int,
             20,
             "Documents for the second",
             "How many of the best of the first the second one reads.",
             minimum=1,
             maximum=10_000,
         ),
+        SettingSpec("first_settings", "", "Settings of the first", nested, lines=2, advanced=True),
         SettingSpec(
-            "first_settings", str, "", "Settings of the first", nested, lines=2, advanced=True
-        ),
-        SettingSpec(
-            "second_settings", str, "", "Settings of the second", nested, lines=2, advanced=True
+            "second_settings", "", "Settings of the second", nested, lines=2, advanced=True
         ),
     )
 

@@ -194,7 +194,6 @@ KIND = RerankerKind(
     settings=(
         SettingSpec(
             "model",
-            str,
             _DEFAULT_MODEL,
             "Model",
             "A cross-encoder such as BAAI/bge-reranker-v2-m3: a name on the Hugging Face hub, "
@@ -205,7 +204,6 @@ KIND = RerankerKind(
         shared.RUNTIME,
         SettingSpec(
             "max_length",
-            int,
             512,
             "Longest pair in tokens",
             "Documents are cut to fit, and counted; the query is not. 0: what the model "

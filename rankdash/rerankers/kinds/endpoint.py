@@ -200,7 +200,6 @@ KIND = RerankerKind(
     settings=(
         SettingSpec(
             "dialect",
-            str,
             "cohere",
             "Service",
             "Which wire format the service speaks.",
@@ -209,21 +208,18 @@ KIND = RerankerKind(
         ),
         SettingSpec(
             "base_url",
-            str,
             "",
             "Base URL",
             "Where the service listens. Empty: the usual address of the service.",
         ),
         SettingSpec(
             "model",
-            str,
             "",
             "Model",
             "The name of the model, as the service calls it. Empty: a usual one.",
         ),
         SettingSpec(
             "price_searches",
-            float,
             0.0,
             "Price of 1,000 search units, $",
             "For services that bill searches: one unit is a query with up to 100 documents. 0 "
@@ -234,7 +230,6 @@ KIND = RerankerKind(
         ),
         SettingSpec(
             "price_tokens",
-            float,
             0.0,
             "Price of a million tokens, $",
             "For services that bill tokens. 0 where not known.",
@@ -244,7 +239,6 @@ KIND = RerankerKind(
         ),
         SettingSpec(
             "documents_per_request",
-            int,
             0,
             "Documents a request",
             "A query with more is split. 0: as many as the service takes.",

@@ -317,7 +317,6 @@ KIND = RerankerKind(
     settings=(
         SettingSpec(
             "model",
-            str,
             model_files.PACKAGED,
             "Model",
             "Any encoder, or a model trained for late interaction: a name on the Hugging Face hub "

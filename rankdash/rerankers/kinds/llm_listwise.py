@@ -193,7 +193,6 @@ KIND = RerankerKind(
         *CONNECTION,
         SettingSpec(
             "window",
-            int,
             20,
             "Window",
             "How many documents the model orders at once.",
@@ -202,7 +201,6 @@ KIND = RerankerKind(
         ),
         SettingSpec(
             "stride",
-            int,
             10,
             "Stride",
             "By how many documents the window moves towards the front.",
@@ -211,7 +209,6 @@ KIND = RerankerKind(
         ),
         SettingSpec(
             "shuffles",
-            int,
             0,
             "Shuffles",
             "Ask again with the documents in another order, so many times, and take the mean "
@@ -221,7 +218,6 @@ KIND = RerankerKind(
         ),
         SettingSpec(
             "prompt",
-            str,
             prompts.LISTWISE,
             "Prompt",
             "Must contain {query}, {documents} and {count}. Query and documents are put between "

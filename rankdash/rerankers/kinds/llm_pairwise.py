@@ -186,7 +186,6 @@ KIND = RerankerKind(
         *CONNECTION,
         SettingSpec(
             "top",
-            int,
             10,
             "Documents compared",
             "How many documents from the top of the first stage take part.",
@@ -195,7 +194,6 @@ KIND = RerankerKind(
         ),
         SettingSpec(
             "sort",
-            str,
             "all",
             "Sort",
             "all: every pair in both orders, n × (n − 1) calls, at once. sliding: passes of bubble "
@@ -204,7 +202,6 @@ KIND = RerankerKind(
         ),
         SettingSpec(
             "passes",
-            int,
             5,
             "Passes",
             "For the sliding sort: each pass finds the next best document.",
@@ -213,7 +210,6 @@ KIND = RerankerKind(
         ),
         SettingSpec(
             "prompt",
-            str,
             prompts.PAIRWISE,
             "Prompt",
             "Must contain {query}, {a} and {b}. Query and documents are put between marks that "

@@ -181,7 +181,6 @@ KIND = RerankerKind(
         *CONNECTION,
         SettingSpec(
             "answer",
-            str,
             "yes-no",
             "Answer",
             "yes-no: the odds of yes against no. grade: the expected grade from 0 to 4. Both need "
@@ -191,7 +190,6 @@ KIND = RerankerKind(
         ),
         SettingSpec(
             "prompt",
-            str,
             prompts.POINTWISE,
             "Prompt",
             "Must contain {query}, {document} and {question}. Query and document are put between "

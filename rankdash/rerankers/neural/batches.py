@@ -108,12 +108,7 @@ def plan(
     return Plan(tuple(batches), tuple(widths))
 
 
-def compute(
-    rows: Sequence[Ids],
-    types: Sequence[Ids],
-    forward: Forward,
-    how: Batching,
-) -> Outputs:
+def compute(rows: Sequence[Ids], types: Sequence[Ids], forward: Forward, how: Batching) -> Outputs:
     """What `forward` gives for each row: (rows, …) float32, in the order of the rows.
 
     rows, types: token ids and token types of each row.
@@ -121,12 +116,7 @@ def compute(
     """
     found, distinct = _distinct(rows, types)
     results: Outputs | None = None
-    for places, given in _forwarded(
-        [rows[row] for row in distinct],
-        [types[row] for row in distinct],
-        forward,
-        how,
-    ):
+    for places, given in _forwarded(rows, types, distinct, forward, how):
         if results is None:
             results = np.empty((len(distinct), *given.shape[1:]), dtype=np.float32)
         results[places] = given
@@ -134,10 +124,7 @@ def compute(
 
 
 def compute_each(
-    rows: Sequence[Ids],
-    types: Sequence[Ids],
-    forward: Forward,
-    how: Batching,
+    rows: Sequence[Ids], types: Sequence[Ids], forward: Forward, how: Batching
 ) -> list[Outputs]:
     """As `compute`, for a model with an output for each token: (tokens of the row, …) float32 for
     each row, without those of the padding. Equal rows share one array.
@@ -146,12 +133,7 @@ def compute_each(
     """
     found, distinct = _distinct(rows, types)
     results: list[Outputs] = [np.zeros(0, dtype=np.float32)] * len(distinct)
-    for places, given in _forwarded(
-        [rows[row] for row in distinct],
-        [types[row] for row in distinct],
-        forward,
-        how,
-    ):
+    for places, given in _forwarded(rows, types, distinct, forward, how):
         for place, values in zip(places, given, strict=True):
             results[place] = values[: len(rows[distinct[place]])].copy()
     return [results[place] for place in found]
@@ -171,16 +153,17 @@ def _distinct(
 def _forwarded(
     rows: Sequence[Ids],
     types: Sequence[Ids],
+    chosen: npt.NDArray[np.intp],
     forward: Forward,
     how: Batching,
 ) -> Iterator[tuple[npt.NDArray[np.intp], Outputs]]:
-    """Batch by batch: which rows, and what `forward` gives for them."""
-    lengths = np.array([len(row) for row in rows], dtype=np.int64)
+    """Batch by batch: which of the chosen rows, and what `forward` gives for them."""
+    lengths = np.array([len(rows[row]) for row in chosen], dtype=np.int64)
     batches = plan(lengths, how.budget, how.rounding, how.limit)
     for places, width in zip(batches.batches, batches.widths, strict=True):
         ids = np.full((len(places), width), how.padding, dtype=np.int64)
         mask, kinds = np.zeros_like(ids), np.zeros_like(ids)
-        for line, row in enumerate(places):
+        for line, row in enumerate(chosen[places]):
             size = len(rows[row])
             ids[line, :size], kinds[line, :size], mask[line, :size] = rows[row], types[row], 1
         yield places, forward(ids, mask, kinds)

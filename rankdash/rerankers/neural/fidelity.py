@@ -27,13 +27,7 @@ class Sample:
         if len(self.kept) >= _QUERIES or size < 2 or known or not np.isfinite(scores).all():
             return
         places = np.unique(np.linspace(0, size - 1, min(size, _DOCUMENTS)).astype(int))
-        part = Request(
-            request.query_id,
-            request.query,
-            [request.doc_ids[place] for place in places],
-            [request.documents[place] for place in places],
-        )
-        self.kept.append((part, scores[places]))
+        self.kept.append((request.part(places), scores[places]))
 
     def measure(self, exact: Callable[[Request], Scores]) -> dict[str, object]:
         """The mean over queries of Spearman's rank correlation with exact scores, and on how many

@@ -26,6 +26,7 @@ _CLASSES = {
     "text": "SentenceTransformer",
     "tokens": "SentenceTransformer",
 }
+_OUTPUTS = {"text": "sentence_embedding", "tokens": "token_embeddings"}
 _TORCH_TYPES = {"torch": "float32", "torch-bf16": "bfloat16", "torch-fp16": "float16"}
 _DOCUMENT_PROMPTS = ("document", "passage", "corpus")
 
@@ -311,35 +312,22 @@ def _card(model: Any) -> Card:
 def _module(purpose: Purpose, model: Any, inputs: Sequence[str]) -> Any:
     import torch
 
-    class Pair(torch.nn.Module):
+    class Inner(torch.nn.Module):
+        """A model whose inputs are positional, with its one output in 32 bits."""
+
         def __init__(self) -> None:
             super().__init__()
-            self.inner = model[0].auto_model
+            parts = {"pair": lambda: model[0].auto_model, "text": lambda: model}
+            self.inner = parts.get(purpose, lambda: model[0])()
 
         def forward(self, *given: Any) -> Any:
-            return self.inner(**dict(zip(inputs, given, strict=True))).logits.float()
+            named = dict(zip(inputs, given, strict=True))
+            if purpose == "pair":
+                return self.inner(**named).logits.float()
+            return self.inner(named)[_OUTPUTS[purpose]].float()
 
-    class Text(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.inner = model
-
-        def forward(self, *given: Any) -> Any:
-            features = self.inner(dict(zip(inputs, given, strict=True)))
-            return features["sentence_embedding"].float()
-
-    class Tokens(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.inner = model[0]
-
-        def forward(self, *given: Any) -> Any:
-            features = self.inner(dict(zip(inputs, given, strict=True)))
-            return features["token_embeddings"].float()
-
-    made = {"pair": Pair, "text": Text, "tokens": Tokens}[purpose]
     # The wrapper too: an exporter that finds it in training mode leaves the model in that.
-    return made().eval()
+    return Inner().eval()
 
 
 def _source(tokenizer: Any) -> Source:

@@ -18,7 +18,6 @@ from rankdash.rerankers.settings import SettingSpec
 
 RUNTIME = SettingSpec(
     "runtime",
-    str,
     runtimes.AUTO,
     "Runtime",
     "What computes the model. auto takes the fastest of those that rank exactly as 32-bit PyTorch "
@@ -28,7 +27,6 @@ RUNTIME = SettingSpec(
 )
 BATCH_TOKENS = SettingSpec(
     "batch_tokens",
-    int,
     0,
     "Tokens in a batch",
     "How many tokens go through the model at once. Changes speed and memory only. 0: what suits "
@@ -39,7 +37,6 @@ BATCH_TOKENS = SettingSpec(
 )
 DEVICE = SettingSpec(
     "device",
-    str,
     "auto",
     "Device",
     "auto takes an NVIDIA graphics card where PyTorch finds one.",
@@ -49,7 +46,6 @@ DEVICE = SettingSpec(
 
 QUERY_PROMPT = SettingSpec(
     "query_prompt",
-    str,
     "",
     "Query prompt",
     "Text put before every query, such as 'query: '; with {text} in it, the query goes there. "
@@ -58,7 +54,6 @@ QUERY_PROMPT = SettingSpec(
 )
 DOCUMENT_PROMPT = SettingSpec(
     "document_prompt",
-    str,
     "",
     "Document prompt",
     "Text put before every document, such as 'passage: '; with {text} in it, the document goes "
@@ -71,7 +66,6 @@ LONGEST = 131_072
 
 MAX_LENGTH = SettingSpec(
     "max_length",
-    int,
     0,
     "Longest text in tokens",
     "Longer texts are cut, and counted. 0: what the model declares; never more than it can read.",

@@ -20,7 +20,6 @@ _Answer = TypeVar("_Answer")
 SENDING = (
     SettingSpec(
         "key_variable",
-        str,
         "",
         "Variable of the key",
         "The name of the environment variable that holds the key, never the key itself. Empty: the "
@@ -29,7 +28,6 @@ SENDING = (
     ),
     SettingSpec(
         "concurrency",
-        int,
         4,
         "Requests at once",
         "How many requests are under way at the same time.",
@@ -39,7 +37,6 @@ SENDING = (
     ),
     SettingSpec(
         "per_minute",
-        float,
         0.0,
         "Requests a minute",
         "Never more than so many requests a minute, evenly spread; 0 for no limit.",
@@ -49,7 +46,6 @@ SENDING = (
     ),
     SettingSpec(
         "connect_s",
-        float,
         5.0,
         "Time to connect, s",
         "How long to wait for a connection.",
@@ -59,7 +55,6 @@ SENDING = (
     ),
     SettingSpec(
         "read_s",
-        float,
         30.0,
         "Time to answer, s",
         "How long to wait for an answer. A query that takes longer fails, and its time counts as "
@@ -70,7 +65,6 @@ SENDING = (
     ),
     SettingSpec(
         "total_s",
-        float,
         120.0,
         "Time for a query, s",
         "How long a query may take with everything that is tried again.",
@@ -80,7 +74,6 @@ SENDING = (
     ),
     SettingSpec(
         "retries",
-        int,
         4,
         "Further attempts",
         "How often a request is sent again when the service is busy or the connection is cut.",

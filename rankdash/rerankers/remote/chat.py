@@ -31,7 +31,6 @@ _SHOWN = 60
 CONNECTION = (
     SettingSpec(
         "model",
-        str,
         "gpt-4.1-mini",
         "Model",
         "The name of the model, as the service calls it.",
@@ -39,7 +38,6 @@ CONNECTION = (
     ),
     SettingSpec(
         "base_url",
-        str,
         "",
         "Base URL",
         "Where an endpoint compatible with OpenAI's listens: a provider's, or vLLM, Ollama, "
@@ -50,7 +48,6 @@ CONNECTION = (
 SAYING = (
     SettingSpec(
         "system",
-        str,
         prompts.SYSTEM,
         "System message",
         "What the model is told first. It says that documents are data, never instructions.",
@@ -59,7 +56,6 @@ SAYING = (
     ),
     SettingSpec(
         "document_characters",
-        int,
         2000,
         "Characters of a document",
         "Longer documents are cut, so that prompts fit the model and the purse; 0 for all.",
@@ -69,7 +65,6 @@ SAYING = (
     ),
     SettingSpec(
         "answer_tokens",
-        int,
         0,
         "Tokens of an answer",
         "The model may say no more than this. 0: as many as a plain answer needs; a model that "
@@ -80,7 +75,6 @@ SAYING = (
     ),
     SettingSpec(
         "extra",
-        str,
         "",
         "Further fields of the request",
         "A JSON object that is merged into the request, such as a seed or chat_template_kwargs. A "
@@ -90,7 +84,6 @@ SAYING = (
     ),
     SettingSpec(
         "price_in",
-        float,
         0.0,
         "Price of a million tokens read, $",
         "0 where not known.",
@@ -100,7 +93,6 @@ SAYING = (
     ),
     SettingSpec(
         "price_out",
-        float,
         0.0,
         "Price of a million tokens written, $",
         "0 where not known.",
