@@ -10,7 +10,8 @@ from rankdash.rerankers import Reranker, create, get
 from rankdash.runs.plan import Timing
 from rankdash.runs.process import WorkerProcess
 from rankdash.store import Workspace
-from rankdash.store.jobs.queue import LIVE, JobRow, JobState, Queue, Stage, new_id
+from rankdash.store.jobs.queue import LIVE, JobRow, Queue, Stage, new_id
+from rankdash.store.jobs.worker_lease import State as JobState
 
 __all__ = [
     "LIVE",

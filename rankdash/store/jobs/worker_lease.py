@@ -1,4 +1,13 @@
-"""Who works on what is queued: a process that claims it, beats, and may be found dead."""
+"""What is queued, and who works on it: a process that claims it, beats, and may be found dead.
+
+    queued ──claim──▶ running ──▶ done | failed | cancelled
+                         │
+                    interrupted   the worker died or fell silent
+
+A worker owns what it claimed by its token, and everything it writes is conditional on still owning
+it: a worker that was suspended and written off can neither overwrite nor finish what another one
+has taken over, and one that wakes up before that simply carries on.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +18,15 @@ import sqlite3
 import time
 import uuid
 from dataclasses import dataclass, field
-from typing import cast
+from typing import ClassVar, Generic, Literal, TypeVar, cast
 
 from rankdash.errors import RankdashError
+from rankdash.store.rows import now
+from rankdash.store.workspace import Workspace
+
+State = Literal["queued", "running", "done", "failed", "cancelled", "interrupted"]
+Ending = Literal["done", "failed", "cancelled", "interrupted"]
+_Row = TypeVar("_Row")
 
 # A worker beats once a second; this many missed beats mean that it is gone or hangs.
 STALE_SECONDS = 10.0
@@ -58,3 +73,113 @@ def problem_from_json(problem: str | None) -> RankdashError | None:
     kept = cast(dict[str, object], json.loads(problem))
     params = cast(dict[str, object], kept["params"])
     return RankdashError(str(kept["template"]), remedy=str(kept["remedy"]), **params)
+
+
+class Leases(Generic[_Row]):
+    """The rows of a table that wait for a worker or have had one; each step is a transaction.
+
+    table: has the columns id, state, cancel, worker, host, pid, heartbeat, problem, queued and
+        finished. on_claim, on_stop: what else is set where a row is claimed, and where its work
+        stops.
+    """
+
+    table: ClassVar[str]
+    on_claim: ClassVar[str] = ""
+    on_stop: ClassVar[str] = ""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._database = workspace.database
+
+    def _made(self, row: sqlite3.Row) -> _Row:
+        """What a row says."""
+        raise NotImplementedError
+
+    def claim(self, owner: Owner) -> _Row | None:
+        """Take what has waited longest; None where nothing waits."""
+        waiting = (
+            f"SELECT id FROM {self.table} WHERE state = 'queued' ORDER BY queued, rowid LIMIT 1"  # noqa: S608
+        )
+        with self._database.reading() as db:
+            if db.execute(waiting).fetchone() is None:
+                return None
+        taken = self._set(
+            f"state = 'running', worker = :token, host = :host, pid = :pid, heartbeat = :time "
+            f"{self.on_claim}",
+            f"id = ({waiting})",
+            **vars(owner),
+        )
+        return self._made(taken[0]) if taken else None
+
+    def beat(self, row_id: str, owner: Owner) -> bool:
+        """Say that the owner is alive; False when it has to stop: cancelled, deleted or lost.
+
+        What was written off as interrupted, and not taken over, is running again.
+        """
+        running = self._set(
+            "heartbeat = :time, state = 'running', problem = NULL, finished = NULL",
+            "id = :id AND worker = :token AND state IN ('running', 'interrupted')",
+            id=row_id,
+            token=owner.token,
+        )
+        return bool(running) and not running[0]["cancel"]
+
+    def cancel(self, row_id: str) -> None:
+        """Cancel at once what waits, and ask the worker to stop what runs; else without effect."""
+        self._set(
+            "cancel = (state = 'running'), finished = iif(state = 'queued', :now, finished), "
+            "state = iif(state = 'queued', 'cancelled', state)",
+            "id = :id AND state IN ('queued', 'running')",
+            id=row_id,
+        )
+
+    def interrupt(self, worker: str, error: RankdashError | None = None) -> None:
+        """Write off what a worker, named by its token, was doing."""
+        self._set(
+            "state = iif(cancel, 'cancelled', 'interrupted'), problem = :problem, finished = :now "
+            f"{self.on_stop}",
+            "worker = :worker AND state = 'running'",
+            worker=worker,
+            problem=problem_to_json(error),
+        )
+
+    def fail_waiting(self, error: RankdashError) -> None:
+        """Fail everything that waits, because no worker can be had."""
+        self._set(
+            "state = 'failed', problem = :problem, finished = :now",
+            "state = 'queued'",
+            problem=problem_to_json(error),
+        )
+
+    def _end(
+        self, row_id: str, owner: Owner, state: Ending, error: RankdashError | None, **also: object
+    ) -> bool:
+        """End the owner's work, and set further columns; False, and without effect, when it is no
+        longer the owner's."""
+        ended = self._set(
+            "state = :state, problem = :problem, finished = :now, cancel = 0, worker = NULL "
+            + self.on_stop
+            + "".join(f", {name} = :{name}" for name in also),
+            "id = :id AND worker = :token",
+            id=row_id,
+            token=owner.token,
+            state=state,
+            problem=problem_to_json(error),
+            **also,
+        )
+        return bool(ended)
+
+    def _set(self, what: str, where: str, **values: object) -> list[sqlite3.Row]:
+        """Change rows, and give them as they are then. what, where: of us, over the values, :now
+        and :time."""
+        change = f"UPDATE {self.table} SET {what} WHERE {where} RETURNING *"  # noqa: S608
+        with self._database.writing() as db:
+            return db.execute(change, {**values, "now": now(), "time": time.time()}).fetchall()
+
+    def _one(self, row_id: str) -> sqlite3.Row | None:
+        with self._database.reading() as db:
+            row: sqlite3.Row | None = db.execute(
+                f"SELECT * FROM {self.table} WHERE id = ?",  # noqa: S608
+                (row_id,),
+            ).fetchone()
+        return row
