@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -14,28 +12,22 @@ import numpy as np
 import numpy.typing as npt
 
 from rankdash.analysis.reasons.occlusion import LEVELS, Explanation, Level, Variant, cost, explain
-from rankdash.errors import RankdashError, RerankerError, ScoringError, StoreError
-from rankdash.redaction import redact
+from rankdash.errors import ScoringError
 from rankdash.rerankers import Corpus, Request, Reranker, RerankerKind, Scored, create, get
 from rankdash.rerankers.remote import keys
 from rankdash.rerankers.settings import SettingValue
+from rankdash.runs.claimed import Claimed
 from rankdash.runs.key_pipe import Handover
 from rankdash.runs.runner import Cancelled
 from rankdash.store import RunRow, Workspace
 from rankdash.store.jobs.explanations import ExplanationRow, Explanations
 from rankdash.store.jobs.worker_lease import Owner
 
-BEAT_SECONDS = 1.0
-
 # How long a model waits for the next question.
 KEEP_SECONDS = 300.0
 
 # How many pairs are scored between two looks at whether to stop; for a service, one call.
 LOCAL_BATCH, REMOTE_BATCH = 16, 25
-
-# How long an explanation waits for a key that was typed for it.
-_KEY_SECONDS = 0.5
-_log = logging.getLogger(__name__)
 
 
 def in_calls(
@@ -87,24 +79,9 @@ class Explainer:
         row = self._rows.claim(self._owner)
         if row is None:
             return False
-        with self._beating(row.id) as has_to_stop:
-            self._make(row, has_to_stop)
+        claimed = Claimed(self._rows, row.id, self._owner, self._stopping)
+        claimed.carry_out(lambda: {"result": self._explain(row, claimed.has_to_stop).to_json()})
         return True
-
-    def _make(self, row: ExplanationRow, has_to_stop: Callable[[], bool]) -> None:
-        try:
-            found = self._explain(row, has_to_stop)
-        except Cancelled:
-            stopping = self._stopping.is_set()
-            self._rows.finish(row.id, self._owner, "interrupted" if stopping else "cancelled")
-        except RankdashError as error:
-            _log.error("Explanation %s failed: %s", row.id, error)
-            self._rows.finish(row.id, self._owner, "failed", error=error)
-        except Exception as error:  # noqa: BLE001 - one bad question must not stop the worker
-            _log.exception("Explanation %s failed", row.id)
-            self._rows.finish(row.id, self._owner, "failed", error=_unexpected(error))
-        else:
-            self._rows.finish(row.id, self._owner, "done", result=found.to_json())
 
     def _explain(self, row: ExplanationRow, has_to_stop: Callable[[], bool]) -> Explanation:
         asked = row.asked
@@ -114,7 +91,7 @@ class Explainer:
         kind = get(run.reranker)
         # Complete settings: an older version may not have known them all.
         reranker = create(run.reranker, scalars(run.settings))
-        with keys.given(self._keys(row.id, kind, reranker)):
+        with keys.given(self._handover.take_for(row.id, kind.key and kind.key(reranker.settings))):
             held = self._ready(run, kind, reranker, has_to_stop)
             query, document = held.queries[asked.query_id], held.documents[asked.doc_id]
             level = _level(asked.level)
@@ -127,13 +104,6 @@ class Explainer:
             )
             found = explain(query, document, level, work)
         return replace(found, read=work.read, full=work.full)
-
-    def _keys(
-        self, explanation_id: str, kind: RerankerKind, reranker: Reranker
-    ) -> Mapping[str, str]:
-        place = kind.key and kind.key(reranker.settings)
-        awaited = place is not None and place.variable and not place.in_environment
-        return self._handover.take(explanation_id, _KEY_SECONDS if awaited else 0.0)
 
     def _ready(
         self,
@@ -171,28 +141,6 @@ class Explainer:
         """Forget a model that no one has asked for a while."""
         if self._held is not None and time.monotonic() - self._held.used > KEEP_SECONDS:
             self._held = None
-
-    @contextmanager
-    def _beating(self, explanation_id: str) -> Iterator[Callable[[], bool]]:
-        """Say once a second that it is alive; gives what tells whether to stop."""
-        lost, ended = threading.Event(), threading.Event()
-
-        def beat() -> None:
-            while not ended.wait(BEAT_SECONDS):
-                try:
-                    if not self._rows.beat(explanation_id, self._owner):
-                        lost.set()
-                except StoreError as error:
-                    # The next beat may get through; if none does, readers see the silence.
-                    _log.warning("No heartbeat: %s", error)
-
-        thread = threading.Thread(target=beat, name="heartbeat of an explanation", daemon=True)
-        thread.start()
-        try:
-            yield lambda: lost.is_set() or self._stopping.is_set()
-        finally:
-            ended.set()
-            thread.join()
 
 
 class _Scoring:
@@ -273,12 +221,3 @@ def scalars(settings: Mapping[str, object]) -> dict[str, SettingValue]:
         for name, value in settings.items()
         if isinstance(value, str | int | float | bool)
     }
-
-
-def _unexpected(error: Exception) -> RerankerError:
-    return RerankerError(
-        "The explanation stopped at an unexpected error ({kind}: {text}).",
-        remedy="The worker's log in the workspace has the details.",
-        kind=type(error).__name__,
-        text=redact(str(error))[:300],
-    )

@@ -6,8 +6,13 @@ import json
 import threading
 from collections.abc import Mapping
 
+from rankdash.rerankers.remote.keys import Place
+
 # Longer is no key, and a pipe takes so much at once or not at all.
 LONGEST_LINE_BYTES = 4000
+
+# How long what was claimed waits for a key that was typed for it.
+KEY_SECONDS = 0.5
 
 
 def line(job_id: str, keys: Mapping[str, str]) -> bytes:
@@ -43,3 +48,9 @@ class Handover:
         with self._arrived:
             self._arrived.wait_for(lambda: job_id in self._keys, patience)
             return self._keys.pop(job_id, {})
+
+    def take_for(self, job_id: str, place: Place | None) -> Mapping[str, str]:
+        """As `take`, waiting where a key is needed that the environment has not. It is sent before
+        the job is queued, so that the wait is one for another thread to put it down."""
+        awaited = place is not None and place.variable and not place.in_environment
+        return self.take(job_id, KEY_SECONDS if awaited else 0.0)

@@ -14,16 +14,15 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from rankdash.errors import RankdashError, RerankerError, StoreError
+from rankdash.errors import RerankerError, StoreError
 from rankdash.ranking.ranking import Run
-from rankdash.redaction import redact
 from rankdash.rerankers import create, get
 from rankdash.rerankers.remote import keys
+from rankdash.runs.claimed import Claimed
 from rankdash.runs.explain import Explainer
 from rankdash.runs.key_pipe import Handover
 from rankdash.runs.plan import Timing, plan, sample_queries
@@ -34,14 +33,10 @@ from rankdash.store.jobs.job_batches import read_parts, write_part
 from rankdash.store.jobs.queue import JobRow, Owner, Progress, Queue
 from rankdash.store.score_cache import Kept
 
-BEAT_SECONDS = 1.0
 IDLE_SECONDS = 0.5
 
 # After this long without reaching the end of a query, a worker that shall stop just ends.
 GRACE_SECONDS = 2.0
-
-# How long a job waits for a key that was typed for it.
-KEY_SECONDS = 0.5
 
 _NICENESS = 10
 _RATE_BATCHES = 15
@@ -104,43 +99,23 @@ class Attempt:
         self._queue = Queue(workspace)
         self._owner = owner
         self._job = job
-        self._stopping = stopping
-        self._lost = threading.Event()
-        self._ended = threading.Event()
+        self._claimed = Claimed(self._queue, job.id, owner, stopping)
         self._pace = Pace()
         self._pairs: dict[str, int] = {}
         self._progress = Progress(stage="loading", load_ms=job.load_ms)
 
     def run(self) -> None:
-        """Do the job and record how it ended; errors end the job, not the worker."""
-        beating = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
-        beating.start()
-        try:
-            with keys.given(self._keys()):
-                run = self._score()
-            if self._lost.is_set():
-                raise Cancelled
-            self._workspace.save_run(run)
-            self._finish("done")
-        except Cancelled:
-            self._finish("interrupted" if self._stopping.is_set() else "cancelled")
-        except RankdashError as error:
-            _log.error("Job %s failed: %s", self._job.id, error)
-            self._finish("failed", error)
-        except Exception as error:  # noqa: BLE001 - one bad job must not stop the others
-            _log.exception("Job %s failed", self._job.id)
-            self._finish("failed", _unexpected(error))
-        finally:
-            self._ended.set()
-            beating.join()
+        """Do the job and record how it ended."""
+        self._claimed.carry_out(self._work)
 
-    def _keys(self) -> Mapping[str, str]:
-        """What was typed for this job. A key is sent before its job is queued, so that the wait is
-        one for another thread to put it down."""
-        kind = get(self._job.reranker)
-        place = kind.key and kind.key(self._job.settings)
-        awaited = place is not None and place.variable and not place.in_environment
-        return self._handover.take(self._job.id, KEY_SECONDS if awaited else 0.0)
+    def _work(self) -> dict[str, str]:
+        place = get(self._job.reranker).key
+        with keys.given(self._handover.take_for(self._job.id, place and place(self._job.settings))):
+            run = self._score()
+        if self._claimed.lost:
+            raise Cancelled
+        self._workspace.save_run(run)
+        return {}
 
     def _score(self) -> Run:
         job, workspace = self._job, self._workspace
@@ -165,7 +140,7 @@ class Attempt:
             on_loaded=self._loaded,
             on_batch=self._keep,
             on_timing=self._time,
-            cancelled=self._has_to_stop,
+            cancelled=self._claimed.has_to_stop,
         )
         _refuse_all_failed(run)
         load_ms = self._progress.load_ms
@@ -182,7 +157,7 @@ class Attempt:
         self._queue.progress(self._job.id, self._owner, self._progress)
 
     def _keep(self, results: list[QueryResult]) -> None:
-        if self._lost.is_set():
+        if self._claimed.lost:
             return
         write_part(self._workspace, self._job.id, [to_row(result) for result in results])
         self._count(results)
@@ -210,21 +185,6 @@ class Attempt:
             seconds_left=self._pace.seconds_left(before.pairs_total - pairs),
         )
         self._queue.progress(self._job.id, self._owner, self._progress)
-
-    def _has_to_stop(self) -> bool:
-        return self._lost.is_set() or self._stopping.is_set()
-
-    def _beat(self) -> None:
-        while not self._ended.wait(BEAT_SECONDS):
-            try:
-                if not self._queue.beat(self._job.id, self._owner):
-                    self._lost.set()
-            except StoreError as error:
-                # The next beat may get through; if none does, readers see the silence.
-                _log.warning("No heartbeat: %s", error)
-
-    def _finish(self, state: Any, error: RankdashError | None = None) -> None:
-        self._queue.finish(self._job.id, self._owner, state, error)
 
 
 class _Cache:
@@ -257,15 +217,6 @@ def _refuse_all_failed(run: Run) -> None:
             count=len(failed),
             reason=str(failed["reason"].iloc[0]).rstrip("."),
         )
-
-
-def _unexpected(error: Exception) -> RerankerError:
-    return RerankerError(
-        "The run stopped at an unexpected error ({kind}: {text}).",
-        remedy="The worker's log in the workspace has the details.",
-        kind=type(error).__name__,
-        text=redact(str(error))[:300],
-    )
 
 
 def work(

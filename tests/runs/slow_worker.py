@@ -15,7 +15,7 @@ import numpy as np
 
 from rankdash.errors import UnavailableError
 from rankdash.rerankers import Capabilities, Scored, get
-from rankdash.runs import runner, worker
+from rankdash.runs import claimed, runner, worker
 
 log, seconds, blocks = Path(sys.argv[1]), float(sys.argv[2]) / 1000, sys.argv[3] == "blocks"
 
@@ -67,5 +67,5 @@ kind = replace(get("bm25"), capabilities=Capabilities(across_queries=blocks))
 worker.get = lambda name: kind
 worker.create = lambda name, settings: Slow(settings)
 runner.BATCH_SECONDS = 0.2
-worker.BEAT_SECONDS = 0.1
+claimed.BEAT_SECONDS = 0.1
 sys.exit(worker.main(sys.argv[4:]))

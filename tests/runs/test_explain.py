@@ -11,7 +11,7 @@ import pytest
 from rankdash.analysis.reasons.occlusion import Explanation
 from rankdash.errors import UnavailableError
 from rankdash.rerankers import Scored, create, get
-from rankdash.runs import explain, jobs
+from rankdash.runs import claimed, explain, jobs
 from rankdash.runs.explain import Explainer
 from rankdash.runs.jobs import JobRequest
 from rankdash.runs.key_pipe import Handover, line
@@ -148,7 +148,7 @@ def test_a_failure_is_said_in_words(explainer, add_run, ask, settings, said):
 
 
 def test_one_that_is_cancelled_stops(explainer, add_run, ask, monkeypatch, workspace):
-    monkeypatch.setattr(explain, "BEAT_SECONDS", 0.01)
+    monkeypatch.setattr(claimed, "BEAT_SECONDS", 0.01)
     add_run("one")
     find = ask("one", level="sentence")
 

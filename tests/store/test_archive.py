@@ -63,7 +63,7 @@ def full(workspace, make_dataset, make_run):
     rows = Explanations(workspace)
     rows.ask(asked)
     rows.claim(owner)
-    rows.finish(asked.id, owner, "done", EXPLAINED)
+    rows.finish(asked.id, owner, "done", result=EXPLAINED)
     rows.ask(replace(asked, doc_id="01"))
     workspace.set_setting(
         "scenarios", sharing.write_scenarios({"careful": Assumptions(elasticity=0.25)})

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from rankdash.errors import RankdashError
 from rankdash.store.failures import dataset_of_run
 from rankdash.store.jobs.worker_lease import (
-    Ending,
     Leases,
     Owner,
     State,
@@ -106,17 +105,6 @@ class Explanations(Leases["ExplanationRow"]):
             done=done,
             total=total,
         )
-
-    def finish(
-        self,
-        explanation_id: str,
-        owner: Owner,
-        state: Ending,
-        result: str | None = None,
-        error: RankdashError | None = None,
-    ) -> None:
-        """End the owner's work; without effect when it is no longer the owner's."""
-        self._end(explanation_id, owner, state, error, result=result)
 
     def _made(self, row: sqlite3.Row) -> ExplanationRow:
         return ExplanationRow(

@@ -179,11 +179,18 @@ class Queue(Leases["JobRow"]):
         )
 
     def finish(
-        self, job_id: str, owner: Owner, state: Ending, error: RankdashError | None = None
-    ) -> None:
+        self,
+        row_id: str,
+        owner: Owner,
+        state: Ending,
+        error: RankdashError | None = None,
+        **also: object,
+    ) -> bool:
         """End the owner's work on a job. The results of one that is done are the run's now."""
-        if self._end(job_id, owner, state, error, stage="waiting") and state == "done":
-            folders.remove(self._workspace.root, [f"jobs/{job_id}"])
+        ended = super().finish(row_id, owner, state, error, stage="waiting", **also)
+        if ended and state == "done":
+            folders.remove(self._workspace.root, [f"jobs/{row_id}"])
+        return ended
 
     def interrupt(self, worker: str, error: RankdashError | None = None) -> None:
         """Write off what a worker, named by its token, was doing, explanations included."""

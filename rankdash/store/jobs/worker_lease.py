@@ -151,8 +151,13 @@ class Leases(Generic[_Row]):
             problem=problem_to_json(error),
         )
 
-    def _end(
-        self, row_id: str, owner: Owner, state: Ending, error: RankdashError | None, **also: object
+    def finish(
+        self,
+        row_id: str,
+        owner: Owner,
+        state: Ending,
+        error: RankdashError | None = None,
+        **also: object,
     ) -> bool:
         """End the owner's work, and set further columns; False, and without effect, when it is no
         longer the owner's."""

@@ -30,7 +30,7 @@ def test_a_question_is_asked_once_and_its_answer_stays(explanations):
     explanations.progress(number, me, 3, 10)
     row = explanations.find(QUESTION)
     assert (row.done, row.total, row.live) == (3, 10, True)
-    explanations.finish(number, me, "done", '{"score": 1}')
+    explanations.finish(number, me, "done", result='{"score": 1}')
     explanations.ask(QUESTION)
     row = explanations.find(QUESTION)
     assert (row.state, row.result) == ("done", '{"score": 1}')
@@ -80,7 +80,7 @@ def test_a_worker_that_was_written_off_changes_nothing_any_more(workspace, expla
     assert explanations.find(QUESTION).state == "interrupted"
     explanations.ask(QUESTION)
     explanations.claim(awake)
-    explanations.finish(number, slept, "done", "{}")
+    explanations.finish(number, slept, "done", result="{}")
     assert not explanations.beat(number, slept)
     assert (explanations.find(QUESTION).state, explanations.find(QUESTION).result) == (
         "running",
@@ -106,7 +106,7 @@ def test_it_goes_with_its_run(workspace, explanations):
     explanations.claim(me)
     workspace.delete_run("run-1")
     assert not explanations.beat(number, me)
-    explanations.finish(number, me, "done", "{}")
+    explanations.finish(number, me, "done", result="{}")
     assert explanations.find(QUESTION) is None
     with pytest.raises(StoreError, match="no run 'run-1'"):
         explanations.ask(QUESTION)

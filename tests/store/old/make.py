@@ -82,7 +82,7 @@ def fill(workspace: Workspace) -> None:
     explained = Explanations(workspace)
     explained.ask(asked)
     explained.claim(owner)
-    explained.finish(asked.id, owner, "done", Explanation(0.5, (), 5, 7).to_json())
+    explained.finish(asked.id, owner, "done", result=Explanation(0.5, (), 5, 7).to_json())
     queue = Queue(workspace)
     job = queue.submit(
         dataset_id=shop, name="half done", reranker="bm25", settings={}, depth=None, sample=None,

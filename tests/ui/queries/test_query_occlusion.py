@@ -119,7 +119,7 @@ def test_sentences_and_words_of_the_query(app, shop, ask, level, language):
     rows, number, me = ask(level)
     text = HOSTILE if level == "sentence" else "return a gift 0"
     stage = Stage(level, (Part(((0, len(text)),)),), (-0.5,))
-    rows.finish(number, me, "done", Explanation(1.5, (stage,), 8, 20).to_json())
+    rows.finish(number, me, "done", result=Explanation(1.5, (stage,), 8, 20).to_json())
     opened(app, leave=level, lang=language)
     shown = html(app)
     assert "rd-down rd-4" in shown
