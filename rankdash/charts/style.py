@@ -255,6 +255,11 @@ def _merged(base: Mapping[str, object], extra: Mapping[str, object]) -> dict[str
     return result
 
 
+def axis(title: str, **settings: object) -> dict[str, object]:
+    """The layout of an axis with a title."""
+    return {"title": {"text": title}, **settings}
+
+
 def row_labels(ink: Ink, **axis: object) -> dict[str, object]:
     """The layout of an axis whose ticks name the rows of a chart."""
     return {"showgrid": False, "zeroline": False, "tickfont": {"color": ink.text}, **axis}

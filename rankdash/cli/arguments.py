@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -37,6 +37,30 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings, allow_abbrev=False)
 
+    def option(self, name: str, metavar: str, help_text: str, **settings: Any) -> None:
+        """An option with a value."""
+        self.add_argument(name, metavar=metavar, help=help_text, **settings)
+
+    def several(self, name: str, metavar: str, help_text: str, **settings: Any) -> None:
+        """An option with values, which may be repeated; [] where it is not given."""
+        self.option(
+            name,
+            metavar,
+            help_text,
+            **{"nargs": "+", "action": "extend", "default": [], **settings},
+        )
+
+    def number(self, name: str, help_text: str, kind: type[float] = float, **settings: Any) -> None:
+        self.option(name, "N", help_text, type=kind, **settings)
+
+    def choice(
+        self, name: str, choices: Sequence[str], help_text: str = "", **settings: Any
+    ) -> None:
+        self.add_argument(name, choices=choices, help=help_text, **settings)
+
+    def flag(self, name: str, help_text: str, **settings: Any) -> None:
+        self.add_argument(name, action="store_true", help=help_text, **settings)
+
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}. See: {self.prog} --help")
 
@@ -46,22 +70,20 @@ class Parser(argparse.ArgumentParser):
         return super().format_help()
 
 
-def add_labels(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--qrels", required=True, metavar="FILE", help="the labels, in any form that is read"
-    )
+def add_labels(parser: Parser) -> None:
+    parser.option("--qrels", "FILE", "the labels, in any form that is read", required=True)
 
 
-def add_conflict(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+def add_conflict(parser: Parser) -> None:
+    parser.choice(
         "--conflict",
-        choices=("highest", "lowest", "mean", "refuse"),
+        ("highest", "lowest", "mean", "refuse"),
+        "which label is kept where a pair has several (default: %(default)s)",
         default="highest",
-        help="which label is kept where a pair has several (default: %(default)s)",
     )
 
 
-def add_plugin(parser: argparse.ArgumentParser) -> None:
+def add_plugin(parser: Parser) -> None:
     parser.add_argument(
         "--plugin",
         action="append",
@@ -72,38 +94,32 @@ def add_plugin(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_conventions(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add(
+def add_conventions(parser: Parser) -> None:
+    parser.choice(
         "--conventions",
-        choices=("rankdash", "trec_eval"),
-        default="rankdash",
-        help="rankdash: every labelled query counts, those without a relevant document apart. "
+        ("rankdash", "trec_eval"),
+        "rankdash: every labelled query counts, those without a relevant document apart. "
         "trec_eval: as `trec_eval` without -c (default: %(default)s). The options below override "
         "single rules",
+        default="rankdash",
     )
-    add(
+    parser.choice(
         "--ties",
-        choices=("as_ranked", "trec", "stable"),
-        help="equal scores: by the ranking's own rule (the default; that of a file is by document "
+        ("as_ranked", "trec", "stable"),
+        "equal scores: by the ranking's own rule (the default; that of a file is by document "
         "id, descending), by document id, descending, or as in the file",
     )
-    add("--threshold", type=float, metavar="N", help="the lowest label that is relevant")
-    add(
-        "--judged-only",
-        action="store_true",
-        default=None,
-        help="take documents without a label out of the rankings",
-    )
-    add(
+    parser.number("--threshold", "the lowest label that is relevant")
+    parser.flag("--judged-only", "take documents without a label out of the rankings", default=None)
+    parser.choice(
         "--missing",
-        choices=("zero", "skip"),
-        help="a labelled query that a ranking lacks: scores 0, or is left out",
+        ("zero", "skip"),
+        "a labelled query that a ranking lacks: scores 0, or is left out",
     )
-    add(
+    parser.choice(
         "--no-relevant",
-        choices=("count", "skip"),
-        help="a query without a relevant document: counts as 0, or is left out",
+        ("count", "skip"),
+        "a query without a relevant document: counts as 0, or is left out",
     )
 
 
@@ -134,30 +150,26 @@ def _given(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, Any
     return {name: value for name, value in found.items() if value is not None}
 
 
-def add_statistics(parser: argparse.ArgumentParser) -> None:
+def add_statistics(parser: Parser) -> None:
     """Each is None unless given: the defaults are those of `StatisticsSettings`."""
-    argument = parser.add_argument
-    argument("--level", type=float, metavar="N", help="confidence of the intervals (default: 0.95)")
-    argument("--interval", metavar="KIND", help="bca or percentile (default: bca)")
-    argument("--test", metavar="NAME", help="sign-flip, t or wilcoxon (default: sign-flip)")
-    argument("--correction", metavar="NAME", help="holm, bh or none (default: holm)")
-    argument(
+    parser.number("--level", "confidence of the intervals (default: 0.95)")
+    parser.option("--interval", "KIND", "bca or percentile (default: bca)")
+    parser.option("--test", "NAME", "sign-flip, t or wilcoxon (default: sign-flip)")
+    parser.option("--correction", "NAME", "holm, bh or none (default: holm)")
+    parser.option(
         "--family",
-        metavar="SCOPE",
-        help="what is corrected together: the challengers of each metric (metric), or all "
+        "SCOPE",
+        "what is corrected together: the challengers of each metric (metric), or all "
         "challengers and metrics (all) (default: metric)",
     )
-    argument("--resamples", type=int, metavar="N", help="resamples and flips (default: 10000)")
-    argument("--seed", type=int, metavar="N", help="the same seed gives the same numbers")
-    argument(
-        "--tie-band",
-        type=float,
-        metavar="N",
-        help="changes of a query up to this size count as the same (default: 0.005)",
+    parser.number("--resamples", "resamples and flips (default: 10000)", kind=int)
+    parser.number("--seed", "the same seed gives the same numbers", kind=int)
+    parser.number(
+        "--tie-band", "changes of a query up to this size count as the same (default: 0.005)"
     )
-    argument(
+    parser.option(
         "--worthwhile",
+        "SHARE",
+        "the smallest relative gain worth having (default: 0.15)",
         type=float,
-        metavar="SHARE",
-        help="the smallest relative gain worth having (default: 0.15)",
     )

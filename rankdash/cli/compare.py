@@ -42,31 +42,19 @@ def add(parser: Parser) -> None:
         "Compare rankings with a baseline, query by query: the change with its "
         "interval, p values, queries helped and hurt, and a verdict."
     )
-    argument = parser.add_argument
     add_labels(parser)
-    argument("--baseline", required=True, metavar="FILE", help="the ranking to compare with")
-    argument(
-        "--challenger",
-        required=True,
-        nargs="+",
-        action="extend",
-        metavar="FILE",
-        help="a ranking to compare; may be repeated",
-    )
-    argument(
-        "--metric",
-        nargs="+",
-        action="extend",
-        metavar="SPEC",
-        help="a metric, such as ndcg@10; may be repeated (default: ndcg@10)",
+    parser.option("--baseline", "FILE", "the ranking to compare with", required=True)
+    parser.several("--challenger", "FILE", "a ranking to compare; may be repeated", required=True)
+    parser.several(
+        "--metric", "SPEC", "a metric, such as ndcg@10; may be repeated (default: ndcg@10)"
     )
     add_statistics(parser)
     add_conventions(parser)
-    argument(
+    parser.choice(
         "--format",
-        choices=("table", "json", "markdown", "latex"),
+        ("table", "json", "markdown", "latex"),
+        "json holds unrounded numbers; latex needs booktabs (default: %(default)s)",
         default="table",
-        help="json holds unrounded numbers; latex needs booktabs (default: %(default)s)",
     )
     add_conflict(parser)
     parser.set_defaults(command=_compare)

@@ -36,35 +36,25 @@ def add(parser: Parser) -> None:
         "Score one or more rankings against labels. Rankings are read by score, and a "
         "system is called after its file."
     )
-    argument = parser.add_argument
     add_labels(parser)
-    argument(
-        "--run",
-        required=True,
-        nargs="+",
-        action="extend",
-        metavar="FILE",
-        help="a ranking, in any form that is read; may be repeated",
+    parser.several(
+        "--run", "FILE", "a ranking, in any form that is read; may be repeated", required=True
     )
-    argument(
+    parser.option(
         "--metrics",
+        "LIST",
+        "metrics with commas between, such as ndcg@10,map (default: %(default)s)",
         nargs="+",
         default=[DEFAULT_METRICS],
-        metavar="LIST",
-        help="metrics with commas between, such as ndcg@10,map (default: %(default)s)",
     )
-    argument(
-        "--per-query",
-        action="store_true",
-        help="write the values of every query as well (json always holds them)",
-    )
+    parser.flag("--per-query", "write the values of every query as well (json always holds them)")
     add_conventions(parser)
-    argument(
+    parser.choice(
         "--format",
-        choices=("table", "json", "csv"),
-        default="table",
-        help="json and csv hold unrounded numbers; in csv a text that a spreadsheet would run as "
+        ("table", "json", "csv"),
+        "json and csv hold unrounded numbers; in csv a text that a spreadsheet would run as "
         "a formula starts with an apostrophe (default: %(default)s)",
+        default="table",
     )
     add_conflict(parser)
     parser.set_defaults(command=_evaluate)

@@ -22,40 +22,26 @@ def add(parser: Parser) -> None:
         "every ranking has are written. A document that a ranking does not hold counts as its "
         "worst there."
     )
-    argument = parser.add_argument
-    argument(
+    parser.several(
         "--run",
+        "FILE",
+        "a ranking, in any form that is read; at least two. Equal sums keep the order of the first",
         required=True,
-        nargs="+",
-        action="extend",
-        metavar="FILE",
-        help="a ranking, in any form that is read; at least two. Equal sums keep the order of the "
-        "first",
     )
-    argument(
+    parser.choice(
         "--method",
-        choices=("rrf", "minmax", "z"),
-        default="rrf",
-        help="rrf: by ranks, 1 / (k + rank). minmax, z: by scores, stretched to 0 … 1 or in "
+        ("rrf", "minmax", "z"),
+        "rrf: by ranks, 1 / (k + rank). minmax, z: by scores, stretched to 0 … 1 or in "
         "standard deviations for each query (default: %(default)s)",
+        default="rrf",
     )
-    argument(
-        "--weight",
-        type=float,
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="N",
-        help="one for each ranking, in their order (default: 1 each)",
+    parser.several(
+        "--weight", "N", "one for each ranking, in their order (default: 1 each)", type=float
     )
-    argument(
-        "--k",
-        type=float,
-        default=60.0,
-        metavar="N",
-        help="for rrf: the larger, the less the very top counts (default: 60)",
+    parser.number(
+        "--k", "for rrf: the larger, the less the very top counts (default: 60)", default=60.0
     )
-    argument("--out", required=True, metavar="FILE", help="the run to write; replaced if it exists")
+    parser.option("--out", "FILE", "the run to write; replaced if it exists", required=True)
     parser.set_defaults(command=_fuse)
 
 

@@ -40,40 +40,28 @@ def add(parser: Parser) -> None:
         "was seen. Exit code 0: all are met. 1: some are not, or there are too few queries to "
         "tell. 2: it could not run."
     )
-    argument = parser.add_argument
     add_labels(parser)
-    argument("--baseline", required=True, metavar="FILE", help="the ranking to compare with")
-    argument("--challenger", required=True, metavar="FILE", help="the ranking to let through")
+    parser.option("--baseline", "FILE", "the ranking to compare with", required=True)
+    parser.option("--challenger", "FILE", "the ranking to let through", required=True)
     _add_conditions(parser)
-    argument(
+    parser.option(
         "--timings",
-        metavar="FILE",
-        help="how long the challenger's queries took, as `rerank --timings` writes it; queries "
+        "FILE",
+        "how long the challenger's queries took, as `rerank --timings` writes it; queries "
         "that failed there leave both sides",
     )
-    argument(
+    parser.option(
         "--latency-column",
+        "NAME",
+        "the column of --timings with milliseconds (default: %(default)s)",
         default="latency_ms",
-        metavar="NAME",
-        help="the column of --timings with milliseconds (default: %(default)s)",
     )
-    argument(
-        "--confidence",
-        type=float,
-        default=0.95,
-        metavar="N",
-        help="of each one-sided limit (default: %(default)s)",
-    )
-    argument(
-        "--tie-band",
-        type=float,
-        metavar="N",
-        help="changes of a query up to this size hurt nobody (default: 0.005)",
-    )
-    argument("--seed", type=int, metavar="N", help="the same seed gives the same limits")
+    parser.number("--confidence", "of each one-sided limit (default: %(default)s)", default=0.95)
+    parser.number("--tie-band", "changes of a query up to this size hurt nobody (default: 0.005)")
+    parser.number("--seed", "the same seed gives the same limits", kind=int)
     add_conventions(parser)
-    argument("--format", choices=("text", "markdown", "junit"), default="text")
-    argument(
+    parser.choice("--format", ("text", "markdown", "junit"), default="text")
+    parser.add_argument(
         "--out",
         action="append",
         default=[],
@@ -85,40 +73,21 @@ def add(parser: Parser) -> None:
     parser.set_defaults(command=_gate)
 
 
-def _add_conditions(parser: argparse.ArgumentParser) -> None:
-    argument = parser.add_argument
-    argument(
-        "--min",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="SPEC=N",
-        help="the mean of a metric is at least N",
+def _add_conditions(parser: Parser) -> None:
+    parser.several("--min", "SPEC=N", "the mean of a metric is at least N")
+    parser.several(
+        "--min-gain", "SPEC=N", "the mean gain over the baseline, query by query, is at least N"
     )
-    argument(
-        "--min-gain",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="SPEC=N",
-        help="the mean gain over the baseline, query by query, is at least N",
-    )
-    argument(
+    parser.several(
         "--max-hurt",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="[SPEC=]SHARE",
-        help="at most this share of the queries gets worse; without SPEC by every metric that "
+        "[SPEC=]SHARE",
+        "at most this share of the queries gets worse; without SPEC by every metric that "
         "--min and --min-gain name (ndcg@10 where they name none)",
     )
-    argument(
+    parser.several(
         "--max",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="NAME=N",
-        help="p50_ms, p90_ms or p95_ms, the latency that so many percent of the queries stay "
+        "NAME=N",
+        "p50_ms, p90_ms or p95_ms, the latency that so many percent of the queries stay "
         "within, or failed, the number of failed queries, is at most N; needs --timings",
     )
 

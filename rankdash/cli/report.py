@@ -36,7 +36,6 @@ def add(parser: Parser) -> None:
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.closing = _closing
-    argument = parser.add_argument
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument(
         "--data",
@@ -47,50 +46,34 @@ def add(parser: Parser) -> None:
         "quotes queries",
     )
     source.add_argument("--qrels", metavar="FILE", help="the labels alone; needs --baseline")
-    argument(
-        "--baseline",
-        metavar="FILE",
-        help="the ranking to compare with (default: the first stage of --data)",
+    parser.option(
+        "--baseline", "FILE", "the ranking to compare with (default: the first stage of --data)"
     )
-    argument(
+    parser.several(
         "--challenger",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="FILE",
-        help="a ranking to compare; may be repeated (default: the rankings that are in --data)",
+        "FILE",
+        "a ranking to compare; may be repeated (default: the rankings that are in --data)",
     )
-    argument(
+    parser.several(
         "--timings",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="FILE",
-        help="how long the queries of each --challenger took, in their order, as `rerank "
+        "FILE",
+        "how long the queries of each --challenger took, in their order, as `rerank "
         "--timings` writes it; queries that failed there leave both sides",
     )
-    argument(
-        "--first-stage",
-        metavar="NAME",
-        help="the ranking of --data to start from, where it holds several",
+    parser.option(
+        "--first-stage", "NAME", "the ranking of --data to start from, where it holds several"
     )
-    argument("--metric", default="ndcg@10", metavar="SPEC", help="(default: %(default)s)")
-    argument("--out", required=True, metavar="FILE", help="the report to write")
-    argument("--title", default="", metavar="TEXT", help="(default: names the data set)")
-    argument("--note", default="", metavar="TEXT", help="a text under the title")
-    argument("--logo", metavar="FILE", help="a PNG, JPEG, GIF or WebP picture beside the title")
-    argument(
-        "--sections",
-        nargs="+",
-        action="extend",
-        metavar="ID",
-        help="the parts to write, of those below (default: all)",
-    )
-    argument("--language", default="en", metavar="CODE", help="en or zh (default: %(default)s)")
-    argument(
+    parser.option("--metric", "SPEC", "(default: %(default)s)", default="ndcg@10")
+    parser.option("--out", "FILE", "the report to write", required=True)
+    parser.option("--title", "TEXT", "(default: names the data set)", default="")
+    parser.option("--note", "TEXT", "a text under the title", default="")
+    parser.option("--logo", "FILE", "a PNG, JPEG, GIF or WebP picture beside the title")
+    parser.several("--sections", "ID", "the parts to write, of those below (default: all)")
+    parser.option("--language", "CODE", "en or zh (default: %(default)s)", default="en")
+    parser.option(
         "--assumptions",
-        metavar="FILE",
-        help="TOML with what a search is worth and costs (see the README); without it the report "
+        "FILE",
+        "TOML with what a search is worth and costs (see the README); without it the report "
         "takes example values and says so",
     )
     add_statistics(parser)

@@ -47,15 +47,10 @@ def add(parser: Parser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.closing = describe_rerankers
     argument = parser.add_argument
-    argument(
-        "--data",
-        required=True,
-        nargs="+",
-        action="extend",
-        metavar="PATH",
-        help=f"the files, folder or archive of the data set{NAMES}",
+    parser.several(
+        "--data", "PATH", f"the files, folder or archive of the data set{NAMES}", required=True
     )
-    argument("--reranker", required=True, metavar="NAME", help="one of those below")
+    parser.option("--reranker", "NAME", "one of those below", required=True)
     argument(
         "--set",
         action="append",
@@ -64,43 +59,39 @@ def add(parser: Parser) -> None:
         dest="settings",
         help="a setting of the reranker; may be repeated",
     )
-    argument(
+    parser.number(
         "--depth",
-        type=int,
-        metavar="N",
-        help="rerank the first N candidates of each query; the rest follow below them in "
+        "rerank the first N candidates of each query; the rest follow below them in "
         "first-stage order, with falling scores (default: all)",
+        kind=int,
     )
-    argument(
-        "--first-stage",
-        metavar="NAME",
-        help="the ranking to start from, where the data set holds several",
+    parser.option(
+        "--first-stage", "NAME", "the ranking to start from, where the data set holds several"
     )
-    argument(
+    parser.option(
         "--out",
+        "FILE",
+        "the run to write; replaced if it is there, refused if it is one of the data's files",
         required=True,
-        metavar="FILE",
-        help="the run to write; replaced if it is there, refused if it is one of the data's files",
     )
-    argument(
+    parser.number(
         "--repeats",
-        type=int,
+        "how often a query is timed alone; its latency is the median (default: %(default)s)",
+        kind=int,
         default=1,
-        metavar="N",
-        help="how often a query is timed alone; its latency is the median (default: %(default)s)",
     )
-    argument(
+    parser.option(
         "--clients",
+        "N",
+        "measure the throughput with so many clients at once too, such as 1 2 4",
         type=int,
         nargs="+",
         default=[],
-        metavar="N",
-        help="measure the throughput with so many clients at once too, such as 1 2 4",
     )
-    argument(
+    parser.option(
         "--timings",
-        metavar="FILE",
-        help="write what became of each query and how long it took, as CSV where the name ends in "
+        "FILE",
+        "write what became of each query and how long it took, as CSV where the name ends in "
         ".csv and as JSON else; `gate` reads it",
     )
     add_plugin(parser)

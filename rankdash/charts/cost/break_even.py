@@ -168,10 +168,10 @@ def alt(
 
 
 def _axis(axis: Axis, title: str) -> style.Trace:
-    return {
-        "title": {"text": title},
-        "type": "log" if axis.logarithmic else "linear",
-        "zeroline": False,
-        "tickformat": style.ticks(max(axis.values)),
-        "minor": {"ticks": ""},
-    }
+    return style.axis(
+        title,
+        type="log" if axis.logarithmic else "linear",
+        zeroline=False,
+        tickformat=style.ticks(max(axis.values)),
+        minor={"ticks": ""},
+    )

@@ -69,12 +69,8 @@ def figure(
                 "font": {"color": ink.muted},
             }
         ],
-        xaxis={"title": {"text": _("tokens of a document")}, "tickformat": "~s"},
-        yaxis={
-            "title": {"text": _("cost of 1,000 searches")},
-            "rangemode": "tozero",
-            "tickformat": ",.2~f",
-        },
+        xaxis=style.axis(_("tokens of a document"), tickformat="~s"),
+        yaxis=style.axis(_("cost of 1,000 searches"), rangemode="tozero", tickformat=",.2~f"),
     )
 
 

@@ -62,27 +62,24 @@ def figure(
             )
         )
     layout: dict[str, object] = {
-        "xaxis": {
-            "title": {"text": _("documents reranked")},
-            "tickvals": xs,
-            "ticktext": [_("not reranked") if depth == 0 else f"{depth:,}" for depth in depths],
-            "anchor": f"y{len(panels) + 1}" if panels else "y",
-        },
-        "yaxis": {
-            "title": {"text": style.short(metric)},
-            "tickformat": ".2f",
-            "zeroline": False,
-            "domain": _domain(0, len(panels)),
-        },
+        "xaxis": style.axis(
+            _("documents reranked"),
+            tickvals=xs,
+            ticktext=[_("not reranked") if depth == 0 else f"{depth:,}" for depth in depths],
+            anchor=f"y{len(panels) + 1}" if panels else "y",
+        ),
+        "yaxis": style.axis(
+            style.short(metric), tickformat=".2f", zeroline=False, domain=_domain(0, len(panels))
+        ),
     }
     for number, (title, values, _written) in enumerate(panels, start=1):
-        layout[f"yaxis{number + 1}"] = {
-            "title": {"text": title},
-            "rangemode": "tozero",
-            "nticks": 4,
-            "tickformat": style.ticks(max(value for value in values if math.isfinite(value))),
-            "domain": _domain(number, len(panels)),
-        }
+        layout[f"yaxis{number + 1}"] = style.axis(
+            title,
+            rangemode="tozero",
+            nticks=4,
+            tickformat=style.ticks(max(value for value in values if math.isfinite(value))),
+            domain=_domain(number, len(panels)),
+        )
     return style.finish(traces, ink, _TOP + _PANEL * len(panels), **layout)
 
 

@@ -119,17 +119,13 @@ def figure(
         ink,
         _HEIGHT,
         shapes=[] if target is None else [draw.upright(target, ink.line, "dash")],
-        xaxis={
-            "title": {"text": style.short(x_title, 60)},
-            "range": [-_BEFORE * (highest or 1.0), _AFTER * (highest or 1.0)],
-            "zeroline": False,
-            "showgrid": True,
-        },
-        yaxis={
-            "title": {"text": style.short(metric)},
-            "tickformat": ".2f",
-            "zeroline": False,
-        },
+        xaxis=style.axis(
+            style.short(x_title, 60),
+            range=[-_BEFORE * (highest or 1.0), _AFTER * (highest or 1.0)],
+            zeroline=False,
+            showgrid=True,
+        ),
+        yaxis=style.axis(style.short(metric), tickformat=".2f", zeroline=False),
     )
 
 

@@ -92,12 +92,12 @@ def figure(
             }
         ],
         margin={"t": 62},
-        xaxis={
-            "title": {"text": _("net value {period}", period=style.short(period))},
-            "range": [min(reach) - room, max(reach) + room],
-            "showgrid": True,
-            "tickformat": style.ticks(max(map(abs, reach))),
-        },
+        xaxis=style.axis(
+            _("net value {period}", period=style.short(period)),
+            range=[min(reach) - room, max(reach) + room],
+            showgrid=True,
+            tickformat=style.ticks(max(map(abs, reach))),
+        ),
         yaxis=style.row_labels(ink, tickvals=list(range(len(upward))), ticktext=ticks),
     )
 

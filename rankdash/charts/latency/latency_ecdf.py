@@ -74,19 +74,17 @@ def figure(
         height,
         annotations=notes,
         shapes=[milliseconds.target_line(target_ms, ink)],
-        xaxis={
-            **milliseconds.log_axis(ends),
-            "title": {"text": _("milliseconds for one query (log scale)")},
-            "anchor": "y2",
-        },
-        yaxis={
-            "domain": [share + 0.05, 1],
-            "title": {"text": _("share of queries answered")},
-            "tickformat": ".0%",
-            "tickvals": [0, 0.25, 0.5, 0.75, 0.95],
-            "range": [0, 1.03],
-            "zeroline": False,
-        },
+        xaxis=style.axis(
+            _("milliseconds for one query (log scale)"), **milliseconds.log_axis(ends), anchor="y2"
+        ),
+        yaxis=style.axis(
+            _("share of queries answered"),
+            domain=[share + 0.05, 1],
+            tickformat=".0%",
+            tickvals=[0, 0.25, 0.5, 0.75, 0.95],
+            range=[0, 1.03],
+            zeroline=False,
+        ),
         yaxis2=style.row_labels(
             ink,
             domain=[0, share],

@@ -77,15 +77,11 @@ def figure(
         traces,
         ink,
         _HEIGHT,
-        xaxis={
-            "title": {"text": title},
-            "range": _across(clouds, farthest),
-            "tickformat": ",~d",
-        },
-        yaxis={
+        xaxis=style.axis(title, range=_across(clouds, farthest), tickformat=",~d"),
+        yaxis=style.axis(
+            _("milliseconds for one query"),
             **milliseconds.log_axis(milliseconds.reach(times, 0.08)),
-            "title": {"text": _("milliseconds for one query")},
-        },
+        ),
     )
 
 

@@ -72,10 +72,10 @@ def figure(
         ink,
         len(spreads) * _ROW + _FURNITURE,
         shapes=[milliseconds.target_line(target_ms, ink)],
-        xaxis={
+        xaxis=style.axis(
+            _("milliseconds for one query (log scale)"),
             **milliseconds.log_axis(milliseconds.reach(ends, 0.06)),
-            "title": {"text": _("milliseconds for one query (log scale)")},
-        },
+        ),
         yaxis=style.row_labels(
             ink,
             tickvals=rows,

@@ -66,25 +66,25 @@ def figure(
                 "font": {"color": ink.muted, "size": style.FONT_SIZE - 1},
             }
         ],
-        xaxis={
-            "type": "log",
-            "tickvals": clients,
-            "ticktext": [str(each) for each in clients],
-            "title": {"text": _("queries under way at once")},
-            "anchor": "y2",
-        },
-        yaxis={
-            "domain": [_SPLIT + 0.04, 1],
-            "title": {"text": _("queries a second")},
-            "range": [0, 1.18 * highest],
-            "tickformat": style.ticks(highest),
-            "nticks": 5,
-        },
-        yaxis2={
+        xaxis=style.axis(
+            _("queries under way at once"),
+            type="log",
+            tickvals=clients,
+            ticktext=[str(each) for each in clients],
+            anchor="y2",
+        ),
+        yaxis=style.axis(
+            _("queries a second"),
+            domain=[_SPLIT + 0.04, 1],
+            range=[0, 1.18 * highest],
+            tickformat=style.ticks(highest),
+            nticks=5,
+        ),
+        yaxis2=style.axis(
+            _("p95 and, thin, p50, ms"),
             **milliseconds.log_axis(milliseconds.reach(waits, 0.16), short=True),
-            "domain": [0, _SPLIT - 0.04],
-            "title": {"text": _("p95 and, thin, p50, ms")},
-        },
+            domain=[0, _SPLIT - 0.04],
+        ),
     )
 
 

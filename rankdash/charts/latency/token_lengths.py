@@ -75,25 +75,18 @@ def figure(lengths: TokenLengths, ink: style.Ink, *, name: str) -> go.Figure:
         _HEIGHT,
         barmode="stack",
         legend={"traceorder": "normal"},
-        xaxis={
-            "title": {
-                "text": _(
-                    "tokens of query and document, before cutting<br>{name}",
-                    name=style.short(name),
-                )
-            },
-            "tickvals": ticks,
-            "ticktext": [
-                f"{tick:,} …" if beyond and tick == last else f"{tick:,}" for tick in ticks
-            ],
-            "range": [0, end],
-        },
-        yaxis={
-            "title": {"text": _("share of pairs")},
-            "tickformat": ".1~%",
-            "range": [0, 1.1 * highest],
-            "nticks": 5,
-        },
+        xaxis=style.axis(
+            _(
+                "tokens of query and document, before cutting<br>{name}",
+                name=style.short(name),
+            ),
+            tickvals=ticks,
+            ticktext=[f"{tick:,} …" if beyond and tick == last else f"{tick:,}" for tick in ticks],
+            range=[0, end],
+        ),
+        yaxis=style.axis(
+            _("share of pairs"), tickformat=".1~%", range=[0, 1.1 * highest], nticks=5
+        ),
     )
 
 

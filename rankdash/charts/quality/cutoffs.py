@@ -58,19 +58,19 @@ def figure(
         _HEIGHT,
         shapes=[draw.upright(k, ink.line, "dot", layer="below")] if k in cutoffs else [],
         hovermode="x unified",
-        xaxis={
-            "title": {"text": _("cutoff k")},
-            "type": "log",
-            "tickvals": cutoffs,
-            "ticktext": [f"<b>{each}</b>" if each == k else str(each) for each in cutoffs],
-            "minor": {"ticks": ""},
-        },
-        yaxis={
-            "title": {"text": _("{metric} at k", metric=style.short(metric))},
-            "tickformat": ".2f",
-            "range": _range(curves),
-            "zeroline": False,
-        },
+        xaxis=style.axis(
+            _("cutoff k"),
+            type="log",
+            tickvals=cutoffs,
+            ticktext=[f"<b>{each}</b>" if each == k else str(each) for each in cutoffs],
+            minor={"ticks": ""},
+        ),
+        yaxis=style.axis(
+            _("{metric} at k", metric=style.short(metric)),
+            tickformat=".2f",
+            range=_range(curves),
+            zeroline=False,
+        ),
     )
 
 

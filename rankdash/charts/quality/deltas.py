@@ -89,13 +89,13 @@ def figure(
         shapes=[_same(tie_band, ink)],
         barmode="overlay",
         bargap=0,
-        xaxis={"title": {"text": _("queries, worst first")}, "range": [0, len(delta) + 1]},
-        yaxis={
-            "title": {"text": _("change in {metric}", metric=style.short(metric))},
-            "zeroline": True,
-            "tickformat": ".2~f",
-            "range": _reach(delta),
-        },
+        xaxis=style.axis(_("queries, worst first"), range=[0, len(delta) + 1]),
+        yaxis=style.axis(
+            _("change in {metric}", metric=style.short(metric)),
+            zeroline=True,
+            tickformat=".2~f",
+            range=_reach(delta),
+        ),
     )
 
 

@@ -33,8 +33,8 @@ def figure(bars: Sequence[tuple[str, int]], ink: style.Ink) -> go.Figure:
         # Room for the count above the highest bar.
         margin={"t": 24},
         bargap=0.4,
-        xaxis={"title": {"text": _("label")}, "type": "category"},
-        yaxis={"title": {"text": _("pairs")}, "rangemode": "tozero", "nticks": 4},
+        xaxis=style.axis(_("label"), type="category"),
+        yaxis=style.axis(_("pairs"), rangemode="tozero", nticks=4),
     )
 
 

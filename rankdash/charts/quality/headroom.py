@@ -73,12 +73,12 @@ def figure(
         ink,
         len(bars) * _ROW + _FURNITURE,
         barmode="overlay",
-        xaxis={
-            "title": {"text": _("mean {metric}", metric=style.short(metric))},
-            "range": [0, best],
-            "tickformat": ".2~f",
-            "nticks": 6,
-        },
+        xaxis=style.axis(
+            _("mean {metric}", metric=style.short(metric)),
+            range=[0, best],
+            tickformat=".2~f",
+            nticks=6,
+        ),
         yaxis={
             "range": [len(bars) - 0.5, -0.5],
             "showticklabels": False,

@@ -80,13 +80,13 @@ def figure(
         shapes=[draw.upright(0, ink.line, "solid", width=2, layer="below")],
         yaxis={**scale, **_left(rows, names)},
         yaxis2={**scale, **_right(rows), "side": "right", "overlaying": "y"},
-        xaxis={
-            "title": {"text": _("mean change in {metric}", metric=style.short(metric))},
-            "range": _range(rows),
-            "tickformat": ".2~f",
-            "nticks": 5,
-            "showgrid": True,
-        },
+        xaxis=style.axis(
+            _("mean change in {metric}", metric=style.short(metric)),
+            range=_range(rows),
+            tickformat=".2~f",
+            nticks=5,
+            showgrid=True,
+        ),
     )
 
 

@@ -92,12 +92,12 @@ def figure(
         ink,
         round(bottom * _ROW) + _FURNITURE + (_KEYS if keyed else 0),
         margin={"r": _MARGIN},
-        xaxis={
-            "showgrid": True,
-            "title": {"text": _("mean over the queries that both systems have")},
-            "range": _padded(low, high),
-            "tickvals": _ticks(low, high),
-        },
+        xaxis=style.axis(
+            _("mean over the queries that both systems have"),
+            showgrid=True,
+            range=_padded(low, high),
+            tickvals=_ticks(low, high),
+        ),
         yaxis=style.row_labels(
             ink, tickvals=list(ticks.values()), ticktext=words, range=[bottom - 0.3, -0.7]
         ),

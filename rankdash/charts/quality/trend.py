@@ -91,46 +91,38 @@ def figure(
     total = sum(heights) + _GAP * (len(heights) - 1)
     domains = _domains(heights)
     axes: dict[str, dict[str, object]] = {
-        "yaxis": {
-            "domain": domains[0],
-            "title": {"text": style.short(metric)},
-            "tickformat": ".2f",
-            "range": [low, high],
-            "zeroline": False,
-        }
+        "yaxis": style.axis(
+            style.short(metric),
+            domain=domains[0],
+            tickformat=".2f",
+            range=[low, high],
+            zeroline=False,
+        )
     }
     if timed:
         traces.append(_times(points, ink))
         ends = milliseconds.reach([point.p95_ms for point in points], 0.1)
-        axes["yaxis2"] = {
-            **milliseconds.log_axis(ends, short=True),
-            "domain": domains[1],
-            "title": {"text": _("p95 ms")},
-        }
+        axes["yaxis2"] = style.axis(
+            _("p95 ms"), **milliseconds.log_axis(ends, short=True), domain=domains[1]
+        )
     if failures:
         name = f"yaxis{len(axes) + 1}"
         traces.append(_failures(points, name))
-        axes[name] = {
-            "domain": domains[-1],
-            "title": {"text": _("failed")},
-            "rangemode": "tozero",
-            "nticks": 3,
-            "tickformat": ",d",
-        }
+        axes[name] = style.axis(
+            _("failed"), domain=domains[-1], rangemode="tozero", nticks=3, tickformat=",d"
+        )
     lowest = list(axes)[-1].replace("axis", "")
     return style.finish(
         traces,
         ink,
         total + _FURNITURE,
         **axes,
-        xaxis={
+        xaxis=style.axis(
+            _("run, oldest first; the numbers are those of the table"),
             **_ticks(points),
-            "anchor": lowest,
-            "title": {"text": _("run, oldest first; the numbers are those of the table")},
-            "range": [points[0].number - _BESIDE, points[-1].number + _BESIDE]
-            if points
-            else [0, 1],
-        },
+            anchor=lowest,
+            range=[points[0].number - _BESIDE, points[-1].number + _BESIDE] if points else [0, 1],
+        ),
         bargap=0.6,
     )
 

@@ -130,12 +130,12 @@ def figure(
         ink,
         rows * _ROW + _FURNITURE,
         barmode="overlay",
-        xaxis={
-            "title": {"text": _("{metric} of the query", metric=style.short(metric))},
-            "range": [0, 1.02 * max(*ends, 0.05)],
-            "tickformat": ".2~f",
-            "nticks": 6,
-        },
+        xaxis=style.axis(
+            _("{metric} of the query", metric=style.short(metric)),
+            range=[0, 1.02 * max(*ends, 0.05)],
+            tickformat=".2~f",
+            nticks=6,
+        ),
         yaxis={**scale, "ticktext": [sides[0], *named, sides[1]]},
         yaxis2={**scale, "ticktext": values, "side": "right", "overlaying": "y"},
     )

@@ -89,14 +89,14 @@ def figure(
         traces,
         ink,
         len(rows) * _ROW + _FURNITURE,
-        xaxis={
-            "title": {"text": _("agreement: 1 is the same order")},
-            "range": [left, 1 + _ROOM],
-            "tickvals": [tick / 4 for tick in range(-4, 5) if tick / 4 >= left],
-            "tickformat": ".2~f",
-            "showgrid": True,
-            "zeroline": True,
-        },
+        xaxis=style.axis(
+            _("agreement: 1 is the same order"),
+            range=[left, 1 + _ROOM],
+            tickvals=[tick / 4 for tick in range(-4, 5) if tick / 4 >= left],
+            tickformat=".2~f",
+            showgrid=True,
+            zeroline=True,
+        ),
         yaxis={
             "range": [len(rows) - 0.5, -0.6],
             "showticklabels": False,

@@ -61,13 +61,13 @@ def figure(flow: Flow, before: str, after: str, ink: style.Ink) -> go.Figure:
         len(bands) * _ROW + _FURNITURE,
         barmode="overlay",
         bargap=0.35,
-        xaxis={
-            "title": {"text": _("relevant documents<br>{before} → {after}", **names)},
-            "range": [-1.3 * most, 1.3 * most],
-            "tickvals": ticks,
-            "ticktext": [f"{abs(tick):,}" for tick in ticks],
-            "zeroline": True,
-        },
+        xaxis=style.axis(
+            _("relevant documents<br>{before} → {after}", **names),
+            range=[-1.3 * most, 1.3 * most],
+            tickvals=ticks,
+            ticktext=[f"{abs(tick):,}" for tick in ticks],
+            zeroline=True,
+        ),
         yaxis=style.row_labels(
             ink, tickvals=places, ticktext=bands, range=[len(bands) - 0.5, -0.5]
         ),

@@ -101,17 +101,17 @@ def figure(
         traces,
         ink,
         _HEIGHT,
-        xaxis={
-            "title": {"text": _("the first stage's margin, as a share of its scores' span")},
-            "tickformat": ".2~f",
-            "rangemode": "tozero",
-        },
-        yaxis={
-            "title": {"text": _("change in {metric}", metric=style.short(metric))},
-            "tickformat": ".2~f",
-            "range": _reach(points["delta"]),
-            "zeroline": True,
-        },
+        xaxis=style.axis(
+            _("the first stage's margin, as a share of its scores' span"),
+            tickformat=".2~f",
+            rangemode="tozero",
+        ),
+        yaxis=style.axis(
+            _("change in {metric}", metric=style.short(metric)),
+            tickformat=".2~f",
+            range=_reach(points["delta"]),
+            zeroline=True,
+        ),
     )
 
 

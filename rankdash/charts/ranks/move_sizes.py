@@ -56,12 +56,12 @@ def figure(table: pd.DataFrame, before: str, after: str, ink: style.Ink) -> go.F
         len(steps) * _ROW + _FURNITURE,
         barmode="group",
         bargap=0.25,
-        xaxis={
-            "title": {"text": _("share of documents<br>{before} → {after}", **names)},
-            "tickformat": ".0%",
-            "range": [0, (highest or 1.0) * 1.15],
-            "nticks": 5,
-        },
+        xaxis=style.axis(
+            _("share of documents<br>{before} → {after}", **names),
+            tickformat=".0%",
+            range=[0, (highest or 1.0) * 1.15],
+            nticks=5,
+        ),
         yaxis=style.row_labels(
             ink,
             title={"text": _("ranks up (+) or down (−)")},

@@ -86,17 +86,13 @@ def figure(
         traces,
         ink,
         _HEIGHT,
-        xaxis={
-            "title": {"text": _("share of queries not reranked")},
-            "tickformat": ".0%",
-            "range": [-0.01, 1.01],
-        },
-        yaxis={
-            "title": {"text": _("change in mean {metric}", metric=style.short(metric))},
-            "tickformat": ".3~f",
-            "zeroline": True,
-            "nticks": 6,
-        },
+        xaxis=style.axis(_("share of queries not reranked"), tickformat=".0%", range=[-0.01, 1.01]),
+        yaxis=style.axis(
+            _("change in mean {metric}", metric=style.short(metric)),
+            tickformat=".3~f",
+            zeroline=True,
+            nticks=6,
+        ),
     )
 
 

@@ -92,21 +92,21 @@ def figure(table: pd.DataFrame, before: str, after: str, ink: style.Ink) -> go.F
         [*heats, texts, *keys],
         ink,
         len(rows) * _ROW + _FURNITURE,
-        xaxis={
+        xaxis=style.axis(
+            _("rank in {system}", system=style.short(after, _NAME_WIDTH)),
             **axis,
-            "title": {"text": _("rank in {system}", system=style.short(after, _NAME_WIDTH))},
-            "range": [-0.5, len(columns) - 0.5],
-            "tickvals": list(range(len(columns))),
-            "ticktext": [_bin(each) for each in columns],
-            "tickangle": 0,
-        },
-        yaxis={
+            range=[-0.5, len(columns) - 0.5],
+            tickvals=list(range(len(columns))),
+            ticktext=[_bin(each) for each in columns],
+            tickangle=0,
+        ),
+        yaxis=style.axis(
+            _("rank in {system}", system=style.short(before, _NAME_WIDTH)),
             **axis,
-            "title": {"text": _("rank in {system}", system=style.short(before, _NAME_WIDTH))},
-            "range": [len(rows) - 0.5, -0.5],
-            "tickvals": list(range(len(rows))),
-            "ticktext": [_bin(each) for each in rows],
-        },
+            range=[len(rows) - 0.5, -0.5],
+            tickvals=list(range(len(rows))),
+            ticktext=[_bin(each) for each in rows],
+        ),
     )
 
 
