@@ -24,7 +24,7 @@ class SettingSpec:
     default:  says by its type which values there can be: texts, whole numbers, numbers or bools.
     choices:  the only values allowed, where there are any.
     choice_titles: what a form calls each of them; empty where they need no other name.
-    minimum, maximum: the range of a number, both ends included.
+    within:   the range of a number, both ends included; math.inf for none.
     required: whether a text must not be empty.
     suggestions: values that a form offers for a text, beside which any other can be typed.
     lines:    how many lines a form shows of a text; 1 for a text without line breaks.
@@ -36,8 +36,7 @@ class SettingSpec:
     title: str
     help: str
     choices: tuple[str, ...] = ()
-    minimum: float | None = None
-    maximum: float | None = None
+    within: tuple[float, float] | None = None
     required: bool = False
     suggestions: tuple[str, ...] = ()
     lines: int = 1
@@ -49,13 +48,21 @@ class SettingSpec:
         return type(self.default)
 
     @property
+    def minimum(self) -> float | None:
+        return self.within[0] if self.within else None
+
+    @property
+    def maximum(self) -> float | None:
+        return self.within[1] if self.within and math.isfinite(self.within[1]) else None
+
+    @property
     def range(self) -> str:
-        """ "1 to 512", "at least 1", "at most 1", or "" where every number will do."""
-        if self.minimum is not None and self.maximum is not None:
-            return f"{_plain(self.minimum)} to {_plain(self.maximum)}"
-        if self.minimum is not None:
-            return f"at least {_plain(self.minimum)}"
-        return "" if self.maximum is None else f"at most {_plain(self.maximum)}"
+        """ "1 to 512", "at least 1", or "" where every number will do."""
+        if self.within is None:
+            return ""
+        if self.maximum is None:
+            return f"at least {_plain(self.within[0])}"
+        return f"{_plain(self.within[0])} to {_plain(self.maximum)}"
 
     def parse(self, value: SettingValue) -> SettingValue:
         """The value in the type of the setting; texts such as "16" or "yes" are understood.
@@ -110,8 +117,7 @@ class SettingSpec:
                 value=value,
                 range=self.range,
             )
-        low = -math.inf if self.minimum is None else self.minimum
-        high = math.inf if self.maximum is None else self.maximum
+        low, high = self.within or (-math.inf, math.inf)
         if not low <= number <= high:
             raise SettingError(
                 "The setting {name!r} is out of range: {value!r}.",

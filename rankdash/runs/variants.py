@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -62,7 +63,7 @@ def variants(
     return tuple(_variant(settings, depth, differs) for differs in found)
 
 
-_DEPTH_SPEC = SettingSpec(DEPTH, 1, "Depth", "Candidates reranked per query.", minimum=1)
+_DEPTH_SPEC = SettingSpec(DEPTH, 1, "Depth", "Candidates reranked per query.", within=(1, math.inf))
 
 
 def _variant(

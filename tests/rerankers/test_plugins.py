@@ -65,7 +65,10 @@ BROKEN = {
     "taken": (example().replace('"shortest"', '"bm25"'), "'bm25' is taken"),
     "reserved": (example().replace('"shortest"', '"fusion"'), "'fusion' is taken"),
     "shouting": (example().replace('"shortest"', '"A B"'), "small letters"),
-    "default": (example().replace("bool, False", "int, 'x'"), "whole number"),
+    "default": (
+        example().replace("False", "7").replace('way round."', 'way round.", within=(0, 3)'),
+        "out of range",
+    ),
 }
 
 

@@ -1,3 +1,5 @@
+import math
+
 import pytest
 
 from rankdash.errors import SettingError
@@ -5,8 +7,8 @@ from rankdash.rerankers import create, get, kinds
 from rankdash.rerankers.settings import SettingSpec, parse_settings
 
 SPECS = (
-    SettingSpec("batch_size", 32, "Batch size", "", minimum=1, maximum=512),
-    SettingSpec("scale", 1.0, "Scale", "", minimum=0),
+    SettingSpec("batch_size", 32, "Batch size", "", within=(1, 512)),
+    SettingSpec("scale", 1.0, "Scale", "", within=(0, math.inf)),
     SettingSpec("dtype", "float32", "Precision", "", choices=("float32", "bfloat16")),
     SettingSpec("model", "small", "Model", "", required=True),
     SettingSpec("fast", False, "Fast", ""),
@@ -63,7 +65,7 @@ def test_a_wrong_setting_is_refused_with_what_is_possible(given, said):
 
 def test_a_large_limit_is_written_as_one_types_it():
     with pytest.raises(SettingError, match=r"Possible: 0 to 1048576\."):
-        parse_settings([SettingSpec("n", 0, "N", "", minimum=0, maximum=2**20)], {"n": -1})
+        parse_settings([SettingSpec("n", 0, "N", "", within=(0, 2**20))], {"n": -1})
 
 
 def test_an_unknown_kind_names_the_nearest():

@@ -12,8 +12,8 @@ from rankdash.runs.variants import DEPTH, MOST_VARIANTS, variants
 
 SPECS = (
     SettingSpec("runtime", "auto", "Runtime", "", choices=("auto", "onnx", "torch-bf16")),
-    SettingSpec("max_length", 0, "Longest text", "", minimum=0, maximum=4096),
-    SettingSpec("b", 0.75, "b", "", minimum=0, maximum=1),
+    SettingSpec("max_length", 0, "Longest text", "", within=(0, 4096)),
+    SettingSpec("b", 0.75, "b", "", within=(0, 1)),
 )
 USUAL = {"runtime": "auto", "max_length": 0, "b": 0.75}
 

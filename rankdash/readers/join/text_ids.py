@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -15,6 +15,7 @@ from rankdash.readers.join.parsed_file import Part, texts
 Key = Literal["query_id", "doc_id"]
 KEYS: tuple[Key, ...] = ("query_id", "doc_id")
 _PREFIX = {"query_id": "q", "doc_id": "d"}
+_TABLES = {"query_id": "queries", "doc_id": "documents"}
 _EXAMPLES = 5
 
 
@@ -115,7 +116,8 @@ def no_texts(key: Key, example: str, file: str) -> DataError:
 
 def _table(part: Part, key: Key) -> pd.DataFrame:
     """The queries or the documents of a part; where it is keyed by text, all of them."""
-    return part.queries if key == "query_id" else part.documents
+    table: pd.DataFrame = getattr(part, _TABLES[key])
+    return table
 
 
 def _ids(part: Part, key: Key) -> Iterable[str]:
@@ -149,14 +151,10 @@ def _read_as_ids(part: Part, key: Key) -> Finding:
 
 
 def _forget_texts(part: Part, key: Key) -> Part:
+    table = _table(part, key)
+    forgotten: Any = table.assign(text=texts([None] * len(table)))
     left = part.keyed_by_text - {key}
-    if key == "query_id":
-        return replace(part, queries=_without_text(part.queries), keyed_by_text=left)
-    return replace(part, documents=_without_text(part.documents), keyed_by_text=left)
-
-
-def _without_text(table: pd.DataFrame) -> pd.DataFrame:
-    return table.assign(text=texts([None] * len(table)))
+    return replace(part, keyed_by_text=left, **{_TABLES[key]: forgotten})
 
 
 def _renamed(part: Part, key: Key, id_of: dict[str, str]) -> Part:
@@ -164,16 +162,15 @@ def _renamed(part: Part, key: Key, id_of: dict[str, str]) -> Part:
         return frame.assign(**{key: texts(map(id_of.__getitem__, frame[key].to_numpy()))})
 
     scores = tuple(replace(scores, frame=rename(scores.frame)) for scores in part.scores)
-    changed = replace(
+    renamed: dict[str, Any] = {_TABLES[key]: rename(_table(part, key))}
+    return replace(
         part,
         labels=rename(part.labels),
         pairs=rename(part.pairs),
         scores=scores,
         keyed_by_text=part.keyed_by_text - {key},
+        **renamed,
     )
-    if key == "query_id":
-        return replace(changed, queries=rename(part.queries))
-    return replace(changed, documents=rename(part.documents))
 
 
 def _made(key: Key, made: dict[str, str]) -> Finding:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,44 +18,47 @@ from rankdash.readers.parse.source import Source, stem_of
 from rankdash.readers.parse.table import Table
 from rankdash.readers.parse.values import blank
 
+_SIDES = {"query_id": "queries", "doc_id": "documents"}
 _QUERIES = re.compile(r"quer|question|topic|查询|问题", re.IGNORECASE)
 _DOCUMENTS = re.compile(r"corpus|doc|passage|collection|文档|段落", re.IGNORECASE)
 
 
 def queries_part(table: Table, fields: Mapping[str, str], source: Source) -> Part:
     """`fields` has query, query_id or both; further columns become segments."""
-    frame, notes = _one_row_an_id(table, fields, "query_id", "query")
-    found = pd.DataFrame({"query_id": frame[_id_column(fields, "query_id", "query")]}, dtype=object)
-    found["text"] = _told(frame, fields.get("query"))
+    frame, part = _rows_of(table, fields, source, "query_id", "query")
+    found = part.queries
     for column in frame.columns:
         if column not in fields.values() and not blank(frame[column].to_numpy(dtype=object)).all():
             found[free_name(column, found)] = frame[column]
-    return Part(
-        table.file,
-        source.origin,
-        f"{table.format}, queries",
-        table.refusals,
-        queries=found.reset_index(drop=True),
-        keyed_by_text=frozenset() if "query_id" in fields else frozenset({"query_id"}),
-        findings=(*table.findings, *notes),
-    )
+    return replace(part, queries=found.reset_index(drop=True))
 
 
 def documents_part(table: Table, fields: Mapping[str, str], source: Source) -> Part:
     """`fields` has document, doc_id or both, and may have a title."""
-    frame, notes = _one_row_an_id(table, fields, "doc_id", "document")
-    found = pd.DataFrame({"doc_id": frame[_id_column(fields, "doc_id", "document")]}, dtype=object)
-    found["title"] = _told(frame, fields.get("title"))
-    found["text"] = _told(frame, fields.get("document"))
-    return Part(
+    frame, part = _rows_of(table, fields, source, "doc_id", "document")
+    part.documents.insert(1, "title", _told(frame, fields.get("title")))
+    return replace(part, documents=part.documents.reset_index(drop=True))
+
+
+def _rows_of(
+    table: Table, fields: Mapping[str, str], source: Source, identity: str, text: str
+) -> tuple[pd.DataFrame, Part]:
+    """The rows with an id of their own, and a part with their ids and texts."""
+    frame, notes = _one_row_an_id(table, fields, identity, text)
+    ids = frame[_id_column(fields, identity, text)]
+    found: Any = pd.DataFrame({identity: ids}, dtype=object).assign(
+        text=_told(frame, fields.get(text))
+    )
+    side = _SIDES[identity]
+    part = Part(
         table.file,
         source.origin,
-        f"{table.format}, documents",
+        f"{table.format}, {side}",
         table.refusals,
-        documents=found.reset_index(drop=True),
-        keyed_by_text=frozenset() if "doc_id" in fields else frozenset({"doc_id"}),
+        keyed_by_text=frozenset() if identity in fields else frozenset({identity}),
         findings=(*table.findings, *notes),
     )
+    return frame, replace(part, **{side: found})
 
 
 def settle(unsettled: Sequence[tuple[Table, Source]], parts: Sequence[Part]) -> list[Part]:
@@ -64,35 +68,36 @@ def settle(unsettled: Sequence[tuple[Table, Source]], parts: Sequence[Part]) -> 
     file's name decides, and then which side is still missing. Raises MappingNeeded where nothing
     tells.
     """
-    has_queries = any(len(part.queries) for part in parts)
-    has_documents = any(len(part.documents) for part in parts)
-    sides = {"query_id": _mentioned(parts, "query_id"), "doc_id": _mentioned(parts, "doc_id")}
+    there = {key: any(len(getattr(part, side)) for part in parts) for key, side in _SIDES.items()}
+    sides = {key: _mentioned(parts, key) for key in _SIDES}
     found: list[Part] = []
     doubtful: list[tuple[Table, Source]] = []
+
+    def read(table: Table, source: Source, key: str) -> None:
+        identity, text = _columns(table)
+        there[key] = True
+        found.append(
+            queries_part(table, {"query_id": identity, "query": text}, source)
+            if key == "query_id"
+            else documents_part(table, {"doc_id": identity, "document": text}, source)
+        )
+
     for table, source in unsettled:
         ids = set(table.frame[_columns(table)[0]].dropna())
-        queries, documents = (
-            len(ids & sides[side]) / max(len(sides[side]), 1) for side in ("query_id", "doc_id")
-        )
+        queries, documents = (len(ids & known) / max(len(known), 1) for known in sides.values())
         name = stem_of(table.file)
         named = bool(_QUERIES.search(name)) - bool(_DOCUMENTS.search(name))
         if queries > documents or (queries == documents and named > 0):
-            found.append(_as_queries(table, source))
-            has_queries = True
+            read(table, source, "query_id")
         elif documents > queries or named < 0:
-            found.append(_as_documents(table, source))
-            has_documents = True
+            read(table, source, "doc_id")
         else:
             doubtful.append((table, source))
     for table, source in doubtful:
-        if has_documents and not has_queries:
-            found.append(_as_queries(table, source))
-            has_queries = True
-        elif has_queries and not has_documents:
-            found.append(_as_documents(table, source))
-            has_documents = True
-        else:
+        lacking = [key for key, has in there.items() if not has]
+        if len(lacking) != 1:
             raise MappingNeeded(table.file, table.frame, "query or document")
+        read(table, source, lacking[0])
     return found
 
 
@@ -110,16 +115,6 @@ def _mentioned(parts: Sequence[Part], key: str) -> set[str]:
 def _columns(table: Table) -> tuple[str, str]:
     columns = id_and_text(table.frame)
     return columns or (str(table.frame.columns[0]), str(table.frame.columns[1]))
-
-
-def _as_queries(table: Table, source: Source) -> Part:
-    identity, text = _columns(table)
-    return queries_part(table, {"query_id": identity, "query": text}, source)
-
-
-def _as_documents(table: Table, source: Source) -> Part:
-    identity, text = _columns(table)
-    return documents_part(table, {"doc_id": identity, "document": text}, source)
 
 
 def _told(frame: pd.DataFrame, column: str | None) -> pd.Series[Any]:

@@ -192,16 +192,14 @@ KIND = RerankerKind(
             1.5,
             "k1",
             "How soon repeats of a word stop counting; 0 ignores repeats.",
-            minimum=0,
-            maximum=10,
+            within=(0, 10),
         ),
         SettingSpec(
             "b",
             0.75,
             "b",
             "How much long documents are marked down; 0 not at all.",
-            minimum=0,
-            maximum=1,
+            within=(0, 1),
         ),
         SettingSpec(
             "method",

@@ -232,8 +232,7 @@ def _specs(known: Mapping[str, RerankerKind]) -> tuple[SettingSpec, ...]:
             20,
             "Documents for the second",
             "How many of the best of the first the second one reads.",
-            minimum=1,
-            maximum=10_000,
+            within=(1, 10_000),
         ),
         SettingSpec("first_settings", "", "Settings of the first", nested, lines=2, advanced=True),
         SettingSpec(

@@ -208,8 +208,7 @@ KIND = RerankerKind(
             "Longest pair in tokens",
             "Documents are cut to fit, and counted; the query is not. 0: what the model "
             "declares; never more than it can read.",
-            minimum=0,
-            maximum=shared.LONGEST,
+            within=(0, shared.LONGEST),
         ),
         shared.QUERY_PROMPT,
         shared.DOCUMENT_PROMPT,

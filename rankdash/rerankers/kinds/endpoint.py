@@ -224,8 +224,7 @@ KIND = RerankerKind(
             "Price of 1,000 search units, $",
             "For services that bill searches: one unit is a query with up to 100 documents. 0 "
             "where not known.",
-            minimum=0,
-            maximum=1_000_000,
+            within=(0, 1_000_000),
             advanced=True,
         ),
         SettingSpec(
@@ -233,8 +232,7 @@ KIND = RerankerKind(
             0.0,
             "Price of a million tokens, $",
             "For services that bill tokens. 0 where not known.",
-            minimum=0,
-            maximum=1_000_000,
+            within=(0, 1_000_000),
             advanced=True,
         ),
         SettingSpec(
@@ -242,8 +240,7 @@ KIND = RerankerKind(
             0,
             "Documents a request",
             "A query with more is split. 0: as many as the service takes.",
-            minimum=0,
-            maximum=10_000,
+            within=(0, 10_000),
             advanced=True,
         ),
         *call_settings.SENDING,

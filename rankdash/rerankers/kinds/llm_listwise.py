@@ -196,16 +196,14 @@ KIND = RerankerKind(
             20,
             "Window",
             "How many documents the model orders at once.",
-            minimum=2,
-            maximum=200,
+            within=(2, 200),
         ),
         SettingSpec(
             "stride",
             10,
             "Stride",
             "By how many documents the window moves towards the front.",
-            minimum=1,
-            maximum=200,
+            within=(1, 200),
         ),
         SettingSpec(
             "shuffles",
@@ -213,8 +211,7 @@ KIND = RerankerKind(
             "Shuffles",
             "Ask again with the documents in another order, so many times, and take the mean "
             "place. How far the orders agree is noted with the calls.",
-            minimum=0,
-            maximum=20,
+            within=(0, 20),
         ),
         SettingSpec(
             "prompt",

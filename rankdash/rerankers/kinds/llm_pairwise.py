@@ -189,8 +189,7 @@ KIND = RerankerKind(
             10,
             "Documents compared",
             "How many documents from the top of the first stage take part.",
-            minimum=2,
-            maximum=100,
+            within=(2, 100),
         ),
         SettingSpec(
             "sort",
@@ -205,8 +204,7 @@ KIND = RerankerKind(
             5,
             "Passes",
             "For the sliding sort: each pass finds the next best document.",
-            minimum=1,
-            maximum=100,
+            within=(1, 100),
         ),
         SettingSpec(
             "prompt",

@@ -31,8 +31,7 @@ BATCH_TOKENS = SettingSpec(
     "Tokens in a batch",
     "How many tokens go through the model at once. Changes speed and memory only. 0: what suits "
     "the runtime.",
-    minimum=0,
-    maximum=1_048_576,
+    within=(0, 1_048_576),
     advanced=True,
 )
 DEVICE = SettingSpec(
@@ -69,8 +68,7 @@ MAX_LENGTH = SettingSpec(
     0,
     "Longest text in tokens",
     "Longer texts are cut, and counted. 0: what the model declares; never more than it can read.",
-    minimum=0,
-    maximum=LONGEST,
+    within=(0, LONGEST),
 )
 
 ENCODER_SETTINGS = (RUNTIME, MAX_LENGTH, QUERY_PROMPT, DOCUMENT_PROMPT, DEVICE, BATCH_TOKENS)

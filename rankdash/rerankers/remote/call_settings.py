@@ -31,8 +31,7 @@ SENDING = (
         4,
         "Requests at once",
         "How many requests are under way at the same time.",
-        minimum=1,
-        maximum=64,
+        within=(1, 64),
         advanced=True,
     ),
     SettingSpec(
@@ -40,8 +39,7 @@ SENDING = (
         0.0,
         "Requests a minute",
         "Never more than so many requests a minute, evenly spread; 0 for no limit.",
-        minimum=0,
-        maximum=1_000_000,
+        within=(0, 1_000_000),
         advanced=True,
     ),
     SettingSpec(
@@ -49,8 +47,7 @@ SENDING = (
         5.0,
         "Time to connect, s",
         "How long to wait for a connection.",
-        minimum=0.1,
-        maximum=600,
+        within=(0.1, 600),
         advanced=True,
     ),
     SettingSpec(
@@ -59,8 +56,7 @@ SENDING = (
         "Time to answer, s",
         "How long to wait for an answer. A query that takes longer fails, and its time counts as "
         "at least so long.",
-        minimum=0.1,
-        maximum=3600,
+        within=(0.1, 3600),
         advanced=True,
     ),
     SettingSpec(
@@ -68,8 +64,7 @@ SENDING = (
         120.0,
         "Time for a query, s",
         "How long a query may take with everything that is tried again.",
-        minimum=0.1,
-        maximum=36_000,
+        within=(0.1, 36_000),
         advanced=True,
     ),
     SettingSpec(
@@ -77,8 +72,7 @@ SENDING = (
         4,
         "Further attempts",
         "How often a request is sent again when the service is busy or the connection is cut.",
-        minimum=0,
-        maximum=20,
+        within=(0, 20),
         advanced=True,
     ),
 )

@@ -59,8 +59,7 @@ SAYING = (
         2000,
         "Characters of a document",
         "Longer documents are cut, so that prompts fit the model and the purse; 0 for all.",
-        minimum=0,
-        maximum=1_000_000,
+        within=(0, 1_000_000),
         advanced=True,
     ),
     SettingSpec(
@@ -69,8 +68,7 @@ SAYING = (
         "Tokens of an answer",
         "The model may say no more than this. 0: as many as a plain answer needs; a model that "
         "thinks aloud needs thousands.",
-        minimum=0,
-        maximum=100_000,
+        within=(0, 100_000),
         advanced=True,
     ),
     SettingSpec(
@@ -87,8 +85,7 @@ SAYING = (
         0.0,
         "Price of a million tokens read, $",
         "0 where not known.",
-        minimum=0,
-        maximum=1_000_000,
+        within=(0, 1_000_000),
         advanced=True,
     ),
     SettingSpec(
@@ -96,8 +93,7 @@ SAYING = (
         0.0,
         "Price of a million tokens written, $",
         "0 where not known.",
-        minimum=0,
-        maximum=1_000_000,
+        within=(0, 1_000_000),
         advanced=True,
     ),
 )
