@@ -95,6 +95,12 @@ def upright(x: float, colour: str, dash: str, width: float = 1, **settings: obje
     return {"type": "line", "x0": x, "x1": x, **ends, "line": line, **settings}
 
 
+def note(x: float, y: float, text: str, colour: str, **settings: object) -> Trace:
+    """An annotation: text at a place, without an arrow."""
+    font = {"color": colour, "size": FONT_SIZE - 1}
+    return {"x": x, "y": y, "text": text, "showarrow": False, "font": font, **settings}
+
+
 def hatched(colour: str, shape: str, ink: Ink) -> Trace:
     """The marker of bars for what did not come about or counts against: outlined, and lines on the
     background. shape: of the lines, as plotly writes it ("/", "\\", "x")."""

@@ -57,17 +57,16 @@ def figure(
         hovermode="x unified",
         shapes=[draw.upright(own, ink.line, "dot")],
         annotations=[
-            {
-                "x": own,
-                "y": 1,
-                "yref": "paper",
-                "xanchor": "left",
-                "yanchor": "top",
-                "xshift": 6,
-                "text": _("your documents: {n}", n=f"{own:,.0f}"),
-                "showarrow": False,
-                "font": {"color": ink.muted},
-            }
+            draw.note(
+                own,
+                1,
+                _("your documents: {n}", n=f"{own:,.0f}"),
+                ink.muted,
+                yref="paper",
+                xanchor="left",
+                yanchor="top",
+                xshift=6,
+            )
         ],
         xaxis=style.axis(_("tokens of a document"), tickformat="~s"),
         yaxis=style.axis(_("cost of 1,000 searches"), rangemode="tozero", tickformat=",.2~f"),

@@ -81,15 +81,14 @@ def figure(
         bargap=0.35,
         shapes=[draw.upright(0.0, ink.line, "dot"), draw.upright(net, ink.line, "solid")],
         annotations=[
-            {
-                "x": net,
-                "y": 1,
-                "yref": "paper",
-                "yanchor": "bottom",
-                "text": _("now: {net}", net=style.short(money(net), 40)),
-                "showarrow": False,
-                "font": {"color": ink.text},
-            }
+            draw.note(
+                net,
+                1,
+                _("now: {net}", net=style.short(money(net), 40)),
+                ink.text,
+                yref="paper",
+                yanchor="bottom",
+            )
         ],
         margin={"t": 62},
         xaxis=style.axis(

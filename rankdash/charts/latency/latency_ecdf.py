@@ -57,16 +57,15 @@ def figure(
     height = _CURVES + strip + _FURNITURE
     share = strip / (_CURVES + strip)
     notes.append(
-        {
-            "x": math.log10(target_ms),
-            "y": 0.02,
-            "yref": "y domain",
-            "xanchor": "left" if math.log10(target_ms) < sum(ends) / 2 else "right",
-            "yanchor": "bottom",
-            "showarrow": False,
-            "text": _("target {ms} ms", ms=milliseconds.text(target_ms)),
-            "font": {"color": ink.muted, "size": style.FONT_SIZE - 1},
-        }
+        draw.note(
+            math.log10(target_ms),
+            0.02,
+            _("target {ms} ms", ms=milliseconds.text(target_ms)),
+            ink.muted,
+            yref="y domain",
+            xanchor="left" if math.log10(target_ms) < sum(ends) / 2 else "right",
+            yanchor="bottom",
+        )
     )
     return style.finish(
         traces,
@@ -193,17 +192,16 @@ def _written(curve: Curve, row: float, ink: style.Ink) -> list[dict[str, object]
     """p50 ends above its mark, p95 begins there, p99 begins below its own: never on each other."""
     sides = {"p50": ("right", 9), "p95": ("left", 9), "p99": ("left", -9)}
     return [
-        {
-            "x": math.log10(max(ms, 1e-6)),
-            "y": row,
-            "yref": "y2",
-            "xanchor": sides[name][0],
-            "yanchor": "bottom" if sides[name][1] > 0 else "top",
-            "yshift": sides[name][1] - (2 if sides[name][1] > 0 else -2),
-            "xshift": -2 if sides[name][0] == "right" else 4,
-            "showarrow": False,
-            "text": f"{name} <b>{milliseconds.text(ms)}</b>",
-            "font": {"color": ink.text, "size": style.FONT_SIZE - 1},
-        }
+        draw.note(
+            math.log10(max(ms, 1e-6)),
+            row,
+            f"{name} <b>{milliseconds.text(ms)}</b>",
+            ink.text,
+            yref="y2",
+            xanchor=sides[name][0],
+            yanchor="bottom" if sides[name][1] > 0 else "top",
+            yshift=sides[name][1] - (2 if sides[name][1] > 0 else -2),
+            xshift=-2 if sides[name][0] == "right" else 4,
+        )
         for name, _, ms in _percentiles(curve.summary)
     ]

@@ -54,17 +54,16 @@ def figure(
         _HEIGHT,
         shapes=[milliseconds.target_line(target_ms, ink, "y2")],
         annotations=[
-            {
-                "x": 0,
-                "xref": "paper",
-                "xanchor": "left",
-                "y": math.log10(target_ms),
-                "yref": "y2",
-                "yanchor": "bottom",
-                "showarrow": False,
-                "text": _("target {ms} ms", ms=milliseconds.text(target_ms)),
-                "font": {"color": ink.muted, "size": style.FONT_SIZE - 1},
-            }
+            draw.note(
+                0,
+                math.log10(target_ms),
+                _("target {ms} ms", ms=milliseconds.text(target_ms)),
+                ink.muted,
+                xref="paper",
+                xanchor="left",
+                yref="y2",
+                yanchor="bottom",
+            )
         ],
         xaxis=style.axis(
             _("queries under way at once"),

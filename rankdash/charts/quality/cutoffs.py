@@ -68,7 +68,7 @@ def figure(
         yaxis=style.axis(
             _("{metric} at k", metric=style.short(metric)),
             tickformat=".2f",
-            range=_range(curves),
+            range=style.reach(_ends(curves), 0.08, 0.025, -0.01),
             zeroline=False,
         ),
     )
@@ -146,17 +146,5 @@ def _value(point: _Point, template: str) -> str:
     return template.format(value=value, low=style.number(point.low), high=style.number(point.high))
 
 
-def _range(curves: Mapping[str, Sequence[_Point]]) -> list[float]:
-    """The reach of the data with room to see it, never so narrow that noise looks like news."""
-    found = [
-        value
-        for points in curves.values()
-        for point in points
-        for value in (point.mean, point.low, point.high)
-    ]
-    values = [value for value in found if math.isfinite(value)]
-    if not values:
-        return [0.0, 1.0]
-    low, high = min(values), max(values)
-    room = max(0.08 * (high - low), 0.025)
-    return [max(low - room, -0.01), high + room]
+def _ends(curves: Mapping[str, Sequence[_Point]]) -> list[float]:
+    return [end for points in curves.values() for point in points for end in point[1:]]

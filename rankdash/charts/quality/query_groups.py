@@ -208,8 +208,5 @@ def _hover(row: _Row, names: Mapping[str, str], level: float, corrected: bool) -
 
 def _range(rows: Sequence[_Row]) -> list[float]:
     """The reach of changes and intervals, 0 always in it."""
-    found = [end for row in rows for end in (row.delta, row.low, row.high) if math.isfinite(end)]
-    low, high = min(found, default=0.0), max(found, default=0.0)
-    low, high = min(low, 0.0), max(high, 0.0)
-    room = max(0.06 * (high - low), _LEAST_ROOM)
-    return [low - room, high + room]
+    ends = (end for row in rows for end in (row.delta, row.low, row.high))
+    return style.reach([0.0, *ends], 0.06, _LEAST_ROOM)

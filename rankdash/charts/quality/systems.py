@@ -83,7 +83,9 @@ def figure(
         traces += intervals.keys(
             _("{level:g}% interval of the change"), intervals.p_limit(corrected), level, ink.text
         )
-    low, high = _reach(rows)
+    # Room at both ends for the changes that are written beside the marks.
+    drawn_x = (x for row in rows for x in (row.before, row.after, row.low, row.high))
+    reach = style.reach(drawn_x, 0.16, 0.02)
     ticks = _middles(table, len(drawn))
     bottom = max((row.place for row in rows), default=0) + 1
     words = [style.short(titles.get(metric, metric), _TITLE_WIDTH) for metric in ticks]
@@ -95,8 +97,8 @@ def figure(
         xaxis=style.axis(
             _("mean over the queries that both systems have"),
             showgrid=True,
-            range=_padded(low, high),
-            tickvals=_ticks(low, high),
+            range=reach,
+            tickvals=_ticks(*reach),
         ),
         yaxis=style.row_labels(
             ink, tickvals=list(ticks.values()), ticktext=words, range=[bottom - 0.3, -0.7]
@@ -260,21 +262,8 @@ def _hover(
     return "<br>".join(lines)
 
 
-def _reach(rows: Sequence[_Row]) -> tuple[float, float]:
-    found = [x for row in rows for x in (row.before, row.after, row.low, row.high)]
-    values = [x for x in found if math.isfinite(x)]
-    return (min(values), max(values)) if values else (0.0, 1.0)
-
-
-def _padded(low: float, high: float) -> list[float]:
-    """Room at both ends for the changes that are written beside the marks."""
-    room = max(0.16 * (high - low), 0.02)
-    return [low - room, high + room]
-
-
-def _ticks(low: float, high: float) -> list[float]:
+def _ticks(first: float, last: float) -> list[float]:
     """Round values over the reach of the data, and none that a metric cannot have."""
-    first, last = _padded(low, high)
     step = next((s for s in _TICK_STEPS if (last - first) / s <= _MOST_TICKS), _TICK_STEPS[-1])
     ticks = (place * step for place in range(math.ceil(first / step), math.floor(last / step) + 1))
     return [round(tick, 2) for tick in ticks if -1e-9 <= tick <= 1 + 1e-9]

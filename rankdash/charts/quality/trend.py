@@ -74,7 +74,8 @@ def figure(
     compared = [point for point in points if point.compared and math.isfinite(point.mean)]
     across = [line for line in across if math.isfinite(line.mean)]
     means = [line.mean for line in across]
-    low, high = _range([*(each for point in compared for each in _ends(point)), *means])
+    known = [*(each for point in compared for each in _ends(point)), *means]
+    low, high = style.reach(known, 0.1, _LEAST_ROOM, -0.01)
     apart = [point for point in points if not point.compared]
     if apart:
         low -= _FOOT * (high - low)
@@ -291,15 +292,6 @@ def _known(value: float) -> float:
 
 def _ends(point: Point) -> tuple[float, float, float]:
     return point.mean, point.low, point.high
-
-
-def _range(values: Sequence[float]) -> tuple[float, float]:
-    """The reach of the data with room to see it, never so narrow that noise looks like news."""
-    known = [value for value in values if math.isfinite(value)]
-    if not known:
-        return 0.0, 1.0
-    room = max(0.1 * (max(known) - min(known)), _LEAST_ROOM)
-    return max(min(known) - room, -0.01), max(known) + room
 
 
 def _domains(heights: Sequence[int]) -> list[list[float]]:

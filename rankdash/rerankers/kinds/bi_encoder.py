@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,8 @@ import numpy.typing as npt
 
 from rankdash.errors import ScoringError, UnavailableError
 from rankdash.rerankers.base import Capabilities, Corpus, Request, RerankerKind, Scored, Scores
-from rankdash.rerankers.neural import export, model_files, runtimes, shared
+from rankdash.rerankers.neural import export, load_model, model_files, shared
 from rankdash.rerankers.neural.embeddings import Embeddings, Kept
-from rankdash.rerankers.neural.fidelity import Sample
 from rankdash.rerankers.neural.open_model import NativeOnlyError, Opened, open_model
 from rankdash.rerankers.neural.runtimes import Runtime
 from rankdash.rerankers.settings import SettingSpec
@@ -23,7 +23,7 @@ from rankdash.rerankers.settings import SettingSpec
 Vectors = npt.NDArray[np.float32]
 
 
-class BiEncoder:
+class BiEncoder(shared.NeuralReranker):
     """Cosine similarity of sentence-transformers embeddings.
 
     A document is encoded once, whichever queries it is a candidate of and whichever run it is in: a
@@ -33,11 +33,9 @@ class BiEncoder:
     name = "bi-encoder"
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
-        self.settings = settings
+        super().__init__(settings)
         self._encoder: _Encoder | None = None
         self._documents: Embeddings | None = None
-        self._fingerprint = ""
-        self._sample = Sample()
 
     def prepare(self, corpus: Corpus) -> None:
         """Open the model. Raises UnavailableError, within seconds where the hub is needed."""
@@ -45,26 +43,15 @@ class BiEncoder:
         folder = model_files.locate(model, "sentence-transformers")
         refuse_others(model, folder)
         weights = model_files.digest(folder)
-        prompts = {role: str(self.settings[f"{role}_prompt"]) for role in ("query", "document")}
         runtime = "torch"
         try:
             opened = open_model("text", folder, weights, self.settings, lambda model: None)
-            self._encoder = _Engine(opened, prompts)
+            self._encoder = _Engine(opened, self._prompts)
             runtime = opened.runtime.name
         except NativeOnlyError as only:
-            self._encoder = _Native(only.model, prompts)
-        self._fingerprint = shared.fingerprint(
-            self.name,
-            weights,
-            runtimes.precision(runtime),
-            self.settings["max_length"],
-            *prompts.values(),
-        )
+            self._encoder = _Native(only.model, self._prompts)
+        self._identify(weights, runtime, self.settings["max_length"])
         self._documents = Embeddings(export.cache_folder() / "embeddings", self._fingerprint)
-
-    def fingerprint(self) -> str:
-        """Of weights, precision, length and prompts: exact runtimes share one."""
-        return self._fingerprint
 
     def details(self) -> dict[str, object]:
         """What to keep with a run besides its settings: how it was computed, and how far an
@@ -99,50 +86,40 @@ class BiEncoder:
         return answers
 
 
+@dataclass(frozen=True)
 class _Engine:
     """Embeddings by our own engine."""
 
-    def __init__(self, opened: Opened, prompts: Mapping[str, str]) -> None:
-        self.opened = opened
-        self.limit: int | None = opened.limit
-        self._prompts = {
-            role: prompts[role] or opened.card.prompts.get(role, "") for role in prompts
-        }
+    opened: Opened
+    prompts: Mapping[str, str]
+
+    @property
+    def limit(self) -> int | None:
+        return self.opened.limit
 
     def encode(self, texts: Sequence[str], role: str, runtime: Runtime | None = None) -> list[Kept]:
         """Embeddings and uncut token counts, in the order of `texts`."""
         if not texts:
             return []
-        prompt = self._prompts[role]
-        rows, types, full = self.opened.alone([shared.prompted(prompt, text) for text in texts])
+        rows, types, full = self.opened.alone(texts, role, self.prompts)
         vectors = self.opened.compute(rows, types, runtime)
         return [Kept(vector, size) for vector, size in zip(vectors, full, strict=True)]
 
 
+@dataclass(frozen=True)
 class _Native:
     """Embeddings by sentence-transformers, for models that are built in a way of their own.
 
     How many tokens such a model reads is not known.
     """
 
+    model: Any
+    prompts: Mapping[str, str]
     limit: int | None = None
 
-    def __init__(self, model: Any, prompts: Mapping[str, str]) -> None:
-        self._prompts = prompts
-        self._encoders: dict[str, Callable[..., Any]] = {
-            "query": model.encode_query,
-            "document": model.encode_document,
-        }
-
     def encode(self, texts: Sequence[str], role: str) -> list[Kept]:
-        if not texts:
-            return []
-        vectors = self._encoders[role](
-            [shared.readable(text) for text in texts],
-            prompt=self._prompts[role] or None,
-            show_progress_bar=False,
-        )
-        return [Kept(np.asarray(vector, dtype=np.float32), -1) for vector in vectors]
+        found = load_model.encode(self.model, texts, role, self.prompts)
+        return [Kept(vector, -1) for vector in found]
 
 
 _Encoder = _Engine | _Native

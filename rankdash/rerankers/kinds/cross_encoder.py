@@ -11,9 +11,8 @@ import numpy as np
 
 from rankdash.errors import ScoringError, UnavailableError
 from rankdash.rerankers.base import Capabilities, Corpus, Request, RerankerKind, Scored, Scores
-from rankdash.rerankers.neural import known_models, model_files, runtimes, shared
+from rankdash.rerankers.neural import known_models, model_files, shared
 from rankdash.rerankers.neural.batches import Ids
-from rankdash.rerankers.neural.fidelity import Sample
 from rankdash.rerankers.neural.open_model import Opened, open_model
 from rankdash.rerankers.neural.runtimes import Runtime
 from rankdash.rerankers.settings import SettingSpec
@@ -25,7 +24,7 @@ _DEFAULT_MODEL = "cross-encoder/ms-marco-MiniLM-L6-v2"
 _DOCUMENT_TOKENS = 16
 
 
-class CrossEncoder:
+class CrossEncoder(shared.NeuralReranker):
     """Raw logits of a sequence-classification model with one output.
 
     Never a sigmoid of them: a saturated one makes ties, which fall back to the input order. Where a
@@ -36,11 +35,9 @@ class CrossEncoder:
     name = "cross-encoder"
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
-        self.settings = known_models.with_prompts(settings)
+        super().__init__(known_models.with_prompts(settings))
         self._opened: Opened | None = None
         self._activation = ""
-        self._fingerprint = ""
-        self._sample = Sample()
 
     def prepare(self, corpus: Corpus) -> None:
         """Open the model. Raises UnavailableError, within seconds where the hub is needed."""
@@ -52,14 +49,7 @@ class CrossEncoder:
             "pair", folder, weights, settings, lambda model: self._check(model, folder)
         )
         self._activation = model_files.activation(folder)
-        self._fingerprint = shared.fingerprint(
-            self.name,
-            weights,
-            runtimes.precision(self._opened.runtime.name),
-            self._opened.limit,
-            settings["query_prompt"],
-            settings["document_prompt"],
-        )
+        self._identify(weights, self._opened.runtime.name, self._opened.limit)
 
     def _check(self, model: Any, folder: Path) -> None:
         if model.num_labels != 1:
@@ -80,10 +70,6 @@ class CrossEncoder:
                 weight=min(untrained),
                 example=_DEFAULT_MODEL,
             )
-
-    def fingerprint(self) -> str:
-        """Of weights, precision, length and prompts: exact runtimes share one."""
-        return self._fingerprint
 
     def details(self) -> dict[str, object]:
         """What to keep with a run besides its settings: how it was computed, what the model's
@@ -127,10 +113,10 @@ class CrossEncoder:
         opened = self._opened
         if opened is None:
             return [], [], np.zeros(0, dtype=np.int64)
-        before, after = shared.around(str(self.settings["document_prompt"]))
-        asked = str(self.settings["query_prompt"])
+        before, after = shared.around(self._prompts["document"])
         queries = opened.subwords.cut(
-            [shared.prompted(asked, request.query) for request in requests], opened.limit
+            [shared.prompted(self._prompts["query"], request.query) for request in requests],
+            opened.limit,
         )
         documents = opened.subwords.cut(
             [before + shared.readable(text) for request in requests for text in request.documents],

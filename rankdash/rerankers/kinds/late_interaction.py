@@ -25,8 +25,7 @@ import numpy.typing as npt
 from rankdash.errors import ScoringError, UnavailableError
 from rankdash.rerankers.base import Capabilities, Corpus, Request, RerankerKind, Scored, Scores
 from rankdash.rerankers.kinds import bi_encoder
-from rankdash.rerankers.neural import load_model, model_files, runtimes, shared
-from rankdash.rerankers.neural.fidelity import Sample
+from rankdash.rerankers.neural import load_model, model_files, shared
 from rankdash.rerankers.neural.open_model import NativeOnlyError, Opened, open_model
 from rankdash.rerankers.neural.runtimes import Runtime
 from rankdash.rerankers.settings import SettingSpec
@@ -47,7 +46,7 @@ class _Tokens:
     full: int
 
 
-class LateInteraction:
+class LateInteraction(shared.NeuralReranker):
     """MaxSim over token embeddings.
 
     Encoding documents is what a search system does beforehand, so its time is `index_seconds`.
@@ -58,37 +57,24 @@ class LateInteraction:
     name = "late-interaction"
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
-        self.settings = settings
+        super().__init__(settings)
         self._encoder: _Encoder | None = None
         self._documents = _Kept(_KEPT_BYTES)
-        self._fingerprint = ""
-        self._sample = Sample()
 
     def prepare(self, corpus: Corpus) -> None:
         """Open the model. Raises UnavailableError, within seconds where the hub is needed."""
         model = str(self.settings["model"])
         folder = model_files.locate(model, "sentence-transformers")
         weights = model_files.digest(folder)
-        prompts = {role: str(self.settings[f"{role}_prompt"]) for role in ("query", "document")}
         trained = trained_for_it(folder)
         runtime = "torch"
         if trained:
-            self._encoder = _Trained(folder, self.settings, prompts)
+            self._encoder = _Trained(folder, self.settings, self._prompts)
         else:
             bi_encoder.refuse_others(model, folder)
-            self._encoder = _Engine(_opened(folder, weights, self.settings), prompts)
+            self._encoder = _Engine(_opened(folder, weights, self.settings), self._prompts)
             runtime = self._encoder.opened.runtime.name
-        self._fingerprint = shared.fingerprint(
-            self.name,
-            weights,
-            runtimes.precision(runtime),
-            self.settings["max_length"],
-            *prompts.values(),
-        )
-
-    def fingerprint(self) -> str:
-        """Of weights, precision, length and prompts: exact runtimes share one."""
-        return self._fingerprint
+        self._identify(weights, runtime, self.settings["max_length"])
 
     def details(self) -> dict[str, object]:
         """How it was computed, whether the model was trained for it, and how far an approximate
@@ -182,22 +168,22 @@ def _opened(folder: Path, weights: str, settings: Mapping[str, Any]) -> Opened:
         ) from error
 
 
+@dataclass(frozen=True)
 class _Engine:
     """The token vectors of an encoder's last layer, by our own engine."""
 
-    def __init__(self, opened: Opened, prompts: Mapping[str, str]) -> None:
-        self.opened = opened
-        self.limit: int | None = opened.limit
-        self._prompts = {
-            role: prompts[role] or opened.card.prompts.get(role, "") for role in prompts
-        }
+    opened: Opened
+    prompts: Mapping[str, str]
+
+    @property
+    def limit(self) -> int | None:
+        return self.opened.limit
 
     def encode(
         self, texts: Sequence[str], role: str, runtime: Runtime | None = None
     ) -> list[_Tokens]:
         """In the order of `texts`."""
-        prompt = self._prompts[role]
-        rows, types, full = self.opened.alone([shared.prompted(prompt, text) for text in texts])
+        rows, types, full = self.opened.alone(texts, role, self.prompts)
         found = self.opened.compute_each(rows, types, runtime)
         return [
             _Tokens(shared.unit(vectors), size) for vectors, size in zip(found, full, strict=True)
@@ -216,24 +202,17 @@ class _Trained:
         self, folder: Path, settings: Mapping[str, Any], prompts: Mapping[str, str]
     ) -> None:
         wanted = str(settings["device"])
-        model = load_model.load("MultiVectorEncoder", folder, "cpu" if wanted == "auto" else wanted)
+        device = "cpu" if wanted == "auto" else wanted
+        self._model = load_model.load("MultiVectorEncoder", folder, device)
         if settings["max_length"]:
-            model.max_seq_length = min(int(settings["max_length"]), model.max_seq_length)
+            longest = self._model.max_seq_length
+            self._model.max_seq_length = min(int(settings["max_length"]), longest)
         self._prompts = prompts
-        self._encoders = {"query": model.encode_query, "document": model.encode_document}
 
     def encode(self, texts: Sequence[str], role: str) -> list[_Tokens]:
         """In the order of `texts`."""
-        if not texts:
-            return []
-        found = self._encoders[role](
-            [shared.readable(text) for text in texts],
-            prompt=self._prompts[role] or None,
-            show_progress_bar=False,
-        )
-        return [
-            _Tokens(shared.unit(np.asarray(vectors, dtype=np.float32)), -1) for vectors in found
-        ]
+        found = load_model.encode(self._model, texts, role, self._prompts)
+        return [_Tokens(shared.unit(vectors), -1) for vectors in found]
 
 
 _Encoder = _Engine | _Trained

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import importlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from rankdash.errors import UnavailableError
-from rankdash.rerankers.neural.shared import first_line
+from rankdash.rerankers.neural.shared import first_line, readable
 
 
 def load(model_class: str, folder: Path, device: str, dtype: str = "float32") -> Any:
@@ -60,6 +63,20 @@ def load(model_class: str, folder: Path, device: str, dtype: str = "float32") ->
             folder=str(folder),
             reason=first_line(error),
         ) from error
+
+
+def encode(
+    model: Any, texts: Sequence[str], role: str, prompts: Mapping[str, str]
+) -> list[npt.NDArray[np.float32]]:
+    """What a model gives for each text by its own library. role: "query" or "document"."""
+    if not texts:
+        return []
+    found = {"query": model.encode_query, "document": model.encode_document}[role](
+        [readable(text) for text in texts],
+        prompt=prompts[role] or None,
+        show_progress_bar=False,
+    )
+    return [np.asarray(values, dtype=np.float32) for values in found]
 
 
 def _check_device(torch: Any, device: str) -> None:

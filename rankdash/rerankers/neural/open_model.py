@@ -68,12 +68,15 @@ class Opened:
         budget = self.budget if runtime is None else runtime.budget
         return chosen.forward, Batching(budget, self.card.padding, chosen.rounding, self.limit)
 
-    def alone(self, texts: Sequence[str]) -> tuple[list[Ids], list[Ids], list[int]]:
+    def alone(
+        self, texts: Sequence[str], role: str, prompts: Mapping[str, str]
+    ) -> tuple[list[Ids], list[Ids], list[int]]:
         """Of texts that are read one by one: token ids, token types, and how many tokens each has
-        uncut."""
+        uncut. role: "query" or "document"; without a prompt it has that of the model."""
+        prompt = prompts[role] or self.card.prompts.get(role, "")
         frame = self.subwords.frame
         room = max(1, self.limit - frame.size)
-        cuts = self.subwords.cut(texts, self.limit)
+        cuts = self.subwords.cut([shared.prompted(prompt, text) for text in texts], self.limit)
         framed = [frame.around([cut.ids[:room]]) for cut in cuts]
         full = [cut.full + frame.size for cut in cuts]
         return [ids for ids, _ in framed], [types for _, types in framed], full

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from rankdash.errors import RankdashError, ScoringError
 from rankdash.rerankers.base import Request, Scored, Scores
 from rankdash.rerankers.neural import model_files, runtimes
+from rankdash.rerankers.neural.fidelity import Sample
 from rankdash.rerankers.settings import SettingSpec
 
 RUNTIME = SettingSpec(
@@ -74,6 +75,28 @@ MAX_LENGTH = SettingSpec(
 ENCODER_SETTINGS = (RUNTIME, MAX_LENGTH, QUERY_PROMPT, DOCUMENT_PROMPT, DEVICE, BATCH_TOKENS)
 """What a model that reads one text at a time is asked for, besides its name."""
 
+
+class NeuralReranker:
+    """What rerankers with a model of their own have in common."""
+
+    name: str
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self.settings = settings
+        self._prompts = {role: str(settings[f"{role}_prompt"]) for role in ("query", "document")}
+        self._fingerprint = ""
+        self._sample = Sample()
+
+    def fingerprint(self) -> str:
+        """Of weights, precision, length and prompts: exact runtimes share one."""
+        return self._fingerprint
+
+    def _identify(self, weights: str, runtime: str, length: object) -> None:
+        parts = (self.name, weights, runtimes.precision(runtime), length, *self._prompts.values())
+        text = json.dumps([str(part) for part in parts])
+        self._fingerprint = hashlib.sha256(text.encode()).hexdigest()
+
+
 Lengths = npt.NDArray[np.int64]
 Number = TypeVar("Number", np.float32, np.float64)
 
@@ -114,11 +137,6 @@ def unit(vectors: npt.NDArray[Number]) -> npt.NDArray[Number]:
     lengths: npt.NDArray[Number] = np.linalg.norm(vectors, axis=-1, keepdims=True)
     lengths[lengths == 0] = 1
     return vectors / lengths
-
-
-def fingerprint(*parts: object) -> str:
-    """A hash of what decides the scores of a model."""
-    return hashlib.sha256(json.dumps([str(part) for part in parts]).encode()).hexdigest()
 
 
 def checked(scores: Scores, tokens: Lengths | None, full: Lengths | None, seconds: float) -> Scored:
