@@ -20,7 +20,7 @@ from rankdash.cli.arguments import (
     add_statistics,
     rules,
 )
-from rankdash.cli.output import aligned, one_line
+from rankdash.cli.output import aligned, one_line, or_null
 from rankdash.cli.rankings import Files, study_of, typed_metrics
 from rankdash.metrics import Measure
 from rankdash.readers import Conflict
@@ -128,7 +128,7 @@ def as_json(compared: Compared) -> Iterator[str]:
     for row in comparison.frame.to_dict("records"):
         system, spec = row["system"], row["metric"]
         said: dict[str, object] = {
-            str(name): _or_null(value) for name, value in row.items() if name != "verdict"
+            str(name): or_null(value) for name, value in row.items() if name != "verdict"
         }
         said["system"] = names[system]
         said["left_out"] = dict(comparison.left_out(system, spec))
@@ -149,10 +149,6 @@ def as_json(compared: Compared) -> Iterator[str]:
     }
     yield json.dumps(document, indent=2, allow_nan=False)
     yield "\n"
-
-
-def _or_null(value: object) -> object:
-    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 FORMATS: Mapping[str, Callable[[Compared], Iterator[str]]] = {

@@ -15,7 +15,7 @@ from functools import cached_property
 
 from rankdash.analysis.labels.labelling import defused
 from rankdash.cli.arguments import DONE, Parser, add_conflict, add_conventions, add_labels, rules
-from rankdash.cli.output import aligned, printable
+from rankdash.cli.output import aligned, or_null, printable
 from rankdash.cli.rankings import Files, Rules, study_of, typed_metrics
 from rankdash.metrics import Conventions, Evaluation, Measure
 from rankdash.readers import Conflict
@@ -137,7 +137,7 @@ def as_json(results: Results, per_query: bool) -> Iterator[str]:
     }
     systems = {
         name: {
-            "mean": {spec: _or_null(value) for spec, value in _means(results, found).items()},
+            "mean": {spec: or_null(value) for spec, value in _means(results, found).items()},
             "counts": dict(found.counts),
             "left_out": {
                 query: state
@@ -211,10 +211,6 @@ def _rounded(value: float) -> str:
 
 def _exact(value: float) -> str:
     return "" if math.isnan(value) else repr(value)
-
-
-def _or_null(value: float) -> float | None:
-    return None if math.isnan(value) else value
 
 
 def _csv_line(cells: Iterable[str]) -> str:

@@ -3,6 +3,7 @@ break columns, and files, which are none of those that are read."""
 
 from __future__ import annotations
 
+import math
 import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -24,6 +25,11 @@ def printable(text: str) -> str:
 def one_line(text: str) -> str:
     """Printable, with line breaks and runs of blanks as one blank."""
     return printable(" ".join(text.split()))
+
+
+def or_null(value: object) -> object:
+    """The value for JSON, which has no NaN."""
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def columns(text: str) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from rankdash.analysis.labels.labelling import restored
-from rankdash.cli.output import warn
+from rankdash.cli.output import or_null, warn
 from rankdash.errors import DataError
 from rankdash.ranking.ranking import Run
 from rankdash.readers import Source
@@ -33,11 +32,7 @@ def write_timings(run: Run, target: Path) -> None:
         target.write_bytes(csv_bytes(frame))
         return
     rows = [
-        {
-            name: None if isinstance(value, float) and math.isnan(value) else value
-            for name, value in row.items()
-        }
-        for row in frame.to_dict("records")
+        {name: or_null(value) for name, value in row.items()} for row in frame.to_dict("records")
     ]
     target.write_text(json.dumps(rows, indent=1, allow_nan=False) + "\n", encoding="utf-8")
 

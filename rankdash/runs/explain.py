@@ -143,6 +143,7 @@ class Explainer:
             self._held = None
 
 
+@dataclass
 class _Scoring:
     """Scores variants in batches; what the reranker refuses is NaN.
 
@@ -152,37 +153,33 @@ class _Scoring:
     Raises ScoringError where the first variant fails, and Cancelled.
     """
 
-    def __init__(
-        self,
-        held: _Held,
-        pair: tuple[str, str],
-        on_batch: Callable[[int], None],
-        has_to_stop: Callable[[], bool],
-    ) -> None:
-        self._score = held.reranker.score
-        self._remote = held.kind.able(held.reranker.settings).needs_network
-        self._pair = pair
-        self._on_batch = on_batch
-        self._has_to_stop = has_to_stop
-        self._done = 0
-        self.read: int | None = None
-        self.full: int | None = None
+    held: _Held
+    pair: tuple[str, str]
+    on_batch: Callable[[int], None]
+    has_to_stop: Callable[[], bool]
+    done: int = 0
+    read: int | None = None
+    full: int | None = None
+
+    @property
+    def _remote(self) -> bool:
+        return self.held.kind.able(self.held.reranker.settings).needs_network
 
     def __call__(self, variants: Sequence[Variant]) -> npt.NDArray[np.float64]:
         found = [np.zeros(0)]
-        for requests in in_calls(*self._pair, variants, self._remote):
-            if self._has_to_stop():
+        for requests in in_calls(*self.pair, variants, self._remote):
+            if self.has_to_stop():
                 raise Cancelled
             answers = self._ask(requests)
-            if not self._done:
+            if not self.done:
                 self._look_at(answers[0])
             found += [np.asarray(answer.scores, dtype=np.float64) for answer in answers]
-            self._done += sum(len(request.documents) for request in requests)
-            self._on_batch(self._done)
+            self.done += sum(len(request.documents) for request in requests)
+            self.on_batch(self.done)
         return np.concatenate(found)
 
     def _ask(self, requests: Sequence[Request]) -> list[Scored]:
-        answers = self._score(requests)
+        answers = self.held.reranker.score(requests)
         failed = any(answer.error for answer in answers)
         pairs = sum(len(request.documents) for request in requests)
         if not failed or pairs == 1 or self._remote:
@@ -192,7 +189,7 @@ class _Scoring:
             answer
             for request in requests
             for text in request.documents
-            for answer in self._score(
+            for answer in self.held.reranker.score(
                 [replace(request, doc_ids=request.doc_ids[:1], documents=[text])]
             )
         ]

@@ -6,10 +6,10 @@ import math
 import os
 import platform
 import sys
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from rankdash.rerankers import Capabilities, Reranker
+from rankdash.rerankers.neural import runtimes
 
 _NAMED = ("numpy", "torch", "sentence-transformers", "onnxruntime", "openvino", "bm25s")
 
@@ -43,19 +43,13 @@ def machine() -> dict[str, object]:
 
     threads: how many a model may use here. Imports nothing that is not loaded yet.
     """
-    versions: dict[str, object] = {}
-    for package in _NAMED:
-        try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
-            continue
     return {
         "cpu": _cpu_model(),
         "logical_cpus": os.cpu_count() or 1,
         "threads": _threads(),
         "os": platform.platform(),
         "python": platform.python_version(),
-        **versions,
+        **runtimes.versions(_NAMED),
     }
 
 
@@ -63,9 +57,7 @@ def _threads() -> int:
     torch = sys.modules.get("torch")
     if torch is not None:
         return int(torch.get_num_threads())
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return runtimes.threads()
 
 
 def _cpu_model() -> str:

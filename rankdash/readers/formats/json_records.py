@@ -98,7 +98,7 @@ def table_of(
                 record[f"{key} (list)"] = record.pop(key)
         keys.update(dict.fromkeys(record))
         refuse_many_columns(len(keys), file, limits)
-    columns = {key: [_cell(record.get(key)) for record in records] for key in keys}
+    columns = {key: [cell(record.get(key)) for record in records] for key in keys}
     findings: tuple[Finding, ...] = ()
     if broken_text:
         findings = _mend(columns, file)
@@ -237,13 +237,16 @@ def _is_several(value: object) -> bool:
     return isinstance(value, list) and len(value) > 1
 
 
-def _cell(value: object) -> str | None:
+def cell(value: object) -> str | None:
+    """A value as the text of a cell."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, bytes):
+        return value.decode("utf-8", errors="replace")
     if isinstance(value, list):
-        return "; ".join(cell for cell in map(_cell, value) if cell is not None)
+        return "; ".join(each for each in map(cell, value) if each is not None)
     if isinstance(value, dict):
         return json.dumps(value, ensure_ascii=False)
     return str(value)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rankdash.errors import FormatError
-from rankdash.readers.formats.json_records import table_of
+from rankdash.readers.formats.json_records import cell, table_of
 from rankdash.readers.parse.limits import Limits
 from rankdash.readers.parse.skipped_rows import Refusals
 from rankdash.readers.parse.table import (
@@ -104,14 +102,4 @@ def _texts(column: pa.ChunkedArray) -> list[str | None]:
         whole = pc.and_(pc.is_finite(column), pc.equal(pc.floor(column), column))
         if pc.all(whole).as_py() and pc.max(pc.abs(column)).as_py() < _LARGEST_WHOLE:
             column = column.cast(pa.int64())
-    return [_plain(value) for value in column.to_pylist()]
-
-
-def _plain(value: Any) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, bytes):
-        return value.decode("utf-8", errors="replace")
-    return str(value)
+    return [cell(value) for value in column.to_pylist()]

@@ -15,14 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from rankdash.errors import SettingError
-from rankdash.rerankers.base import Call, Capabilities, Corpus, Request, RerankerKind, Scored
+from rankdash.rerankers.base import Call, Request, Scored
 from rankdash.rerankers.remote import call_settings, prompts
 from rankdash.rerankers.remote.call_settings import Budget, Clock
-from rankdash.rerankers.remote.chat import CONNECTION, SAYING, Chat, key_place, unread
+from rankdash.rerankers.remote.chat import ACROSS, ChatReranker, unread
 from rankdash.rerankers.remote.estimates import Estimate
 from rankdash.rerankers.settings import SettingSpec
 
-_PLACES = ("query", "documents", "count")
 _BRACKETED = re.compile(r"\[\s*(\d{1,6})\s*\]")
 _BARE = re.compile(r"\d{1,6}(?:\s*[>,]\s*\d{1,6})*")
 _TOKENS_PER_DOCUMENT = 5
@@ -50,30 +49,21 @@ class Order:
         return "repaired: " + ", ".join(put_right) if put_right else ""
 
 
-class LlmListwise:
+class LlmListwise(ChatReranker):
     """Shows the model several documents at once. A score is a document's place from the end."""
 
     name = "llm-listwise"
+    places = ("query", "documents", "count")
 
     def __init__(self, settings: Mapping[str, Any], clock: Clock | None = None) -> None:
-        self.settings = settings
-        self._chat = Chat(settings, clock)
+        super().__init__(settings, clock)
         self._window, self._stride = settings["window"], settings["stride"]
-        prompts.check(settings["prompt"], _PLACES)
         if self._stride > self._window:
             raise SettingError(
                 "The stride must not be longer than the window ({window}).",
                 remedy="Half a window is usual.",
                 window=self._window,
             )
-
-    def prepare(self, corpus: Corpus) -> None:
-        """Open the client. Raises UnavailableError where a key is missing."""
-        self._chat.open()
-
-    def fingerprint(self) -> str:
-        """Never: a score depends on the other documents."""
-        return ""
 
     def estimate(self, requests: Sequence[Request]) -> Estimate:
         """What the requests would cost: a call for each window, for each shuffle."""
@@ -141,17 +131,8 @@ class LlmListwise:
         return order, calls, fault
 
     def _prompt(self, query: str, documents: Sequence[str]) -> str:
-        limit = self.settings["document_characters"]
-        shown = [
-            prompts.document(prompts.cut(text, limit), str(number))
-            for number, text in enumerate(documents, 1)
-        ]
-        values = {
-            "query": prompts.query(query),
-            "documents": "\n".join(shown),
-            "count": str(len(documents)),
-        }
-        return prompts.fill(self.settings["prompt"], values)
+        shown = [self._shown(text, str(number)) for number, text in enumerate(documents, 1)]
+        return self._filled(query, documents="\n".join(shown), count=str(len(documents)))
 
 
 def kendall(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> float:
@@ -184,51 +165,39 @@ def read_order(text: str, count: int) -> Order:
     return Order((*kept, *missing), len(missing), len(known) - len(kept), len(places) - len(known))
 
 
-KIND = RerankerKind(
-    name=LlmListwise.name,
-    title="LLM, list by list",
-    meaning="A language model orders twenty documents at a time, from the end of the list to its "
+KIND = LlmListwise.kind(
+    "LLM, list by list",
+    "A language model orders twenty documents at a time, from the end of the list to its "
     "beginning. Its answer depends on the order in which it meets them.",
-    settings=(
-        *CONNECTION,
-        SettingSpec(
-            "window",
-            20,
-            "Window",
-            "How many documents the model orders at once.",
-            within=(2, 200),
-        ),
-        SettingSpec(
-            "stride",
-            10,
-            "Stride",
-            "By how many documents the window moves towards the front.",
-            within=(1, 200),
-        ),
-        SettingSpec(
-            "shuffles",
-            0,
-            "Shuffles",
-            "Ask again with the documents in another order, so many times, and take the mean "
-            "place. How far the orders agree is noted with the calls.",
-            within=(0, 20),
-        ),
-        SettingSpec(
-            "prompt",
-            prompts.LISTWISE,
-            "Prompt",
-            "Must contain {query}, {documents} and {count}. Query and documents are put between "
-            "marks that they cannot contain.",
-            lines=8,
-        ),
-        *SAYING,
-        *call_settings.SENDING,
+    SettingSpec(
+        "window",
+        20,
+        "Window",
+        "How many documents the model orders at once.",
+        within=(2, 200),
     ),
-    capabilities=Capabilities(
-        scope="listwise", needs_network=True, order_sensitive=True, across_queries=True
+    SettingSpec(
+        "stride",
+        10,
+        "Stride",
+        "By how many documents the window moves towards the front.",
+        within=(1, 200),
     ),
-    build=LlmListwise,
-    group="llm",
-    key=key_place,
-    estimate=lambda settings, requests: LlmListwise(settings).estimate(requests),
+    SettingSpec(
+        "shuffles",
+        0,
+        "Shuffles",
+        "Ask again with the documents in another order, so many times, and take the mean "
+        "place. How far the orders agree is noted with the calls.",
+        within=(0, 20),
+    ),
+    SettingSpec(
+        "prompt",
+        prompts.LISTWISE,
+        "Prompt",
+        "Must contain {query}, {documents} and {count}. Query and documents are put between "
+        "marks that they cannot contain.",
+        lines=8,
+    ),
+    capabilities=ACROSS,
 )

@@ -10,25 +10,24 @@ from __future__ import annotations
 import itertools
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from rankdash.rerankers.base import Call, Capabilities, Corpus, Request, RerankerKind, Scored
+from rankdash.rerankers.base import Call, Request, Scored
 from rankdash.rerankers.remote import call_settings, prompts
-from rankdash.rerankers.remote.call_settings import Budget, Clock
-from rankdash.rerankers.remote.chat import CONNECTION, SAYING, Chat, Said, key_place, unread
+from rankdash.rerankers.remote.call_settings import Budget
+from rankdash.rerankers.remote.chat import ACROSS, ChatReranker, Said, unread
 from rankdash.rerankers.remote.estimates import Estimate
 from rankdash.rerankers.settings import SettingSpec
 
-_PLACES = ("query", "a", "b")
 _LETTER = re.compile(r"\W*(?:(?:document|passage)\s+)?([AB])\W*", re.IGNORECASE)
 _TOKENS = 4
 
 
-class LlmPairwise:
+class LlmPairwise(ChatReranker):
     """Compares the first few documents; the others keep their order behind them.
 
     all: every pair, a score is the number of wins, half for a draw: n (n − 1) calls.
@@ -37,19 +36,7 @@ class LlmPairwise:
     """
 
     name = "llm-pairwise"
-
-    def __init__(self, settings: Mapping[str, Any], clock: Clock | None = None) -> None:
-        self.settings = settings
-        self._chat = Chat(settings, clock)
-        prompts.check(settings["prompt"], _PLACES)
-
-    def prepare(self, corpus: Corpus) -> None:
-        """Open the client. Raises UnavailableError where a key is missing."""
-        self._chat.open()
-
-    def fingerprint(self) -> str:
-        """Never: a score depends on the other documents."""
-        return ""
+    places = ("query", "a", "b")
 
     def estimate(self, requests: Sequence[Request]) -> Estimate:
         """What the requests would cost: two calls for each comparison."""
@@ -102,13 +89,7 @@ class LlmPairwise:
         return int(self.settings["passes"])
 
     def _prompt(self, query: str, one: str, other: str) -> str:
-        limit = self.settings["document_characters"]
-        values = {
-            "query": prompts.query(query),
-            "a": prompts.document(prompts.cut(one, limit), "A"),
-            "b": prompts.document(prompts.cut(other, limit), "B"),
-        }
-        return prompts.fill(self.settings["prompt"], values)
+        return self._filled(query, a=self._shown(one, "A"), b=self._shown(other, "B"))
 
 
 class _Match:
@@ -177,51 +158,39 @@ class _Match:
         return None if letter is None else letter[1].upper() == "A"
 
 
-KIND = RerankerKind(
-    name=LlmPairwise.name,
-    title="LLM, pair by pair",
-    meaning="A language model compares two documents at a time, among the best few of the first "
+KIND = LlmPairwise.kind(
+    "LLM, pair by pair",
+    "A language model compares two documents at a time, among the best few of the first "
     "stage; the others stay below. Many calls a query.",
-    settings=(
-        *CONNECTION,
-        SettingSpec(
-            "top",
-            10,
-            "Documents compared",
-            "How many documents from the top of the first stage take part.",
-            within=(2, 100),
-        ),
-        SettingSpec(
-            "sort",
-            "all",
-            "Sort",
-            "all: every pair in both orders, n × (n − 1) calls, at once. sliding: passes of bubble "
-            "sort from the back, fewer calls, one after the other.",
-            choices=("all", "sliding"),
-        ),
-        SettingSpec(
-            "passes",
-            5,
-            "Passes",
-            "For the sliding sort: each pass finds the next best document.",
-            within=(1, 100),
-        ),
-        SettingSpec(
-            "prompt",
-            prompts.PAIRWISE,
-            "Prompt",
-            "Must contain {query}, {a} and {b}. Query and documents are put between marks that "
-            "they cannot contain.",
-            lines=8,
-        ),
-        *SAYING,
-        *call_settings.SENDING,
+    SettingSpec(
+        "top",
+        10,
+        "Documents compared",
+        "How many documents from the top of the first stage take part.",
+        within=(2, 100),
     ),
-    capabilities=Capabilities(
-        scope="listwise", needs_network=True, order_sensitive=True, across_queries=True
+    SettingSpec(
+        "sort",
+        "all",
+        "Sort",
+        "all: every pair in both orders, n × (n − 1) calls, at once. sliding: passes of bubble "
+        "sort from the back, fewer calls, one after the other.",
+        choices=("all", "sliding"),
     ),
-    build=LlmPairwise,
-    group="llm",
-    key=key_place,
-    estimate=lambda settings, requests: LlmPairwise(settings).estimate(requests),
+    SettingSpec(
+        "passes",
+        5,
+        "Passes",
+        "For the sliding sort: each pass finds the next best document.",
+        within=(1, 100),
+    ),
+    SettingSpec(
+        "prompt",
+        prompts.PAIRWISE,
+        "Prompt",
+        "Must contain {query}, {a} and {b}. Query and documents are put between marks that "
+        "they cannot contain.",
+        lines=8,
+    ),
+    capabilities=ACROSS,
 )

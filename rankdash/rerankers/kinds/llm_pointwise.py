@@ -11,19 +11,17 @@ import math
 import re
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
-from rankdash.rerankers.base import Capabilities, Corpus, Request, RerankerKind, Scored
+from rankdash.rerankers.base import Capabilities, Request, Scored
 from rankdash.rerankers.remote import call_settings, prompts
-from rankdash.rerankers.remote.call_settings import Budget, Clock
-from rankdash.rerankers.remote.chat import CONNECTION, SAYING, Chat, Said, key_place, unread
+from rankdash.rerankers.remote.call_settings import Budget
+from rankdash.rerankers.remote.chat import ChatReranker, Said, unread
 from rankdash.rerankers.remote.estimates import Estimate
 from rankdash.rerankers.settings import SettingSpec
 
 _TOKENS = {"yes-no": 1, "grade": 1, "number": 4}
-_PLACES = ("query", "document", "question")
 
 # As a first token says them, in English and Chinese, without blanks and case.
 _YES = frozenset(("yes", "y", "true", "是", "是的", "相关"))
@@ -33,20 +31,15 @@ _BLANKS = " \t\r\n\u2581\u0120\u010a\"'*`.,:：。"
 _NUMBER = re.compile(r"\**\s*(10|[0-9])\s*(?:/\s*10)?\s*\**\.?")
 
 
-class LlmPointwise:
+class LlmPointwise(ChatReranker):
     """Asks the same question of every document."""
 
     name = "llm-pointwise"
+    places = ("query", "document", "question")
 
-    def __init__(self, settings: Mapping[str, Any], clock: Clock | None = None) -> None:
-        self.settings = settings
-        self._chat = Chat(settings, clock)
-        self._answer = settings["answer"]
-        prompts.check(settings["prompt"], _PLACES)
-
-    def prepare(self, corpus: Corpus) -> None:
-        """Open the client. Raises UnavailableError where a key is missing."""
-        self._chat.open()
+    @property
+    def _answer(self) -> str:
+        return str(self.settings["answer"])
 
     def fingerprint(self) -> str:
         """Of the model and what it is asked."""
@@ -97,13 +90,8 @@ class LlmPointwise:
         return (log_odds if self._answer == "yes-no" else expected_grade)(said.top), said
 
     def _prompt(self, query: str, text: str) -> str:
-        cut = prompts.cut(text, self.settings["document_characters"])
-        values = {
-            "query": prompts.query(query),
-            "document": prompts.document(cut),
-            "question": prompts.QUESTIONS[self._answer],
-        }
-        return prompts.fill(self.settings["prompt"], values)
+        question = prompts.QUESTIONS[self._answer]
+        return self._filled(query, document=self._shown(text), question=question)
 
 
 def log_odds(top: Mapping[str, float]) -> float:
@@ -172,36 +160,26 @@ def _fault(lost: Sequence[Said], count: int) -> str:
     return f"{len(lost)} of {count} answers could not be read: {reason}."
 
 
-KIND = RerankerKind(
-    name=LlmPointwise.name,
-    title="LLM, document by document",
-    meaning="A language model is asked of every document whether it is relevant. One call a "
+KIND = LlmPointwise.kind(
+    "LLM, document by document",
+    "A language model is asked of every document whether it is relevant. One call a "
     "document; the score comes from the probabilities of its answer.",
-    settings=(
-        *CONNECTION,
-        SettingSpec(
-            "answer",
-            "yes-no",
-            "Answer",
-            "yes-no: the odds of yes against no. grade: the expected grade from 0 to 4. Both need "
-            "an endpoint that gives the probabilities of tokens. number: a number from 0 to 10 as "
-            "it was said, with many ties, for endpoints that give none.",
-            choices=tuple(prompts.QUESTIONS),
-        ),
-        SettingSpec(
-            "prompt",
-            prompts.POINTWISE,
-            "Prompt",
-            "Must contain {query}, {document} and {question}. Query and document are put between "
-            "marks that they cannot contain.",
-            lines=6,
-        ),
-        *SAYING,
-        *call_settings.SENDING,
+    SettingSpec(
+        "answer",
+        "yes-no",
+        "Answer",
+        "yes-no: the odds of yes against no. grade: the expected grade from 0 to 4. Both need "
+        "an endpoint that gives the probabilities of tokens. number: a number from 0 to 10 as "
+        "it was said, with many ties, for endpoints that give none.",
+        choices=tuple(prompts.QUESTIONS),
+    ),
+    SettingSpec(
+        "prompt",
+        prompts.POINTWISE,
+        "Prompt",
+        "Must contain {query}, {document} and {question}. Query and document are put between "
+        "marks that they cannot contain.",
+        lines=6,
     ),
     capabilities=Capabilities(needs_network=True, across_queries=True),
-    build=LlmPointwise,
-    group="llm",
-    key=key_place,
-    estimate=lambda settings, requests: LlmPointwise(settings).estimate(requests),
 )

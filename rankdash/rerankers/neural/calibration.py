@@ -14,7 +14,6 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
@@ -104,12 +103,7 @@ def choose(seconds: Mapping[str, float]) -> str:
 
 
 def _machine() -> dict[str, object]:
-    versions: dict[str, object] = {}
-    for package in sorted({kind.package for kind in runtimes.KINDS.values()}):
-        try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
-            continue
+    versions = runtimes.versions(sorted({kind.package for kind in runtimes.KINDS.values()}))
     node = platform.processor() or platform.machine()
     processor = hashlib.sha256(f"{node} {_model()}".encode()).hexdigest()[:16]
     return {"processor": processor, "threads": runtimes.threads(), **versions}

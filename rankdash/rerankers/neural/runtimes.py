@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -88,6 +90,15 @@ def check_installed(name: str) -> None:
             remedy="Install it: pip install {package}",
             package=KINDS[name].package,
         )
+
+
+def versions(packages: Iterable[str]) -> dict[str, str]:
+    """The versions of those that are installed; imports nothing."""
+    found: dict[str, str] = {}
+    for package in packages:
+        with contextlib.suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
 
 
 def threads() -> int:

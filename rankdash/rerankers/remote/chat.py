@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from rankdash.errors import ScoringError, SettingError
 from rankdash.ranking.ranking import digest
-from rankdash.rerankers.base import Call
+from rankdash.rerankers.base import Call, Capabilities, Corpus, Request, RerankerKind, Scored
 from rankdash.rerankers.remote import call_settings, keys, prompts
 from rankdash.rerankers.remote.apis import dig
 from rankdash.rerankers.remote.call_settings import Budget, Clock, check_url
@@ -200,6 +200,61 @@ class Chat:
         prices = self._settings["price_in"], self._settings["price_out"]
         return float(read * prices[0] + written * prices[1]) / 1e6
 
+
+class ChatReranker:
+    """What rerankers that ask a language model have in common. places: those of its prompt."""
+
+    name: str
+    places: tuple[str, ...]
+
+    def __init__(self, settings: Mapping[str, Any], clock: Clock | None = None) -> None:
+        self.settings = settings
+        self._chat = Chat(settings, clock)
+        prompts.check(settings["prompt"], self.places)
+
+    def prepare(self, corpus: Corpus) -> None:
+        """Open the client. Raises UnavailableError where a key is missing."""
+        self._chat.open()
+
+    def fingerprint(self) -> str:
+        """None: a score depends on the other documents."""
+        return ""
+
+    def _filled(self, query: str, **values: str) -> str:
+        return prompts.fill(self.settings["prompt"], {"query": prompts.query(query), **values})
+
+    def _shown(self, document: str, name: str = "") -> str:
+        return prompts.document(prompts.cut(document, self.settings["document_characters"]), name)
+
+    def estimate(self, requests: Sequence[Request]) -> Estimate:
+        """What the requests would cost."""
+        raise NotImplementedError
+
+    def score(self, requests: Sequence[Request]) -> list[Scored]:
+        raise NotImplementedError
+
+    @classmethod
+    def kind(
+        cls, title: str, meaning: str, *settings: SettingSpec, capabilities: Capabilities
+    ) -> RerankerKind:
+        """The kind of it. settings: those beside what every model is asked with."""
+        return RerankerKind(
+            name=cls.name,
+            title=title,
+            meaning=meaning,
+            settings=(*CONNECTION, *settings, *SAYING, *call_settings.SENDING),
+            capabilities=capabilities,
+            build=cls,
+            group="llm",
+            key=key_place,
+            estimate=lambda settings, requests: cls(settings).estimate(requests),
+        )
+
+
+ACROSS = Capabilities(
+    scope="listwise", needs_network=True, order_sensitive=True, across_queries=True
+)
+"""Of a reranker whose scores depend on the other documents."""
 
 _PATH = "/v1/chat/completions"
 

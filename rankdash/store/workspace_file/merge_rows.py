@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from rankdash.findings import Finding
 from rankdash.store.rows import insert
+
+Join = Callable[[sqlite3.Connection, dict[str, Any], "TakenIn"], bool]
 
 
 @dataclass
@@ -27,31 +29,30 @@ def stays(result: TakenIn, code: str, template: str, **params: object) -> None:
     result.findings.append(Finding("warning", code, template, params))
 
 
-def _join(kind: str) -> Callable[[sqlite3.Connection, dict[str, Any], TakenIn], bool]:
+def _joining(
+    table: str,
+    ours: str = "",
+    differ: Sequence[str] = (),
+    code: str = "",
+    template: str = "",
+    counted: str | None = None,
+) -> Join:
+    """How a row of a table joins: it is added, or the one that is here stays.
+
+    ours: asks for that one; where it differs in one of the columns `differ`, that is reported by
+    code and template. counted: as what an added row counts, None for nothing.
+    """
+
     def join(db: sqlite3.Connection, values: dict[str, Any], result: TakenIn) -> bool:
-        added = insert(db, kind, values)
-        result.added[kind] += added
-        return added
+        if insert(db, table, values):
+            result.added.update([counted] if counted else [])
+            return True
+        here = db.execute(ours, values).fetchone() if ours else None
+        if here is not None and any(here[name] != values[name] for name in differ):
+            stays(result, code, template, **dict(here))
+        return False
 
     return join
-
-
-def _note(db: sqlite3.Connection, values: dict[str, Any], result: TakenIn) -> bool:
-    if insert(db, "notes", values):
-        result.added["notes"] += 1
-        return True
-    ours = db.execute(
-        "SELECT tags, note FROM notes WHERE dataset_id = :dataset_id AND query_id = :query_id",
-        values,
-    ).fetchone()
-    if (ours["tags"], ours["note"]) != (values["tags"], values["note"]):
-        stays(
-            result,
-            "archive.note",
-            "The note on query {query} differs. The one here stays.",
-            query=values["query_id"],
-        )
-    return False
 
 
 def _corrections(db: sqlite3.Connection, values: dict[str, Any], result: TakenIn) -> bool:
@@ -84,48 +85,35 @@ def _corrections(db: sqlite3.Connection, values: dict[str, Any], result: TakenIn
     return True
 
 
-def _run_note(db: sqlite3.Connection, values: dict[str, Any], result: TakenIn) -> bool:
-    if insert(db, "run_notes", values):
-        result.added["notes"] += 1
-        return True
-    ours = db.execute(
-        "SELECT note, name FROM run_notes JOIN runs ON runs.id = run_id WHERE run_id = ?",
-        (values["run_id"],),
-    ).fetchone()
-    if ours["note"] != values["note"]:
-        stays(
-            result,
-            "archive.note",
-            "The note on the run {name} differs. The one here stays.",
-            name=ours["name"],
-        )
-    return False
-
-
-def _pin(db: sqlite3.Connection, values: dict[str, Any], result: TakenIn) -> bool:
-    if insert(db, "pins", values):
-        return True
-    ours = db.execute(
-        "SELECT run_id, name FROM pins JOIN runs ON runs.id = run_id WHERE pins.dataset_id = ?",
-        (values["dataset_id"],),
-    ).fetchone()
-    if ours is not None and ours["run_id"] != values["run_id"]:
-        stays(
-            result,
-            "archive.pin",
-            "Another run is pinned as the baseline in the file. Here {name} stays pinned.",
-            name=ours["name"],
-        )
-    return False
-
-
-JOIN: dict[str, Callable[[sqlite3.Connection, dict[str, Any], TakenIn], bool]] = {
-    "datasets": _join("datasets"),
-    "runs": _join("runs"),
-    "explanations": _join("explanations"),
-    "notes": _note,
+JOIN: dict[str, Join] = {
+    "datasets": _joining("datasets", counted="datasets"),
+    "runs": _joining("runs", counted="runs"),
+    "explanations": _joining("explanations", counted="explanations"),
+    "notes": _joining(
+        "notes",
+        "SELECT tags, note, query_id AS query FROM notes "
+        "WHERE dataset_id = :dataset_id AND query_id = :query_id",
+        ("tags", "note"),
+        "archive.note",
+        "The note on query {query} differs. The one here stays.",
+        "notes",
+    ),
     "corrections": _corrections,
-    "run_notes": _run_note,
-    "pins": _pin,
+    "run_notes": _joining(
+        "run_notes",
+        "SELECT note, name FROM run_notes JOIN runs ON runs.id = run_id WHERE run_id = :run_id",
+        ("note",),
+        "archive.note",
+        "The note on the run {name} differs. The one here stays.",
+        "notes",
+    ),
+    "pins": _joining(
+        "pins",
+        "SELECT run_id, name FROM pins JOIN runs ON runs.id = run_id "
+        "WHERE pins.dataset_id = :dataset_id",
+        ("run_id",),
+        "archive.pin",
+        "Another run is pinned as the baseline in the file. Here {name} stays pinned.",
+    ),
 }
 """Table → how a row of the file joins it; whether something was added."""
