@@ -21,6 +21,7 @@ from rankdash.analysis.statistics.bootstrap import (
     bootstrap_means,
     percentile_interval,
 )
+from rankdash.analysis.statistics.tests import LEVEL
 from rankdash.ranking.ranking import Reading, Run
 
 MOST_POINTS = 400
@@ -48,8 +49,9 @@ class LatencySummary:
     """Quantiles of the n measured latencies in milliseconds, NaN where n is 0.
 
     p99: None under 1,000 latencies, where it would rest on a handful of them.
-    p50_interval, p95_interval: the latencies between which the quantile lies with at least 95 %
-        confidence, whatever the distribution; NaN for a side on which n is too small to tell.
+    p50_interval, p95_interval: the latencies between which the quantile lies with at least the
+        confidence `level`, whatever the distribution; NaN for a side on which n is too small to
+        tell.
     """
 
     n: int
@@ -61,7 +63,7 @@ class LatencySummary:
     p95_interval: tuple[float, float]
 
 
-def summarize(queries: pd.DataFrame) -> LatencySummary:
+def summarize(queries: pd.DataFrame, level: float = LEVEL) -> LatencySummary:
     """Sum up the latencies in the table of a `Run`; queries without one are left out, failed ones
     among them, and so are those whose scores came from the cache.
 
@@ -79,18 +81,18 @@ def summarize(queries: pd.DataFrame) -> LatencySummary:
         p90=p90,
         p95=p95,
         p99=p99 if len(values) >= P99_NEEDS else None,
-        p50_interval=_interval(values, 0.5),
-        p95_interval=_interval(values, 0.95),
+        p50_interval=_interval(values, 0.5, level),
+        p95_interval=_interval(values, 0.95, level),
     )
 
 
-def _interval(ordered: FloatArray, quantile: float) -> tuple[float, float]:
+def _interval(ordered: FloatArray, quantile: float, level: float) -> tuple[float, float]:
     """Order statistics around a quantile (David & Nagaraja, Order Statistics, 2003, section 7.1):
     how many of n values lie below it is binomial."""
     from scipy.stats import binom
 
     n = len(ordered)
-    below, above = binom.ppf([0.025, 0.975], n, quantile)
+    below, above = binom.ppf([(1 - level) / 2, (1 + level) / 2], n, quantile)
     low, high = int(below) - 1, int(above)
     return (
         float(ordered[low]) if low >= 0 else math.nan,
@@ -199,7 +201,8 @@ class OnTarget:
     """Whether 95 % of queries are answered in time.
 
     within: of n queries, those in time; a query that timed out is not. kind: "meets" and "misses"
-    where the n queries prove it at a level of 5 %, else "likely" and "unlikely", by what was seen.
+    where the n queries prove it with the confidence asked for, else "likely" and "unlikely", by
+    what was seen.
     """
 
     within: int
@@ -208,7 +211,12 @@ class OnTarget:
 
 
 def on_target(
-    ordered: FloatArray, target_ms: float, *, timed_out: int = 0, share: float = 0.95
+    ordered: FloatArray,
+    target_ms: float,
+    *,
+    timed_out: int = 0,
+    share: float = 0.95,
+    level: float = LEVEL,
 ) -> OnTarget | None:
     """Count, and test the count exactly: of queries that are in time with probability `share`, how
     many are is binomial (Clopper & Pearson 1934, one-sided). None without a query."""
@@ -218,9 +226,9 @@ def on_target(
     if not n:
         return None
     within = int(np.searchsorted(ordered, target_ms, side="right"))
-    if binom.sf(within - 1, n, share) <= 0.05:
+    if binom.sf(within - 1, n, share) <= 1 - level:
         return OnTarget(within, n, "meets")
-    if binom.cdf(within, n, share) <= 0.05:
+    if binom.cdf(within, n, share) <= 1 - level:
         return OnTarget(within, n, "misses")
     return OnTarget(within, n, "likely" if within >= share * n else "unlikely")
 
@@ -244,7 +252,7 @@ class Fit:
         return self.intercept + self.slope * x
 
 
-def fit(x: FloatArray, ms: FloatArray, level: float = 0.95, seed: int = SEED) -> Fit | None:
+def fit(x: FloatArray, ms: FloatArray, level: float = LEVEL, seed: int = SEED) -> Fit | None:
     """The median of the slopes of every two points, which a quarter of outliers does not move.
 
     Of more than 600 points as many are drawn by chance. None under `FEWEST_FITTED` points, or where
@@ -288,7 +296,7 @@ def paired_ratio(
     before: pd.DataFrame,
     after: pd.DataFrame,
     *,
-    level: float = 0.95,
+    level: float = LEVEL,
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> Ratio | None:

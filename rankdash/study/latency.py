@@ -37,19 +37,21 @@ def times(study: Study, system: str) -> Times | None:
     if run is None:
         return None
 
+    level = study.statistics.level
+
     def make() -> Times:
         ordered = latency.latencies(run.queries)
         timed = run.queries.loc[np.isfinite(run.queries["latency_ms"]), "pairs"].dropna()
         return Times(
             run=run,
             ordered=ordered,
-            summary=summarize(run.queries),
+            summary=summarize(run.queries, level),
             steps=latency.ecdf(ordered),
             apart=latency.apart(run),
             documents=(int(timed.min()), int(timed.max())) if len(timed) else (0, 0),
         )
 
-    return study.once(("times", system), make)
+    return study.once(("times", system, level), make)
 
 
 def timed(study: Study) -> dict[str, Times]:
@@ -69,13 +71,15 @@ def cloud(study: Study, system: str, against: Against) -> tuple[pd.DataFrame, Fi
     run = study.run(system)
     if run is None:
         return pd.DataFrame({"x": [], "ms": []}, dtype=np.float64), None
+    rules = study.statistics
 
     def make() -> tuple[pd.DataFrame, Fit | None]:
         rows = run.queries[[_COLUMN[against], "latency_ms"]]
         points = rows.set_axis(["x", "ms"], axis="columns").dropna().reset_index(drop=True)
-        return points, latency.fit(points["x"].to_numpy(), points["ms"].to_numpy())
+        x, ms = points["x"].to_numpy(), points["ms"].to_numpy()
+        return points, latency.fit(x, ms, level=rules.level, seed=rules.seed)
 
-    return study.once(("latency cloud", system, against), make)
+    return study.once(("latency cloud", system, against, rules.level, rules.seed), make)
 
 
 def ratio(study: Study, before: str, after: str) -> Ratio | None:

@@ -316,11 +316,8 @@ class Study:
             return by_segment(
                 self.pairs(challenger),
                 pd.Series(columns[segment].to_numpy(dtype=object), index=columns["query_id"]),
+                self.statistics,
                 order=() if given else order,
-                tie_band=self.statistics.tie_band,
-                level=self.statistics.level,
-                seed=self.statistics.seed,
-                correction=self.statistics.correction,
             )
 
         return self.once(

@@ -58,6 +58,8 @@ def test_the_target_is_met_only_where_the_queries_prove_it():
     assert on_target(np.full(58, 9.0), 10.0).kind == "likely"
     assert on_target(np.full(4, 11.0), 10.0).kind == "misses"
     assert on_target(np.array([*[9.0] * 17, 11.0, 11.0]), 10.0).kind == "unlikely"
+    assert on_target(np.full(45, 9.0), 10.0, level=0.9).kind == "meets"
+    assert on_target(np.full(44, 9.0), 10.0, level=0.9).kind == "likely"
     found = on_target(np.array([10.0]), 10.0)
     assert (found.within, found.n, found.kind) == (1, 1, "likely")
     assert on_target(np.zeros(0), 10.0) is None
@@ -210,6 +212,13 @@ def test_quantiles():
     assert summary.p50 == pytest.approx(25.0)
     assert summary.p90 == pytest.approx(37.0)
     assert summary.p95 == pytest.approx(38.5)
+
+
+def test_an_interval_is_as_wide_as_its_confidence_asks_for():
+    # Of ten values, how many lie below the median is binomial: 2 to 8 at 95 %, 3 to 7 at 80 %.
+    ten = table(np.arange(1.0, 11.0))
+    assert summarize(ten).p50_interval == (2.0, 9.0)
+    assert summarize(ten, 0.8).p50_interval == (3.0, 8.0)
 
 
 def test_no_99th_percentile_from_less_than_1000_latencies():

@@ -12,11 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.analysis.statistics.bootstrap import SEED
 from rankdash.analysis.statistics.inference import intervals, p_values
-from rankdash.analysis.statistics.pairs import TIE_BAND, direction
+from rankdash.analysis.statistics.pairs import direction
 from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.analysis.statistics.tests import LEVEL, Correction, corrected
+from rankdash.analysis.statistics.tests import corrected
 from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
 from rankdash.dataset import Dataset
 from rankdash.metrics import Evaluation
@@ -25,10 +24,6 @@ Texts = npt.NDArray[np.object_]
 
 SMALL = 10
 """Segments with fewer paired queries are marked: their interval is a rough guess."""
-
-RESAMPLES = 2_000
-"""Draws for each segment. Enough for two digits of an interval and p down to 0.0005; the overall
-comparison, which a decision rests on, draws more."""
 
 UNKNOWN = "unknown"
 _MOST_VALUES = 30
@@ -165,13 +160,9 @@ def _thirds(values: npt.NDArray[np.floating[Any]]) -> Texts:
 def by_segment(
     pairs: pd.DataFrame,
     segment: pd.Series[str],
+    settings: StatisticsSettings | None = None,
     *,
     order: Sequence[str] = (),
-    tie_band: float = TIE_BAND,
-    level: float = LEVEL,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
-    correction: Correction = "holm",
 ) -> pd.DataFrame:
     """The paired difference in each value of a segment: those in `order` first, then the largest.
 
@@ -180,14 +171,16 @@ def by_segment(
         one segment, `OTHER`. order: such as `DerivedSegment.values`.
 
     Columns: segment; n (paired queries); left_out (queries of the segment without a difference);
-    before, after, delta (means); low, high (BCa interval of delta); p (sign flips) and p_corrected
-    over the segments of the table; helped, same, hurt; size: "enough", "small" (fewer than
-    `SMALL` queries) or "too_few" (fewer than `FEWEST_QUERIES`: low, high, p and p_corrected are
-    NaN; without any query so are the means).
+    before, after, delta (means); low, high (interval of delta) and p, made as the settings say; and
+    p_corrected over the segments of the table, whatever the settings correct together elsewhere;
+    helped, same, hurt; size: "enough", "small" (fewer than `SMALL` queries) or "too_few" (fewer
+    than `FEWEST_QUERIES`: low, high, p and p_corrected are NaN; without any query so are the
+    means).
 
     Segments are looked at after the fact: an interval that excludes 0 in one of them is a reason
     to look closer, and p_corrected says how surprising it is among so many.
     """
+    settings = settings or StatisticsSettings()
     values = segment.reindex(pairs["query_id"]).astype(object)
     names = values.where(values.notna() & (values != ""), UNKNOWN).to_numpy(dtype=object)
     names = _merge_rare(names)
@@ -200,15 +193,16 @@ def by_segment(
                 "segment": name,
                 "n": len(known),
                 "left_out": len(own) - len(known),
-                **_change(known, level, resamples, seed),
-                **_tally(known["delta"].to_numpy(), tie_band),
+                **_change(known, settings),
+                **_tally(known["delta"].to_numpy(), settings.tie_band),
                 "size": _size(len(known)),
             }
         )
     place = {name: position for position, name in enumerate(order)}
     rows.sort(key=lambda row: (place.get(row["segment"], len(place)), -row["n"]))
     frame = pd.DataFrame(rows, columns=list(_COLUMNS))
-    frame["p_corrected"] = corrected(frame["p"].to_numpy(dtype=np.float64).tolist(), correction)
+    raw = frame["p"].to_numpy(dtype=np.float64).tolist()
+    frame["p_corrected"] = corrected(raw, settings.correction)
     return frame
 
 
@@ -238,10 +232,9 @@ def _merge_rare(names: Texts) -> Texts:
     return np.array([name if name in kept else OTHER for name in names], dtype=object)
 
 
-def _change(known: pd.DataFrame, level: float, resamples: int, seed: int) -> dict[str, float]:
+def _change(known: pd.DataFrame, settings: StatisticsSettings) -> dict[str, float]:
     found = {column: float(known[column].mean()) for column in ("before", "after", "delta")}
     deltas = known[["delta"]].to_numpy(dtype=np.float64)
-    settings = StatisticsSettings(level=level, resamples=resamples, seed=seed)
     (low,), (high,) = intervals(deltas, settings)
     (p,) = p_values(deltas, settings)
     return {**found, "low": low, "high": high, "p": p}

@@ -6,7 +6,7 @@ import math
 
 from rankdash.analysis.latency import P99_NEEDS, LatencySummary, apart, latencies, on_target
 from rankdash.charts.milliseconds import text as ms
-from rankdash.i18n import duration, number, paragraph
+from rankdash.i18n import duration, number, paragraph, percent
 from rankdash.i18n import gettext as _
 from rankdash.ranking.ranking import Run
 from rankdash.reporting import figures
@@ -37,9 +37,10 @@ def draw(draft: Draft) -> str:
         return listed(sentences)
     notes = _(
         "Times in milliseconds of one query with its own documents, alone, on a warm system; in "
-        "brackets the 95% interval, without an upper end where too few were timed to tell one. "
+        "brackets the {level} interval, without an upper end where too few were timed to tell one. "
         "No p99 is told of fewer than {n} queries: it would rest on a "
         "handful.",
+        level=percent(study.statistics.level),
         n=number(P99_NEEDS, 0),
     )
     return (
@@ -51,7 +52,8 @@ def draw(draft: Draft) -> str:
 def _sentences(draft: Draft, system: str, run: Run, summary: LatencySummary) -> list[str]:
     name, target = draft.study.name(system), figures.latency_target(draft.study)
     lost = apart(run)
-    met = on_target(latencies(run.queries), target, timed_out=lost.timed_out)
+    level = draft.study.statistics.level
+    met = on_target(latencies(run.queries), target, timed_out=lost.timed_out, level=level)
     answers = _(
         "**{system}** answers 95% of queries within **{p95} ms**, half within {p50} ms.",
         system=name,

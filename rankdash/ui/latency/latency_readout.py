@@ -54,7 +54,7 @@ def _target(value: str | None) -> str:
 def draw(study: Study, found: dict[str, Times], target_ms: float) -> None:
     for system, times in found.items():
         with st.container(border=True):
-            _one(safe_name(study, system), times, target_ms)
+            _one(safe_name(study, system), times, target_ms, study.statistics.level)
 
 
 def not_timed(study: Study, found: dict[str, Times]) -> None:
@@ -83,9 +83,10 @@ def _why_not(study: Study, system: str) -> str:
     return _("its queries were scored together, none by itself. Run it with the latency measured.")
 
 
-def _one(name: str, times: Times, target_ms: float) -> None:
+def _one(name: str, times: Times, target_ms: float, level: float) -> None:
     summary, measured = times.summary, times.run.measured
-    met = on_target(times.ordered, target_ms, timed_out=times.apart.timed_out)
+    late = times.apart.timed_out
+    met = on_target(times.ordered, target_ms, timed_out=late, level=level)
     with st.container(horizontal=True):
         if met is not None:
             word, icon, colour = _badge(met, ms(target_ms))
@@ -98,7 +99,7 @@ def _one(name: str, times: Times, target_ms: float) -> None:
             "Half are answered within {p50} ms.",
             system=name,
             p95=ms(summary.p95),
-            interval=_interval(summary),
+            interval=_interval(summary, level),
             documents=_documents(times.documents),
             p50=ms(summary.p50),
         )
@@ -157,13 +158,14 @@ def _badge(met: OnTarget, target: str) -> tuple[str, str, Colour]:
     return words[met.kind]
 
 
-def _interval(summary: LatencySummary) -> str:
+def _interval(summary: LatencySummary, level: float) -> str:
     low, high = summary.p95_interval
     queries = ngettext("{n} query", "{n} queries", summary.n)
+    given = {"queries": queries, "level": percent(level), "low": ms(low)}
     if math.isfinite(low) and math.isfinite(high):
-        return _("{queries}, 95%: {low} … {high}", queries=queries, low=ms(low), high=ms(high))
+        return _("{queries}, {level}: {low} … {high}", high=ms(high), **given)
     if math.isfinite(low):
-        return _("{queries}, 95%: at least {low}", queries=queries, low=ms(low))
+        return _("{queries}, {level}: at least {low}", **given)
     return _("{queries}, too few for an interval", queries=queries)
 
 
@@ -212,7 +214,8 @@ def numbers(study: Study, found: dict[str, Times]) -> None:
     st.caption(
         _(
             "Times in milliseconds, warm, one query at a time. Low and high are the ends of the "
-            "95% interval. A pair is a query with one document."
+            "{level} interval. A pair is a query with one document.",
+            level=percent(study.statistics.level),
         )
     )
 

@@ -186,8 +186,9 @@ def _line_in_words(study: Study, cloud: latency_fit.Cloud, against: Against) -> 
             each=each,
         )
     return _(
-        "**{system}**: {slope} {each} (95%: {low} … {high}), by {n} queries.",
+        "**{system}**: {slope} {each} ({level}: {low} … {high}), by {n} queries.",
         system=name,
+        level=percent(study.statistics.level),
         slope=slope,
         each=each,
         low=low,

@@ -13,6 +13,8 @@ from rankdash.analysis.labels.query_groups import (
     derive,
 )
 from rankdash.analysis.statistics.bootstrap import bootstrap_means, percentile_interval
+from rankdash.analysis.statistics.inference import intervals, p_values
+from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.dataset import Dataset
 from rankdash.metrics import evaluate, judge
 from rankdash.ranking.ranking import Ranking
@@ -66,6 +68,27 @@ def test_p_is_corrected_for_the_number_of_segments():
     assert small["p_corrected"] == pytest.approx(2 * small["p"])
     assert large["p_corrected"] == pytest.approx(large["p"])
     assert large["p"] > 0.05
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"test": "t"},
+        {"test": "wilcoxon"},
+        {"interval": "percentile"},
+        {"resamples": 500},
+        {"seed": 1},
+        {"level": 0.8},
+    ],
+)
+def test_a_segment_is_tested_as_the_settings_say(changed):
+    settings = StatisticsSettings(**changed)
+    noise = pairs([*GAIN, *NOISE])
+    table = by_segment(noise, segment(*["gain"] * 40, *["noise"] * 20), settings)
+    found = table.set_index("segment").loc["noise"]
+    (low,), (high,) = intervals(NOISE[:, None], settings)
+    (p,) = p_values(NOISE[:, None], settings)
+    assert found[["low", "high", "p"]].tolist() == pytest.approx([low, high, p], rel=1e-9)
 
 
 def test_segments_come_in_the_order_asked_for_then_by_size():
