@@ -191,7 +191,7 @@ def limits(
         query_ids=candidates.query_ids,
         ceiling=found.values[:, 0],
         perfect=perfect.values[:, 0],
-        recall=found.values[:, 1],
+        recall=np.where(relevance.relevant_count > 0, found.values[:, 1], np.nan),
     )
 
 

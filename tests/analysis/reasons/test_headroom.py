@@ -51,6 +51,15 @@ def test_a_loss_is_split_between_retriever_and_reranker():
     assert found.recall_ceiling == pytest.approx(1 / 2)
 
 
+def test_what_is_found_is_no_share_of_nothing():
+    """A query without a relevant document counts 0 in a mean when asked, and finds no share."""
+    labels = qrels(q={"a": 1, "x": 1}, none={"a": 0})
+    lists = ranking(q="ab", none="ab")
+    for rule in ("skip", "count"):
+        found = split(lists, lists, lists, labels, "ndcg@5", no_relevant=rule)
+        assert found.recall_ceiling == pytest.approx(1 / 2)
+
+
 def test_the_retriever_is_not_blamed_for_a_metric_that_cannot_reach_one():
     labels = qrels(q={"a": 1, "b": 0})
     found = split(ranking(q="ba"), ranking(q="ba"), ranking(q="ab"), labels, "precision@5")

@@ -1,0 +1,64 @@
+"""Three sets of rules, in rankdash's names and in the referee's own."""
+
+from dataclasses import dataclass, replace
+
+from rankdash.analysis.statistics.settings import StatisticsSettings
+from rankdash.metrics import Conventions
+
+RESAMPLES = 10_000
+
+
+@dataclass(frozen=True)
+class Rules:
+    """conventions, statistics: what rankdash is told. The rest says the same to the referee.
+
+    single: ties by document id over scores in single precision. empty_counts: whether a query
+    without a relevant document scores 0. missing_counts: whether a labelled query that a ranking
+    lacks does.
+    """
+
+    name: str
+    conventions: Conventions
+    statistics: StatisticsSettings
+    threshold: float = 1.0
+    judged_only: bool = False
+    single: bool = False
+    empty_counts: bool = False
+    missing_counts: bool = True
+    level: float = 0.95
+    bca: bool = True
+    flips: bool = True
+    holm: bool = True
+
+    def fitting(self, top: float) -> "Rules":
+        """The same for labels up to `top`: a threshold above it would leave nothing relevant."""
+        threshold = min(self.threshold, top)
+        conventions = replace(self.conventions, threshold=threshold)
+        return replace(self, threshold=threshold, conventions=conventions)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+RULES = (
+    Rules("defaults", Conventions(), StatisticsSettings()),
+    Rules(
+        "trec_eval",
+        Conventions.trec_eval(),
+        StatisticsSettings(interval="percentile", test="t"),
+        single=True,
+        empty_counts=True,
+        missing_counts=False,
+        bca=False,
+        flips=False,
+    ),
+    Rules(
+        "judged only",
+        Conventions(judged_only=True, threshold=2.0),
+        StatisticsSettings(correction="bh", level=0.9),
+        threshold=2.0,
+        judged_only=True,
+        level=0.9,
+        holm=False,
+    ),
+)

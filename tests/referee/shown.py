@@ -1,0 +1,38 @@
+"""How a figure on a page is held against the number that it should show."""
+
+import math
+import re
+from collections.abc import Sequence
+
+_NUMBER = re.compile(r"[-+]?[$]?(\d[\d,]*(?:\.\d+)?)")
+
+
+def number(text: str) -> tuple[float, float]:
+    """(the number, half a unit of its last digit); NaN for a dash."""
+    found = _NUMBER.search(text)
+    if found is None:
+        assert text == "–", text
+        return math.nan, 0.0
+    digits = found.group(1).replace(",", "")
+    decimals = len(digits.partition(".")[2])
+    value = float(digits) * (-1 if found.group().startswith("-") else 1)
+    share = 100 if text[found.end() : found.end() + 1] == "%" else 1
+    return value / share, 0.5 * 10**-decimals / share
+
+
+def assert_shows(text: str, expected: float, slack: float = 0.0) -> None:
+    """The text is the number, rounded. slack: what chance leaves open."""
+    shown, half = number(text)
+    if math.isnan(expected):
+        assert math.isnan(shown), (text, expected)
+    else:
+        assert abs(shown - expected) <= half + slack + 1e-9, (text, expected, slack)
+
+
+def assert_ends(text: str, ranges: Sequence[tuple[float, float]]) -> None:
+    """The text is an interval, each end of which lies in its range."""
+    ends = text.split(" … ")
+    assert len(ends) == 2, text
+    for end, (low, high) in zip(ends, ranges, strict=True):
+        shown, half = number(end)
+        assert low - half - 1e-9 <= shown <= high + half + 1e-9, (text, low, high)

@@ -1,0 +1,168 @@
+"""Means, changes, what they prove, by cutoff and kind of query: as the definitions have it."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from tests.referee import kinds
+from tests.referee.conftest import array
+from tests.referee.definitions import NAMES
+from tests.referee.inference import FEWEST, corrected, interval, p_value
+from tests.referee.shown import assert_ends, assert_shows, number
+
+CUTOFFS = (1, 3, 5, 10, 20, 50, 100)
+
+
+def test_every_value_of_every_query(own, said):
+    of_system = list(dict.fromkeys(said.queries["system"]))
+    for system, shown_as in zip(own.systems, of_system, strict=True):
+        rows = said.queries[said.queries["system"] == shown_as].set_index("query_id")
+        for name in NAMES:
+            column = rows[f"{name}@10"].dropna()
+            assert column.to_dict() == pytest.approx(own.table[name, system], abs=1e-12)
+
+
+def test_every_mean_and_change(own, said):
+    (rows,) = said.page.tables["systems"]
+    for (name, system), cells in zip(own.table, rows[1:], strict=True):
+        values = own.table[name, system]
+        assert_shows(cells[2], array(values).mean())
+        if system == own.baseline:
+            assert cells[4:6] == ["–", "–"]
+            assert cells[7] == str(len(values))
+            continue
+        changes = own.changes(system, name)
+        assert_shows(cells[4], array(changes).mean())
+        assert cells[7] == str(len(changes))
+        either = (
+            own.labels
+            if own.rules.missing_counts
+            else set().union(
+                *(own.systems[each] for each in (own.baseline, system)), own.lost.get(system, ())
+            )
+        )
+        assert cells[8] == str(len(set(own.labels) & set(either)) - len(changes))
+
+
+def test_every_interval(own, said):
+    rules = own.rules
+    rows = said.comparison.to_dict("records")
+    for (name, system), row in zip(own.table, rows, strict=True):
+        parts = {"mean": own.table[name, system]}
+        if system != own.baseline:
+            parts["delta"] = own.changes(system, name)
+        for part, values in parts.items():
+            ends = interval(array(values), rules.level, bca=rules.bca)
+            for end, (low, high) in zip(("low", "high"), ends, strict=True):
+                shown = row[f"{part}_{end}"]
+                assert low - 1e-9 <= shown <= high + 1e-9, (name, system, part, end)
+
+
+def test_every_p_and_its_correction(own, said):
+    rules = own.rules
+    for name in NAMES:
+        rows = said.comparison[said.comparison["metric"] == f"{name}@10"].iloc[1:]
+        if name == "judged":
+            assert rows["p"].isna().all()
+            continue
+        for system, shown in zip(own.challengers, rows["p"], strict=True):
+            p, error = p_value(array(own.changes(system, name)), flips=rules.flips)
+            assert shown == pytest.approx(p, abs=error), (name, system)
+        wanted = corrected(rows["p"].tolist(), holm=rules.holm)
+        assert rows["p_corrected"].tolist() == pytest.approx(wanted, abs=1e-12)
+
+
+def test_helped_same_and_hurt(own, said):
+    for name in NAMES:
+        rows = said.comparison[said.comparison["metric"] == f"{name}@10"].iloc[1:]
+        found = rows[["helped", "same", "hurt"]].itertuples(index=False, name=None)
+        assert list(found) == [own.tally(own.changes(each, name)) for each in own.challengers]
+    counts = re.findall(r"(\d+) helped · (\d+) same .*? · (\d+) hurt", said.page.texts["queries"])
+    wanted = [own.tally(own.changes(each)) for each in own.challengers]
+    assert [tuple(map(int, each)) for each in counts] == wanted
+
+
+def test_every_cutoff(own, said):
+    (rows,) = said.page.tables["cutoffs"]
+    for (k, *cells), cutoff in zip(rows[1:], CUTOFFS, strict=True):
+        assert k == str(cutoff)
+        found = [own.values(each, "ndcg", cutoff) for each in own.systems]
+        common = set(found[0]).intersection(*found)
+        for values, cell in zip(found, cells, strict=True):
+            mean, ends = re.fullmatch(r"(\S+) \((.*)\)", cell).groups()
+            kept = np.array([values[query] for query in own.labels if query in common])
+            assert_shows(mean, kept.mean())
+            assert_ends(ends, interval(kept, own.rules.level, bca=own.rules.bca))
+
+
+def test_most_changed_queries(own, said):
+    shown = re.findall(r"NDCG@10 (\S+) → (\S+) \((\S+)\) · query (.+)", said.page.texts["queries"])
+    wanted = []
+    for system in own.challengers:
+        changes = own.changes(system)
+        moved = [each for each in changes if abs(changes[each]) > 0.005 + 1e-12]
+        hurt = sorted(each for each in map(changes.get, moved) if each < 0)[:5]
+        helped = sorted((each for each in map(changes.get, moved) if each > 0), reverse=True)[:5]
+        wanted += [*hurt, *helped]
+    assert len(shown) == len(wanted)
+    for (before, after, change, query), expected in zip(shown, wanted, strict=True):
+        assert_shows(change, expected)
+        own_before = own.table["ndcg", own.baseline][query.strip()]
+        assert_shows(before, own_before)
+        assert_shows(after, own_before + expected)
+
+
+def test_kinds_of_queries(own, said):
+    """Each group's figures; p is corrected over the groups of one kind."""
+    texts = {query: str(row["text"]) for query, row in own.queries.items()}
+    named = {
+        "First-stage difficulty": kinds.thirds(own.table["ndcg", own.baseline]),
+        "Relevant documents": kinds.relevant(own.labels, own.rules.threshold),
+        "Script of the query": {query: kinds.script(text) for query, text in texts.items()},
+        "Length of the query": {query: kinds.length(text) for query, text in texts.items()},
+    }
+    for system, rows in zip(own.challengers, said.page.tables["segments"], strict=True):
+        tables: dict[str, list[list[str]]] = {}
+        for row in rows[1:]:
+            tables.setdefault(row[0], []).append(row[1:])
+        assert set(tables) & set(named)
+        for title, table in tables.items():
+            groups = named.get(title) or kinds.column(own.queries, title)
+            _check_groups(own, system, groups, table)
+
+
+def _check_groups(own, system, groups, table):
+    rules, changes = own.rules, own.changes(system)
+    before = own.table["ndcg", own.baseline]
+    assert {row[0] for row in table} == {groups[query] for query in changes}
+    tested = []
+    for group, n, means, change, ends, p, tally in table:
+        inside = {query: each for query, each in changes.items() if groups[query] == group}
+        part, start = array(inside), np.mean([before[query] for query in inside])
+        assert n == str(len(inside))
+        for shown, expected in zip(means.split(" → "), (start, start + part.mean()), strict=True):
+            assert_shows(shown, expected)
+        assert_shows(change, part.mean())
+        assert tally == " · ".join(map(str, own.tally(inside)))
+        if len(inside) < FEWEST:
+            assert (ends, p) == ("–", "–")
+            continue
+        assert_ends(ends, interval(part, rules.level, bca=rules.bca))
+        tested.append((p, *p_value(part, flips=rules.flips)))
+    # What chance leaves open of a p is multiplied as the p is, and may reach another's.
+    slack = len(tested) * max((error for _shown, _p, error in tested), default=0.0)
+    wanted = corrected([p for _shown, p, _error in tested], holm=rules.holm)
+    for (shown, *_), expected in zip(tested, wanted, strict=True):
+        assert_shows(shown, expected, slack)
+
+
+def test_the_answer_has_the_same_figures(own, said):
+    facts = re.findall(r"change in NDCG@10\n+(\S+)\n+\d+%: (.+)", said.page.texts["verdict"])
+    rows = said.comparison[said.comparison["metric"] == "ndcg@10"].iloc[1:]
+    assert len(facts) == len(own.challengers)
+    for (change, ends), (_at, row) in zip(facts, rows.iterrows(), strict=True):
+        assert_shows(change, row["delta"])
+        assert_ends(ends, [(row["delta_low"],) * 2, (row["delta_high"],) * 2])
+        assert not math.isnan(number(change)[0])
