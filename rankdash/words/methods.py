@@ -134,6 +134,12 @@ def _reasons() -> str:
                 cut=percent(CUT),
                 page=number(PAGE, 0),
             ),
+            _(
+                "Already ideal and idle: within the tie band; the baseline's list could not be "
+                "ordered better, or neither gains nor losses pass the band. Rescued: helped, and "
+                "one-sided or as high as the list can be ordered. Where scores fall in even steps "
+                "they are ranks, and there is no near-tie."
+            ),
         ]
     )
 

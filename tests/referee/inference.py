@@ -5,12 +5,13 @@ draws each differ by what both draws leave open, so that a figure is compared wi
 that error: one of a million comparisons would fail by chance.
 """
 
+import itertools
 import math
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import norm, ttest_1samp
+from scipy.stats import norm, t, ttest_1samp
 
 from tests.referee.rules import RESAMPLES
 
@@ -62,13 +63,27 @@ def interval(values: Floats, level: float, *, bca: bool) -> list[tuple[float, fl
 
 
 def p_value(values: Floats, *, flips: bool) -> tuple[float, float]:
-    """(p, its error by chance): of sign flips, both sides, or of the paired t test."""
+    """(p, its error by chance): of sign flips, both sides, or of the paired t test. Where few
+    queries changed, every choice of signs is counted."""
     if not flips:
         return (float(ttest_1samp(values, 0).pvalue) if np.any(values) else 1.0), 1e-9
+    changed = values[values != 0]
+    if 2 ** (len(changed) - 1) <= RESAMPLES:
+        every = np.array(list(itertools.product((-1.0, 1.0), repeat=len(changed))))
+        sums = np.abs(every @ changed)
+        return float((sums >= abs(changed.sum()) - 1e-9).mean()), 1e-9
     signs = np.random.default_rng(_SEED).choice((-1.0, 1.0), (RESAMPLES, len(values)))
     sums = np.abs(signs @ values)
     p = (1 + int((sums >= abs(values.sum()) - 1e-9).sum())) / (1 + RESAMPLES)
     return p, SIGMAS * math.sqrt(2 * p * (1 - p) / RESAMPLES) + 2 / RESAMPLES
+
+
+def detectable(values: Floats, level: float) -> float:
+    """(t₁ + t₂) · s / √n, the minimum detectable change at 80 % power; NaN without spread."""
+    n, spread = len(values), float(values.std(ddof=1))
+    if np.ptp(values) < 1e-12:
+        return math.nan
+    return float(t.ppf((1 + level) / 2, n - 1) + t.ppf(0.8, n - 1)) * spread / math.sqrt(n)
 
 
 def corrected(raw: Sequence[float], *, holm: bool) -> list[float]:

@@ -9,7 +9,7 @@ import pytest
 from tests.referee import kinds
 from tests.referee.conftest import array
 from tests.referee.definitions import NAMES
-from tests.referee.inference import FEWEST, corrected, interval, p_value
+from tests.referee.inference import FEWEST, corrected, detectable, interval, p_value
 from tests.referee.shown import assert_ends, assert_shows, number
 
 CUTOFFS = (1, 3, 5, 10, 20, 50, 100)
@@ -72,6 +72,44 @@ def test_every_p_and_its_correction(own, said):
             assert shown == pytest.approx(p, abs=error), (name, system)
         wanted = corrected(rows["p"].tolist(), holm=rules.holm)
         assert rows["p_corrected"].tolist() == pytest.approx(wanted, abs=1e-12)
+
+
+def test_every_minimum_detectable_change(own, said):
+    """At the level that is left to each comparison; none beyond what the metric can rise."""
+    for name in NAMES:
+        # What describes labels only is not tested, so that there is nothing to correct.
+        comparisons = 1 if name == "judged" else len(own.challengers)
+        level = 1 - (1 - own.rules.level) / comparisons
+        rows = said.comparison[said.comparison["metric"] == f"{name}@10"].iloc[1:]
+        for system, shown in zip(own.challengers, rows["smallest_detectable"], strict=True):
+            changes, before = own.changes(system, name), own.table[name, own.baseline]
+            found = detectable(array(changes), level)
+            room = 1 - np.mean([before[query] for query in changes])
+            wanted = found if found <= room else math.nan
+            assert shown == pytest.approx(wanted, rel=1e-9, nan_ok=True), (name, system)
+
+
+def test_every_verdict(own, said):
+    """From the interval, the corrected p and the size, as they are shown."""
+    (shown,) = said.page.tables["systems"]
+    rows = said.comparison.to_dict("records")
+    for (name, system), row, cells in zip(own.table, rows, shown[1:], strict=True):
+        assert cells[9] == _verdict(own, name, system, row), (name, system)
+
+
+def _verdict(own, name, system, row):
+    if system == own.baseline:
+        return "baseline"
+    if name == "judged":
+        return "no verdict"
+    if not any(abs(each) > 0.005 + 1e-12 for each in own.changes(system, name).values()):
+        return "the same"
+    excluded = not row["delta_low"] <= 0 <= row["delta_high"]
+    if not excluded or row["p_corrected"] > 1 - own.rules.level + 1e-12:
+        return "not proven"
+    if row["delta"] < 0:
+        return "worse"
+    return "better" if row["delta"] >= 0.15 * row["before"] - 1e-12 else "better, but small"
 
 
 def test_helped_same_and_hurt(own, said):
