@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from rankdash.store import Workspace
 
 # A model that is loaded for the first time, by a worker that gives way to everything else.
-MODEL_MS = 240_000
+MODEL_MS = 900_000
 
 
 def start(visit) -> None:

@@ -51,7 +51,7 @@ def make_dataset():
 
 @pytest.fixture
 def wait_until():
-    def wait(holds, seconds=300.0):
+    def wait(holds, seconds=900.0):
         limit = time.monotonic() + seconds
         while time.monotonic() < limit:
             result = holds()
