@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from datetime import datetime
-from decimal import Decimal
+from decimal import Context, Decimal, localcontext
 from functools import cache, reduce
 from gettext import GNUTranslations, NullTranslations
 from io import BytesIO
@@ -30,6 +30,8 @@ from rankdash.findings import Finding
 
 _FOLDER = Path(__file__).with_name("locale")
 _DASH = "–"
+# Those of the largest float, and many decimals.
+_MOST_DIGITS = 400
 
 
 def _languages(folder: Path) -> dict[str, str]:
@@ -128,14 +130,25 @@ def finding_text(finding: Finding) -> str:
     return _translate(finding.template).format(**_filled(finding.params))
 
 
+def every_digit() -> AbstractContextManager[Context]:
+    """A context for Babel, which cannot write numbers of more digits than are reckoned with."""
+    return localcontext(prec=_MOST_DIGITS)
+
+
 def number(value: float | None, digits: int = 3) -> str:
     """A number with that many decimals and the language's separators; a dash when there is none."""
     if value is None or not math.isfinite(value):
         return _DASH
     pattern = "#,##0" + ("." + "0" * digits if digits else "")
     # Rounded as the charts and the command line round, so that one number is never two.
-    rounded = Decimal(f"{value:.{digits}f}")
-    return str(format_decimal(rounded, format=pattern, locale=language()))
+    with every_digit():
+        rounded = Decimal(f"{value:.{digits}f}") + 0  # what rounds to zero has no sign
+        return str(format_decimal(rounded, format=pattern, locale=language()))
+
+
+def quantity(value: float, digits: int = 10) -> str:
+    """A number with at most so many digits that tell, and never with an exponent."""
+    return f"{Decimal(f'{value:.{digits}g}'):,f}"
 
 
 def signed(value: float | None, digits: int = 3) -> str:
@@ -159,7 +172,10 @@ def percent(value: float | None, digits: int = 0) -> str:
     if value is None or not math.isfinite(value):
         return _DASH
     pattern = "#,##0" + ("." + "0" * digits if digits else "") + "%"
-    return str(format_percent(value, format=pattern, locale=language()))
+    with every_digit():
+        text = str(format_percent(value, format=pattern, locale=language()))
+    # What rounds to zero has no sign.
+    return text if any(character in "123456789" for character in text) else text.lstrip("-")
 
 
 def duration(seconds: float | None) -> str:

@@ -28,7 +28,23 @@ def test_numbers(value, digits, said):
 @pytest.mark.parametrize("value", [-0.0245, 0.0245, 0.5, 1.5, 2.5, 0.1235, 2 / 3])
 @pytest.mark.parametrize("digits", [0, 1, 3])
 def test_a_number_on_a_page_is_the_number_on_its_chart(value, digits):
-    assert i18n.number(value, digits) == f"{value:,.{digits}f}"
+    expected = f"{value:,.{digits}f}"
+    assert i18n.number(value, digits) == {"-0": "0", "-0.0": "0.0"}.get(expected, expected)
+
+
+def test_what_rounds_to_zero_has_no_sign():
+    assert i18n.number(-0.0004) == i18n.number(-0.0) == "0.000"
+    assert i18n.number(-0.0006) == "-0.001"
+    assert i18n.percent(-0.004) == i18n.percent(-0.0) == "0%"
+    assert i18n.percent(-0.006) == "-1%"
+
+
+def test_the_largest_numbers_are_written_without_an_exponent():
+    assert i18n.number(2.0**112, 0) == "5,192,296,858,534,827,628,530,496,329,220,096"
+    assert i18n.percent(1e30).startswith("100,000,000,")
+    assert i18n.quantity(1e12) == "1,000,000,000,000"
+    assert i18n.quantity(1e-7) == "0.0000001"
+    assert i18n.quantity(1234567.0, 6) == "1,234,570"
 
 
 @pytest.mark.parametrize("value", [None, math.nan, math.inf])

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from rankdash.analysis.ranks.depth import Cuts, DepthCurve, depth_curve, depths_for, latency_at
-from rankdash.analysis.statistics.bootstrap import bootstrap_means, percentile_interval
-from rankdash.analysis.statistics.settings import StatisticsSettings
+from rankdash.analysis.statistics.inference import intervals
 from rankdash.i18n import gettext as _
 from rankdash.ranking.measured import Level
 from rankdash.ranking.ranking import Ranking, Run
@@ -18,6 +17,8 @@ from rankdash.rerankers.neural.tokenizer import default_tokens
 from rankdash.runs import combining
 from rankdash.runs.concurrency import within_target
 from rankdash.study import latency
+from rankdash.study.gains import gain
+from rankdash.study.ranks import first_stage_kind
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money
 from rankdash.value.assumptions import Assumptions
@@ -29,7 +30,7 @@ from rankdash.value.billing import (
     cost_per_search,
     cost_per_thousand,
 )
-from rankdash.value.payoff import Gain, Option, Outcome, outcome
+from rankdash.value.payoff import NO_CHANGE, Gain, Option, Outcome, outcome
 from rankdash.value.price_list import ListedPrice, shipped, usual
 from rankdash.value.price_list import title as price_title
 
@@ -84,18 +85,17 @@ class Choice:
 
 @dataclass(frozen=True)
 class Terms:
-    """What options are put together under. level: of the intervals."""
+    """What options are put together under."""
 
     scenario: Assumptions
     currency: str
-    level: float
 
 
 def choices(study: Study) -> list[Choice]:
     """The baseline as it is; every challenger at its price, the one that was chosen, else the usual
     one of its kind; then the prices to be shown alone."""
     money = study.money or Money()
-    terms = Terms(money.assumptions, money.currency, study.statistics.level)
+    terms = Terms(money.assumptions, money.currency)
     base = load(study, study.baseline)
     found = [_unranked(study.name(study.baseline), base, terms)]
     found += [_choice(study, system, money, terms) for system in study.challengers]
@@ -108,8 +108,8 @@ def choices(study: Study) -> list[Choice]:
 
 def _unranked(name: str, load: MeasuredLoad, terms: Terms) -> Choice:
     """The baseline as it is, which costs nothing and gains nothing."""
-    free = Option(_("No reranker: {name}", name=name), 0.0, Gain(0.0), free=True)
-    came = outcome(free, terms.scenario, terms.level)
+    free = Option(_("No reranker: {name}", name=name), 0.0, Gain(NO_CHANGE), free=True)
+    came = outcome(free, terms.scenario)
     return Choice(free, came, BASELINE, None, load, Waiting(0.0, 0.0))
 
 
@@ -149,7 +149,7 @@ def _priced(
     )
     return Choice(
         option=option,
-        came=outcome(option, terms.scenario, terms.level),
+        came=outcome(option, terms.scenario),
         system=system,
         price=listed,
         load=load,
@@ -231,11 +231,6 @@ def system_of(study: Study, choice: Choice) -> str | None:
     return study.baseline if choice.system == BASELINE else choice.system or None
 
 
-def hit_spec(cutoff: int | None) -> str:
-    """The hit rate that tickets and working time hang on."""
-    return f"hit@{cutoff or 10}"
-
-
 def with_measured_rate(price: Price, waiting: Waiting, target_ms: float) -> tuple[Price, bool]:
     """A price by the hour with the throughput that the run measured within the latency target;
     and whether it measured one."""
@@ -243,41 +238,6 @@ def with_measured_rate(price: Price, waiting: Waiting, target_ms: float) -> tupl
     if level is None:
         return price, False
     return replace(price, searches_per_second=level.queries_per_second), True
-
-
-def gain(study: Study, system: str) -> Gain | None:
-    """As `gain_of`, for the metric of the study."""
-    hit, rules = hit_spec(study.cutoff), study.statistics
-    return study.once(
-        ("gain", study.dataset_id, study.baseline, system, study.spec, study.conventions, rules),
-        lambda: gain_of(study.pairs(system), study.pairs(system, hit), rules),
-    )
-
-
-def gain_of(quality: pd.DataFrame, hits: pd.DataFrame, settings: StatisticsSettings) -> Gain | None:
-    """The relative change of a metric and the change of hit@k, drawn together; None where the
-    baseline's mean is 0 or no query can be compared.
-
-    quality, hits: as from `compare.paired`, of the metric and of the hit rate.
-    """
-    before, after = (quality[side].to_numpy(dtype=np.float64) for side in ("before", "after"))
-    found = np.nan_to_num(hits["delta"].to_numpy(dtype=np.float64))
-    known = ~np.isnan(before) & ~np.isnan(after)
-    # The change is a column of its own: as a difference of two means, a draw of nothing is not 0.
-    columns = np.column_stack([before, after - before, found])[known]
-    means = columns.mean(axis=0) if len(columns) else np.zeros(3)
-    if means[0] <= 0:
-        return None
-    draws = bootstrap_means(columns, resamples=settings.resamples, seed=settings.seed)
-    # A resample in which the baseline finds nothing has no relative change.
-    usable = draws[draws[:, 0] > 0]
-    return Gain(
-        relative=float(means[1] / means[0]),
-        draws=usable[:, 1] / usable[:, 0],
-        hit=float(means[2]),
-        hit_draws=usable[:, 2],
-        queries=len(columns),
-    )
 
 
 def load(study: Study, system: str) -> MeasuredLoad:
@@ -341,8 +301,7 @@ def equal_recall(study: Study, system: str, passages: int) -> int | None:
         values = after.values
         if not len(values) or np.isnan(values).all():
             return None
-        draws = bootstrap_means(values, resamples=rules.resamples, seed=rules.seed)
-        low, _high = percentile_interval(draws, rules.level)
+        low, _high = intervals(values, rules)
         limits = {measure.k or 0: float(low[at]) for at, measure in enumerate(after.measures)}
         return equal_recall_depth(limits, before.mean(before.measures[-1]))
 
@@ -388,12 +347,12 @@ def depths(study: Study, system: str) -> Depths | None:
             study.conventions,
             depths_for(cuts.deepest, run.depth),
             study.excluded(system),
-            level=rules.level,
-            resamples=rules.resamples,
-            seed=rules.seed,
+            rules,
+            full_gain_proven=first_stage_kind(study, system) in ("better", "small"),
         )
         at = (latency_at(run.queries, int(each)) if each else 0.0 for each in curve.table["depth"])
         return Depths(curve, tuple(at))
 
-    key = (study.dataset_id, system, study.spec, study.conventions, rules)
-    return study.once(("depths", *key), make)
+    # The other systems count for the correction of the verdict.
+    key = (study.dataset_id, study.chosen, system, study.spec, study.specs, study.conventions)
+    return study.once(("depths", *key, rules), make)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import pandas as pd
@@ -75,6 +76,15 @@ def against_first_stage(study: Study, challenger: str) -> pd.DataFrame:
             study.spec,
         ),
     )
+
+
+def first_stage_kind(study: Study, challenger: str) -> str:
+    """The kind of verdict on a challenger against the first stage, among all systems chosen: the
+    study's own where that is its baseline."""
+    others = tuple(system for system in study.chosen if system != FIRST_STAGE)
+    based = replace(study, baseline=FIRST_STAGE, challengers=others)
+    comparison = study.comparison if based.chosen == study.chosen else based.comparison
+    return str(comparison.row(challenger, study.spec)["verdict"])
 
 
 def skipping(study: Study, challenger: str, margin: Margin, k: int, tolerance: float) -> Skipping:

@@ -40,7 +40,7 @@ class Assumption(Setting):
     def refusal(self, value: object) -> DataError:
         return DataError(
             "{title} cannot be {value!r}.",
-            remedy="Possible: {least:g} to {most:g}.",
+            remedy="Possible: {least:g} to {most:,.0f}.",
             title=self.title,
             value=value,
             least=self.least,
@@ -48,8 +48,12 @@ class Assumption(Setting):
         )
 
 
-def _assumed(*described: Any, least: float = 0.0, **more: Any) -> Any:
-    return described_by(Assumption(*described, least=least, **more))
+# More than the world searches in a day, and far below where amounts lose their digits.
+_MOST = 1e10
+
+
+def _assumed(*described: Any, least: float = 0.0, most: float = _MOST, **more: Any) -> Any:
+    return described_by(Assumption(*described, least=least, most=most, **more))
 
 
 @dataclass(frozen=True)

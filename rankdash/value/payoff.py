@@ -1,24 +1,19 @@
 """Is it worth it: a price, a measured gain with its uncertainty, and a scenario, put together.
 
-The draws of a bootstrap of the paired difference are pushed through the formula while prices and
-assumptions are held fixed, so an interval here says how sure the *measurement* is, not how good
-the assumptions are. What has no value has a reason instead: nothing is NaN, infinite or a negative
-payback time.
+Every figure rises or falls steadily with the gain, so its interval is the formula at the two ends
+of the gain's interval, while prices and assumptions are held fixed: it says how sure the
+*measurement* is, not how good the assumptions are. What has no value has a reason instead: nothing
+is NaN, infinite or a negative payback time.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Literal
-
-import numpy as np
-import numpy.typing as npt
 
 from rankdash.value.assumptions import DAYS_PER_MONTH, Assumptions
 from rankdash.value.benefit import deflection, latency_penalty, llm_saving, staff_time
-
-Draws = npt.NDArray[np.float64]
 
 Reason = Literal[
     "no_cost",
@@ -41,46 +36,79 @@ measured.
 """
 
 
+Proof = Literal["proven", "same", "unproven", "too_few"]
+"""What the verdict on a change says: a proven gain or loss; no query changes; not proven; or too
+few queries to tell."""
+
+End = float | Literal["never", "always"] | None
+"""An end of an interval; "never" or "always" where it does not pay there at all, or pays whatever
+the input is; None where there is no interval."""
+
+# A break-even or a return beyond this is none that anybody reaches.
+_ENDLESS = 1e12
+
+
 @dataclass(frozen=True)
 class Estimate:
-    """A figure with the interval that the measurement leaves it; or the reason why there is none.
-
-    low and high are None where nothing was resampled, or an end is not a number ("never paid").
-    """
+    """A figure with the interval that the measurement leaves it. Where there is no figure, the
+    reason, with the ends that there are nevertheless."""
 
     value: float | None = None
-    low: float | None = None
-    high: float | None = None
+    low: End = None
+    high: End = None
     reason: Reason | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Gain:
-    """What was measured, as relative change of the metric (0.2 = 20 % higher).
+@dataclass(frozen=True)
+class Change:
+    """A measured change, with the interval and the answer of the verdict on it.
 
-    draws: (B,) bootstrap draws of `relative`; empty where there are none.
-    hit: change of hit@k, as a share of the searches; hit_draws: (B,) its draws, drawn together.
-    queries: how many it was measured on.
+    low, high: None where there are too few queries.
     """
 
-    relative: float
-    draws: Draws = field(default_factory=lambda: np.zeros(0))
-    hit: float = 0.0
-    hit_draws: Draws = field(default_factory=lambda: np.zeros(0))
+    value: float
+    low: float | None = None
+    high: float | None = None
+    proof: Proof = "too_few"
+
+    @property
+    def sure(self) -> float | None:
+        """What may be counted on: the lower limit, where a gain that is not proven counts as none.
+        An interval can exclude 0 and the corrected p still be too large."""
+        if self.low is None or self.proof == "proven":
+            return self.low
+        return min(self.low, 0.0)
+
+    @property
+    def settled(self) -> bool:
+        """Whether the verdict knows its sign, or that there is none."""
+        return self.proof in ("proven", "same")
+
+
+NO_CHANGE = Change(0.0, 0.0, 0.0, "same")
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What was measured on so many queries.
+
+    relative: change of the metric as a share of the baseline's mean (0.2 = 20 % higher). hit:
+    change of hit@k, as a share of the searches.
+    """
+
+    relative: Change
+    hit: Change = NO_CHANGE
     queries: int = 0
 
-    def interval(self, level: float) -> tuple[float, float] | None:
-        """Of `relative`; None where nothing was resampled."""
-        low, high = _interval(self.draws, level)
-        return None if low is None or high is None else (low, high)
-
-    def proven(self, level: float) -> bool:
-        """Whether the interval of the gain lies above 0."""
-        ends = self.interval(level)
-        return ends is not None and ends[0] > 0
+    def at(self, end: Literal["low", "high"]) -> Gain | None:
+        """The same, as if an end of the intervals had been measured; None where there is none."""
+        ends = [getattr(each, end) for each in (self.relative, self.hit)]
+        if ends[0] is None:
+            return None
+        return Gain(Change(ends[0]), Change(ends[1] or 0.0), self.queries)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Option:
     """One way to rank.
 
@@ -111,7 +139,9 @@ class Outcome:
     break_even_elasticity: percent of value that 1 % of quality must bring for it to pay.
     break_even_searches: searches a day from which it pays its upkeep.
     break_even_price: highest cost for 1,000 searches at which it pays.
-    proven: whether the interval of the gain lies above 0; None where no gain was measured.
+    proven: whether every change that counts for the value is proven, or proven to be none.
+    pays: whether it nets something at what may be counted on (`Change.sure`).
+    pays_without_gain: whether it does so as well if better ranking were worth nothing.
     """
 
     cost_per_thousand: Estimate
@@ -123,207 +153,196 @@ class Outcome:
     break_even_elasticity: Estimate
     break_even_searches: Estimate
     break_even_price: Estimate
-    proven: bool | None
+    proven: bool
+    pays: bool
+    pays_without_gain: bool
 
 
 def monthly_searches(assumptions: Assumptions) -> float:
     return assumptions.searches_per_day * DAYS_PER_MONTH
 
 
-def value_per_search(option: Option, assumptions: Assumptions) -> tuple[float, Draws] | None:
-    """What an option brings on one search, and the draws of that; None where no gain is known.
+def value_per_search(option: Option, assumptions: Assumptions) -> float | None:
+    """What an option brings on one search by what was measured; None where no gain is known."""
+    if option.gain is None:
+        return None
+    return _brought(option, assumptions, option.gain.relative.value, option.gain.hit.value)
+
+
+def _brought(option: Option, assumptions: Assumptions, relative: float, hit: float) -> float:
+    """What an option with such a gain brings on one search.
 
     Only the share of the traffic that the test set stands for gains; what an LLM no longer reads
     is saved on that share too, and waiting longer is paid by every search.
     """
-    if option.gain is None:
-        return None
-    known = option.gain
-    fixed = 0.0
+    worth = assumptions.value_per_search * assumptions.elasticity * relative
+    worth += _hits_worth(assumptions) * hit
     if option.passages_after is not None and assumptions.passages:
-        saved = llm_saving(
+        worth += llm_saving(
             assumptions.passages,
             min(option.passages_after, assumptions.passages),
             assumptions.passage_tokens,
             assumptions.llm_price,
         )
-        fixed += assumptions.traffic_share * saved
-    fixed -= latency_penalty(
+    return assumptions.traffic_share * worth - latency_penalty(
         option.extra_ms or 0.0, assumptions.loss_per_100_ms, assumptions.value_per_search
     )
 
-    def brought(relative: float | Draws, hit: float | Draws) -> float | Draws:
-        worth = assumptions.value_per_search * assumptions.elasticity * relative
-        worth = worth + deflection(hit, assumptions.ticket_share, assumptions.ticket_cost)
-        worth = worth + staff_time(hit, assumptions.seconds_saved, assumptions.hourly_wage)
-        return assumptions.traffic_share * worth + fixed
 
-    hits = known.hit_draws if len(known.hit_draws) == len(known.draws) else known.hit
-    return float(brought(known.relative, known.hit)), np.asarray(brought(known.draws, hits))
+def _hits_worth(assumptions: Assumptions) -> float:
+    """Saved on one search that now shows something relevant."""
+    tickets = deflection(1.0, assumptions.ticket_share, assumptions.ticket_cost)
+    return float(tickets + staff_time(1.0, assumptions.seconds_saved, assumptions.hourly_wage))
 
 
-def outcome(option: Option, assumptions: Assumptions, level: float = 0.95) -> Outcome:
-    """Put price, gain and scenario together. level: of the intervals."""
-    searches = monthly_searches(assumptions)
-    unit = option.cost_per_search
-    upkeep = 0.0 if option.free else assumptions.monthly_cost
-    cost = None if unit is None else searches * unit + upkeep
-    brought = value_per_search(option, assumptions)
-    value = _value(brought, searches, level)
+def outcome(option: Option, assumptions: Assumptions) -> Outcome:
+    """Put price, gain and scenario together. The level of the intervals is that of the gain's."""
+    searches, unit = monthly_searches(assumptions), option.cost_per_search
+    cost = None if unit is None else searches * unit + _upkeep(option, assumptions)
+    middle, low, high, sure = (
+        _figures_at(option, assumptions, end) for end in ("value", "low", "high", "sure")
+    )
+    rising = {name: _estimate(middle.get(name), low.get(name), high.get(name)) for name in _RISING}
+    falling = {
+        name: _estimate(middle.get(name), high.get(name), low.get(name)) for name in _FALLING
+    }
+    worthless = _figures_at(option, replace(assumptions, elasticity=0.0), "sure")
     return Outcome(
         cost_per_thousand=_known(None if unit is None else unit * 1000),
         cost_per_month=_known(cost),
-        value_per_month=value,
-        net_per_month=_net(value, cost),
-        roi=_roi(value, cost, searches),
-        payback_months=_payback(value, cost, 0.0 if option.free else assumptions.setup_cost),
-        break_even_elasticity=_break_even_elasticity(option, assumptions, cost, level),
-        break_even_searches=_break_even_searches(brought, unit, upkeep, level),
-        break_even_price=_break_even_price(brought, searches, upkeep, level),
-        proven=None if option.gain is None else option.gain.proven(level),
+        **rising,
+        **falling,
+        proven=_counted_are_settled(option, assumptions),
+        pays=_nets(sure),
+        pays_without_gain=_nets(sure) and _nets(worthless),
     )
+
+
+Figure = float | Reason
+
+_RISING = ("value_per_month", "net_per_month", "roi", "break_even_price")
+_FALLING = ("payback_months", "break_even_elasticity", "break_even_searches")
+"""The larger the gain, the larger or the smaller these are."""
+
+
+def _upkeep(option: Option, assumptions: Assumptions) -> float:
+    return 0.0 if option.free else assumptions.monthly_cost
+
+
+def _counted_are_settled(option: Option, assumptions: Assumptions) -> bool:
+    if option.gain is None:
+        return False
+    share = assumptions.traffic_share
+    counted = [
+        (option.gain.relative, assumptions.value_per_search * assumptions.elasticity),
+        (option.gain.hit, _hits_worth(assumptions)),
+    ]
+    return all(change.settled for change, worth in counted if share * worth)
+
+
+def _nets(figures: Mapping[str, Figure]) -> bool:
+    net = figures.get("net_per_month")
+    return isinstance(net, float) and net > 0
+
+
+def _figures_at(option: Option, assumptions: Assumptions, end: str) -> Mapping[str, Figure]:
+    """Every figure at an end of the gain, an attribute of `Change`; empty where there is none."""
+    if option.gain is None:
+        return {}
+    relative: float | None = getattr(option.gain.relative, end)
+    hit: float | None = getattr(option.gain.hit, end) if _hits_worth(assumptions) else 0.0
+    if relative is None or hit is None:
+        return {}
+    searches, unit = monthly_searches(assumptions), option.cost_per_search
+    upkeep = _upkeep(option, assumptions)
+    brought = _brought(option, assumptions, relative, hit)
+    price = _break_even_price(brought, searches, upkeep)
+    figures: dict[str, Figure] = {"value_per_month": searches * brought, "break_even_price": price}
+    if unit is None:
+        unknown: dict[str, Figure] = dict.fromkeys((*_RISING, *_FALLING), "unknown_cost")
+        return unknown | figures
+    cost = searches * unit + upkeep
+    net = searches * brought - cost
+    setup = 0.0 if option.free else assumptions.setup_cost
+    without = _brought(option, replace(assumptions, elasticity=0.0), relative, hit)
+    per_unit = _brought(option, replace(assumptions, elasticity=1.0), relative, hit) - without
+    return figures | {
+        "net_per_month": net,
+        "roi": _roi(net, cost, searches),
+        "payback_months": _payback(net, setup),
+        "break_even_elasticity": _break_even_elasticity(
+            cost, searches, without, per_unit, relative
+        ),
+        "break_even_searches": _break_even_searches(brought - unit, upkeep),
+    }
+
+
+def _estimate(middle: Figure | None, low: Figure | None, high: Figure | None) -> Estimate:
+    """None: no gain is known, or it has no interval."""
+    first, last = _end(low), _end(high)
+    if not isinstance(middle, str | None):
+        return Estimate(middle, first, last)
+    # Where the whole interval is "never", the reason says it better.
+    if first == last:
+        first = last = None
+    return Estimate(None, first, last, middle or "unknown_gain")
+
+
+def _end(figure: Figure | None) -> End:
+    if not isinstance(figure, str):
+        return figure
+    if figure == "no_cost":
+        return None
+    return "always" if figure == "always" else "never"
 
 
 def _known(value: float | None) -> Estimate:
     return Estimate(reason="unknown_cost") if value is None else Estimate(value)
 
 
-def _value(brought: tuple[float, Draws] | None, searches: float, level: float) -> Estimate:
-    if brought is None:
-        return Estimate(reason="unknown_gain")
-    value, draws = brought
-    low, high = _interval(draws * searches, level)
-    return Estimate(value * searches, low, high)
-
-
-def _net(value: Estimate, cost: float | None) -> Estimate:
-    if value.value is None:
-        return value
-    if cost is None:
-        return Estimate(reason="unknown_cost")
-    return Estimate(value.value - cost, _less(value.low, cost), _less(value.high, cost))
-
-
-def _roi(value: Estimate, cost: float | None, searches: float) -> Estimate:
-    if value.value is None:
-        return value
-    if cost is None:
-        return Estimate(reason="unknown_cost")
+def _roi(net: float, cost: float, searches: float) -> Figure:
     if cost <= 0:
-        return Estimate(reason="no_cost" if searches else "no_traffic")
-    net = _net(value, cost)
+        return "no_cost" if searches else "no_traffic"
     # A cost too small to divide by is none.
-    return _finite(_over(net.value, cost), _over(net.low, cost), _over(net.high, cost), "no_cost")
+    return net / cost if abs(net) <= _ENDLESS * cost else "no_cost"
 
 
-def _payback(value: Estimate, cost: float | None, setup: float) -> Estimate:
-    """Months until the one-off cost is earned; an end of the interval that never earns is None."""
-    net = _net(value, cost)
-    if net.value is None:
-        return net
+def _payback(net: float, setup: float) -> Figure:
+    """Months until the one-off cost is earned."""
     if setup <= 0:
-        return Estimate(reason="no_setup")
-    if net.value <= 0:
-        return Estimate(reason="never")
-    # The less it nets, the longer it takes: the ends change places.
-    return _finite(setup / net.value, _paid(setup, net.high), _paid(setup, net.low), "never")
-
-
-def _paid(setup: float, net: float | None) -> float | None:
-    return setup / net if net is not None and net > 0 else None
+        return "no_setup"
+    return _quotient(setup, net)
 
 
 def _break_even_elasticity(
-    option: Option, assumptions: Assumptions, cost: float | None, level: float
-) -> Estimate:
-    if cost is None:
-        return Estimate(reason="unknown_cost" if option.gain else "unknown_gain")
-    searches = monthly_searches(assumptions)
+    cost: float, searches: float, without: float, per_unit: float, relative: float
+) -> Figure:
+    """without: what a search brings if better ranking is worth nothing; per_unit: what it brings
+    more for an elasticity of 1."""
     if searches <= 0:
-        return Estimate(reason="no_traffic")
-    without = value_per_search(option, replace(assumptions, elasticity=0.0))
-    one = value_per_search(option, replace(assumptions, elasticity=1.0))
-    if without is None or one is None:
-        return Estimate(reason="unknown_gain")
-    needed = cost / searches - without[0]
-    per_unit = one[0] - without[0]
+        return "no_traffic"
+    needed = cost / searches - without
     if needed <= 0:
-        return Estimate(reason="always")
+        return "always"
     if per_unit <= 0:
-        gained = option.gain is not None and option.gain.relative > 0
-        return Estimate(reason="no_value" if gained else "no_gain")
-    low, high = _quotient(cost / searches - without[1], one[1] - without[1], level)
-    return _finite(needed / per_unit, low, high, "never")
+        return "no_value" if relative > 0 else "no_gain"
+    return _quotient(needed, per_unit)
 
 
-def _break_even_searches(
-    brought: tuple[float, Draws] | None, unit: float | None, upkeep: float, level: float
-) -> Estimate:
-    if brought is None:
-        return Estimate(reason="unknown_gain")
-    if unit is None:
-        return Estimate(reason="unknown_cost")
-    margin, draws = brought[0] - unit, brought[1] - unit
+def _break_even_searches(margin: float, upkeep: float) -> Figure:
+    """margin: what a search brings less what it costs."""
     if margin <= 0:
-        return Estimate(reason="never")
-    if upkeep <= 0:
-        return Estimate(reason="always")
-    low, high = _quotient(np.full(len(draws), upkeep), draws, level)
-    days = DAYS_PER_MONTH
-    return _finite(upkeep / margin / days, _over(low, days), _over(high, days), "never")
+        return "never"
+    return _quotient(upkeep, margin * DAYS_PER_MONTH) if upkeep > 0 else "always"
 
 
-def _break_even_price(
-    brought: tuple[float, Draws] | None, searches: float, upkeep: float, level: float
-) -> Estimate:
-    if brought is None:
-        return Estimate(reason="unknown_gain")
+def _break_even_price(brought: float, searches: float, upkeep: float) -> Figure:
     if searches <= 0:
-        return Estimate(reason="no_traffic")
-    share = upkeep / searches
-    value = (brought[0] - share) * 1000
-    if value <= 0:
-        return Estimate(reason="never")
-    low, high = _interval((brought[1] - share) * 1000, level)
-    return Estimate(value, None if low is None else max(low, 0.0), high)
+        return "no_traffic"
+    value = (brought - upkeep / searches) * 1000
+    return value if value > 0 else "never"
 
 
-def _quotient(
-    numerator: Draws, denominator: Draws, level: float
-) -> tuple[float | None, float | None]:
-    """Interval of a break-even: draws that never break even count as larger than any number, and
-    ends that fall among them are None."""
-    if not len(denominator):
-        return None, None
-    pays = denominator > 0
-    drawn = np.full(len(denominator), np.inf)
-    with np.errstate(over="ignore"):
-        drawn[pays] = np.maximum(numerator[pays], 0.0) / denominator[pays]
-    ends = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], method="inverted_cdf")
-    low, high = (float(end) if math.isfinite(end) else None for end in ends)
-    return low, high
-
-
-def _interval(draws: Draws, level: float) -> tuple[float | None, float | None]:
-    if not len(draws):
-        return None, None
-    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
-
-
-def _less(end: float | None, cost: float) -> float | None:
-    return None if end is None else end - cost
-
-
-def _finite(
-    value: float | None, low: float | None, high: float | None, otherwise: Reason
-) -> Estimate:
-    """A figure that is too large for a number has a reason instead, and such an end is None."""
-    if value is None or not math.isfinite(value):
-        return Estimate(reason=otherwise)
-    low, high = (None if end is None or not math.isfinite(end) else end for end in (low, high))
-    return Estimate(value, low, high)
-
-
-def _over(end: float | None, divisor: float) -> float | None:
-    return None if end is None else end / divisor
+def _quotient(needed: float, each: float) -> Figure:
+    """How often `each` makes up for what is needed."""
+    return needed / each if each > 0 and needed <= _ENDLESS * each else "never"

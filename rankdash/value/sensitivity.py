@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankdash.value.assumptions import ASSUMPTIONS, Assumptions
-from rankdash.value.payoff import Option, monthly_searches, value_per_search
+from rankdash.value.payoff import Change, Option, monthly_searches, value_per_search
 
 PRICE = "cost_per_thousand"
 GAIN = "relative_gain"
@@ -38,17 +38,17 @@ def input_value(option: Option, assumptions: Assumptions, name: str) -> float | 
     if name == PRICE:
         return None if option.cost_per_search is None else option.cost_per_search * 1000
     if name == GAIN:
-        return None if option.gain is None else option.gain.relative
+        return None if option.gain is None else option.gain.relative.value
     return float(getattr(assumptions, name))
 
 
 def net_per_month(option: Option, assumptions: Assumptions) -> float | None:
     """Value less cost of a month; None where price or gain is unknown."""
-    brought = value_per_search(_without_draws(option), assumptions)
+    brought = value_per_search(option, assumptions)
     if brought is None or option.cost_per_search is None:
         return None
     upkeep = 0.0 if option.free else assumptions.monthly_cost
-    return monthly_searches(assumptions) * (brought[0] - option.cost_per_search) - upkeep
+    return monthly_searches(assumptions) * (brought - option.cost_per_search) - upkeep
 
 
 def tornado(
@@ -58,10 +58,9 @@ def tornado(
 
     ranges: input → the two values it is put to while the others stay.
     """
-    plain = _without_draws(option)
     swings = []
     for name, (low, high) in ranges.items():
-        ends = [net_per_month(*_with(plain, assumptions, {name: value})) for value in (low, high)]
+        ends = [net_per_month(*_with(option, assumptions, {name: value})) for value in (low, high)]
         if ends[0] is not None and ends[1] is not None and ends[0] != ends[1]:
             swings.append(Swing(name, low, high, ends[0], ends[1]))
     return sorted(swings, key=lambda swing: -swing.width)
@@ -96,11 +95,10 @@ def net_grid(
 ) -> npt.NDArray[np.float64]:
     """(values upward, values across) net value a month while two inputs vary; NaN where price or
     gain is unknown."""
-    plain = _without_draws(option)
     grid = np.full((len(upward[1]), len(across[1])), np.nan)
     for row, y in enumerate(upward[1]):
         for column, x in enumerate(across[1]):
-            net = net_per_month(*_with(plain, assumptions, {across[0]: x, upward[0]: y}))
+            net = net_per_month(*_with(option, assumptions, {across[0]: x, upward[0]: y}))
             if net is not None:
                 grid[row, column] = net
     return grid
@@ -125,12 +123,5 @@ def _with(
     if PRICE in values and option.cost_per_search is not None:
         option = replace(option, cost_per_search=values[PRICE] / 1000)
     if GAIN in values and option.gain is not None:
-        option = replace(option, gain=replace(option.gain, relative=values[GAIN]))
+        option = replace(option, gain=replace(option.gain, relative=Change(values[GAIN])))
     return option, replace(assumptions, **scenario) if scenario else assumptions
-
-
-def _without_draws(option: Option) -> Option:
-    if option.gain is None or not len(option.gain.draws):
-        return option
-    none = np.zeros(0)
-    return replace(option, gain=replace(option.gain, draws=none, hit_draws=none))

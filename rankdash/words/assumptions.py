@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rankdash.i18n import gettext as _
-from rankdash.i18n import number, percent
+from rankdash.i18n import number, percent, quantity
 from rankdash.study.costs import Choice
 from rankdash.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
 from rankdash.value.billing import UNITS
@@ -75,4 +75,4 @@ def _value(each: Assumption, value: float, currency: str) -> str:
         return money(value, currency)
     if each.unit == "money for a million tokens":
         return f"{money(value, currency)} {_(UNITS['tokens'])}"
-    return f"{value:,.10g} {unit(each, currency)}".strip()
+    return f"{quantity(value)} {unit(each, currency)}".strip()

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Literal, TypeVar
 
 from rankdash.i18n import gettext as _
-from rankdash.i18n import ngettext, number, paragraph, percent, signed_percent
+from rankdash.i18n import ngettext, number, paragraph, percent, signed, signed_percent
 from rankdash.study.costs import Choice, billed
 from rankdash.study.study import Study
 from rankdash.value.assumptions import MONTHS_PER_YEAR, Assumptions
-from rankdash.value.payoff import Estimate, Gain
+from rankdash.value.payoff import Change, End, Estimate, Gain
 from rankdash.words import prices
 from rankdash.words.money import money
 
-Answer = Literal["yes", "maybe", "unproven", "no", "unknown"]
+Answer = Literal["yes", "maybe", "unproven", "doubtful", "no", "unknown"]
+
+_Amount = TypeVar("_Amount", float | None, End)
 
 
 @dataclass(frozen=True)
@@ -38,8 +40,8 @@ class Period:
             monthly.reason,
         )
 
-    def _times(self, amount: float | None) -> float | None:
-        return None if amount is None else amount * self.months
+    def _times(self, amount: _Amount) -> _Amount:
+        return amount if amount is None or isinstance(amount, str) else amount * self.months
 
 
 def month() -> Period:
@@ -54,11 +56,13 @@ def year() -> Period:
 
 @dataclass(frozen=True)
 class MoneyContext:
-    """What sentences about money have to know. metric: its title. level: of the intervals.
+    """What sentences about money have to know. metric, hit: titles of the metric and of
+    the hit rate that tickets and working time hang on. level: of the intervals.
     baseline: its name. period: that amounts are for. safe: makes a name fit for where it stands."""
 
     currency: str
     metric: str
+    hit: str
     level: float
     baseline: str
     period: Period
@@ -107,35 +111,42 @@ _WRITTEN: Mapping[str, Callable[[float], str]] = {
 
 
 def cell(found: Estimate, currency: str, written: str = "money") -> tuple[str, str]:
-    """(value, its interval) of an estimate; (the reason why there is none, "")."""
-    if found.value is None:
-        return reason(found.reason), ""
+    """(value, its interval) of an estimate; where there is no value, the reason in its place."""
     write = _WRITTEN.get(written) or partial(money, currency=currency)
-    if (found.low is None and found.high is None) or found.low == found.value == found.high:
-        return write(found.value), ""
-    low, high = (_("never") if end is None else write(end) for end in (found.low, found.high))
-    return write(found.value), f"{low} … {high}"
+
+    def end(of: End) -> str:
+        if of == "always" and written == "elasticity":
+            return _("from 0 %")
+        if isinstance(of, str):
+            return reason(of)
+        return "–" if of is None else write(of)
+
+    if found.value is None:
+        pays_at_none = found.reason == "always"
+        value = end("always") if pays_at_none else reason(found.reason)
+    else:
+        value = write(found.value)
+    bare = found.low is None and found.high is None
+    if bare or found.low == found.value == found.high:
+        return value, ""
+    return value, f"{end(found.low)} … {end(found.high)}"
 
 
-def worth(found: Estimate, gain: Gain | None, level: float, currency: str) -> tuple[str, str]:
-    """As `cell`, of a value; "0 to X" where the gain may be nothing."""
-    unsure = gain is not None and len(gain.draws) > 0 and not gain.proven(level)
-    if unsure and found.high is not None and found.high > 0:
-        return _("0 to {high}", high=money(found.high, currency)), ""
-    return cell(found, currency)
-
-
-def answer(choice: Choice, level: float) -> Answer:
-    """Does it pay? yes and maybe need a proven gain; yes, that it pays at the lower limit too."""
-    gain, net = choice.option.gain, choice.came.net_per_month
-    if gain is None or net.value is None:
+def answer(choice: Choice) -> Answer:
+    """Does it pay? yes: also at what may be counted on of the change; maybe: every change that
+    counts is proven, but the interval of the net holds a loss too, and doubtful the other way
+    round; unproven: one that counts is not proven, and may make it pay."""
+    came, net = choice.came, choice.came.net_per_month
+    if choice.option.gain is None or net.value is None:
         return "unknown"
-    # Without a gain it may still pay by answers found, or by what an LLM no longer reads.
-    if gain.relative > 0 and not choice.came.proven:
+    if came.pays:
+        return "yes"
+    hopeful = not isinstance(net.high, float) or net.high > 0
+    if not came.proven and hopeful:
         return "unproven"
-    if net.value <= 0:
-        return "no"
-    return "yes" if net.low is not None and net.low > 0 else "maybe"
+    if net.value > 0:
+        return "maybe"
+    return "doubtful" if hopeful and net.high is not None else "no"
 
 
 def headline(context: MoneyContext, choice: Choice, scenario: Assumptions) -> str:
@@ -146,8 +157,8 @@ def headline(context: MoneyContext, choice: Choice, scenario: Assumptions) -> st
     cost, value = (span.of(each) for each in (came.cost_per_month, came.value_per_month))
     if gain is None:
         return _(
-            "**No answer for {name}.** {metric} of {baseline} is 0, or no query can be compared, "
-            "so there is no relative gain.",
+            "**No answer for {name}.** {metric} of {baseline} is 0 or does not measure quality, or "
+            "no query can be compared, so there is no relative gain.",
             name=name,
             metric=metric,
             baseline=context.safe(context.baseline),
@@ -158,11 +169,10 @@ def headline(context: MoneyContext, choice: Choice, scenario: Assumptions) -> st
             name=name,
             currency=context.currency,
         )
-    change = signed_percent(gain.relative, 1)
-    kind = answer(choice, context.level)
-    net, interval = cell(span.of(came.net_per_month), context.currency)
-    if gain.relative <= 0 and (value.value or 0.0) <= 0:
-        if gain.relative == 0:
+    change = signed_percent(gain.relative.value, 1)
+    kind = answer(choice)
+    if kind == "no" and gain.relative.value <= 0 and not _above_0(value):
+        if gain.relative.proof == "same":
             return _(
                 "**No: {name} does not pay at any price.** It leaves {metric} as it is, and costs "
                 "{cost} {period}.",
@@ -180,23 +190,25 @@ def headline(context: MoneyContext, choice: Choice, scenario: Assumptions) -> st
             cost=money(cost.value, context.currency),
             period=span.name,
         )
+    even = _break_even(choice, metric, level)
     if kind == "unproven":
-        return _(
-            "**Not proven that {name} pays.** {metric} changes by {change}, but its interval "
-            "includes 0: the value is {worth} {period}, for {cost}. {even}",
-            name=name,
-            metric=metric,
-            change=change,
-            worth=worth(value, gain, context.level, context.currency)[0],
-            cost=money(cost.value, context.currency),
+        worth, interval = cell(value, context.currency)
+        value_words = _(
+            "The value is {worth} {period}, for {cost}.",
+            worth=f"{worth} ({interval})" if interval else worth,
             period=span.name,
-            even=_break_even(choice, metric, level),
+            cost=money(cost.value, context.currency),
         )
-    lead = {
+        lead = _("**Not proven that {name} pays.**", name=name)
+        sentences = [_not_proven(context, gain), value_words, even]
+        return f"{lead} {paragraph([each for each in sentences if each])}"
+    leads = {
         "yes": _("**{name} pays under these assumptions.**", name=name),
         "maybe": _("**{name} probably pays under these assumptions.**", name=name),
+        "doubtful": _("**{name} probably does not pay under these assumptions.**", name=name),
         "no": _("**{name} does not pay under these assumptions.**", name=name),
-    }[kind]
+    }
+    net, interval = cell(span.of(came.net_per_month), context.currency)
     rest = _(
         "At the {elasticity} % assumed here it brings {value} {period} and costs {cost}: net "
         "{net}.",
@@ -206,27 +218,78 @@ def headline(context: MoneyContext, choice: Choice, scenario: Assumptions) -> st
         cost=money(cost.value, context.currency),
         net=f"**{net}** ({interval})" if interval else f"**{net}**",
     )
+    note = _without_gain(gain.relative, metric) if kind == "yes" else ""
+    if kind != "yes" and not came.proven:
+        note = _not_proven(context, gain)
+    sentences = [note, even, rest]
     # Markdown wants a blank after bold text that ends in a full stop, in Chinese too.
-    return f"{lead} {paragraph([_break_even(choice, metric, level), rest])}"
+    return f"{leads[kind]} {paragraph([each for each in sentences if each])}"
+
+
+def _above_0(value: Estimate) -> bool:
+    """Whether an estimate, or the upper end of its interval, is above 0."""
+    return any(isinstance(each, float) and each > 0 for each in (value.value, value.high))
+
+
+def _without_gain(change: Change, metric: str) -> str:
+    """What the verdict says where something pays for another reason than a gain; else ""."""
+    if not change.settled:
+        return _("This is so although no gain in {metric} is proven.", metric=metric)
+    if change.value < 0:
+        return _(
+            "This is so although {metric} falls by {change}, which is proven.",
+            metric=metric,
+            change=percent(-change.value, 1),
+        )
+    return ""
+
+
+def _not_proven(context: MoneyContext, gain: Gain) -> str:
+    """Which change that the value rests on is not proven, and why."""
+    relative = not gain.relative.settled
+    change = gain.relative if relative else gain.hit
+    params = {
+        "metric": context.metric if relative else context.hit,
+        "change": signed_percent(change.value, 1) if relative else signed(change.value),
+    }
+    if change.low is None or change.high is None:
+        return ngettext(
+            "{metric} changes by {change}, but {n} query is too few to tell.",
+            "{metric} changes by {change}, but {n} queries are too few to tell.",
+            gain.queries,
+            **params,
+        )
+    if change.low <= 0 <= change.high:
+        return _("{metric} changes by {change}, but its interval includes 0.", **params)
+    return _(
+        "{metric} changes by {change}, but this may come by chance (see the verdict).", **params
+    )
 
 
 def _break_even(choice: Choice, metric: str, level: str) -> str:
     even, searches = choice.came.break_even_elasticity, choice.came.break_even_searches
+    if choice.came.pays_without_gain:
+        return _("It pays even if better ranking were worth nothing.")
     if even.value is None:
         return {
-            "always": _("It pays even if better ranking were worth nothing."),
             "no_traffic": _("There are no searches, so nothing can be won."),
             "no_value": _("A search is worth nothing here, so nothing can be won."),
         }.get(even.reason or "", "")
+    need, interval = cell(even, "", "elasticity")
     text = _(
-        "It pays if 1 % more {metric} brings at least **{need} %** more value ({level}: {low} … "
-        "{high}).",
+        "It pays if 1 % more {metric} brings at least **{need}** more value.",
         metric=metric,
-        need=_small_number(even.value),
-        level=level,
-        low=_small_number(even.low),
-        high=_small_number(even.high) if even.high is not None else _("never"),
+        need=need,
     )
+    if interval:
+        text = _(
+            "It pays if 1 % more {metric} brings at least **{need}** more value ({level}: "
+            "{interval}).",
+            metric=metric,
+            need=need,
+            level=level,
+            interval=interval,
+        )
     if searches.value is not None:
         since = _("From {n} searches a day on.", n=number(searches.value, 0))
         text = paragraph([text, since])
@@ -256,17 +319,16 @@ def passages(choice: Choice, scenario: Assumptions) -> str:
 def sureness(context: MoneyContext, choice: Choice) -> str:
     """How sure the measurement is, and that the rest is taken as it is set."""
     gain = choice.option.gain
-    ends = gain.interval(context.level) if gain is not None else None
-    if gain is None or ends is None:
+    if gain is None or gain.relative.low is None:
         return ""
     return _(
         "How sure: {metric} changes by {change} ({level}: {low} … {high}), measured on {queries}. "
         "Prices and assumptions are taken as they are set.",
         metric=context.metric,
-        change=signed_percent(gain.relative, 1),
+        change=signed_percent(gain.relative.value, 1),
         level=percent(context.level),
-        low=signed_percent(ends[0], 1),
-        high=signed_percent(ends[1], 1),
+        low=signed_percent(gain.relative.low, 1),
+        high=signed_percent(gain.relative.high, 1),
         queries=ngettext("{n} query", "{n} queries", gain.queries),
     )
 

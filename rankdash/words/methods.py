@@ -22,6 +22,9 @@ def methods(settings: StatisticsSettings) -> list[tuple[str, str]]:
         (_("More queries needed"), _planned()),
         (_("Why queries changed"), _reasons()),
         (_("Documents without a label"), _bounds()),
+        (_("Cost and return"), cost()),
+        (_("Depth"), _depth()),
+        (_("When not to rerank"), _skipping()),
     ]
 
 
@@ -153,4 +156,48 @@ def _bounds() -> str:
         "Each document without a label that a system ranks within k (anywhere where the metric has "
         "no k) may turn out to have any grade from 0 to the highest grade among the labels. "
         "Documents further down count as not relevant, as pooling does."
+    )
+
+
+def cost() -> str:
+    """How the intervals of cost and return are made, and what the words for them rest on."""
+    return paragraph(
+        [
+            _(
+                "Cost and return take the interval and the answer of the verdict. A relative "
+                "change has the verdict's interval divided by the baseline's mean as measured: "
+                "both have one sign, and both exclude 0 or neither does. How sure the baseline's "
+                "own mean is, is not in it."
+            ),
+            _(
+                "Every amount is the formula at the measured change and at both ends of that "
+                "interval. Where tickets or working time count, the change of the hit rate is at "
+                "the same end of its own interval, which makes the interval rather too wide. An "
+                "end at which it does not pay is “never”."
+            ),
+            _(
+                "“Pays”: the net at the lower end is above 0, where a gain that is not proven "
+                "counts as none. “Probably pays”: the gain is proven and the net above 0, but its "
+                "interval includes a loss. “Not proven”: a change that counts is not proven, by "
+                "its interval or by its corrected p."
+            ),
+        ]
+    )
+
+
+def _depth() -> str:
+    return _(
+        "A gain over not reranking is proven by the same rule, its p corrected for "
+        "the number of depths; at full depth it is the verdict itself, which also holds "
+        "for a depth with as small a p. A depth is within noise of the best where it is "
+        "not proven to be behind it."
+    )
+
+
+def _skipping() -> str:
+    return _(
+        "A rule is safe where the interval of what it changes stays above the "
+        "acceptable loss, on queries that it was not chosen on. A margin is a proven guide "
+        "where the interval of its advantage over chance is above 0 and its p, for this "
+        "one comparison, is significant."
     )

@@ -6,7 +6,7 @@ import math
 
 from babel.numbers import format_currency, get_currency_symbol
 
-from rankdash.i18n import language
+from rankdash.i18n import every_digit, language
 
 _WHOLE_FROM = 1000.0
 
@@ -23,16 +23,18 @@ def money(amount: float | None, currency: str) -> str:
         digits = 2
     else:
         digits = _digits(size)
+    amount = round(amount, digits) + 0.0  # what rounds to zero has no sign
     pattern = "¤#,##0" + ("." + "0" * digits if digits else "")
-    return str(
-        format_currency(
-            amount,
-            currency,
-            format=f"{pattern};-{pattern}",
-            locale=language(),
-            currency_digits=False,
+    with every_digit():
+        return str(
+            format_currency(
+                amount,
+                currency,
+                format=f"{pattern};-{pattern}",
+                locale=language(),
+                currency_digits=False,
+            )
         )
-    )
 
 
 def _digits(size: float) -> int:

@@ -14,13 +14,14 @@ from rankdash.i18n import number, percent, signed
 from rankdash.reporting import figures
 from rankdash.store import Workspace
 from rankdash.study import costs, history, latency, queries
+from rankdash.study.gains import hit_title
 from rankdash.study.queries import listing
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE
 from rankdash.ui.state import server
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.value.assumptions import Assumptions
-from rankdash.words.costs import MoneyContext, cell, headline, month, sureness, worth
+from rankdash.words.costs import MoneyContext, cell, headline, month, sureness
 from rankdash.words.money import money
 from rankdash.words.reasons import reason_words
 from rankdash.words.verdict_chips import chip, sentence
@@ -246,7 +247,7 @@ def test_queries_have_every_value(case, app):
 
 
 def test_cost_has_the_figures_of_every_option(case, app):
-    study, level = case.study, case.study.statistics.level
+    study = case.study
     for system in (case.runs[0].id, case.flaky.id):
         opened(app, "cost", vs=system)
         choices = costs.choices(study)
@@ -260,7 +261,7 @@ def test_cost_has_the_figures_of_every_option(case, app):
     for at, choice in enumerate(choices):
         mean, low, high = study.mean(costs.system_of(study, choice))
         assert_says(rows[study.measure.title][at], map(number, (mean, low, high)))
-        came, gain = choice.came, choice.option.gain
+        came = choice.came
         for title, found in {
             "1,000 searches": cell(came.cost_per_thousand, "USD"),
             span.cost: cell(came.cost_per_month, "USD"),
@@ -268,7 +269,7 @@ def test_cost_has_the_figures_of_every_option(case, app):
             assert rows[title][at].split() == " ".join(found).split()
         if choice.system in study.challengers:
             for title, found in {
-                span.value: worth(came.value_per_month, gain, level, "USD"),
+                span.value: cell(came.value_per_month, "USD"),
                 span.net: cell(came.net_per_month, "USD"),
             }.items():
                 assert rows[title][at].split() == " ".join(found).split()
@@ -280,6 +281,7 @@ def _money_context(study: Study) -> MoneyContext:
     return MoneyContext(
         currency="USD",
         metric=study.measure.title,
+        hit=hit_title(study),
         level=study.statistics.level,
         baseline=study.name(study.baseline),
         period=month(),

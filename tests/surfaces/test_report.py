@@ -4,7 +4,7 @@ from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import number, percent, signed
 from rankdash.reporting.sections.draft import span
 from rankdash.study import costs, latency
-from rankdash.words.costs import cell, worth
+from rankdash.words.costs import cell
 from rankdash.words.money import money
 from rankdash.words.reasons import reason_words
 from rankdash.words.verdict_chips import chip, sentence
@@ -139,7 +139,7 @@ def test_latency(case, report):
 
 
 def test_cost(case, report):
-    study, level = case.study, case.study.statistics.level
+    study = case.study
     rows = report.tables["cost"][0]
     _price, thousand, month, value, net, *others = rows[1:]
     for at, choice in enumerate(costs.choices(study), start=1):
@@ -147,7 +147,7 @@ def test_cost(case, report):
         assert_cell(thousand[at], cell(came.cost_per_thousand, "USD"))
         assert_cell(month[at], cell(came.cost_per_month, "USD"))
         if choice.system in study.challengers:
-            assert_cell(value[at], worth(came.value_per_month, choice.option.gain, level, "USD"))
+            assert_cell(value[at], cell(came.value_per_month, "USD"))
             assert_cell(net[at], cell(came.net_per_month, "USD"))
             p95 = choice.waiting.p95
             assert_says(others[-1][at], [] if p95 is None else [ms(p95)])

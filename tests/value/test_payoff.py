@@ -17,15 +17,21 @@ from rankdash.value.benefit import (
     simple_roi,
     staff_time,
 )
-from rankdash.value.payoff import Estimate, Gain, Option, Outcome, outcome
+from rankdash.value.payoff import NO_CHANGE, Change, Estimate, Gain, Option, Outcome, outcome
 
 PUBLISHED = Assumptions(searches_per_day=100_000, value_per_search=0.01, elasticity=1.0)
 RISE = (0.87 - 0.72) / 0.72
 
 
 def option(relative: float = RISE, cost: float | None = 0.001, **more: object) -> Option:
-    spread = np.random.default_rng(0).normal(relative, 0.05, 4000)
-    return Option("MiniLM", cost, Gain(relative, spread), **more)
+    return Option("MiniLM", cost, changed(relative, 0.1), **more)
+
+
+def changed(relative: float, half: float = 0.0, **hit: Change) -> Gain:
+    """A gain with an interval of so much to either side, and the proof that it makes."""
+    low, high = relative - half, relative + half
+    proof = "proven" if low > 0 or high < 0 else "unproven"
+    return Gain(Change(relative, low, high, proof), **hit)
 
 
 def test_the_published_example_to_the_cent():
@@ -77,9 +83,9 @@ costs = st.floats(1e-6, 1.0)
 @given(gains, costs, st.floats(0.05, 1.0), st.floats(0, 5000))
 def test_the_return_at_break_even_is_zero(gain: float, cost: float, share: float, upkeep: float):
     scenario = replace(PUBLISHED, traffic_share=share, monthly_cost=upkeep)
-    needed = outcome(Option("x", cost, Gain(gain)), scenario).break_even_elasticity.value
+    needed = outcome(Option("x", cost, changed(gain)), scenario).break_even_elasticity.value
     assume(needed is not None and needed <= 10)
-    at = outcome(Option("x", cost, Gain(gain)), replace(scenario, elasticity=needed))
+    at = outcome(Option("x", cost, changed(gain)), replace(scenario, elasticity=needed))
     assert at.roi.value == pytest.approx(0, abs=1e-9)
     assert at.break_even_price.value == pytest.approx(cost * 1000, rel=1e-6)
 
@@ -87,35 +93,36 @@ def test_the_return_at_break_even_is_zero(gain: float, cost: float, share: float
 @given(gains, st.floats(1e-6, 0.001), st.floats(1, 5000))
 def test_at_the_break_even_traffic_nothing_is_won_or_lost(gain: float, cost: float, upkeep: float):
     scenario = replace(PUBLISHED, monthly_cost=upkeep)
-    found = outcome(Option("x", cost, Gain(gain)), scenario).break_even_searches
+    found = outcome(Option("x", cost, changed(gain)), scenario).break_even_searches
     assume(found.value is not None)
     at = replace(scenario, searches_per_day=found.value)
-    assert outcome(Option("x", cost, Gain(gain)), at).net_per_month.value == pytest.approx(
+    assert outcome(Option("x", cost, changed(gain)), at).net_per_month.value == pytest.approx(
         0, abs=1e-6 * upkeep
     )
 
 
-def test_intervals_come_from_the_draws_and_hold_the_price_fixed():
+def test_intervals_are_the_formula_at_the_ends_of_the_gain_and_hold_the_price_fixed():
     came = outcome(option(), PUBLISHED)
-    draws = np.random.default_rng(0).normal(RISE, 0.05, 4000)
-    low, high = np.quantile(draws, [0.025, 0.975]) * 1000 * DAYS_PER_MONTH
+    low, high = ((RISE + by) * 1000 * DAYS_PER_MONTH for by in (-0.1, 0.1))
     assert (came.value_per_month.low, came.value_per_month.high) == pytest.approx((low, high))
     assert came.roi.low == pytest.approx(low / (100 * DAYS_PER_MONTH) - 1)
     # The higher the gain, the less each percent of it has to bring.
-    assert came.break_even_elasticity.low < 0.48 < came.break_even_elasticity.high
+    even = came.break_even_elasticity
+    assert (even.low, even.high) == pytest.approx((0.1 / (RISE + 0.1), 0.1 / (RISE - 0.1)))
 
 
 def test_a_gain_that_may_be_nothing_may_never_break_even():
-    spread = np.random.default_rng(0).normal(0.02, 0.05, 4000)
-    came = outcome(Option("x", 0.001, Gain(0.02, spread)), PUBLISHED)
+    came = outcome(Option("x", 0.001, changed(0.02, 0.05)), PUBLISHED)
     assert came.proven is False
-    assert came.break_even_elasticity.value is not None
-    assert came.break_even_elasticity.high is None
+    assert came.break_even_elasticity == Estimate(5.0, pytest.approx(0.1 / 0.07), "never")
+    # No end is cut at 0: what it may lose is said, and that no price would do.
+    assert came.value_per_month.low == pytest.approx(-0.03 * 1000 * DAYS_PER_MONTH)
+    assert came.break_even_price.low == "never"
 
 
 def test_a_loss_says_no():
     came = outcome(option(-0.3), replace(PUBLISHED, setup_cost=1000))
-    assert came.proven is False
+    assert came.proven is True and came.pays is False
     assert came.value_per_month.value < 0
     assert came.payback_months == Estimate(reason="never")
     assert came.break_even_elasticity == Estimate(reason="no_gain")
@@ -143,7 +150,7 @@ def test_the_one_off_cost_is_paid_back_by_what_a_month_nets():
 
 
 def test_leaving_it_as_it_is_costs_nothing_and_brings_nothing():
-    as_it_is = Option("none", 0.0, Gain(0.0), free=True)
+    as_it_is = Option("none", 0.0, Gain(NO_CHANGE), free=True)
     came = outcome(as_it_is, replace(PUBLISHED, monthly_cost=500, setup_cost=9))
     assert (came.cost_per_month.value, came.net_per_month.value) == (0, 0)
     assert came.payback_months.reason == "no_setup"
@@ -162,28 +169,29 @@ anything = st.builds(
 def test_nothing_is_ever_nan_infinite_or_a_negative_payback(
     scenario: Assumptions, gain: float, cost: float | None, extra: float | None
 ):
-    draws = np.random.default_rng(1).normal(gain, 0.2, 200)
-    came = outcome(Option("x", cost, Gain(gain, draws), extra_ms=extra), scenario)
+    came = outcome(Option("x", cost, changed(gain, 0.2), extra_ms=extra), scenario)
     for each in fields(Outcome):
-        if each.name == "proven":
+        if each.name in ("proven", "pays", "pays_without_gain"):
             continue
         found = getattr(came, each.name)
         assert (found.value is None) == (found.reason is not None)
         for number in (found.value, found.low, found.high):
-            assert number is None or np.isfinite(number)
+            assert number in (None, "never", "always") or np.isfinite(number)
         if each.name in ("payback_months", "break_even_searches", "break_even_elasticity"):
-            assert all(x is None or x >= 0 for x in (found.value, found.low, found.high))
+            assert all(
+                isinstance(x, str | None) or x >= 0 for x in (found.value, found.low, found.high)
+            )
 
 
 def test_what_is_too_large_for_a_number_has_a_reason():
     tiny = 2.2e-311
-    came = outcome(Option("x", 1.0, Gain(tiny, np.full(9, tiny))), PUBLISHED)
+    came = outcome(Option("x", 1.0, changed(tiny)), PUBLISHED)
     assert came.break_even_elasticity == Estimate(reason="never")
     scenario = replace(PUBLISHED, setup_cost=1e4, monthly_cost=1e4)
-    came = outcome(Option("x", 0.0, Gain(tiny, np.full(9, tiny))), scenario)
+    came = outcome(Option("x", 0.0, changed(tiny)), scenario)
     assert came.break_even_searches == Estimate(reason="never")
     scenario = replace(scenario, monthly_cost=0.0, searches_per_day=1.0)
-    came = outcome(Option("x", 0.0, Gain(tiny, np.full(9, tiny))), scenario)
+    came = outcome(Option("x", 0.0, changed(tiny)), scenario)
     assert came.payback_months == Estimate(reason="never")
     assert outcome(option(cost=5e-324), PUBLISHED).roi == Estimate(reason="no_cost")
     for baseline, cost in ((5e-324, 1.0), (0.5, 5e-324)):
@@ -209,3 +217,79 @@ def test_every_assumption_is_described_and_within_its_slider():
     assert {each.name for each in ASSUMPTIONS} == {each.name for each in fields(Assumptions)}
     for each in ASSUMPTIONS:
         assert each.low <= each.default <= each.high
+
+
+TICKETS = Assumptions(searches_per_day=1000, value_per_search=0.0, ticket_share=0.1, ticket_cost=10)
+
+
+def shows(value: float, half: float, proof: str) -> Gain:
+    """No change of the metric, and one of the hit rate."""
+    return Gain(NO_CHANGE, Change(value, value - half, value + half, proof))
+
+
+@pytest.mark.parametrize(
+    ("low", "proof", "pays"),
+    [
+        (0.101, "proven", True),
+        (0.1, "proven", False),  # It costs what it brings.
+        (0.099, "proven", False),
+        (0.101, "unproven", False),  # The corrected p is too large.
+        (0.101, "same", False),
+    ],
+)
+def test_it_pays_only_where_the_proven_lower_end_is_above_the_cost(low, proof, pays):
+    measured = Gain(Change(low + 0.1, low, low + 0.2, proof))
+    came = outcome(Option("x", 0.001, measured), PUBLISHED)
+    assert came.pays is pays
+    assert came.proven is (proof != "unproven")
+    # The interval is the verdict's, whatever its p.
+    assert came.value_per_month.low == pytest.approx(low * 1000 * DAYS_PER_MONTH)
+
+
+@pytest.mark.parametrize(("half", "covers"), [(0.049, True), (0.051, False)])
+def test_without_any_gain_it_pays_only_where_the_interval_covers_the_cost(half, covers):
+    # Each search that now shows something saves 1; a search costs 0.05.
+    came = outcome(Option("x", 0.05, shows(0.1, half, "proven")), TICKETS)
+    assert came.break_even_elasticity.reason == "always"
+    assert came.pays_without_gain is covers
+    unproven = outcome(Option("x", 0.05, shows(0.1, half, "unproven")), TICKETS)
+    assert unproven.pays_without_gain is False and unproven.proven is False
+
+
+def test_a_saving_that_a_likely_loss_outweighs_does_not_pay():
+    saves = replace(PUBLISHED, passages=10.0, llm_price=1.0)
+    kept = Option("x", 0.001, changed(0.0, 0.1), passages_after=5)
+    # 5 passages of 400 tokens save 0.002 a search; 10 % less quality costs 0.001, as the search.
+    assert outcome(kept, replace(saves, llm_price=1.01)).pays_without_gain
+    assert not outcome(kept, replace(saves, llm_price=0.99)).pays
+
+
+def test_a_change_that_nothing_rests_on_needs_no_proof():
+    unsure = Change(0.1, -0.1, 0.3, "unproven")
+    sure = Change(0.3, 0.2, 0.4, "proven")
+    for gain, scenario in ((Gain(sure, unsure), PUBLISHED), (Gain(unsure, sure), TICKETS)):
+        assert outcome(Option("x", 0.001, gain), scenario).proven is True
+    for gain, scenario in ((Gain(unsure, sure), PUBLISHED), (Gain(sure, unsure), TICKETS)):
+        assert outcome(Option("x", 0.001, gain), scenario).proven is False
+        untouched = replace(scenario, traffic_share=0.0)
+        assert outcome(Option("x", 0.001, gain), untouched).proven is True
+
+
+def test_too_few_queries_leave_no_interval_and_nothing_to_count_on():
+    came = outcome(Option("x", 0.001, Gain(Change(0.5))), PUBLISHED)
+    assert came.net_per_month.value > 0
+    assert came.net_per_month.low is None and came.net_per_month.high is None
+    assert came.pays is False and came.proven is False
+
+
+def test_a_break_even_beyond_reach_is_never():
+    near = Option("x", 1.0, changed(1e-9))
+    assert outcome(near, PUBLISHED).break_even_elasticity.value == pytest.approx(1e11)
+    far = Option("x", 1.0, changed(1e-11))
+    assert outcome(far, PUBLISHED).break_even_elasticity == Estimate(reason="never")
+
+
+def test_no_assumption_is_larger_than_amounts_can_be():
+    Assumptions(searches_per_day=1e10)
+    with pytest.raises(DataError, match="0 to 10,000,000,000"):
+        Assumptions(searches_per_day=1.001e10)

@@ -1,7 +1,8 @@
 """How the numbers are made is said with the settings in force."""
 
 from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.words.methods import methods
+from rankdash.i18n import speaking
+from rankdash.words.methods import cost, methods
 
 
 def test_the_settings_in_force_are_those_that_are_said():
@@ -17,3 +18,12 @@ def test_reasons_come_in_the_order_in_which_they_are_tried():
     order = ["no result", "no relevant label", "already ideal", "idle", "near-tie", "text cut"]
     places = [said.index(each) for each in order]
     assert places == sorted(places)
+
+
+def test_how_cost_depth_and_skipping_take_the_verdict_is_told_in_both_languages():
+    said = dict(methods(StatisticsSettings()))
+    assert "the verdict's interval divided by the baseline's mean" in said["Cost and return"]
+    assert "corrected for the number of depths" in said["Depth"]
+    assert "above the acceptable loss" in said["When not to rerank"]
+    with speaking("zh"):
+        assert "结论的区间除以实测的基线均值" in cost()

@@ -16,12 +16,9 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow.compute as pc
 
-from rankdash.analysis.statistics.bootstrap import (
-    RESAMPLES,
-    SEED,
-    bootstrap_means,
-    percentile_interval,
-)
+from rankdash.analysis.statistics.inference import intervals, p_values
+from rankdash.analysis.statistics.settings import StatisticsSettings
+from rankdash.analysis.statistics.tests import corrected
 from rankdash.errors import DataError
 from rankdash.metrics import Conventions, Measure, evaluate, judge
 from rankdash.ranking.build import text_array, tied_groups
@@ -30,6 +27,7 @@ from rankdash.ranking.ranking import Ranking
 
 USUAL = (5, 10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000)
 MOST_OF_GAIN = 0.9
+_ROUNDING = 1e-12
 
 
 class Cuts:
@@ -101,12 +99,13 @@ def depths_for(deepest: int, run_depth: int | None) -> tuple[int, ...]:
 class DepthCurve:
     """Quality at each depth, over the queries that every depth has a value for.
 
-    table: depth (0 = not reranked), mean, low, high; gain = mean − mean at 0; behind = mean of the
-        best depth − mean, with behind_low and behind_high.
+    table: depth (0 = not reranked), mean, low, high; gain = mean − mean at 0, with gain_low,
+        gain_high and gain_proven; behind = mean of the best depth − mean, with behind_low,
+        behind_high and behind_proven. Ends are NaN with too few queries.
     best: the depth with the highest mean, the smallest of equals.
     most: the smallest depth with 90 % of the best gain; None where nothing is gained.
-    enough: the smallest depth whose difference from the best is within its interval; 0 where not
-        reranking is.
+    enough: the smallest depth whose gain is proven and that is not proven to be behind the best; 0
+        where no gain is proven.
     queries: how many queries the means are over.
     """
 
@@ -125,18 +124,23 @@ def depth_curve(
     conventions: Conventions,
     depths: Sequence[int],
     left_out: Mapping[str, str] | None = None,
+    settings: StatisticsSettings | None = None,
     *,
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
+    full_gain_proven: bool,
 ) -> DepthCurve:
-    """Evaluate the run at every depth and compare each with the best, query by query.
+    """Evaluate the run at every depth and compare each with not reranking and with the best, query
+    by query.
 
     left_out: query id → "failed" or "skipped"; such queries take no part at any depth.
-    Intervals are of percentiles of a bootstrap in which all depths share the resampled queries.
+    full_gain_proven: whether the verdict on the run at its full depth, the last of `depths`, proves
+        a gain: that comparison has its verdict already.
+    A difference is proven by the rule of the verdict: its interval excludes 0, and its p, corrected
+    for the number of depths, is significant. A gain with as small a p as a proven full depth's
+    needs no such correction.
 
     Raises DataError where no query has a value at every depth.
     """
+    settings = settings or StatisticsSettings()
     rankings = {0: candidates, **{depth: cuts.at(depth) for depth in depths}}
     columns = [
         evaluate(judge(ranking, qrels, conventions), [measure], conventions, left_out or {})
@@ -150,31 +154,52 @@ def depth_curve(
     values = frame.to_numpy(dtype=np.float64)
     means = values.mean(axis=0)
     best = int(np.argmax(means))
-    # Differences have columns of their own: as a difference of two means, a draw of none is not 0.
-    both = np.hstack([values, values[:, [best]] - values])
-    draws = bootstrap_means(both, resamples=resamples, seed=seed)
-    low, high = percentile_interval(draws, level)
+    low, high = intervals(values, settings)
+    gain = _proven(values - values[:, [0]], 0, settings)
+    behind = _proven(values[:, [best]] - values, best, settings)
+    if len(depths):
+        # What is proven of the full depth is not in doubt where the evidence is as strong.
+        as_strong = full_gain_proven & (gain["low"] > 0) & (gain["p"] <= gain["p"].iloc[-1])
+        gain["proven"] |= as_strong
+        gain.loc[len(depths), "proven"] = full_gain_proven
     table = pd.DataFrame(
         {
             "depth": np.array(list(rankings), dtype=np.int64),
             "mean": means,
-            "low": low[: len(means)],
-            "high": high[: len(means)],
+            "low": low,
+            "high": high,
             "gain": means - means[0],
+            **gain.drop(columns="p").add_prefix("gain_"),
             "behind": means[best] - means,
-            "behind_low": low[len(means) :],
-            "behind_high": high[len(means) :],
+            **behind.drop(columns="p").add_prefix("behind_"),
         }
     )
-    gain = means[best] - means[0]
-    reached = table["gain"] >= MOST_OF_GAIN * gain
+    reached = table["gain"] >= MOST_OF_GAIN * table["gain"][best]
+    good = table["gain_proven"] & ~table["behind_proven"]
+    helps = bool(table["gain_proven"].any())
     return DepthCurve(
         table=table,
         best=int(table["depth"][best]),
-        most=int(table.loc[reached, "depth"].min()) if gain > 0 else None,
-        enough=int(table.loc[table["behind_low"] <= 0, "depth"].min()),
+        most=int(table.loc[reached, "depth"].min()) if table["gain"][best] > 0 else None,
+        enough=int(table.loc[good, "depth"].min() if good.any() else helps * table["depth"][best]),
         queries=len(values),
     )
+
+
+def _proven(
+    differences: npt.NDArray[np.float64], own: int, settings: StatisticsSettings
+) -> pd.DataFrame:
+    """low, high, p (not corrected) and proven (to be above 0) of each column; `own` is the column
+    that the others are compared with, which is no comparison."""
+    # The last digits of two sums must not make a change out of none, as in a verdict.
+    differences[np.abs(differences) <= _ROUNDING] = 0.0
+    low, high = intervals(differences, settings)
+    p = p_values(differences, settings)
+    p[own] = np.nan
+    with_others = np.array(corrected(p.tolist(), settings.correction))
+    significant = with_others <= 1 - settings.level + _ROUNDING
+    proven = (low > 0) & significant
+    return pd.DataFrame({"low": low, "high": high, "p": p, "proven": proven})
 
 
 def latency_at(queries: pd.DataFrame, depth: int, quantile: float = 0.95) -> float:

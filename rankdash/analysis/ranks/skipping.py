@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.analysis.statistics.inference import intervals
+from rankdash.analysis.statistics.inference import intervals, p_values
 from rankdash.analysis.statistics.settings import StatisticsSettings
 
 FloatArray = npt.NDArray[np.float64]
@@ -62,8 +62,9 @@ class Skipping:
     held_out: rules chosen in the same way on four fifths of the queries and applied to the rest,
         each query once; None under `FEWEST` queries.
     advantage: how much better the margin picks what to skip than chance, averaged over all shares,
-        in units of the metric, with its interval. As it depends on no chosen threshold, it needs no
-        other queries to be judged on.
+        in units of the metric, with its interval and its p. As it depends on no chosen threshold,
+        it needs no other queries to be judged on.
+    level: of the intervals.
     no_margin: queries that have none (a list too short): they are always reranked.
     """
 
@@ -78,11 +79,14 @@ class Skipping:
     advantage: float
     advantage_low: float
     advantage_high: float
+    advantage_p: float
+    level: float
 
     @property
     def margin_helps(self) -> bool:
-        """Whether the margin is proven to pick better than chance."""
-        return self.advantage_low > 0
+        """Whether the margin is proven to pick better than chance, by the rule of the verdict: the
+        interval lies above 0 and the p of this one comparison is significant."""
+        return self.advantage_low > 0 and self.advantage_p <= 1 - self.level + _ROUNDING
 
     @property
     def holds(self) -> bool:
@@ -145,6 +149,8 @@ def skipping(
         advantage=float(gain.mean()) if n else math.nan,
         advantage_low=float(low[-1]),
         advantage_high=float(high[-1]),
+        advantage_p=float(p_values(gain[:, None], settings)[0]),
+        level=settings.level,
     )
 
 

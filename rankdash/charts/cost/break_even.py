@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 
 from rankdash.charts import draw, style
 from rankdash.i18n import gettext as _
+from rankdash.i18n import quantity
 
 _HEIGHT = 400
 _FAINT = 0.12
@@ -53,9 +54,9 @@ def figure(
             _(
                 "{x_title}: {x}<br>{y_title}: {y}<br>{net}",
                 x_title=titles[0],
-                x=f"{x:,.6g}",
+                x=quantity(x, 6),
                 y_title=titles[1],
-                y=f"{y:,.6g}",
+                y=quantity(y, 6),
                 net=style.short(money(float(net[row, column])), 40),
             )
             for column, x in enumerate(xs)

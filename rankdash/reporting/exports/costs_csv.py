@@ -10,7 +10,7 @@ from rankdash.analysis.labels.labelling import defused
 from rankdash.i18n import gettext as _
 from rankdash.study.costs import Choice
 from rankdash.value.assumptions import Assumptions
-from rankdash.value.payoff import Estimate
+from rankdash.value.payoff import End, Estimate
 from rankdash.words import assumptions, costs
 from rankdash.words.costs import month, year
 
@@ -73,5 +73,12 @@ def _figures(choice: Choice) -> list[tuple[str, Estimate]]:
     ]
 
 
-def _plain(value: float | None) -> str:
-    return "" if value is None else f"{value:.10g}"
+def _plain(value: End) -> str:
+    """An end that pays whatever the input is, pays from 0 on."""
+    if value == "never":
+        return costs.reason(value)
+    return _number(0.0 if value == "always" else value)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value + 0.0:.10g}"

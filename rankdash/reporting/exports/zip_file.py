@@ -35,6 +35,7 @@ from rankdash.reporting.exports.tables import (
 from rankdash.reporting.exports.trec import qrels_bytes, run_bytes
 from rankdash.reporting.figures import drawings
 from rankdash.study import costs
+from rankdash.study.gains import hit_title
 from rankdash.study.study import Study
 from rankdash.words.spreadsheet import csv_bytes
 
@@ -144,7 +145,7 @@ def money_files(study: Study) -> list[Part]:
             money.assumptions,
             data=study.dataset.name,
             metric=study.measure.title,
-            hit=parse_measure(costs.hit_spec(study.cutoff)).title,
+            hit=hit_title(study),
             currency=money.currency,
         )
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import gettext as _
 from rankdash.i18n import paragraph, percent
-from rankdash.metrics import parse_measure
 from rankdash.reporting import figures
 from rankdash.reporting.html_page import Table, listed, prose, table
 from rankdash.reporting.sections.draft import DASH, Draft
-from rankdash.study.costs import Choice, hit_spec
+from rankdash.study.costs import Choice
+from rankdash.study.gains import hit_title
 from rankdash.words import assumptions, costs, prices
 from rankdash.words.html import html_safe
 
@@ -86,23 +86,16 @@ def _figures(draft: Draft) -> str:
         frozenset(range(1, len(columns) + 1)),
     )
     notes = _(
-        "In brackets: {level} intervals from resampling the queries; prices and assumptions are "
-        "held fixed, so they say how sure the measurement is, not how good the assumptions are.",
+        "In brackets: what follows from the ends of the verdict's {level} interval; prices and "
+        "assumptions are held fixed, so it says how sure the measurement is, not how good the "
+        "assumptions are.",
         level=percent(draft.study.statistics.level),
     )
-    level = draft.study.statistics.level
-    if any(costs.answer(each, level) == "unproven" for each in draft.choices):
-        floor = _(
-            "Where no gain is proven, the value is told from 0 on; the net and what follows from "
-            "it take a loss into account."
-        )
-        notes = paragraph([notes, floor])
     return table(content) + prose(notes, "muted")
 
 
 def _column(draft: Draft, choice: Choice) -> list[str]:
     money, came, span = draft.money, choice.came, draft.context.period
-    level = draft.study.statistics.level
 
     def said(found: tuple[str, str]) -> str:
         return f"{found[0]} ({found[1]})" if found[1] else found[0]
@@ -118,13 +111,12 @@ def _column(draft: Draft, choice: Choice) -> list[str]:
     cost = written("cost_per_month")
     if choice.option.free:
         return [DASH, written("cost_per_thousand"), cost, *[DASH] * 8]
-    worth = costs.worth(span.of(came.value_per_month), choice.option.gain, level, money.currency)
     p95 = choice.waiting.p95
     return [
         price,
         written("cost_per_thousand"),
         cost,
-        said(worth),
+        said(costs.cell(span.of(came.value_per_month), money.currency)),
         *map(written, ("net_per_month", "roi", "payback_months", "break_even_elasticity")),
         *map(written, ("break_even_searches", "break_even_price")),
         _("not measured") if p95 is None else _("{ms} ms", ms=ms(p95)),
@@ -132,7 +124,7 @@ def _column(draft: Draft, choice: Choice) -> list[str]:
 
 
 def _assumptions(draft: Draft) -> str:
-    hit = parse_measure(hit_spec(draft.study.cutoff)).title
+    hit = hit_title(draft.study)
     rows = assumptions.rows(draft.money.assumptions, draft.choices, draft.money.currency, hit)
     head = (_("assumption"), _("value"), _("what it means"))
     return table(Table(head, rows))

@@ -11,6 +11,7 @@ from rankdash.i18n import number, paragraph
 from rankdash.reporting.figures import Drawing
 from rankdash.reporting.html_page import Page, Table, folded, table, together
 from rankdash.study.costs import Choice, choices
+from rankdash.study.gains import hit_title
 from rankdash.study.study import Study
 from rankdash.study.systems import Money
 from rankdash.value.price_list import shipped
@@ -51,6 +52,7 @@ class Draft:
         return MoneyContext(
             currency=self.money.currency,
             metric=study.measure.title,
+            hit=hit_title(study),
             level=study.statistics.level,
             baseline=study.name(study.baseline),
             period=costs.month(),

@@ -14,13 +14,12 @@ from rankdash.study.costs import Choice, system_of
 from rankdash.study.study import Study
 from rankdash.ui.cost import cost_terms
 from rankdash.ui.cost.cost_terms import amount, period
-from rankdash.ui.state.scenario import currency
 from rankdash.ui.widgets import badges
 from rankdash.ui.widgets.text import markdown_safe, shortened, table_html
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.benefit import simple_roi
 from rankdash.value.price_list import title
-from rankdash.words import costs, prices
+from rankdash.words import costs, methods, prices
 from rankdash.words.html import html_safe
 
 # The columns keep their width; where there are too many of them the table scrolls, not the page.
@@ -106,7 +105,7 @@ _NONE: Cell = ("–", "")
 def answer(study: Study, choice: Choice, scenario: Assumptions) -> None:
     """Does the system in focus pay: the first thing on the page."""
     with st.container(border=True):
-        badges.answer(costs.answer(choice, study.statistics.level))
+        badges.answer(costs.answer(choice))
         st.markdown(costs.headline(cost_terms.context(study), choice, scenario))
         cautions = costs.cautions(choice, scenario.latency_target_ms)
         facts = [
@@ -165,7 +164,7 @@ def _heading(choice: Choice) -> str:
 
 def _cells(study: Study, choice: Choice, scenario: Assumptions) -> dict[str, Cell]:
     """Row → what the option has there; rows that it has nothing for are left out."""
-    came, span, level = choice.came, period(), study.statistics.level
+    came, span = choice.came, period()
     system = system_of(study, choice)
     cells: dict[str, Cell] = {"quality": (_("not measured"), "")}
     if system is not None:
@@ -183,16 +182,10 @@ def _cells(study: Study, choice: Choice, scenario: Assumptions) -> dict[str, Cel
     if choice.option.gain is None and not choice.foreign:
         cells["value"] = cost_terms.cell(came.value_per_month)
     elif not choice.option.free and not choice.foreign:
-        cells["value"] = costs.worth(
-            span.of(came.value_per_month), choice.option.gain, level, currency()
-        )
+        cells["value"] = cost_terms.cell(span.of(came.value_per_month))
         cells["net"] = cost_terms.cell(span.of(came.net_per_month))
         cells["roi"] = cost_terms.cell(came.roi, "percent")
-        cells["even"] = (
-            (_("pays without any"), "")
-            if came.break_even_elasticity.reason == "always"
-            else cost_terms.cell(came.break_even_elasticity, "elasticity")
-        )
+        cells["even"] = cost_terms.cell(came.break_even_elasticity, "elasticity")
         if scenario.setup_cost:
             cells["payback"] = cost_terms.cell(came.payback_months, "months")
     p95 = choice.waiting.p95
@@ -225,11 +218,12 @@ def assumptions_table(study: Study, scenario: Assumptions, choices: Sequence[Cho
     )
     st.caption(
         _(
-            "Intervals ({level}) come from resampling the queries; prices and assumptions are held "
+            "Intervals ({level}) follow from that of the verdict; prices and assumptions are held "
             "fixed, so they say how sure the measurement is, not how good the assumptions are.",
             level=percent(study.statistics.level),
         )
     )
+    st.caption(methods.cost())
 
 
 def simple_formula(study: Study, choice: Choice, scenario: Assumptions) -> None:

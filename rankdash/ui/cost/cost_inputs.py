@@ -12,7 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.errors import DataError, RankdashError
-from rankdash.i18n import error_text
+from rankdash.i18n import error_text, quantity
 from rankdash.i18n import gettext as _
 from rankdash.study.study import Study
 from rankdash.ui.state import address, pickers
@@ -97,7 +97,7 @@ def _slider(each: Assumption) -> None:
 
     if each.logarithmic:
         pickers.show(st.select_slider, key, value, changed)(
-            label, sorted({*_decades(each), value}), format_func=lambda number: f"{number:,.10g}"
+            label, sorted({*_decades(each), value}), format_func=quantity
         )
     else:
         pickers.show(st.slider, key, float(value), changed)(

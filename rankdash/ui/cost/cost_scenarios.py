@@ -25,13 +25,13 @@ from rankdash.ui.cost.cost_terms import period
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.value.assumptions import Assumptions
-from rankdash.value.payoff import Gain, Outcome, outcome
+from rankdash.value.payoff import Outcome, outcome
 
 
 def draw(study: Study, choice: Choice, scenario: Assumptions) -> None:
     """Pessimistic, expected and optimistic of what is set now, and every saved scenario."""
     saved = _load()
-    compared = _compared(study, choice, scenario, saved)
+    compared = _compared(choice, scenario, saved)
     span = period()
     titles = [
         span.cost,
@@ -91,20 +91,16 @@ def _offer_saved(saved: dict[str, Assumptions]) -> None:
 
 
 def _compared(
-    study: Study, choice: Choice, scenario: Assumptions, saved: Mapping[str, Assumptions]
+    choice: Choice, scenario: Assumptions, saved: Mapping[str, Assumptions]
 ) -> list[tuple[str, Outcome]]:
-    level = study.statistics.level
     rows = [(_("as set now (expected)"), choice.came)]
     gain = choice.option.gain
-    ends = gain.interval(level) if gain is not None else None
-    if gain is not None and ends is not None:
-        low, high = (
-            outcome(replace(choice.option, gain=Gain(end, hit=gain.hit)), scenario, level)
-            for end in ends
-        )
-        rows = [(_("pessimistic"), low), *rows, (_("optimistic"), high)]
+    low, high = (None, None) if gain is None else (gain.at("low"), gain.at("high"))
+    if low is not None and high is not None:
+        worst, best = (outcome(replace(choice.option, gain=each), scenario) for each in (low, high))
+        rows = [(_("pessimistic"), worst), *rows, (_("optimistic"), best)]
     for name, each in saved.items():
-        rows.append((name, outcome(choice.option, each, level)))
+        rows.append((name, outcome(choice.option, each)))
     return rows
 
 

@@ -10,7 +10,7 @@ import streamlit as st
 
 from rankdash.charts.cost import depth, frontier, tornado
 from rankdash.errors import RankdashError
-from rankdash.i18n import error_text, number, percent
+from rankdash.i18n import error_text, number, percent, quantity
 from rankdash.i18n import gettext as _
 from rankdash.reporting import figures
 from rankdash.study import costs
@@ -45,7 +45,8 @@ def swings(study: Study, choice: Choice, scenario: Assumptions) -> None:
         st.info(_("Without a price and a gain there is nothing to vary."), icon=":material/info:")
         return
     span = period()
-    interval = choice.option.gain.interval(study.statistics.level)
+    gain = choice.option.gain.relative
+    interval = None if gain.low is None or gain.high is None else (gain.low, gain.high)
     ranges = usual_ranges(choice.option, scenario, interval)
     rows = [
         tornado.Row(
@@ -70,6 +71,8 @@ def swings(study: Study, choice: Choice, scenario: Assumptions) -> None:
             "The gain varies over its {level} interval, every other number by half either way.",
             level=percent(study.statistics.level),
         )
+        if interval
+        else _("Every number varies by half either way.")
     )
     with st.expander(_("As a table")):
         st.dataframe(
@@ -121,9 +124,9 @@ def where_it_pays(choice: Choice, scenario: Assumptions) -> None:
             pd.DataFrame(
                 found.net,
                 index=pd.Index(
-                    [f"{value:,.6g}" for value in found.upward.values], name=found.upward.title
+                    [quantity(value, 6) for value in found.upward.values], name=found.upward.title
                 ),
-                columns=[f"{value:,.6g}" for value in found.across.values],
+                columns=[quantity(value, 6) for value in found.across.values],
             ).round(2),
             alt=_("Net value over two assumptions"),
         )
@@ -199,7 +202,7 @@ def _in_words(name: str, value: float) -> str:
         return percent(value, 1)
     if each.unit == "money":
         return amount(value)
-    return f"{_rounded(value):,.10g} {unit(each)}".strip()
+    return f"{quantity(_rounded(value))} {unit(each)}".strip()
 
 
 def _rounded(value: float) -> float:
@@ -258,21 +261,22 @@ def _recommended(study: Study, choice: Choice, enough: int, best: int) -> str:
     name, metric = markdown_safe(choice.name, 60), study.measure.title
     if best == 0:
         return _(
-            "**Do not rerank here:** at no depth does {name} reach the {metric} of not reranking.",
+            "**No reason to rerank here:** at no depth does {name} reach the {metric} of not "
+            "reranking.",
             metric=metric,
             name=name,
         )
     if enough == 0:
         return _(
-            "**Reranking is not worth its depth here:** {metric} without {name} is within noise of "
-            "the best depth ({best}).",
+            "**Not proven that reranking helps at any depth here:** {metric} without {name} is "
+            "within noise of the best depth ({best}).",
             metric=metric,
             name=name,
             best=number(best, 0),
         )
     return _(
-        "**Rerank {enough} documents:** {metric} of {name} is then within noise of its best, "
-        "{best} documents.",
+        "**Rerank {enough} documents:** {metric} of {name} is then proven to be above not "
+        "reranking, and within noise of its best, {best} documents.",
         enough=number(enough, 0),
         metric=metric,
         name=name,

@@ -8,9 +8,9 @@ from functools import partial
 import streamlit as st
 
 from rankdash.i18n import gettext as _
-from rankdash.metrics import parse_measure
 from rankdash.reporting.exports import costs_csv
-from rankdash.study.costs import Choice, hit_spec
+from rankdash.study.costs import Choice
+from rankdash.study.gains import hit_title
 from rankdash.study.study import Study
 from rankdash.ui.state import address, pickers
 from rankdash.ui.state.scenario import currency
@@ -46,6 +46,7 @@ def context(study: Study) -> MoneyContext:
     return MoneyContext(
         currency=currency(),
         metric=study.measure.title,
+        hit=hit_title(study),
         level=study.statistics.level,
         baseline=study.name(study.baseline),
         period=period(),
@@ -66,7 +67,7 @@ def assumption_rows(
     study: Study, scenario: Assumptions, choices: Sequence[Choice]
 ) -> list[tuple[str, str, str]]:
     """(title, value, meaning) of everything that the numbers rest on."""
-    return assumptions.rows(scenario, choices, currency(), _hit_title(study))
+    return assumptions.rows(scenario, choices, currency(), hit_title(study))
 
 
 def as_csv(study: Study, scenario: Assumptions, choices: Sequence[Choice]) -> bytes:
@@ -76,10 +77,6 @@ def as_csv(study: Study, scenario: Assumptions, choices: Sequence[Choice]) -> by
         scenario,
         data=study.dataset.name,
         metric=study.measure.title,
-        hit=_hit_title(study),
+        hit=hit_title(study),
         currency=currency(),
     )
-
-
-def _hit_title(study: Study) -> str:
-    return parse_measure(hit_spec(study.cutoff)).title

@@ -11,6 +11,7 @@ from rankdash.analysis.ranks.margins import even
 from rankdash.analysis.ranks.skipping import FEWEST, FOLDS, Skipping, saving
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, paragraph, percent, signed
+from rankdash.study import ranks
 from rankdash.study.study import Study
 from rankdash.ui.rank_shifts.shifts_view import share
 from rankdash.ui.state import stored
@@ -31,6 +32,15 @@ def readout(study: Study, challenger: str, found: Skipping, gaps: pd.Series[floa
             words = _(
                 "The first stage's scores are evenly spaced, as where a file gave only ranks: its "
                 "margins cannot say which queries to skip."
+            )
+        elif ranks.first_stage_kind(study, challenger) not in ("better", "small"):
+            words = _(
+                "**No safe rule, and no proven gain.** However few of the most decided queries are "
+                "skipped, {metric} may fall by more than {loss}; but it is not proven either that "
+                "{system} raises it.",
+                metric=metric,
+                loss=number(found.tolerance),
+                system=markdown_safe(study.name(challenger), 40),
             )
         else:
             words = _(
@@ -68,6 +78,12 @@ def readout(study: Study, challenger: str, found: Skipping, gaps: pd.Series[floa
     elif rule.share == 1:
         st.warning(
             _(
+                "**The gain of {system} is within the acceptable loss.** Without it {metric} "
+                "changes by {change} ({level}: {low} … {high}); a loss of {loss} is put up with.",
+                **params,
+            )
+            if ranks.first_stage_kind(study, challenger) in ("better", "small")
+            else _(
                 "**No query needs {system}.** Without it {metric} changes by {change} ({level}: "
                 "{low} … {high}); a loss of {loss} is put up with.",
                 **params,

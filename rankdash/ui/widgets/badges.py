@@ -25,6 +25,7 @@ _ANSWERS: dict[Answer, Look] = {
     "yes": (":material/check_circle:", "blue"),
     "maybe": (":material/trending_up:", "blue"),
     "unproven": (":material/help:", "gray"),
+    "doubtful": (":material/trending_down:", "orange"),
     "no": (":material/cancel:", "orange"),
     "unknown": _UNKNOWN,
 }
@@ -42,6 +43,7 @@ def answer(kind: Answer) -> None:
         "yes": _("pays"),
         "maybe": _("probably pays"),
         "unproven": _("not proven"),
+        "doubtful": _("probably does not pay"),
         "no": _("does not pay"),
         "unknown": _("no answer"),
     }

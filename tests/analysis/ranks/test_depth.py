@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankdash.analysis.ranks.depth import Cuts, depth_curve, depths_for, latency_at
+from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.errors import DataError
 from rankdash.metrics import Conventions, evaluate, judge
 from rankdash.ranking.ranking import Ranking
@@ -89,7 +90,7 @@ def curve_parts():
 def test_the_curve_has_the_metric_of_each_depth_and_marks_what_is_enough(curve_parts):
     cuts, first, qrels = curve_parts
     depths = (5, 10, 20, 30, 50)
-    curve = depth_curve(cuts, first, qrels, "ndcg@10", Conventions(), depths)
+    curve = depth_curve(cuts, first, qrels, "ndcg@10", Conventions(), depths, full_gain_proven=True)
     for row in curve.table.itertuples():
         of = first if row.depth == 0 else cuts.at(row.depth)
         assert row.mean == pytest.approx(
@@ -99,12 +100,12 @@ def test_the_curve_has_the_metric_of_each_depth_and_marks_what_is_enough(curve_p
     assert curve.enough <= curve.best
     assert curve.most is not None and curve.most <= curve.best
     row = curve.table.set_index("depth").loc
-    assert row[curve.enough]["behind_low"] <= 0 < row[5]["behind_low"]
+    assert not row[curve.enough]["behind_proven"] and row[5]["behind_proven"]
     assert row[20]["behind"] == 0
 
 
-def test_a_depth_that_may_be_behind_by_nothing_is_enough():
-    """In one resample of twenty none of the three queries occurs that profit from more depth."""
+def test_a_depth_that_chance_may_have_put_behind_is_enough():
+    """Three queries profit from more depth: their interval is above 0, and their p is 0.25."""
     found = lists(np.random.default_rng(4), 60, 30)
     found = {query: [f"d{d}" for d in range(30)] for query in found}
     good = {query: f"d{7 if place < 3 else place % 4 + 1}" for place, query in enumerate(found)}
@@ -114,10 +115,12 @@ def test_a_depth_that_may_be_behind_by_nothing_is_enough():
     lifted = {**scores, **{(q, doc): 5.0 for q, doc in good.items() if q != "q30"}}
     deep = ranking(reranked(found, lifted, 30), lifted)
     cuts = Cuts(deep, ranking(found, scores))
-    curve = depth_curve(cuts, in_order(found), qrels, "mrr", Conventions(), (5, 10, 30))
+    curve = depth_curve(
+        cuts, in_order(found), qrels, "mrr", Conventions(), (5, 10, 30), full_gain_proven=True
+    )
     row = curve.table.set_index("depth").loc[5]
     assert row["behind"] > 0
-    assert row["behind_low"] == 0
+    assert row["behind_low"] > 0 and not row["behind_proven"]
     assert curve.enough == 5
 
 
@@ -127,14 +130,81 @@ def test_where_nothing_is_gained_not_reranking_is_enough():
     qrels = pd.DataFrame([(q, docs[0], 1.0) for q, docs in found.items()])
     qrels.columns = ["query_id", "doc_id", "label"]
     deep = in_order({q: docs[::-1] for q, docs in found.items()})
-    curve = depth_curve(Cuts(deep, first), first, qrels, "ndcg@10", Conventions(), (5, 30))
+    curve = depth_curve(
+        Cuts(deep, first), first, qrels, "ndcg@10", Conventions(), (5, 30), full_gain_proven=False
+    )
     assert (curve.best, curve.most, curve.enough) == (0, None, 0)
+
+
+def _lifting(count: int, deeper: int = 0) -> tuple[Cuts, Ranking, pd.DataFrame]:
+    """40 queries. The documents of `count` of them rise to the top from the second place, and those
+    of `deeper` more from the eighth; the others stay second."""
+    found = {f"q{place}": [f"d{d}" for d in range(20)] for place in range(40)}
+    deep_ones = range(count, count + deeper)
+    good = {f"q{place}": f"d{7 if place in deep_ones else 1}" for place in range(40)}
+    qrels = pd.DataFrame([(q, doc, 1.0) for q, doc in good.items()])
+    qrels.columns = ["query_id", "doc_id", "label"]
+    scores = {(q, d): -float(i) for q, docs in found.items() for i, d in enumerate(docs)}
+    lifted = {(f"q{place}", good[f"q{place}"]): 5.0 for place in range(count + deeper)}
+    deep = ranking(reranked(found, scores | lifted, 20), scores | lifted)
+    return Cuts(deep, ranking(found, scores)), ranking(found, scores), qrels
+
+
+def _enough(parts: tuple[Cuts, Ranking, pd.DataFrame], full: bool, **rules: object) -> int:
+    cuts, first, qrels = parts
+    curve = depth_curve(
+        cuts, first, qrels, "hit@1", Conventions(), (5, 10, 20), None,
+        StatisticsSettings(**rules), full_gain_proven=full,
+    )  # fmt: skip
+    return curve.enough
+
+
+@pytest.mark.parametrize(
+    ("count", "rules", "enough"),
+    [
+        # The p of k queries of which all are helped is 2 / 2^k, and three depths are compared.
+        (5, {"correction": "none"}, 0),
+        (6, {"correction": "none"}, 5),
+        (6, {}, 0),
+        (7, {}, 5),
+        (7, {"level": 0.99}, 0),
+    ],
+)
+def test_a_depth_is_recommended_where_its_gain_is_proven_after_correction(count, rules, enough):
+    assert _enough(_lifting(count), full=False, **rules) == enough
+
+
+def test_the_full_depth_has_the_proof_of_its_verdict():
+    # Of one challenger the p of six is 0.03: what a stricter correction says of it does not count,
+    # nor of a shallower depth that does the same. One that does less has to prove it.
+    assert _enough(_lifting(6), full=True) == 5
+    assert _enough(_lifting(5, 1), full=True) == 10
+    assert _enough(_lifting(0), full=False) == 0
+    # And a correction for many systems counts, where the depths alone would ask for less.
+    cuts, first, qrels = _lifting(8)
+    for proven in (False, True):
+        curve = depth_curve(
+            cuts, first, qrels, "hit@1", Conventions(), (20,), full_gain_proven=proven
+        )
+        assert curve.enough == (20 if proven else 0)
+
+
+@pytest.mark.parametrize(("deeper", "enough"), [(5, 5), (8, 10)])
+def test_a_shallower_depth_is_enough_unless_it_is_proven_to_be_behind(deeper, enough):
+    assert _enough(_lifting(12, deeper), full=True) == enough
 
 
 def test_failed_queries_take_no_part(curve_parts):
     cuts, first, qrels = curve_parts
     curve = depth_curve(
-        cuts, first, qrels, "ndcg@10", Conventions(), (5,), {"q0": "failed", "q1": "failed"}
+        cuts,
+        first,
+        qrels,
+        "ndcg@10",
+        Conventions(),
+        (5,),
+        {"q0": "failed", "q1": "failed"},
+        full_gain_proven=False,
     )
     assert curve.queries == 78
 

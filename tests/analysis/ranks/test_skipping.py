@@ -132,6 +132,20 @@ def test_where_nothing_can_be_skipped_there_is_no_rule():
     assert found.held_out.change == 0
 
 
+@pytest.mark.parametrize(("helped", "helps"), [(5, False), (7, True)])
+def test_a_margin_is_a_guide_where_its_p_is_significant_too(helped, helps):
+    """The least decided queries are helped, the others do not change: an interval above 0 already
+    where so few do that chance can have picked them."""
+    delta = np.zeros(60)
+    delta[:helped] = 1.0
+    found = skipping(*made(delta, np.arange(60.0)), SETTINGS)
+    assert found.advantage_low > 0
+    assert found.margin_helps is helps
+    assert (found.advantage_p <= 0.05) is helps
+    looser = skipping(*made(delta, np.arange(60.0)), StatisticsSettings(resamples=1000, level=0.9))
+    assert looser.margin_helps
+
+
 def test_a_query_without_a_margin_is_always_reranked_and_one_without_a_pair_is_not_counted():
     pairs, margin = telling(60)
     margin.iloc[:10] = math.nan

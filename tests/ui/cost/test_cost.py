@@ -8,6 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from rankdash.store import Workspace
 from rankdash.ui.sidebar.view import PAGES
+from rankdash.words import methods
 from tests.stored import keep_lists, keep_rows
 
 # Of 100 queries, so many have their relevant document first: hit@1 0.72 and 0.87.
@@ -78,11 +79,19 @@ def test_a_worse_system_does_not_pay_at_any_price_and_says_so(opened):
     assert not re.search(r"\b(nan|inf|None)\b", text(app))
 
 
-def test_a_gain_that_may_be_nothing_is_worth_0_to_x(opened):
-    app = opened(72, 73)
-    assert answer(app).startswith("**Not proven that better pays.**")
-    assert re.search(r"the value is 0 to \\?\$[\d,.]+ a month", answer(app))
-    assert "never" in answer(app)
+def test_a_gain_that_may_be_nothing_is_worth_its_whole_interval(opened):
+    app = opened(72, 74, value_per_search="0.05", correction="none")
+    said = answer(app).replace("\\", "")
+    assert said.startswith("**Not proven that better pays.** Hit@1 changes by +2.8%, but its ")
+    # The verdict's 0 … 0.06 of 0.72, at 0.05 for each of 100,000 searches a day.
+    assert re.search(r"The value is \$4,225 \(\$0\.00 … \$[\d,]+\) a month, for \$3,042\.", said)
+    assert "… never" in said
+
+
+def test_what_costs_more_than_it_brings_at_its_upper_end_does_not_pay_proven_or_not(opened):
+    said = answer(opened(72, 73))
+    assert said.startswith("**better does not pay under these assumptions.** Hit@1 changes by +1.4")
+    assert "but its interval includes 0" in said
 
 
 @pytest.mark.parametrize(
@@ -172,6 +181,26 @@ def test_an_old_price_and_an_estimate_are_marked(opened):
     meanings = list(app.dataframe[0].value.iloc[:, 2])
     assert any("read more than 180 days ago" in each for each in meanings)
     assert any("tokens estimated" in each for each in meanings)
+
+
+def test_how_intervals_are_made_stands_beside_the_assumptions_and_on_overview(opened):
+    app = opened(part="assumptions")
+    assert methods.cost() in text(app)
+    app.session_state["overview.definitions"] = True
+    app.switch_page(str(PAGES / "overview.py")).run()
+    assert methods.cost() in text(app)
+
+
+@pytest.mark.parametrize("largest", ["searches_per_day", "value_per_search", "monthly_cost"])
+def test_the_largest_amounts_are_written_out(opened, largest):
+    for part in ("swings", "map", "assumptions", "scenarios", "units"):
+        app = opened(part=part, **{largest: "1e10"})
+        assert not app.exception
+        cells = [cell for each in app.dataframe for cell in each.value.to_numpy().ravel()]
+        cells = [cell for cell in cells if isinstance(cell, str)]
+        heads = [str(column) for each in app.dataframe for column in each.value.columns]
+        assert not re.search(r"\d[eE][+-]?\d", text(app) + " ".join([*cells, *heads]))
+        assert part != "assumptions" or any("10,000,000,000" in each for each in cells)
 
 
 def test_amounts_can_be_those_of_a_year(opened):
