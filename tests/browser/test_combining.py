@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 README = Path(__file__).parents[2] / "README.md"
-RUN_MS = 240_000
+RUN_MS = 900_000
 
 
 @pytest.fixture

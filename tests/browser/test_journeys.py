@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 from tests.sets import SETS
 
 # A model run on two slow cores, loading included.
-RUN_MS = 240_000
+RUN_MS = 900_000
 
 
 def files_of(folder: Path) -> list[Path]:

@@ -2,7 +2,7 @@
 
 from playwright.sync_api import expect
 
-RUN_MS = 240_000
+RUN_MS = 900_000
 
 
 def test_the_variants_of_a_reranker_are_compared(visit):
