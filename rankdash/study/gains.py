@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from rankdash.analysis.statistics.comparison import Comparison, compare
+from rankdash.analysis.statistics.inference import relative_interval
 from rankdash.metrics import parse_measure
 from rankdash.study.study import Study
 from rankdash.value.payoff import Change, Gain, Proof
@@ -29,9 +30,8 @@ _LARGEST = 1e12
 def gain(study: Study, system: str) -> Gain | None:
     """The change of the study's metric as a share of the baseline's mean, and the change of hit@k.
 
-    Interval and proof are those of the verdict. That of the relative change is the verdict's
-    interval divided by the baseline's mean as measured, so that both have one sign, and both
-    exclude 0 or neither does; how sure the baseline's own mean is, is not in it.
+    Interval and proof are those of the verdict. That of the relative change is of the same draws
+    (`inference.relative_interval`), so that both have one sign, and both exclude 0 or neither does.
 
     None where the baseline's mean is 0, no query can be compared or the metric is not one of
     quality.
@@ -41,17 +41,35 @@ def gain(study: Study, system: str) -> Gain | None:
     if row["verdict"] not in _PROOFS or not abs(row["delta"]) < _LARGEST * before:
         return None
     hits = _hits(study).row(system, hit_spec(study.cutoff))
-    return Gain(_measured(row, before), _measured(hits, 1.0), int(row["paired"]))
+    relative = _measured(row, row["delta"] / before, _relative_interval(study, system))
+    return Gain(
+        relative,
+        _measured(hits, hits["delta"], (hits["delta_low"], hits["delta_high"])),
+        int(row["paired"]),
+    )
 
 
-def _measured(row: pd.Series, unit: float) -> Change:
-    """The change in a row of a comparison, in so many units of the metric."""
+def _relative_interval(study: Study, system: str) -> tuple[float, float]:
+    pairs = study.pairs(system)
+    before, change = (pairs[each].to_numpy(dtype=np.float64) for each in ("before", "delta"))
+    both = ~np.isnan(before) & ~np.isnan(change)
+    return study.once(
+        (
+            *("relative", study.dataset_id, study.baseline, system, study.spec),
+            *(study.conventions, study.statistics),
+        ),
+        lambda: relative_interval(before[both], change[both], study.statistics),
+    )
+
+
+def _measured(row: pd.Series, value: float, interval: tuple[float, float]) -> Change:
+    """A change with the proof that a row of a comparison has."""
     if row["verdict"] not in _PROOFS:
         return Change(0.0)
-    value, low, high = (float(row[each]) / unit for each in ("delta", "delta_low", "delta_high"))
+    low, high = map(float, interval)
     proof = _PROOFS[row["verdict"]]
     known = np.isfinite(low) and np.isfinite(high)
-    return Change(value, low, high, proof) if known else Change(value, proof=proof)
+    return Change(float(value), low, high, proof) if known else Change(float(value), proof=proof)
 
 
 def _hits(study: Study) -> Comparison:

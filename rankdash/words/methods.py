@@ -164,10 +164,10 @@ def cost() -> str:
     return paragraph(
         [
             _(
-                "Cost and return take the interval and the answer of the verdict. A relative "
-                "change has the verdict's interval divided by the baseline's mean as measured: "
-                "both have one sign, and both exclude 0 or neither does. How sure the baseline's "
-                "own mean is, is not in it."
+                "Cost and return take the draws and the answer of the verdict. The interval of a "
+                "relative change is that of the ratio of change and baseline in the same draws, "
+                "its ends at the same shares of them: both intervals have one sign, and both "
+                "exclude 0 or neither does."
             ),
             _(
                 "Every amount is the formula at the measured change and at both ends of that "

@@ -125,13 +125,11 @@ def test_all_parts_agree(case: Case):
     choice = next(each for each in costs.choices(study) if each.system == challenger)
     assert (row["verdict"], words.answer(choice)) == (case.kind, case.answer)
 
-    # The interval of the relative change is the verdict's, in other units.
+    # The interval of the relative change is of the verdict's draws: 0 lies where it does there.
     change = choice.option.gain.relative
     if case.kind == "too_few":
         assert change.low is None and choice.came.net_per_month.low is None
     else:
-        assert change.low * row["before"] == pytest.approx(row["delta_low"], abs=1e-12)
-        assert change.high * row["before"] == pytest.approx(row["delta_high"], abs=1e-12)
         assert (
             np.sign([change.low, change.high]).tolist()
             == np.sign([row["delta_low"], row["delta_high"]]).tolist()

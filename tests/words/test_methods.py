@@ -22,8 +22,8 @@ def test_reasons_come_in_the_order_in_which_they_are_tried():
 
 def test_how_cost_depth_and_skipping_take_the_verdict_is_told_in_both_languages():
     said = dict(methods(StatisticsSettings()))
-    assert "the verdict's interval divided by the baseline's mean" in said["Cost and return"]
+    assert "the ratio of change and baseline in the same draws" in said["Cost and return"]
     assert "corrected for the number of depths" in said["Depth"]
     assert "above the acceptable loss" in said["When not to rerank"]
     with speaking("zh"):
-        assert "结论的区间除以实测的基线均值" in cost()
+        assert "同一批抽样中变化与基线之比" in cost()

@@ -211,9 +211,14 @@ def _random_bits(n: int, draws: int, bits: int, seed: int) -> Iterator[tuple[sli
 
 def percentile_interval(means: FloatArray, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
     """(low, high) of shape (C,) from bootstrap means (B, C)."""
-    tail = (1 - level) / 2
-    low, high = np.quantile(means, [tail, 1 - tail], axis=0)
+    low, high = ends(means, percentile_shares(means.shape[1], level))
     return low, high
+
+
+def percentile_shares(columns: int, level: float = 0.95) -> FloatArray:
+    """(2, C) the shares of the draws below the ends of the interval in their middle."""
+    tail = (1 - level) / 2
+    return np.repeat([[tail], [1 - tail]], columns, axis=1)
 
 
 def bca_interval(
@@ -223,6 +228,16 @@ def bca_interval(
 
     values: (n, C), NaN where a column lacks a query; means: its bootstrap means (B, C). Returns
     (low, high), each (C,); a column without spread gives its value twice, one without values NaN.
+    """
+    low, high = ends(means, bca_shares(values, means, level))
+    return low, high
+
+
+def bca_shares(values: FloatArray, means: FloatArray, level: float = 0.95) -> FloatArray:
+    """(2, C) the shares of the draws below the ends of the bias-corrected and accelerated interval
+    of the mean of each column.
+
+    values: (n, C), NaN where a column lacks a query; means: its bootstrap means (B, C).
     Source: Efron, B. (1987), Better bootstrap confidence intervals; the acceleration of a mean is
     its skewness over 6 √n.
     """
@@ -247,16 +262,20 @@ def bca_interval(
         acceleration = np.where(spread > 0, skew / (6 * spread**1.5), 0.0)
     edges = ndtri(np.array([(1 - level) / 2, (1 + level) / 2]))[:, None] + bias
     # Past the pole of the formula, which only extreme skew reaches, the interval is one-sided.
-    shares = ndtr(bias + edges / np.maximum(1 - acceleration * edges, 1e-9))
-    ordered = np.sort(means, axis=0)
-    positions = np.clip(shares * (draws - 1), 0, draws - 1)
+    return np.asarray(ndtr(bias + edges / np.maximum(1 - acceleration * edges, 1e-9)))
+
+
+def ends(draws: FloatArray, shares: FloatArray) -> FloatArray:
+    """(2, C) the values below which these shares (2, C) of the draws (B, C) lie."""
+    ordered = np.sort(draws, axis=0)
+    last = len(draws) - 1
+    positions = np.clip(shares * last, 0, last)
     lower = np.floor(positions).astype(np.intp)
-    upper = np.minimum(lower + 1, draws - 1)
-    columns = np.arange(values.shape[1])
+    upper = np.minimum(lower + 1, last)
+    columns = np.arange(draws.shape[1])
     weight = positions - lower
-    bounds = (1 - weight) * ordered[lower, columns] + weight * ordered[upper, columns]
-    bounds[:, spread == 0] = centre[spread == 0]
-    return bounds[0], bounds[1]
+    bounds: FloatArray = (1 - weight) * ordered[lower, columns] + weight * ordered[upper, columns]
+    return bounds
 
 
 def sign_flip_p(differences: FloatArray, *, flips: int = RESAMPLES, seed: int = SEED) -> FloatArray:

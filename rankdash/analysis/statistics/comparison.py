@@ -12,7 +12,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.analysis.statistics.alignment import Aligned, align, reason_counts
-from rankdash.analysis.statistics.inference import corrected_by_family, intervals, p_values
+from rankdash.analysis.statistics.inference import (
+    ROUNDING,
+    corrected_by_family,
+    intervals,
+    p_values,
+)
 from rankdash.analysis.statistics.pairs import direction
 from rankdash.analysis.statistics.planning import Plan, plan, smallest_detectable
 from rankdash.analysis.statistics.settings import (
@@ -34,7 +39,6 @@ __all__ = [
 
 FloatArray = npt.NDArray[np.float64]
 
-_ROUNDING = 1e-12
 _SHOWN = (
     *("metric", "system", "mean", "delta", "delta_low", "delta_high", "p_corrected"),
     *("helped", "same", "hurt", "verdict"),
@@ -159,8 +163,7 @@ def compare(
     aligned = align(evaluations, baseline)
     systems, queries, measures = aligned.values.shape
     differences = aligned.values[1:] - aligned.values[:1]
-    # The last digits of two sums must not make a change out of none.
-    differences[np.abs(differences) <= _ROUNDING] = 0.0
+    differences[np.abs(differences) <= ROUNDING] = 0.0
     shape = (systems - 1, measures)
     split = systems * measures
     own = aligned.values.transpose(1, 0, 2).reshape(queries, split)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
 from rankdash.analysis.statistics.bootstrap import (
     bca_interval,
+    bca_shares,
     bootstrap_means,
+    ends,
     oriented,
     percentile_interval,
+    percentile_shares,
     sign_flip_p,
 )
 from rankdash.analysis.statistics.settings import StatisticsSettings
@@ -17,6 +22,10 @@ from rankdash.analysis.statistics.tests import corrected, paired_t_p, wilcoxon_p
 from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
 
 FloatArray = npt.NDArray[np.float64]
+ROUNDING = 1e-12
+"""The last digits of two sums must not make a change out of none."""
+# Beyond the ratio of any two means of a metric.
+_MOST = 1e15
 
 
 def intervals(columns: FloatArray, settings: StatisticsSettings) -> tuple[FloatArray, FloatArray]:
@@ -31,12 +40,47 @@ def intervals(columns: FloatArray, settings: StatisticsSettings) -> tuple[FloatA
         chosen, sign = oriented(columns[:, enough])
         means = bootstrap_means(chosen, resamples=settings.resamples, seed=settings.seed)
         if settings.interval == "bca":
-            ends = bca_interval(chosen, means, settings.level)
+            both = bca_interval(chosen, means, settings.level)
         else:
-            ends = percentile_interval(means, settings.level)
+            both = percentile_interval(means, settings.level)
         # The lower end of a column that was turned upside down is the upper one of the column.
-        low[enough], high[enough] = np.sort(np.stack(ends) * sign, axis=0)
+        low[enough], high[enough] = np.sort(np.stack(both) * sign, axis=0)
     return low, high
+
+
+def relative_interval(
+    before: FloatArray, change: FloatArray, settings: StatisticsSettings
+) -> tuple[float, float]:
+    """(low, high) of the mean change over the mean before, whose own uncertainty is in it.
+
+    before, change: (n,) of the same queries, without NaN, the mean of `before` above 0. The draws
+    are those of the interval of the change, and its ends lie at the same shares of them: so both
+    have one sign, and both exclude 0 or neither does. NaN for too few queries.
+    """
+    change = np.where(np.abs(change) <= ROUNDING, 0.0, change)
+    low, high = (float(end[0]) for end in intervals(change[:, None], settings))
+    if math.isnan(low):
+        return low, high
+    turned, sign = oriented(change[:, None])
+    order = np.argsort(change * sign[0], kind="stable")
+    means = bootstrap_means(
+        np.column_stack([turned[:, 0], before[order]]),
+        resamples=settings.resamples,
+        seed=settings.seed,
+    )
+    changes, bases = means[:, :1], means[:, 1]
+    if settings.interval == "bca":
+        shares = bca_shares(turned, changes, settings.level)
+    else:
+        shares = percentile_shares(1, settings.level)
+    # A draw in which the baseline finds nothing has a change without bounds, or none.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.nan_to_num(changes[:, 0] / bases, nan=0.0, posinf=_MOST, neginf=-_MOST)
+    drawn = np.sort(ends(ratios[:, None], shares)[:, 0] * sign[0])
+    # Between two draws on either side of 0 the ends may lie on different sides.
+    plain = np.array([low, high]) / before.mean()
+    agree = (np.sign(drawn) == np.sign(plain)) & (np.abs(drawn) < _MOST)
+    return tuple(np.where(agree, drawn, plain).tolist())
 
 
 def p_values(columns: FloatArray, settings: StatisticsSettings) -> FloatArray:
