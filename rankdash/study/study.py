@@ -17,7 +17,7 @@ import pandas as pd
 from rankdash.analysis.labels.check import CheckReport
 from rankdash.analysis.labels.query_groups import DERIVED_SEGMENTS, by_segment, derive
 from rankdash.analysis.reasons.contributions import splits
-from rankdash.analysis.reasons.headroom import Headroom, limits
+from rankdash.analysis.reasons.headroom import Headroom
 from rankdash.analysis.reasons.headroom import headroom as split_headroom
 from rankdash.analysis.reasons.reasons import counted, reasons
 from rankdash.analysis.statistics.comparison import Comparison, compare, mean_intervals
@@ -33,7 +33,8 @@ from rankdash.metrics import parse_measure as parse
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.store.notes.notes import Note
 from rankdash.study.cache import Cache, Key, Made
-from rankdash.study.systems import FIRST_STAGE, Money, System
+from rankdash.study.ceiling import limits_of
+from rankdash.study.systems import Money, System
 
 METRICS = ("ndcg", "mrr", "map", "recall", "precision", "hit", "judged")
 """Evaluated beside the metric that was chosen, at the same cutoff."""
@@ -207,7 +208,7 @@ class Study:
     def comparison(self) -> Comparison:
         """The baseline against every challenger on every metric of `specs`."""
         return self.once(
-            self._key("comparison", self.chosen, self.specs, self.statistics),
+            self.key("comparison", self.chosen, self.specs, self.statistics),
             lambda: compare(self.evaluations, self.baseline, self.statistics),
         )
 
@@ -233,7 +234,7 @@ class Study:
             frame["k"] = [at[spec] for spec in frame["metric"]]
             return frame[columns]
 
-        return self.once(self._key("curves", self.chosen, tuple(at), self.statistics), make)
+        return self.once(self.key("curves", self.chosen, tuple(at), self.statistics), make)
 
     def pairs(self, challenger: str, spec: str | None = None) -> pd.DataFrame:
         """query_id, before, after, delta, state of every query of either side, as from
@@ -241,7 +242,7 @@ class Study:
         wanted = self.spec if spec is None else spec
         specs = self.specs if wanted in self.specs else (wanted,)
         return self.once(
-            self._key("pairs", self.baseline, challenger, wanted),
+            self.key("pairs", self.baseline, challenger, wanted),
             lambda: paired(
                 self.evaluate(self.baseline, specs), self.evaluate(challenger, specs), wanted
             ),
@@ -265,7 +266,7 @@ class Study:
             ).set_index("query_id")
 
         band = self.statistics.tie_band
-        return self.once(self._key("reasons", self.baseline, challenger, self.spec, band), make)
+        return self.once(self.key("reasons", self.baseline, challenger, self.spec, band), make)
 
     def reason_counts(self, challenger: str) -> pd.DataFrame | None:
         """Index: the reasons that occur, in the order of `reasons.CODES`. queries; mean, of their
@@ -275,22 +276,22 @@ class Study:
 
     def headroom(self, challenger: str) -> Headroom | None:
         """How the best value splits into lost by the retriever, still to win and won; None for a
-        metric that describes labels."""
+        metric that describes labels.
+
+        The ceiling is that of the first stage's candidates, as deep as either side reordered them,
+        or, where either ranks other documents, that of all documents that the chosen systems rank.
+        """
         if not self.measures_quality:
             return None
-        run = self.run(challenger)
-        depth = None if run is None else run.depth
 
-        def make() -> Headroom:
-            best = self.once(
-                self._key("limits", self.spec, depth),
-                lambda: limits(self.judged(FIRST_STAGE), self.measure, self.conventions, depth),
-            )
-            return split_headroom(
-                self.evaluations[self.baseline], self.evaluations[challenger], best
-            )
-
-        return self.once(self._key("headroom", self.baseline, challenger, self.spec), make)
+        return self.once(
+            self.key("headroom", self.chosen, challenger, self.spec),
+            lambda: split_headroom(
+                self.evaluations[self.baseline],
+                self.evaluations[challenger],
+                limits_of(self, challenger),
+            ),
+        )
 
     # Groups of queries.
 
@@ -321,14 +322,14 @@ class Study:
             )
 
         return self.once(
-            self._key("segment", self.baseline, challenger, segment, self.spec, self.statistics),
+            self.key("segment", self.baseline, challenger, segment, self.spec, self.statistics),
             make,
         )
 
     @property
     def _derived(self) -> pd.DataFrame:
         return self.once(
-            self._key("derived", self.baseline, self.spec),
+            self.key("derived", self.baseline, self.spec),
             lambda: derive(self.dataset, self.evaluations[self.baseline], self.spec),
         )
 
@@ -341,7 +342,7 @@ class Study:
     def unjudged(self) -> pd.DataFrame:
         """What documents without a label leave open for each system, as from `bounds_table`."""
         return self.once(
-            self._key("unjudged", self.chosen, self.spec),
+            self.key("unjudged", self.chosen, self.spec),
             lambda: bounds_table(
                 {system: self.ranked_labels(system) for system in self.chosen},
                 [self.spec],
@@ -352,7 +353,7 @@ class Study:
     def unjudged_change(self, challenger: str) -> UnjudgedComparison:
         """What they leave open between the baseline and a challenger."""
         return self.once(
-            self._key("unjudged change", self.baseline, challenger, self.spec),
+            self.key("unjudged change", self.baseline, challenger, self.spec),
             lambda: UnjudgedComparison(
                 self.ranked_labels(self.baseline),
                 self.ranked_labels(challenger),
@@ -368,7 +369,8 @@ class Study:
         """The same whatever labels were corrected: what notes and corrections are stored under."""
         return self.dataset_id.partition("+")[0]
 
-    def _key(self, part: str, *on: Any) -> Key:
+    def key(self, part: str, *on: Any) -> Key:
+        """A part with what it depends on; labels and conventions are always among it."""
         return (part, self.dataset_id, *on, self.conventions)
 
     def once(self, key: Key, make: Callable[[], Made]) -> Made:

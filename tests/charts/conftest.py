@@ -146,7 +146,8 @@ def splits() -> pd.DataFrame:
         ("low", 0.02, 0.01, 0.015, 0.955),
         ("none", np.nan, np.nan, np.nan, np.nan),
     ]
-    return pd.DataFrame(rows, columns=["system", "baseline", "won", "to_win", "retriever"])
+    columns = ["system", "baseline", "won", "to_win", "retriever"]
+    return pd.DataFrame(rows, columns=columns).assign(pool=False)
 
 
 @pytest.fixture(scope="session")

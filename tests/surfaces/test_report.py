@@ -5,6 +5,7 @@ from rankdash.i18n import number, percent, signed
 from rankdash.reporting.sections.draft import span
 from rankdash.study import costs, latency
 from rankdash.words.costs import cell
+from rankdash.words.headroom import documents
 from rankdash.words.money import money
 from rankdash.words.reasons import reason_words
 from rankdash.words.verdict_chips import chip, sentence
@@ -125,7 +126,7 @@ def test_reasons_and_headroom(case, report):
         parts = (split.baseline, split.won, split.to_win, split.retriever, split.perfect)
         share = split.share_won
         won = percent(share) if share is not None and share >= 0 else "–"
-        assert row == [study.name(system), *map(number, parts), won]
+        assert row == [study.name(system), *map(number, parts), won, documents(split.pool)]
 
 
 def test_latency(case, report):

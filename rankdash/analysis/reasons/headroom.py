@@ -5,7 +5,10 @@ For every query the perfect value splits without a remainder:
     perfect = baseline + won + to_win + retriever
 
 `won` is challenger - baseline, `to_win` is ceiling - challenger, `retriever` is perfect - ceiling.
-The ceiling is what the best possible reranker reaches: the same candidates, ordered by label.
+The ceiling is what the best possible reranker reaches: the same documents, ordered by label. Which
+documents these are is the caller's choice: the first stage's candidates, or the pool of all that
+the compared systems rank, where one of them ranks others than the candidates. No ranking of those
+documents passes the ceiling, so that no query hides a negative `to_win` or `retriever` in a mean.
 """
 
 from __future__ import annotations
@@ -43,13 +46,17 @@ _VALUES = ("baseline", "challenger", "ceiling", "perfect", "retriever", "to_win"
 class Limits:
     """How far reranking can go, whatever the systems: of each labelled query.
 
-    query_ids: (Q,). ceiling: the best that an order of the candidates reaches. perfect: that of
+    query_ids: (Q,). ceiling: the best that an order of the documents reaches. perfect: that of
     all labelled documents in the order of their labels, found or not: 1 for NDCG, but below 1 for
     a metric such as precision@10 where fewer than ten documents are relevant. recall: the share
-    of the relevant documents that is among the candidates, NaN where none is relevant.
+    of the relevant documents that is among those that may be reordered, NaN where none is relevant.
+    pool: whether the documents are all that the compared systems rank, not the first stage's
+    candidates. depth: how many candidates of each query may be reordered; None for all.
     """
 
     measure: Measure
+    pool: bool
+    depth: int | None
     query_ids: npt.NDArray[np.object_]
     ceiling: Floats
     perfect: Floats
@@ -62,10 +69,9 @@ class Headroom:
 
     n: paired queries. left_out: reason → how many others.
     baseline … won: means over the paired queries; NaN only where n is 0.
-    recall_ceiling: the mean share of the relevant documents that is among the candidates; None
-        where no paired query has a relevant document.
-    beyond: how many queries have a challenger above the ceiling, because it ranked documents that
-        are not among the candidates; their `to_win` is negative.
+    recall_ceiling: the mean share of the relevant documents that is among those that may be
+        reordered; None where no paired query has a relevant document.
+    pool, depth: of which documents the ceiling is, as in `Limits`.
     values: (Q,) the same of every query of either system, NaN where it is left out; query_ids (Q,)
         and reasons (Q,) go with them.
     """
@@ -81,7 +87,8 @@ class Headroom:
     to_win: float
     won: float
     recall_ceiling: float | None
-    beyond: int
+    pool: bool
+    depth: int | None
     query_ids: npt.NDArray[np.object_]
     values: Mapping[str, Floats]
     reasons: Codes
@@ -105,7 +112,7 @@ class Headroom:
 def headroom(baseline: Evaluation, challenger: Evaluation, limits: Limits) -> Headroom:
     """How the perfect value of each query splits.
 
-    limits: of the first-stage ranking that the challenger reranked.
+    limits: of documents among which are all that either side ranks.
 
     Raises SpecError for a metric that was not evaluated, or evaluations under other conventions.
     """
@@ -119,6 +126,10 @@ def headroom(baseline: Evaluation, challenger: Evaluation, limits: Limits) -> He
         for each in (limits.ceiling, limits.perfect, limits.recall)
     )
     before, after = np.where(kept, before, np.nan), np.where(kept, after, np.nan)
+    if limits.measure.k is None:
+        # Precision of a whole list also rises where the list is shorter: what was reached can be.
+        ceiling = np.maximum(ceiling, np.maximum(before, after))
+        perfect = np.maximum(perfect, ceiling)
     values = {
         "baseline": before,
         "challenger": after,
@@ -133,7 +144,8 @@ def headroom(baseline: Evaluation, challenger: Evaluation, limits: Limits) -> He
         n=int(kept.sum()),
         left_out=reason_counts(reasons),
         recall_ceiling=None if np.isnan(recall).all() else float(np.nanmean(recall)),
-        beyond=int((values["to_win"] < -_ROUNDING).sum()),
+        pool=limits.pool,
+        depth=limits.depth,
         **{name: float(values[name][kept].mean()) if kept.any() else np.nan for name in _VALUES},
         query_ids=aligned.query_ids,
         values=values,
@@ -142,14 +154,18 @@ def headroom(baseline: Evaluation, challenger: Evaluation, limits: Limits) -> He
 
 
 def shares(found: Mapping[str, Headroom | None]) -> pd.DataFrame:
-    """A row for each system with paired queries, in their order: system, and `SHARES`."""
+    """A row for each system with paired queries, in their order: system, `SHARES`, and pool."""
     return pd.DataFrame(
         [
-            {"system": system, **{share: getattr(split, share) for share in SHARES}}
+            {
+                "system": system,
+                **{share: getattr(split, share) for share in SHARES},
+                "pool": split.pool,
+            }
             for system, split in found.items()
             if split is not None and split.n
         ],
-        columns=["system", *SHARES],
+        columns=["system", *SHARES, "pool"],
     )
 
 
@@ -163,11 +179,17 @@ def _places(given: npt.NDArray[np.object_], wanted: npt.NDArray[np.object_]) -> 
 
 
 def limits(
-    candidates: Judged, spec: str | Measure, conventions: Conventions, depth: int | None = None
+    documents: Judged,
+    spec: str | Measure,
+    conventions: Conventions,
+    depth: int | None = None,
+    *,
+    pool: bool = False,
 ) -> Limits:
     """Ceiling, perfect value and recall of each query.
 
-    candidates: the labels joined with the first-stage ranking. depth: as for `best_order`.
+    documents: the labels joined with the first-stage ranking, or with the pool of all rankings that
+        are compared (`rankdash.ranking.pooling.pooled`); pool: which. depth: as for `best_order`.
 
     Raises SpecError for a metric that measures no quality.
     """
@@ -181,17 +203,22 @@ def limits(
     # A query whose candidates hold nothing relevant has a ceiling of 0, whatever its systems are
     # given for finding nothing.
     rules = replace(conventions, missing="zero", mrr_none="zero", queries="qrels")
-    found = evaluate(best_order(candidates, depth), [measure, "recall"], rules)
-    relevance = Relevance(candidates, rules)
+    found = evaluate(best_order(documents, depth), [measure], rules)
+    relevance = Relevance(documents, rules)
     lengths = np.maximum(relevance.lengths, relevance.relevant_count.astype(np.int64))
     rules = replace(rules, judged_only=False)
-    perfect = evaluate(perfect_order(candidates, lengths), [measure], rules)
+    perfect = evaluate(perfect_order(documents, lengths), [measure], rules)
+    if depth is not None and depth >= documents.lengths.max(initial=0):
+        depth = None
+    recall = evaluate(documents, ["recall" if depth is None else f"recall@{depth}"], rules)
     return Limits(
         measure=measure,
-        query_ids=candidates.query_ids,
+        pool=pool,
+        depth=depth,
+        query_ids=documents.query_ids,
         ceiling=found.values[:, 0],
         perfect=perfect.values[:, 0],
-        recall=np.where(relevance.relevant_count > 0, found.values[:, 1], np.nan),
+        recall=np.where(relevance.relevant_count > 0, recall.values[:, 0], np.nan),
     )
 
 

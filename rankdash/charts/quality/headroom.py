@@ -17,7 +17,7 @@ _ROW = 78
 _FURNITURE = 120
 _BAR = 0.3
 _NAME_AT, _NUMBERS_AT = -0.31, 0.3
-_NAME_WIDTH = 44
+_NAME_WIDTH, _NOTE_WIDTH = 44, 24
 # What one number takes of the narrowest plot, about 340 pixels wide.
 _LABEL_SHARE = 0.135
 
@@ -30,7 +30,8 @@ def figure(
     harm, the baseline and what is to be won overlap by the loss: there the bar is split in two,
     and the upper half is marked as lost.
 
-    table: as from `analysis.headroom.shares`; won may be negative. metric: its title.
+    table: as from `analysis.headroom.shares`; won may be negative. A bar that is split by the pool
+    of all systems says so beside its name. metric: its title.
     names: system → the name shown.
     """
     bars = [_split(row) for row in table.to_dict("records")]
@@ -67,7 +68,7 @@ def figure(
             )
         )
     best = max((bar.end for bar in bars), default=0.0) or 1.0
-    traces += _texts(systems, bars, best, ink, names)
+    traces += _texts(_headings(table, names), bars, best, ink)
     return style.finish(
         traces,
         ink,
@@ -99,9 +100,10 @@ def alt(table: pd.DataFrame, metric: str, *, names: Mapping[str, str] = style.NO
             for kind, value in _named(row)
         ]
         system = str(row["system"])
-        systems.append(
-            _("{system}: {parts}.", system=names.get(system, system), parts=", ".join(parts))
-        )
+        name = names.get(system, system)
+        if row["pool"]:
+            name = _("{system} ({note})", system=name, note=_("pool of all systems"))
+        systems.append(_("{system}: {parts}.", system=name, parts=", ".join(parts)))
     return _(
         "How the best possible mean {metric} splits. {systems}",
         metric=metric,
@@ -199,14 +201,24 @@ def _looks(ink: style.Ink) -> dict[str, dict[str, object]]:
     }
 
 
+def _headings(table: pd.DataFrame, names: Mapping[str, str]) -> list[str]:
+    """What stands above each bar."""
+    note = _("pool of all systems")
+    headings = []
+    for system, pool in zip(table["system"], table["pool"], strict=True):
+        name = names.get(str(system), str(system))
+        headings.append(
+            f"<b>{style.short(name, _NAME_WIDTH - _NOTE_WIDTH)}</b> · {note}"
+            if pool
+            else f"<b>{style.short(name, _NAME_WIDTH)}</b>"
+        )
+    return headings
+
+
 def _texts(
-    systems: Sequence[str],
-    bars: Sequence[_Bar],
-    best: float,
-    ink: style.Ink,
-    names: Mapping[str, str],
+    headings: Sequence[str], bars: Sequence[_Bar], best: float, ink: style.Ink
 ) -> list[style.Trace]:
-    """Each system's name above its bar and the numbers below it, apart from each other."""
+    """Each heading above its bar and the numbers below it, apart from each other."""
     numbers = [
         (text, x, place + _NUMBERS_AT)
         for place, bar in enumerate(bars)
@@ -214,9 +226,9 @@ def _texts(
     ]
     return [
         draw.texts(
-            [0.0] * len(systems),
-            [place + _NAME_AT for place in range(len(systems))],
-            [f"<b>{style.short(names.get(name, name), _NAME_WIDTH)}</b>" for name in systems],
+            [0.0] * len(headings),
+            [place + _NAME_AT for place in range(len(headings))],
+            list(headings),
             ink,
             size=style.FONT_SIZE,
         ),

@@ -25,6 +25,7 @@ from rankdash.store.notes.notes import Note
 from rankdash.study import queries
 from rankdash.study.study import Study
 from rankdash.words.explanations import reasoning, statement_text
+from rankdash.words.headroom import best_order
 from rankdash.words.names import distinguishing, shortened
 from rankdash.words.queries import grade, judged_title, label_words
 from rankdash.words.reasons import reason_words
@@ -160,7 +161,9 @@ def _values(study: Study, challenger: str, query_id: str) -> Table:
     ceiling = queries.table(study, challenger).set_index("query_id").get("ceiling")
     if ceiling is not None and query_id in ceiling.index:
         best = float(ceiling[query_id])
-        rows.append((_("best order of the candidates"), number(best), signed(best - before), "–"))
+        split = study.headroom(challenger)
+        title = best_order(split is not None and split.pool)
+        rows.append((title, number(best), signed(best - before), "–"))
     return Table(
         (_("system"), study.measure.title, _("change"), judged_title(study.cutoff)),
         rows,

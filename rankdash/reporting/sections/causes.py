@@ -9,6 +9,7 @@ from rankdash.reporting import figures
 from rankdash.reporting.figures import DERIVED
 from rankdash.reporting.html_page import Table, listed, prose, table, together
 from rankdash.reporting.sections.draft import DASH, Draft, as_table, span
+from rankdash.words.headroom import documents, notes
 from rankdash.words.html import html_safe
 from rankdash.words.reasons import reason_meanings, reason_words
 from rankdash.words.verdict_chips import p_title
@@ -120,12 +121,11 @@ def _headroom(draft: Draft) -> str:
     drawn = figures.headroom(study)
     if drawn is None:
         return ""
-    rows, found = [], None
+    rows = []
     for challenger in study.challengers:
         split = study.headroom(challenger)
         if split is None or not split.n:
             continue
-        found = split.recall_ceiling
         # Where reranking did harm, a share of what could be won says nothing.
         won = split.share_won if split.share_won is not None and split.share_won >= 0 else None
         rows.append(
@@ -135,23 +135,18 @@ def _headroom(draft: Draft) -> str:
                 number(split.retriever),
                 number(split.perfect),
                 DASH if won is None else percent(won),
+                documents(split.pool),
             )
         )
     text = _(
         "The best possible mean splits without a remainder: what the baseline has, what reranking "
         "won, what a perfect order of the same documents would still win, and what no reranker can "
-        "win because the retriever did not find it."
+        "win because it is not among them."
     )
-    if found is not None:
-        recall = _(
-            "The first stage found {recall} of the relevant documents; no reranker can bring "
-            "back the rest.",
-            recall=percent(found),
-        )
-        text = paragraph([text, recall])
+    text = paragraph([text, *notes(study)])
     head = (
         *(_("system"), _("baseline"), _("won"), _("still to win"), _("lost to the retriever")),
-        *(_("perfect"), _("headroom won")),
+        *(_("perfect"), _("headroom won"), _("documents reordered")),
     )
     content = Table(head, rows, frozenset(range(1, 7)))
     return together(prose(text), draft.chart(drawn)) + as_table(content)

@@ -12,6 +12,7 @@ from rankdash.reporting.sections.draft import Draft, span
 from rankdash.study import latency
 from rankdash.study.systems import FIRST_STAGE
 from rankdash.words import costs, prices
+from rankdash.words.headroom import whole
 from rankdash.words.html import html_safe
 from rankdash.words.queries import left_out_words
 from rankdash.words.verdict_chips import chip, p_title, sentence
@@ -121,7 +122,7 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
             (
                 _("headroom won"),
                 percent(share),
-                _("of what a perfect order of the same documents would win"),
+                whole(split is not None and split.pool),
             )
         )
     summary = latency.summary(study, challenger)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pandas as pd
 import streamlit as st
 
 from rankdash.i18n import gettext as _
-from rankdash.i18n import ngettext, number, percent
+from rankdash.i18n import ngettext, number, paragraph
 from rankdash.reporting import figures
 from rankdash.study.study import Study
 from rankdash.ui.state import pickers
 from rankdash.ui.widgets import plotly_chart
 from rankdash.ui.widgets.signed_cells import signed_cells
 from rankdash.ui.widgets.text import markdown_safe
+from rankdash.words import headroom as headroom_words
 from rankdash.words.reasons import reason_meanings, reason_words
 
 _ROW, _HEADER = 35, 38
@@ -26,16 +29,8 @@ def headroom(study: Study) -> None:
         st.caption(_("Nothing to split: no query can be compared on this metric."))
         return
     plotly_chart.draw(drawn, key="overview.headroom")
-    splits = (study.headroom(system) for system in study.challengers)
-    recall = next(split.recall_ceiling for split in splits if split is not None)
-    if recall is not None:
-        st.caption(
-            _(
-                "The first stage found {recall} of the relevant documents; no reranker can bring "
-                "back the rest.",
-                recall=percent(recall),
-            )
-        )
+    if notes := headroom_words.notes(study, partial(markdown_safe, limit=60)):
+        st.caption(paragraph(notes))
 
 
 def segments(study: Study, system: str) -> None:

@@ -18,6 +18,7 @@ from rankdash.ui.widgets import badges
 from rankdash.ui.widgets.badges import Colour
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words.costs import search_cost
+from rankdash.words.headroom import documents
 from rankdash.words.verdict_chips import change_facts, sentence
 
 _CARDS = ("ndcg", "mrr", "map", "judged")
@@ -40,7 +41,9 @@ def _facts(study: Study, system: str, row: pd.Series) -> list[str]:
     split = study.headroom(system)
     share = split.share_won if split is not None else None
     if share is not None and share >= 0:
-        facts.append(_("{share} of the headroom won", share=percent(share)))
+        won = _("{share} of the headroom won", share=percent(share))
+        pool = split is not None and split.pool
+        facts.append(_("{fact} ({of})", fact=won, of=documents(pool)) if pool else won)
     waited = latency.summary(study, system)
     if waited is not None:
         facts.append(_("p95 {ms} ms a query", ms=ms(waited.p95)))

@@ -16,6 +16,7 @@ from rankdash.ui.queries import query_cards, query_ladder, query_notes, query_oc
 from rankdash.ui.widgets.lazy_expander import fold
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words import failures
+from rankdash.words.headroom import documents
 from rankdash.words.queries import judged_title, outcome_words, state_words
 
 # Room smaller than this is none; a share of it would be noise.
@@ -66,18 +67,21 @@ def _strip(study: Study, challenger: str, row: pd.Series) -> None:
         parts = [
             f"**{values}**",
             f"{signed(row['delta'])} {outcome_words()[row['outcome']]}",
-            *_headroom(row),
+            *_headroom(study, challenger, row),
         ]
     st.markdown(" · ".join(part for part in parts if part))
     st.caption(" · ".join(_trust(study, challenger, row)))
 
 
-def _headroom(row: pd.Series) -> list[str]:
+def _headroom(study: Study, challenger: str, row: pd.Series) -> list[str]:
     """The ceiling, and which share of the way to it was won."""
+    split = study.headroom(challenger)
     ceiling = row.get("ceiling", math.nan)
-    if math.isnan(ceiling):
+    if split is None or math.isnan(ceiling):
         return []
     parts = [_("ceiling {ceiling}", ceiling=number(ceiling))]
+    if split.pool:
+        parts = [_("{fact} ({of})", fact=parts[0], of=documents(split.pool))]
     room = ceiling - row["before"]
     if room <= _NO_ROOM:
         parts.append(_("the baseline left nothing to win"))

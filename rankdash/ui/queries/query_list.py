@@ -177,14 +177,17 @@ def _config(before: str, after: str) -> dict[str, Any]:
             width=_WIDTH + 12,
             help=_(
                 "To the left: worse; to the right: better; all on one axis. The tick is where the "
-                "bar would end with the best order of these candidates."
+                "bar would end with the best possible order."
             ),
         ),
         "ceiling": column.NumberColumn(
             _("ceiling"),
             format="%.3f",
             width=62,
-            help=_("The best that an order of these candidates can reach."),
+            help=_(
+                "The best that an order of the candidates can reach; where a system ranks other "
+                "documents, that an order of all documents of the systems can reach."
+            ),
         ),
         "reason": column.TextColumn(_("why"), width=120),
         "state": column.TextColumn(_("state"), width=90),

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankdash.analysis.reasons.headroom import SHARES, best_order, headroom, limits
+from rankdash.analysis.reasons.headroom import SHARES, best_order, headroom, limits, shares
 from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, evaluate, judge, registry
+from rankdash.ranking.pooling import pooled
 from rankdash.ranking.ranking import Ranking
 
 DOCS = "abcde"
@@ -108,12 +109,36 @@ def test_there_is_no_share_where_there_was_nothing_to_win():
     assert found.share_won is None
 
 
-def test_a_system_that_found_other_documents_can_pass_the_ceiling_and_is_counted():
+def test_in_the_pool_the_ceiling_is_that_of_all_documents_that_either_ranks():
+    labels = qrels(q={"a": 1, "c": 1, "x": 1})
+    sides = ranking(q="bc"), ranking(q="ab")
+    rules = Conventions()
+    ours, theirs = (evaluate(judge(each, labels, rules), ["recall"], rules) for each in sides)
+    found = headroom(
+        ours, theirs, limits(judge(pooled(sides), labels, rules), "recall", rules, pool=True)
+    )
+    assert found.pool
+    assert (found.ceiling, found.to_win) == pytest.approx((2 / 3, 1 / 3))
+    assert found.retriever == pytest.approx(1 / 3), "neither ranks x"
+    assert found.recall_ceiling == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(("after", "to_win"), [("a", 0), ("abc", 0), ("bc", 1 / 3)])
+def test_a_shorter_list_of_the_candidates_does_not_pass_the_ceiling_of_whole_lists(after, to_win):
     labels = qrels(q={"a": 1})
-    found = split(ranking(q="bc"), ranking(q="bc"), ranking(q="ab"), labels, "mrr")
-    assert found.beyond == 1
-    assert found.to_win == -1
-    assert found.baseline + found.won + found.to_win + found.retriever == found.perfect
+    found = split(ranking(q="abc"), ranking(q="abc"), ranking(q=after), labels, "precision")
+    row = found.queries.iloc[0]
+    assert (row["to_win"], row["retriever"]) == pytest.approx((to_win, 0))
+
+
+@pytest.mark.parametrize(
+    ("depth", "said", "recall"), [(1, 1, 0), (2, 2, 1 / 2), (3, None, 1), (4, None, 1)]
+)
+def test_what_may_be_reordered_ends_at_the_depth_unless_no_list_is_longer(depth, said, recall):
+    labels = qrels(q={"b": 1, "c": 1})
+    lists = ranking(q="abc")
+    found = split(lists, lists, lists, labels, "mrr", depth=depth)
+    assert (found.depth, found.recall_ceiling, found.pool) == (said, recall, False)
 
 
 def test_without_queries_nothing_is_claimed():
@@ -167,7 +192,31 @@ def test_the_split_adds_up_and_no_reranking_of_the_candidates_passes_the_ceiling
     assert rows[list(SHARES)].sum(axis=1).to_numpy() == pytest.approx(rows["perfect"], abs=1e-9)
     assert (rows["retriever"] >= -1e-9).all()
     assert (rows["challenger"] <= rows["ceiling"] + 1e-9).all()
-    assert result.beyond == 0
+    assert list(shares({"A": result})["pool"]) == [False]
+
+
+@given(
+    lists=st.lists(
+        st.lists(st.sampled_from(DOCS), min_size=1, unique=True), min_size=2, max_size=4
+    ),
+    labels=labels_of_a_query,
+    name=st.sampled_from(QUALITY),
+    k=st.sampled_from((None, 1, 2, 3, 10)),
+    judged_only=st.booleans(),
+)
+@settings(max_examples=300)
+def test_no_ranking_passes_the_ceiling_of_the_pool_of_all(lists, labels, name, k, judged_only):
+    spec = name if k is None or not registry[name].has_cutoff else f"{name}@{k}"
+    rules = Conventions(judged_only=judged_only, no_relevant="count")
+    own = qrels(q={**labels, "unranked": 1.0})
+    rankings = [ranking(q="".join(docs)) for docs in lists]
+    before, *others = (evaluate(judge(each, own, rules), [spec], rules) for each in rankings)
+    best = limits(judge(pooled(rankings), own, rules), spec, rules, pool=True)
+    for after in others:
+        row = headroom(before, after, best).queries.iloc[0]
+        assert max(row["baseline"], row["challenger"]) <= row["ceiling"] + 1e-9
+        assert row["ceiling"] <= row["perfect"] + 1e-9
+        assert row[list(SHARES)].sum() == pytest.approx(row["perfect"], abs=1e-9)
 
 
 @pytest.mark.parametrize("name", QUALITY)

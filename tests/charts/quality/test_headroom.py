@@ -32,8 +32,8 @@ def pieces(figure, row: int = 0) -> dict[str, list[tuple[float, float]]]:
 
 
 def row(baseline: float, won: float, to_win: float, retriever: float) -> pd.DataFrame:
-    columns = ["system", "baseline", "won", "to_win", "retriever"]
-    return pd.DataFrame([("MiniLM", baseline, won, to_win, retriever)], columns=columns)
+    columns = ["system", "baseline", "won", "to_win", "retriever", "pool"]
+    return pd.DataFrame([("MiniLM", baseline, won, to_win, retriever, False)], columns=columns)
 
 
 def numbers(figure) -> list[tuple[float, float, str]]:
@@ -134,3 +134,12 @@ def test_without_systems_the_chart_is_empty_but_whole(splits: pd.DataFrame):
     figure = headroom.figure(splits[:0], "M", INK)
     assert not [trace for trace in figure.data if trace.type == "bar"]
     assert headroom.alt(splits[:0], "M") == "How the best possible mean M splits."
+
+
+def test_a_bar_of_the_pool_says_so_beside_its_name_and_no_other_does():
+    table = pd.concat([row(0.5, 0.1, 0.2, 0.2), row(0.5, 0.1, 0.3, 0.1).assign(pool=True)])
+    names, _numbers = headroom.figure(table, "NDCG@10", INK).data[-2:]
+    assert list(names.text) == ["<b>MiniLM</b>", "<b>MiniLM</b> · pool of all systems"]
+    said = headroom.alt(table, "NDCG@10")
+    assert said.count("MiniLM: baseline") == 1
+    assert said.count("MiniLM (pool of all systems): baseline") == 1

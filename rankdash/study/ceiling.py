@@ -1,0 +1,59 @@
+"""Of which documents the ceiling of a comparison is: those that both of its systems rank."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rankdash.analysis.reasons.headroom import Limits, limits
+from rankdash.metrics import judge
+from rankdash.ranking.pooling import adds_documents, pooled
+from rankdash.study.systems import FIRST_STAGE
+
+if TYPE_CHECKING:
+    from rankdash.study.study import Study
+
+
+def limits_of(study: Study, challenger: str) -> Limits:
+    """The limits of the first stage's candidates, as deep as the baseline or the challenger
+    reordered them; where either ranks other documents, those of all that the chosen systems rank.
+    """
+    pair = (study.baseline, challenger)
+    if any(_adds_documents(study, system) for system in pair):
+        return study.once(
+            study.key("pool limits", study.chosen, study.spec), lambda: _limits_of_pool(study)
+        )
+    # The first stage reorders nothing; a depth of None is deeper than any.
+    depths = [run.depth for run in map(study.run, pair) if run is not None]
+    depth = None if None in depths else max(each for each in depths if each is not None)
+    return study.once(
+        study.key("limits", study.spec, depth),
+        lambda: limits(study.judged(FIRST_STAGE), study.measure, study.conventions, depth),
+    )
+
+
+def systems_adding_documents(study: Study) -> list[str]:
+    """The chosen systems that rank documents for labelled queries that the first stage did not
+    find."""
+    return [system for system in study.chosen if _adds_documents(study, system)]
+
+
+def _adds_documents(study: Study, system: str) -> bool:
+    run = study.run(system)
+    return run is not None and study.once(
+        ("adds documents", study.dataset_id, system),
+        lambda: adds_documents(
+            run.ranking, study.dataset.candidates, study.judged(FIRST_STAGE).query_ids
+        ),
+    )
+
+
+def _limits_of_pool(study: Study) -> Limits:
+    judged = study.once(
+        ("pool", study.dataset_id, study.chosen, *study.conventions.joining),
+        lambda: judge(
+            pooled([study.ranking(system) for system in study.chosen]),
+            study.dataset.qrels,
+            study.conventions,
+        ),
+    )
+    return limits(judged, study.measure, study.conventions, pool=True)

@@ -1,0 +1,92 @@
+"""What is said of a ceiling holds of the documents that it is of, and never more than it shows."""
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from rankdash.dataset import Dataset
+from rankdash.i18n import speaking
+from rankdash.study.study import Study
+from rankdash.words import headroom
+from tests.study.test_ceiling import QUERIES, study_of
+
+
+def labelled(study: Study, *relevant: str) -> Study:
+    """The same with only these documents relevant."""
+    pairs = [(query, doc, 1.0) for query in QUERIES for doc in relevant]
+    data = study.dataset
+    qrels = pd.DataFrame(pairs, columns=["query_id", "doc_id", "label"])
+    changed = Dataset("set", data.queries, data.documents, qrels, data.candidates)
+    return Study(changed, study.systems, study.baseline, study.challengers)
+
+
+def test_a_first_stage_that_found_everything_leaves_no_rest():
+    study = labelled(study_of("reranked"), "d5")
+    assert headroom.notes(study) == ["The first stage found every relevant document."]
+
+
+def test_a_first_stage_that_found_a_part_leaves_the_rest():
+    assert headroom.notes(study_of("reranked")) == [
+        "On average, the first stage found 33% of a query's relevant documents; no reranker can "
+        "bring back the rest."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("recall", "said"), [(0.994, "99%"), (0.996, "more than 99%"), (1 - 1e-12, "more than 99%")]
+)
+def test_less_than_everything_never_reads_as_everything(monkeypatch, recall, said):
+    study = study_of("reranked")
+    split = replace(study.headroom("reranked"), recall_ceiling=recall)
+    monkeypatch.setattr(Study, "headroom", lambda *_: split)
+    (note,) = headroom.notes(study)
+    assert f"found {said} of" in note
+
+
+def test_candidates_below_the_depth_are_not_called_lost():
+    study = study_of("reranked", reranked=5)
+    assert headroom.notes(labelled(study, "d5", "d4")) == [
+        "On average, the candidates down to rank 5 hold 50% of a query's relevant documents; "
+        "reranking no deeper cannot bring back the rest."
+    ]
+    assert headroom.notes(labelled(study, "d4")) == [
+        "Every relevant document is among the candidates down to rank 5."
+    ]
+
+
+def test_systems_with_documents_of_their_own_are_named_and_have_the_pool():
+    of_pool, found = headroom.notes(study_of("dense", "sparse"))
+    assert of_pool == (
+        "dense and sparse rank documents that are not among the candidates of First stage. The "
+        "best possible value of dense and sparse is therefore that of the pool: of all documents "
+        "that the systems compared rank."
+    )
+    assert found == "Together, the systems compared rank every relevant document."
+    of_one, candidates, together = headroom.notes(study_of("reranked", "dense"))
+    assert of_one.startswith("dense ranks documents that")
+    assert "value of dense is therefore" in of_one
+    assert candidates.startswith("On average, the first stage found 33% of")
+    assert together == (
+        "Together, the systems compared rank 67% of a query's relevant documents on average; no "
+        "order of theirs can bring back the rest."
+    )
+
+
+def test_names_are_made_fit_for_where_they_stand():
+    note, *_others = headroom.notes(study_of("dense"), str.upper)
+    assert note.startswith("DENSE ranks documents that are not among the candidates of FIRST STAGE")
+
+
+def test_chinese_names_the_pool_too():
+    with speaking("zh"):
+        note, found = headroom.notes(study_of("dense", "sparse"))
+    assert "文档池" in note
+    assert "其余" not in found
+
+
+def test_a_share_says_what_it_is_of():
+    assert headroom.whole(False) == "of what a perfect order of the same documents would win"
+    assert headroom.whole(True) == (
+        "of what a perfect order of all documents that the systems rank would win"
+    )
