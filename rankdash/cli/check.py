@@ -13,6 +13,7 @@ from rankdash.errors import DataError
 from rankdash.findings import Finding
 from rankdash.loading import examine
 from rankdash.readers import sources_at
+from rankdash.words.counts import query_count
 
 _BAR = 30
 
@@ -48,7 +49,7 @@ def _report(name: str, report: CheckReport) -> Iterator[str]:
         [
             ["queries", f"{report.queries:,}"],
             ["documents", f"{report.documents:,}"],
-            ["labels", f"{report.labels:,} over {report.labelled_queries:,} queries"],
+            ["labels", f"{report.labels:,} over {query_count(report.labelled_queries)}"],
             ["candidates a query", _spread(report.candidates_per_query)],
             ["characters a query", _spread(report.query_chars)],
             ["characters a document", _spread(report.document_chars)],

@@ -26,6 +26,7 @@ from rankdash.metrics import Measure
 from rankdash.readers import Conflict
 from rankdash.reporting.exports.tables import HEAD, cells, latex, made_with, markdown
 from rankdash.study.study import Study
+from rankdash.words.counts import query_count
 
 LEFT_OUT = {
     "failed": "failed",
@@ -112,7 +113,8 @@ def _notes(study: Study, measure: Measure) -> Iterator[str]:
     for system, name in study.names.items():
         row = comparison.row(system, measure)
         if row["missing"]:
-            yield f"{one_line(name)} lacks {row['missing']:,} queries, which count 0.\n"
+            verb = "counts" if row["missing"] == 1 else "count"
+            yield f"{one_line(name)} lacks {query_count(row['missing'])}, which {verb} 0.\n"
         if row["verdict"] == "unproven" and math.isfinite(row["smallest_detectable"]):
             yield (
                 f"Minimum detectable change with {one_line(name)}: "

@@ -20,15 +20,10 @@ from rankdash.cli.rankings import Files, Rules, study_of, typed_metrics
 from rankdash.metrics import Conventions, Evaluation, Measure
 from rankdash.readers import Conflict
 from rankdash.study.study import Study
+from rankdash.words.counts import query_count
 
 DEFAULT_METRICS = "ndcg@10,mrr@10,map,recall@10,judged@10"
 _DIGITS = 4
-_COUNTS = {
-    "missing": "missing from the ranking",
-    "no_relevant": "without a relevant document",
-    "tied": "with tied scores",
-    "unlabelled": "ranked but without labels",
-}
 
 
 def add(parser: Parser) -> None:
@@ -113,10 +108,9 @@ def table(results: Results, per_query: bool) -> Iterator[str]:
     yield "\n"
     for name, found in results.systems.items():
         used = sum(1 for values in _per_query(results, found).values() if values)
-        counts = [
-            f"{found.counts[key]} {words}" for key, words in _COUNTS.items() if found.counts[key]
-        ]
-        text = "; ".join([f"{used} of {found.counts['queries']} queries scored", *counts])
+        words = _count_words(results.conventions)
+        counts = [f"{found.counts[key]:,} {words[key]}" for key in words if found.counts[key]]
+        text = "; ".join([f"{used:,} of {query_count(found.counts['queries'])} counted", *counts])
         yield f"{printable(name)}: {text}\n"
     yield f"{results.conventions.summary}.\n"
     if per_query:
@@ -125,6 +119,17 @@ def table(results: Results, per_query: bool) -> Iterator[str]:
         for name, query, state, values in _rows(results):
             rows.append([name, query, state, *(_rounded(value) for value in values)])
         yield aligned(rows, left=3)
+
+
+def _count_words(rules: Conventions) -> dict[str, str]:
+    """Key of `Evaluation.counts` → what it counts queries for."""
+    zero = " (0 in the mean)" if rules.missing == "zero" else ""
+    return {
+        "missing": f"missing from the ranking{zero}",
+        "no_relevant": "without a relevant document",
+        "tied": "with tied scores",
+        "unlabelled": "ranked but without labels",
+    }
 
 
 def as_json(results: Results, per_query: bool) -> Iterator[str]:

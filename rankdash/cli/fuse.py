@@ -12,6 +12,7 @@ from rankdash.errors import DataError
 from rankdash.readers import read_beside
 from rankdash.reporting.exports.trec import write_run
 from rankdash.rerankers.fusion import Fusion, fuse
+from rankdash.words.counts import query_count
 
 _NAMED = 3
 
@@ -71,6 +72,6 @@ def _fuse(arguments: argparse.Namespace) -> int:
                 f"{printable(path)}, such as {named}\n"
             )
     sys.stderr.write(
-        f"{len(fused.query_ids):,} queries combined. Written: {printable(str(target))}\n"
+        f"{query_count(len(fused.query_ids))} combined. Written: {printable(str(target))}\n"
     )
     return DONE

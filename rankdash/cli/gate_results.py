@@ -17,6 +17,7 @@ from rankdash.cli.output import aligned, one_line, spare_the_input
 from rankdash.errors import DataError, RankdashError
 from rankdash.metrics import parse_measure
 from rankdash.reporting.exports.tables import markdown_safe, piped
+from rankdash.words.counts import query_count
 
 _HEAD = ("result", "condition", "seen", "limits", "queries")
 _ENDINGS = {".md": "markdown", ".xml": "junit", ".txt": "text"}
@@ -216,10 +217,8 @@ def _notes(checked: Checked) -> Iterator[str]:
         for system, name in checked.study.names.items():
             missing = comparison.row(system, measure)["missing"]
             if missing:
-                count = (
-                    "1 query, which counts" if missing == 1 else f"{missing:,} queries, which count"
-                )
-                yield f"{name} lacks {count} 0 in {measure.title}."
+                verb = "counts" if missing == 1 else "count"
+                yield f"{name} lacks {query_count(missing)}, which {verb} 0 in {measure.title}."
     if checked.untimed:
         have = "query has" if checked.untimed == 1 else "queries have"
         yield f"{checked.untimed:,} {have} no latency and are in no quantile."

@@ -33,6 +33,7 @@ from rankdash.runs.plan import Timing, plan
 from rankdash.runs.results import QueryResult
 from rankdash.runs.runner import rerank
 from rankdash.runs.usage import usage
+from rankdash.words.counts import query_count
 
 _REPORT_SECONDS = 5.0
 _DEFAULT_CHARACTERS = 60
@@ -203,14 +204,16 @@ class _Progress:
         self._told = time.monotonic()
 
     def loaded(self, load_ms: float) -> None:
-        sys.stderr.write(f"Ready after {load_ms / 1000:.1f} s; {self._queries:,} queries to do.\n")
+        sys.stderr.write(
+            f"Ready after {load_ms / 1000:.1f} s; {query_count(self._queries)} to do.\n"
+        )
         self._told = time.monotonic()
 
     def scored(self, results: list[QueryResult]) -> None:
         self._done += len(results)
         if time.monotonic() - self._told >= _REPORT_SECONDS:
             self._told = time.monotonic()
-            sys.stderr.write(f"{self._done:,} of {self._queries:,} queries\n")
+            sys.stderr.write(f"{self._done:,} of {query_count(self._queries)}\n")
 
 
 def _finish(run: Run, target: Path) -> bool:
@@ -228,7 +231,7 @@ def _finish(run: Run, target: Path) -> bool:
         sys.stderr.write(f"failed: query {printable(query)}: {printable(reason)}\n")
     skipped = int((states == "skipped").sum())
     sys.stderr.write(
-        f"{done:,} queries reranked, {len(failed):,} failed, {skipped:,} without candidates. "
+        f"{query_count(done)} reranked, {len(failed):,} failed, {skipped:,} without candidates. "
         f"Written: {printable(str(target))}\n"
     )
     sys.stderr.writelines(f"{line}\n" for line in (*_measured(run), *_used(run)))
@@ -251,11 +254,10 @@ def _measured(run: Run) -> Iterator[str]:
     """Latency and throughput, apart: neither follows from the other."""
     latency, measured = summarize(run.queries), run.measured
     if latency.n:
-        queries = "1 query" if latency.n == 1 else f"{latency.n:,} queries"
         tail = "" if latency.p99 is None else f", p99 {_ms(latency.p99)} ms"
         yield (
             f"Latency of a query alone, warm: p50 {_ms(latency.p50)} ms, "
-            f"p90 {_ms(latency.p90)} ms, p95 {_ms(latency.p95)} ms{tail} ({queries})"
+            f"p90 {_ms(latency.p90)} ms, p95 {_ms(latency.p95)} ms{tail} ({query_count(latency.n)})"
         )
     if measured is None:
         return

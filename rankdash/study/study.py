@@ -269,8 +269,8 @@ class Study:
         return self.once(self.key("reasons", self.baseline, challenger, self.spec, band), make)
 
     def reason_counts(self, challenger: str) -> pd.DataFrame | None:
-        """Index: the reasons that occur, in the order of `reasons.CODES`. queries; mean, of their
-        changes (NaN where there is none); adds, to the mean change of all that have one."""
+        """Reasons of the queries that the mean change counts, how many each has and what they add
+        to it, as from `reasons.counted`."""
         found = self.reasons(challenger)
         return None if found is None else counted(found["reason"], self.pairs(challenger))
 

@@ -144,7 +144,7 @@ def reasoning(
     """
     code, query_id = str(row["reason"]), str(row.name)
     sentences = [reason_meanings()[code]]
-    if code == "failed":
+    if code in ("failed", "missing"):
         for system in (study.baseline, challenger):
             lost = study.excluded(system).get(query_id)
             if lost is not None or query_id not in study.ranking(system).positions:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from rankdash.i18n import gettext as _
+from rankdash.i18n import ngettext, number
 
 
 def outcome_words() -> dict[str, str]:
@@ -24,6 +26,21 @@ def left_out_words() -> dict[str, str]:
         "undefined": _("undefined"),
         "absent": _("only on one side"),
     }
+
+
+def left_out_text(counts: Mapping[str, int]) -> str:
+    """How many queries a comparison leaves out and why; empty without any. counts: by reason."""
+    if not counts:
+        return ""
+    words = left_out_words()
+    return ngettext(
+        "{n} query is left out on both sides and counts neither for nor against: {counts}.",
+        "{n} queries are left out on both sides and count neither for nor against: {counts}.",
+        sum(counts.values()),
+        counts=", ".join(
+            _("{n} {why}", n=number(n, 0), why=words[reason]) for reason, n in counts.items()
+        ),
+    )
 
 
 def count_words() -> dict[str, str]:

@@ -12,6 +12,7 @@ def reason_words() -> dict[str, str]:
     return {
         "failed": _("no result"),
         "no_relevant_label": _("no relevant label"),
+        "missing": _("not ranked"),
         "no_relevant_candidate": _("nothing relevant retrieved"),
         "already_ideal": _("already ideal"),
         "truncated": _("text cut"),
@@ -30,6 +31,9 @@ def reason_meanings() -> dict[str, str]:
     return {
         "failed": _("One side has no result for the query."),
         "no_relevant_label": _("Its labels name no relevant document at all."),
+        "missing": _(
+            "A ranking lacks the query, which scores 0 there or is left out, as the rules say."
+        ),
         "no_relevant_candidate": _(
             "Neither list holds a relevant document: the loss is the retriever's."
         ),

@@ -170,3 +170,16 @@ def test_the_verdicts_on_real_sets(run: Callable, shared_data: Path):
         ("cmrc_zh", "rerank_minilm"): "worse",
         ("cmrc_zh", "rerank_bm25_title"): "small",
     }
+
+
+@pytest.mark.parametrize(
+    ("lacked", "said"),
+    [(1, "lacks 1 query, which counts 0"), (2, "lacks 2 queries, which count 0")],
+)
+def test_a_query_that_a_ranking_lacks_counts_0_and_has_not_failed(sides, compared, lacked, said):
+    folder = sides(base=[2] * 30, up=[0] * lacked + [1] * (30 - lacked))
+    outcome = compared(folder, "up", options=("--metric", "mrr@10"))
+    assert f"up {said}." in outcome.out
+    assert "failed" not in outcome.out
+    found = rows_of(compared(folder, "up", options=("--format", "json")))["up", "ndcg@10"]
+    assert (found["paired"], found["missing"], found["left_out"]) == (30, lacked, {})

@@ -169,9 +169,26 @@ def test_the_table_names_systems_metrics_and_what_was_left_out(
     lines = outcome.out.splitlines()
     assert lines[0].split() == ["system", "mrr"]
     assert lines[1].split() == ["first", "0.5000"]
-    assert "3 of 4 queries scored; 1 missing from the ranking; 1 without a relevant" in outcome.out
+    assert (
+        "first: 3 of 4 queries counted; 1 missing from the ranking (0 in the mean); 1 without a "
+        "relevant document"
+    ) in outcome.out
     assert ["first", "q3", "no_relevant", "–"] in [line.split() for line in lines]
     assert ["first", "q4", "missing", "0.0000"] in [line.split() for line in lines]
+
+
+def test_a_missing_query_that_is_left_out_counts_no_zero(run: Callable, qrels: Path, first: Path):
+    outcome = run(
+        "evaluate", "--qrels", qrels, "--run", first, "--metrics", "mrr", "--missing", "skip"
+    )
+    assert "2 of 4 queries counted; 1 missing from the ranking; 1 without" in outcome.out
+
+
+def test_one_query_is_one(run: Callable, tmp_path: Path, first: Path):
+    alone = tmp_path / "alone.qrels"
+    alone.write_text("q1 0 d1 1\n")
+    outcome = run("evaluate", "--qrels", alone, "--run", first, "--metrics", "mrr")
+    assert "first: 1 of 1 query counted" in outcome.out
 
 
 def test_the_csv_holds_unrounded_numbers(run: Callable, qrels: Path, first: Path):

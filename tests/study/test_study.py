@@ -1,5 +1,6 @@
 """One comparison: shown groups, marks and kept parts are the study's, whoever renders it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ from rankdash.analysis.labels.query_groups import DERIVED_SEGMENTS
 from rankdash.charts import style
 from rankdash.dataset import Dataset
 from rankdash.loading import load
+from rankdash.metrics import Conventions
 from rankdash.ranking.ranking import Ranking
 from rankdash.readers import sources_from_path
 from rankdash.reporting import figures
@@ -72,6 +74,44 @@ def test_queries_without_a_relevant_label_are_counted_apart(data):
     assert set(reasons.index[reasons == "no_relevant_label"]) == without
     left_out = study.comparison.left_out(challenger, study.spec)
     assert left_out == {"no_relevant": len(without)}
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {},
+        {"missing": "skip"},
+        {"queries": "both"},
+        {"no_relevant": "count"},
+        {"mrr_none": "skip"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("metric", ["ndcg", "mrr"])
+def test_reasons_sum_to_the_queries_that_the_mean_counts(data, metric, rules):
+    full = turned(data.candidates, 1)
+    lacking = full.without(["q01", "q02", "q61"])
+    run = run_from_ranking("lacking", data.id, lacking, "lacking.trec")
+    lost = run.queries["query_id"].isin(["q03", "q04"])
+    states = run.queries.assign(state=np.where(lost, "failed", "done"))
+    run = replace(run, ranking=lacking.without(["q03", "q04"]), queries=states)
+    study = Study(
+        data,
+        systems_of(data, [run]),
+        FIRST_STAGE,
+        (run.id,),
+        metric=metric,
+        conventions=Conventions(**rules),
+    )
+    counts, row = study.reason_counts(run.id), study.comparison.row(run.id, study.spec)
+    assert counts["queries"].sum() == row["paired"]
+    assert counts["adds"].sum() == pytest.approx(row["delta"])
+    assert "failed" not in counts.index
+    assert ("missing" in counts.index) is not ("missing" in rules or "queries" in rules)
+    reasons = study.reasons(run.id)["reason"]
+    assert list(reasons[["q01", "q02", "q03", "q61"]]) == [
+        *("missing", "missing", "failed", "no_relevant_label")
+    ]
 
 
 def test_a_pair_has_one_p_whoever_else_is_compared(data):

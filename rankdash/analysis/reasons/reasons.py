@@ -11,8 +11,9 @@ The first condition that holds decides, in the order of `DECIDED`:
 
 | code | condition |
 |---|---|
-| failed | a side has no result: it failed, was not run, or the ranking lacks the query |
+| failed | a side has no result: it failed or was not run |
 | no_relevant_label | no label of the query names a document that the metric counts |
+| missing | a ranking lacks the query, which counts 0 or is left out as the conventions say |
 | no_relevant_candidate | neither list holds a document that the metric counts: the retriever's |
 | already_ideal | same, and no order of the baseline's list would have scored higher |
 | idle | same, and neither gains nor losses pass the tie band: nothing that counts moved |
@@ -55,6 +56,7 @@ from rankdash.ranking.ranking import Reading
 CODES = (
     "failed",
     "no_relevant_label",
+    "missing",
     "no_relevant_candidate",
     "already_ideal",
     "truncated",
@@ -71,6 +73,7 @@ CODES = (
 DECIDED = (
     "failed",
     "no_relevant_label",
+    "missing",
     "no_relevant_candidate",
     "already_ideal",
     "idle",
@@ -107,11 +110,12 @@ def reasons(
     baseline, challenger: joined with the same labels under `conventions`.
     reading: of the challenger's ranking, where it is known.
     Columns: query_id; reason, one of `CODES`; delta, the change with nothing found counted 0, NaN
-    where failed; gained and lost, both ≥ 0; and of the main document, missing where there is none:
-    doc_id, label, rank_before and rank_after (as the metric counts them, NaN where a list lacks
-    it), share (its contribution), margin (score at the rank it had before against its own, as a
-    share of the list's score range; NaN where scores say nothing), read and full (tokens, -1
-    unknown), and how many documents overtook it and stand within k: worse, unjudged, other.
+    where failed, or missing and left out; gained and lost, both ≥ 0; and of the main document,
+    missing where there is none: doc_id, label, rank_before and rank_after (as the metric counts
+    them, NaN where a list lacks it), share (its contribution), margin (score at the rank it had
+    before against its own, as a share of the list's score range; NaN where scores say nothing),
+    read and full (tokens, -1 unknown), and how many documents overtook it and stand within k:
+    worse, unjudged, other.
 
     Raises SpecError for a metric that is no sum over documents.
     """
@@ -253,13 +257,19 @@ class _Case:
 
     @cached_property
     def failed(self) -> Flags:
-        failed: Flags = ~(self.before.judged.present & self.after.judged.present)
+        failed: Flags = np.zeros(self.size, dtype=bool)
         for side in (self.before, self.after):
             out = side.system.left_out
             if out:
                 ids = side.judged.query_ids
                 failed |= np.fromiter((query in out for query in ids), bool, len(ids))
         return failed
+
+    @cached_property
+    def missing(self) -> Flags:
+        """(Q,) whether a ranking lacks the query."""
+        missing: Flags = ~(self.before.judged.present & self.after.judged.present)
+        return missing
 
     @cached_property
     def unlabelled(self) -> Flags:
@@ -354,6 +364,7 @@ class _Case:
         conditions = {
             "failed": self.failed,
             "no_relevant_label": self.unlabelled,
+            "missing": self.missing,
             "no_relevant_candidate": self.nothing,
             "already_ideal": same & self.ideal(0),
             "idle": same & still,
@@ -365,13 +376,15 @@ class _Case:
             "rescued": (self.sign > 0) & (self.one_sided | self.ideal(1)),
             "mixed": np.ones(self.size, dtype=bool),
         }
+        skipped = self.rules.missing == "skip" or self.rules.queries == "both"
+        valueless = self.failed | self.missing if skipped else self.failed
         codes = np.array(DECIDED, dtype=object)
         decided = np.argmax(np.stack([conditions[code] for code in DECIDED]), axis=0)
         return pd.DataFrame(
             {
                 "query_id": self.before.judged.query_ids,
                 "reason": codes[decided],
-                "delta": np.where(self.failed, np.nan, self.change),
+                "delta": np.where(valueless, np.nan, self.change),
                 "gained": self.gained,
                 "lost": self.lost,
                 "doc_id": self._main_ids(),
@@ -396,15 +409,13 @@ class _Case:
 
 
 def counted(reason: pd.Series[str], pairs: pd.DataFrame) -> pd.DataFrame:
-    """Index: the reasons that occur, in the order of `CODES`. queries; mean, of their changes (NaN
-    where there is none); adds, what they add to the mean change of all that have one.
+    """Index: the reasons of the queries that have a change, in the order of `CODES`. queries, which
+    sum to those that the mean change counts; mean, of their changes; adds, what they add to it.
 
-    reason: query_id → code. pairs: as from `compare.paired`.
+    reason: query_id → code. pairs: as from `pairs.paired`.
     """
-    delta = pairs.set_index("query_id")["delta"].reindex(reason.index)
-    groups = delta.groupby(reason.to_numpy(dtype=object))
-    found = pd.DataFrame(
-        {"queries": groups.size(), "mean": groups.mean(), "adds": groups.sum(min_count=1)}
-    )
-    found["adds"] /= max(int(delta.notna().sum()), 1)
+    delta = pairs.set_index("query_id")["delta"].dropna()
+    groups = delta.groupby(reason.reindex(delta.index).to_numpy(dtype=object))
+    found = pd.DataFrame({"queries": groups.size(), "mean": groups.mean(), "adds": groups.sum()})
+    found["adds"] /= max(len(delta), 1)
     return found.reindex([code for code in CODES if code in found.index])

@@ -31,8 +31,9 @@ COLUMNS: Mapping[str, str] = {
     "system_id": "Id of the system: first-stage, or that of a run.",
     "system": "Name of the system.",
     "role": "Either baseline or challenger.",
-    "state": "Either scored, or why the query has no value of its own in {metric}: failed, skipped "
-    "(not run), no_relevant, missing (not in the ranking), undefined, absent.",
+    "state": "Either scored, or what else became of the query in {metric}: failed, skipped (not "
+    "run), no_relevant, missing (not in the ranking: scores 0 or is left out, as the rules say), "
+    "undefined, absent.",
     "failure": "What went wrong, where the state is failed.",
     "reason": "Why the challenger changed the query in {metric}, in a word.",
     "latency_ms": "How long the query took, in milliseconds; empty where it was not measured.",

@@ -12,6 +12,7 @@ import pandas as pd
 
 from rankdash.analysis.statistics.comparison import Comparison, StatisticsSettings
 from rankdash.analysis.statistics.verdict import TITLES
+from rankdash.words.counts import query_count
 
 _NO_NAMES: Mapping[str, str] = MappingProxyType({})
 _DASH = "–"
@@ -119,11 +120,10 @@ def _compact_note(comparison: Comparison, names: Mapping[str, str]) -> str:
     """How to read the compact table, in a line."""
     baseline = names.get(comparison.baseline, comparison.baseline)
     counts, mark = comparison.frame["n"], f"{BETTER} and {WORSE}"
-    queries = (
-        f"{counts.min():,}" if counts.nunique() == 1 else f"{counts.min():,} to {counts.max():,}"
-    )
+    least, most = int(counts.min()), int(counts.max())
+    over = query_count(most) if least == most else f"{least:,} to {query_count(most)}"
     return (
-        f"Means over {queries} queries; best in bold. {BETTER}: significantly above {baseline}; "
+        f"Means over {over}; best in bold. {BETTER}: significantly above {baseline}; "
         f"{WORSE}: below. {made_with(comparison, mark)}"
     )
 

@@ -11,6 +11,7 @@ from rankdash.reporting.html_page import Table, listed, prose, table, together
 from rankdash.reporting.sections.draft import DASH, Draft, as_table, span
 from rankdash.words.headroom import documents, notes
 from rankdash.words.html import html_safe
+from rankdash.words.queries import left_out_text
 from rankdash.words.reasons import reason_meanings, reason_words
 from rankdash.words.verdict_chips import p_title
 
@@ -108,10 +109,11 @@ def reasons(draft: Draft) -> str:
             )
             for code, row in counts.iterrows()
         ]
+        out = left_out_text(study.comparison.left_out(challenger, study.spec))
         head = (_("why"), _("queries"), _("mean change"), _("adds to the mean"), _("meaning"))
         parts.append(
             f"<h3>{html_safe(draft.against(challenger))}</h3>"
-            f"{table(Table(head, rows, frozenset((1, 2, 3))))}"
+            f"{table(Table(head, rows, frozenset((1, 2, 3))))}{prose(out, 'muted') if out else ''}"
         )
     return "".join(parts)
 

@@ -14,7 +14,7 @@ from rankdash.study.systems import FIRST_STAGE
 from rankdash.words import costs, prices
 from rankdash.words.headroom import whole
 from rankdash.words.html import html_safe
-from rankdash.words.queries import left_out_words
+from rankdash.words.queries import left_out_text
 from rankdash.words.verdict_chips import chip, p_title, sentence
 
 # Below this share of labelled documents, what has no label weighs more than what has.
@@ -177,18 +177,5 @@ def _care(draft: Draft) -> str:
 
 
 def _left_out(draft: Draft, challenger: str) -> str:
-    study = draft.study
-    out = study.comparison.left_out(challenger, study.spec)
-    if not out:
-        return ""
-    words = left_out_words()
-    counts = ", ".join(
-        _("{n} {why}", n=number(n, 0), why=words[reason]) for reason, n in out.items()
-    )
-    text = ngettext(
-        "{n} query is left out on both sides and counts neither for nor against: {counts}.",
-        "{n} queries are left out on both sides and count neither for nor against: {counts}.",
-        sum(out.values()),
-        counts=counts,
-    )
-    return prose(text)
+    text = left_out_text(draft.study.comparison.left_out(challenger, draft.study.spec))
+    return prose(text) if text else ""

@@ -16,6 +16,7 @@ from rankdash.ui.widgets import plotly_chart
 from rankdash.ui.widgets.signed_cells import signed_cells
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words import headroom as headroom_words
+from rankdash.words.queries import left_out_text
 from rankdash.words.reasons import reason_meanings, reason_words
 
 _ROW, _HEADER = 35, 38
@@ -155,6 +156,8 @@ def reasons(study: Study, system: str) -> str | None:
             int(counts["queries"].sum()),
         ),
     )
-    st.caption(_("Choose a row to see its queries."))
+    out = left_out_text(study.comparison.left_out(system, study.spec))
+    hint = _("Choose a row to see its queries.")
+    st.caption(paragraph([hint, out]) if out else hint)
     chosen = picked["selection"]["rows"]
     return str(counts.index[chosen[0]]) if chosen and chosen[0] < len(counts) else None

@@ -19,6 +19,10 @@ QUALITY = [name for name, metric in registry.items() if metric.measures_quality]
 CLEAR = [20.0, 17.0, 15.0, 12.0, 11.0, 8.0, 7.0, 5.0, 4.0, 2.0, 1.5, 0.5]
 
 
+# A ranking of another query only.
+UNRANKED = Ranking.from_lists([("r", ["a"], [1.0])])
+
+
 def ranked(docs: str, scores: list[float] | None = None, query: str = "q") -> Ranking:
     return Ranking.from_lists([(query, list(docs), scores or CLEAR[: len(docs)])])
 
@@ -47,15 +51,26 @@ def reason(
 
 def test_the_two_orders_hold_the_same_codes():
     assert sorted(CODES) == sorted(DECIDED)
-    assert len(set(CODES)) == 12
+    assert len(set(CODES)) == 13
 
 
 def test_failed():
     assert reason("ab", "ba", {"a": 1}, left_out={"q": "failed"})["reason"] == "failed"
-    other = Ranking.from_lists([("r", ["a"], [1.0])])
-    row = reason("ab", other, {"a": 1})
-    assert row["reason"] == "failed"
-    assert np.isnan(row["delta"])
+    failed = reason("ab", UNRANKED, {"a": 1}, left_out={"q": "skipped"})
+    assert failed["reason"] == "failed"
+    assert np.isnan(failed["delta"])
+
+
+@pytest.mark.parametrize("sides", [("ab", None), (None, "ab"), (None, None)])
+def test_a_ranking_that_lacks_the_query_has_not_failed(sides):
+    before, after = (UNRANKED if side is None else side for side in sides)
+    value = [0.0 if side is None else 1.0 for side in sides]
+    row = reason(before, after, {"a": 1})
+    assert (row["reason"], row["delta"]) == ("missing", value[1] - value[0])
+    for rules in ({"missing": "skip"}, {"queries": "both"}):
+        row = reason(before, after, {"a": 1}, **rules)
+        assert row["reason"] == "missing"
+        assert np.isnan(row["delta"]), "nobody counts it"
 
 
 def test_nothing_relevant_among_the_candidates():
@@ -236,6 +251,8 @@ def test_in_mrr_the_first_relevant_document_is_the_one_that_moved():
         ("failed", "no_relevant_label", lambda: reason(
             "ab", "ba", {"a": 0}, left_out={"q": "skipped"})),
         ("no_relevant_label", "no_relevant_candidate", lambda: reason("ab", "ba", {"a": 0})),
+        ("no_relevant_label", "missing", lambda: reason("ab", UNRANKED, {"a": 0})),
+        ("missing", "no_relevant_candidate", lambda: reason("ab", UNRANKED, {"x": 1})),
         ("already_ideal", "idle", lambda: reason("abc", "abc", {"a": 1})),
         ("near_tie", "buried", lambda: reason(
             "bcdeaf", ranked("bcdefa", [99.0, 8.0, 4.0, 1.5, 1.01, 1.0]), {"a": 1}, "ndcg@5")),

@@ -5,6 +5,7 @@ import io
 import json
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ from rankdash.errors import DataError
 from rankdash.metrics import Conventions
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.readers import Source, read
-from rankdash.reporting.exports import queries_csv, zip_file
+from rankdash.reporting.exports import queries_csv, query_file, zip_file
 from rankdash.reporting.exports.tables import compact_latex, compact_markdown
 from rankdash.reporting.exports.trec import qrels_bytes, run_bytes
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
@@ -122,6 +123,29 @@ def test_a_table_has_a_row_for_each_query_and_system_with_the_values_of_the_eval
     compared = study.comparison.row(study.challengers[0], "ndcg@10")
     assert (table["ndcg@10.outcome"] == "helped").sum() == compared["helped"]
     assert table["ndcg@10.delta"].mean() == pytest.approx(compared["delta"])
+
+
+def test_a_query_that_a_ranking_lacks_is_a_zero_and_no_failure(study):
+    (challenger,) = study.challengers
+    run = study.run(challenger)
+    lacking = replace(run, ranking=run.ranking.without(["q0"]))
+    systems = {**study.systems, challenger: System(challenger, run.name, load=lambda: lacking)}
+    lacks = replace(study, systems=systems)
+    missing = row(queries_csv.frame(lacks), "q0")
+    before = row(queries_csv.frame(lacks), "q0", "baseline")["ndcg@10"]
+    assert (missing["state"], missing["reason"]) == ("missing", "missing")
+    assert pd.isna(missing["failure"])
+    assert (missing["ndcg@10"], missing["ndcg@10.delta"]) == (0, -before)
+    assert missing["ndcg@10.outcome"] == "hurt"
+    page = query_file.html(lacks, challenger, "q0").decode()
+    assert "not ranked" in page
+    assert "better does not rank it." in page
+    assert "no result" not in page
+    skipping = replace(lacks, conventions=Conventions(missing="skip"))
+    out = row(queries_csv.frame(skipping), "q0")
+    assert (out["state"], out["reason"]) == ("missing", "missing")
+    assert out["ndcg@10.outcome"] == "missing"
+    assert math.isnan(out["ndcg@10"])
 
 
 def test_a_failure_is_never_a_zero(study):
