@@ -32,6 +32,7 @@ _FOLDER = Path(__file__).with_name("locale")
 _DASH = "–"
 # Those of the largest float, and many decimals.
 _MOST_DIGITS = 400
+_TELLING = "123456789"
 
 
 def _languages(folder: Path) -> dict[str, str]:
@@ -142,8 +143,8 @@ def number(value: float | None, digits: int = 3) -> str:
     pattern = "#,##0" + ("." + "0" * digits if digits else "")
     # Rounded as the charts and the command line round, so that one number is never two.
     with every_digit():
-        rounded = Decimal(f"{value:.{digits}f}") + 0  # what rounds to zero has no sign
-        return str(format_decimal(rounded, format=pattern, locale=language()))
+        rounded = Decimal(f"{value:.{digits}f}")
+        return _zero_unsigned(str(format_decimal(rounded, format=pattern, locale=language())))
 
 
 def quantity(value: float, digits: int = 10) -> str:
@@ -162,9 +163,13 @@ def signed_percent(value: float | None, digits: int = 0) -> str:
 
 
 def _with_sign(text: str) -> str:
-    if not any(character in "123456789" for character in text):
-        return text.lstrip("-")
-    return text if text.startswith("-") else f"+{text}"
+    telling = any(character in _TELLING for character in text)
+    return f"+{text}" if telling and not text.startswith("-") else text
+
+
+def _zero_unsigned(text: str) -> str:
+    """A written number; what rounds to zero has no sign."""
+    return text if any(character in _TELLING for character in text) else text.lstrip("-")
 
 
 def percent(value: float | None, digits: int = 0) -> str:
@@ -173,9 +178,7 @@ def percent(value: float | None, digits: int = 0) -> str:
         return _DASH
     pattern = "#,##0" + ("." + "0" * digits if digits else "") + "%"
     with every_digit():
-        text = str(format_percent(value, format=pattern, locale=language()))
-    # What rounds to zero has no sign.
-    return text if any(character in "123456789" for character in text) else text.lstrip("-")
+        return _zero_unsigned(str(format_percent(value, format=pattern, locale=language())))
 
 
 def duration(seconds: float | None) -> str:

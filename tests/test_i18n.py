@@ -6,6 +6,7 @@ import pytest
 import streamlit as st
 
 from rankdash import i18n
+from rankdash.charts import style
 from rankdash.errors import FormatError, StoreError
 from rankdash.ui.state.language import STATE
 
@@ -28,8 +29,7 @@ def test_numbers(value, digits, said):
 @pytest.mark.parametrize("value", [-0.0245, 0.0245, 0.5, 1.5, 2.5, 0.1235, 2 / 3])
 @pytest.mark.parametrize("digits", [0, 1, 3])
 def test_a_number_on_a_page_is_the_number_on_its_chart(value, digits):
-    expected = f"{value:,.{digits}f}"
-    assert i18n.number(value, digits) == {"-0": "0", "-0.0": "0.0"}.get(expected, expected)
+    assert i18n.number(value, digits) == style.number(value, digits).replace("−", "-")
 
 
 def test_what_rounds_to_zero_has_no_sign():
@@ -50,6 +50,16 @@ def test_the_largest_numbers_are_written_without_an_exponent():
 @pytest.mark.parametrize("value", [None, math.nan, math.inf])
 def test_a_number_that_does_not_exist_is_a_dash(value):
     assert i18n.number(value) == i18n.percent(value) == i18n.duration(value) == "–"
+
+
+@pytest.mark.parametrize(
+    ("value", "said", "share"),
+    [(-0.0004, "0.000", "0%"), (-0.0, "0.000", "0%"), (-0.0006, "-0.001", "0%"),
+     (-0.0049, "-0.005", "0%"), (-0.0051, "-0.005", "-1%")],
+)  # fmt: skip
+def test_what_rounds_to_nothing_has_no_sign(value, said, share):
+    assert (i18n.number(value), i18n.percent(value)) == (said, share)
+    assert style.number(value) == said.replace("-", "−")
 
 
 def test_a_change_has_its_sign_unless_it_rounds_to_nothing():

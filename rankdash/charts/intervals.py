@@ -15,6 +15,7 @@ _ROUNDING = 1e-12
 _CAP = 9
 _WIDTH = 1.75
 _LAST = 2000
+_LEAST_P = 0.0001
 
 
 def p_limit(corrected: bool) -> str:
@@ -49,8 +50,10 @@ def span(low: float, high: float) -> str:
 
 
 def chance(p: float) -> str:
-    """A p value for the eye, however small; "" where there is none."""
-    return f"{p:.2g}" if math.isfinite(p) else ""
+    """A p value for a hover label, never with an exponent; "" where there is none."""
+    if not math.isfinite(p):
+        return ""
+    return f"{p:.2g}" if p >= _LEAST_P else f"&lt;{_LEAST_P:.4f}"
 
 
 def whiskers(

@@ -17,6 +17,8 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from rankdash.i18n import ngettext
+
 # All reach 3:1 on white and on dark; the first three and WORSE are from the palette of Okabe & Ito
 # (2008).
 BETTER = "#0072B2"
@@ -166,8 +168,16 @@ def _head(text: str, width: int) -> str:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """A value for the eye; a dash when there is none."""
-    return f"{value:.{digits}f}".replace("-", "−") if math.isfinite(value) else "–"
+    """A value for the eye, without a sign where it rounds to zero; a dash when there is none."""
+    # Adding 0 turns -0.0 into 0.0.
+    return (
+        f"{round(value, digits) + 0:.{digits}f}".replace("-", "−") if math.isfinite(value) else "–"
+    )
+
+
+def queries(n: int) -> str:
+    """How many, in the reader's language."""
+    return ngettext("{n} query", "{n} queries", n)
 
 
 def signed(value: float, digits: int = 3) -> str:

@@ -219,14 +219,14 @@ class Study:
 
     @property
     def curves(self) -> pd.DataFrame:
-        """system, k, mean, low, high, n: the metric by cutoff; no rows where it has none."""
+        """system, k, mean, low, high, n: the metric by cutoff, up to the longest list, beyond which
+        only the ideal grows; no rows where it has no cutoff."""
         columns = ["system", "k", "mean", "low", "high", "n"]
         if not self.measure.metric.has_cutoff:
             return pd.DataFrame(columns=columns)
-        at = {
-            replace(self.measure, k=k).spec: k
-            for k in sorted({*CUTOFFS, self.cutoff or CUTOFFS[-1]})
-        }
+        longest = max(int(self.judged(system).lengths.max(initial=1)) for system in self.chosen)
+        cutoffs = {min(k, longest) for k in (*CUTOFFS, self.cutoff or CUTOFFS[-1])}
+        at = {replace(self.measure, k=k).spec: k for k in sorted(cutoffs)}
 
         def make() -> pd.DataFrame:
             found = {system: self.evaluate(system, tuple(at)) for system in self.chosen}

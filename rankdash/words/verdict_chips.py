@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import cast
 
 import pandas as pd
 
 from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.analysis.statistics.verdict import Verdict
+from rankdash.analysis.statistics.verdict import TITLES, Kind, Verdict
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, paragraph, percent, signed
 
@@ -17,17 +18,14 @@ def p_title(settings: StatisticsSettings) -> str:
     return _("p") if settings.correction == "none" else _("corrected p")
 
 
+def p_value(p: float) -> str:
+    """A p with four decimals, "<0.0001" where these are zeros; a dash where there is none."""
+    return "<0.0001" if p < 0.000_05 else number(p, 4)
+
+
 def chip(kind: str) -> str:
     """A kind of verdict in a word or two; "baseline" is what the others are compared with."""
-    words = {
-        "baseline": _("baseline"),
-        "better": _("better"),
-        "small": _("better, but small"),
-        "unproven": _("not proven"),
-        "worse": _("worse"),
-        "identical": _("the same"),
-    }
-    return words.get(kind, _("no verdict"))
+    return _("baseline") if kind == "baseline" else _(TITLES[cast(Kind, kind)])
 
 
 def sentence(verdict: Verdict) -> str:
@@ -52,7 +50,7 @@ def change_facts(row: pd.Series, settings: StatisticsSettings, p: str) -> list[s
             )
         )
     if math.isfinite(row[p]):
-        value = number(row[p], 4)
+        value = p_value(row[p])
         corrected = p == "p_corrected" and settings.correction != "none"
         facts.append(_("corrected p {p}", p=value) if corrected else _("p {p}", p=value))
     facts.append(

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from rankdash.charts import style
+from rankdash.charts import intervals, style
 
 
 def luminance(colour: str) -> float:
@@ -91,3 +91,16 @@ def test_a_cut_never_splits_an_escape():
 )
 def test_a_change_carries_its_sign_unless_it_rounds_to_nothing(value: float, expected: str):
     assert style.signed(value) == expected
+
+
+@pytest.mark.parametrize(("n", "said"), [(1, "1 query"), (2, "2 queries"), (1204, "1,204 queries")])
+def test_queries_are_counted_as_the_language_does(n, said):
+    assert style.queries(n) == said
+
+
+@pytest.mark.parametrize(
+    ("p", "said"),
+    [(0.04, "0.04"), (0.0001, "0.0001"), (0.000_099, "&lt;0.0001"), (5.1e-33, "&lt;0.0001")],
+)
+def test_a_p_has_no_exponent(p, said):
+    assert intervals.chance(p) == said

@@ -36,6 +36,10 @@ def turned(ranking: Ranking, by: int) -> Ranking:
     return Ranking.from_lists(lists)
 
 
+def with_candidates(data: Dataset, candidates: Ranking) -> Dataset:
+    return Dataset(data.name, data.queries, data.documents, data.qrels, candidates)
+
+
 def study_of(data: Dataset, count: int, **changes: object) -> Study:
     runs = [
         run_from_ranking(f"by {n}", data.id, turned(data.candidates, n), f"{n}.trec")
@@ -74,6 +78,33 @@ def test_queries_without_a_relevant_label_are_counted_apart(data):
     assert set(reasons.index[reasons == "no_relevant_label"]) == without
     left_out = study.comparison.left_out(challenger, study.spec)
     assert left_out == {"no_relevant": len(without)}
+
+
+@pytest.mark.parametrize(
+    ("longest", "cutoff", "ends"),
+    [
+        (7, 5, [1, 3, 5, 7]),
+        (10, 10, [1, 3, 5, 10]),
+        (11, 10, [1, 3, 5, 10, 11]),
+        (7, 9, [1, 3, 5, 7]),
+    ],
+)
+def test_a_metric_by_cutoff_ends_at_the_longest_list(data, longest, cutoff, ends):
+    lists = [
+        (query, data.candidates.documents_of(query)[0][:longest], np.arange(longest, 0, -1.0))
+        for query in data.candidates.query_ids[:20]
+    ]
+    cut = with_candidates(data, Ranking.from_lists(lists))
+    study = study_of(cut, 1, cutoff=cutoff)
+    assert sorted(set(study.curves["k"])) == ends
+
+
+def test_a_longer_challenger_lengthens_the_curve_of_all(data):
+    whole, first = int(np.diff(data.candidates.offsets).max()), data.candidates.documents_of("q01")
+    short = with_candidates(data, Ranking.from_lists([("q01", first[0][:1], [1.0])]))
+    run = run_from_ranking("long", short.id, data.candidates, "long.trec")
+    study = Study(short, systems_of(short, [run]), FIRST_STAGE, (run.id,))
+    assert study.curves["k"].max() == min(whole, 100)
 
 
 @pytest.mark.parametrize(

@@ -24,16 +24,16 @@ Kind = Literal[
 
 TITLES: dict[Kind, str] = {
     "better": "better",
-    "small": "real but small",
+    "small": "better, but small",
     "unproven": "not proven",
     "worse": "worse",
     "identical": "the same",
     "too_few": "too few queries",
     "nothing_common": "nothing in common",
     "no_values": "no values",
-    "descriptive": "none",
+    "descriptive": "no verdict",
 }
-"""Each kind in a word or two, for a table or a chip."""
+"""Each kind in a word or two, the same in every command, file and page."""
 
 FEWEST_QUERIES = 5
 WORTHWHILE = 0.15

@@ -100,11 +100,11 @@ def alt(curves: Sequence[Curve]) -> str:
         return _("No latency was measured.")
     sentences = [
         _(
-            "{name}: p50 {p50} ms, p95 {p95} ms, {n:,} queries.",
+            "{name}: p50 {p50} ms, p95 {p95} ms, {queries}.",
             name=curve.name,
             p50=milliseconds.text(curve.summary.p50),
             p95=milliseconds.text(curve.summary.p95),
-            n=curve.summary.n,
+            queries=style.queries(curve.summary.n),
         )
         for curve in curves
     ]

@@ -92,7 +92,11 @@ def alt(clouds: Sequence[Cloud], against: Literal["documents", "tokens"]) -> str
         found = cloud.fit
         if found is None:
             sentences.append(
-                _("{name}: {n:,} queries, no line.", name=cloud.name, n=len(cloud.points))
+                _(
+                    "{name}: {queries}, no line.",
+                    name=cloud.name,
+                    queries=style.queries(len(cloud.points)),
+                )
             )
             continue
         sentences.append(

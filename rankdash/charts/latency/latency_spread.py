@@ -112,8 +112,8 @@ def _words(spread: Spread) -> dict[str, str]:
 def _hover(spread: Spread) -> str:
     name = style.short(spread.name, 40)
     return _(
-        ("{name} ({n:,} queries)<br>p5 {p5} · p25 {p25} · p50 {p50} · p75 {p75} · p95 {p95} ms"),
+        ("{name} ({queries})<br>p5 {p5} · p25 {p25} · p50 {p50} · p75 {p75} · p95 {p95} ms"),
         name=name,
-        n=len(spread.ordered),
+        queries=style.queries(len(spread.ordered)),
         **_words(spread),
     )

@@ -107,12 +107,12 @@ def alt(frame: pd.DataFrame, metric: str, *, tie_band: float = TIE_BAND) -> str:
     tally = counts(frame, tie_band)
     return _(
         (
-            "Change in {metric} for {queries} queries, worst first: {hurt} hurt (worst "
+            "Change in {metric} for {queries}, worst first: {hurt} hurt (worst "
             "{worst}), {same} same, {helped} helped (best {best}). The mean change is "
             "{mean}."
         ),
         metric=metric,
-        queries=tally.queries,
+        queries=style.queries(tally.queries),
         hurt=tally.hurt,
         same=tally.same,
         helped=tally.helped,

@@ -104,9 +104,9 @@ def alt(
     for row in _rows(table, level):
         interval = intervals.span(row.low, row.high)
         template = (
-            _("{value}: {delta} ({level:g}% interval {interval}{mark}), {n} queries.")
+            _("{value}: {delta} ({level:g}% interval {interval}{mark}), {queries}.")
             if interval
-            else _("{value}: {delta}, {n} queries.")
+            else _("{value}: {delta}, {queries}.")
         )
         sentences.append(
             template.format(
@@ -115,7 +115,7 @@ def alt(
                 level=100 * level,
                 interval=interval,
                 mark=_(", proven") if row.proven else "",
-                n=row.n,
+                queries=style.queries(row.n),
             )
         )
     return _(
@@ -197,7 +197,7 @@ def _keys(rows: Sequence[_Row], ink: style.Ink, level: float, corrected: bool) -
 def _hover(row: _Row, names: Mapping[str, str], level: float, corrected: bool) -> str:
     lines = [
         style.short(names.get(row.value, row.value), 60),
-        _("{delta} ({n} queries)", delta=style.signed(row.delta), n=row.n),
+        _("{delta} ({queries})", delta=style.signed(row.delta), queries=style.queries(row.n)),
     ]
     if interval := intervals.span(row.low, row.high):
         lines.append(_("{level:g}% interval {interval}", level=100 * level, interval=interval))

@@ -229,7 +229,7 @@ def _values(row: _Row, titles: Mapping[str, str], level: float) -> dict[str, obj
         "before": style.number(row.before),
         "after": style.number(row.after),
         "delta": style.signed(row.delta),
-        "n": row.paired,
+        "queries": style.queries(row.paired),
         "level": 100 * level,
         "interval": row.interval,
         "p": intervals.chance(row.p),
@@ -253,7 +253,7 @@ def _hover(
     values["metric"] = style.short(str(values["metric"]))
     lines = [
         style.short(names.get(row.system, row.system), 60),
-        _("{metric}: {before} → {after} ({delta}), {n} queries", **values),
+        _("{metric}: {before} → {after} ({delta}), {queries}", **values),
     ]
     if row.interval:
         lines.append(_("{level:g}% interval {interval}", **values))

@@ -271,16 +271,16 @@ def _heading(point: Point) -> str:
 def _said(point: Point, metric: str) -> str:
     interval = math.isfinite(point.low) and math.isfinite(point.high)
     template = (
-        _("{metric} {value} ({low}…{high}) over {n:,} queries")
+        _("{metric} {value} ({low}…{high}) over {queries}")
         if interval
-        else _("{metric} {value} over {n:,} queries")
+        else _("{metric} {value} over {queries}")
     )
     value = template.format(
         metric=style.short(metric),
         value=style.number(point.mean),
         low=style.number(point.low),
         high=style.number(point.high),
-        n=point.n,
+        queries=style.queries(point.n),
     )
     note = f"<br>{style.short(point.note, _NOTE)}" if point.note else ""
     return f"{_heading(point)}<br>{value}{note}"

@@ -111,12 +111,12 @@ def alt(table: pd.DataFrame, *, names: Mapping[str, str] = style.NO_NAMES) -> st
     """What the chart says, in words."""
     pairs = [
         _(
-            "{one} and {other}: τ {tau}, RBO {rbo}, {n} queries.",
+            "{one} and {other}: τ {tau}, RBO {rbo}, {queries}.",
             one=names.get(row["one"], row["one"]),
             other=names.get(row["other"], row["other"]),
             tau=style.number(row["tau"], 2),
             rbo=style.number(row["rbo"], 2),
-            n=row["n"],
+            queries=style.queries(row["n"]),
         )
         for row in table.to_dict("records")
     ]

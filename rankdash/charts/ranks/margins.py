@@ -122,11 +122,11 @@ def alt(pairs: pd.DataFrame, margin: pd.Series[float], means: pd.DataFrame, metr
         return _("No query has both a change and a margin.")
     return _(
         (
-            "Change in {metric} of {n:,} queries against the first stage's margin. "
+            "Change in {metric} of {queries} against the first stage's margin. "
             "Mean change from the least to the most decided tenth: {means}."
         ),
         metric=metric,
-        n=len(points),
+        queries=style.queries(len(points)),
         means=", ".join(style.signed(delta) for delta in means["delta"]),
     )
 
@@ -169,7 +169,7 @@ def _hover(row: object, names: Mapping[str, str]) -> str:
     query, margin, delta, n = (getattr(row, each) for each in ("query_id", "margin", "delta", "n"))
     place = f"{style.number(margin)} · {style.signed(delta)}"
     if n > 1:
-        return f"{_('{n:,} queries', n=n)}<br>{place}"
+        return f"{style.queries(n)}<br>{place}"
     return f"{style.short(names.get(query, query), 60)}<br>{place}"
 
 

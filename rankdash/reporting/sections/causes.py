@@ -13,7 +13,7 @@ from rankdash.words.headroom import documents, notes
 from rankdash.words.html import html_safe
 from rankdash.words.queries import left_out_text
 from rankdash.words.reasons import reason_meanings, reason_words
-from rankdash.words.verdict_chips import p_title
+from rankdash.words.verdict_chips import p_title, p_value
 
 
 def segments(draft: Draft) -> str:
@@ -66,7 +66,7 @@ def _segments(draft: Draft, challenger: str) -> str:
             f"{number(row['before'])} → {number(row['after'])}",
             signed(row["delta"]),
             span(row["low"], row["high"]),
-            number(row["p_corrected"], 4),
+            p_value(row["p_corrected"]),
             f"{row['helped']} · {row['same']} · {row['hurt']}",
         )
         for _at, row in rows.iterrows()

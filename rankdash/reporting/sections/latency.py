@@ -6,7 +6,7 @@ import math
 
 from rankdash.analysis.latency import P99_NEEDS, LatencySummary, apart, latencies, on_target
 from rankdash.charts.milliseconds import text as ms
-from rankdash.i18n import duration, number, paragraph, percent
+from rankdash.i18n import duration, ngettext, number, paragraph, percent
 from rankdash.i18n import gettext as _
 from rankdash.ranking.ranking import Run
 from rankdash.reporting import figures
@@ -64,9 +64,9 @@ def _sentences(draft: Draft, system: str, run: Run, summary: LatencySummary) -> 
     if met is not None:
         # Which system it is stands before it, in the same paragraph.
         within = _(
-            "{within} of {n} queries took at most {target} ms: {verdict}.",
+            "{within} of {queries} took at most {target} ms: {verdict}.",
             within=number(met.within, 0),
-            n=number(met.n, 0),
+            queries=ngettext("{n} query", "{n} queries", met.n),
             target=ms(target),
             verdict={
                 "meets": _("the target is met"),

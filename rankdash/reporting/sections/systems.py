@@ -11,7 +11,7 @@ from rankdash.i18n import number, percent, signed
 from rankdash.reporting import figures
 from rankdash.reporting.html_page import Table, prose, table, together
 from rankdash.reporting.sections.draft import DASH, Draft, as_table, span
-from rankdash.words.verdict_chips import chip, p_title
+from rankdash.words.verdict_chips import chip, p_title, p_value
 
 
 def means(draft: Draft) -> str:
@@ -46,7 +46,7 @@ def _cells(row: pd.Series, alone: bool) -> list[str]:
         span(row["mean_low"], row["mean_high"]),
         DASH if alone else signed(row["delta"]),
         DASH if alone else span(row["delta_low"], row["delta_high"]),
-        DASH if missing else number(row["p_corrected"], 4),
+        DASH if missing else p_value(row["p_corrected"]),
         number(row["n"] if alone else row["paired"], 0),
         DASH if alone else number(row["left_out"], 0),
         chip(str(row["verdict"])),

@@ -15,7 +15,7 @@ from rankdash.words import costs, prices
 from rankdash.words.headroom import whole
 from rankdash.words.html import html_safe
 from rankdash.words.queries import left_out_text
-from rankdash.words.verdict_chips import chip, p_title, sentence
+from rankdash.words.verdict_chips import chip, p_title, p_value, sentence
 
 # Below this share of labelled documents, what has no label weighs more than what has.
 _FEW_JUDGED = 0.5
@@ -110,7 +110,7 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
         found.append(
             (
                 p_title(study.statistics),
-                number(row["p_corrected"], 4),
+                p_value(row["p_corrected"]),
                 _("how often chance alone does as much"),
             )
         )

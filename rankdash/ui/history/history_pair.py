@@ -23,7 +23,7 @@ from rankdash.ui.state import address
 from rankdash.ui.widgets import badges
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words.queries import outcome_words
-from rankdash.words.verdict_chips import change_facts, sentence
+from rankdash.words.verdict_chips import change_facts, p_value, sentence
 
 _NOTHING = (None, "")
 
@@ -63,7 +63,7 @@ def draw(history: Past, chosen: Sequence[str]) -> None:
                     "(Bonferroni).",
                     n=number(systems, 0),
                     pairs=number(math.comb(systems, 2), 0),
-                    p=number(p_of_any_pair(float(row["p"]), systems), 4),
+                    p=p_value(p_of_any_pair(float(row["p"]), systems)),
                 )
             )
         _differences(history, before, after)

@@ -268,7 +268,9 @@ def _progress(row: JobRow) -> str:
             done=number(row.pairs_done, 0),
             total=number(row.pairs_total, 0),
         ),
-        _("{done} of {total} queries", done=number(row.done, 0), total=number(row.total, 0)),
+        ngettext(
+            "{done} of {n} query", "{done} of {n} queries", row.total, done=number(row.done, 0)
+        ),
     ]
     if row.rate_pairs_s:
         parts.append(_("{rate} pairs a second", rate=number(row.rate_pairs_s, 0)))

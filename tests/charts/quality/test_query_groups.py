@@ -125,7 +125,7 @@ def test_hover_gives_change_size_interval_and_p(groups: pd.DataFrame):
 def test_the_words_give_every_group(groups: pd.DataFrame):
     assert query_groups.alt(groups.iloc[[0, 2, 5]], "NDCG@10", names={"empty": "none"}) == (
         "Mean change in NDCG@10 by group of queries. "
-        "other script: +0.120 (95% interval +0.080…+0.150, proven), 1204 queries. "
+        "other script: +0.120 (95% interval +0.080…+0.150, proven), 1,204 queries. "
         "mixed: +0.030 (95% interval −0.020…+0.090), 88 queries. none: –, 0 queries."
     )
 

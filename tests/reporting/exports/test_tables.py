@@ -12,7 +12,14 @@ import pytest
 from rankdash.analysis.statistics.comparison import Comparison, StatisticsSettings, compare
 from rankdash.metrics import Conventions, Evaluation, evaluate, judge
 from rankdash.ranking.ranking import Ranking
-from rankdash.reporting.exports.tables import HEAD, compact_latex, latex, made_with, markdown
+from rankdash.reporting.exports.tables import (
+    HEAD,
+    compact_latex,
+    compact_markdown,
+    latex,
+    made_with,
+    markdown,
+)
 
 HOSTILE = "a|b & 50% _x_ #1 {\\input} ~^ <b>*!*\n[x](y) `c` $d$"
 QUERIES = [f"q{i}" for i in range(40)]
@@ -111,3 +118,14 @@ def test_how_it_was_made_names_the_seed_the_test_the_level_and_the_tie_rule(comp
     for fact in ("seed 7", "Wilcoxon", "99%", "Benjamini–Hochberg", "10,000 resamples", "at 1%"):
         assert fact in said
     assert "Ties: by the ranking's own rule" in said
+
+
+@pytest.mark.parametrize(
+    ("n", "said"), [(1, "Means over 1 query;"), (40, "Means over 40 queries;")]
+)
+def test_the_note_counts_one_query_as_one(n, said):
+    rules = Conventions()
+    qrels = QRELS[:n]
+    ranking = Ranking.from_lists([(query, ["good"], [1.0]) for query in QUERIES])
+    found = evaluate(judge(ranking, qrels, rules), ("mrr@10",), rules)
+    assert said in "".join(compact_markdown(compare({"base": found, "new": found}, "base")))
