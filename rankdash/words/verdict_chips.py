@@ -50,9 +50,13 @@ def change_facts(row: pd.Series, settings: StatisticsSettings, p: str) -> list[s
             )
         )
     if math.isfinite(row[p]):
-        value = p_value(row[p])
-        corrected = p == "p_corrected" and settings.correction != "none"
-        facts.append(_("corrected p {p}", p=value) if corrected else _("p {p}", p=value))
+        raw, value = p_value(row["p"]), p_value(row[p])
+        if p == "p" or settings.correction == "none":
+            facts.append(_("p {p}", p=raw))
+        elif row["p"] == row["p_corrected"]:
+            facts.append(_("corrected p {p}", p=value))
+        else:
+            facts.append(_("p {raw}, corrected {p}", raw=raw, p=value))
     facts.append(
         _(
             "{helped} helped, {same} same, {hurt} hurt",

@@ -1,35 +1,29 @@
-"""A verdict has one word, whatever tells it."""
+"""The facts beside a verdict."""
 
-import math
-from typing import get_args
-
+import pandas as pd
 import pytest
 
-from rankdash.analysis.statistics.verdict import TITLES, Kind
-from rankdash.i18n import speaking
-from rankdash.words.verdict_chips import chip, p_value
-
-
-@pytest.mark.parametrize("kind", get_args(Kind))
-def test_pages_say_the_word_of_commands_and_tables(kind):
-    assert chip(kind) == TITLES[kind]
-    with speaking("zh"):
-        assert chip(kind) != TITLES[kind], "it is translated"
-
-
-def test_what_others_are_compared_with_has_a_word_too():
-    assert chip("baseline") == "baseline"
+from rankdash.analysis.statistics.settings import StatisticsSettings
+from rankdash.words.verdict_chips import change_facts
 
 
 @pytest.mark.parametrize(
-    ("p", "said"),
+    ("correction", "column", "p", "said"),
     [
-        (1.0, "1.0000"),
-        (0.000_051, "0.0001"),
-        (0.000_049, "<0.0001"),
-        (5.1e-33, "<0.0001"),
-        (math.nan, "–"),
+        ("holm", "p_corrected", 0.012, "p 0.0120, corrected 0.0360"),
+        ("holm", "p_corrected", 0.036, "corrected p 0.0360"),
+        ("none", "p_corrected", 0.036, "p 0.0360"),
+        ("holm", "p", 0.012, "p 0.0120"),
     ],
 )
-def test_a_p_is_never_zero_and_has_no_exponent(p, said):
-    assert p_value(p) == said
+def test_where_a_p_is_corrected_both_are_said(correction, column, p, said):
+    row = pd.Series(
+        {"delta": 0.1, "delta_low": 0.05, "delta_high": 0.2, "p": p, "p_corrected": 0.036}
+        | {"helped": 3, "same": 1, "hurt": 2}
+    )
+    facts = change_facts(row, StatisticsSettings(correction=correction), column)
+    assert facts == [
+        "change +0.100 (95% +0.050 … +0.200)",
+        said,
+        "3 helped, 1 same, 2 hurt",
+    ]

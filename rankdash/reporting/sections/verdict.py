@@ -107,13 +107,12 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
         ),
     ]
     if math.isfinite(row["p_corrected"]):
-        found.append(
-            (
-                p_title(study.statistics),
-                p_value(row["p_corrected"]),
-                _("how often chance alone does as much"),
-            )
+        by_chance = (
+            _("how often chance alone does as much")
+            if row["p"] == row["p_corrected"]
+            else _("p {p}: how often chance alone does as much", p=p_value(row["p"]))
         )
+        found.append((p_title(study.statistics), p_value(row["p_corrected"]), by_chance))
     split = study.headroom(challenger)
     share = None if split is None else split.share_won
     # Where reranking did harm, a share of what could be won says nothing.
