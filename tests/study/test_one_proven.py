@@ -1,4 +1,5 @@
-"""Borderline comparisons: verdict, cost, depth and skipping say compatible things of each."""
+"""Borderline comparisons: verdict, cost, History, gate, depth and skipping say compatible things of
+each."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -7,12 +8,13 @@ from datetime import date
 import numpy as np
 import pytest
 
+from rankdash.analysis.statistics.gate import Condition, decide
 from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.loading import load
 from rankdash.ranking.ranking import Ranking
 from rankdash.readers import Source
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.study import costs, gains, ranks
+from rankdash.study import costs, gains, history, ranks
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money, systems_of
 from rankdash.value.assumptions import Assumptions
@@ -75,6 +77,9 @@ CASES = [
     Case("five queries", **first(5, 1, 4), kind="unproven", answer="unproven"),
     Case("six, percentiles and t", **first(40, 20, 6), kind="better", answer="yes",
          rules={"interval": "percentile", "test": "t"}),
+    Case("nine of eleven helped", **first(60, 30, 10, 1), kind="better", answer="yes"),
+    Case("eight of eleven helped", **first(60, 30, 8, 3), kind="unproven", answer="unproven"),
+    Case("all but one hurt", **first(60, 30, 1, 10), kind="worse", answer="no"),
     Case("continuous, a rise", **moved(60, 1.2, 1), kind="better", answer="yes", metric="ndcg@10"),
     Case("continuous, next to none", **moved(60, 0.3, 5), kind="unproven", answer="unproven",
          metric="ndcg@10"),
@@ -138,6 +143,30 @@ def test_all_parts_agree(case: Case):
         assert (value.low, value.high) == pytest.approx(
             (change.low * 100_000 * 365 / 12, change.high * 100_000 * 365 / 12)
         )
+
+    # History compares the same systems over the same queries.
+    past = history.trend(study, study.chosen, every=True).frame.set_index("system").loc[challenger]
+    assert past["verdict"] == row["verdict"]
+    assert past["p_corrected"] == pytest.approx(row["p_corrected"], nan_ok=True)
+
+    # A gate on any gain at all, at the same level: what is proven passes, and no loss does.
+    least = Condition("min-gain", study.spec, 1e-9)
+    (gate,) = decide([least], study.comparison, challenger)
+    assert gate.passed or case.kind not in PROVEN
+    assert (
+        gate.reason
+        in {
+            "better": ["met"],
+            "small": ["met"],
+            # Six of six that chance explains among two comparisons: the gate makes one.
+            "unproven": ["missed", "unproven", "met"],
+            "worse": ["missed"],
+            "identical": ["missed"],
+            "too_few": ["too_few"],
+        }[case.kind]
+    )
+    if gate.passed and case.kind not in PROVEN:
+        assert row["delta_low"] > 0 and row["p_corrected"] > 0.05
 
     # Depth recommends reranking where the verdict proves a gain, and nowhere else: these lists are
     # reranked to their end or not at all.
