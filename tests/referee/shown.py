@@ -8,7 +8,7 @@ _NUMBER = re.compile(r"[-+]?[$]?(\d[\d,]*(?:\.\d+)?)")
 
 
 def number(text: str) -> tuple[float, float]:
-    """(the number, half a unit of its last digit); NaN for a dash."""
+    """(the number, half a unit of its last digit), the middle for "<0.0001"; NaN for a dash."""
     found = _NUMBER.search(text)
     if found is None:
         assert text == "–", text
@@ -16,6 +16,8 @@ def number(text: str) -> tuple[float, float]:
     digits = found.group(1).replace(",", "")
     decimals = len(digits.partition(".")[2])
     value = float(digits) * (-1 if found.group().startswith("-") else 1)
+    if text.startswith("<"):
+        return value / 2, value / 2
     share = 100 if text[found.end() : found.end() + 1] == "%" else 1
     return value / share, 0.5 * 10**-decimals / share
 

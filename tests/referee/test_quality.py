@@ -124,7 +124,10 @@ def test_helped_same_and_hurt(own, said):
 
 def test_every_cutoff(own, said):
     (rows,) = said.page.tables["cutoffs"]
-    for (k, *cells), cutoff in zip(rows[1:], CUTOFFS, strict=True):
+    # Beyond the longest list only the ideal grows.
+    longest = max(len(rows) for lists in own.systems.values() for rows in lists.values())
+    cutoffs = sorted({min(cutoff, longest) for cutoff in CUTOFFS})
+    for (k, *cells), cutoff in zip(rows[1:], cutoffs, strict=True):
         assert k == str(cutoff)
         found = [own.values(each, "ndcg", cutoff) for each in own.systems]
         common = set(found[0]).intersection(*found)

@@ -18,7 +18,7 @@ MEANS = {
     *("headroom: baseline", "headroom: won", "headroom: still to win"),
     "reasons: adds to the mean",
 }
-P = {"verdict: corrected p", "systems: p", "segments: p"}
+P = {"verdict: corrected p", "verdict: corrected p, beside", "systems: p", "segments: p"}
 TALLY = {"verdict: helped · same · hurt", "queries: helped, same, hurt", "segments: helped"}
 COUNTS = {
     "verdict: helped · same · hurt, beside",
@@ -31,6 +31,8 @@ RELATIVE = {
     *("cost: break-even searches a day", "cost: break-even price of 1,000 searches"),
 }
 MONEY_INTERVALS = {f"{name}, interval" for name in RELATIVE if name.startswith("cost")}
+ROUNDED = {"cost: break-even: value gained for 1 % quality, interval"}
+"""Shown in so few digits that a small change may not show."""
 VALUE = {"cost: value a month, interval"}
 """Told of a proven gain only."""
 SHARE_WON = {"headroom: headroom won", "verdict: headroom won"}
@@ -85,7 +87,13 @@ CONVENTIONS = (
 
 STATISTICS = (
     Rule("level", 0.8, INTERVALS | MONEY_INTERVALS | {"latency, interval"}, may=frozenset(WORDS)),
-    Rule("interval", "percentile", INTERVALS, "err@5", may=frozenset(WORDS)),
+    Rule(
+        "interval",
+        "percentile",
+        INTERVALS | MONEY_INTERVALS - ROUNDED,
+        "err@5",
+        may=frozenset(WORDS | ROUNDED),
+    ),
     Rule("test", "t", P, may=frozenset(WORDS)),
     Rule("correction", "bh", {"systems: p", "segments: p"}, may=frozenset(WORDS)),
     Rule("family", "all", P - {"segments: p"}, may=frozenset(WORDS)),
