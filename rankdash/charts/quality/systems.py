@@ -85,7 +85,7 @@ def figure(
         )
     # Room at both ends for the changes that are written beside the marks.
     drawn_x = (x for row in rows for x in (row.before, row.after, row.low, row.high))
-    reach = style.reach(drawn_x, 0.16, 0.02)
+    reach = style.reach(drawn_x, 0.25, 0.02)
     ticks = _middles(table, len(drawn))
     bottom = max((row.place for row in rows), default=0) + 1
     words = [style.short(titles.get(metric, metric), _TITLE_WIDTH) for metric in ticks]
