@@ -184,8 +184,9 @@ def _choose_first_stage(
 def _first_stage(
     rankings: Sequence[_Named], wanted: str | None, parts: Sequence[Part]
 ) -> tuple[_Named | None, bool]:
-    """The ranking asked for; else the one beside the rows; else by its name; else the first. And
-    whether it is the only one that can be meant."""
+    """The ranking asked for; else the one beside the rows; else by its name; else the first. One
+    whose name says that it was reranked is meant only where all are. And whether it is the only one
+    that can be meant."""
     if wanted is not None:
         asked, inside = _asked(rankings, wanted, parts)
         if asked:
@@ -202,12 +203,9 @@ def _first_stage(
         if named.role == "first stage":
             return named, True
     runs = [named for named in rankings if named.role == "run"]
+    runs = [named for named in runs if not _RERANKED.search(named.name)] or runs
     for pattern in _FIRST_STAGE_NAMES:
-        fitting = [
-            named
-            for named in runs
-            if pattern.search(named.name) and not _RERANKED.search(named.name)
-        ]
+        fitting = [named for named in runs if pattern.search(named.name)]
         if fitting:
             return fitting[0], len(fitting) == 1
     return (runs[0] if runs else None), len(runs) < 2

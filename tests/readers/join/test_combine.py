@@ -170,6 +170,17 @@ def test_of_several_splits_test_is_taken_and_told(parse, found):
     assert finding.params["others"] == "qrels/train.tsv, qrels/dev.tsv"
 
 
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [("test", "dev"), ("dev", "validation"), ("validation", "train"), ("eval", "train")],
+)
+def test_the_better_split_is_taken_whichever_comes_first(parse, found, better, worse):
+    for names in ((better, worse), (worse, better)):
+        parsed = parse({f"{name}.tsv": f"1 0 {name} 1\n" for name in names})
+        assert parsed.qrels["doc_id"].tolist() == [better]
+        assert found(parsed, "one_split").count == 1
+
+
 def test_labels_in_several_files_that_are_no_splits_are_joined(parse, codes):
     parsed = parse({**BEIR, "more.tsv": "query-id\tcorpus-id\tscore\n9\td3\t1\n"})
 
@@ -185,6 +196,18 @@ def test_labels_in_several_files_that_are_no_splits_are_joined(parse, codes):
         (["a_rerank.trec", "first_stage.trec"], "first_stage"),
         (["monot5.trec", "baseline.trec.gz"], "baseline"),
         (["b.trec", "a.trec"], "b"),
+        # The surest name wins.
+        (["first_stage.trec", "initial.trec"], "initial"),
+        (["candidates.trec", "first_stage.trec"], "first_stage"),
+        (["baseline.trec", "candidates.trec"], "candidates"),
+        (["retrieved.trec", "baseline.trec"], "baseline"),
+        (["bm25.trec", "retrieved.trec"], "retrieved"),
+        (["dense.trec", "bm25.trec"], "bm25"),
+        # What was reranked is none, whatever it was made from.
+        (["bm25_reranked.trec", "bm25.trec"], "bm25"),
+        (["bm25_reranked.trec", "dense.trec"], "dense"),
+        (["bm25_re-ranked.trec", "minilm_rerank.trec"], "bm25_re-ranked"),
+        (["初排_重排.trec", "dense.trec"], "dense"),
     ],
 )
 def test_which_run_is_the_first_stage(parse, names, first, found):
@@ -193,8 +216,27 @@ def test_which_run_is_the_first_stage(parse, names, first, found):
     assert first not in parsed.rankings
     assert len(parsed.rankings) == 1
     assert found(parsed, "first_stage").params["name"] == first
-    expected = ["d2", "d1"] if names[0].startswith(first) else ["d1", "d2"]
+    expected = ["d2", "d1"] if names[0].split(".")[0] == first else ["d1", "d2"]
     assert parsed.candidates.documents_of("1")[0] == expected
+
+
+@pytest.mark.parametrize(
+    ("names", "severity"),
+    [
+        (["bm25.trec"], "note"),
+        (["bm25.trec", "dense.trec"], "note"),
+        (["bm25.trec", "bm25_title.trec"], "warning"),
+        (["dense.trec", "splade.trec"], "warning"),
+        (["dense.trec", "dense_reranked.trec"], "note"),
+    ],
+)
+def test_where_another_run_could_be_the_first_stage_there_is_a_warning(
+    parse, names, severity, found
+):
+    parsed = parse({**BEIR, **dict.fromkeys(names, RUN)})
+
+    finding = found(parsed, "first_stage")
+    assert (finding.params["name"], finding.severity) == (names[0].split(".")[0], severity)
 
 
 @pytest.mark.parametrize("wanted", ["reranked", "reranked.trec", "reranked.trec.gz"])
@@ -286,6 +328,44 @@ def test_texts_that_another_file_lists_get_its_ids(parse):
     }
 
 
+def test_a_text_that_is_listed_under_two_ids_gets_the_first(parse):
+    queries = "query_id,query\nalpha,a gift\nbeta,a gift\n"
+
+    parsed = parse({"queries": queries, "rows": "query,document,label\na gift,bring it,1\n"})
+
+    assert parsed.qrels["query_id"].tolist() == ["alpha"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "ids"),
+    [
+        (["alpha", "beta", "words"], ["alpha", "beta", "words"]),
+        (["alpha", "words"], ["d1", "d2"]),  # Not more than half of them are ids.
+        (["alpha", "beta", "alpha one"], ["alpha", "beta", "alpha one"]),
+    ],
+)
+def test_a_column_is_of_ids_where_more_than_half_of_it_are_known(parse, rows, ids):
+    corpus = (
+        '{"_id": "alpha", "title": "", "text": "alpha one"}\n'
+        '{"_id": "beta", "title": "", "text": "2"}'
+    )
+    lines = "".join(f"gift,{text},1\n" for text in rows)
+
+    parsed = parse({"corpus": corpus, "rows": "query,document,label\n" + lines})
+
+    assert parsed.qrels["doc_id"].tolist() == ids
+
+
+def test_words_that_are_ids_and_texts_of_another_file_are_texts(parse):
+    corpus = (
+        '{"_id": "one", "title": "", "text": "two"}\n{"_id": "two", "title": "", "text": "one"}'
+    )
+
+    parsed = parse({"corpus": corpus, "rows": "query,document,label\ngift,one,1\n"})
+
+    assert parsed.qrels["doc_id"].tolist() == ["two"]
+
+
 def test_a_column_of_texts_that_holds_ids_of_another_file_is_read_as_ids(parse, found):
     corpus = (
         '{"_id": "alpha", "title": "", "text": "one"}\n{"_id": "beta", "title": "", "text": "2"}'
@@ -311,6 +391,15 @@ def test_labels_that_disagree_are_settled_by_the_rule_and_counted(parse, found, 
     finding = found(parsed, "conflicting_labels")
     assert (finding.count, finding.params["rule"], finding.line) == (1, conflict, 1)
     assert finding.examples == ("1, d1: 1 (q.txt, line 1); 3 (q.txt, line 3); 0 (q.txt, line 4)",)
+
+
+@pytest.mark.parametrize("labels", [(1, 2), (2, 1), (1, 2, 1), (2, 1, 1), (1, 1, 2)])
+def test_labels_that_disagree_are_found_in_whatever_order_they_stand(parse, labels):
+    qrels = "".join(f"1 0 d1 {label}\n" for label in labels)
+
+    assert parse({"a": qrels}, conflict="highest").qrels["label"].tolist() == [2.0]
+    with pytest.raises(DataError, match="labelled more than once"):
+        parse({"a": qrels}, conflict="refuse")
 
 
 def test_labels_that_disagree_can_be_refused_by_file_and_line(parse):
@@ -339,7 +428,7 @@ def test_the_same_label_twice_is_counted_and_kept_once(parse, found, codes):
 
 
 def test_an_id_with_two_texts_keeps_the_first_and_is_told(parse, found):
-    rows = "query_id,query,document,label\n1,red,a text,1\n1,blue,b text,0\n1,red,c text,0\n"
+    rows = "query_id,query,document,label\n1,red,a text,1\n1,blue,b text,0\n1,green,c text,0\n"
 
     parsed = parse({"x": rows})
 
@@ -408,6 +497,7 @@ RANKING = "q1 Q0 d1 1 2.5 x\nq1 Q0 d2 2 1.5 x\n"
         (("qrels.tsv", "rerank_minilm.trec"), "My data set"),
         (("medquad.qrels", "initial.trec"), "medquad"),
         (("qrels_medquad_test.txt", "run.trec"), "qrels_medquad_test"),
+        (("test_qrels_2024.txt", "medquad.trec"), "My data set"),
         (("检索评测.tsv", "run.trec"), "检索评测"),
     ],
 )
