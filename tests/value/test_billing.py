@@ -76,6 +76,25 @@ def test_the_cheaper_unit_flips_with_the_length_of_a_document():
     assert crossover_tokens(searches, Price(0, "tokens"), Load(30, 100, 0)) is None
 
 
+@pytest.mark.parametrize(("query", "flip"), [(30, 370.0), (130, 270.0), (400, None), (399, 1.0)])
+def test_below_no_length_is_there_a_cheaper_unit(query, flip):
+    searches, tokens = Price(2.00, "search"), Price(0.05, "tokens")
+    assert crossover_tokens(searches, tokens, Load(query, 100, 0)) == (flip and pytest.approx(flip))
+
+
+@pytest.mark.parametrize(("amount", "flip"), [(2.5, 470.0), (2.51, None)])
+def test_the_cheaper_unit_is_looked_for_up_to_one_chunk(amount, flip):
+    found = crossover_tokens(Price(amount, "search"), Price(0.05, "tokens"), Load(30, 100, 0))
+    assert found == (flip and pytest.approx(flip))
+
+
+@pytest.mark.parametrize(
+    ("documents", "units"), [(1, 1), (100, 1), (100.5, 2), (101, 2), (200, 2), (200.5, 3)]
+)
+def test_a_begun_hundred_of_documents_is_a_unit(documents, units):
+    assert search_units(Load(12, documents, 60)) == units
+
+
 numbers = st.floats(0, 1e5)
 prices = st.builds(
     Price,

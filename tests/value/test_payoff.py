@@ -261,7 +261,63 @@ def test_a_saving_that_a_likely_loss_outweighs_does_not_pay():
     kept = Option("x", 0.001, changed(0.0, 0.1), passages_after=5)
     # 5 passages of 400 tokens save 0.002 a search; 10 % less quality costs 0.001, as the search.
     assert outcome(kept, replace(saves, llm_price=1.01)).pays_without_gain
-    assert not outcome(kept, replace(saves, llm_price=0.99)).pays
+    outweighed = outcome(kept, replace(saves, llm_price=0.99))
+    assert (outweighed.pays, outweighed.pays_without_gain) == (False, False)
+
+
+READS = replace(PUBLISHED, value_per_search=0.0, passages=10.0, llm_price=2.5)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.25])
+@pytest.mark.parametrize(
+    ("before", "after", "passages"),
+    [
+        (10.0, 3, 7),
+        (10.0, 10, 0),
+        (10.0, 25, 0),  # More than it reads now are never given to it.
+        (0.0, 3, 0),  # There is no LLM.
+        (10.0, None, 0),
+    ],
+)
+def test_what_an_llm_no_longer_reads_is_saved_on_the_share_that_was_measured(
+    before, after, passages, share
+):
+    scenario = replace(READS, passages=before, traffic_share=share)
+    came = outcome(Option("x", 0.0, Gain(NO_CHANGE), passages_after=after), scenario)
+    thousand = passages * 400 * 2.5 / 1e6 * 1000 * share
+    assert came.value_per_month.value == pytest.approx(thousand * 100 * DAYS_PER_MONTH)
+
+
+def test_waiting_longer_is_paid_by_every_search():
+    scenario = replace(PUBLISHED, loss_per_100_ms=0.01, traffic_share=0.25)
+    came = outcome(Option("x", 0.0, Gain(NO_CHANGE), extra_ms=200.0), scenario)
+    assert came.value_per_month.value == pytest.approx(-0.02 * 0.01 * 100_000 * DAYS_PER_MONTH)
+
+
+# A gain of a tenth brings 0.001 a search, exactly what it costs.
+EVEN = Gain(Change(0.1, 0.1, 0.1, "proven"))
+
+
+@pytest.mark.parametrize(
+    ("cost", "changes", "figure", "expected"),
+    [
+        # What an LLM saves, 4 × 400 tokens for 0.625 a million, is what the search costs.
+        (0.001, {"passages": 10.0, "llm_price": 0.625}, "break_even_elasticity", "always"),
+        (0.001, {}, "break_even_searches", "never"),
+        (0.0005, {}, "break_even_searches", "always"),
+        (0.0005, {"monthly_cost": 0.05 * DAYS_PER_MONTH}, "break_even_searches", 100.0),
+        (0.001, {"monthly_cost": 100.0 * DAYS_PER_MONTH}, "break_even_price", "never"),
+        (0.001, {"monthly_cost": 99.0 * DAYS_PER_MONTH}, "break_even_price", 0.01),
+        (0.001, {"setup_cost": 1.0}, "payback_months", "never"),
+        (0.0, {"setup_cost": 0.0}, "payback_months", "no_setup"),
+        (0.0, {"setup_cost": 1.0, "searches_per_day": 0.0}, "roi", "no_traffic"),
+    ],
+)
+def test_where_gain_and_cost_are_equal_the_figure_says_so(cost, changes, figure, expected):
+    chosen = Option("x", cost, EVEN, passages_after=6 if "passages" in changes else None)
+    found = getattr(outcome(chosen, replace(PUBLISHED, **changes)), figure)
+    got = found.value if isinstance(expected, float) else found.reason
+    assert got == (pytest.approx(expected) if isinstance(expected, float) else expected)
 
 
 def test_a_change_that_nothing_rests_on_needs_no_proof():

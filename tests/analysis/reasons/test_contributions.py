@@ -108,6 +108,13 @@ def test_a_metric_that_is_no_sum_over_documents_is_said_to_be_none():
     assert found.documents.empty
 
 
+def test_a_document_that_one_list_lacks_keeps_its_label():
+    measure = parse_measure("ndcg@10")
+    for lists in (("ab", "b"), ("b", "ab")):
+        rows = split(*map(ranked, lists), table({"a": 2, "b": 1}, {}), "q", measure).documents
+        assert rows.set_index("doc_id")["label"].to_dict() == {"a": 2.0, "b": 1.0}
+
+
 @pytest.mark.parametrize("name", QUALITY)
 def test_every_quality_metric_splits(name):
     assert splits(parse_measure(name))

@@ -101,6 +101,18 @@ def test_a_query_that_failed_has_no_split_and_is_counted():
     assert row[[*SHARES, "ceiling", "perfect"]].isna().all()
 
 
+@pytest.mark.parametrize(
+    "rules", [{}, {"mrr_none": "skip"}, {"missing": "skip"}, {"queries": "both"}]
+)
+def test_the_ceiling_is_of_every_labelled_query_whatever_counts_in_a_mean(rules):
+    """The candidates of "none" hold nothing relevant, and "gone" has none."""
+    labels = qrels(q={"b": 1}, none={"x": 1}, gone={"a": 1})
+    conventions = Conventions(**rules)
+    found = limits(judge(ranking(q="ab", none="ab"), labels, conventions), "mrr", conventions)
+    assert dict(zip(found.query_ids, found.ceiling, strict=True)) == {"q": 1, "none": 0, "gone": 0}
+    assert (found.perfect == 1).all()
+
+
 def test_there_is_no_share_where_there_was_nothing_to_win():
     labels = qrels(q={"a": 1})
     lists = ranking(q="ab")

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from rankdash.analysis.reasons.contributions import split
 from rankdash.analysis.reasons.reasons import CODES, DECIDED, evidence, reasons
+from rankdash.analysis.statistics.pairs import TIE_BAND
 from rankdash.analysis.unjudged.unjudged import System
 from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, evaluate, judge, parse_measure, registry
@@ -17,6 +18,7 @@ from tests.sets import SETS, loaded
 QUALITY = [name for name, metric in registry.items() if metric.measures_quality]
 # Scores with uneven steps: clear margins everywhere.
 CLEAR = [20.0, 17.0, 15.0, 12.0, 11.0, 8.0, 7.0, 5.0, 4.0, 2.0, 1.5, 0.5]
+CLEAR += [0.0, -2.0, -5.0, -6.0, -9.0, -9.5, -12.0, -13.0]
 
 
 # A ranking of another query only.
@@ -40,13 +42,15 @@ def reason(
     *,
     left_out: dict[str, str] | None = None,
     reading: Reading | None = None,
+    tie_band: float = TIE_BAND,
     **rules,
 ) -> pd.Series:
     conventions, qrels = Conventions(**rules), table(labels)
     ours, theirs = (ranked(each) if isinstance(each, str) else each for each in (before, after))
     sides = [System(each, judge(each, qrels, conventions)) for each in (ours, theirs)]
     sides[1] = System(theirs, sides[1].judged, left_out or {})
-    return reasons(*sides, parse_measure(spec), conventions, reading=reading).iloc[0]
+    found = reasons(*sides, parse_measure(spec), conventions, tie_band=tie_band, reading=reading)
+    return found.iloc[0]
 
 
 def test_the_two_orders_hold_the_same_codes():
@@ -243,6 +247,95 @@ def test_in_mrr_the_first_relevant_document_is_the_one_that_moved():
     assert (row["reason"], row["worse"], row["unjudged"]) == ("distractor_lifted", 1, 0)
     swapped = reason("abcd", "dbca", labels, "mrr@5")
     assert swapped["reason"] == "already_ideal", "another one is first, and the value is the same"
+
+
+def moved(lost: int, gained: int, spare: int = 0) -> tuple[str, str, dict[str, float], str]:
+    """So many relevant documents leave the first k and so many enter it; `spare` ranks hold
+    nothing relevant before and after. Each counts as much as any other."""
+    relevant = "abcdefghijklmnopqr"[: lost + gained]
+    out, into, rest = relevant[:lost], relevant[lost:], "456789"
+    k, fill = max(lost, gained), "0123"[:spare]
+    before = fill + (out + rest)[:k] + into
+    after = fill + (into + rest)[:k] + out
+    return before, after, dict.fromkeys(relevant, 1.0), f"recall@{k + spare}"
+
+
+@pytest.mark.parametrize(
+    ("lost", "gained", "expected"),
+    [(8, 4, "buried"), (9, 5, "mixed"), (4, 8, "rescued"), (5, 9, "mixed"), (0, 1, "rescued")],
+)
+def test_a_change_is_one_sided_where_the_other_side_is_at_most_half(lost, gained, expected):
+    # A spare rank, for a list that cannot be better is a rescue whatever it lost.
+    assert reason(*moved(lost, gained, spare=1))["reason"] == expected
+
+
+@pytest.mark.parametrize(("second", "expected"), [(99.0, "near_tie"), (98.9, "rescued")])
+def test_a_margin_of_exactly_a_hundredth_of_the_range_is_near(second, expected):
+    row = reason("bacd", ranked("abcd", [100.0, second, 40.0, 0.0]), {"a": 1})
+    assert (row["reason"], row["margin"]) == (expected, pytest.approx((100 - second) / 100))
+
+
+@pytest.mark.parametrize(("lost", "expected"), [(2, "near_tie"), (3, "buried")])
+def test_the_main_document_of_a_near_tie_makes_at_least_half_of_the_change(lost, expected):
+    """Each of them makes half of it, or a third."""
+    before, after, labels, spec = moved(lost, 0)
+    scores = [100 - n / 1000 for n in range(len(after))]
+    row = reason(before, ranked(after + "z", [*scores, 0.0]), labels, spec)
+    assert (row["reason"], row["margin"] <= 0.01) == (expected, True)
+
+
+def test_a_near_tie_is_one_sided():
+    before, after, labels, spec = moved(2, 2, spare=1)
+    labels["a"], labels["c"] = 3, 2.5
+    scores = [100 - n / 1000 for n in range(len(after))]
+    row = reason(
+        before, ranked(after + "z", [*scores, 0.0]), labels, spec.replace("recall", "ndcg")
+    )
+    assert (row["reason"], row["margin"] <= 0.01, row["delta"] < -TIE_BAND) == ("mixed", True, True)
+
+
+@pytest.mark.parametrize(
+    ("read", "full", "expected"),
+    [
+        (200, 400, "truncated"),
+        (201, 400, "buried"),
+        (0, 400, "truncated"),
+        (-1, 400, "buried"),  # Nobody knows how much was read.
+        (0, 0, "buried"),  # There was nothing to read.
+    ],
+)
+def test_a_document_is_truncated_where_at_most_half_of_it_was_read(read, full, expected):
+    after = ranked("bcdefgha")
+    cut = reading_of(after, {"a": (read, full)})
+    assert reason("abcdefgh", after, {"a": 1}, reading=cut)["reason"] == expected
+
+
+@pytest.mark.parametrize(("spec", "page"), [("ndcg@5", 5), ("ndcg@11", 11), ("ndcg", 10)])
+def test_a_document_is_buried_where_it_leaves_exactly_the_first_k_or_page(spec, page):
+    def fell(start: int, end: int) -> str:
+        docs = "bcdefghijklmn"
+        before, after = (docs[: at - 1] + "a" + docs[at - 1 :] for at in (start, end))
+        return str(reason(before, after, {"a": 1}, spec)["reason"])
+
+    assert fell(page, page + 1) == "buried"
+    assert fell(1, page) == "unjudged_lifted"
+    # Where nothing counts below k it is idle; in a whole list it falls from below the page.
+    assert fell(page + 1, page + 2) == ("unjudged_lifted" if spec == "ndcg" else "idle")
+
+
+def test_gains_and_losses_of_exactly_the_tie_band_are_idle():
+    """A third is gained and a third lost."""
+    case = "axbcde", "cxbade", {"a": 1, "b": 1, "c": 1}, "recall@2"
+    assert reason(*case, tie_band=1 / 3)["reason"] == "idle"
+    assert reason(*case, tie_band=0.3333)["reason"] == "mixed"
+
+
+@pytest.mark.parametrize(("label", "told"), [(2, (0, 1, 1)), (1, (1, 1, 0)), (None, (0, 2, 0))])
+def test_in_binary_metrics_the_threshold_says_what_is_worse(label, told):
+    labels = {"a": 2, "c": 2, "b": label}
+    known = {doc: each for doc, each in labels.items() if each is not None}
+    row = reason("acbx", "bxac", known, "recall@2", threshold=2)
+    assert (row["doc_id"], *row[["worse", "unjudged", "other"]]) == ("a", *told)
 
 
 @pytest.mark.parametrize(

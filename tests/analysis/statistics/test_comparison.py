@@ -321,6 +321,26 @@ def test_what_is_not_proven_is_planned_at_the_level_that_the_correction_leaves()
     assert plain.row("b", "mrr")["more_queries"] == row["more_queries"]
 
 
+@pytest.mark.parametrize(
+    ("rules", "comparisons"),
+    [({}, 3), ({"correction": "bh"}, 3), ({"family": "all"}, 6), ({"correction": "none"}, 1)],
+)
+def test_the_level_that_is_planned_for_is_shared_by_the_comparisons_of_its_family(
+    rules, comparisons
+):
+    """Three challengers by two metrics; what describes labels is no comparison."""
+    found = compare(many("mrr", "hit@3", "judged@5"), "a", StatisticsSettings(test="t", **rules))
+    for system in "bcd":
+        row = found.row(system, "mrr")
+        assert row["planned_level"] == pytest.approx(1 - 0.05 / comparisons)
+
+
+@pytest.mark.parametrize(("queries", "resamples"), [(2_000, 10_000), (2_001, 1_000)])
+def test_beyond_two_thousand_queries_fewer_resamples_are_drawn(queries, resamples):
+    assert StatisticsSettings.for_queries(queries).resamples == resamples
+    assert StatisticsSettings.for_queries(queries, resamples=500).resamples == 500
+
+
 def test_the_minimum_detectable_change_is_one_that_the_metric_can_reach():
     """From a mean of 0.25 MRR can rise by 0.75, from 1 by nothing."""
     few = {"a": evaluated(places([4] * 6)), "b": evaluated(places([1, 9, 1, 9, 1, 9]))}

@@ -81,6 +81,15 @@ def test_a_quick_look_stands_apart_and_shrinks_nothing_until_it_is_asked_for():
     assert rows(whole)["first"]["mean"] == pytest.approx(0.12)
 
 
+@pytest.mark.parametrize(("lacking", "on_line"), [(2, True), (3, False)])
+def test_nine_tenths_of_the_queries_are_enough_for_the_line(lacking, on_line):
+    """18 of 20, or 17."""
+    fewer = even(0.2, tuple(QUERIES[:lacking]))
+    found = trend({"first": even(0.1), "fewer": fewer}, "first", "ndcg@10", FAST)
+    assert rows(found)["fewer"]["on_line"] == on_line
+    assert found.queries == (20 - lacking if on_line else 20)
+
+
 def test_a_run_whose_every_query_failed_is_never_on_the_line():
     evaluations = {"first": even(0.1), "dead": even(0.0, tuple(QUERIES))}
     for every in (False, True):

@@ -61,6 +61,63 @@ def test_what_a_person_moved_is_not_sent_even_where_no_script_has_ended():
     assert app.multiselect[0].proto.set_value, "never heard from, and maybe never drawn"
 
 
+def test_a_choice_of_several_that_was_emptied_stays_empty():
+    app = AppTest.from_function(choices).run()
+    app.multiselect[0].set_value([]).run()
+    assert app.multiselect[0].value == []
+    assert "tag" not in app.query_params, "nothing of it is left in the address"
+    app.run()
+    assert app.multiselect[0].value == []
+
+
+def test_what_a_link_asks_for_in_vain_gives_way_to_the_usual_and_is_told_until_chosen_anew():
+    app = AppTest.from_function(choices)
+    app.query_params.update({"metric": "gone", "tag": ["x", "y"]})
+    app.run()
+    assert (app.selectbox[0].value, app.multiselect[0].value) == ("map", ["b"])
+    assert app.session_state["address.lost"] == {"metric": "gone", "tag": "x, y"}
+    app.selectbox[0].set_value("mrr").run()
+    assert app.session_state["address.lost"] == {"tag": "x, y"}
+
+
+def test_of_several_choices_those_that_are_there_are_kept():
+    app = AppTest.from_function(choices)
+    app.query_params.update({"metric": "mrr", "tag": ["x", "a"]})
+    app.run()
+    assert (app.selectbox[0].value, app.multiselect[0].value) == ("mrr", ["a"])
+    assert app.session_state["address.lost"] == {"tag": "x"}
+
+
+def clearing() -> None:
+    """A choice whose change empties another."""
+    import streamlit as st
+
+    from rankdash.ui.state import address, pickers
+
+    pickers.restore()
+    pickers.pick_one("reason", ["buried", "idle"], st.selectbox, label="Reason", clears=["q"])
+    pickers.pick_one("sort", ["hurt", "id"], st.selectbox, label="Order")
+    address.publish()
+    pickers.shown()
+
+
+def test_a_choice_clears_those_that_say_nothing_once_it_is_made():
+    app = AppTest.from_function(clearing)
+    app.query_params["q"] = "q7"
+    app.run()
+    app.selectbox[1].set_value("id").run()
+    assert app.query_params["q"] in ("q7", ["q7"])
+    app.selectbox[0].set_value("idle").run()
+    assert "q" not in app.query_params
+
+
+def test_the_address_leaves_out_what_goes_without_saying():
+    app = AppTest.from_function(clearing).run()
+    assert list(app.query_params) == ["reason"], "hurt queries first is the usual order"
+    app.selectbox[1].set_value("id").run()
+    assert set(app.query_params) == {"reason", "sort"}
+
+
 def test_a_text_is_not_sent_back_to_the_one_who_types_it():
     app = AppTest.from_function(choices)
     app.query_params["text"] = "old"
