@@ -70,6 +70,15 @@ def test_a_query_that_failed_in_a_part_fails_and_is_never_half_a_result(dataset)
     assert run.ranking.documents_of("q1")[0] == ["c", "b", "a"]
 
 
+def test_a_query_that_failed_anywhere_has_failed_also_where_another_part_skipped_it(dataset):
+    first = a_run(dataset, "first", {"q1": "done", "q2": "skipped"})
+    second = a_run(dataset, "second", {"q1": "done", "q2": "failed"})
+    both = [Part(run.name, run.ranking, run) for run in (first, second)]
+    rows = fuse(dataset, both, Fusion(), "both").queries.set_index("query_id")
+    assert rows.loc["q2", ["state", "reason"]].tolist() == ["failed", "second: why failed"]
+    assert rows.loc["q3", ["state", "reason"]].tolist() == ["skipped", "not in first, second"]
+
+
 def test_it_names_its_parts_and_claims_no_time(dataset):
     run = fuse(dataset, parts(dataset), Fusion("minmax", (1, 2, 0.5)), "both")
     assert run.settings == {

@@ -174,7 +174,7 @@ def depth_curve(
             **behind.drop(columns="p").add_prefix("behind_"),
         }
     )
-    reached = table["gain"] >= MOST_OF_GAIN * table["gain"][best]
+    reached = table["gain"] >= MOST_OF_GAIN * table["gain"][best] - _ROUNDING
     good = table["gain_proven"] & ~table["behind_proven"]
     helps = bool(table["gain_proven"].any())
     return DepthCurve(

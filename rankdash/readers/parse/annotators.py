@@ -36,6 +36,8 @@ _WORDS = (
 )
 _NAME = re.compile(rf"(?:{_WORDS})(?:[\s_.\-]*\d+|[\s_.\-]+[a-z])", re.IGNORECASE)
 _FEW_AGREE = 0.4
+# A kappa of 0.4 must not be below it by the last digit of a quotient.
+_ROUNDING = 1e-12
 
 
 def refuse_rule(together: str) -> None:
@@ -242,7 +244,7 @@ def _agreement(file: str, raters: Sequence[str], values: Floats) -> Finding:
             "{raters} annotators are all of one mind in {same} of {rows} shared rows; Fleiss' "
             "kappa is {kappa:.2f}."
         )
-    few = measured < _FEW_AGREE
+    few = measured < _FEW_AGREE - _ROUNDING
     return Finding(
         "warning" if few else "note",
         "annotators",

@@ -136,12 +136,12 @@ def test_where_nothing_is_gained_not_reranking_is_enough():
     assert (curve.best, curve.most, curve.enough) == (0, None, 0)
 
 
-def _lifting(count: int, deeper: int = 0) -> tuple[Cuts, Ranking, pd.DataFrame]:
-    """40 queries. The documents of `count` of them rise to the top from the second place, and those
+def _lifting(count: int, deeper: int = 0, queries: int = 40) -> tuple[Cuts, Ranking, pd.DataFrame]:
+    """The documents of `count` of them rise to the top from the second place, and those
     of `deeper` more from the eighth; the others stay second."""
-    found = {f"q{place}": [f"d{d}" for d in range(20)] for place in range(40)}
+    found = {f"q{place}": [f"d{d}" for d in range(20)] for place in range(queries)}
     deep_ones = range(count, count + deeper)
-    good = {f"q{place}": f"d{7 if place in deep_ones else 1}" for place in range(40)}
+    good = {f"q{place}": f"d{7 if place in deep_ones else 1}" for place in range(queries)}
     qrels = pd.DataFrame([(q, doc, 1.0) for q, doc in good.items()])
     qrels.columns = ["query_id", "doc_id", "label"]
     scores = {(q, d): -float(i) for q, docs in found.items() for i, d in enumerate(docs)}
@@ -192,6 +192,18 @@ def test_the_full_depth_has_the_proof_of_its_verdict():
 @pytest.mark.parametrize(("deeper", "enough"), [(5, 5), (8, 10)])
 def test_a_shallower_depth_is_enough_unless_it_is_proven_to_be_behind(deeper, enough):
     assert _enough(_lifting(12, deeper), full=True) == enough
+
+
+# Nine of 13 is less than nine tenths of ten of 13, by the last digit.
+@pytest.mark.parametrize("queries", [40, 13])
+@pytest.mark.parametrize(("deeper", "most"), [(1, 5), (2, 10)])
+def test_nine_tenths_of_the_best_gain_are_most_of_it(deeper, most, queries):
+    """Ten queries are gained, of which 9 or 8 already at depth 5."""
+    cuts, first, qrels = _lifting(10 - deeper, deeper, queries)
+    curve = depth_curve(
+        cuts, first, qrels, "hit@1", Conventions(), (5, 10, 20), full_gain_proven=True
+    )
+    assert (curve.best, curve.most) == (10, most)
 
 
 def test_failed_queries_take_no_part(curve_parts):

@@ -76,6 +76,13 @@ def test_a_negative_label_can_stand_for_none():
     assert np.isnan(made("ab", "ab", labels={"a": -1.0}, negative="unjudged").label[0])
 
 
+def test_three_ranks_are_far():
+    found = made("cdefgh", "cgdefh", k=5, labels={})
+    assert found.telling[row(found, "g")], "from 5 to 2"
+    found = made("cdefgh", "cdgefh", k=5, labels={})
+    assert not found.telling.any(), "from 5 to 3"
+
+
 docs = st.permutations(list("abcdefghij")).map("".join)
 
 

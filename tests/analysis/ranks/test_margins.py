@@ -54,6 +54,8 @@ def test_near_ties_are_counted_and_exact_ones_apart():
     row = near_ties(table).set_index("margin").loc["first"]
     assert (row["n"], row["median"]) == (3, pytest.approx(0.005))
     assert (row["tied"], row["near"]) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
+    just = margins(listed([100.0, 99.0, 0.0], [100.0, 98.9, 0.0]), 2)
+    assert near_ties(just).set_index("margin").loc["first", "near"] == 0.5
     nothing = near_ties(table.iloc[3:])
     assert nothing["near"].isna().all()
 

@@ -125,6 +125,23 @@ def test_a_known_change_is_counted_where_it_belongs():
     assert sizes["relevant_share"].sum() == pytest.approx(1)
 
 
+def test_bins_of_ranks_and_of_steps_start_and_end_where_their_names_say():
+    same = made({"a": DOCS[:25]})
+    table = transitions(moved(same, same, labels({})), relevant_only=False)
+    assert table.to_numpy().diagonal().tolist() == [1, 2, 2, 5, 10, 5]
+    # The document at rank 23 of 45 rises or falls so far, all others by one at the most.
+    docs = [f"d{place}" for place in range(1, 46)]
+    names = {1: "1…2", 2: "1…2", 3: "3…5", 5: "3…5", 6: "6…10", 10: "6…10", 11: "11…20"}
+    names |= {20: "11…20", 21: "21…", -1: "−2…−1", -2: "−2…−1", -3: "−5…−3", -5: "−5…−3"}
+    names |= {-6: "−10…−6", -10: "−10…−6", -11: "−20…−11", -20: "−20…−11", -21: "−21…", 0: "0"}
+    for up, name in names.items():
+        others = [doc for doc in docs if doc != "d23"]
+        after = [*others[: 22 - up], "d23", *others[22 - up :]]
+        found = moved(made({"a": docs}), made({"a": after}), labels({"a": ["d23"]}))
+        sizes = move_sizes(found).set_index("step")["relevant"]
+        assert sizes[sizes > 0].to_dict() == {name: 1}
+
+
 def test_relevant_documents_come_from_and_go_to_their_bands():
     before = made({"a": ["d0", "d1", "d2", "d3", "d4", "d5", "d6"]})
     after = made({"a": ["d6", "d0", "new", "d1", "d2", "d3", "d4"]})

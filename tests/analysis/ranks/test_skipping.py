@@ -163,6 +163,11 @@ def test_with_few_queries_no_rule_is_chosen(n):
     assert not found.holds
 
 
+def test_twenty_queries_are_enough_for_a_rule():
+    found = skipping(*telling(20), SETTINGS)
+    assert found.rule is not None and found.held_out is not None
+
+
 def test_margins_that_are_all_alike_skip_all_or_nothing():
     found = skipping(*made(np.full(50, 0.1), np.full(50, 0.25)), SETTINGS)
     assert found.curve["share"].tolist() == [0, 1]

@@ -279,6 +279,12 @@ def test_a_query_that_labels_could_bring_into_the_mean_is_counted_and_not_bounde
     assert list(found.bounds().queries["query_id"]) == ["p"]
 
 
+def test_a_query_without_an_open_document_can_join_no_mean():
+    lists = {"p": "ua", "q": "a"}
+    found = compared(lists, lists, {"p": {"a": 1}, "q": {"a": 0}})
+    assert found.bounds().could_join == 0
+
+
 def test_only_documents_within_the_cutoff_of_either_system_are_open():
     found = compared({"q": "abuv"}, {"q": "abvw"}, {"q": {"a": 1}}, "ndcg@3")
     assert sorted(found.pool.doc_ids) == ["b", "u", "v"]

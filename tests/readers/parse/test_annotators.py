@@ -123,6 +123,23 @@ def test_annotators_who_disagree_are_a_warning_with_a_remedy(parse, found):
     assert "0.00" in finding.text
 
 
+@pytest.mark.parametrize(("both_no", "severity"), [(15, "note"), (14, "warning")])
+def test_a_kappa_of_just_0_4_is_enough(parse, found, both_no, severity):
+    """50 rows as the paper has them: 0.4 exactly. One less in agreement is below."""
+    labels = ["1,1"] * 20 + ["0,0"] * both_no + ["1,0"] * 5 + ["0,1"] * 10
+    assert found(parse({"x": rows(*labels)}), "annotators").severity == severity
+
+
+@pytest.mark.parametrize(("grades", "known"), [(12, True), (13, False)])
+def test_columns_of_more_than_twelve_grades_are_no_annotators(parse, codes, grades, known):
+    text = rows(*(f"{n},{n}" for n in range(grades)), names="label_1,label_2")
+    if known:
+        assert "annotators" in codes(parse({"x": text}))
+    else:
+        with pytest.raises(MappingNeeded):
+            parse({"x": text})
+
+
 def test_a_cell_that_is_no_label_is_refused_by_line(parse, found):
     assert found(parse({"x": rows("1,1", "0,inf", "2,2", "1,0")}), "bad_label").line == 3
 

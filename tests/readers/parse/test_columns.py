@@ -81,6 +81,15 @@ def test_a_score_with_many_steps_is_the_first_stage(parse):
     assert len(parsed.qrels) == 1
 
 
+@pytest.mark.parametrize(("steps", "labels"), [(12, True), (13, False)])
+def test_up_to_twelve_whole_steps_are_labels(parse, steps, labels):
+    rows = "".join(f"a,text {step},{step}\n" for step in range(steps))
+
+    parsed = parse({"x": "query,document,score\n" + rows})
+
+    assert (len(parsed.qrels), parsed.candidates is None) == (12 * labels, labels)
+
+
 def test_the_title_of_a_trec_topic_is_the_query(parse):
     topics = "topic,title,narrative\n401,foreign minorities,Any document that …\n"
 

@@ -82,6 +82,11 @@ def test_a_stray_word_among_numbers_is_no_grade(parse, found, word):
     assert found(parsed, "bad_label").line == 5
 
 
+def test_yes_and_no_among_other_grades_are_no_labels(parse, found):
+    assert found(parse({"x": rows(["1", "2", "0", "yes"])}), "bad_label").line == 5
+    assert parse({"x": rows(["1", "yes"])}).qrels["label"].tolist() == [1, 1]
+
+
 @pytest.mark.parametrize("bad", ["nan", "NaN", "inf", "-inf", "1e999"])
 def test_labels_that_are_not_finite_are_refused(parse, found, bad):
     parsed = parse({"x": rows(["1", bad, "0"])})
@@ -147,6 +152,31 @@ def test_unknown_words_are_asked_for_where_they_repeat_as_grades_do(parse):
     assert asked(parse, ["great", "awful"] * 2) == {"great": None, "awful": None}
     with pytest.raises(FormatError, match="neither a number nor a known word"):
         parse({"x": rows(["an answer", "another answer"])}, ask=True)
+
+
+@pytest.mark.parametrize(("words", "rows_of_each", "asks"), [(20, 2, True), (21, 2, False)])
+def test_more_than_twenty_words_are_no_grades(parse, words, rows_of_each, asks):
+    labels = [f"word{chr(97 + n)}" for n in range(words)] * rows_of_each
+    if asks:
+        assert len(asked(parse, labels)) == words
+    else:
+        with pytest.raises(FormatError, match="neither a number nor a known word"):
+            parse({"x": rows(labels)}, ask=True)
+
+
+def test_unknown_words_of_which_fewer_than_half_repeat_are_texts(parse):
+    with pytest.raises(FormatError, match="neither a number nor a known word"):
+        parse({"x": rows(["great", "awful", "great"])}, ask=True)
+
+
+@pytest.mark.parametrize(("bad", "kept"), [(1, True), (2, False)])
+def test_a_file_of_which_just_half_is_refused_is_read(parse, bad, kept):
+    labels = ["1", *"?" * bad]
+    if kept:
+        assert parse({"x": rows(labels)}).qrels["label"].tolist() == [1.0]
+    else:
+        with pytest.raises(FormatError, match="2 of 3 rows cannot be used"):
+            parse({"x": rows(labels)})
 
 
 def test_nobody_is_asked_about_a_column_of_texts(parse):

@@ -52,6 +52,18 @@ def test_too_much_is_refused_and_what_was_there_stays(workspace, stored, tags, t
     assert notes.of(stored, "7") == before
 
 
+def test_as_much_as_is_allowed_is_kept(workspace, stored):
+    tags = [f"{n:<040}" for n in range(10, 30)]
+    Notes(workspace).keep(stored, "7", tags, "x" * 4_000)
+    kept = Notes(workspace).of(stored, "7")
+    assert (len(kept.tags), {len(tag) for tag in kept.tags}, len(kept.text)) == (20, {40}, 4_000)
+
+
+def test_a_name_is_cut_after_eighty_characters(workspace, stored):
+    Corrections(workspace).correct(stored, ("7", "01"), 1.0, "x" * 81)
+    assert Corrections(workspace).all(stored)[0].who == "x" * 80
+
+
 def test_notes_and_corrections_go_with_their_data_set(workspace, make_dataset):
     dataset, other = make_dataset(), make_dataset(salt="other")
     for each in (dataset, other):
