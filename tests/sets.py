@@ -13,8 +13,9 @@ ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "assets" / "samples" / "helpcentre"
 REAL = ROOT.parent / "shared" / "data"
 
-SETS = {each.name: each for each in (SAMPLE, *sorted(REAL.glob("*/"))) if each.is_dir()}
-"""Name → folder with corpus.jsonl, queries.jsonl, qrels.tsv and initial.trec; the sample first."""
+SETS = {each.name: each for each in (SAMPLE, *sorted(REAL.glob("*/")))}
+"""Name → folder with corpus.jsonl, queries.jsonl, qrels.tsv and initial.trec; the sample first,
+which is always there."""
 
 _RERANKED = 20
 

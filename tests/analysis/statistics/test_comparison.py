@@ -91,6 +91,15 @@ def test_the_frame_agrees_with_numpy_and_scipy_on_the_same_pairs():
     assert row["delta_high"] == pytest.approx(reference.high, abs=0.006)
 
 
+def test_the_relative_change_is_of_the_baseline_over_the_pairs():
+    before, after = random_places(1), random_places(2)
+    made = {"a": evaluated(before), "b": evaluated(after, failed=("q0", "q1"))}
+    row = compare(made, "a", QUICK).row("b", "mrr")
+    kept = [query for query in before if query not in ("q0", "q1")]
+    was, now = (np.mean([1 / side[query] for query in kept]) for side in (before, after))
+    assert row["relative_delta"] == pytest.approx((now - was) / was)
+
+
 def test_trap_11_each_query_is_paired_with_its_own_value_and_not_with_one_topic():
     """A test broadcast against a single topic sees only the spread between queries."""
     before = random_places(3)

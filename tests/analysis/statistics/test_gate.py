@@ -99,6 +99,22 @@ def test_a_confidence_out_of_range_is_refused(confidence):
         settings_at(confidence)
 
 
+@pytest.mark.parametrize("confidence", [0.75, 0.9999])
+def test_the_ends_of_the_range_are_within_it(confidence):
+    assert confidence_of(settings_at(confidence)) == pytest.approx(confidence)
+    for beyond in (0.7499, 0.99991):
+        with pytest.raises(SpecError, match="confidence must be between"):
+            settings_at(beyond)
+
+
+def test_a_share_may_be_nothing_or_everything():
+    found = parse_conditions(hurt=["mrr=0", "map=1"])
+    assert [each.limit for each in found] == [0.0, 1.0]
+    for beyond in ("-0.001", "1.001"):
+        with pytest.raises(SpecError, match="between 0 and 1"):
+            parse_conditions(hurt=[beyond])
+
+
 def test_the_limits_are_one_sided():
     settings = settings_at(0.95)
     assert settings.level == pytest.approx(0.9)

@@ -75,6 +75,31 @@ def test_the_same_reason_is_given_whichever_side_failed():
     assert frame.set_index("query_id").loc["q4", "state"] == "failed"
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "told"),
+    [
+        ({"q1": "skipped"}, {"q1": "failed"}, "failed"),
+        ({"q4": "skipped"}, {}, "skipped"),  # It has nothing relevant either.
+        ({"q4": "failed"}, {"q4": "skipped"}, "failed"),
+    ],
+)
+def test_of_two_reasons_the_weightier_is_given(one, other, told):
+    query = next(iter(one))
+    sides = evaluated(BEFORE, left_out=one), evaluated(AFTER, left_out=other)
+    for before, after in (sides, sides[::-1]):
+        frame = pairs.paired(before, after, "mrr@10").set_index("query_id")
+        assert frame.loc[query, "state"] == told
+
+
+def test_without_a_relevant_document_it_does_not_matter_that_a_ranking_lacks_the_query():
+    short = evaluated(ranking(q1="ab"), missing="skip", mrr_none="skip")
+    whole = evaluated(BEFORE, missing="skip", mrr_none="skip")
+    states = pairs.paired(whole, short, "mrr@10").set_index("query_id")["state"]
+    assert states.to_dict() == {
+        "q1": "paired", "q2": "missing", "q3": "missing", "q4": "no_relevant", "q5": "missing"
+    }  # fmt: skip
+
+
 def test_a_query_that_one_side_did_not_evaluate_is_absent_from_the_pairs():
     rules = Conventions.trec_eval()
     both = [
