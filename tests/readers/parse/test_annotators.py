@@ -91,8 +91,13 @@ def test_label_columns_become_one_by_the_rule(parse, found, rule, labels):
 @pytest.mark.parametrize(
     "names", ["label_1,label_2", "annotator A,annotator B", "Rater1,Rater2", "标注员1,标注员2"]
 )
-def test_annotators_are_known_by_their_columns(parse, codes, names):
-    assert "annotators" in codes(parse({"x": rows("1,1", "0,0", "1,0", names=names)}))
+def test_annotators_are_known_by_their_columns(parse, found, names):
+    parsed = parse({"x": rows("1,1", "0,0", "1,0", names=names)})
+
+    assert found(parsed, "annotators").params == {
+        "raters": 2, "rows": 3, "same": 2, "kappa": pytest.approx(0.4)
+    }  # fmt: skip
+    assert parsed.qrels["label"].tolist() == [1, 0, 0]
 
 
 def test_annotators_may_write_words(parse, found):
@@ -112,7 +117,10 @@ def test_a_label_column_beside_the_annotators_decides(parse, found):
 
 
 def test_annotators_of_one_mind_everywhere_say_nothing_of_agreement(parse, found):
-    assert "says nothing" in found(parse({"x": rows("1,1", "1,1")}), "annotators").text
+    assert found(parse({"x": rows("1,1", "1,1")}), "annotators").text == (
+        "2 annotators gave one and the same label in all 2 shared rows, which says nothing of "
+        "their agreement."
+    )
 
 
 def test_annotators_who_disagree_are_a_warning_with_a_remedy(parse, found):

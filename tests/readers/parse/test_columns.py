@@ -54,7 +54,8 @@ def test_ids_are_recognised_by_name_or_by_what_they_hold(parse, header):
 def test_what_a_column_holds_and_not_its_name_is_told(parse, found):
     parsed = parse({"x": "query,doc_id,label\nq1,d1,1\nq2,d1,0\n"})
 
-    assert "query" in found(parsed, "read_as").text
+    assert found(parsed, "read_as").params == {"column": "query", "field": "query_id"}
+    assert parsed.qrels["query_id"].tolist() == ["q1", "q2"]
 
 
 def test_titles(parse):
