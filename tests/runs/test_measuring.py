@@ -374,6 +374,25 @@ class Service(Model):
         return answers
 
 
+class Overlapping(Service):
+    """Sends each document in a call of its own, all at once: 200 ms, of which one waits 100 to try
+    again and the others 40."""
+
+    def score(self, requests):
+        (request,) = requests
+        start = self.clock.now / 1e9
+        self.clock.pass_ms(200)
+        waits = [0.1, *[0.04] * (len(request.doc_ids) - 1)]
+        calls = tuple(Call(start, self.clock.now / 1e9, 2, wait) for wait in waits)
+        return [Scored(np.arange(float(len(request.doc_ids))), calls=calls)]
+
+
+def test_waits_that_overlap_are_taken_off_no_more_than_the_longest_call_leaves(make_dataset):
+    """The waits add up to 260 ms, more than the query took; one call was at work for 160."""
+    run = go(make_dataset(queries=3), Overlapping(), capabilities=REMOTE)
+    assert run.queries["latency_ms"].dropna().to_numpy() == pytest.approx([160.0, 160.0])
+
+
 def test_a_paid_call_is_made_once_and_the_first_is_no_latency(make_dataset, workspace):
     service = Service()
     batches = []

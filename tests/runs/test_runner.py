@@ -238,6 +238,9 @@ def test_tokens_and_truncations_are_counted_where_known(make_dataset):
     # Equal scores keep their order; what lies below the depth was not read.
     assert known.reading.read.tolist() == [0, 1, 2, 3, -1]
     assert known.reading.full.tolist() == [0, 2, 4, 6, -1]
+    nothing = Scored(np.zeros(3), tokens=np.zeros(3), full=np.full(3, 9))
+    unread = rerank(make_dataset(queries=1, depth=3), Scripted(lambda request: nothing))
+    assert unread.reading.read.tolist() == [0, 0, 0], "nothing was read, and that is known"
     unknown = rerank(make_dataset(queries=1), Scripted())
     assert unknown.queries[["tokens", "truncated"]].isna().all(axis=None)
     assert unknown.reading is None

@@ -213,6 +213,22 @@ def test_of_two_causes_the_dearer_is_named():
     assert said[-1].doc_ids == ("c", "b", "e")
 
 
+def test_in_binary_metrics_a_document_below_the_threshold_is_judged_worse():
+    for threshold, kinds in ((2, ["fell", "worse_above"]), (1, [])):
+        _, said = told("ab", "ba", {"a": 2, "b": 1}, "mrr", threshold=threshold)
+        assert [each.kind for each in said] == [kind.replace("fell", "first") for kind in kinds]
+        _, said = told("ab", "ba", {"a": 2, "b": 1}, "map", threshold=threshold)
+        assert [each.kind for each in said if each.kind != "rose"] == kinds
+
+
+def test_as_many_groups_as_there_is_room_for_are_told_each():
+    _, said = told("abcd", "dacb", {"a": 1, "b": 1, "c": 1, "d": 3}, "ndcg@3")
+    assert sorted(each.kind for each in said) == ["entered", "fell", "left"]
+    _, said = told("abcdx", "bxadc", {"a": 3, "b": 1, "c": 1, "d": 0}, "ndcg@3")
+    assert said[-1].kind in CAUSES
+    assert [each.kind for each in said[:-1]] == ["fell", "rest"], "three groups, room for two"
+
+
 def test_more_groups_than_there_is_room_for_share_a_statement():
     labels = {"a": 3, "b": 1, "c": 2, "d": 2, "e": 1, "f": 3}
     found, said = told("abcdefgh", "cfbdgahe", labels, "ndcg@4")
