@@ -57,6 +57,7 @@ def test_a_machine_by_the_hour_costs_what_its_use_makes_of_it():
         (51, 489, 2),
         (100, 1000, 3),
         (0, 9, 0),
+        (1, 0, 1),
     ],
 )
 def test_search_units_are_whole_and_long_documents_are_several_chunks(
