@@ -221,6 +221,22 @@ def test_in_binary_metrics_a_document_below_the_threshold_is_judged_worse():
         assert [each.kind for each in said if each.kind != "rose"] == kinds
 
 
+@pytest.mark.parametrize("name", QUALITY)
+def test_without_none_of_its_documents_a_list_scores_what_it_does(name):
+    """Also where the highest label, which ERR looks at, is another query's."""
+    qrels = table({"a": 1, "b": 2, "c": 0}, {"z": 3})
+    found = split(ranked("abc"), ranked("cab"), qrels, "q", parse_measure(name))
+    assert without(found, [], qrels, Conventions()) == pytest.approx(found.after)
+
+
+def test_a_cause_is_named_only_where_the_query_lost():
+    """Either way nobody judged "u" and "v", which were lifted over "a"."""
+    for grade, lost in ((1, True), (3, False)):
+        found, said = told("auvd", "duva", {"a": 2, "d": grade}, "ndcg@4")
+        assert (found.delta < 0) == lost
+        assert [each.kind for each in said if each.kind in CAUSES] == ["unjudged_above"] * lost
+
+
 def test_as_many_groups_as_there_is_room_for_are_told_each():
     _, said = told("abcd", "dacb", {"a": 1, "b": 1, "c": 1, "d": 3}, "ndcg@3")
     assert sorted(each.kind for each in said) == ["entered", "fell", "left"]
