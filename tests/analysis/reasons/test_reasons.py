@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankdash.analysis.reasons.contributions import split
-from rankdash.analysis.reasons.reasons import CODES, DECIDED, evidence, reasons
+from rankdash.analysis.reasons.reasons import CODES, DECIDED, counted, evidence, reasons
 from rankdash.analysis.statistics.pairs import TIE_BAND
 from rankdash.analysis.unjudged.unjudged import System
 from rankdash.errors import SpecError
@@ -359,6 +359,19 @@ def test_in_binary_metrics_the_threshold_says_what_is_worse(label, told):
 def test_where_two_hold_the_earlier_decides(earlier, later, case):
     assert DECIDED.index(earlier) < DECIDED.index(later)
     assert case()["reason"] == earlier
+
+
+def test_reasons_sum_to_the_queries_and_the_change_that_the_mean_counts():
+    reason_of = pd.Series({"a": "mixed", "b": "failed", "c": "buried", "d": "mixed", "e": "idle"})
+    pairs = pd.DataFrame(
+        {"query_id": list("abcdx"), "delta": [0.2, float("nan"), -0.4, -0.1, float("nan")]}
+    )
+    found = counted(reason_of, pairs)
+    assert list(found.index) == ["buried", "mixed"], "in the order of a list, and no other"
+    assert found["queries"].tolist() == [1, 2]
+    assert found["mean"].tolist() == pytest.approx([-0.4, 0.05])
+    assert found["adds"].tolist() == pytest.approx([-0.4 / 3, 0.1 / 3])
+    assert counted(reason_of, pairs.iloc[[1, 4]]).empty
 
 
 def test_a_metric_that_is_no_sum_over_documents_has_no_reasons():
