@@ -197,6 +197,8 @@ def test_five_pairs_are_enough_for_every_test():
     for test in ("sign-flip", "t", "wilcoxon"):
         row = compare(made, "a", StatisticsSettings(test=test, resamples=1000)).row("b", "mrr")
         assert 0 < row["p"] < 0.15
+        assert row["mean_low"] < row["mean"] < row["mean_high"]
+        assert row["delta_low"] < row["delta"] < row["delta_high"]
 
 
 def test_without_a_single_label_the_reason_is_told():

@@ -182,6 +182,15 @@ def test_the_better_split_is_taken_whichever_comes_first(parse, found, better, w
         assert found(parsed, "one_split").count == 1
 
 
+def test_rows_with_texts_are_no_split_of_the_labels_whatever_their_name(parse, codes):
+    head = "query_id,query,doc_id,document,label\n"
+
+    parsed = parse({"test.csv": head + "1,a,d1,one,1\n", "train.csv": head + "2,b,d2,two,1\n"})
+
+    assert parsed.qrels["doc_id"].tolist() == ["d1", "d2"]
+    assert "one_split" not in codes(parsed)
+
+
 def test_labels_in_several_files_that_are_no_splits_are_joined(parse, codes):
     parsed = parse({**BEIR, "more.tsv": "query-id\tcorpus-id\tscore\n9\td3\t1\n"})
 
@@ -506,6 +515,29 @@ def test_loose_files_are_called_by_a_telling_name_or_none(parse, names, name):
     labels, ranking = names
 
     assert parse({**BEIR_FILES, labels: LABELS, ranking: RANKING}).name == name
+
+
+def test_the_name_of_the_labels_goes_before_that_of_the_texts(parse):
+    texts = {
+        "clinic.jsonl": BEIR_FILES["corpus.jsonl"],
+        "queries.jsonl": BEIR_FILES["queries.jsonl"],
+    }
+
+    assert parse({**texts, "medquad.qrels": LABELS}).name == "medquad"
+    assert parse({**texts, "qrels.tsv": LABELS}).name == "clinic"
+
+
+def test_two_rankings_of_one_stem_keep_both_their_names(parse):
+    parsed = parse({"q": LABELS, "initial.trec": RANKING, "a.trec": RANKING, "a.txt": RANKING})
+
+    assert set(parsed.rankings) == {"a", "a.txt"}
+
+
+def test_where_no_query_is_labelled_or_ranked_none_is_left_aside(parse, codes):
+    parsed = parse(BEIR_FILES)
+
+    assert parsed.queries["query_id"].tolist() == ["q1"]
+    assert "idle_queries" not in codes(parsed)
 
 
 def test_the_folder_in_front_of_all_names_is_the_name(parse):
