@@ -338,6 +338,24 @@ def test_too_few_queries_leave_no_interval_and_nothing_to_count_on():
     assert came.pays is False and came.proven is False
 
 
+def test_an_interval_that_nothing_rests_on_may_be_unknown():
+    measured = Gain(Change(0.3, 0.2, 0.4, "proven"), Change(0.1))
+    assert outcome(Option("x", 0.001, measured), PUBLISHED).pays
+    came = outcome(Option("x", 0.001, measured), replace(PUBLISHED, ticket_share=0.1))
+    assert (came.value_per_month.low, came.pays) == (None, False)
+
+
+@pytest.mark.parametrize(
+    ("relative", "worth", "reason"),
+    [(0.0, 0.01, "no_gain"), (-0.1, 0.01, "no_gain"), (0.1, 0.0, "no_value"), (0.1, 0.01, None)],
+)
+def test_no_break_even_is_for_want_of_a_gain_or_of_a_value(relative, worth, reason):
+    came = outcome(
+        Option("x", 0.001, changed(relative)), replace(PUBLISHED, value_per_search=worth)
+    )
+    assert came.break_even_elasticity.reason == reason
+
+
 def test_a_break_even_beyond_reach_is_never():
     near = Option("x", 1.0, changed(1e-9))
     assert outcome(near, PUBLISHED).break_even_elasticity.value == pytest.approx(1e11)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankdash.value.assumptions import Assumptions
-from rankdash.value.payoff import Change, Gain, Option, outcome
+from rankdash.value.payoff import NO_CHANGE, Change, Gain, Option, outcome
 from rankdash.value.sensitivity import (
     GAIN,
     PRICE,
@@ -34,6 +34,13 @@ def test_the_widest_swing_comes_first_and_each_end_is_the_net_there():
     assert by_name["searches_per_day"].net_high == pytest.approx(net_per_month(OPTION, busier))
     # A share of 0.8 cannot rise by half.
     assert by_name["traffic_share"].high == 1.0
+
+
+def test_the_system_as_it_is_nets_what_the_outcome_says():
+    as_it_is = Option("none", 0.0, Gain(NO_CHANGE), free=True)
+    assert net_per_month(as_it_is, SCENARIO) == 0 == outcome(as_it_is, SCENARIO).net_per_month.value
+    net = outcome(OPTION, SCENARIO).net_per_month.value
+    assert net_per_month(OPTION, SCENARIO) == pytest.approx(net)
 
 
 def test_what_changes_nothing_has_no_bar():

@@ -73,6 +73,8 @@ NOTHING = {
         ({"delta": 0.004, "low": 0.003, "high": 0.005, "identical": True}, "identical"),
         ({"n": 4, "low": NAN, "high": NAN, "p": NAN}, "too_few"),
         ({"n": 5}, "better"),
+        ({"quality": False, "n": 4, "p": NAN}, "descriptive"),
+        ({"quality": False, "n": 4, "in_common": 0}, "nothing_common"),
         ({"low": 1e-9}, "better"),
         ({"delta": -0.1, "low": -0.15, "high": -1e-9}, "worse"),
         ({"delta": -0.1, "low": -0.15, "high": 0.0}, "unproven"),

@@ -70,6 +70,25 @@ def test_a_choice_of_several_that_was_emptied_stays_empty():
     assert app.multiselect[0].value == []
 
 
+def growing() -> None:
+    """Tags that are there from the second run on."""
+    import streamlit as st
+
+    from rankdash.ui.state import pickers
+
+    options = ["a", "b"] if st.session_state.get("grown") else []
+    pickers.pick_several("tag", options, st.multiselect, default=["b"], label="Tags")
+    pickers.shown()
+
+
+def test_where_there_was_nothing_to_choose_from_nothing_was_emptied():
+    app = AppTest.from_function(growing).run()
+    assert app.multiselect[0].value == []
+    app.session_state["grown"] = True
+    app.run()
+    assert app.multiselect[0].value == ["b"]
+
+
 def test_what_a_link_asks_for_in_vain_gives_way_to_the_usual_and_is_told_until_chosen_anew():
     app = AppTest.from_function(choices)
     app.query_params.update({"metric": "gone", "tag": ["x", "y"]})
