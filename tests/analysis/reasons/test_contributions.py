@@ -231,7 +231,7 @@ def test_without_none_of_its_documents_a_list_scores_what_it_does(name):
 
 def test_a_cause_is_named_only_where_the_query_lost():
     """Either way nobody judged "u" and "v", which were lifted over "a"."""
-    for grade, lost in ((1, True), (3, False)):
+    for grade, lost in ((1.8, True), (2.2, False)):
         found, said = told("auvd", "duva", {"a": 2, "d": grade}, "ndcg@4")
         assert (found.delta < 0) == lost
         assert [each.kind for each in said if each.kind in CAUSES] == ["unjudged_above"] * lost
