@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 
-from rankdash.analysis.labels.check import CheckReport, Spread
+from rankdash.analysis.labels.check import CheckReport, LabelSpread
 from rankdash.cli.arguments import DONE, INCOMPLETE, NAMES, Parser, add_conflict
 from rankdash.cli.output import aligned, finding_line, one_line, printable
 from rankdash.errors import DataError
@@ -103,7 +103,7 @@ def _section(severity: str, findings: Sequence[Finding]) -> Iterator[str]:
         yield from (f"- {finding_line(finding)}\n" for finding in findings)
 
 
-def _spread(spread: Spread | None) -> str:
+def _spread(spread: LabelSpread | None) -> str:
     if spread is None:
         return "–"
     return f"{spread.low:,.0f} to {spread.high:,.0f}, middle {spread.median:,.0f}"

@@ -11,7 +11,7 @@ from functools import partial
 from rankdash.analysis.statistics.comparison import Comparison
 from rankdash.analysis.statistics.gate import (
     Condition,
-    Outcome,
+    GateOutcome,
     decide,
     measures_of,
     parse_conditions,
@@ -124,7 +124,7 @@ def _gate(arguments: argparse.Namespace) -> int:
 class Checked:
     """What became of every condition. untimed: queries that are done and have no latency."""
 
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[GateOutcome, ...]
     study: Study
     untimed: int
 

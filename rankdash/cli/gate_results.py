@@ -9,7 +9,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from rankdash.analysis.statistics.comparison import StatisticsSettings
-from rankdash.analysis.statistics.gate import FAILED, Condition, Outcome, confidence_of
+from rankdash.analysis.statistics.gate import FAILED, Condition, GateOutcome, confidence_of
 from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
 from rankdash.cli.compare import LEFT_OUT
 from rankdash.cli.gate import Checked
@@ -153,7 +153,7 @@ def _stated(condition: Condition) -> str:
     return f"{title}, queries hurt, at most {100 * limit:g}%"
 
 
-def _cells(outcome: Outcome) -> list[str]:
+def _cells(outcome: GateOutcome) -> list[str]:
     """Condition, what was seen, its limits, queries."""
     low, high = (_number(outcome.condition, each) for each in (outcome.low, outcome.high))
     limits = "–" if low == high == "–" else f"{low} … {high}"
@@ -178,7 +178,7 @@ def _reasons(checked: Checked) -> Iterator[str]:
             yield f"{_stated(each.condition)}: {reason[0].lower()}{reason[1:]}"
 
 
-def _reason(outcome: Outcome, settings: StatisticsSettings) -> str:
+def _reason(outcome: GateOutcome, settings: StatisticsSettings) -> str:
     """Why a condition is not met."""
     condition = outcome.condition
     kind = "latency" if condition.kind == "max" else "value"

@@ -11,7 +11,7 @@ together.
 What happens to a bad file or row, in one place:
 - A file that cannot be trusted as a whole stops everything, with file, line and remedy, and
   nothing of the call is kept: a damaged archive, JSON that breaks, an unclosed quotation mark,
-  an unknown encoding or format, a file without rows, anything beyond `Limits`, a file of which
+  an unknown encoding or format, a file without rows, anything beyond `ReadLimits`, a file of which
   more than half of the rows are refused.
 - A row that is bad by itself is refused and the others are kept: another number of fields, an
   empty query or document, an empty or unknown label, a score that is not finite, a document that
@@ -36,7 +36,7 @@ from rankdash.readers.join.conflicts import Conflict
 from rankdash.readers.join.parsed_file import Parsed
 from rankdash.readers.parse.annotators import Together, WordsNeeded
 from rankdash.readers.parse.columns import FIELDS, MappingNeeded
-from rankdash.readers.parse.limits import Limits
+from rankdash.readers.parse.limits import ReadLimits
 from rankdash.readers.parse.source import Source, sources_from_path, stem_of
 from rankdash.readers.registry import NAMES as FORMATS
 
@@ -45,9 +45,9 @@ __all__ = [
     "FORMATS",
     "Choices",
     "Conflict",
-    "Limits",
     "MappingNeeded",
     "Parsed",
+    "ReadLimits",
     "Source",
     "Together",
     "WordsNeeded",

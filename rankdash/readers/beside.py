@@ -16,7 +16,7 @@ from rankdash.ranking.ranking import Ranking
 from rankdash.readers.files import parts_of, told
 from rankdash.readers.join.combine import combine, identified, rankings_in
 from rankdash.readers.join.conflicts import Conflict
-from rankdash.readers.join.parsed_file import Parsed, Part
+from rankdash.readers.join.parsed_file import Parsed, ParsedFile
 from rankdash.readers.parse.skipped_rows import Refusals
 from rankdash.readers.parse.source import Source
 
@@ -40,9 +40,9 @@ class Joined:
 
     rankings: Mapping[str, Beside]
     findings: tuple[Finding, ...]
-    _read: Sequence[Part]
-    _kept: Sequence[Part]
-    _others: Sequence[Part]
+    _read: Sequence[ParsedFile]
+    _kept: Sequence[ParsedFile]
+    _others: Sequence[ParsedFile]
     _start: Ranking | None
 
     def parsed(self, *, conflict: Conflict, first_stage: str | None = None) -> Parsed:
@@ -72,7 +72,7 @@ def read_beside(
     of something else; and what `read` raises.
     """
     sources = [] if isinstance(known, Dataset) else list(known)
-    parts: list[Part] = []
+    parts: list[ParsedFile] = []
     noticed: list[Finding] = []
     if isinstance(known, Dataset):
         parts = [_part(known)]
@@ -81,7 +81,7 @@ def read_beside(
     keyed = any(part.keyed_by_text for part in parts)
     called: dict[str, str] = {}
     by_text: dict[str, bool] = {}
-    found: dict[str, list[Part]] = {}
+    found: dict[str, list[ParsedFile]] = {}
     ranked: dict[str, dict[str, Ranking]] = {}
     for name, source, own in _named(files, sources):
         called[name], by_text[name] = source.name, keyed
@@ -157,13 +157,13 @@ def _no_ranking(path: Path) -> DataError:
     )
 
 
-def _part(data: Dataset) -> Part:
+def _part(data: Dataset) -> ParsedFile:
     """The tables of a data set as if a file held them."""
 
     def without_nan(table: pd.DataFrame) -> pd.DataFrame:
         return table.astype(object).where(table.notna(), None)
 
-    return Part(
+    return ParsedFile(
         data.name,
         "",
         "",
@@ -174,6 +174,6 @@ def _part(data: Dataset) -> Part:
     )
 
 
-def _counted_apart(part: Part) -> Part:
+def _counted_apart(part: ParsedFile) -> ParsedFile:
     """The part without what was noticed about it so far."""
     return replace(part, findings=(), refusals=Refusals(part.file))

@@ -11,7 +11,7 @@ from rankdash.readers import registry
 from rankdash.readers.formats import arrow, delimited, json_records, parquet, trec
 from rankdash.readers.parse import json_lines
 from rankdash.readers.parse.encoding import Decoded, decode
-from rankdash.readers.parse.limits import Limits
+from rankdash.readers.parse.limits import ReadLimits
 from rankdash.readers.parse.source import Source
 from rankdash.readers.parse.table import Table
 
@@ -25,7 +25,7 @@ class UnknownFormError(FormatError):
     """Text that has no form of a data file; beside other files it is set aside."""
 
 
-def table_of(source: Source, limits: Limits) -> Table:
+def table_of(source: Source, limits: ReadLimits) -> Table:
     """Read one unpacked file as a table.
 
     Raises UnknownFormError where no reader knows the form, FormatError where the file is broken,
@@ -46,7 +46,7 @@ def table_of(source: Source, limits: Limits) -> Table:
     return replace(table, findings=(*_encoding(decoded, source.name), *table.findings))
 
 
-def _read_text(text: str, file: str, limits: Limits) -> Table:
+def _read_text(text: str, file: str, limits: ReadLimits) -> Table:
     if text.lstrip()[0] in "[{":
         return _read_json(text, file, limits)
     for reader in registry.TEXT:
@@ -67,7 +67,7 @@ def _read_text(text: str, file: str, limits: Limits) -> Table:
     return delimited.read(text, delimiter, file, limits)
 
 
-def _read_json(text: str, file: str, limits: Limits) -> Table:
+def _read_json(text: str, file: str, limits: ReadLimits) -> Table:
     # A list of rows may be long, and is decoded once only where it can be something else.
     readers = [reader for reader in registry.JSON if reader.may_match(text[:_SAMPLE_CHARS])]
     outer = json_lines.whole(text) if readers else None

@@ -13,9 +13,9 @@ from rankdash.readers.detect import UnknownFormError, table_of
 from rankdash.readers.join.combine import combine, identified
 from rankdash.readers.join.conflicts import RULES, Conflict
 from rankdash.readers.join.interpret import interpret
-from rankdash.readers.join.parsed_file import Parsed, Part
+from rankdash.readers.join.parsed_file import Parsed, ParsedFile
 from rankdash.readers.parse.annotators import Together, refuse_rule
-from rankdash.readers.parse.limits import Limits
+from rankdash.readers.parse.limits import ReadLimits
 from rankdash.readers.parse.source import Source
 from rankdash.readers.parse.table import Table
 from rankdash.readers.parse.unpack import unpack
@@ -27,7 +27,7 @@ class Choices(TypedDict, total=False):
     mapping: Mapping[str, Mapping[str, str]]
     conflict: Conflict
     first_stage: str | None
-    limits: Limits | None
+    limits: ReadLimits | None
     words: Mapping[str, Mapping[str, float | None]]
     annotators: Together
     ask: bool
@@ -39,7 +39,7 @@ def read(
     mapping: Mapping[str, Mapping[str, str]] | None = None,
     conflict: Conflict = "highest",
     first_stage: str | None = None,
-    limits: Limits | None = None,
+    limits: ReadLimits | None = None,
     words: Mapping[str, Mapping[str, float | None]] | None = None,
     annotators: Together = "majority",
     ask: bool = False,
@@ -84,18 +84,18 @@ def parts_of(
     sources: Sequence[Source],
     *,
     mapping: Mapping[str, Mapping[str, str]] | None = None,
-    limits: Limits | None = None,
+    limits: ReadLimits | None = None,
     words: Mapping[str, Mapping[str, float | None]] | None = None,
     annotators: Together = "majority",
     ask: bool = False,
-    beside: Sequence[Part] = (),
-) -> tuple[list[Part], list[Finding]]:
+    beside: Sequence[ParsedFile] = (),
+) -> tuple[list[ParsedFile], list[Finding]]:
     """What each file holds, read and checked by itself; settings and errors as for `read`.
 
     beside: the parts of a data set of which the files are rankings.
     """
     refuse_rule(annotators)
-    limits = limits or Limits()
+    limits = limits or ReadLimits()
     if not sources:
         raise DataError(
             "No files were given.", remedy="Choose the files of a data set, or a folder of them."

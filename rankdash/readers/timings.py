@@ -12,7 +12,7 @@ import pandas as pd
 from rankdash.errors import DataError
 from rankdash.findings import Finding
 from rankdash.readers.detect import table_of
-from rankdash.readers.parse.limits import Limits
+from rankdash.readers.parse.limits import ReadLimits
 from rankdash.readers.parse.source import Source
 from rankdash.readers.parse.table import Table
 
@@ -22,7 +22,7 @@ _NOT_MEASURED = frozenset(("", "nan", "null", "none", "n/a"))
 
 
 def read_timings(
-    source: Source, column: str = LATENCY_COLUMN, *, limits: Limits | None = None
+    source: Source, column: str = LATENCY_COLUMN, *, limits: ReadLimits | None = None
 ) -> tuple[pd.DataFrame, list[Finding]]:
     """Read a table of queries.
 
@@ -33,7 +33,7 @@ def read_timings(
     Raises FormatError and LimitError as the other readers do, and DataError with the line where
     the column is missing, or a cell is neither a latency nor a state.
     """
-    table = table_of(source, limits or Limits())
+    table = table_of(source, limits or ReadLimits())
     names = {str(name).strip(): name for name in table.frame.columns}
     if column not in names or not table.names:
         raise DataError(

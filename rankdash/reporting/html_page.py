@@ -38,7 +38,7 @@ class Chart:
 
 
 @dataclass(frozen=True)
-class Table:
+class PageTable:
     """Cells as text, none of it markup. numbers: which columns end at the right."""
 
     columns: Sequence[str]
@@ -104,7 +104,7 @@ class Page:
         return json.dumps(drawn, ensure_ascii=False).replace("<", "\\u003c")
 
 
-def table(content: Table, caption: str = "") -> str:
+def table(content: PageTable, caption: str = "") -> str:
     """HTML of a table; every cell is escaped here. One that fits is kept together on paper."""
 
     def cell(place: int, text: str, tag: str) -> str:

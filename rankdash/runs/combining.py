@@ -21,7 +21,7 @@ FIRST_STAGE = "first stage"
 
 
 @dataclass(frozen=True)
-class Part:
+class CombinedRun:
     """A ranking to combine. run: where it comes from one; None for the first stage."""
 
     name: str
@@ -29,7 +29,7 @@ class Part:
     run: Run | None = None
 
 
-def fuse(dataset: Dataset, parts: Sequence[Part], how: Fusion, name: str) -> Run:
+def fuse(dataset: Dataset, parts: Sequence[CombinedRun], how: Fusion, name: str) -> Run:
     """The combination of `parts` as a run of the data set, equal sums in the order of the first.
 
     A query that failed in one part fails, with the part's reason; one that a part was not asked for
@@ -67,7 +67,7 @@ def fuse(dataset: Dataset, parts: Sequence[Part], how: Fusion, name: str) -> Run
     )
 
 
-def _queries(dataset: Dataset, parts: Sequence[Part], done: set[str]) -> pd.DataFrame:
+def _queries(dataset: Dataset, parts: Sequence[CombinedRun], done: set[str]) -> pd.DataFrame:
     told = [_states(part) for part in parts]
     rows = [_state(query, query in done, parts, told) for query in dataset.queries["query_id"]]
     table = pd.DataFrame(rows, columns=["query_id", "state", "reason"]).astype("str")
@@ -78,7 +78,7 @@ def _queries(dataset: Dataset, parts: Sequence[Part], done: set[str]) -> pd.Data
     return table
 
 
-def _states(part: Part) -> dict[str, tuple[str, str]]:
+def _states(part: CombinedRun) -> dict[str, tuple[str, str]]:
     """query id → state and reason, as far as the part tells."""
     if part.run is None:
         return {}
@@ -88,7 +88,7 @@ def _states(part: Part) -> dict[str, tuple[str, str]]:
 
 
 def _state(
-    query: str, done: bool, parts: Sequence[Part], told: Sequence[dict[str, tuple[str, str]]]
+    query: str, done: bool, parts: Sequence[CombinedRun], told: Sequence[dict[str, tuple[str, str]]]
 ) -> tuple[str, QueryState, str]:
     if done:
         return query, "done", ""
@@ -101,7 +101,7 @@ def _state(
     return query, "skipped", f"not in {', '.join(lacking)}"
 
 
-def _timed(parts: Sequence[Part]) -> dict[str, object]:
+def _timed(parts: Sequence[CombinedRun]) -> dict[str, object]:
     medians = [
         float(np.nanmedian(part.run.queries["latency_ms"]))
         for part in parts

@@ -11,7 +11,14 @@ from itertools import groupby
 import numpy as np
 import numpy.typing as npt
 
-from rankdash.analysis.reasons.occlusion import LEVELS, Explanation, Level, Variant, cost, explain
+from rankdash.analysis.reasons.occlusion import (
+    LEVELS,
+    Explanation,
+    Level,
+    TextVariant,
+    cost,
+    explain,
+)
 from rankdash.errors import ScoringError
 from rankdash.rerankers import Corpus, Request, Reranker, RerankerKind, Scored, create, get
 from rankdash.rerankers.remote import keys
@@ -31,7 +38,7 @@ LOCAL_BATCH, REMOTE_BATCH = 16, 25
 
 
 def in_calls(
-    query_id: str, doc_id: str, variants: Sequence[Variant], remote: bool
+    query_id: str, doc_id: str, variants: Sequence[TextVariant], remote: bool
 ) -> Iterator[list[Request]]:
     """The variants, in order, as the requests that are put to a reranker together."""
     size = REMOTE_BATCH if remote else LOCAL_BATCH
@@ -165,7 +172,7 @@ class _Scoring:
     def _remote(self) -> bool:
         return self.held.kind.able(self.held.reranker.settings).needs_network
 
-    def __call__(self, variants: Sequence[Variant]) -> npt.NDArray[np.float64]:
+    def __call__(self, variants: Sequence[TextVariant]) -> npt.NDArray[np.float64]:
         found = [np.zeros(0)]
         for requests in in_calls(*self.pair, variants, self._remote):
             if self.has_to_stop():

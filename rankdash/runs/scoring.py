@@ -16,17 +16,19 @@ from rankdash.redaction import redact
 from rankdash.rerankers import Call, Corpus, Request, Reranker, Scored
 from rankdash.runs.plan import Plan
 from rankdash.runs.results import QueryResult
-from rankdash.store.score_cache import Kept
+from rankdash.store.score_cache import KeptScores
 
 _REASON_LIMIT = 500
 
-Scoreds = tuple[str, Sequence[str], Kept]
+Scoreds = tuple[str, Sequence[str], KeptScores]
 
 
 class ScoreStore(Protocol):
     """Where scores are kept from run to run; `rankdash.store.score_cache.ScoreCache` is one."""
 
-    def read(self, fingerprint: str, asked: Sequence[tuple[str, Sequence[str]]]) -> list[Kept]:
+    def read(
+        self, fingerprint: str, asked: Sequence[tuple[str, Sequence[str]]]
+    ) -> list[KeptScores]:
         """What is kept for each (query text, document texts)."""
         ...
 
@@ -113,7 +115,7 @@ class Scoring:
     one_by_one: bool
     clock: Callable[[], int]
     cpu_clock: Callable[[], int]
-    kept: dict[str, Kept] = field(default_factory=dict)
+    kept: dict[str, KeptScores] = field(default_factory=dict)
     batched: Meter = field(default_factory=Meter)
     serial: Meter = field(default_factory=Meter)
     fresh: list[Scoreds] = field(default_factory=list)
@@ -238,19 +240,19 @@ class Scoring:
         )
 
 
-def _found(answer: Scored) -> Kept:
+def _found(answer: Scored) -> KeptScores:
     unknown = np.full(len(answer.scores), -1, dtype=np.int32)
-    return Kept(
+    return KeptScores(
         np.asarray(answer.scores, dtype=np.float64),
         unknown if answer.tokens is None else np.asarray(answer.tokens, dtype=np.int32),
         unknown if answer.full is None else np.asarray(answer.full, dtype=np.int32),
     )
 
 
-def _merged(kept: Kept, found: Kept) -> Kept:
+def _merged(kept: KeptScores, found: KeptScores) -> KeptScores:
     """What is kept of a query, its gaps filled with what was found, in order."""
     gaps = np.isnan(kept.scores)
-    merged = Kept(kept.scores.copy(), kept.read.copy(), kept.full.copy())
+    merged = KeptScores(kept.scores.copy(), kept.read.copy(), kept.full.copy())
     merged.scores[gaps] = found.scores
     merged.read[gaps] = found.read
     merged.full[gaps] = found.full

@@ -31,7 +31,7 @@ from rankdash.runs.runner import Cancelled, rerank
 from rankdash.store import Workspace
 from rankdash.store.jobs.job_batches import read_parts, write_part
 from rankdash.store.jobs.queue import JobRow, Owner, Progress, Queue
-from rankdash.store.score_cache import Kept
+from rankdash.store.score_cache import KeptScores
 
 IDLE_SECONDS = 0.5
 
@@ -193,14 +193,18 @@ class _Cache:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
 
-    def read(self, fingerprint: str, asked: Sequence[tuple[str, Sequence[str]]]) -> list[Kept]:
+    def read(
+        self, fingerprint: str, asked: Sequence[tuple[str, Sequence[str]]]
+    ) -> list[KeptScores]:
         try:
             return self._workspace.score_cache.read(fingerprint, asked)
         except StoreError as error:
             _log.warning("The score cache cannot be read: %s", error)
-            return [Kept.nothing(len(documents)) for _, documents in asked]
+            return [KeptScores.nothing(len(documents)) for _, documents in asked]
 
-    def write(self, fingerprint: str, scored: Sequence[tuple[str, Sequence[str], Kept]]) -> None:
+    def write(
+        self, fingerprint: str, scored: Sequence[tuple[str, Sequence[str], KeptScores]]
+    ) -> None:
         try:
             self._workspace.score_cache.write(fingerprint, scored)
         except StoreError as error:

@@ -32,7 +32,7 @@ _UNKNOWN = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
+class KeptScores:
     """What is kept of a query and its documents, aligned with them.
 
     scores: (n,) float64, NaN where not kept.
@@ -44,7 +44,7 @@ class Kept:
     full: npt.NDArray[np.int32]
 
     @classmethod
-    def nothing(cls, size: int) -> Kept:
+    def nothing(cls, size: int) -> KeptScores:
         unknown = np.full(size, _UNKNOWN, dtype=np.int32)
         return cls(np.full(size, math.nan), unknown, unknown.copy())
 
@@ -66,7 +66,9 @@ class ScoreCache:
                 folders.to_trash(file.parent, files_of(file))
             self._database = Database(file, _prepare)
 
-    def read(self, fingerprint: str, asked: Sequence[tuple[str, Sequence[str]]]) -> list[Kept]:
+    def read(
+        self, fingerprint: str, asked: Sequence[tuple[str, Sequence[str]]]
+    ) -> list[KeptScores]:
         """What is kept for each (query text, document texts), in order; counts as use."""
         answers, used = [], []
         with self._database.reading() as db:
@@ -82,7 +84,9 @@ class ScoreCache:
                 db.executemany("UPDATE asks SET used = ? WHERE id = ?", used)
         return answers
 
-    def write(self, fingerprint: str, scored: Sequence[tuple[str, Sequence[str], Kept]]) -> None:
+    def write(
+        self, fingerprint: str, scored: Sequence[tuple[str, Sequence[str], KeptScores]]
+    ) -> None:
         """Keep the finite scores of each (query text, document texts, what was found)."""
         if not self.limit:
             return
@@ -199,8 +203,8 @@ def _prepare(db: sqlite3.Connection, file: Path) -> None:
 _INCREMENTAL = 2
 
 
-def _kept(db: sqlite3.Connection, ask: sqlite3.Row | None, documents: Sequence[str]) -> Kept:
-    kept = Kept.nothing(len(documents))
+def _kept(db: sqlite3.Connection, ask: sqlite3.Row | None, documents: Sequence[str]) -> KeptScores:
+    kept = KeptScores.nothing(len(documents))
     if ask is None:
         return kept
     bits = kept.scores.view(np.int64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rankdash.analysis.reasons.headroom import Limits, limits
+from rankdash.analysis.reasons.headroom import Ceilings, limits
 from rankdash.metrics import judge
 from rankdash.ranking.pooling import adds_documents, pooled
 from rankdash.study.systems import FIRST_STAGE
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rankdash.study.study import Study
 
 
-def limits_of(study: Study, challenger: str) -> Limits:
+def limits_of(study: Study, challenger: str) -> Ceilings:
     """The limits of the first stage's candidates, as deep as the baseline or the challenger
     reordered them; where either ranks other documents, those of all that the chosen systems rank.
     """
@@ -47,7 +47,7 @@ def _adds_documents(study: Study, system: str) -> bool:
     )
 
 
-def _limits_of_pool(study: Study) -> Limits:
+def _limits_of_pool(study: Study) -> Ceilings:
     judged = study.once(
         ("pool", study.dataset_id, study.chosen, *study.conventions.joining),
         lambda: judge(

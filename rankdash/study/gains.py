@@ -11,7 +11,7 @@ from rankdash.analysis.statistics.comparison import Comparison, compare
 from rankdash.analysis.statistics.inference import relative_interval
 from rankdash.metrics import parse_measure
 from rankdash.study.study import Study
-from rankdash.value.payoff import Change, Gain, Proof
+from rankdash.value.payoff import Gain, MeasuredChange, Proof
 
 _PROOFS: Mapping[str, Proof] = {
     "better": "proven",
@@ -62,14 +62,18 @@ def _relative_interval(study: Study, system: str) -> tuple[float, float]:
     )
 
 
-def _measured(row: pd.Series, value: float, interval: tuple[float, float]) -> Change:
+def _measured(row: pd.Series, value: float, interval: tuple[float, float]) -> MeasuredChange:
     """A change with the proof that a row of a comparison has."""
     if row["verdict"] not in _PROOFS:
-        return Change(0.0)
+        return MeasuredChange(0.0)
     low, high = map(float, interval)
     proof = _PROOFS[row["verdict"]]
     known = np.isfinite(low) and np.isfinite(high)
-    return Change(float(value), low, high, proof) if known else Change(float(value), proof=proof)
+    return (
+        MeasuredChange(float(value), low, high, proof)
+        if known
+        else MeasuredChange(float(value), proof=proof)
+    )
 
 
 def _hits(study: Study) -> Comparison:

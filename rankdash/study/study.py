@@ -23,9 +23,7 @@ from rankdash.analysis.reasons.reasons import counted, reasons
 from rankdash.analysis.statistics.comparison import Comparison, compare, mean_intervals
 from rankdash.analysis.statistics.pairs import paired
 from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.analysis.unjudged.unjudged import Comparison as UnjudgedComparison
-from rankdash.analysis.unjudged.unjudged import System as RankedLabels
-from rankdash.analysis.unjudged.unjudged import bounds_table
+from rankdash.analysis.unjudged.unjudged import RankedLabels, UnjudgedComparison, bounds_table
 from rankdash.dataset import Dataset
 from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, Evaluation, Judged, Measure, evaluate, judge

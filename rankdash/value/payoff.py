@@ -49,7 +49,7 @@ _ENDLESS = 1e12
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Amount:
     """A figure with the interval that the measurement leaves it. Where there is no figure, the
     reason, with the ends that there are nevertheless."""
 
@@ -60,7 +60,7 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Change:
+class MeasuredChange:
     """A measured change, with the interval and the answer of the verdict on it.
 
     low, high: None where there are too few queries.
@@ -85,7 +85,7 @@ class Change:
         return self.proof in ("proven", "same")
 
 
-NO_CHANGE = Change(0.0, 0.0, 0.0, "same")
+NO_CHANGE = MeasuredChange(0.0, 0.0, 0.0, "same")
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,8 @@ class Gain:
     change of hit@k, as a share of the searches.
     """
 
-    relative: Change
-    hit: Change = NO_CHANGE
+    relative: MeasuredChange
+    hit: MeasuredChange = NO_CHANGE
     queries: int = 0
 
     def at(self, end: Literal["low", "high"]) -> Gain | None:
@@ -105,7 +105,7 @@ class Gain:
         ends = [getattr(each, end) for each in (self.relative, self.hit)]
         if ends[0] is None:
             return None
-        return Gain(Change(ends[0]), Change(ends[1] or 0.0), self.queries)
+        return Gain(MeasuredChange(ends[0]), MeasuredChange(ends[1] or 0.0), self.queries)
 
 
 @dataclass(frozen=True)
@@ -144,15 +144,15 @@ class Outcome:
     pays_without_gain: whether it does so as well if better ranking were worth nothing.
     """
 
-    cost_per_thousand: Estimate
-    cost_per_month: Estimate
-    value_per_month: Estimate
-    net_per_month: Estimate
-    roi: Estimate
-    payback_months: Estimate
-    break_even_elasticity: Estimate
-    break_even_searches: Estimate
-    break_even_price: Estimate
+    cost_per_thousand: Amount
+    cost_per_month: Amount
+    value_per_month: Amount
+    net_per_month: Amount
+    roi: Amount
+    payback_months: Amount
+    break_even_elasticity: Amount
+    break_even_searches: Amount
+    break_even_price: Amount
     proven: bool
     pays: bool
     pays_without_gain: bool
@@ -246,7 +246,7 @@ def _nets(figures: Mapping[str, Figure]) -> bool:
 
 
 def _figures_at(option: Option, assumptions: Assumptions, end: str) -> Mapping[str, Figure]:
-    """Every figure at an end of the gain, an attribute of `Change`; empty where there is none."""
+    """Every figure at an end of the gain, an attribute of `MeasuredChange`; empty without one."""
     if option.gain is None:
         return {}
     relative: float | None = getattr(option.gain.relative, end)
@@ -277,15 +277,15 @@ def _figures_at(option: Option, assumptions: Assumptions, end: str) -> Mapping[s
     }
 
 
-def _estimate(middle: Figure | None, low: Figure | None, high: Figure | None) -> Estimate:
+def _estimate(middle: Figure | None, low: Figure | None, high: Figure | None) -> Amount:
     """None: no gain is known, or it has no interval."""
     first, last = _end(low), _end(high)
     if not isinstance(middle, str | None):
-        return Estimate(middle, first, last)
+        return Amount(middle, first, last)
     # Where the whole interval is "never", the reason says it better.
     if first == last:
         first = last = None
-    return Estimate(None, first, last, middle or "unknown_gain")
+    return Amount(None, first, last, middle or "unknown_gain")
 
 
 def _end(figure: Figure | None) -> End:
@@ -296,8 +296,8 @@ def _end(figure: Figure | None) -> End:
     return "always" if figure == "always" else "never"
 
 
-def _known(value: float | None) -> Estimate:
-    return Estimate(reason="unknown_cost") if value is None else Estimate(value)
+def _known(value: float | None) -> Amount:
+    return Amount(reason="unknown_cost") if value is None else Amount(value)
 
 
 def _roi(net: float, cost: float, searches: float) -> Figure:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankdash.value.assumptions import ASSUMPTIONS, Assumptions
-from rankdash.value.payoff import Change, Option, monthly_searches, value_per_search
+from rankdash.value.payoff import MeasuredChange, Option, monthly_searches, value_per_search
 
 PRICE = "cost_per_thousand"
 GAIN = "relative_gain"
@@ -123,5 +123,5 @@ def _with(
     if PRICE in values and option.cost_per_search is not None:
         option = replace(option, cost_per_search=values[PRICE] / 1000)
     if GAIN in values and option.gain is not None:
-        option = replace(option, gain=replace(option.gain, relative=Change(values[GAIN])))
+        option = replace(option, gain=replace(option.gain, relative=MeasuredChange(values[GAIN])))
     return option, replace(assumptions, **scenario) if scenario else assumptions

@@ -12,7 +12,7 @@ from rankdash.i18n import ngettext, number, paragraph, percent, signed, signed_p
 from rankdash.study.costs import Choice, billed
 from rankdash.study.study import Study
 from rankdash.value.assumptions import MONTHS_PER_YEAR, Assumptions
-from rankdash.value.payoff import Change, End, Estimate, Gain
+from rankdash.value.payoff import Amount, End, Gain, MeasuredChange
 from rankdash.words import prices
 from rankdash.words.money import money
 
@@ -31,9 +31,9 @@ class Period:
     value: str
     net: str
 
-    def of(self, monthly: Estimate) -> Estimate:
+    def of(self, monthly: Amount) -> Amount:
         """The same for this period."""
-        return Estimate(
+        return Amount(
             self._times(monthly.value),
             self._times(monthly.low),
             self._times(monthly.high),
@@ -110,7 +110,7 @@ _WRITTEN: Mapping[str, Callable[[float], str]] = {
 }
 
 
-def cell(found: Estimate, currency: str, written: str = "money") -> tuple[str, str]:
+def cell(found: Amount, currency: str, written: str = "money") -> tuple[str, str]:
     """(value, its interval) of an estimate; where there is no value, the reason in its place."""
     write = _WRITTEN.get(written) or partial(money, currency=currency)
 
@@ -226,12 +226,12 @@ def headline(context: MoneyContext, choice: Choice, scenario: Assumptions) -> st
     return f"{leads[kind]} {paragraph([each for each in sentences if each])}"
 
 
-def _above_0(value: Estimate) -> bool:
+def _above_0(value: Amount) -> bool:
     """Whether an estimate, or the upper end of its interval, is above 0."""
     return any(isinstance(each, float) and each > 0 for each in (value.value, value.high))
 
 
-def _without_gain(change: Change, metric: str) -> str:
+def _without_gain(change: MeasuredChange, metric: str) -> str:
     """What the verdict says where something pays for another reason than a gain; else ""."""
     if not change.settled:
         return _("This is so although no gain in {metric} is proven.", metric=metric)

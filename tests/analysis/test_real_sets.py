@@ -4,7 +4,7 @@ import pytest
 
 from rankdash.analysis.labels.labelling import merge_labels, to_label, to_label_csv
 from rankdash.analysis.reasons.headroom import SHARES, headroom, limits
-from rankdash.analysis.unjudged.unjudged import Comparison, System, bounds_table
+from rankdash.analysis.unjudged.unjudged import RankedLabels, UnjudgedComparison, bounds_table
 from rankdash.metrics import evaluate, judge
 from rankdash.readers import Source, read
 from tests.sets import SETS, loaded
@@ -18,7 +18,8 @@ def real(request):
     data = found.dataset
     rankings = {"first": data.candidates, "other": found.runs[-1].ranking}
     return data, {
-        name: System(ranking, judge(ranking, data.qrels)) for name, ranking in rankings.items()
+        name: RankedLabels(ranking, judge(ranking, data.qrels))
+        for name, ranking in rankings.items()
     }
 
 
@@ -30,13 +31,13 @@ def test_what_is_shown_lies_within_the_bounds(real):
     assert (table["value"] <= table["highest"] + 1e-12).all()
     assert (table["kind"] == "tight").all()
     for spec in SPECS:
-        bounds = Comparison(sides["first"], sides["other"], spec).bounds()
+        bounds = UnjudgedComparison(sides["first"], sides["other"], spec).bounds()
         assert bounds.lowest <= bounds.delta <= bounds.highest
 
 
 def test_labelling_what_the_list_says_settles_the_sign(real):
     data, sides = real
-    comparison = Comparison(sides["first"], sides["other"], "ndcg@10")
+    comparison = UnjudgedComparison(sides["first"], sides["other"], "ndcg@10")
     enough = comparison.labels_to_settle()
     assert 0 < enough < len(comparison.pool)
     frame = to_label(data, comparison, ("first", "other"), most=enough)
@@ -46,15 +47,17 @@ def test_labelling_what_the_list_says_settles_the_sign(real):
     assert merged.added == enough
     assert merged.unknown == 0
     now = {
-        name: System(side.ranking, judge(side.ranking, merged.dataset.qrels))
+        name: RankedLabels(side.ranking, judge(side.ranking, merged.dataset.qrels))
         for name, side in sides.items()
     }
-    settled = Comparison(now["first"], now["other"], "ndcg@10").bounds()
+    settled = UnjudgedComparison(now["first"], now["other"], "ndcg@10").bounds()
     assert settled.sign != "open"
     assert settled.delta == pytest.approx(comparison.bounds().delta)
     one_less = merge_labels(data, parsed.qrels.head(enough - 1)).dataset
-    before = [System(side.ranking, judge(side.ranking, one_less.qrels)) for side in sides.values()]
-    assert Comparison(before[0], before[1], "ndcg@10").bounds().sign == "open"
+    before = [
+        RankedLabels(side.ranking, judge(side.ranking, one_less.qrels)) for side in sides.values()
+    ]
+    assert UnjudgedComparison(before[0], before[1], "ndcg@10").bounds().sign == "open"
 
 
 def test_headroom_adds_up_for_every_query(real):

@@ -258,7 +258,10 @@ def worth(ink: style.Ink) -> dict[str, go.Figure]:
     swings = [tornado.Row(HOSTILE, -9.0, 40.0, HOSTILE, "2"), tornado.Row("b", 1.0, 2.0, "3", "4")]
     axes = [break_even.Axis(HOSTILE, [1.0, 10.0], 2.0, True), break_even.Axis("y", [0.0, 1.0], 0.5)]
     net = np.array([[-1.0, 2.0], [3.0, -4.0]])
-    points = [frontier.Point(HOSTILE, 1.0, 0.5, True), frontier.Point("slow", 9.0, 0.6, True)]
+    points = [
+        frontier.FrontierPoint(HOSTILE, 1.0, 0.5, True),
+        frontier.FrontierPoint("slow", 9.0, 0.6, True),
+    ]
     cuts = pd.DataFrame({"depth": [0, 10], "mean": [0.4, 0.5], "low": 0.3, "high": 0.6})
     return {
         "tornado": tornado.figure(swings, 10.0, ink, money=lambda amount: f"<i>{amount}"),
@@ -347,13 +350,13 @@ def timed(ink: style.Ink) -> dict[str, go.Figure]:
     }
 
 
-def made_past(runs: int, *, timed: bool = True) -> list[trend.Point]:
+def made_past(runs: int, *, timed: bool = True) -> list[trend.TrendPoint]:
     """Every third run repeats the first, every fourth failed on something, the fifth is a quick
     look."""
     rng = np.random.default_rng(7)
     means = 0.4 + rng.normal(0, 0.05, runs)
     return [
-        trend.Point(
+        trend.TrendPoint(
             number=place + 1,
             name=HOSTILE if place % 2 else f"run {place}",
             when=f"Nov {place + 1}, 2026, 9:00:00 AM",

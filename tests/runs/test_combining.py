@@ -9,7 +9,7 @@ from rankdash.dataset import Dataset
 from rankdash.errors import DataError
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.rerankers.fusion import Fusion
-from rankdash.runs.combining import Part, fuse
+from rankdash.runs.combining import CombinedRun, fuse
 from rankdash.store import Workspace
 
 QUERIES = ["q1", "q2", "q3", "q4", "q5"]
@@ -48,8 +48,8 @@ def parts(dataset):
         5.0,
     )
     return [
-        Part("First stage", dataset.candidates),
-        *(Part(run.name, run.ranking, run) for run in (whole, broken)),
+        CombinedRun("First stage", dataset.candidates),
+        *(CombinedRun(run.name, run.ranking, run) for run in (whole, broken)),
     ]
 
 
@@ -73,7 +73,7 @@ def test_a_query_that_failed_in_a_part_fails_and_is_never_half_a_result(dataset)
 def test_a_query_that_failed_anywhere_has_failed_also_where_another_part_skipped_it(dataset):
     first = a_run(dataset, "first", {"q1": "done", "q2": "skipped"})
     second = a_run(dataset, "second", {"q1": "done", "q2": "failed"})
-    both = [Part(run.name, run.ranking, run) for run in (first, second)]
+    both = [CombinedRun(run.name, run.ranking, run) for run in (first, second)]
     rows = fuse(dataset, both, Fusion(), "both").queries.set_index("query_id")
     assert rows.loc["q2", ["state", "reason"]].tolist() == ["failed", "second: why failed"]
     assert rows.loc["q3", ["state", "reason"]].tolist() == ["skipped", "not in first, second"]
@@ -91,7 +91,7 @@ def test_it_names_its_parts_and_claims_no_time(dataset):
     assert run.queries["pairs"].max() == 0
     assert run.machine == {"parts_p50_ms_in_sum": 15.0}
     untimed = a_run(dataset, "untimed", dict.fromkeys(QUERIES[:4], "done"))
-    mixed = [*parts(dataset), Part("untimed", untimed.ranking, untimed)]
+    mixed = [*parts(dataset), CombinedRun("untimed", untimed.ranking, untimed)]
     assert fuse(dataset, mixed, Fusion(), "both").machine == {}
 
 
@@ -100,7 +100,7 @@ def test_runs_without_a_query_in_common_are_refused(dataset):
     with pytest.raises(DataError, match="no query in common"):
         fuse(
             dataset,
-            [Part(run.name, run.ranking, run) for run in (one, other)],
+            [CombinedRun(run.name, run.ranking, run) for run in (one, other)],
             Fusion(),
             "both",
         )

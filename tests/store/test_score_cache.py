@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rankdash.errors import StoreError
-from rankdash.store.score_cache import Kept, ScoreCache
+from rankdash.store.score_cache import KeptScores, ScoreCache
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def cache(tmp_path):
 def found(scores, read=None):
     scores = np.asarray(scores, dtype=np.float64)
     counts = np.full(len(scores), -1 if read is None else read, dtype=np.int32)
-    return Kept(scores, counts, counts + 1)
+    return KeptScores(scores, counts, counts + 1)
 
 
 def scores(cache, fingerprint, query, documents):

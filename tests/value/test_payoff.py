@@ -17,7 +17,7 @@ from rankdash.value.benefit import (
     simple_roi,
     staff_time,
 )
-from rankdash.value.payoff import NO_CHANGE, Change, Estimate, Gain, Option, Outcome, outcome
+from rankdash.value.payoff import NO_CHANGE, Amount, Gain, MeasuredChange, Option, Outcome, outcome
 
 PUBLISHED = Assumptions(searches_per_day=100_000, value_per_search=0.01, elasticity=1.0)
 RISE = (0.87 - 0.72) / 0.72
@@ -27,11 +27,11 @@ def option(relative: float = RISE, cost: float | None = 0.001, **more: object) -
     return Option("MiniLM", cost, changed(relative, 0.1), **more)
 
 
-def changed(relative: float, half: float = 0.0, **hit: Change) -> Gain:
+def changed(relative: float, half: float = 0.0, **hit: MeasuredChange) -> Gain:
     """A gain with an interval of so much to either side, and the proof that it makes."""
     low, high = relative - half, relative + half
     proof = "proven" if low > 0 or high < 0 else "unproven"
-    return Gain(Change(relative, low, high, proof), **hit)
+    return Gain(MeasuredChange(relative, low, high, proof), **hit)
 
 
 def test_the_published_example_to_the_cent():
@@ -114,7 +114,7 @@ def test_intervals_are_the_formula_at_the_ends_of_the_gain_and_hold_the_price_fi
 def test_a_gain_that_may_be_nothing_may_never_break_even():
     came = outcome(Option("x", 0.001, changed(0.02, 0.05)), PUBLISHED)
     assert came.proven is False
-    assert came.break_even_elasticity == Estimate(5.0, pytest.approx(0.1 / 0.07), "never")
+    assert came.break_even_elasticity == Amount(5.0, pytest.approx(0.1 / 0.07), "never")
     # No end is cut at 0: what it may lose is said, and that no price would do.
     assert came.value_per_month.low == pytest.approx(-0.03 * 1000 * DAYS_PER_MONTH)
     assert came.break_even_price.low == "never"
@@ -124,10 +124,10 @@ def test_a_loss_says_no():
     came = outcome(option(-0.3), replace(PUBLISHED, setup_cost=1000))
     assert came.proven is True and came.pays is False
     assert came.value_per_month.value < 0
-    assert came.payback_months == Estimate(reason="never")
-    assert came.break_even_elasticity == Estimate(reason="no_gain")
-    assert came.break_even_price == Estimate(reason="never")
-    assert came.break_even_searches == Estimate(reason="never")
+    assert came.payback_months == Amount(reason="never")
+    assert came.break_even_elasticity == Amount(reason="no_gain")
+    assert came.break_even_price == Amount(reason="never")
+    assert came.break_even_searches == Amount(reason="never")
 
 
 def test_what_does_not_exist_has_a_reason():
@@ -186,14 +186,14 @@ def test_nothing_is_ever_nan_infinite_or_a_negative_payback(
 def test_what_is_too_large_for_a_number_has_a_reason():
     tiny = 2.2e-311
     came = outcome(Option("x", 1.0, changed(tiny)), PUBLISHED)
-    assert came.break_even_elasticity == Estimate(reason="never")
+    assert came.break_even_elasticity == Amount(reason="never")
     scenario = replace(PUBLISHED, setup_cost=1e4, monthly_cost=1e4)
     came = outcome(Option("x", 0.0, changed(tiny)), scenario)
-    assert came.break_even_searches == Estimate(reason="never")
+    assert came.break_even_searches == Amount(reason="never")
     scenario = replace(scenario, monthly_cost=0.0, searches_per_day=1.0)
     came = outcome(Option("x", 0.0, changed(tiny)), scenario)
-    assert came.payback_months == Estimate(reason="never")
-    assert outcome(option(cost=5e-324), PUBLISHED).roi == Estimate(reason="no_cost")
+    assert came.payback_months == Amount(reason="never")
+    assert outcome(option(cost=5e-324), PUBLISHED).roi == Amount(reason="no_cost")
     for baseline, cost in ((5e-324, 1.0), (0.5, 5e-324)):
         with pytest.raises(DataError):
             simple_roi(baseline, 0.9, searches_per_day=1, value_per_search=1, cost_per_search=cost)
@@ -224,7 +224,7 @@ TICKETS = Assumptions(searches_per_day=1000, value_per_search=0.0, ticket_share=
 
 def shows(value: float, half: float, proof: str) -> Gain:
     """No change of the metric, and one of the hit rate."""
-    return Gain(NO_CHANGE, Change(value, value - half, value + half, proof))
+    return Gain(NO_CHANGE, MeasuredChange(value, value - half, value + half, proof))
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def shows(value: float, half: float, proof: str) -> Gain:
     ],
 )
 def test_it_pays_only_where_the_proven_lower_end_is_above_the_cost(low, proof, pays):
-    measured = Gain(Change(low + 0.1, low, low + 0.2, proof))
+    measured = Gain(MeasuredChange(low + 0.1, low, low + 0.2, proof))
     came = outcome(Option("x", 0.001, measured), PUBLISHED)
     assert came.pays is pays
     assert came.proven is (proof != "unproven")
@@ -295,7 +295,7 @@ def test_waiting_longer_is_paid_by_every_search():
 
 
 # A gain of a tenth brings 0.001 a search, exactly what it costs.
-EVEN = Gain(Change(0.1, 0.1, 0.1, "proven"))
+EVEN = Gain(MeasuredChange(0.1, 0.1, 0.1, "proven"))
 
 
 @pytest.mark.parametrize(
@@ -321,8 +321,8 @@ def test_where_gain_and_cost_are_equal_the_figure_says_so(cost, changes, figure,
 
 
 def test_a_change_that_nothing_rests_on_needs_no_proof():
-    unsure = Change(0.1, -0.1, 0.3, "unproven")
-    sure = Change(0.3, 0.2, 0.4, "proven")
+    unsure = MeasuredChange(0.1, -0.1, 0.3, "unproven")
+    sure = MeasuredChange(0.3, 0.2, 0.4, "proven")
     for gain, scenario in ((Gain(sure, unsure), PUBLISHED), (Gain(unsure, sure), TICKETS)):
         assert outcome(Option("x", 0.001, gain), scenario).proven is True
     for gain, scenario in ((Gain(unsure, sure), PUBLISHED), (Gain(sure, unsure), TICKETS)):
@@ -332,14 +332,14 @@ def test_a_change_that_nothing_rests_on_needs_no_proof():
 
 
 def test_too_few_queries_leave_no_interval_and_nothing_to_count_on():
-    came = outcome(Option("x", 0.001, Gain(Change(0.5))), PUBLISHED)
+    came = outcome(Option("x", 0.001, Gain(MeasuredChange(0.5))), PUBLISHED)
     assert came.net_per_month.value > 0
     assert came.net_per_month.low is None and came.net_per_month.high is None
     assert came.pays is False and came.proven is False
 
 
 def test_an_interval_that_nothing_rests_on_may_be_unknown():
-    measured = Gain(Change(0.3, 0.2, 0.4, "proven"), Change(0.1))
+    measured = Gain(MeasuredChange(0.3, 0.2, 0.4, "proven"), MeasuredChange(0.1))
     assert outcome(Option("x", 0.001, measured), PUBLISHED).pays
     came = outcome(Option("x", 0.001, measured), replace(PUBLISHED, ticket_share=0.1))
     assert (came.value_per_month.low, came.pays) == (None, False)
@@ -360,7 +360,7 @@ def test_a_break_even_beyond_reach_is_never():
     near = Option("x", 1.0, changed(1e-9))
     assert outcome(near, PUBLISHED).break_even_elasticity.value == pytest.approx(1e11)
     far = Option("x", 1.0, changed(1e-11))
-    assert outcome(far, PUBLISHED).break_even_elasticity == Estimate(reason="never")
+    assert outcome(far, PUBLISHED).break_even_elasticity == Amount(reason="never")
 
 
 def test_no_assumption_is_larger_than_amounts_can_be():

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankdash.value.assumptions import Assumptions
-from rankdash.value.payoff import NO_CHANGE, Change, Gain, Option, outcome
+from rankdash.value.payoff import NO_CHANGE, Gain, MeasuredChange, Option, outcome
 from rankdash.value.sensitivity import (
     GAIN,
     PRICE,
@@ -20,7 +20,7 @@ from rankdash.value.sensitivity import (
 )
 
 SCENARIO = Assumptions(monthly_cost=500, traffic_share=0.8)
-OPTION = Option("x", 0.001, Gain(Change(0.2, 0.1, 0.3, "proven")))
+OPTION = Option("x", 0.001, Gain(MeasuredChange(0.2, 0.1, 0.3, "proven")))
 
 
 def test_the_widest_swing_comes_first_and_each_end_is_the_net_there():

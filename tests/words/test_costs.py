@@ -5,7 +5,7 @@ import pytest
 from rankdash.study.costs import Choice, MeasuredLoad, Waiting
 from rankdash.value.assumptions import DAYS_PER_MONTH, Assumptions
 from rankdash.value.billing import Load
-from rankdash.value.payoff import NO_CHANGE, Change, Estimate, Gain, Option, outcome
+from rankdash.value.payoff import NO_CHANGE, Amount, Gain, MeasuredChange, Option, outcome
 from rankdash.words.costs import MoneyContext, answer, cell, headline, month, sureness
 
 # A relative gain of 0.1 brings what a search costs.
@@ -24,7 +24,7 @@ def choice(gain: Gain | None, scenario: Assumptions = SCENARIO, **more: object) 
 
 
 def changed(value: float, low: float, high: float, proof: str = "proven") -> Gain:
-    return Gain(Change(value, low, high, proof), queries=40)
+    return Gain(MeasuredChange(value, low, high, proof), queries=40)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def changed(value: float, low: float, high: float, proof: str = "proven") -> Gai
         (changed(0.02, -0.01, 0.101, "unproven"), "unproven"),
         (changed(0.02, -0.01, 0.1, "unproven"), "no"),
         (changed(-0.1, -0.2, -0.01), "no"),
-        (Gain(Change(0.9), queries=4), "unproven"),
+        (Gain(MeasuredChange(0.9), queries=4), "unproven"),
         (Gain(NO_CHANGE), "no"),
         (None, "unknown"),
     ],
@@ -55,8 +55,8 @@ def test_the_answer_follows_from_the_proof_and_the_interval_of_the_net(gain, sai
     [
         (changed(0.2, 0.101, 0.3, "unproven"), "may come by chance"),
         (changed(0.2, 0.0, 0.3, "unproven"), "its interval includes 0"),
-        (Gain(Change(0.9), queries=4), "but 4 queries are too few to tell"),
-        (Gain(Change(0.9), queries=1), "but 1 query is too few to tell"),
+        (Gain(MeasuredChange(0.9), queries=4), "but 4 queries are too few to tell"),
+        (Gain(MeasuredChange(0.9), queries=1), "but 1 query is too few to tell"),
     ],
 )
 def test_what_is_not_proven_says_why(gain, why):
@@ -68,7 +68,7 @@ def test_what_is_not_proven_says_why(gain, why):
 
 def test_tickets_that_no_proof_backs_are_named():
     tickets = Assumptions(searches_per_day=1000, ticket_share=0.1, ticket_cost=10)
-    unsure = Gain(NO_CHANGE, Change(0.05, -0.01, 0.1, "unproven"), 40)
+    unsure = Gain(NO_CHANGE, MeasuredChange(0.05, -0.01, 0.1, "unproven"), 40)
     text = headline(CONTEXT, choice(unsure, tickets), tickets)
     assert "Hit@10 changes by +0.050, but its interval includes 0." in text
 
@@ -101,12 +101,12 @@ def test_an_end_that_never_pays_is_never_and_a_loss_keeps_its_sign():
 
 
 def test_a_break_even_that_needs_no_gain_starts_from_0():
-    found = Estimate(None, "always", 3.0, "always")
+    found = Amount(None, "always", 3.0, "always")
     assert cell(found, "USD", "elasticity") == ("from 0 %", "from 0 % … 3.00 %")
-    assert cell(Estimate(reason="never"), "USD") == ("never", "")
+    assert cell(Amount(reason="never"), "USD") == ("never", "")
 
 
 def test_how_sure_it_is_has_the_interval_of_the_gain_and_nothing_without_one():
     text = sureness(CONTEXT, choice(changed(-0.0001, -0.05, 0.05, "unproven")))
     assert text.startswith("How sure: NDCG@10 changes by 0.0% (95%: -5.0% … +5.0%), measured on 40")
-    assert sureness(CONTEXT, choice(Gain(Change(0.9), queries=4))) == ""
+    assert sureness(CONTEXT, choice(Gain(MeasuredChange(0.9), queries=4))) == ""

@@ -36,7 +36,7 @@ _MANY_TIES = 0.5
 
 
 @dataclass(frozen=True)
-class Spread:
+class LabelSpread:
     """Lowest, middle and highest of some counts."""
 
     low: float
@@ -44,7 +44,7 @@ class Spread:
     high: float
 
     @classmethod
-    def of(cls, values: Iterable[float]) -> Spread | None:
+    def of(cls, values: Iterable[float]) -> LabelSpread | None:
         """None where there are no values."""
         array = np.fromiter(values, dtype=np.float64)
         if not len(array):
@@ -81,10 +81,10 @@ class CheckReport:
     documents: int
     labels: int
     labelled_queries: int
-    candidates_per_query: Spread | None
+    candidates_per_query: LabelSpread | None
     label_histogram: tuple[LabelCount, ...]
-    query_chars: Spread | None
-    document_chars: Spread | None
+    query_chars: LabelSpread | None
+    document_chars: LabelSpread | None
     rankings: tuple[RankingCheck, ...]
     findings: tuple[Finding, ...]
 
@@ -152,7 +152,7 @@ def check(
         documents=len(dataset.documents),
         labels=len(qrels),
         labelled_queries=int(qrels["query_id"].nunique()),
-        candidates_per_query=Spread.of(
+        candidates_per_query=LabelSpread.of(
             lengths.get(query, 0) for query in dataset.queries["query_id"]
         ),
         label_histogram=histogram(qrels["label"]),
@@ -168,9 +168,9 @@ def _plain(value: object) -> object:
     return value.item() if isinstance(value, np.generic) else str(value)
 
 
-def _chars(texts: pd.Series[str]) -> Spread | None:
+def _chars(texts: pd.Series[str]) -> LabelSpread | None:
     lengths = texts.str.len().to_numpy(dtype=np.float64)
-    return Spread.of(lengths[lengths > 0])
+    return LabelSpread.of(lengths[lengths > 0])
 
 
 def _labels(dataset: Dataset, systems: Mapping[str, Ranking], *, made_ids: bool) -> list[Finding]:

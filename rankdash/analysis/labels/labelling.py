@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.analysis.unjudged.unjudged import Comparison
+from rankdash.analysis.unjudged.unjudged import UnjudgedComparison
 from rankdash.dataset import Dataset
 from rankdash.errors import DataError
 from rankdash.ranking.ranking import Ranking
@@ -46,7 +46,7 @@ _WAS_DEFUSED = re.compile(r"'+[=+\-@\t\r\n＝＋－＠]")
 
 def to_label(
     dataset: Dataset,
-    comparison: Comparison,
+    comparison: UnjudgedComparison,
     names: tuple[str, str],
     *,
     most: int = MOST_ROWS,

@@ -43,7 +43,7 @@ _VALUES = ("baseline", "challenger", "ceiling", "perfect", "retriever", "to_win"
 
 
 @dataclass(frozen=True, eq=False)
-class Limits:
+class Ceilings:
     """How far reranking can go, whatever the systems: of each labelled query.
 
     query_ids: (Q,). ceiling: the best that an order of the documents reaches. perfect: that of
@@ -71,7 +71,7 @@ class Headroom:
     baseline … won: means over the paired queries; NaN only where n is 0.
     recall_ceiling: the mean share of the relevant documents that is among those that may be
         reordered; None where no paired query has a relevant document.
-    pool, depth: of which documents the ceiling is, as in `Limits`.
+    pool, depth: of which documents the ceiling is, as in `Ceilings`.
     values: (Q,) the same of every query of either system, NaN where it is left out; query_ids (Q,)
         and reasons (Q,) go with them.
     """
@@ -109,7 +109,7 @@ class Headroom:
         return pd.DataFrame({"query_id": self.query_ids, **self.values, "state": state})
 
 
-def headroom(baseline: Evaluation, challenger: Evaluation, limits: Limits) -> Headroom:
+def headroom(baseline: Evaluation, challenger: Evaluation, limits: Ceilings) -> Headroom:
     """How the perfect value of each query splits.
 
     limits: of documents among which are all that either side ranks.
@@ -185,7 +185,7 @@ def limits(
     depth: int | None = None,
     *,
     pool: bool = False,
-) -> Limits:
+) -> Ceilings:
     """Ceiling, perfect value and recall of each query.
 
     documents: the labels joined with the first-stage ranking, or with the pool of all rankings that
@@ -211,7 +211,7 @@ def limits(
     if depth is not None and depth >= documents.lengths.max(initial=0):
         depth = None
     recall = evaluate(documents, ["recall" if depth is None else f"recall@{depth}"], rules)
-    return Limits(
+    return Ceilings(
         measure=measure,
         pool=pool,
         depth=depth,

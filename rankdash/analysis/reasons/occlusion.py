@@ -52,7 +52,7 @@ _SENTENCE_END = re.compile(
 
 
 @dataclass(frozen=True)
-class Part:
+class TextPart:
     """What is left out together: the places (start, end) in a text, in order, blanks after a word
     included."""
 
@@ -77,7 +77,7 @@ class Stage:
     """One pass over parts of one kind. effects: of each part, NaN where it could not be had."""
 
     level: Level
-    parts: tuple[Part, ...]
+    parts: tuple[TextPart, ...]
     effects: tuple[float, ...]
 
 
@@ -115,7 +115,7 @@ class Explanation:
         stages = [
             Stage(
                 stage.level,
-                tuple(map(Part, stage.parts)),
+                tuple(map(TextPart, stage.parts)),
                 tuple(math.nan if each is None else each for each in stage.effects),
             )
             for stage in stored.stages
@@ -143,7 +143,7 @@ class _Stored(Struct):
 
 
 @dataclass(frozen=True)
-class Variant:
+class TextVariant:
     """A pair to be scored."""
 
     query: str
@@ -179,7 +179,7 @@ def explain(
     query: str,
     document: str,
     level: Level,
-    score: Callable[[Sequence[Variant]], npt.NDArray[np.float64]],
+    score: Callable[[Sequence[TextVariant]], npt.NDArray[np.float64]],
 ) -> Explanation:
     """Score the pair and its variants.
 
@@ -197,7 +197,9 @@ def explain(
     return Explanation(whole, (first, second))
 
 
-def strongest(terms: Sequence[Part], by_sentence: Stage, most: int = MOST_PARTS) -> list[Part]:
+def strongest(
+    terms: Sequence[TextPart], by_sentence: Stage, most: int = MOST_PARTS
+) -> list[TextPart]:
     """The terms of the sentences with the largest effects, as many as there is room for, in the
     order of the text."""
     sizes = np.nan_to_num(np.abs(by_sentence.effects), nan=-1.0)
@@ -221,15 +223,15 @@ def _stage(
     query: str,
     document: str,
     level: Level,
-    parts: Sequence[Part],
-    score: Callable[[Sequence[Variant]], npt.NDArray[np.float64]],
+    parts: Sequence[TextPart],
+    score: Callable[[Sequence[TextVariant]], npt.NDArray[np.float64]],
     whole: float = math.nan,
 ) -> tuple[float, Stage]:
     """The score of the pair, which is asked for where it is not known yet, and the effects."""
     asked = _askable(query, document, level, parts)
     variants = [_variant(query, document, level, parts[place]) for place in asked]
     known = not math.isnan(whole)
-    found = score(variants if known else [Variant(query, document), *variants])
+    found = score(variants if known else [TextVariant(query, document), *variants])
     if not known:
         whole, found = float(found[0]), found[1:]
         if not math.isfinite(whole):
@@ -242,33 +244,33 @@ def _stage(
     return whole, Stage(level, tuple(parts), tuple(effects.tolist()))
 
 
-def _variant(query: str, document: str, level: Level, part: Part) -> Variant:
+def _variant(query: str, document: str, level: Level, part: TextPart) -> TextVariant:
     if level == "query":
-        return Variant(part.without(query), document)
-    return Variant(query, part.without(document))
+        return TextVariant(part.without(query), document)
+    return TextVariant(query, part.without(document))
 
 
-def _askable(query: str, document: str, level: Level, parts: Sequence[Part]) -> list[int]:
+def _askable(query: str, document: str, level: Level, parts: Sequence[TextPart]) -> list[int]:
     """The parts without which a text is left: a reranker has no score for nothing."""
     text = query if level == "query" else document
     return [place for place, part in enumerate(parts) if part.without(text).strip()]
 
 
-def _first_parts(query: str, document: str, level: Level) -> list[Part]:
+def _first_parts(query: str, document: str, level: Level) -> list[TextPart]:
     if level == "sentence":
         return sentences(document)
     return terms(query, "") if level == "query" else terms(document, query)
 
 
-def sentences(text: str, most: int = MOST_PARTS) -> list[Part]:
+def sentences(text: str, most: int = MOST_PARTS) -> list[TextPart]:
     """The sentences of the text; neighbours together where there are more than `most`."""
     pieces = [each for each in sentence_pieces(text) if text[slice(*each)].strip()]
     size = max(1, math.ceil(len(pieces) / most))
     groups = [pieces[at : at + size] for at in range(0, len(pieces), size)]
-    return [Part(((group[0][0], group[-1][1]),)) for group in groups]
+    return [TextPart(((group[0][0], group[-1][1]),)) for group in groups]
 
 
-def terms(text: str, query: str) -> list[Part]:
+def terms(text: str, query: str) -> list[TextPart]:
     """Every word of the text once, with all its places, by first appearance. query: what it shares
     with a text that has no blanks is kept together."""
     places: dict[str, list[Span]] = {}
@@ -279,7 +281,7 @@ def terms(text: str, query: str) -> list[Part]:
             while follows < len(text) and text[follows].isspace():
                 follows += 1
             places.setdefault(_folded(word), []).append((start, follows))
-    return [Part(tuple(each)) for each in places.values()]
+    return [TextPart(tuple(each)) for each in places.values()]
 
 
 def sentence_pieces(text: str) -> list[Span]:

@@ -46,7 +46,7 @@ from rankdash.analysis.reasons.contributions import CARRIED, Split, credits_of, 
 from rankdash.analysis.reasons.headroom import best_order
 from rankdash.analysis.reasons.sides import Side, given_rows, joined, rows
 from rankdash.analysis.statistics.pairs import TIE_BAND, direction
-from rankdash.analysis.unjudged.unjudged import System
+from rankdash.analysis.unjudged.unjudged import RankedLabels
 from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, Measure
 from rankdash.metrics.engine import Relevance
@@ -97,8 +97,8 @@ _KINDS = ("worse", "unjudged", "other")
 
 
 def reasons(
-    baseline: System,
-    challenger: System,
+    baseline: RankedLabels,
+    challenger: RankedLabels,
     measure: Measure,
     conventions: Conventions | None = None,
     *,
@@ -180,8 +180,8 @@ class _Case:
 
     def __init__(
         self,
-        baseline: System,
-        challenger: System,
+        baseline: RankedLabels,
+        challenger: RankedLabels,
         measure: Measure,
         rules: Conventions,
         tie_band: float,

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from rankdash.analysis.reasons.contributions import credits_of
-from rankdash.analysis.unjudged.unjudged import System
+from rankdash.analysis.unjudged.unjudged import RankedLabels
 from rankdash.metrics import Conventions, Judged, Measure
 from rankdash.metrics.engine import Relevance
 from rankdash.ranking.ragged import Flags, Floats, Integers, offsets_from
@@ -25,7 +25,7 @@ _JOINED: WeakKeyDictionary[Judged, WeakKeyDictionary[Judged, tuple[Integers, Int
 class Side:
     """A ranking as the metric reads it: settled ties, labels by row, credits of positions."""
 
-    def __init__(self, system: System, measure: Measure, rules: Conventions) -> None:
+    def __init__(self, system: RankedLabels, measure: Measure, rules: Conventions) -> None:
         self.system = system
         self.judged = system.judged
         self.ranking = system.ranking.settled(

@@ -19,7 +19,7 @@ from rankdash.analysis.statistics.inference import (
     p_values,
 )
 from rankdash.analysis.statistics.pairs import direction
-from rankdash.analysis.statistics.planning import Plan, plan, smallest_detectable
+from rankdash.analysis.statistics.planning import QueryPlan, plan, smallest_detectable
 from rankdash.analysis.statistics.settings import (
     STATISTICS_SETTINGS,
     StatisticsSettings,
@@ -364,7 +364,7 @@ def _change(
     return columns | _planned(planned), replace(facts, plan=planned)
 
 
-def _planned(planned: Plan | None) -> dict[str, object]:
+def _planned(planned: QueryPlan | None) -> dict[str, object]:
     if planned is None:
         return {}
     numbers = (planned.likely, planned.least, planned.most)

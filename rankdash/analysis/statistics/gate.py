@@ -50,7 +50,7 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class GateOutcome:
     """Whether a condition holds.
 
     value: what was seen: a mean, a mean difference, a share, milliseconds or a count; NaN where
@@ -134,7 +134,7 @@ def decide(
     comparison: Comparison,
     challenger: str,
     timings: pd.DataFrame | None = None,
-) -> tuple[Outcome, ...]:
+) -> tuple[GateOutcome, ...]:
     """An outcome for each condition, in order.
 
     comparison: made with `settings_at`. timings: query_id, state and latency_ms, as the table of a
@@ -150,7 +150,7 @@ def _outcome(
     comparison: Comparison,
     challenger: str,
     timings: pd.DataFrame | None,
-) -> Outcome:
+) -> GateOutcome:
     confidence = confidence_of(comparison.settings)
     if condition.kind == "max":
         if timings is None:
@@ -174,28 +174,28 @@ def _outcome(
         reason = "missed"
     elif low < condition.limit - _ROUNDING:
         reason = "unproven"
-    return Outcome(condition, value, low, high, int(row[n]), reason)
+    return GateOutcome(condition, value, low, high, int(row[n]), reason)
 
 
-def _hurt(condition: Condition, hurt: int, n: int, confidence: float) -> Outcome:
+def _hurt(condition: Condition, hurt: int, n: int, confidence: float) -> GateOutcome:
     """Limits of a share: Clopper & Pearson (1934)."""
     from scipy.special import betaincinv
 
     if not n:
-        return Outcome(condition, math.nan, math.nan, math.nan, 0, "no_values")
+        return GateOutcome(condition, math.nan, math.nan, math.nan, 0, "no_values")
     low = float(betaincinv(hurt, n - hurt + 1, 1 - confidence)) if hurt else 0.0
     high = float(betaincinv(hurt + 1, n - hurt, confidence)) if hurt < n else 1.0
     reason: Reason = "too_few" if n < FEWEST_QUERIES else _seen(hurt / n, condition.limit)
-    return Outcome(condition, hurt / n, low, high, n, reason)
+    return GateOutcome(condition, hurt / n, low, high, n, reason)
 
 
-def _failures(condition: Condition, timings: pd.DataFrame) -> Outcome:
+def _failures(condition: Condition, timings: pd.DataFrame) -> GateOutcome:
     failed, n = int((timings["state"] == "failed").sum()), len(timings)
     reason = _seen(failed, condition.limit) if n else "no_values"
-    return Outcome(condition, float(failed), math.nan, math.nan, n, reason)
+    return GateOutcome(condition, float(failed), math.nan, math.nan, n, reason)
 
 
-def _quantile(condition: Condition, timings: pd.DataFrame, confidence: float) -> Outcome:
+def _quantile(condition: Condition, timings: pd.DataFrame, confidence: float) -> GateOutcome:
     """Latencies of queries that are done. Quantiles interpolate linearly (Hyndman & Fan 1996, type
     7); their limits are order statistics (David & Nagaraja 2003, section 7.1)."""
     from scipy.stats import binom
@@ -204,13 +204,13 @@ def _quantile(condition: Condition, timings: pd.DataFrame, confidence: float) ->
     n = len(ordered)
     if n < FEWEST_QUERIES:
         reason: Reason = "too_few" if n else "no_values"
-        return Outcome(condition, math.nan, math.nan, math.nan, n, reason)
+        return GateOutcome(condition, math.nan, math.nan, math.nan, n, reason)
     share = QUANTILES[condition.subject]
     value = float(np.quantile(ordered, share))
     below, above = (int(each) for each in binom.ppf([1 - confidence, confidence], n, share))
     low = float(ordered[below - 1]) if below else math.nan
     high = float(ordered[above]) if above < n else math.nan
-    return Outcome(condition, value, low, high, n, _seen(value, condition.limit))
+    return GateOutcome(condition, value, low, high, n, _seen(value, condition.limit))
 
 
 def _seen(value: float, limit: float) -> Reason:

@@ -35,7 +35,7 @@ _FLIPS = 1_000
 
 
 @dataclass(frozen=True)
-class Plan:
+class QueryPlan:
     """How many more queries, to two digits, would prove a change; None where no practical number
     would.
 
@@ -77,7 +77,7 @@ def plan(
     verdict_level: float = LEVEL,
     power: float = POWER,
     seed: int = SEED,
-) -> Plan | None:
+) -> QueryPlan | None:
     """How many queries like these to add to these for a p of at most 1 - level.
 
     differences: (n,). ends: the interval of their mean at `verdict_level`. The queries that are
@@ -98,9 +98,9 @@ def plan(
     queries = _Queries(differences * sign, test, level, seed)
     likely = queries.needed(abs(mean), power, _DRAWS)
     if likely is None:
-        return Plan(None, None, None, bool(near <= 0))
+        return QueryPlan(None, None, None, bool(near <= 0))
     least, most = (queries.needed(end, power, _DRAWS_AT_ENDS) for end in (far, near))
-    return Plan(likely, least, most, bool(near <= 0))
+    return QueryPlan(likely, least, most, bool(near <= 0))
 
 
 class _Queries:

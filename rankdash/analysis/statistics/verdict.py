@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from rankdash.analysis.statistics.planning import POWER, Plan
+from rankdash.analysis.statistics.planning import POWER, QueryPlan
 
 Kind = Literal[
     "better",
@@ -109,7 +109,7 @@ class Facts:
     tie_band: float
     worthwhile: float
     quality: bool
-    plan: Plan | None = None
+    plan: QueryPlan | None = None
 
 
 def decide(facts: Facts) -> Kind:

@@ -33,7 +33,7 @@ _FORMS = {"ndcg": LINEAR, "ndcg_exp": EXPONENTIAL, "ndcg_jk": JARVELIN_KEKALAINE
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class BoundSide:
     """One system: its labels in rank order, and (U,) where the pool stands in its list, inf for
     not within the cutoff."""
 
@@ -77,7 +77,7 @@ class Case:
                 yield owner[block.positions[:, 0]], block.take(weights, padding)
 
 
-def highest(case: Case, plus: Side | None, minus: Side | None) -> tuple[Floats, Kind]:
+def highest(case: Case, plus: BoundSide | None, minus: BoundSide | None) -> tuple[Floats, Kind]:
     """(Q,) the highest possible plus - minus, and how good a bound that is."""
     name = case.measure.metric.name
     if name in _FORMS:
@@ -87,7 +87,9 @@ def highest(case: Case, plus: Side | None, minus: Side | None) -> tuple[Floats, 
     return _by_range(case, plus, minus), "range"
 
 
-def _per_side(plus: Side | None, minus: Side | None, value: Callable[[Side], Floats]) -> Floats:
+def _per_side(
+    plus: BoundSide | None, minus: BoundSide | None, value: Callable[[BoundSide], Floats]
+) -> Floats:
     """value(plus) - value(minus), a missing side counting 0."""
     total = np.zeros(1)
     if plus is not None:
@@ -97,18 +99,18 @@ def _per_side(plus: Side | None, minus: Side | None, value: Callable[[Side], Flo
     return total
 
 
-def _either(plus: Side | None, minus: Side | None) -> Side:
+def _either(plus: BoundSide | None, minus: BoundSide | None) -> BoundSide:
     """A side that is there; both know the labels of the queries."""
-    return plus if plus is not None else cast(Side, minus)
+    return plus if plus is not None else cast(BoundSide, minus)
 
 
-def _now(case: Case, side: Side) -> Floats:
+def _now(case: Case, side: BoundSide) -> Floats:
     """(Q,) the metric as it is, unjudged documents counting as not relevant."""
     measure = case.measure
     return measure.metric.compute(side.relevance, measure.k, measure.parameter)
 
 
-def _by_range(case: Case, plus: Side | None, minus: Side | None) -> Floats:
+def _by_range(case: Case, plus: BoundSide | None, minus: BoundSide | None) -> Floats:
     low, high = case.measure.metric.range
     beyond = (high if plus is not None else 0.0) - (low if minus is not None else 0.0)
     now = _per_side(plus, minus, lambda side: _now(case, side))
@@ -116,14 +118,17 @@ def _by_range(case: Case, plus: Side | None, minus: Side | None) -> Floats:
 
 
 def _additive(
-    case: Case, plus: Side | None, minus: Side | None, weight: Callable[[Side], Floats]
+    case: Case,
+    plus: BoundSide | None,
+    minus: BoundSide | None,
+    weight: Callable[[BoundSide], Floats],
 ) -> Floats:
     """A metric that is a sum over relevant documents, so that each label acts by itself."""
     change = _per_side(plus, minus, weight)
     return _per_side(plus, minus, lambda side: _now(case, side)) + case.sum(np.maximum(change, 0))
 
 
-def _ndcg(case: Case, plus: Side | None, minus: Side | None) -> Floats:
+def _ndcg(case: Case, plus: BoundSide | None, minus: BoundSide | None) -> Floats:
     form = _FORMS[case.measure.metric.name]
     start = _per_side(
         plus, minus, lambda side: discounted(side.relevance.judged, form, case.k, case.top)
@@ -138,30 +143,32 @@ def _ndcg(case: Case, plus: Side | None, minus: Side | None) -> Floats:
     return best
 
 
-def _precision(case: Case, plus: Side | None, minus: Side | None) -> tuple[Floats, Kind]:
-    def weight(side: Side) -> Floats:
+def _precision(case: Case, plus: BoundSide | None, minus: BoundSide | None) -> tuple[Floats, Kind]:
+    def weight(side: BoundSide) -> Floats:
         depth = np.maximum(side.relevance.depth(case.k), 1)
         return np.isfinite(side.rank) / depth[case.query]
 
     return _additive(case, plus, minus, weight), "tight"
 
 
-def _rank_biased(case: Case, plus: Side | None, minus: Side | None) -> tuple[Floats, Kind]:
+def _rank_biased(
+    case: Case, plus: BoundSide | None, minus: BoundSide | None
+) -> tuple[Floats, Kind]:
     p = case.measure.parameter
 
-    def weight(side: Side) -> Floats:
+    def weight(side: BoundSide) -> Floats:
         return np.where(np.isfinite(side.rank), (1 - p) * p ** (side.rank - 1), 0.0)
 
     return _additive(case, plus, minus, weight), "tight"
 
 
 def _first(
-    case: Case, plus: Side | None, minus: Side | None, worth: Callable[[Floats], Floats]
+    case: Case, plus: BoundSide | None, minus: BoundSide | None, worth: Callable[[Floats], Floats]
 ) -> Floats:
     """A metric that the best relevant document decides: one label more is all it ever takes,
     since any further one can only raise `minus`."""
 
-    def alone(side: Side) -> Floats:
+    def alone(side: BoundSide) -> Floats:
         return np.maximum(_now(case, side)[case.query], worth(side.rank))
 
     best = np.broadcast_to(
@@ -171,19 +178,19 @@ def _first(
     return best
 
 
-def _reciprocal(case: Case, plus: Side | None, minus: Side | None) -> tuple[Floats, Kind]:
+def _reciprocal(case: Case, plus: BoundSide | None, minus: BoundSide | None) -> tuple[Floats, Kind]:
     return _first(case, plus, minus, lambda rank: 1 / rank), "tight"
 
 
-def _hit(case: Case, plus: Side | None, minus: Side | None) -> tuple[Floats, Kind]:
+def _hit(case: Case, plus: BoundSide | None, minus: BoundSide | None) -> tuple[Floats, Kind]:
     return _first(case, plus, minus, lambda rank: np.isfinite(rank).astype(np.float64)), "tight"
 
 
-def _recall(case: Case, plus: Side | None, minus: Side | None) -> tuple[Floats, Kind]:
+def _recall(case: Case, plus: BoundSide | None, minus: BoundSide | None) -> tuple[Floats, Kind]:
     return _share(case, plus, minus, np.zeros(len(case.offsets) - 1)), "tight"
 
 
-def _f1(case: Case, plus: Side | None, minus: Side | None) -> tuple[Floats, Kind]:
+def _f1(case: Case, plus: BoundSide | None, minus: BoundSide | None) -> tuple[Floats, Kind]:
     depths = [side.relevance.depth(case.k) for side in (plus, minus) if side is not None]
     best = 2 * _share(case, plus, minus, depths[0])
     alike = depths[0] == depths[-1]
@@ -194,10 +201,10 @@ def _f1(case: Case, plus: Side | None, minus: Side | None) -> tuple[Floats, Kind
     return np.where(alike, best, apart), "outer"
 
 
-def _share(case: Case, plus: Side | None, minus: Side | None, extra: Floats) -> Floats:
+def _share(case: Case, plus: BoundSide | None, minus: BoundSide | None, extra: Floats) -> Floats:
     """Relevant documents found, over all relevant documents and (Q,) `extra`."""
 
-    def found(side: Side) -> Floats:
+    def found(side: BoundSide) -> Floats:
         hits = side.relevance.hits
         return side.relevance.total(hits.query[within(hits.rank, case.k)])
 
@@ -232,7 +239,9 @@ def _running(cells: Floats) -> Floats:
     return sums
 
 
-def _average_precision(case: Case, plus: Side | None, minus: Side | None) -> tuple[Floats, Kind]:
+def _average_precision(
+    case: Case, plus: BoundSide | None, minus: BoundSide | None
+) -> tuple[Floats, Kind]:
     """For each number n of relevant documents more: the n highest places for plus, the n lowest
     for minus. Exact for one side; for two, each side picks its own n, so the bound is outer."""
     counts = np.diff(case.offsets)
@@ -280,14 +289,14 @@ def _by(order: Integers, cells: np.ndarray) -> np.ndarray:
     return np.take_along_axis(cells, order, axis=1)
 
 
-def _precision_sum(side: Side, k: int | None) -> Floats:
+def _precision_sum(side: BoundSide, k: int | None) -> Floats:
     """(Q,) the sum of P@i over the relevant ranks i within k."""
     hits = side.relevance.hits
     inside = within(hits.rank, k)
     return side.relevance.total(hits.query[inside], hits.ordinal[inside] / hits.rank[inside])
 
 
-def _above_and_below(case: Case, side: Side) -> tuple[Floats, Floats]:
+def _above_and_below(case: Case, side: BoundSide) -> tuple[Floats, Floats]:
     """For each document of the pool: relevant documents above it, and the sum of 1/rank over those
     below it within the cutoff."""
     hits = side.relevance.hits
@@ -302,7 +311,7 @@ def _above_and_below(case: Case, side: Side) -> tuple[Floats, Floats]:
     return above, inverse[offsets[case.query + 1]] - inverse[at]
 
 
-def _err(case: Case, plus: Side | None, minus: Side | None) -> tuple[Floats, Kind]:
+def _err(case: Case, plus: BoundSide | None, minus: BoundSide | None) -> tuple[Floats, Kind]:
     """A relevant document more always raises ERR, which is divided by nothing."""
     value = np.zeros(len(case.offsets) - 1)
     if plus is not None:
@@ -312,14 +321,14 @@ def _err(case: Case, plus: Side | None, minus: Side | None) -> tuple[Floats, Kin
     return value, "tight" if plus is None or minus is None else "outer"
 
 
-def _err_if_relevant(case: Case, side: Side) -> Floats:
+def _err_if_relevant(case: Case, side: BoundSide) -> Floats:
     judged = all_labelled(side.relevance.judged, case.query, side.rank, case.top)
     return case.measure.metric.compute(
         Relevance(judged, case.conventions), case.k, case.measure.parameter
     )
 
 
-_KERNELS: dict[str, Callable[[Case, Side | None, Side | None], tuple[Floats, Kind]]] = {
+_KERNELS: dict[str, Callable[[Case, BoundSide | None, BoundSide | None], tuple[Floats, Kind]]] = {
     "precision": _precision,
     "rbp": _rank_biased,
     "mrr": _reciprocal,

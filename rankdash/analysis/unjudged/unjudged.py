@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.analysis.unjudged.bounds import Case, Kind, Side, highest
+from rankdash.analysis.unjudged.bounds import BoundSide, Case, Kind, highest
 from rankdash.analysis.unjudged.pool import Pool, all_labelled, each_labelled, pool
 from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, Evaluation, Judged, Measure, evaluate, parse_measure
@@ -37,7 +37,7 @@ Sign = Literal["above", "below", "open"]
 
 
 @dataclass(frozen=True, eq=False)
-class System:
+class RankedLabels:
     """One ranking with its labels joined, as `judge` does. left_out: query id → "failed" or
     "skipped"."""
 
@@ -47,7 +47,7 @@ class System:
 
 
 def bounds_table(
-    systems: Mapping[str, System],
+    systems: Mapping[str, RankedLabels],
     measures: tuple[Measure | str, ...] | list[Measure | str],
     conventions: Conventions | None = None,
 ) -> pd.DataFrame:
@@ -93,12 +93,12 @@ def _parsed(measure: Measure | str) -> Measure:
     return parse_measure(measure) if isinstance(measure, str) else measure
 
 
-def _row(system: System, measure: Measure, rules: Conventions) -> dict[str, object]:
+def _row(system: RankedLabels, measure: Measure, rules: Conventions) -> dict[str, object]:
     now = _values(system, measure, rules)
     scored = ~np.isnan(now.column(measure))
     found = pool([system.ranking], [system.judged], rules, measure.k)
     case = _case(system.judged, found, measure, rules)
-    side = Side(Relevance(system.judged, rules), found.ranks[0])
+    side = BoundSide(Relevance(system.judged, rules), found.ranks[0])
     high, kind = highest(case, side, None)
     low, _ = highest(case, None, side)
     relevant = all_labelled(system.judged, found.query, found.ranks[0], case.top)
@@ -119,7 +119,7 @@ def _row(system: System, measure: Measure, rules: Conventions) -> dict[str, obje
     }
 
 
-def _values(system: System, measure: Measure, rules: Conventions) -> Evaluation:
+def _values(system: RankedLabels, measure: Measure, rules: Conventions) -> Evaluation:
     # A row for every labelled query, so that rows and labels align; NaN for those not evaluated.
     missing = "skip" if rules.queries == "both" else rules.missing
     rules = replace(rules, queries="qrels", missing=missing)
@@ -170,7 +170,7 @@ class DeltaBounds:
     could_join: int
 
 
-class Comparison:
+class UnjudgedComparison:
     """Two systems and a metric, with the pool of both at its cutoff. What is asked of it is worked
     out once.
 
@@ -179,8 +179,8 @@ class Comparison:
 
     def __init__(
         self,
-        baseline: System,
-        challenger: System,
+        baseline: RankedLabels,
+        challenger: RankedLabels,
         measure: Measure | str,
         conventions: Conventions | None = None,
     ) -> None:
@@ -250,8 +250,8 @@ class Comparison:
     def _highest(self, found: Pool, sign: int) -> tuple[Floats, Kind]:
         """(Q,) the highest sign · (challenger - baseline) under any labels for the pool."""
         case = _case(self.baseline.judged, found, self.measure, self.rules)
-        before = Side(Relevance(self.baseline.judged, self.rules), found.ranks[0])
-        after = Side(Relevance(self.challenger.judged, self.rules), found.ranks[1])
+        before = BoundSide(Relevance(self.baseline.judged, self.rules), found.ranks[0])
+        after = BoundSide(Relevance(self.challenger.judged, self.rules), found.ranks[1])
         return highest(case, after, before) if sign > 0 else highest(case, before, after)
 
     @cached_property

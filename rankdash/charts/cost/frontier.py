@@ -31,7 +31,7 @@ _Box = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True)
-class Point:
+class FrontierPoint:
     """One option. x: what it takes. low, high: the interval of its quality, NaN for none. front:
     whether no other beats it. A point without x or quality (NaN) is not drawn."""
 
@@ -48,7 +48,7 @@ class Point:
 
 
 def figure(
-    points: Sequence[Point],
+    points: Sequence[FrontierPoint],
     metric: str,
     x_title: str,
     ink: style.Ink,
@@ -130,7 +130,7 @@ def figure(
 
 
 def alt(
-    points: Sequence[Point],
+    points: Sequence[FrontierPoint],
     metric: str,
     x_title: str,
     *,
@@ -162,7 +162,7 @@ def alt(
     ).strip()
 
 
-def _corners(points: Sequence[Point], target: float | None) -> list[str]:
+def _corners(points: Sequence[FrontierPoint], target: float | None) -> list[str]:
     """For each point, at which of its corners its name runs into the least: the other names, the
     marks and their intervals, and the edges."""
     if not points:
@@ -195,11 +195,11 @@ def _corners(points: Sequence[Point], target: float | None) -> list[str]:
     return [chosen[at] for at in range(len(points))]
 
 
-def _highest(points: Sequence[Point], target: float | None) -> float:
+def _highest(points: Sequence[FrontierPoint], target: float | None) -> float:
     return max([*(point.x for point in points), target or 0.0], default=1.0)
 
 
-def _finite(end: float, point: Point) -> float:
+def _finite(end: float, point: FrontierPoint) -> float:
     return end if math.isfinite(end) else point.quality
 
 
@@ -229,13 +229,13 @@ def _looks(ink: style.Ink) -> dict[str, dict[str, str]]:
     }
 
 
-def _state(point: Point, target: float | None) -> str:
+def _state(point: FrontierPoint, target: float | None) -> str:
     if target is not None and point.x > target:
         return "outside"
     return "front" if point.front else "beaten"
 
 
-def _error(points: Sequence[Point], colour: str) -> style.Trace:
+def _error(points: Sequence[FrontierPoint], colour: str) -> style.Trace:
     """The intervals, as far as there are any."""
     return {
         "type": "data",

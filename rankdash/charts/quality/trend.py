@@ -26,7 +26,7 @@ _FOOT = 0.12
 
 
 @dataclass(frozen=True)
-class Point:
+class TrendPoint:
     """One run. number: as the table has it. when and day: the time it was made, for the hover and
     for the axis. series: the index of the runs it is joined with, None where it was made once.
     mean with low…high (NaN where there is none) rests on n queries. compared: whether it stands on
@@ -57,7 +57,7 @@ class Across:
 
 
 def figure(
-    points: Sequence[Point],
+    points: Sequence[TrendPoint],
     metric: str,
     across: Sequence[Across],
     ink: style.Ink,
@@ -128,7 +128,7 @@ def figure(
     )
 
 
-def alt(points: Sequence[Point], metric: str, across: Sequence[Across]) -> str:
+def alt(points: Sequence[TrendPoint], metric: str, across: Sequence[Across]) -> str:
     """What the chart says, in words."""
     sentences = []
     lines = [f"{line.name} {style.number(line.mean)}" for line in across]
@@ -163,12 +163,12 @@ def alt(points: Sequence[Point], metric: str, across: Sequence[Across]) -> str:
 
 
 def _means(
-    points: Sequence[Point], metric: str, series: Sequence[str], ink: style.Ink
+    points: Sequence[TrendPoint], metric: str, series: Sequence[str], ink: style.Ink
 ) -> list[style.Trace]:
     """A trace for each series that has a mark of its own, and one for all other runs."""
     looks = style.marks_in_order(str(place) for place in range(len(series)))
-    joined: dict[int, list[Point]] = {}
-    others: list[Point] = []
+    joined: dict[int, list[TrendPoint]] = {}
+    others: list[TrendPoint] = []
     for point in points:
         if not point.compared or not math.isfinite(point.mean):
             continue
@@ -187,7 +187,7 @@ def _means(
     return traces
 
 
-def _line(points: Sequence[Point], name: str, mark: style.Mark, metric: str) -> style.Trace:
+def _line(points: Sequence[TrendPoint], name: str, mark: style.Mark, metric: str) -> style.Trace:
     return draw.scatter(
         [point.number for point in points],
         [point.mean for point in points],
@@ -207,7 +207,9 @@ def _line(points: Sequence[Point], name: str, mark: style.Mark, metric: str) -> 
     )
 
 
-def _across(points: Sequence[Point], lines: Sequence[Across], ink: style.Ink) -> list[style.Trace]:
+def _across(
+    points: Sequence[TrendPoint], lines: Sequence[Across], ink: style.Ink
+) -> list[style.Trace]:
     """Named in the legend, with their value: on the line itself a label would cover the runs."""
     ends = [points[0].number - _BESIDE, points[-1].number + _BESIDE] if points else []
     return [
@@ -227,7 +229,7 @@ def _looks(ink: style.Ink) -> list[tuple[str, str]]:
     return [(ink.text, "dot"), (ink.muted, "dash"), (ink.muted, "longdashdot")]
 
 
-def _apart(points: Sequence[Point], floor: float, metric: str, ink: style.Ink) -> style.Trace:
+def _apart(points: Sequence[TrendPoint], floor: float, metric: str, ink: style.Ink) -> style.Trace:
     """At the foot of the panel: a run that has a time and no place beside the others."""
     return draw.scatter(
         [point.number for point in points],
@@ -239,7 +241,7 @@ def _apart(points: Sequence[Point], floor: float, metric: str, ink: style.Ink) -
     )
 
 
-def _times(points: Sequence[Point], ink: style.Ink) -> style.Trace:
+def _times(points: Sequence[TrendPoint], ink: style.Ink) -> style.Trace:
     timed = [point for point in points if math.isfinite(point.p95_ms)]
     return draw.scatter(
         [point.number for point in timed],
@@ -254,7 +256,7 @@ def _times(points: Sequence[Point], ink: style.Ink) -> style.Trace:
     )
 
 
-def _failures(points: Sequence[Point], axis: str) -> style.Trace:
+def _failures(points: Sequence[TrendPoint], axis: str) -> style.Trace:
     return draw.bar(
         [point.number for point in points],
         [point.failed for point in points],
@@ -264,11 +266,11 @@ def _failures(points: Sequence[Point], axis: str) -> style.Trace:
     )
 
 
-def _heading(point: Point) -> str:
+def _heading(point: TrendPoint) -> str:
     return f"{point.number} · <b>{style.short(point.name, 40)}</b><br>{style.short(point.when)}"
 
 
-def _said(point: Point, metric: str) -> str:
+def _said(point: TrendPoint, metric: str) -> str:
     interval = math.isfinite(point.low) and math.isfinite(point.high)
     template = (
         _("{metric} {value} ({low}…{high}) over {queries}")
@@ -290,7 +292,7 @@ def _known(value: float) -> float:
     return value if math.isfinite(value) else 0.0
 
 
-def _ends(point: Point) -> tuple[float, float, float]:
+def _ends(point: TrendPoint) -> tuple[float, float, float]:
     return point.mean, point.low, point.high
 
 
@@ -304,7 +306,7 @@ def _domains(heights: Sequence[int]) -> list[list[float]]:
     return found
 
 
-def _ticks(points: Sequence[Point]) -> dict[str, object]:
+def _ticks(points: Sequence[TrendPoint]) -> dict[str, object]:
     """Numbers as far as there is room, and the day under the first run of a day, not too near to
     the one before."""
     step = -(-len(points) // _MOST_NUMBERS) or 1

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from rankdash.errors import DataError, LimitError
 from rankdash.findings import Finding
 from rankdash.readers.by_name.fetching import MOST_DOCUMENTS, Fetched, partly_read
-from rankdash.readers.parse.limits import Limits
+from rankdash.readers.parse.limits import ReadLimits
 
 EXTRA = "ir_datasets"
 _BATCH = 10_000
@@ -100,7 +100,7 @@ def _written(name: str, dataset: Any, folder: Path) -> Iterator[Fetched]:
 
 def _table(file: Path, name: str, rows: Iterable[dict[str, object]]) -> Fetched:
     """The rows as a Parquet file. Raises LimitError as soon as there are more than are read."""
-    most = Limits().rows
+    most = ReadLimits().rows
     source = file.name
     writer: pq.ParquetWriter | None = None
     written = 0

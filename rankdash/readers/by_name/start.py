@@ -25,7 +25,7 @@ from typing import Any
 from rankdash.errors import DataError
 from rankdash.findings import Finding
 from rankdash.readers.by_name.fetching import DONE, FAILED, HUB, IR_DATASETS
-from rankdash.readers.parse.limits import Limits
+from rankdash.readers.parse.limits import ReadLimits
 from rankdash.readers.parse.source import Source, sources_from_path
 
 _NAMED = re.compile(rf"(?:{HUB}|{IR_DATASETS}):")
@@ -57,7 +57,7 @@ def is_name(place: str) -> bool:
 
 
 def sources_at(
-    places: Sequence[str | os.PathLike[str]], *, limits: Limits | None = None
+    places: Sequence[str | os.PathLike[str]], *, limits: ReadLimits | None = None
 ) -> list[Source]:
     """The files of paths and names, which together are one data set. Raises what
     `sources_from_path` and `sources_by_name` raise."""
@@ -71,7 +71,7 @@ def sources_at(
 def sources_by_name(
     names: Sequence[str],
     *,
-    limits: Limits | None = None,
+    limits: ReadLimits | None = None,
     seconds: float = TIME_LIMIT,
     waiting: Callable[[], None] = lambda: None,
 ) -> list[Source]:

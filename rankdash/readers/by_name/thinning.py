@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from rankdash.readers.by_name.fetching import MOST_DOCUMENTS, Fetched, partly_read
 from rankdash.readers.detect import table_of
 from rankdash.readers.parse.columns import fields_of, plain, recognise
-from rankdash.readers.parse.limits import Limits
+from rankdash.readers.parse.limits import ReadLimits
 from rankdash.readers.parse.source import Source
 from rankdash.readers.parse.unpack import unpack
 
@@ -103,8 +103,8 @@ def _mentioned(file: Fetched) -> Iterable[str]:
     source = Source(file.name, file.path.read_bytes())
     if source.is_readme:
         return
-    for each in unpack([source], Limits()):
-        table = table_of(each, Limits())
+    for each in unpack([source], ReadLimits()):
+        table = table_of(each, ReadLimits())
         fields = table.fields if table.fields is not None else fields_of(table.frame)
         for field in ("query_id", "doc_id"):
             if field in fields:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from rankdash.readers.formats.parquet import damaged, tabulated
-from rankdash.readers.parse.limits import Limits
+from rankdash.readers.parse.limits import ReadLimits
 from rankdash.readers.parse.table import (
     Table,
     refuse_many_bytes,
@@ -21,7 +21,7 @@ def matches(data: bytes) -> bool:
     return data.startswith((_FILE, _STREAM))
 
 
-def read(data: bytes, file: str, limits: Limits) -> Table:
+def read(data: bytes, file: str, limits: ReadLimits) -> Table:
     """A table of the file's columns, all as text. A row's line is its number.
 
     Raises FormatError where the file is damaged, LimitError for too many rows, columns or bytes.
@@ -32,7 +32,7 @@ def read(data: bytes, file: str, limits: Limits) -> Table:
         raise damaged(NAME, file, problem) from problem
 
 
-def _unpacked(data: bytes, file: str, limits: Limits) -> pa.Table:
+def _unpacked(data: bytes, file: str, limits: ReadLimits) -> pa.Table:
     batches: list[pa.RecordBatch] = []
     rows = size = 0
     if data.startswith(_FILE):

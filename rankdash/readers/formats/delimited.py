@@ -21,7 +21,7 @@ import numpy as np
 from rankdash.errors import FormatError
 from rankdash.findings import Finding
 from rankdash.readers.parse.columns import known
-from rankdash.readers.parse.limits import Limits
+from rankdash.readers.parse.limits import ReadLimits
 from rankdash.readers.parse.skipped_rows import Refusals
 from rankdash.readers.parse.table import (
     Table,
@@ -51,7 +51,7 @@ _BLOCK = 50_000
 
 
 @dataclass(frozen=True)
-class Dialect:
+class CsvDialect:
     """delimiter: one character. quotes: "double" (RFC 4180), "escape" (`\\"`) or "none"."""
 
     delimiter: str
@@ -128,7 +128,7 @@ def _sample_rows(sample: str, delimiter: str, *, cut: bool) -> list[list[str]]:
     return rows[:-1] if cut and len(rows) > 1 else rows
 
 
-def read(text: str, delimiter: str, file: str, limits: Limits) -> Table:
+def read(text: str, delimiter: str, file: str, limits: ReadLimits) -> Table:
     """A table of the file's columns.
 
     Rows with another number of fields than the header are refused. Raises FormatError, with the
@@ -153,15 +153,15 @@ def read(text: str, delimiter: str, file: str, limits: Limits) -> Table:
     )
 
 
-def _dialects(text: str, delimiter: str) -> Iterator[Dialect]:
-    yield Dialect(delimiter)
+def _dialects(text: str, delimiter: str) -> Iterator[CsvDialect]:
+    yield CsvDialect(delimiter)
     if '\\"' in text:
-        yield Dialect(delimiter, "escape")
+        yield CsvDialect(delimiter, "escape")
     if delimiter == "\t":
-        yield Dialect(delimiter, "none")
+        yield CsvDialect(delimiter, "none")
 
 
-def _read(text: str, dialect: Dialect, file: str, limits: Limits) -> Table:
+def _read(text: str, dialect: CsvDialect, file: str, limits: ReadLimits) -> Table:
     records = dialect.records(text)
     first_line, first = next(records, (1, []))
     refuse_many_columns(len(first), file, limits)
@@ -236,7 +236,7 @@ def _ids_and_texts(first: list[str], columns: list[list[str]]) -> bool:
     return looks_like_ids(ids) and bool(ids.is_unique)
 
 
-def _quoting(dialect: Dialect, file: str) -> tuple[Finding, ...]:
+def _quoting(dialect: CsvDialect, file: str) -> tuple[Finding, ...]:
     if dialect.quotes == "double":
         return ()
     template = (

@@ -17,7 +17,7 @@ from rankdash.errors import FormatError
 from rankdash.findings import Finding
 from rankdash.readers.formats import nested
 from rankdash.readers.parse.columns import known, names_a_value
-from rankdash.readers.parse.limits import Limits
+from rankdash.readers.parse.limits import ReadLimits
 from rankdash.readers.parse.skipped_rows import Refusals
 from rankdash.readers.parse.table import (
     Table,
@@ -35,7 +35,7 @@ _ESCAPED_HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
 _REMEDY = "Copy or download the file again; if a program wrote it, write it with a JSON library."
 
 
-def read(text: str, file: str, limits: Limits) -> Table:
+def read(text: str, file: str, limits: ReadLimits) -> Table:
     """A table of the objects' keys; of the documents, where each object holds a list of them.
 
     Raises FormatError where the text is no such JSON, LimitError for too many rows, columns or
@@ -61,7 +61,7 @@ def table_of(
     lines: list[int],
     file: str,
     name: str,
-    limits: Limits,
+    limits: ReadLimits,
     *,
     broken_text: bool = False,
 ) -> Table:

@@ -15,7 +15,7 @@ from collections import Counter
 import numpy as np
 
 from rankdash.findings import Finding
-from rankdash.readers.parse.limits import Limits
+from rankdash.readers.parse.limits import ReadLimits
 from rankdash.readers.parse.skipped_rows import Refusals
 from rankdash.readers.parse.table import (
     Table,
@@ -47,7 +47,7 @@ def matches(text: str) -> bool:
     )
 
 
-def read(text: str, file: str, limits: Limits) -> Table:
+def read(text: str, file: str, limits: ReadLimits) -> Table:
     """A row a line: query_id, doc_id, label, the query's text where comments give it, and the
     features. A feature that a line leaves out is 0.
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rankdash.readers.parse.json_lines import Part, Places, text_of
-from rankdash.readers.parse.limits import Limits
+from rankdash.readers.parse.json_lines import RecordPart, RecordPlaces, text_of
+from rankdash.readers.parse.limits import ReadLimits
 from rankdash.readers.parse.skipped_rows import Refusals
 from rankdash.readers.parse.table import Table, refuse_many_rows, table_of_rows
 
@@ -53,10 +53,10 @@ def _holds_key(value: object) -> bool:
     )
 
 
-def read(text: str, file: str, limits: Limits) -> Table:
+def read(text: str, file: str, limits: ReadLimits) -> Table:
     """A row a rating. An entry without ratings, or a rating without a document or a value, is
     refused with its line."""
-    places = Places(text)
+    places = RecordPlaces(text)
     refusals = Refusals(file)
     rows: list[tuple[str | None, ...]] = []
     lines: list[int] = []
@@ -76,7 +76,7 @@ def read(text: str, file: str, limits: Limits) -> Table:
     )
 
 
-def _entries(places: Places, part: Part) -> Iterator[Part]:
+def _entries(places: RecordPlaces, part: RecordPart) -> Iterator[RecordPart]:
     """The entries (a query and its ratings) of every judgment in the document."""
     if part.name == _KEY or (isinstance(part.value, list) and not _holds_key(part.value)):
         yield from places.inside(part)

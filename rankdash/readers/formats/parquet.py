@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from rankdash.errors import FormatError
 from rankdash.readers.formats.json_records import cell, table_of
-from rankdash.readers.parse.limits import Limits
+from rankdash.readers.parse.limits import ReadLimits
 from rankdash.readers.parse.skipped_rows import Refusals
 from rankdash.readers.parse.table import (
     Table,
@@ -27,7 +27,7 @@ _BATCH_ROWS = 20_000
 _LARGEST_WHOLE = 2.0**53
 
 
-def read(data: bytes, file: str, limits: Limits) -> Table:
+def read(data: bytes, file: str, limits: ReadLimits) -> Table:
     """A table of the file's columns, all as text. A row's line is its number.
 
     Whole numbers become their decimal text, also where a missing value made the column a
@@ -52,7 +52,7 @@ def damaged(name: str, file: str, problem: BaseException) -> FormatError:
     )
 
 
-def tabulated(table: pa.Table, file: str, name: str, limits: Limits) -> Table:
+def tabulated(table: pa.Table, file: str, name: str, limits: ReadLimits) -> Table:
     """The columns as text; of the documents, where entries hold lists of them."""
     if len(set(table.column_names)) != len(table.column_names):
         raise FormatError(
@@ -69,7 +69,7 @@ def tabulated(table: pa.Table, file: str, name: str, limits: Limits) -> Table:
     return Table(file, name, frame_of(columns), lines, Refusals(file))
 
 
-def _unpacked(data: bytes, file: str, limits: Limits) -> pa.Table:
+def _unpacked(data: bytes, file: str, limits: ReadLimits) -> pa.Table:
     parquet = pq.ParquetFile(pa.BufferReader(data))
     refuse_many_rows(parquet.metadata.num_rows, file, limits)
     refuse_many_columns(len(parquet.schema_arrow), file, limits)

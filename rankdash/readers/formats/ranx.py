@@ -9,8 +9,8 @@ and scores with one.
 from __future__ import annotations
 
 from rankdash.readers.parse.columns import MOST_GRADES, known
-from rankdash.readers.parse.json_lines import Places, text_of
-from rankdash.readers.parse.limits import Limits
+from rankdash.readers.parse.json_lines import RecordPlaces, text_of
+from rankdash.readers.parse.limits import ReadLimits
 from rankdash.readers.parse.skipped_rows import Refusals
 from rankdash.readers.parse.table import Table, refuse_many_rows, table_of_rows
 
@@ -38,9 +38,9 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def read(text: str, file: str, limits: Limits) -> Table:
+def read(text: str, file: str, limits: ReadLimits) -> Table:
     """A row a pair; a value that is no number is refused with its line."""
-    places = Places(text)
+    places = RecordPlaces(text)
     rows: list[tuple[str | None, ...]] = []
     lines: list[int] = []
     values: list[object] = []

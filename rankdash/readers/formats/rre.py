@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from rankdash.readers.parse.json_lines import Part, Places, text_of
-from rankdash.readers.parse.limits import Limits
+from rankdash.readers.parse.json_lines import RecordPart, RecordPlaces, text_of
+from rankdash.readers.parse.limits import ReadLimits
 from rankdash.readers.parse.skipped_rows import Refusals
 from rankdash.readers.parse.table import Table, refuse_many_rows, table_of_rows
 
@@ -46,12 +46,12 @@ def _judged(entries: object) -> bool:
     )
 
 
-def read(text: str, file: str, limits: Limits) -> Table:
+def read(text: str, file: str, limits: ReadLimits) -> Table:
     """A row for each query of a group and each of the group's documents.
 
     A group without documents, or a query without a text, is refused with its line.
     """
-    places = Places(text)
+    places = RecordPlaces(text)
     refusals = Refusals(file)
     rows: list[tuple[str | None, ...]] = []
     lines: list[int] = []
@@ -69,7 +69,9 @@ def read(text: str, file: str, limits: Limits) -> Table:
     return table_of_rows(file, NAME, _COLUMNS, rows, lines, refusals, _FIELDS, limits)
 
 
-def _groups(places: Places, outer: Part, topic: str | None) -> Iterator[tuple[str | None, Part]]:
+def _groups(
+    places: RecordPlaces, outer: RecordPart, topic: str | None
+) -> Iterator[tuple[str | None, RecordPart]]:
     """(topic, group) for everything that has queries and may have judgments."""
     for member in places.inside(outer):
         if member.name not in _INNER:
@@ -101,7 +103,9 @@ def _text_of_query(query: object) -> str | None:
     return text_of(placeholders.get("$query", first))
 
 
-def _documents(places: Places, documents: Part) -> Iterator[tuple[str, str | None, int]]:
+def _documents(
+    places: RecordPlaces, documents: RecordPart
+) -> Iterator[tuple[str, str | None, int]]:
     """(document, gain, line); the gain is None where none is given."""
     for entry in places.inside(documents):
         if isinstance(documents.value, list):

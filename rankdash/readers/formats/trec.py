@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from rankdash.readers.parse.columns import known
-from rankdash.readers.parse.limits import Limits
+from rankdash.readers.parse.limits import ReadLimits
 from rankdash.readers.parse.skipped_rows import Refusals
 from rankdash.readers.parse.table import (
     Lines,
@@ -80,7 +80,7 @@ def _otherwise_split(line: str) -> list[list[str]]:
     return [line.split(separator) for separator in ",;|\t"]
 
 
-def read(text: str, shape: str, file: str, limits: Limits) -> Table:
+def read(text: str, shape: str, file: str, limits: ReadLimits) -> Table:
     """A table with its fields known. Lines with another number of fields are refused."""
     refusals = Refusals(file)
     columns = _even_columns(text, _WIDTHS[shape])

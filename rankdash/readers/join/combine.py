@@ -20,7 +20,7 @@ from rankdash.readers.join.conflicts import (
     scores_by_role,
 )
 from rankdash.readers.join.names import data_set_name
-from rankdash.readers.join.parsed_file import Parsed, Part, Scores, empty
+from rankdash.readers.join.parsed_file import Parsed, ParsedFile, Scores, empty
 from rankdash.readers.join.text_ids import KEYS, with_ids
 from rankdash.readers.parse.source import stem_of
 
@@ -45,8 +45,8 @@ _EXAMPLES = 5
 
 
 def identified(
-    parts: Sequence[Part], beside: Sequence[Part] = ()
-) -> tuple[list[Part], list[Part], list[Finding]]:
+    parts: Sequence[ParsedFile], beside: Sequence[ParsedFile] = ()
+) -> tuple[list[ParsedFile], list[ParsedFile], list[Finding]]:
     """One split of the parts, and those beside them, all keyed by the same ids.
 
     Raises DataError where an id that is made for a text would be that of something else.
@@ -61,13 +61,13 @@ def identified(
 
 
 def combine(
-    parts: Sequence[Part],
+    parts: Sequence[ParsedFile],
     *,
-    read: Sequence[Part],
+    read: Sequence[ParsedFile],
     conflict: Conflict,
     first_stage: str | None = None,
     start: Ranking | None = None,
-    beside: Sequence[Part] = (),
+    beside: Sequence[ParsedFile] = (),
 ) -> Parsed:
     """Join the parts of one call, as from `identified`.
 
@@ -110,7 +110,7 @@ def combine(
     )
 
 
-def rankings_in(parts: Sequence[Part], file: str) -> dict[str, Ranking]:
+def rankings_in(parts: Sequence[ParsedFile], file: str) -> dict[str, Ranking]:
     """The ranking of a file or an archive under "", and any other it holds under its own name;
     empty where it ranks nothing."""
     alone = [part for part in parts if part.file == file]
@@ -130,7 +130,7 @@ def _joined(frames: Iterable[pd.DataFrame], *columns: str) -> pd.DataFrame:
 class _Named:
     """A ranking with its name, the file it came from and what it stands for."""
 
-    def __init__(self, name: str, part: Part, scores: Scores, ranking: Ranking) -> None:
+    def __init__(self, name: str, part: ParsedFile, scores: Scores, ranking: Ranking) -> None:
         self.name = name
         self.file = part.file
         self.origin = part.origin
@@ -138,7 +138,7 @@ class _Named:
         self.ranking = ranking
 
 
-def _rankings(parts: Sequence[Part]) -> list[_Named]:
+def _rankings(parts: Sequence[ParsedFile]) -> list[_Named]:
     """Every ranking of the files. First-stage scores that stand in several files of rows are one
     ranking."""
     found: list[_Named] = []
@@ -157,7 +157,7 @@ def _rankings(parts: Sequence[Part]) -> list[_Named]:
 
 
 def _choose_first_stage(
-    rankings: Sequence[_Named], wanted: str | None, parts: Sequence[Part]
+    rankings: Sequence[_Named], wanted: str | None, parts: Sequence[ParsedFile]
 ) -> tuple[Ranking | None, dict[str, Ranking], list[Finding]]:
     chosen, sure = _first_stage(rankings, wanted, parts)
     systems = {named.name: named.ranking for named in rankings if named is not chosen}
@@ -182,7 +182,7 @@ def _choose_first_stage(
 
 
 def _first_stage(
-    rankings: Sequence[_Named], wanted: str | None, parts: Sequence[Part]
+    rankings: Sequence[_Named], wanted: str | None, parts: Sequence[ParsedFile]
 ) -> tuple[_Named | None, bool]:
     """The ranking asked for; else the one beside the rows; else by its name; else the first. One
     whose name says that it was reranked is meant only where all are. And whether it is the only one
@@ -212,7 +212,7 @@ def _first_stage(
 
 
 def _asked(
-    rankings: Sequence[_Named], wanted: str, parts: Sequence[Part]
+    rankings: Sequence[_Named], wanted: str, parts: Sequence[ParsedFile]
 ) -> tuple[list[_Named], list[_Named]]:
     """The rankings that are called so, and else those that came in an archive or a folder that is.
 
@@ -229,7 +229,7 @@ def _asked(
 
 
 def _queries(
-    parts: Sequence[Part], qrels: pd.DataFrame, pairs: pd.DataFrame, ranked: Sequence[Ranking]
+    parts: Sequence[ParsedFile], qrels: pd.DataFrame, pairs: pd.DataFrame, ranked: Sequence[Ranking]
 ) -> tuple[pd.DataFrame, list[Finding]]:
     """Every query with a label or a candidate, with its text and segments where known."""
     table, findings = _first_rows([part.queries for part in parts], "query_id"), []
@@ -253,14 +253,14 @@ def _queries(
 
 
 def _documents(
-    parts: Sequence[Part], qrels: pd.DataFrame, pairs: pd.DataFrame, ranked: Sequence[Ranking]
+    parts: Sequence[ParsedFile], qrels: pd.DataFrame, pairs: pd.DataFrame, ranked: Sequence[Ranking]
 ) -> pd.DataFrame:
     table = _first_rows([part.documents for part in parts], "doc_id")
     mentioned = _mentioned("doc_id", qrels, pairs, [ranking.doc_ids for ranking in ranked])
     return _with_mentioned(table, mentioned, "doc_id", "title", "text")
 
 
-def _strangers(parts: Sequence[Part], key: Literal["query_id", "doc_id"]) -> list[Finding]:
+def _strangers(parts: Sequence[ParsedFile], key: Literal["query_id", "doc_id"]) -> list[Finding]:
     """A warning where no id of the files of queries (or of documents) is labelled, ranked or
     paired by another file."""
     speaking = [(part, frame) for part in parts for frame in _frames(part)]
@@ -298,7 +298,7 @@ def _strangers(parts: Sequence[Part], key: Literal["query_id", "doc_id"]) -> lis
     ]
 
 
-def _frames(part: Part) -> list[pd.DataFrame]:
+def _frames(part: ParsedFile) -> list[pd.DataFrame]:
     frames = (part.labels, *(scores.frame for scores in part.scores), part.pairs)
     return [frame for frame in frames if len(frame)]
 

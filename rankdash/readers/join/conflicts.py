@@ -11,7 +11,7 @@ import pandas as pd
 from rankdash.errors import DataError
 from rankdash.findings import Finding
 from rankdash.ranking.ranking import Ranking
-from rankdash.readers.join.parsed_file import Part, Scores, empty
+from rankdash.readers.join.parsed_file import ParsedFile, Scores, empty
 from rankdash.readers.parse.source import stem_of
 
 Conflict = Literal["highest", "lowest", "mean", "refuse"]
@@ -25,7 +25,7 @@ SPLITS = ("test", "dev", "validation", "valid", "val", "eval", "train")
 _EXAMPLES = 5
 
 
-def choose_split(parts: Sequence[Part]) -> tuple[list[Part], list[Finding]]:
+def choose_split(parts: Sequence[ParsedFile]) -> tuple[list[ParsedFile], list[Finding]]:
     """One split of the labels, where a folder holds several: test, else dev, else train."""
     splits = {
         part.file: stem_of(part.file).lower()
@@ -48,7 +48,9 @@ def choose_split(parts: Sequence[Part]) -> tuple[list[Part], list[Finding]]:
     return [part for part in parts if part.file not in others], [finding]
 
 
-def join_labels(parts: Sequence[Part], conflict: Conflict) -> tuple[pd.DataFrame, list[Finding]]:
+def join_labels(
+    parts: Sequence[ParsedFile], conflict: Conflict
+) -> tuple[pd.DataFrame, list[Finding]]:
     """One label a pair: query_id, doc_id, label.
 
     conflict: which of several labels that disagree is kept; "refuse" raises DataError with the
@@ -143,7 +145,7 @@ def _conflict(rows: pd.DataFrame, files: Sequence[str], conflict: Conflict) -> F
     )
 
 
-def ranking_of(part: Part, frame: pd.DataFrame) -> Ranking:
+def ranking_of(part: ParsedFile, frame: pd.DataFrame) -> Ranking:
     """A ranking of scored rows, ties by document id descending as trec_eval has them.
 
     A document that the list of a query already holds is refused, the first row stays.
@@ -163,5 +165,5 @@ def ranking_of(part: Part, frame: pd.DataFrame) -> Ranking:
     return Ranking.from_columns(frame["query_id"], frame["doc_id"], frame["score"], ties="trec")
 
 
-def scores_by_role(parts: Sequence[Part], role: str) -> list[tuple[Part, Scores]]:
+def scores_by_role(parts: Sequence[ParsedFile], role: str) -> list[tuple[ParsedFile, Scores]]:
     return [(part, scores) for part in parts for scores in part.scores if scores.role == role]

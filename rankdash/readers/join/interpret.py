@@ -8,7 +8,7 @@ from dataclasses import replace
 from rankdash.errors import FormatError, Phrase
 from rankdash.findings import Finding
 from rankdash.readers.join.conflicts import SPLITS
-from rankdash.readers.join.parsed_file import Part
+from rankdash.readers.join.parsed_file import ParsedFile
 from rankdash.readers.parse.annotators import Together, ask_for_words, joined
 from rankdash.readers.parse.columns import (
     MappingNeeded,
@@ -37,8 +37,8 @@ def interpret(
     words: Mapping[str, Words],
     annotators: Together,
     ask: bool,
-    beside: Sequence[Part] = (),
-) -> list[Part]:
+    beside: Sequence[ParsedFile] = (),
+) -> list[ParsedFile]:
     """A part for each table, in their order.
 
     beside: the parts of a data set of which the tables are rankings.
@@ -59,7 +59,7 @@ def interpret(
         )
     labelled = {table.file for table, _ in tables if _surely_labels(table, mapping.get(table.file))}
     known = any(len(part.labels) for part in beside)
-    parts: list[Part] = []
+    parts: list[ParsedFile] = []
     unsettled: list[tuple[Table, Source]] = []
     for table, source in tables:
         asked = ask and table.file not in words
@@ -89,7 +89,7 @@ def interpret(
 
 def _ask_for_labels(
     tables: Sequence[tuple[Table, Source]],
-    parts: Sequence[Part],
+    parts: Sequence[ParsedFile],
     mapping: Mapping[str, Mapping[str, str]],
 ) -> None:
     """Raises MappingNeeded where no file has labels, but one looks as if it should: its rows are
@@ -145,7 +145,7 @@ def _part(
     *,
     alone: bool,
     beside_labels: bool,
-) -> Part | None:
+) -> ParsedFile | None:
     """The table's part; None where it holds queries or documents and only other files can tell.
 
     beside_labels: another file holds what can only be labels.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from rankdash.readers.join.parsed_file import Part
+from rankdash.readers.join.parsed_file import ParsedFile
 from rankdash.readers.parse.source import stem_of
 
 UNNAMED = "My data set"
@@ -24,7 +24,7 @@ _GENERIC_WORDS = frozenset(_GENERIC.split())
 _WORD = re.compile(r"[^\W\d_]+")
 
 
-def data_set_name(parts: Sequence[Part]) -> str:
+def data_set_name(parts: Sequence[ParsedFile]) -> str:
     """The folder or archive all files came with; else the folder that all names begin with; else
     a file's name that is more than a generic word, of labels before texts; else the folder or
     archive that texts came with. The file of a ranking is called after the system that made it, and

@@ -1,4 +1,4 @@
-"""`Part`: what one file contributes, and `Parsed`: what all files of one call come to."""
+"""`ParsedFile`: what one file contributes, and `Parsed`: what all files of one call come to."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Scores:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class ParsedFile:
     """What one file holds. Ids are object columns of str; a missing text is None.
 
     queries:   query_id, text, then segments.        documents: doc_id, title, text.

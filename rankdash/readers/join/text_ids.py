@@ -10,7 +10,7 @@ import pandas as pd
 
 from rankdash.errors import DataError
 from rankdash.findings import Finding
-from rankdash.readers.join.parsed_file import Part, texts
+from rankdash.readers.join.parsed_file import ParsedFile, texts
 
 Key = Literal["query_id", "doc_id"]
 KEYS: tuple[Key, ...] = ("query_id", "doc_id")
@@ -20,8 +20,8 @@ _EXAMPLES = 5
 
 
 def with_ids(
-    parts: Sequence[Part], key: Key, *, strict: bool = False
-) -> tuple[list[Part], list[Finding]]:
+    parts: Sequence[ParsedFile], key: Key, *, strict: bool = False
+) -> tuple[list[ParsedFile], list[Finding]]:
     """The parts, all keyed by ids.
 
     A text that another file lists under an id gets that id; the rest are named q1, q2 … (d1, d2 …
@@ -43,7 +43,7 @@ def with_ids(
     id_of = dict(reversed(listed))
     findings: list[Finding] = []
     made: dict[str, str] = {}
-    found: list[Part] = []
+    found: list[ParsedFile] = []
     number = 0
     for part in parts:
         if key not in part.keyed_by_text:
@@ -69,7 +69,7 @@ def with_ids(
 
 
 def _refuse_chance(
-    parts: Sequence[Part],
+    parts: Sequence[ParsedFile],
     key: Key,
     made: Mapping[str, str],
     taken: Collection[str],
@@ -114,20 +114,20 @@ def no_texts(key: Key, example: str, file: str) -> DataError:
     )
 
 
-def _table(part: Part, key: Key) -> pd.DataFrame:
+def _table(part: ParsedFile, key: Key) -> pd.DataFrame:
     """The queries or the documents of a part; where it is keyed by text, all of them."""
     table: pd.DataFrame = getattr(part, _TABLES[key])
     return table
 
 
-def _ids(part: Part, key: Key) -> Iterable[str]:
+def _ids(part: ParsedFile, key: Key) -> Iterable[str]:
     tables = (_table(part, key), part.labels, part.pairs)
     for frame in (*tables, *(scores.frame for scores in part.scores)):
         if key in frame.columns:
             yield from pd.unique(frame[key])
 
 
-def _texts_and_ids(part: Part, key: Key) -> list[tuple[str, str]]:
+def _texts_and_ids(part: ParsedFile, key: Key) -> list[tuple[str, str]]:
     table = _table(part, key)
     pairs = zip(table["text"], table[key], strict=True)
     return [(text, identity) for text, identity in pairs if text]
@@ -139,7 +139,7 @@ def _are_ids(texts: Sequence[str], known: set[str], id_of: dict[str, str]) -> bo
     return as_ids > len(texts) / 2 and as_ids > as_texts
 
 
-def _read_as_ids(part: Part, key: Key) -> Finding:
+def _read_as_ids(part: ParsedFile, key: Key) -> Finding:
     return Finding(
         "note",
         "texts_are_ids",
@@ -150,14 +150,14 @@ def _read_as_ids(part: Part, key: Key) -> Finding:
     )
 
 
-def _forget_texts(part: Part, key: Key) -> Part:
+def _forget_texts(part: ParsedFile, key: Key) -> ParsedFile:
     table = _table(part, key)
     forgotten: Any = table.assign(text=texts([None] * len(table)))
     left = part.keyed_by_text - {key}
     return replace(part, keyed_by_text=left, **{_TABLES[key]: forgotten})
 
 
-def _renamed(part: Part, key: Key, id_of: dict[str, str]) -> Part:
+def _renamed(part: ParsedFile, key: Key, id_of: dict[str, str]) -> ParsedFile:
     def rename(frame: pd.DataFrame) -> pd.DataFrame:
         return frame.assign(**{key: texts(map(id_of.__getitem__, frame[key].to_numpy()))})
 

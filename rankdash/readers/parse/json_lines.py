@@ -31,7 +31,7 @@ def text_of(value: object) -> str | None:
     return json.dumps(value, ensure_ascii=False)
 
 
-class Part(NamedTuple):
+class RecordPart(NamedTuple):
     """name: its key, "" in a list. value: decoded. line: from 1."""
 
     name: str
@@ -40,7 +40,7 @@ class Part(NamedTuple):
     position: int
 
 
-class Places:
+class RecordPlaces:
     """Walks through a text that is one valid value."""
 
     def __init__(self, text: str) -> None:
@@ -48,10 +48,10 @@ class Places:
         self._decode: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().raw_decode
         self._breaks = [match.start() for match in re.finditer("\n", text)]
 
-    def outermost(self) -> Part:
+    def outermost(self) -> RecordPart:
         return self._part("", self._skip(0), self._skip(0))[0]
 
-    def inside(self, outer: Part | None) -> Iterator[Part]:
+    def inside(self, outer: RecordPart | None) -> Iterator[RecordPart]:
         """The members of an object or the elements of a list, in their order; of anything else
         nothing."""
         if outer is None:
@@ -71,14 +71,14 @@ class Places:
             if self._text[at] == ",":
                 at = self._skip(at + 1)
 
-    def member(self, outer: Part, name: str) -> Part | None:
+    def member(self, outer: RecordPart, name: str) -> RecordPart | None:
         """The last of that name, as a decoder keeps it."""
         found = [part for part in self.inside(outer) if part.name == name]
         return found[-1] if found else None
 
-    def _part(self, name: str, begin: int, position: int) -> tuple[Part, int]:
+    def _part(self, name: str, begin: int, position: int) -> tuple[RecordPart, int]:
         value, stop = self._decode(self._text, position)
-        return Part(name, value, bisect(self._breaks, begin) + 1, position), stop
+        return RecordPart(name, value, bisect(self._breaks, begin) + 1, position), stop
 
     def _skip(self, position: int) -> int:
         match = _BETWEEN.match(self._text, position)

@@ -8,7 +8,7 @@ MEGABYTE = 1_000_000
 
 
 @dataclass(frozen=True)
-class Limits:
+class ReadLimits:
     """What is accepted; a LimitError names the file, the limit and the remedy.
 
     file_bytes:     one file as it was given, in bytes.

@@ -1,4 +1,4 @@
-"""From a table and its fields to a `Part`: check every row, then sort it into what it says."""
+"""From a table with its fields to a `ParsedFile`: checked rows, sorted into what they say."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.findings import Finding
-from rankdash.readers.join.parsed_file import Part, Role, Scores, empty, texts
+from rankdash.readers.join.parsed_file import ParsedFile, Role, Scores, empty, texts
 from rankdash.readers.parse.annotators import word_finding
 from rankdash.readers.parse.source import Source, stem_of
 from rankdash.readers.parse.table import Table
@@ -24,7 +24,7 @@ def part_of(
     fields: Mapping[str, str],
     source: Source,
     words: Mapping[str, float | None] | None = None,
-) -> Part:
+) -> ParsedFile:
     """Read rows of (query, document, and a label, a score or a rank).
 
     words: word → label, from a person, where labels are words; None where a word is no label.
@@ -45,7 +45,7 @@ def part_of(
     pairs = empty("query_id", "doc_id")
     if with_texts or ("label" not in fields and not scores):
         pairs = rows.keys().drop_duplicates(ignore_index=True)
-    return Part(
+    return ParsedFile(
         file=table.file,
         origin=source.origin,
         format=table.format if table.fields else f"{table.format}, {_kind(fields)}",

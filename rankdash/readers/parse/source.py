@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from rankdash.errors import DataError, LimitError
 from rankdash.findings import Finding
-from rankdash.readers.parse.limits import MEGABYTE, Limits
+from rankdash.readers.parse.limits import MEGABYTE, ReadLimits
 
 # Papers that travel with a data set. They are set aside by name, and only beside other files.
 _PAPERS = re.compile(
@@ -35,11 +35,11 @@ class Source:
     notes: tuple[Finding, ...] = ()
 
     @classmethod
-    def from_path(cls, path: Path, *, limits: Limits | None = None) -> Source:
+    def from_path(cls, path: Path, *, limits: ReadLimits | None = None) -> Source:
         """Read one file. Raises DataError where it cannot be read, LimitError before reading
         one that is too large."""
         try:
-            refuse_large(path.name, path.stat().st_size, limits or Limits())
+            refuse_large(path.name, path.stat().st_size, limits or ReadLimits())
             return cls(path.name, path.read_bytes())
         except OSError as problem:
             raise _unreadable(path, problem) from problem
@@ -63,13 +63,13 @@ def stem_of(name: str) -> str:
     return path.stem
 
 
-def sources_from_path(path: Path, *, limits: Limits | None = None) -> list[Source]:
+def sources_from_path(path: Path, *, limits: ReadLimits | None = None) -> list[Source]:
     """A file as one source, a folder as all files below it, in the order of their names.
 
     Names are relative to the folder. Raises DataError where nothing can be read there, LimitError
     where there are too many files or one is too large.
     """
-    limits = limits or Limits()
+    limits = limits or ReadLimits()
     if path.is_file():
         return [Source.from_path(path, limits=limits)]
     if not path.is_dir():
@@ -99,7 +99,7 @@ def sources_from_path(path: Path, *, limits: Limits | None = None) -> list[Sourc
     ]
 
 
-def refuse_large(name: str, size: int, limits: Limits) -> None:
+def refuse_large(name: str, size: int, limits: ReadLimits) -> None:
     """Raises LimitError where a file of `size` bytes is more than is accepted."""
     if size > limits.file_bytes:
         raise LimitError(
@@ -111,7 +111,7 @@ def refuse_large(name: str, size: int, limits: Limits) -> None:
         )
 
 
-def too_many_files(name: str, limits: Limits) -> LimitError:
+def too_many_files(name: str, limits: ReadLimits) -> LimitError:
     return LimitError(
         "There are more than {limit:,} files.",
         remedy="Keep only the files of one data set: queries, documents, labels and rankings.",

@@ -11,7 +11,7 @@ import pandas as pd
 
 from rankdash.errors import LimitError
 from rankdash.findings import Finding
-from rankdash.readers.parse.limits import MEGABYTE, Limits
+from rankdash.readers.parse.limits import MEGABYTE, ReadLimits
 from rankdash.readers.parse.skipped_rows import Refusals
 
 Texts = npt.NDArray[np.object_]
@@ -67,7 +67,7 @@ def table_of_rows(
     lines: Sequence[int],
     refusals: Refusals,
     fields: Mapping[str, str],
-    limits: Limits,
+    limits: ReadLimits,
 ) -> Table:
     """The table of a format that says itself what its columns mean.
 
@@ -87,7 +87,7 @@ def _storable(cell: str | None) -> str | None:
     return cell.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def refuse_many_rows(rows: int, file: str, limits: Limits) -> None:
+def refuse_many_rows(rows: int, file: str, limits: ReadLimits) -> None:
     if rows > limits.rows:
         raise LimitError(
             "The file has more than {limit:,} rows.",
@@ -97,7 +97,7 @@ def refuse_many_rows(rows: int, file: str, limits: Limits) -> None:
         )
 
 
-def refuse_many_columns(columns: int, file: str, limits: Limits) -> None:
+def refuse_many_columns(columns: int, file: str, limits: ReadLimits) -> None:
     if columns > limits.columns:
         raise LimitError(
             "The file has more than {limit:,} columns.",
@@ -107,7 +107,7 @@ def refuse_many_columns(columns: int, file: str, limits: Limits) -> None:
         )
 
 
-def refuse_many_bytes(unpacked: int, file: str, limits: Limits) -> None:
+def refuse_many_bytes(unpacked: int, file: str, limits: ReadLimits) -> None:
     if unpacked > limits.unpacked_bytes:
         raise LimitError(
             "Unpacked, the table is larger than {limit:,.1f} MB.",
@@ -118,7 +118,7 @@ def refuse_many_bytes(unpacked: int, file: str, limits: Limits) -> None:
 
 
 def refuse_long_fields(
-    cells: Sequence[str | None] | Texts, lines: Lines, file: str, limits: Limits
+    cells: Sequence[str | None] | Texts, lines: Lines, file: str, limits: ReadLimits
 ) -> None:
     """Raises LimitError with the line of the first cell that is too long."""
     longest = max(map(len, filter(None, cells)), default=0)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from rankdash.findings import Finding
-from rankdash.readers.join.parsed_file import Part
+from rankdash.readers.join.parsed_file import ParsedFile
 from rankdash.readers.parse.columns import MappingNeeded, id_and_text
 from rankdash.readers.parse.rows import free_name
 from rankdash.readers.parse.source import Source, stem_of
@@ -23,7 +23,7 @@ _QUERIES = re.compile(r"quer|question|topic|查询|问题", re.IGNORECASE)
 _DOCUMENTS = re.compile(r"corpus|doc|passage|collection|文档|段落", re.IGNORECASE)
 
 
-def queries_part(table: Table, fields: Mapping[str, str], source: Source) -> Part:
+def queries_part(table: Table, fields: Mapping[str, str], source: Source) -> ParsedFile:
     """`fields` has query, query_id or both; further columns become segments."""
     frame, part = _rows_of(table, fields, source, "query_id", "query")
     found = part.queries
@@ -33,7 +33,7 @@ def queries_part(table: Table, fields: Mapping[str, str], source: Source) -> Par
     return replace(part, queries=found.reset_index(drop=True))
 
 
-def documents_part(table: Table, fields: Mapping[str, str], source: Source) -> Part:
+def documents_part(table: Table, fields: Mapping[str, str], source: Source) -> ParsedFile:
     """`fields` has document, doc_id or both, and may have a title."""
     frame, part = _rows_of(table, fields, source, "doc_id", "document")
     part.documents.insert(1, "title", _told(frame, fields.get("title")))
@@ -42,7 +42,7 @@ def documents_part(table: Table, fields: Mapping[str, str], source: Source) -> P
 
 def _rows_of(
     table: Table, fields: Mapping[str, str], source: Source, identity: str, text: str
-) -> tuple[pd.DataFrame, Part]:
+) -> tuple[pd.DataFrame, ParsedFile]:
     """The rows with an id of their own, and a part with their ids and texts."""
     frame, notes = _one_row_an_id(table, fields, identity, text)
     ids = frame[_id_column(fields, identity, text)]
@@ -50,7 +50,7 @@ def _rows_of(
         text=_told(frame, fields.get(text))
     )
     side = _SIDES[identity]
-    part = Part(
+    part = ParsedFile(
         table.file,
         source.origin,
         f"{table.format}, {side}",
@@ -61,7 +61,9 @@ def _rows_of(
     return frame, replace(part, **{side: found})
 
 
-def settle(unsettled: Sequence[tuple[Table, Source]], parts: Sequence[Part]) -> list[Part]:
+def settle(
+    unsettled: Sequence[tuple[Table, Source]], parts: Sequence[ParsedFile]
+) -> list[ParsedFile]:
     """Tables of `id` and `text` that hold either queries or documents, told apart.
 
     The ids decide: queries are what the labels and rankings call queries. Where both fit, the
@@ -70,7 +72,7 @@ def settle(unsettled: Sequence[tuple[Table, Source]], parts: Sequence[Part]) -> 
     """
     there = {key: any(len(getattr(part, side)) for part in parts) for key, side in _SIDES.items()}
     sides = {key: _mentioned(parts, key) for key in _SIDES}
-    found: list[Part] = []
+    found: list[ParsedFile] = []
     doubtful: list[tuple[Table, Source]] = []
 
     def read(table: Table, source: Source, key: str) -> None:
@@ -101,7 +103,7 @@ def settle(unsettled: Sequence[tuple[Table, Source]], parts: Sequence[Part]) -> 
     return found
 
 
-def _mentioned(parts: Sequence[Part], key: str) -> set[str]:
+def _mentioned(parts: Sequence[ParsedFile], key: str) -> set[str]:
     """The ids that labels, rankings and rows speak of."""
     frames = [
         frame

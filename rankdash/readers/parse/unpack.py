@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import IO
 
 from rankdash.errors import FormatError, LimitError
-from rankdash.readers.parse.limits import MEGABYTE, Limits
+from rankdash.readers.parse.limits import MEGABYTE, ReadLimits
 from rankdash.readers.parse.source import Source, refuse_large, too_many_files
 
 _CHUNK = 1 << 20
@@ -35,7 +35,7 @@ _UTF8_NAME = 0x800
 _ENCRYPTED = 0x1
 
 
-def unpack(sources: Sequence[Source], limits: Limits) -> list[Source]:
+def unpack(sources: Sequence[Source], limits: ReadLimits) -> list[Source]:
     """The files inside the archives, in order; a file that is no archive stays as it is.
 
     Raises LimitError for too large or too many files, archives inside archives, and names that
@@ -54,7 +54,7 @@ def unpack(sources: Sequence[Source], limits: Limits) -> list[Source]:
 class _Unpacker:
     """Unpacks with one budget for everything that comes out."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ReadLimits) -> None:
         self._limits = limits
         self._left = limits.unpacked_bytes
 

@@ -10,7 +10,7 @@ from rankdash.analysis.labels.labelling import defused
 from rankdash.i18n import gettext as _
 from rankdash.study.costs import Choice
 from rankdash.value.assumptions import Assumptions
-from rankdash.value.payoff import End, Estimate
+from rankdash.value.payoff import Amount, End
 from rankdash.words import assumptions, costs
 from rankdash.words.costs import month, year
 
@@ -51,7 +51,7 @@ def as_csv(
     return out.getvalue().encode("utf-8-sig", "replace")
 
 
-def _figures(choice: Choice) -> list[tuple[str, Estimate]]:
+def _figures(choice: Choice) -> list[tuple[str, Amount]]:
     came = choice.came
     spans = [
         each

@@ -19,7 +19,7 @@ from rankdash.metrics import parse_measure
 from rankdash.reporting import figures
 from rankdash.reporting.exports import query_page
 from rankdash.reporting.exports.query_page import Card, Document, QueryPage
-from rankdash.reporting.html_page import CHART_ENGINE, Table
+from rankdash.reporting.html_page import CHART_ENGINE, PageTable
 from rankdash.store.notes.corrections import Correction
 from rankdash.store.notes.notes import Note
 from rankdash.study import queries
@@ -50,7 +50,7 @@ def html(
     return query_page.html(page).encode("utf-8", "replace")
 
 
-def _page(study: Study, challenger: str, query_id: str, corrections: Table | None) -> QueryPage:
+def _page(study: Study, challenger: str, query_id: str, corrections: PageTable | None) -> QueryPage:
     found = queries.ladder_of(study, challenger, query_id)
     measure = parse_measure(study.spec)
     names = distinguishing(study.dataset.names_of(found.doc_ids))
@@ -87,7 +87,9 @@ def _page(study: Study, challenger: str, query_id: str, corrections: Table | Non
             _(measure.metric.formula),
             *([_(measure.metric.note)] if measure.metric.note else []),
         ],
-        made=Table((_("rule"), _("in force")), rules_in_words(study.conventions, study.statistics)),
+        made=PageTable(
+            (_("rule"), _("in force")), rules_in_words(study.conventions, study.statistics)
+        ),
         versions=_(
             "Made by rankdash {version} (Python {python}, {charts}) on {when} UTC. Nothing "
             "in this file is loaded from a network.",
@@ -109,14 +111,14 @@ def _reason(study: Study, challenger: str, query_id: str, split: Split) -> tuple
     return reason_words()[str(row["reason"])], paragraph(text)
 
 
-def _contributions(split: Split, pair: tuple[str, str], names: dict[str, str]) -> Table | None:
+def _contributions(split: Split, pair: tuple[str, str], names: dict[str, str]) -> PageTable | None:
     if split.documents.empty:
         return None
     counts = split.documents[(split.documents[["before", "after"]] != 0).any(axis="columns")]
     columns = [counts[name].tolist() for name in ("label", "rank_before", "rank_after")]
     values = [counts[name].tolist() for name in ("before", "after", "delta")]
     before, after = (_("rank in {system}", system=shortened(name, _NAME)) for name in pair)
-    return Table(
+    return PageTable(
         (_("document"), _("label"), before, after, _("counted"), _("counts"), _("change")),
         [
             (
@@ -147,7 +149,7 @@ def _facts(study: Study, query_id: str) -> list[str]:
     return facts
 
 
-def _values(study: Study, challenger: str, query_id: str) -> Table:
+def _values(study: Study, challenger: str, query_id: str) -> PageTable:
     """A row for each system, and one for the best that the candidates allow."""
     judged = study.spec_of("judged")
     rows, before = [], math.nan
@@ -164,7 +166,7 @@ def _values(study: Study, challenger: str, query_id: str) -> Table:
         split = study.headroom(challenger)
         title = best_order(split is not None and split.pool)
         rows.append((title, number(best), signed(best - before), "–"))
-    return Table(
+    return PageTable(
         (_("system"), study.measure.title, _("change"), judged_title(study.cutoff)),
         rows,
         frozenset({1, 2, 3}),
@@ -247,11 +249,11 @@ def _read(shown: queries.Listed) -> list[str]:
     return facts
 
 
-def _places(found: Ladder, titles: dict[str, str], names: dict[str, str]) -> Table | None:
+def _places(found: Ladder, titles: dict[str, str], names: dict[str, str]) -> PageTable | None:
     if not len(found):
         return None
     near = found.picked(found.near)
-    return Table(
+    return PageTable(
         (_("document"), _("label"), *titles.values(), _("ideal")),
         [
             (
@@ -272,11 +274,11 @@ def _plain(value: float) -> str:
 
 def _corrections(
     study: Study, rows: Sequence[Correction], uploaded: Mapping[str, float]
-) -> Table | None:
+) -> PageTable | None:
     if not rows:
         return None
     titles = study.dataset.document_names[0]
-    return Table(
+    return PageTable(
         (_("document"), _("uploaded"), _("corrected"), _("who"), _("when (UTC)")),
         [
             (

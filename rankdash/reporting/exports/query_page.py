@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from rankdash.i18n import gettext as _
-from rankdash.reporting.html_page import Chart, Page, Table, folded, section, table
+from rankdash.reporting.html_page import Chart, Page, PageTable, folded, section, table
 from rankdash.words.html import html_safe
 
 
@@ -49,21 +49,21 @@ class QueryPage:
     query: str
     language: str
     facts: Sequence[str]
-    values: Table
+    values: PageTable
     lists: Sequence[tuple[str, Sequence[Card]]]
     documents: Sequence[Document]
-    made: Table
+    made: PageTable
     versions: str
     reason: str = ""
     because: str = ""
     sentences: Sequence[str] = ()
     waterfall: Chart | None = None
-    contributions: Table | None = None
+    contributions: PageTable | None = None
     ladder: Chart | None = None
-    places: Table | None = None
+    places: PageTable | None = None
     tags: Sequence[str] = ()
     note: str = ""
-    corrections: Table | None = None
+    corrections: PageTable | None = None
     definitions: Sequence[str] = field(default=())
 
 
@@ -103,7 +103,7 @@ def _why(made: Page, page: QueryPage) -> str:
     )
 
 
-def _charted(made: Page, chart: Chart | None, beside: Table | None, summary: str) -> str:
+def _charted(made: Page, chart: Chart | None, beside: PageTable | None, summary: str) -> str:
     """A chart, and the table that says the same."""
     drawn = made.chart(chart) if chart is not None else ""
     return drawn + (folded(summary, table(beside)) if beside is not None else "")

@@ -48,7 +48,7 @@ _NAME = 40
 
 
 @dataclass(frozen=True)
-class Part:
+class ZipPart:
     """One file. make raises RankdashError where it cannot be made."""
 
     name: str
@@ -72,7 +72,7 @@ class _Packed:
 
 
 def bundle(
-    study: Study, made: datetime, *, first: Sequence[Part] = (), pictures: bool = True
+    study: Study, made: datetime, *, first: Sequence[ZipPart] = (), pictures: bool = True
 ) -> bytes:
     """The zip; what is said of each file, and the charts, in the language in force.
 
@@ -91,40 +91,40 @@ def bundle(
     return _zipped({MANIFEST: manifest.encode("utf-8", "replace"), **packed.files}, made)
 
 
-def tables(study: Study) -> Iterable[Part]:
+def tables(study: Study) -> Iterable[ZipPart]:
     """The comparison and the queries, for a text, a paper, a spreadsheet and a program."""
     return (
-        Part(
+        ZipPart(
             "summary.md",
             _("Systems × metrics, then each metric with intervals, p and verdict; Markdown."),
             lambda: _text(_markdown(study)),
         ),
-        Part(
+        ZipPart(
             "summary.tex",
             _("Systems × metrics for a paper, best in bold; LaTeX with booktabs."),
             lambda: _text(compact_latex(study.comparison, study.names)),
         ),
-        Part(
+        ZipPart(
             "comparison.tex",
             _("Each metric with intervals, p, helped and hurt; LaTeX with booktabs."),
             lambda: _text(latex(study.comparison, study.names)),
         ),
-        Part(
+        ZipPart(
             "comparison.csv",
             _("Each metric and system with interval, p, helped, same, hurt; unrounded."),
             lambda: comparison_csv(study),
         ),
-        Part(
+        ZipPart(
             "queries.csv",
             _("Every query and system, for a spreadsheet."),
             lambda: queries_csv.as_csv(study),
         ),
-        Part(
+        ZipPart(
             "queries.parquet",
             _("The same with exact numbers and types."),
             lambda: queries_csv.as_parquet(study),
         ),
-        Part(
+        ZipPart(
             "queries.json",
             _("The same with what each column means; null where there is no value."),
             lambda: queries_csv.as_json(study),
@@ -132,7 +132,7 @@ def tables(study: Study) -> Iterable[Part]:
     )
 
 
-def money_files(study: Study) -> list[Part]:
+def money_files(study: Study) -> list[ZipPart]:
     """What each option costs and is worth, with every assumption; none where nothing is known of
     prices or nothing is compared."""
     money = study.money
@@ -149,22 +149,24 @@ def money_files(study: Study) -> list[Part]:
             currency=money.currency,
         )
 
-    return [Part("cost.csv", _("What each option costs and is worth, and every assumption."), made)]
+    return [
+        ZipPart("cost.csv", _("What each option costs and is worth, and every assumption."), made)
+    ]
 
 
-def trec_files(study: Study) -> list[Part]:
+def trec_files(study: Study) -> list[ZipPart]:
     """The labels in force, and the ranking of each system as it was compared."""
 
     def ranked(system: str) -> Callable[[], bytes]:
         return lambda: run_bytes(shown_ranking(study, system), slug(study.name(system)))
 
-    labels = Part(
+    labels = ZipPart(
         "trec/qrels.txt", _("The labels, for trec_eval."), lambda: qrels_bytes(study.dataset.qrels)
     )
     return [
         labels,
         *(
-            Part(
+            ZipPart(
                 run_file(study, system),
                 _("Ranking of {name}.", name=study.name(system)),
                 ranked(system),

@@ -7,7 +7,7 @@ from rankdash.i18n import gettext as _
 from rankdash.i18n import number, paragraph, percent, signed
 from rankdash.reporting import figures
 from rankdash.reporting.figures import DERIVED
-from rankdash.reporting.html_page import Table, listed, prose, table, together
+from rankdash.reporting.html_page import PageTable, listed, prose, table, together
 from rankdash.reporting.sections.draft import DASH, Draft, as_table, span
 from rankdash.words.headroom import documents, notes
 from rankdash.words.html import html_safe
@@ -81,7 +81,7 @@ def _segments(draft: Draft, challenger: str) -> str:
         [
             together(f"<h3>{html_safe(draft.against(challenger))}</h3>", first),
             *rest,
-            as_table(Table(head, cells, frozenset(range(2, 8)))),
+            as_table(PageTable(head, cells, frozenset(range(2, 8)))),
         ]
     )
 
@@ -113,7 +113,8 @@ def reasons(draft: Draft) -> str:
         head = (_("why"), _("queries"), _("mean change"), _("adds to the mean"), _("meaning"))
         parts.append(
             f"<h3>{html_safe(draft.against(challenger))}</h3>"
-            f"{table(Table(head, rows, frozenset((1, 2, 3))))}{prose(out, 'muted') if out else ''}"
+            f"{table(PageTable(head, rows, frozenset((1, 2, 3))))}"
+            f"{prose(out, 'muted') if out else ''}"
         )
     return "".join(parts)
 
@@ -150,5 +151,5 @@ def _headroom(draft: Draft) -> str:
         *(_("system"), _("baseline"), _("won"), _("still to win"), _("lost to the retriever")),
         *(_("perfect"), _("headroom won"), _("documents reordered")),
     )
-    content = Table(head, rows, frozenset(range(1, 7)))
+    content = PageTable(head, rows, frozenset(range(1, 7)))
     return together(prose(text), draft.chart(drawn)) + as_table(content)

@@ -6,7 +6,7 @@ from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import gettext as _
 from rankdash.i18n import paragraph, percent
 from rankdash.reporting import figures
-from rankdash.reporting.html_page import Table, listed, prose, table
+from rankdash.reporting.html_page import PageTable, listed, prose, table
 from rankdash.reporting.sections.draft import DASH, Draft
 from rankdash.study.costs import Choice
 from rankdash.study.gains import hit_title
@@ -80,7 +80,7 @@ def _figures(draft: Draft) -> str:
         for title, *cells in zip(titles, *columns, strict=True)
         if any(cell != DASH for cell in cells)
     ]
-    content = Table(
+    content = PageTable(
         (_("figure"), *(choice.name for choice in draft.choices)),
         rows,
         frozenset(range(1, len(columns) + 1)),
@@ -127,4 +127,4 @@ def _assumptions(draft: Draft) -> str:
     hit = hit_title(draft.study)
     rows = assumptions.rows(draft.money.assumptions, draft.choices, draft.money.currency, hit)
     head = (_("assumption"), _("value"), _("what it means"))
-    return table(Table(head, rows))
+    return table(PageTable(head, rows))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from rankdash.analysis.labels.check import FIRST_STAGE, CheckReport, Spread
+from rankdash.analysis.labels.check import FIRST_STAGE, CheckReport, LabelSpread
 from rankdash.findings import Finding
 from rankdash.i18n import finding_text, ngettext, number, percent, where_text
 from rankdash.i18n import gettext as _
 from rankdash.reporting import figures
-from rankdash.reporting.html_page import Table, folded, prose, table, together
+from rankdash.reporting.html_page import PageTable, folded, prose, table, together
 from rankdash.reporting.sections.draft import DASH, Draft, filled
 from rankdash.words.html import html_safe
 
@@ -17,7 +17,7 @@ _LONGEST = 200
 
 def draw(draft: Draft) -> str:
     report = draft.study.check
-    parts = [table(Table((_("what"), _("value")), _counts(draft)))]
+    parts = [table(PageTable((_("what"), _("value")), _counts(draft)))]
     if report is None:
         return parts[0] + prose(_("The check report of this data set is not at hand."))
     parts += [
@@ -59,7 +59,7 @@ def _counts(draft: Draft) -> list[tuple[str, str]]:
     return rows
 
 
-def _spread(found: Spread | None) -> str:
+def _spread(found: LabelSpread | None) -> str:
     if found is None:
         return DASH
     if found.low == found.high:
@@ -84,7 +84,9 @@ def _rankings(report: CheckReport) -> str:
         for each in report.rankings
     ]
     head = (_("ranking"), _("queries"), _("rows"), "judged@10", _("queries with ties"))
-    return table(Table(head, rows, frozenset(range(1, 5))), _("Rankings that came with the data"))
+    return table(
+        PageTable(head, rows, frozenset(range(1, 5))), _("Rankings that came with the data")
+    )
 
 
 def _findings(report: CheckReport) -> str:

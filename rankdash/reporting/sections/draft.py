@@ -9,7 +9,7 @@ from functools import cached_property
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, paragraph
 from rankdash.reporting.figures import Drawing
-from rankdash.reporting.html_page import Page, Table, folded, table, together
+from rankdash.reporting.html_page import Page, PageTable, folded, table, together
 from rankdash.study.costs import Choice, choices
 from rankdash.study.gains import hit_title
 from rankdash.study.study import Study
@@ -80,15 +80,15 @@ class Draft:
         )
 
 
-def as_table(content: Table) -> str:
+def as_table(content: PageTable) -> str:
     """A table that is folded on screen and open on paper."""
     return folded(_("As a table"), table(content), printed=True)
 
 
-def filled(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+def filled(head: Sequence[str], rows: Sequence[Sequence[str]]) -> PageTable:
     """A table of words without the columns that no row has a word in."""
     used = [place for place in range(len(head)) if any(row[place] for row in rows)]
-    return Table([head[at] for at in used], [[row[at] for at in used] for row in rows])
+    return PageTable([head[at] for at in used], [[row[at] for at in used] for row in rows])
 
 
 def span(low: float, high: float, digits: int = 3) -> str:

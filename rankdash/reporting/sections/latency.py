@@ -10,7 +10,7 @@ from rankdash.i18n import duration, ngettext, number, paragraph, percent
 from rankdash.i18n import gettext as _
 from rankdash.ranking.ranking import Run
 from rankdash.reporting import figures
-from rankdash.reporting.html_page import Table, listed, prose, table
+from rankdash.reporting.html_page import PageTable, listed, prose, table
 from rankdash.reporting.sections.draft import DASH, Draft, filled
 from rankdash.study import latency
 from rankdash.words.latency import left_out_of_times
@@ -104,7 +104,7 @@ def _quantiles(draft: Draft, timed: list[tuple[str, Run, LatencySummary]]) -> st
             )
         )
     head = (_("system"), _("queries timed"), "p50", "p90", "p95", "p99", _("cold start"))
-    return table(Table(head, rows, frozenset(range(1, 7))))
+    return table(PageTable(head, rows, frozenset(range(1, 7))))
 
 
 def _with_ends(value: float, ends: tuple[float, float]) -> str:
@@ -138,7 +138,7 @@ def _throughput(draft: Draft, timed: list[tuple[str, Run, LatencySummary]]) -> s
         _("failed"),
     )
     text = _("Throughput, measured with so many clients at once and not derived from latency:")
-    return prose(text) + table(Table(head, rows, frozenset(range(1, 6))))
+    return prose(text) + table(PageTable(head, rows, frozenset(range(1, 6))))
 
 
 def _machines(draft: Draft, timed: list[tuple[str, Run, LatencySummary]]) -> str:

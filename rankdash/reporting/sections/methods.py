@@ -10,7 +10,7 @@ import rankdash
 from rankdash.i18n import gettext as _
 from rankdash.i18n import moment, number, paragraph
 from rankdash.metrics import parse_measure
-from rankdash.reporting.html_page import CHART_ENGINE, Table, prose, table, together
+from rankdash.reporting.html_page import CHART_ENGINE, PageTable, prose, table, together
 from rankdash.reporting.sections.draft import DASH, Draft
 from rankdash.words.html import html_safe
 from rankdash.words.methods import methods
@@ -41,11 +41,11 @@ def rules(draft: Draft) -> str:
     return "".join(
         [
             prose(text),
-            table(Table(head, definitions)),
+            table(PageTable(head, definitions)),
             f"<h3>{html_safe(_('Rules in force'))}</h3>",
-            table(Table((_("rule"), _("in force"), _("what it means")), _in_force(draft))),
+            table(PageTable((_("rule"), _("in force"), _("what it means")), _in_force(draft))),
             f"<h3>{html_safe(_('Statistics and causes'))}</h3>",
-            table(Table((_("what"), _("how it is made")), methods(draft.study.statistics))),
+            table(PageTable((_("what"), _("how it is made")), methods(draft.study.statistics))),
             f"<h3>{html_safe(_('Queries of each system'))}</h3>",
             _counts(draft),
         ]
@@ -64,7 +64,7 @@ def _counts(draft: Draft) -> str:
         for system, found in draft.study.evaluations.items()
     ]
     numbers = frozenset(range(1, len(titles) + 1))
-    return table(Table((_("system"), *titles.values()), rows, numbers))
+    return table(PageTable((_("system"), *titles.values()), rows, numbers))
 
 
 def origin(draft: Draft) -> str:
@@ -88,7 +88,7 @@ def origin(draft: Draft) -> str:
         parts.append(
             together(
                 f"<h3>{html_safe(study.name(system))}</h3>",
-                table(Table((_("what"), _("value")), rows)),
+                table(PageTable((_("what"), _("value")), rows)),
             )
         )
     made = [
@@ -100,7 +100,8 @@ def origin(draft: Draft) -> str:
     ]
     parts.append(
         together(
-            f"<h3>{html_safe(_('This report'))}</h3>", table(Table((_("what"), _("value")), made))
+            f"<h3>{html_safe(_('This report'))}</h3>",
+            table(PageTable((_("what"), _("value")), made)),
         )
     )
     return "".join(parts)

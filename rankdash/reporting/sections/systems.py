@@ -9,7 +9,7 @@ import pandas as pd
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, percent, signed
 from rankdash.reporting import figures
-from rankdash.reporting.html_page import Table, prose, table, together
+from rankdash.reporting.html_page import PageTable, prose, table, together
 from rankdash.reporting.sections.draft import DASH, Draft, as_table, span
 from rankdash.words.verdict_chips import chip, p_title, p_value
 
@@ -35,7 +35,7 @@ def means(draft: Draft) -> str:
         p=p_title(study.statistics),
     )
     return together(prose(text), draft.chart(figures.systems(study))) + table(
-        Table(head, rows, frozenset(range(2, 9)))
+        PageTable(head, rows, frozenset(range(2, 9)))
     )
 
 
@@ -73,5 +73,5 @@ def curve(draft: Draft) -> str:
         "brackets is the {level} interval.",
         level=percent(study.statistics.level),
     )
-    content = Table(("k", *study.names.values()), rows, frozenset(range(len(study.chosen) + 1)))
+    content = PageTable(("k", *study.names.values()), rows, frozenset(range(len(study.chosen) + 1)))
     return together(prose(text), draft.chart(drawn)) + as_table(content)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from rankdash.errors import ScoringError, UnavailableError
 from rankdash.rerankers.base import Capabilities, Corpus, Request, RerankerKind, Scored, Scores
 from rankdash.rerankers.neural import export, load_model, model_files, shared
-from rankdash.rerankers.neural.embeddings import Embeddings, Kept
+from rankdash.rerankers.neural.embeddings import Embeddings, KeptEmbeddings
 from rankdash.rerankers.neural.open_model import NativeOnlyError, Opened, open_model
 from rankdash.rerankers.neural.runtimes import Runtime
 from rankdash.rerankers.settings import SettingSpec
@@ -97,13 +97,15 @@ class _Engine:
     def limit(self) -> int | None:
         return self.opened.limit
 
-    def encode(self, texts: Sequence[str], role: str, runtime: Runtime | None = None) -> list[Kept]:
+    def encode(
+        self, texts: Sequence[str], role: str, runtime: Runtime | None = None
+    ) -> list[KeptEmbeddings]:
         """Embeddings and uncut token counts, in the order of `texts`."""
         if not texts:
             return []
         rows, types, full = self.opened.alone(texts, role, self.prompts)
         vectors = self.opened.compute(rows, types, runtime)
-        return [Kept(vector, size) for vector, size in zip(vectors, full, strict=True)]
+        return [KeptEmbeddings(vector, size) for vector, size in zip(vectors, full, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -117,9 +119,9 @@ class _Native:
     prompts: Mapping[str, str]
     limit: int | None = None
 
-    def encode(self, texts: Sequence[str], role: str) -> list[Kept]:
+    def encode(self, texts: Sequence[str], role: str) -> list[KeptEmbeddings]:
         found = load_model.encode(self.model, texts, role, self.prompts)
-        return [Kept(vector, -1) for vector in found]
+        return [KeptEmbeddings(vector, -1) for vector in found]
 
 
 _Encoder = _Engine | _Native
@@ -135,7 +137,9 @@ def _index(encoder: _Encoder, documents: Embeddings, texts: Sequence[str]) -> fl
     return time.perf_counter() - start
 
 
-def _answer(query: Kept, held: Sequence[Kept], limit: int | None, seconds: float) -> Scored:
+def _answer(
+    query: KeptEmbeddings, held: Sequence[KeptEmbeddings], limit: int | None, seconds: float
+) -> Scored:
     if not held:
         return Scored(np.zeros(0))
     scores = _compared(query, held)
@@ -152,7 +156,7 @@ def _cosines(encoder: _Engine, request: Request, runtime: Runtime) -> Scores:
     return _compared(query, encoder.encode(request.documents, "document", runtime))
 
 
-def _compared(query: Kept, held: Sequence[Kept]) -> Scores:
+def _compared(query: KeptEmbeddings, held: Sequence[KeptEmbeddings]) -> Scores:
     vectors = np.stack([kept.vector for kept in held]).astype(np.float64)
     scores: Scores = shared.unit(vectors) @ shared.unit(query.vector.astype(np.float64))
     return scores

@@ -65,7 +65,7 @@ class Batching:
 
 
 @dataclass(frozen=True)
-class Plan:
+class BatchPlan:
     """Batches as positions of rows, the longest first; `widths` is how long each is padded to."""
 
     batches: tuple[npt.NDArray[np.intp], ...]
@@ -79,7 +79,7 @@ class Plan:
 
 def plan(
     lengths: npt.NDArray[np.int64], budget: int, rounding: int = 1, limit: int | None = None
-) -> Plan:
+) -> BatchPlan:
     """Every row in one batch, with rows of like length.
 
     budget: how many tokens, padding included, a batch may hold; a longer row is a batch of its own.
@@ -105,7 +105,7 @@ def plan(
         batches.append(order[start:stop])
         widths.append(width)
         start = stop
-    return Plan(tuple(batches), tuple(widths))
+    return BatchPlan(tuple(batches), tuple(widths))
 
 
 def compute(rows: Sequence[Ids], types: Sequence[Ids], forward: Forward, how: Batching) -> Outputs:

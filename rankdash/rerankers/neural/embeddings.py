@@ -29,7 +29,7 @@ _FILE = re.compile(r"[0-9a-f]{32}\.(safetensors|part)")
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptEmbeddings:
     """The embedding of a text, and how many tokens the text has uncut (-1 = unknown)."""
 
     vector: Vector
@@ -43,17 +43,17 @@ class Embeddings:
         self._root = root
         self._folder = root / fingerprint[:32]
         self._limit = limit_bytes
-        self._known: dict[bytes, Kept] = {}
+        self._known: dict[bytes, KeptEmbeddings] = {}
         self._read()
 
     def __contains__(self, text: str) -> bool:
         return _key(text) in self._known
 
-    def of(self, text: str) -> Kept:
+    def of(self, text: str) -> KeptEmbeddings:
         """What `add` was given for the text. Raises KeyError where it was not."""
         return self._known[_key(text)]
 
-    def add(self, texts: Sequence[str], found: Sequence[Kept]) -> None:
+    def add(self, texts: Sequence[str], found: Sequence[KeptEmbeddings]) -> None:
         """Keep embeddings, in memory for certain and on disk where that works."""
         fresh = {_key(text): kept for text, kept in zip(texts, found, strict=True)}
         self._known.update(fresh)
@@ -70,7 +70,9 @@ class Embeddings:
                 held = load_file(path)
                 keys = [bytes(key) for key in held["keys"]]
                 entries = zip(keys, held["vectors"], held["full"], strict=True)
-                self._known.update({key: Kept(vector, int(full)) for key, vector, full in entries})
+                self._known.update(
+                    {key: KeptEmbeddings(vector, int(full)) for key, vector, full in entries}
+                )
             except (OSError, SafetensorError, KeyError, ValueError, TypeError):
                 with contextlib.suppress(OSError):
                     path.unlink()
@@ -82,7 +84,7 @@ class Embeddings:
                 for path in files:
                     path.unlink(missing_ok=True)
 
-    def _write(self, entries: dict[bytes, Kept]) -> None:
+    def _write(self, entries: dict[bytes, KeptEmbeddings]) -> None:
         from safetensors.numpy import save_file
 
         widths = {len(kept.vector) for kept in entries.values()}

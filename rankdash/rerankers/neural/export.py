@@ -46,7 +46,7 @@ class NotExportableError(Exception):
 
 
 @dataclass(frozen=True)
-class Card:
+class ModelCard:
     """What scoring has to know of a model besides its graph.
 
     inputs: the model's inputs by name. padding: the token id that fills short rows.
@@ -74,7 +74,7 @@ class Exported:
     """A model's graph, card and tokenizer in a folder of their own."""
 
     folder: Path
-    card: Card
+    card: ModelCard
 
     @property
     def tokenizer(self) -> Path:
@@ -115,14 +115,16 @@ def find(purpose: Purpose, weights: str) -> Exported | None:
     folder = _place(purpose, weights)
     try:
         told = json.loads((folder / _CARD).read_text(encoding="utf-8"))
-        card = Card(**{**told, "inputs": tuple(told["inputs"])})
+        card = ModelCard(**{**told, "inputs": tuple(told["inputs"])})
     except (OSError, ValueError, TypeError, KeyError):
         return None
     complete = all((folder / name).is_file() for name in (_GRAPH, _TOKENIZER))
     return Exported(folder, card) if complete else None
 
 
-def export(purpose: Purpose, weights: str, module: Any, card: Card, tokenizer: Any) -> Exported:
+def export(
+    purpose: Purpose, weights: str, module: Any, card: ModelCard, tokenizer: Any
+) -> Exported:
     """Export a PyTorch module, compare the graph with it, and keep it.
 
     module: takes the inputs of `card` in their order, in evaluation mode, float32, on the CPU.
@@ -138,7 +140,7 @@ def export(purpose: Purpose, weights: str, module: Any, card: Card, tokenizer: A
             _write_graph(module, card, making / _GRAPH)
         difference = _difference(purpose, module, card, making / _GRAPH, tokenizer.get_vocab_size())
         tokenizer.save(str(making / _TOKENIZER))
-        card = Card(**{**vars(card), "difference": difference})
+        card = ModelCard(**{**vars(card), "difference": difference})
         (making / _CARD).write_text(json.dumps(asdict(card)), encoding="utf-8")
         # Another process may have been faster: its graph is as good.
         with contextlib.suppress(OSError):
@@ -162,7 +164,7 @@ def _place(purpose: Purpose, weights: str) -> Path:
     return cache_folder() / "models" / f"{purpose}-{_FORMAT}-{weights[:32]}"
 
 
-def _write_graph(module: Any, card: Card, path: Path) -> None:
+def _write_graph(module: Any, card: ModelCard, path: Path) -> None:
     import torch
 
     ids = torch.full((2, 8), 3, dtype=torch.int64)
@@ -183,7 +185,9 @@ def _write_graph(module: Any, card: Card, path: Path) -> None:
     )
 
 
-def _difference(purpose: Purpose, module: Any, card: Card, graph: Path, vocabulary: int) -> float:
+def _difference(
+    purpose: Purpose, module: Any, card: ModelCard, graph: Path, vocabulary: int
+) -> float:
     """The largest difference between graph and module over rows of many lengths, in batches."""
     rows = sample_rows(card, vocabulary, _PARITY_ROWS, _PARITY_TOKENS)
     types = [np.zeros_like(row) for row in rows]
@@ -202,7 +206,7 @@ def _difference(purpose: Purpose, module: Any, card: Card, graph: Path, vocabula
     return difference
 
 
-def sample_rows(card: Card, vocabulary: int, count: int, longest: int) -> list[Ids]:
+def sample_rows(card: ModelCard, vocabulary: int, count: int, longest: int) -> list[Ids]:
     """Rows of arbitrary tokens, always the same, from short ones to `longest` tokens."""
     draw = np.random.default_rng(0)
     most = min(longest, card.limit(longest, longest))

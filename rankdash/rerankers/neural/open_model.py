@@ -16,10 +16,15 @@ from rankdash.errors import SettingError
 from rankdash.rerankers.base import Request, Scores
 from rankdash.rerankers.neural import calibration, export, load_model, runtimes, shared
 from rankdash.rerankers.neural.batches import Batching, Forward, Ids, Outputs, compute, compute_each
-from rankdash.rerankers.neural.export import Card, Exported, NotExportableError, Purpose
+from rankdash.rerankers.neural.export import Exported, ModelCard, NotExportableError, Purpose
 from rankdash.rerankers.neural.fidelity import Sample
 from rankdash.rerankers.neural.runtimes import KINDS, Runtime
-from rankdash.rerankers.neural.tokenizer import RawTokenizer, SlowTokenizer, Source, Subwords
+from rankdash.rerankers.neural.tokenizer import (
+    RawTokenizer,
+    SlowTokenizer,
+    Subwords,
+    TokenizerSource,
+)
 
 _CLASSES = {
     "pair": "CrossEncoder",
@@ -42,7 +47,7 @@ class Opened:
     """
 
     subwords: Subwords
-    card: Card
+    card: ModelCard
     runtime: Runtime
     limit: int
     budget: int
@@ -208,7 +213,7 @@ def _opened_export(
 
 def _ready(
     subwords: Subwords,
-    card: Card,
+    card: ModelCard,
     runtime: Runtime,
     settings: Mapping[str, Any],
     device: str,
@@ -245,9 +250,9 @@ class _Loading:
         self._folder = folder
         self._device = device
         self._check = check
-        self._made: dict[str, tuple[Any, Any, Card]] = {}
+        self._made: dict[str, tuple[Any, Any, ModelCard]] = {}
 
-    def loaded(self, dtype: str) -> tuple[Any, Any, Card]:
+    def loaded(self, dtype: str) -> tuple[Any, Any, ModelCard]:
         """The model, a module that takes its inputs one by one, and its card."""
         if dtype not in self._made:
             model = load_model.load(_CLASSES[self.purpose], self._folder, self._device, dtype)
@@ -278,7 +283,7 @@ def _follows_the_pattern(model: Any, purpose: Purpose) -> bool:
     )
 
 
-def _card(model: Any) -> Card:
+def _card(model: Any) -> ModelCard:
     import torch
 
     first = model[0]
@@ -303,7 +308,7 @@ def _card(model: Any) -> Card:
     document = next((prompts[name] for name in _DOCUMENT_PROMPTS if name in prompts), default)
     has_limit = declared is not None and np.isfinite(declared)
     padding = tokenizer.pad_token_id
-    return Card(
+    return ModelCard(
         inputs=tuple(inputs),
         padding=0 if padding is None else int(padding),
         declared=min(int(declared), shared.LONGEST) if has_limit else 0,
@@ -333,7 +338,7 @@ def _module(purpose: Purpose, model: Any, inputs: Sequence[str]) -> Any:
     return Inner().eval()
 
 
-def _source(tokenizer: Any) -> Source:
+def _source(tokenizer: Any) -> TokenizerSource:
     backend = getattr(tokenizer, "backend_tokenizer", None)
     return SlowTokenizer(tokenizer) if backend is None else RawTokenizer(_copied(backend))
 

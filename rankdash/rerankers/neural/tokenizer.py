@@ -21,7 +21,7 @@ _KEPT = 2_000_000
 _PROBES = ("refund", "a", "1", "的")
 
 
-class Source(Protocol):
+class TokenizerSource(Protocol):
     """A tokenizer, whichever library it comes from."""
 
     def plain(self, texts: Sequence[str]) -> list[list[int]]:
@@ -91,7 +91,7 @@ class Cut:
 class Subwords:
     """Token ids of texts. Several threads may use it: the tokenizers themselves stand only one."""
 
-    def __init__(self, source: Source, *, pairs: bool) -> None:
+    def __init__(self, source: TokenizerSource, *, pairs: bool) -> None:
         self._source = source
         self._lock = threading.Lock()
         self._kept: OrderedDict[str, Cut] = OrderedDict()
@@ -120,7 +120,7 @@ class Subwords:
             self._size -= len(gone.ids) + 1
 
 
-def _frame(source: Source, *, pairs: bool) -> Frame:
+def _frame(source: TokenizerSource, *, pairs: bool) -> Frame:
     """The special tokens around texts, found by comparing a probe with and without them."""
     for probe in _PROBES:
         (inner,) = source.plain([probe])

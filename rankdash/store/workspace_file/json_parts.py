@@ -39,7 +39,7 @@ Contents = dict[_Id, list[_Id]]
 """Data set → its runs."""
 
 
-class Part(Struct):
+class WorkspacePart(Struct):
     """What the list says of a part."""
 
     bytes: _Count
@@ -49,14 +49,14 @@ class Part(Struct):
 class Head(Struct):
     """The list of parts, and what the file is. datasets: `Contents` in a file of this version."""
 
-    parts: dict[_PartName, Part]
+    parts: dict[_PartName, WorkspacePart]
     format: str = ""
     version: int = 0
     rankdash: str = ""
     datasets: Any = None
 
 
-class Note(Struct):
+class NoteRow(Struct):
     query_id: _Text
     tags: Annotated[list[Annotated[str, _text(LONGEST_TAG, least=1)]], Meta(max_length=MOST_TAGS)]
     note: Annotated[str, _text(LONGEST_NOTE)]
@@ -67,7 +67,7 @@ class Note(Struct):
             raise ValueError("an empty note")
 
 
-class Correction(Struct):
+class CorrectionRow(Struct):
     query_id: _Text
     doc_id: _Text
     withdrawn: Literal[0, 1]
@@ -81,11 +81,11 @@ class DatasetPart(Struct):
     source: _Kind
     first_stage: Literal["given", "bm25"]
     report: Annotated[str, _text(50_000_000)]
-    notes: list[Note]
-    corrections: list[Correction]
+    notes: list[NoteRow]
+    corrections: list[CorrectionRow]
 
 
-class RunNote(Struct):
+class RunNoteRow(Struct):
     note: Annotated[str, _text(LONGEST_NOTE, least=1)]
     changed: Moment
 
@@ -106,7 +106,7 @@ class RunPart(Struct):
     depth: _Count | None
     load_ms: _Number | None
     created: Moment
-    note: RunNote | None
+    note: RunNoteRow | None
     pinned: Moment | None
     explanations: list[Explained]
 

@@ -162,7 +162,7 @@ def options(study: Study, choices: Sequence[Choice], scenario: Assumptions) -> N
         within = frame[x] <= (math.inf if target is None else target)
         front = pareto(frame[x].where(within).tolist(), frame["quality"].tolist())
         points = [
-            frontier.Point(str(name), at, quality, bool(on), low, high)
+            frontier.FrontierPoint(str(name), at, quality, bool(on), low, high)
             for name, at, quality, low, high, on in zip(
                 frame["option"], frame[x], frame["quality"], frame["low"], frame["high"], front,
                 strict=True,

@@ -16,7 +16,7 @@ from rankdash.ui.state import address, pickers
 from rankdash.ui.state.scenario import currency
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.value.assumptions import Assumptions
-from rankdash.value.payoff import Estimate
+from rankdash.value.payoff import Amount
 from rankdash.words import assumptions, costs
 from rankdash.words.costs import MoneyContext, Period, month, year
 from rankdash.words.money import money
@@ -58,7 +58,7 @@ def amount(value: float | None) -> str:
     return money(value, currency())
 
 
-def cell(found: Estimate, written: str = "money") -> tuple[str, str]:
+def cell(found: Amount, written: str = "money") -> tuple[str, str]:
     """(value, its interval) of an estimate; (the reason why there is none, "")."""
     return costs.cell(found, currency(), written)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from rankdash.analysis.labels.check import FIRST_STAGE, CheckReport, Spread
+from rankdash.analysis.labels.check import FIRST_STAGE, CheckReport, LabelSpread
 from rankdash.findings import Finding
 from rankdash.i18n import finding_text, ngettext, number, percent, where_text
 from rankdash.i18n import gettext as _
@@ -68,7 +68,7 @@ def _counts(report: CheckReport) -> None:
             st.caption(below)
 
 
-def _range_of(spread: Spread | None) -> str:
+def _range_of(spread: LabelSpread | None) -> str:
     if spread is None:
         return ""
     if spread.low == spread.high:
@@ -76,7 +76,7 @@ def _range_of(spread: Spread | None) -> str:
     return _("{low} to {high}", low=number(spread.low, 0), high=number(spread.high, 0))
 
 
-def _characters(spread: Spread | None) -> str:
+def _characters(spread: LabelSpread | None) -> str:
     if spread is None:
         return _("no text")
     return _("{n} characters at the median", n=number(spread.median, 0))

@@ -138,10 +138,10 @@ def _lines(history: Past) -> dict[str, str]:
     return found
 
 
-def _point(history: Past, run: RunRow, series: int | None) -> trend_chart.Point:
+def _point(history: Past, run: RunRow, series: int | None) -> trend_chart.TrendPoint:
     row = history.row(run.id)
     compared = bool(row["on_line"])
-    return trend_chart.Point(
+    return trend_chart.TrendPoint(
         number=history.number(run.id),
         name=history.name(run.id),
         when=moment_words(run.created),

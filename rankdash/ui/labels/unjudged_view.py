@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.analysis.labels.labelling import to_label, to_label_csv, to_label_jsonl
-from rankdash.analysis.unjudged.unjudged import Comparison
+from rankdash.analysis.unjudged.unjudged import UnjudgedComparison
 from rankdash.dataset import Dataset
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, signed
@@ -89,13 +89,13 @@ def _difference(study: Study, system: str, names: dict[str, str]) -> None:
 def _list_bytes(
     write: Callable[[pd.DataFrame], bytes],
     data: Dataset,
-    settled: Comparison,
+    settled: UnjudgedComparison,
     pair: tuple[str, str],
 ) -> bytes:
     return write(to_label(data, settled, pair))
 
 
-def _needed(settled: Comparison) -> str:
+def _needed(settled: UnjudgedComparison) -> str:
     needed = settled.labels_to_settle()
     if needed is None:
         return _("There is no difference that labels could settle.")

@@ -15,7 +15,7 @@ from rankdash.study.queries import Listed, Text
 from rankdash.study.study import Study
 from rankdash.ui.sidebar.view import safe_name
 from rankdash.ui.state import address, pickers
-from rankdash.ui.widgets.highlight import Terms, marked_html, snippet, spans, terms
+from rankdash.ui.widgets.highlight import QueryTerms, marked_html, snippet, spans, terms
 from rankdash.ui.widgets.text import html_safe, shortened
 from rankdash.words.queries import grade
 
@@ -110,7 +110,7 @@ class _Cards:
     study: Study
     system: str
     ladder: Ladder
-    wanted: Terms
+    wanted: QueryTerms
     best: float
 
     def html(self, row: int, text: Text, shown: Listed) -> str:

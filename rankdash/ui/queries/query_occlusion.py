@@ -11,7 +11,7 @@ import numpy as np
 import streamlit as st
 
 from rankdash.analysis.ranks.ladder import Ladder
-from rankdash.analysis.reasons.occlusion import LEVELS, Cost, Explanation, Level, Variant, cost
+from rankdash.analysis.reasons.occlusion import LEVELS, Cost, Explanation, Level, TextVariant, cost
 from rankdash.errors import RankdashError
 from rankdash.i18n import duration, error_text, ngettext, number
 from rankdash.i18n import gettext as _
@@ -277,7 +277,7 @@ def _calls(question: _Question, cost: Cost, pairs: str) -> str:
         # Each has a query of its own.
         requests *= cost.variants
     else:
-        alike = [Variant(question.query, question.document)] * cost.variants
+        alike = [TextVariant(question.query, question.document)] * cost.variants
         requests = [
             request
             for together in in_calls(asked.query_id, asked.doc_id, alike, remote=True)

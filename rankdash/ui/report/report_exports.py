@@ -98,7 +98,7 @@ def whole(study: Study, front: Front | None) -> bytes:
     first = []
     if front is not None:
         what = _("The report: one page that opens without a network.")
-        first = [zip_file.Part("report.html", what, lambda: report.html(study, front))]
+        first = [zip_file.ZipPart("report.html", what, lambda: report.html(study, front))]
     return zip_file.bundle(study, datetime.now(UTC), first=first)
 
 

@@ -10,7 +10,7 @@ from rankdash.errors import RankdashError
 from rankdash.i18n import error_text
 from rankdash.i18n import gettext as _
 from rankdash.rerankers.fusion import METHODS, USUAL_K, Fusion
-from rankdash.runs.combining import Part, fuse
+from rankdash.runs.combining import CombinedRun, fuse
 from rankdash.study.systems import FIRST_STAGE, System
 from rankdash.ui.state import stored
 from rankdash.ui.state.server import workspace
@@ -131,15 +131,18 @@ def _weights(chosen: Sequence[str], systems: Mapping[str, System]) -> tuple[floa
     return tuple(found)
 
 
-def _part(dataset_id: str, system: System) -> Part:
+def _part(dataset_id: str, system: System) -> CombinedRun:
     if system.id == FIRST_STAGE:
-        return Part(system.name, stored.dataset(dataset_id).candidates, None)
+        return CombinedRun(system.name, stored.dataset(dataset_id).candidates, None)
     run = stored.run(system.id)
-    return Part(system.name, run.ranking, run)
+    return CombinedRun(system.name, run.ranking, run)
 
 
 def _combine(
-    dataset_id: str, parts: Sequence[Part], how: tuple[str, tuple[float, ...], float], name: str
+    dataset_id: str,
+    parts: Sequence[CombinedRun],
+    how: tuple[str, tuple[float, ...], float],
+    name: str,
 ) -> None:
     try:
         run = fuse(stored.dataset(dataset_id), parts, Fusion(*how), name)

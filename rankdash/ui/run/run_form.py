@@ -37,7 +37,7 @@ Settings = Mapping[str, str | int | float | bool]
 
 
 @dataclass(frozen=True)
-class Plan:
+class FormPlan:
     """What a run would score. depth None: all candidates. sample None: all queries."""
 
     depth: int | None
@@ -117,7 +117,7 @@ class _Wish:
     kind: RerankerKind
     variant: Variant
     keys: Mapping[str, str]
-    plan: Plan
+    plan: FormPlan
 
 
 def _offered() -> dict[str, RerankerKind]:
@@ -127,7 +127,7 @@ def _offered() -> dict[str, RerankerKind]:
     return {kind.name: kind for kind in sorted(able, key=lambda kind: groups.index(kind.group))}
 
 
-def _plan(dataset_id: str) -> Plan:
+def _plan(dataset_id: str) -> FormPlan:
     counts = _counts(dataset_id)
     deepest, queries = int(counts.max(initial=1)), len(counts)
     left, right = st.columns(2)
@@ -154,7 +154,7 @@ def _plan(dataset_id: str) -> Plan:
         ),
     )
     share = sample / queries if queries else 0.0
-    return Plan(
+    return FormPlan(
         depth=depth if depth < deepest else None,
         sample=sample if sample < queries else None,
         queries=min(sample, queries),
@@ -162,7 +162,7 @@ def _plan(dataset_id: str) -> Plan:
     )
 
 
-def _plan_of(dataset_id: str, plan: Plan, variant: Variant) -> Plan:
+def _plan_of(dataset_id: str, plan: FormPlan, variant: Variant) -> FormPlan:
     """The plan of a variant, which may have a depth of its own."""
     if variant.depth == plan.depth:
         return plan
@@ -217,7 +217,7 @@ def _calls_out(kind: RerankerKind, settings: Settings) -> bool:
         return True
 
 
-def _timed(kind: RerankerKind, settings: Settings, plan: Plan, latency: str) -> int:
+def _timed(kind: RerankerKind, settings: Settings, plan: FormPlan, latency: str) -> int:
     """How many queries are timed alone: all where they come one by one anyway, else a sample."""
     try:
         together = kind.able(settings).across_queries
@@ -248,7 +248,7 @@ def _latency_seconds(chosen: list[str], settings: Mapping[str, Settings]) -> flo
     return max(known) if len(known) == len(chosen) else None
 
 
-def _measured_seconds(kind: str, settings: Settings, plan: Plan) -> float | None:
+def _measured_seconds(kind: str, settings: Settings, plan: FormPlan) -> float | None:
     """From the longest run of that kind and model in this workspace: its pairs a second, and its
     start."""
     measured = [row for row in _like(kind, settings) if row.pairs_per_second]

@@ -49,7 +49,7 @@ _PARTICLES = re.compile(
 
 
 @dataclass(frozen=True)
-class Terms:
+class QueryTerms:
     """What is looked for. words: written in full; stems: the same less their endings; pieces:
     stretches of text without blanks."""
 
@@ -58,7 +58,7 @@ class Terms:
     pieces: frozenset[str]
 
 
-def terms(query: str) -> Terms:
+def terms(query: str) -> QueryTerms:
     """What to look for, from the text of a query."""
     text = _plain(query)
     words = _WORD.findall(text)
@@ -72,14 +72,14 @@ def terms(query: str) -> Terms:
         for size in range(2, min(len(piece), _LONGEST_PIECE) + 1)
         for start in range(len(piece) - size + 1)
     }
-    return Terms(
+    return QueryTerms(
         words=frozenset(content),
         stems=frozenset(stem for word in content if (stem := _stem(word))),
         pieces=frozenset(stretches | {piece for piece in pieces if len(piece) == 1}),
     )
 
 
-def spans(text: str, wanted: Terms) -> Spans:
+def spans(text: str, wanted: QueryTerms) -> Spans:
     """Where the text is to be marked: (start, end), in order, never overlapping."""
     plain = _plain(text)
     found = [
@@ -147,7 +147,7 @@ def _stem(word: str) -> str:
     return word if len(word) >= _SHORTEST_STEM else ""
 
 
-def _is_wanted(word: str, wanted: Terms) -> bool:
+def _is_wanted(word: str, wanted: QueryTerms) -> bool:
     if word in wanted.words or (word.endswith("s") and word[:-1] in wanted.words):
         return True
     return _stem(word) in wanted.stems

@@ -13,7 +13,7 @@ from rankdash.analysis.labels.labelling import (
     to_label_csv,
     to_label_jsonl,
 )
-from rankdash.analysis.unjudged.unjudged import Comparison, System
+from rankdash.analysis.unjudged.unjudged import RankedLabels, UnjudgedComparison
 from rankdash.dataset import Dataset
 from rankdash.errors import DataError
 from rankdash.loading import load
@@ -54,7 +54,7 @@ def dataset(queries, documents, labels, candidates) -> Dataset:
     )
 
 
-def hostile() -> tuple[Dataset, Comparison]:
+def hostile() -> tuple[Dataset, UnjudgedComparison]:
     docs = [*HOSTILE, "judged"]
     first, after = ranked(**{"=q": docs, "-1": docs}), ranked(**{"=q": docs[::-1], "-1": docs})
     made = dataset(
@@ -63,11 +63,11 @@ def hostile() -> tuple[Dataset, Comparison]:
         [("=q", "judged", 1.0), ("-1", "judged", 2.0)],
         first,
     )
-    sides = [System(each, judge(each, made.qrels)) for each in (first, after)]
-    return made, Comparison(sides[0], sides[1], "ndcg@20")
+    sides = [RankedLabels(each, judge(each, made.qrels)) for each in (first, after)]
+    return made, UnjudgedComparison(sides[0], sides[1], "ndcg@20")
 
 
-def small() -> tuple[Dataset, Comparison]:
+def small() -> tuple[Dataset, UnjudgedComparison]:
     first, after = ranked(p="uabv", q="abw"), ranked(p="abvu", q="wab")
     made = dataset(
         [("p", "first question"), ("q", "second question")],
@@ -75,8 +75,8 @@ def small() -> tuple[Dataset, Comparison]:
         [("p", "a", 2.0), ("q", "b", 1.0)],
         first,
     )
-    sides = [System(each, judge(each, made.qrels)) for each in (first, after)]
-    return made, Comparison(sides[0], sides[1], "ndcg@10")
+    sides = [RankedLabels(each, judge(each, made.qrels)) for each in (first, after)]
+    return made, UnjudgedComparison(sides[0], sides[1], "ndcg@10")
 
 
 def test_the_label_that_could_move_the_difference_most_comes_first():
@@ -174,10 +174,10 @@ def test_labels_close_the_bounds():
     frame["label"] = 0.0
     merged = merge_labels(made, frame).dataset
     sides = [
-        System(each.ranking, judge(each.ranking, merged.qrels))
+        RankedLabels(each.ranking, judge(each.ranking, merged.qrels))
         for each in (comparison.baseline, comparison.challenger)
     ]
-    bounds = Comparison(sides[0], sides[1], "ndcg@10").bounds()
+    bounds = UnjudgedComparison(sides[0], sides[1], "ndcg@10").bounds()
     assert bounds.unjudged == 0
     assert bounds.lowest == bounds.delta == bounds.highest
 

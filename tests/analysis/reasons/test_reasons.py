@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rankdash.analysis.reasons.contributions import split
 from rankdash.analysis.reasons.reasons import CODES, DECIDED, counted, evidence, reasons
 from rankdash.analysis.statistics.pairs import TIE_BAND
-from rankdash.analysis.unjudged.unjudged import System
+from rankdash.analysis.unjudged.unjudged import RankedLabels
 from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, evaluate, judge, parse_measure, registry
 from rankdash.ranking.ranking import Ranking, Reading
@@ -47,8 +47,8 @@ def reason(
 ) -> pd.Series:
     conventions, qrels = Conventions(**rules), table(labels)
     ours, theirs = (ranked(each) if isinstance(each, str) else each for each in (before, after))
-    sides = [System(each, judge(each, qrels, conventions)) for each in (ours, theirs)]
-    sides[1] = System(theirs, sides[1].judged, left_out or {})
+    sides = [RankedLabels(each, judge(each, qrels, conventions)) for each in (ours, theirs)]
+    sides[1] = RankedLabels(theirs, sides[1].judged, left_out or {})
     found = reasons(*sides, parse_measure(spec), conventions, tie_band=tie_band, reading=reading)
     return found.iloc[0]
 
@@ -383,7 +383,7 @@ def test_a_metric_that_is_no_sum_over_documents_has_no_reasons():
 def test_on_whole_sets_the_reasons_agree_with_what_happened(name):
     data, run = loaded(name).dataset, loaded(name).runs[-1]
     measure = parse_measure("ndcg@10")
-    sides = [System(each, judge(each, data.qrels)) for each in (data.candidates, run.ranking)]
+    sides = [RankedLabels(each, judge(each, data.qrels)) for each in (data.candidates, run.ranking)]
     found = reasons(*sides, measure)
     counts = found["reason"].value_counts()
     sparse = name != "helpcentre"
@@ -445,7 +445,7 @@ def test_every_labelled_query_has_one_reason_that_its_documents_bear_out(
     rankings, qrels = case
     measure = parse_measure(name if k is None or not registry[name].has_cutoff else f"{name}@{k}")
     rules = Conventions(judged_only=judged_only, ties=ties)
-    sides = [System(each, judge(each, qrels, rules)) for each in rankings]
+    sides = [RankedLabels(each, judge(each, qrels, rules)) for each in rankings]
     found = reasons(*sides, measure, rules)
     assert list(found["query_id"]) == list(sides[0].judged.query_ids)
     assert set(found["reason"]) <= set(CODES)

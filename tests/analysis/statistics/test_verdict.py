@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from rankdash.analysis.statistics.planning import Plan
+from rankdash.analysis.statistics.planning import QueryPlan
 from rankdash.analysis.statistics.verdict import Facts, Verdict, decide, verdict_on
 
 
@@ -41,7 +41,7 @@ def verdict(**changes: object) -> Verdict:
 
 
 NAN = math.nan
-PLAN = Plan(likely=710, least=300, most=2_000, none_within=False)
+PLAN = QueryPlan(likely=710, least=300, most=2_000, none_within=False)
 NONE = "No number of such queries is likely to settle it: the true change may as well be none."
 NOTHING = {
     "n": 0,

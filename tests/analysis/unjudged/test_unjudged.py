@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankdash.analysis.unjudged.unjudged import Comparison, System, bounds_table
+from rankdash.analysis.unjudged.unjudged import RankedLabels, UnjudgedComparison, bounds_table
 from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, evaluate, judge
 from rankdash.ranking.ranking import Ranking
@@ -59,9 +59,9 @@ def outcomes(open_docs, found):
     ]
 
 
-def system(docs, found, conventions: Conventions) -> System:
+def system(docs, found, conventions: Conventions) -> RankedLabels:
     ranking = made(docs)
-    return System(ranking, judge(ranking, qrels(q=found), conventions))
+    return RankedLabels(ranking, judge(ranking, qrels(q=found), conventions))
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -113,7 +113,9 @@ def test_no_labels_take_a_difference_beyond_its_bounds(
     open_docs = sorted((within(before, depth) | within(after, depth)) - found.keys())
     labellings = outcomes(open_docs, found)
     deltas = (values(after, labellings, spec, rules) - values(before, labellings, spec, rules))[:-1]
-    comparison = Comparison(system(before, found, rules), system(after, found, rules), spec, rules)
+    comparison = UnjudgedComparison(
+        system(before, found, rules), system(after, found, rules), spec, rules
+    )
     bounds = comparison.bounds()
     row = bounds.queries.iloc[0]
     if name != "bpref":
@@ -168,8 +170,8 @@ def test_the_bounds_of_a_query_do_not_depend_on_the_others(cases, name, k):
                     ("z", ["x"], [0.0]),
                 ]
             )
-            sides.append(System(every, judge(every, labelled, rules)))
-        found = Comparison(sides[0], sides[1], spec, rules)
+            sides.append(RankedLabels(every, judge(every, labelled, rules)))
+        found = UnjudgedComparison(sides[0], sides[1], spec, rules)
         rows = found.bounds().queries.set_index("query_id")
         effects = pd.Series(found.effects * len(rows)).groupby(found.query_ids[found.pool.query])
         return rows, effects.apply(sorted)
@@ -188,8 +190,8 @@ def test_ties_are_settled_by_the_rule_before_ranks_are_read():
     labelled = pd.DataFrame({"query_id": ["q"], "doc_id": ["b"], "label": [1.0]})
     for ties, before in (("stable", "a"), ("trec", "c")):
         rules = Conventions(ties=ties)
-        one = System(tied, judge(tied, labelled, rules))
-        found = Comparison(one, one, "mrr@1", rules)
+        one = RankedLabels(tied, judge(tied, labelled, rules))
+        found = UnjudgedComparison(one, one, "mrr@1", rules)
         assert list(found.pool.doc_ids) == [before], "the first of the list, and it alone"
 
 
@@ -203,12 +205,14 @@ def test_a_query_that_one_ranking_lacks_counts_as_the_conventions_say():
 def test_systems_joined_with_other_labels_are_not_compared():
     rules = Conventions()
     one = system("ab", {"a": 1.0}, rules)
-    other = System(one.ranking, judge(one.ranking, qrels(z={"a": 1.0}), rules))
+    other = RankedLabels(one.ranking, judge(one.ranking, qrels(z={"a": 1.0}), rules))
     with pytest.raises(SpecError, match="joined with other labels"):
-        Comparison(one, other, "mrr", rules)
+        UnjudgedComparison(one, other, "mrr", rules)
 
 
-def compared(before, after, labels, spec="mrr@2", left_out=None, **conventions) -> Comparison:
+def compared(
+    before, after, labels, spec="mrr@2", left_out=None, **conventions
+) -> UnjudgedComparison:
     """before, after: query → its documents. labels: query → document → label."""
     rules = Conventions(**conventions)
     rows = [(query, doc, label) for query, own in labels.items() for doc, label in own.items()]
@@ -219,8 +223,8 @@ def compared(before, after, labels, spec="mrr@2", left_out=None, **conventions) 
             (query, list(docs), [float(-place) for place in range(len(docs))])
             for query, docs in lists.items()
         )
-        sides.append(System(ranking, judge(ranking, frame, rules), left_out or {}))
-    return Comparison(sides[0], sides[1], spec, rules)
+        sides.append(RankedLabels(ranking, judge(ranking, frame, rules), left_out or {}))
+    return UnjudgedComparison(sides[0], sides[1], spec, rules)
 
 
 def test_a_gain_that_no_label_can_undo_is_settled():
@@ -332,7 +336,7 @@ def test_without_labels_there_is_nothing_to_bound():
     rules = Conventions()
     ranking = made("ab")
     empty = pd.DataFrame({"query_id": [], "doc_id": [], "label": []})
-    one = System(ranking, judge(ranking, empty, rules))
-    bounds = Comparison(one, one, "ndcg@10", rules).bounds()
+    one = RankedLabels(ranking, judge(ranking, empty, rules))
+    bounds = UnjudgedComparison(one, one, "ndcg@10", rules).bounds()
     assert (bounds.n, bounds.unjudged, bounds.sign) == (0, 0, "open")
     assert bounds_table({"s": one}, ["map"], rules)["n"].tolist() == [0]

@@ -100,11 +100,11 @@ def test_the_words_tell_how_much_of_the_chart_pays():
 
 
 POINTS = [
-    frontier.Point("none", 0.0, 0.5, True, 0.45, 0.55),
-    frontier.Point("beaten", 3.0, 0.55, False),
-    frontier.Point("fast", 1.0, 0.6, True),
-    frontier.Point("slow", 9.0, 0.7, True),
-    frontier.Point("unpriced", math.nan, 0.9, False),
+    frontier.FrontierPoint("none", 0.0, 0.5, True, 0.45, 0.55),
+    frontier.FrontierPoint("beaten", 3.0, 0.55, False),
+    frontier.FrontierPoint("fast", 1.0, 0.6, True),
+    frontier.FrontierPoint("slow", 9.0, 0.7, True),
+    frontier.FrontierPoint("unpriced", math.nan, 0.9, False),
 ]
 
 
@@ -126,9 +126,9 @@ def test_what_is_beaten_and_what_is_too_slow_differ_in_more_than_colour():
 
 def test_names_of_options_that_lie_close_take_different_corners():
     close = [
-        frontier.Point("No reranker", 0.0, 0.500, True),
-        frontier.Point("BM25 reranker", 0.01, 0.501, False),
-        frontier.Point("a long name at the edge", 2.0, 0.6, True),
+        frontier.FrontierPoint("No reranker", 0.0, 0.500, True),
+        frontier.FrontierPoint("BM25 reranker", 0.01, 0.501, False),
+        frontier.FrontierPoint("a long name at the edge", 2.0, 0.6, True),
     ]
     figure = frontier.figure(close, "NDCG@10", "cost", INK)
     corner = {

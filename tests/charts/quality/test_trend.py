@@ -13,8 +13,8 @@ INK = style.INKS["dark"]
 BASE = [trend.Across("First stage (baseline)", 0.3)]
 
 
-def point(number: int, mean: float, **changes: object) -> trend.Point:
-    usual = trend.Point(
+def point(number: int, mean: float, **changes: object) -> trend.TrendPoint:
+    usual = trend.TrendPoint(
         number=number,
         name=f"run {number}",
         when="",

@@ -23,7 +23,7 @@ from rankdash.readers import sources_at, sources_by_name
 from rankdash.readers.by_name import irds, thinning
 from rankdash.readers.by_name.fetching import Fetched
 from rankdash.readers.by_name.start import is_name
-from rankdash.readers.parse.limits import Limits
+from rankdash.readers.parse.limits import ReadLimits
 from tests.loopback import HUB_REVISION, hub, silent_server
 from tests.readers.formats.test_tools import parquet
 from tests.sets import ROOT
@@ -277,7 +277,7 @@ def test_a_file_that_must_be_asked_for_is_named(tmp_path, registered):
 
 
 def test_more_rows_than_are_read_are_refused_while_they_come(tmp_path, monkeypatch, registered):
-    monkeypatch.setattr(irds, "Limits", lambda: Limits(rows=1))
+    monkeypatch.setattr(irds, "ReadLimits", lambda: ReadLimits(rows=1))
     (tmp_path / "made").mkdir()
     with pytest.raises(LimitError, match="more than 1 rows of qrels"):
         irds.fetch(registered, tmp_path / "made")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rankdash.errors import DataError, FormatError
 from rankdash.loading import load
 from rankdash.readers import FORMATS, MappingNeeded, Source, read
-from rankdash.readers.parse.limits import Limits
+from rankdash.readers.parse.limits import ReadLimits
 
 
 def qrels(parsed) -> set[tuple[str, str, float]]:
@@ -606,7 +606,7 @@ def test_damaged_arrow_is_refused_and_never_crashes(junk, at):
 def test_arrow_beyond_the_limits_is_refused(parse):
     rows = [{"query": "a", "document": str(n), "label": 1} for n in range(9)]
     with pytest.raises(DataError, match="more than 5 rows"):
-        parse({"x": arrow(rows)}, limits=Limits(rows=5))
+        parse({"x": arrow(rows)}, limits=ReadLimits(rows=5))
 
 
 def test_every_format_of_the_list_is_in_the_readme(request):

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from rankdash.errors import LimitError
-from rankdash.readers import Limits, Source, sources_from_path
+from rankdash.readers import ReadLimits, Source, sources_from_path
 
 CSV = "query,document,label\n" + "".join(f"a,b{i},1\n" for i in range(30))
 JSONL = "\n".join(f'{{"query": "a", "document": "b{i}", "label": 1}}' for i in range(30))
@@ -34,14 +34,14 @@ CONTENTS = {
 @pytest.mark.parametrize("name", CONTENTS)
 def test_rows(parse, name):
     with pytest.raises(LimitError, match="more than 29 rows") as refused:
-        parse({name: CONTENTS[name]}, limits=Limits(rows=29))
+        parse({name: CONTENTS[name]}, limits=ReadLimits(rows=29))
     assert refused.value.file == name
     assert "sample" in refused.value.remedy
 
 
 @pytest.mark.parametrize("name", [name for name in CONTENTS if name != "nested"])
 def test_as_many_rows_as_allowed_are_read(parse, name):
-    assert len(parse({name: CONTENTS[name]}, limits=Limits(rows=30)).qrels) == 30
+    assert len(parse({name: CONTENTS[name]}, limits=ReadLimits(rows=30)).qrels) == 30
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_as_many_rows_as_allowed_are_read(parse, name):
 )
 def test_field_length(parse, name, content, line):
     with pytest.raises(LimitError, match="120 characters; at most 100") as refused:
-        parse({name: content}, limits=Limits(field_chars=100))
+        parse({name: content}, limits=ReadLimits(field_chars=100))
     assert (refused.value.file, refused.value.line) == (name, line)
 
 
@@ -78,12 +78,12 @@ def test_a_document_longer_than_the_csv_modules_own_limit_is_read(parse):
 )
 def test_columns(parse, name, content):
     with pytest.raises(LimitError, match="more than 10 columns"):
-        parse({name: content}, limits=Limits(columns=10))
+        parse({name: content}, limits=ReadLimits(columns=10))
 
 
 def test_file_size(parse):
     with pytest.raises(LimitError, match=r"has 0.0 MB; at most 0.0 MB") as refused:
-        parse({"x.csv": CSV}, limits=Limits(file_bytes=100))
+        parse({"x.csv": CSV}, limits=ReadLimits(file_bytes=100))
     assert refused.value.file == "x.csv"
 
 
@@ -93,7 +93,7 @@ def test_file_size_is_checked_before_the_file_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr("pathlib.Path.read_bytes", lambda path: pytest.fail("it was read"))
 
     with pytest.raises(LimitError, match=r"large\.csv"):
-        Source.from_path(file, limits=Limits(file_bytes=100))
+        Source.from_path(file, limits=ReadLimits(file_bytes=100))
 
 
 def test_files_in_a_folder(tmp_path):
@@ -101,11 +101,11 @@ def test_files_in_a_folder(tmp_path):
         (tmp_path / f"{i}.csv").write_text(CSV)
 
     with pytest.raises(LimitError, match="more than 4 files"):
-        sources_from_path(tmp_path, limits=Limits(files=4))
+        sources_from_path(tmp_path, limits=ReadLimits(files=4))
 
 
 def test_a_parquet_file_that_unpacks_to_too_much(parse):
     frame = pd.DataFrame({"query": ["a" * 1000] * 5000, "document": "b", "label": 1})
 
     with pytest.raises(LimitError, match=r"Unpacked, the table is larger than 1\.0 MB"):
-        parse({"x": parquet(frame)}, limits=Limits(unpacked_bytes=1_000_000))
+        parse({"x": parquet(frame)}, limits=ReadLimits(unpacked_bytes=1_000_000))

@@ -9,7 +9,7 @@ import zipfile
 import pytest
 
 from rankdash.errors import FormatError, LimitError
-from rankdash.readers import Limits
+from rankdash.readers import ReadLimits
 
 CSV = b"query,document,label\na,b,1\n"
 MEGABYTE = 1_000_000
@@ -102,7 +102,7 @@ def test_a_bomb_is_stopped_while_unpacking(parse, gz):
 
     tracemalloc.start()
     with pytest.raises(LimitError, match=r"Unpacked, the files are larger than 2\.0 MB"):
-        parse({"x.gz": bomb}, limits=Limits(unpacked_bytes=2 * MEGABYTE))
+        parse({"x.gz": bomb}, limits=ReadLimits(unpacked_bytes=2 * MEGABYTE))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 
@@ -115,28 +115,28 @@ def test_a_zip_that_lies_about_its_size_is_stopped_while_unpacking(parse, zipped
     packed[directory + 24 : directory + 28] = (100).to_bytes(4, "little")
 
     with pytest.raises((LimitError, FormatError)):
-        parse({"x.zip": bytes(packed)}, limits=Limits(unpacked_bytes=MEGABYTE))
+        parse({"x.zip": bytes(packed)}, limits=ReadLimits(unpacked_bytes=MEGABYTE))
 
 
 def test_the_budget_is_for_all_files_together(parse, zipped):
     packed = zipped({f"{i}.csv": CSV + b" " * 400_000 for i in range(4)})
 
     with pytest.raises(LimitError, match=r"x.zip/2.csv.*Unpacked"):
-        parse({"x.zip": packed}, limits=Limits(unpacked_bytes=MEGABYTE))
+        parse({"x.zip": packed}, limits=ReadLimits(unpacked_bytes=MEGABYTE))
 
 
 def test_too_many_files_in_a_zip(parse, zipped):
     packed = zipped({f"{i}.csv": CSV for i in range(11)})
 
     with pytest.raises(LimitError, match="more than 10 files"):
-        parse({"x.zip": packed}, limits=Limits(files=10))
+        parse({"x.zip": packed}, limits=ReadLimits(files=10))
 
 
 def test_too_many_files_over_several_archives(parse, zipped):
     packed = {f"{n}.zip": zipped({f"{i}.csv": CSV for i in range(6)}) for n in range(2)}
 
     with pytest.raises(LimitError, match=r"1\.zip: There are more than 10 files"):
-        parse(packed, limits=Limits(files=10))
+        parse(packed, limits=ReadLimits(files=10))
 
 
 def test_a_readme_alone_is_read_as_data(parse):

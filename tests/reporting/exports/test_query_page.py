@@ -12,7 +12,7 @@ import pytest
 
 from rankdash.i18n import speaking
 from rankdash.reporting.exports.query_page import Card, Document, QueryPage, html
-from rankdash.reporting.html_page import Chart, Table
+from rankdash.reporting.html_page import Chart, PageTable
 
 HOSTILE = (
     "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=2>"
@@ -72,21 +72,21 @@ def page(text: str = "plain") -> QueryPage:
         query=text,
         language="en",
         facts=[text, "2 labels corrected"],
-        values=Table(("system", text), [(text, "0.5"), ("A", "0.7")], frozenset({1})),
+        values=PageTable(("system", text), [(text, "0.5"), ("A", "0.7")], frozenset({1})),
         lists=[(text, [Card("d1", 1, text, True, text, (text,))]), ("none", [])],
         documents=[Document("d1", text, f"{text} " * 200, text)],
-        made=Table(("rule", "in force"), [(text, text)]),
+        made=PageTable(("rule", "in force"), [(text, text)]),
         versions=text,
         reason=text,
         because=text,
         sentences=[text, text],
         waterfall=chart(text),
-        contributions=Table(("document",), [(text,)]),
+        contributions=PageTable(("document",), [(text,)]),
         ladder=chart(text),
-        places=Table(("document",), [(text,)]),
+        places=PageTable(("document",), [(text,)]),
         tags=[text],
         note=text,
-        corrections=Table(("document",), [(text,)]),
+        corrections=PageTable(("document",), [(text,)]),
         definitions=[text],
     )
 

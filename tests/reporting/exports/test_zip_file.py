@@ -18,7 +18,7 @@ from rankdash.errors import DataError, UnavailableError
 from rankdash.ranking.ranking import Ranking
 from rankdash.readers import Source, read
 from rankdash.reporting.exports import images
-from rankdash.reporting.exports.zip_file import MANIFEST, Part, bundle, slug
+from rankdash.reporting.exports.zip_file import MANIFEST, ZipPart, bundle, slug
 from rankdash.reporting.figures import drawings
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money, System
@@ -39,7 +39,7 @@ def opened(content: bytes) -> tuple[zipfile.ZipFile, dict]:
 def packed():
     return opened(
         bundle(
-            study_of(), MADE, first=[Part("report.html", "…", lambda: b"<html>")], pictures=False
+            study_of(), MADE, first=[ZipPart("report.html", "…", lambda: b"<html>")], pictures=False
         )
     )
 
@@ -107,7 +107,7 @@ def test_a_part_that_cannot_be_made_is_left_out_with_its_reason_and_the_rest_is_
         statistics=study.statistics,
     )
     archive, manifest = opened(
-        bundle(blank, MADE, first=[Part("cost.csv", "Money.", fails)], pictures=False)
+        bundle(blank, MADE, first=[ZipPart("cost.csv", "Money.", fails)], pictures=False)
     )
     why = {each["name"]: each["why"] for each in manifest["left_out"]}
     assert why["cost.csv"] == "No luck. Get some."

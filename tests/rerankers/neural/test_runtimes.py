@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rankdash.errors import SettingError, UnavailableError
 from rankdash.rerankers import Corpus, Request, create
 from rankdash.rerankers.neural import calibration, export, runtimes
-from rankdash.rerankers.neural.embeddings import Embeddings, Kept
+from rankdash.rerankers.neural.embeddings import Embeddings, KeptEmbeddings
 from rankdash.rerankers.neural.fidelity import Sample, rank_correlation
 from rankdash.rerankers.neural.known_models import known_models, with_prompts
 from rankdash.rerankers.neural.model_files import activation, digest
@@ -315,7 +315,7 @@ def test_rank_correlation_is_spearman_s(first, random):
 
 
 def kept(value):
-    return Kept(np.full(4, value, dtype=np.float32), int(value))
+    return KeptEmbeddings(np.full(4, value, dtype=np.float32), int(value))
 
 
 def test_embeddings_outlive_the_process_and_a_broken_file_costs_only_itself(tmp_path):

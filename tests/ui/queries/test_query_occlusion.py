@@ -6,7 +6,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from rankdash.analysis.reasons.occlusion import Explanation, Part, Stage, explain, terms
+from rankdash.analysis.reasons.occlusion import Explanation, Stage, TextPart, explain, terms
 from rankdash.rerankers import create
 from rankdash.runs.runner import rerank
 from rankdash.store.jobs.explanations import Asked, Explanations
@@ -118,7 +118,7 @@ def test_a_failure_is_said_and_can_be_tried_again(app, shop, ask):
 def test_sentences_and_words_of_the_query(app, shop, ask, level, language):
     rows, number, me = ask(level)
     text = HOSTILE if level == "sentence" else "return a gift 0"
-    stage = Stage(level, (Part(((0, len(text)),)),), (-0.5,))
+    stage = Stage(level, (TextPart(((0, len(text)),)),), (-0.5,))
     rows.finish(number, me, "done", result=Explanation(1.5, (stage,), 8, 20).to_json())
     opened(app, leave=level, lang=language)
     shown = html(app)

@@ -8,7 +8,7 @@ import pytest
 
 from rankdash.ranking.measured import Level, Measured
 from rankdash.runs import jobs
-from rankdash.store.score_cache import Kept
+from rankdash.store.score_cache import KeptScores
 from tests.sets import ROOT
 
 RUN = str(ROOT / "pages" / "run.py")
@@ -156,7 +156,7 @@ def test_a_run_from_a_file_opens_though_it_measured_nothing(opened, monkeypatch)
 
 def fill(workspace, pairs=500):
     texts = [f"document {number}" for number in range(pairs)]
-    kept = replace(Kept.nothing(pairs), scores=np.arange(float(pairs)))
+    kept = replace(KeptScores.nothing(pairs), scores=np.arange(float(pairs)))
     workspace.score_cache.write("model", [("query", texts, kept)])
 
 
