@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,6 +50,14 @@ class Visit:
         idle = self.page.locator("[data-testid='stApp'][data-test-script-state='notRunning']")
         expect(idle).to_be_visible(timeout=PATIENCE_MS)
         self.page.wait_for_function(_STILL, timeout=PATIENCE_MS)
+
+    def until(self, holds: Callable[[], bool]) -> None:
+        """Until something holds that no page shows."""
+        for _ in range(PATIENCE_MS // 100):
+            if holds():
+                return
+            self.page.wait_for_timeout(100)
+        raise AssertionError("it did not happen in time")
 
     def go(self, name: str) -> None:
         self.page.get_by_test_id("stSidebar").get_by_role("link", name=name).click()
