@@ -27,15 +27,17 @@ SECRET = "sk-very/secret+42"
 
 
 class Hands:
-    """A clock that moves when someone sleeps; `slept` is what was waited for."""
+    """A clock that moves when someone sleeps, and by itself only where `real`; `slept` is what was
+    waited for."""
 
     def __init__(self):
         self.slept = []
+        self.real = False
         self._ahead = 0.0
         self._lock = threading.Lock()
 
     def now(self):
-        return time.perf_counter() + self._ahead
+        return self._ahead + (time.perf_counter() if self.real else 0.0)
 
     def sleep(self, seconds):
         with self._lock:
@@ -171,11 +173,11 @@ def test_429_is_waited_for_as_long_as_asked_within_bounds(make, server, hands, h
     server.fail({"status": 429, "headers": headers})
     (scored,) = make().score([ask()])
     assert scored.error == ""
-    assert sum(hands.slept) == pytest.approx(pause, abs=0.05)
+    assert sum(hands.slept) == pytest.approx(pause)
     (call,) = scored.calls
     assert call.attempts == 2
-    assert call.retry_wait_s == pytest.approx(pause, abs=0.05)
-    assert call.end - call.start >= call.retry_wait_s - 0.05
+    assert call.retry_wait_s == pytest.approx(pause)
+    assert call.end - call.start == pytest.approx(pause)
 
 
 def test_retry_after_may_be_a_date(make, server, hands):
@@ -190,17 +192,16 @@ def test_a_busy_service_holds_up_all_workers():
     hands = Hands()
     gate = Gate(0, hands.clock)
     gate.close(20)
-    assert gate.enter() == pytest.approx(20, abs=5)
+    assert gate.enter() == 20
     assert gate.enter() == 0
 
 
 def test_the_rate_limit_spreads_requests_evenly_and_is_not_latency(make, server, hands):
     answers = make(per_minute=30, concurrency=1).score([ask(name=str(n)) for n in range(4)])
-    starts = np.sort([answer.calls[0].start for answer in answers])
-    assert (np.diff(starts) > 2 - 1e-6).all()
-    # What passes between two requests counts towards the two seconds: on a busy machine not little.
-    assert 0 < sum(hands.slept) < 6 + 1e-6
-    assert all(answer.calls[0].end - answer.calls[0].start < 2 for answer in answers)
+    starts = sorted(answer.calls[0].start for answer in answers)
+    assert np.diff(starts).tolist() == pytest.approx([2, 2, 2])
+    assert sum(hands.slept) == pytest.approx(6)
+    assert all(answer.calls[0].end == answer.calls[0].start for answer in answers)
     assert all(answer.calls[0].retry_wait_s == 0 for answer in answers)
 
 
@@ -257,7 +258,8 @@ def test_nobody_there_ends_the_run_at_once_in_words(hands):
 # Slow services. These wait for real, so their limits are small.
 
 
-def test_a_service_that_hangs_fails_the_query_and_its_time_is_known(make, server):
+def test_a_service_that_hangs_fails_the_query_and_its_time_is_known(make, server, hands):
+    hands.real = True
     server.fail({"hang": 60.0})
     (scored,) = make(read_s=1.0).score([ask()])
     assert scored.error.startswith("Time-out: no answer within 1 second")
@@ -266,7 +268,8 @@ def test_a_service_that_hangs_fails_the_query_and_its_time_is_known(make, server
     assert len(server.seen) == 1
 
 
-def test_an_answer_that_drips_in_ends_with_the_time_of_the_query(make, server):
+def test_an_answer_that_drips_in_ends_with_the_time_of_the_query(make, server, hands):
+    hands.real = True
     server.fail({"drip": 1.0})
     (scored,) = make(total_s=0.3).score([ask()])
     assert scored.error.startswith("Time-out")
