@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import re
-import shutil
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -119,7 +118,11 @@ class Embeddings:
         for folder in sorted(folders, key=lambda path: path.stat().st_mtime):
             if sum(sizes.values()) <= self._limit:
                 return
-            shutil.rmtree(folder, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                for file in filter(_is_own, list(folder.iterdir())):
+                    file.unlink()
+                # What came in since it was looked at stays, and the folder with it.
+                folder.rmdir()
             del sizes[folder]
 
 
