@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from urllib.parse import urlsplit
 
 import streamlit as st
@@ -11,10 +12,11 @@ import streamlit as st
 from rankdash.errors import RankdashError
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number
-from rankdash.rerankers import Request, RerankerKind, get
+from rankdash.rerankers import Request, RerankerKind
 from rankdash.rerankers.remote.estimates import Estimate
 from rankdash.runs.plan import sample_queries
 from rankdash.ui.state import stored
+from rankdash.ui.state.cache import cache
 from rankdash.ui.widgets.text import markdown_safe
 
 # So many queries tell what the others cost.
@@ -39,7 +41,10 @@ def say(
             return
         host = urlsplit(places[0].base_url).netloc
         each = [
-            _estimate(dataset_id, kind.name, tuple(settings.items()), depth, queries)
+            cache(
+                ("estimate", dataset_id, kind.name, tuple(settings.items()), depth, queries),
+                partial(_estimate, dataset_id, kind, settings, depth, queries),
+            )
             for settings, depth in runs
         ]
     except RankdashError:
@@ -62,13 +67,8 @@ def say(
     st.caption(" · ".join(parts))
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
 def _estimate(
-    dataset_id: str,
-    kind: str,
-    settings: tuple[tuple[str, str | int | float | bool], ...],
-    depth: int | None,
-    queries: int,
+    dataset_id: str, kind: RerankerKind, settings: Settings, depth: int | None, queries: int
 ) -> Estimate:
     data = stored.dataset(dataset_id)
     sampled = sample_queries(data, min(_LOOKED_AT, max(queries, 1)), _SEED)
@@ -77,10 +77,9 @@ def _estimate(
     for query in sampled:
         docs = data.candidates.documents_of(query)[0][:depth]
         requests.append(Request(query, asked[query], docs, list(texts.loc[docs])))
-    estimate = get(kind).estimate
-    if estimate is None or not requests:
+    if kind.estimate is None or not requests:
         return Estimate(0, 0.0)
-    return estimate(dict(settings), requests).scaled(queries / len(requests))
+    return kind.estimate(dict(settings), requests).scaled(queries / len(requests))
 
 
 def _round(tokens: float) -> str:
