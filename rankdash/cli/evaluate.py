@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from rankdash.analysis.labels.labelling import defused
 from rankdash.cli.arguments import DONE, Parser, add_conflict, add_conventions, add_labels, rules
 from rankdash.cli.output import aligned, or_null, printable
 from rankdash.cli.rankings import Files, Rules, study_of, typed_metrics
 from rankdash.metrics import Conventions, Evaluation, Measure
 from rankdash.readers import Conflict
+from rankdash.spreadsheet import defused
 from rankdash.study.study import Study
 from rankdash.words.counts import query_count
 

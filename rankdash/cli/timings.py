@@ -10,13 +10,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from rankdash.analysis.labels.labelling import restored
 from rankdash.cli.output import or_null, warn
 from rankdash.errors import DataError
 from rankdash.ranking.ranking import Run
 from rankdash.readers import Source
 from rankdash.readers.timings import LATENCY_COLUMN, read_timings
-from rankdash.words.spreadsheet import csv_bytes
+from rankdash.spreadsheet import csv_bytes, restored
 
 _COLUMNS = ["query_id", "state", "reason", "latency_ms", "pairs"]
 

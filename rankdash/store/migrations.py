@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rankdash.errors import StoreError
 from rankdash.store import backups
-from rankdash.store.cleaning import clean_workspace
+from rankdash.store.redact_stored import clean_workspace
 
 Migration = Callable[[sqlite3.Connection], None]
 MIGRATIONS: list[Migration] = []

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rankdash.store import backups, folders, records
-from rankdash.store.cleaning import clean_rows
 from rankdash.store.database import Database, files_of
 from rankdash.store.failures import in_words
 from rankdash.store.health import examine
+from rankdash.store.redact_stored import clean_rows
 from rankdash.store.rows import insert, now
 
 COUNTED = ("datasets", "runs", "notes", "run_notes", "corrections", "settings")

@@ -2,11 +2,12 @@
 
 import pytest
 
-from rankdash.analysis.labels.labelling import merge_labels, to_label, to_label_csv
+from rankdash.analysis.labels.labelling import merge_labels, to_label
 from rankdash.analysis.reasons.headroom import SHARES, headroom, limits
 from rankdash.analysis.unjudged.unjudged import RankedLabels, UnjudgedComparison, bounds_table
 from rankdash.metrics import evaluate, judge
 from rankdash.readers import Source, read
+from rankdash.spreadsheet import csv_bytes
 from tests.sets import SETS, loaded
 
 SPECS = ("ndcg@10", "mrr@10", "map@10", "recall@10", "precision@5")
@@ -42,7 +43,7 @@ def test_labelling_what_the_list_says_settles_the_sign(real):
     assert 0 < enough < len(comparison.pool)
     frame = to_label(data, comparison, ("first", "other"), most=enough)
     frame["label"] = 0
-    parsed = read([Source("labels.csv", to_label_csv(frame))])
+    parsed = read([Source("labels.csv", csv_bytes(frame))])
     merged = merge_labels(data, parsed.qrels)
     assert merged.added == enough
     assert merged.unknown == 0

@@ -3,17 +3,13 @@
 The file is one that the readers read: rows of query, document, an empty label and a rank. Rows
 whose label is still empty are candidates that nobody judged.
 
-Spreadsheets run a cell that begins with one of = + - @ (or a tab or line break before it) as a
-formula, and texts and ids come from elsewhere. So in CSV such a cell, unless it is a number, gets
-an apostrophe in front, and a cell that begins with apostrophes before such a character gets one
-more: that can be taken back without doubt, which `merge_labels` does for ids. JSON lines need none
-of this and keep ids such as "007" from becoming 7 in a spreadsheet.
+CSV is written as rankdash/spreadsheet.py has it; what it did to ids `merge_labels` takes back. JSON
+lines need none of this and keep ids such as "007" from becoming 7 in a spreadsheet.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -26,6 +22,7 @@ from rankdash.analysis.unjudged.unjudged import UnjudgedComparison
 from rankdash.dataset import Dataset
 from rankdash.errors import DataError
 from rankdash.ranking.ranking import Ranking
+from rankdash.spreadsheet import defused, restored
 
 Conflict = Literal["new", "highest", "lowest", "keep"]
 CONFLICTS: Mapping[str, str] = {
@@ -38,10 +35,6 @@ CONFLICTS: Mapping[str, str] = {
 
 MOST_ROWS = 200
 SNIPPET = 1_000
-
-_STARTS_FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
-_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-_WAS_DEFUSED = re.compile(r"'+[=+\-@\t\r\n＝＋－＠]")
 
 
 def to_label(
@@ -105,32 +98,12 @@ def _ranks(
     return pd.Series(found, dtype="Int64")
 
 
-def to_label_csv(frame: pd.DataFrame) -> bytes:
-    """A `to_label` frame as CSV: UTF-8 with a byte-order mark, as spreadsheets want it, cells that
-    would run as formulas defused."""
-    safe = frame.rename(columns=defused)
-    for column in ("query_id", "query", "doc_id", "document"):
-        safe[column] = [defused(cell) for cell in frame[column]]
-    return safe.to_csv(index=False, lineterminator="\r\n").encode("utf-8-sig", "replace")
-
-
 def to_label_jsonl(frame: pd.DataFrame) -> bytes:
     """A `to_label` frame as JSON lines; the label to fill in is null."""
     rows = json.loads(frame.to_json(orient="records", force_ascii=False))
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode(
         "utf-8", "replace"
     )
-
-
-def defused(cell: str) -> str:
-    """The text as a cell that no spreadsheet runs as a formula. A number stays as it is."""
-    runs = _STARTS_FORMULA.match(cell) and not _NUMBER.fullmatch(cell)
-    return f"'{cell}" if runs else cell
-
-
-def restored(cell: str) -> str:
-    """The text that `defused` was given."""
-    return cell[1:] if _WAS_DEFUSED.match(cell) else cell
 
 
 @dataclass(frozen=True, eq=False)

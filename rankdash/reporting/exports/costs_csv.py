@@ -6,8 +6,8 @@ import csv
 import io
 from collections.abc import Sequence
 
-from rankdash.analysis.labels.labelling import defused
 from rankdash.i18n import gettext as _
+from rankdash.spreadsheet import defused
 from rankdash.study.costs import Choice
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.payoff import Amount, End

@@ -18,8 +18,8 @@ import pandas as pd
 from rankdash.analysis.statistics.pairs import PAIRED, direction, paired
 from rankdash.i18n import gettext as _
 from rankdash.metrics import STATES, Evaluation, Measure, parse_measure
+from rankdash.spreadsheet import csv_bytes
 from rankdash.study.study import Study
-from rankdash.words.spreadsheet import csv_bytes
 
 SEGMENT = "segment."
 DELTA, OUTCOME = ".delta", ".outcome"

@@ -34,10 +34,10 @@ from rankdash.reporting.exports.tables import (
 )
 from rankdash.reporting.exports.trec import qrels_bytes, run_bytes
 from rankdash.reporting.figures import drawings
+from rankdash.spreadsheet import csv_bytes
 from rankdash.study import costs
 from rankdash.study.gains import hit_title
 from rankdash.study.study import Study
-from rankdash.words.spreadsheet import csv_bytes
 
 FORMAT = 1
 """Of the manifest; raised when a reader of an older one could misread it."""

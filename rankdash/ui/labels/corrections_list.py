@@ -12,13 +12,13 @@ from rankdash.i18n import gettext as _
 from rankdash.i18n import moment, ngettext
 from rankdash.ranking.ranking import digest
 from rankdash.reporting.exports.trec import qrels_bytes
+from rankdash.spreadsheet import csv_bytes
 from rankdash.store.notes.corrections import Correction, Corrections, Layer
 from rankdash.store.notes.notes import Notes
 from rankdash.ui.state import stored
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets.text import shortened
 from rankdash.words.queries import label_words
-from rankdash.words.spreadsheet import csv_bytes
 
 _UNDONE = "corrections.undone"
 _TEXT = 120

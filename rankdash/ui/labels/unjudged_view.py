@@ -9,11 +9,12 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from rankdash.analysis.labels.labelling import to_label, to_label_csv, to_label_jsonl
+from rankdash.analysis.labels.labelling import to_label, to_label_jsonl
 from rankdash.analysis.unjudged.unjudged import UnjudgedComparison
 from rankdash.dataset import Dataset
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, signed
+from rankdash.spreadsheet import csv_bytes
 from rankdash.study.study import Study
 from rankdash.ui.widgets.text import markdown_safe
 
@@ -71,7 +72,7 @@ def _difference(study: Study, system: str, names: dict[str, str]) -> None:
     pair = (names[study.baseline], names[system])
     data = study.dataset
     writers: tuple[tuple[str, Callable[[pd.DataFrame], bytes], str], ...] = (
-        ("csv", to_label_csv, "text/csv"),
+        ("csv", csv_bytes, "text/csv"),
         ("jsonl", to_label_jsonl, "application/x-ndjson"),
     )
     for suffix, write, kind in writers:

@@ -14,12 +14,12 @@ import streamlit as st
 from rankdash.charts import style
 from rankdash.i18n import gettext as _
 from rankdash.i18n import language, ngettext, number, speaking
+from rankdash.spreadsheet import csv_bytes
 from rankdash.ui.state import address
 from rankdash.ui.widgets.signed_cells import rounded
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words.queries import state_words
 from rankdash.words.reasons import reason_words
-from rankdash.words.spreadsheet import csv_bytes
 
 _STEPS = "queries.steps"
 _ROW, _LONG = 35, 352

@@ -10,7 +10,6 @@ from rankdash.analysis.labels.labelling import (
     CONFLICTS,
     merge_labels,
     to_label,
-    to_label_csv,
     to_label_jsonl,
 )
 from rankdash.analysis.unjudged.unjudged import RankedLabels, UnjudgedComparison
@@ -20,6 +19,7 @@ from rankdash.loading import load
 from rankdash.metrics import judge
 from rankdash.ranking.ranking import Ranking
 from rankdash.readers import Source, read
+from rankdash.spreadsheet import csv_bytes
 
 # Ids and texts as they come from elsewhere: formulas, digits, separators, marks, Chinese.
 HOSTILE = (
@@ -105,7 +105,7 @@ def test_a_system_called_like_another_has_a_column_of_its_own():
     assert list(frame.columns[-2:]) == ["rank in same", "rank in same (2)"]
 
 
-@pytest.mark.parametrize("write", [to_label_csv, to_label_jsonl])
+@pytest.mark.parametrize("write", [csv_bytes, to_label_jsonl])
 def test_an_unfilled_list_is_read_as_candidates_that_nobody_judged(write):
     made, comparison = hostile()
     frame = to_label(made, comparison, ("=A", "B"))
@@ -138,7 +138,7 @@ def filled_jsonl(data: bytes, labels: list[str]) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("write", "fill"), [(to_label_csv, filled_csv), (to_label_jsonl, filled_jsonl)]
+    ("write", "fill"), [(csv_bytes, filled_csv), (to_label_jsonl, filled_jsonl)]
 )
 def test_labels_come_back_to_the_pairs_they_were_given_to(write, fill):
     made, comparison = hostile()
@@ -159,7 +159,7 @@ def test_no_cell_of_the_csv_runs_as_a_formula():
     made, comparison = hostile()
     frame = to_label(made, comparison, ("=A", "B"))
     read_back = pd.read_csv(
-        pd.io.common.BytesIO(to_label_csv(frame)), dtype=str, keep_default_na=False
+        pd.io.common.BytesIO(csv_bytes(frame)), dtype=str, keep_default_na=False
     )
     cells = [*read_back.columns, *read_back.drop(columns=["effect", "moves"]).to_numpy().ravel()]
     texts = [cell for cell in cells if not re.fullmatch(r"-?\d+", cell)]
@@ -254,7 +254,7 @@ def test_labels_read_from_a_plain_qrels_file_merge_too():
 
 def test_a_to_label_file_on_its_own_is_a_data_set_once_labels_are_in_it():
     made, comparison = small()
-    data = filled_csv(to_label_csv(to_label(made, comparison, ("a", "b"))), ["1", "0"])
+    data = filled_csv(csv_bytes(to_label(made, comparison, ("a", "b"))), ["1", "0"])
     loaded = load([Source("to_label.csv", data)]).dataset
     assert len(loaded.qrels) == 2
     assert set(loaded.queries["text"]) == {"first question", "second question"}

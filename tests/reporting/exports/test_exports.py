@@ -16,7 +16,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankdash
-from rankdash.analysis.labels.labelling import defused, restored
 from rankdash.analysis.statistics.comparison import StatisticsSettings
 from rankdash.dataset import Dataset
 from rankdash.errors import DataError
@@ -27,9 +26,9 @@ from rankdash.reporting.exports import queries_csv, query_file, zip_file
 from rankdash.reporting.exports.tables import compact_latex, compact_markdown
 from rankdash.reporting.exports.trec import qrels_bytes, run_bytes
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.spreadsheet import csv_bytes, defused, restored
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, System
-from rankdash.words.spreadsheet import csv_bytes
 
 HOSTILE = ("=1+1", "+cmd", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "＝1", "'=1")
 NUMBER = re.compile(r"[+-]?\d+(\.\d+)?(e[+-]?\d+)?")
@@ -220,7 +219,7 @@ def test_csv_is_written_only_where_its_cells_are_defused():
         if writes.search(path.read_text())
     }
     assert found == {
-        *("analysis/labels/labelling.py", "words/spreadsheet.py"),
+        "spreadsheet.py",
         "reporting/exports/costs_csv.py",
         "cli/evaluate.py",
     }

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 from rankdash.errors import StoreError, UnavailableError
-from rankdash.store import Workspace, cleaning, migrations
-from rankdash.store.cleaning import clean
+from rankdash.store import Workspace, migrations, redact_stored
 from rankdash.store.jobs.job_batches import read_parts, write_part
 from rankdash.store.jobs.worker_lease import problem_to_json
+from rankdash.store.redact_stored import clean
 from rankdash.store.tables import read_frame, write_frame
 
 BEFORE = next(
@@ -168,7 +168,7 @@ def test_what_was_interrupted_is_done_again(old, monkeypatch):
         raise StoreError("no room")
 
     with monkeypatch.context() as broken:
-        broken.setattr(cleaning, "write_table", full)
+        broken.setattr(redact_stored, "write_table", full)
         with pytest.raises(StoreError, match="no room"):
             Workspace.open(old)
     with closing(sqlite3.connect(old / "rankdash.sqlite")) as db:
