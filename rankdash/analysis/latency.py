@@ -21,7 +21,7 @@ from rankdash.analysis.statistics.bootstrap import (
     bootstrap_means,
     percentile_interval,
 )
-from rankdash.analysis.statistics.tests import LEVEL
+from rankdash.analysis.statistics.significance import LEVEL
 from rankdash.ranking.ranking import Reading, Run
 
 MOST_POINTS = 400

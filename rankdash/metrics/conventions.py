@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from rankdash.ranking.build import ScorePrecision, Ties
+from rankdash.ranking.ties import ScorePrecision, Ties
 from rankdash.settings import Setting, Settings, setting, settings_of
 
 TieRule = Literal["as_ranked", "trec", "stable"]

@@ -18,9 +18,10 @@ import pyarrow.compute as pc
 from rankdash.errors import DataError
 from rankdash.metrics.conventions import Conventions, Negative, TieRule
 from rankdash.ranking import ragged
-from rankdash.ranking.build import ScorePrecision, group_rows, objects, order_rows, text_array
+from rankdash.ranking.build import group_rows, objects, order_rows, text_array
 from rankdash.ranking.ragged import Flags, Floats, Integers
 from rankdash.ranking.ranking import Ranking
+from rankdash.ranking.ties import ScorePrecision
 
 
 @dataclass(frozen=True, eq=False)

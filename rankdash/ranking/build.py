@@ -1,4 +1,4 @@
-"""From rows to ordered lists: group rows by id, sort by score, settle ties.
+"""From rows to ordered lists: group rows by id and sort by score.
 
 Ids travel as Arrow text, which groups a million of them in milliseconds and compares them byte by
 byte, as C programs such as trec_eval do.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +18,14 @@ import pyarrow.compute as pc
 
 from rankdash.ranking import ragged
 from rankdash.ranking.ragged import Flags, Floats, Integers
-
-Ties = Literal["trec", "stable"]
-ScorePrecision = Literal["float64", "float32"]
+from rankdash.ranking.ties import (
+    ScorePrecision,
+    Ties,
+    descending_ids,
+    stored_scores,
+    tie_order,
+    tied_groups,
+)
 
 # Comparing each id with the one before pays when ids come in runs of several rows; a sample of
 # shorter runs means that rows are mixed, and they are grouped by code.
@@ -88,14 +93,6 @@ def _starts(texts: Any) -> Integers:
     return np.concatenate([first, np.flatnonzero(changes.to_numpy(zero_copy_only=False)) + 1])
 
 
-def descending_ids(texts: Any) -> Integers:
-    """(N,) the place of each id when ids are sorted by their bytes, the last id first."""
-    order = pc.array_sort_indices(texts, order="descending").to_numpy()
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    return place
-
-
 @dataclass(frozen=True, eq=False)
 class Ordered:
     """Rows by group and score, ties settled.
@@ -128,24 +125,6 @@ def order_rows(
     positions, runs = ragged.equal_runs(stored_scores(ranked, precision), groups.offsets)
     if len(positions):
         tied_rows = rows[positions]
-        key = tied_rows if ties == "stable" else descending_ids(texts.take(pa.array(tied_rows)))
-        rows[positions] = tied_rows[by_run_and_key(runs, key)]
+        ids = texts.take(pa.array(tied_rows))
+        rows[positions] = tied_rows[tie_order(runs, ties, tied_rows, lambda: descending_ids(ids))]
     return Ordered(rows, ranked, tied_groups(positions, groups.offsets))
-
-
-def by_run_and_key(runs: Integers, key: Integers) -> Integers:
-    """(T,) the order by run, then by ascending non-negative key."""
-    return np.argsort(runs * (int(key.max()) + 1) + key)
-
-
-def tied_groups(positions: Integers, offsets: Integers) -> Flags:
-    """(G,) whether a group holds one of the tied positions."""
-    tied = np.zeros(len(offsets) - 1, dtype=bool)
-    tied[np.searchsorted(offsets, positions, side="right") - 1] = True
-    return tied
-
-
-def stored_scores(scores: Floats, precision: ScorePrecision) -> npt.NDArray[np.floating[Any]]:
-    """The scores as a program with this precision holds them."""
-    with np.errstate(over="ignore"):
-        return scores.astype(precision, copy=False)

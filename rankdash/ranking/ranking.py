@@ -18,20 +18,17 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.errors import DataError
-from rankdash.ranking.build import (
-    ScorePrecision,
-    Ties,
-    by_run_and_key,
-    descending_ids,
-    group_rows,
-    objects,
-    order_rows,
-    stored_scores,
-    text_array,
-    tied_groups,
-)
+from rankdash.ranking.build import group_rows, objects, order_rows, text_array
 from rankdash.ranking.measured import Measured
 from rankdash.ranking.ragged import equal_runs, has_repeats, offsets_from, owners, places
+from rankdash.ranking.ties import (
+    ScorePrecision,
+    Ties,
+    descending_ids,
+    stored_scores,
+    tie_order,
+    tied_groups,
+)
 
 QueryState = Literal["done", "failed", "skipped"]
 
@@ -166,12 +163,13 @@ class Ranking:
         docs, given = self.docs.copy(), self.given.copy()
         positions, runs = equal_runs(scores, self.offsets)
         if len(positions):
-            if ties == "stable":
-                key = self.given[positions].astype(np.int64)
-            else:
-                named, codes = np.unique(docs[positions], return_inverse=True)
-                key = descending_ids(text_array(self.doc_ids[named]))[codes]
-            source = positions[by_run_and_key(runs, key)]
+
+            def by_id() -> npt.NDArray[np.int64]:
+                named, codes = np.unique(self.docs[positions], return_inverse=True)
+                return descending_ids(text_array(self.doc_ids[named]))[codes]
+
+            rows = self.given[positions].astype(np.int64)
+            source = positions[tie_order(runs, ties, rows, by_id)]
             docs[positions], given[positions] = self.docs[source], self.given[source]
         tied = tied_groups(positions, self.offsets)
         return replace(self, docs=docs, given=given, scores=scores, tied=tied, ties=ties)

@@ -16,9 +16,10 @@ import pyarrow.parquet as pq
 from msgspec import convert
 
 from rankdash.dataset import Dataset
-from rankdash.ranking.build import Ties, objects, text_array
+from rankdash.ranking.build import objects, text_array
 from rankdash.ranking.measured import Measured
 from rankdash.ranking.ranking import Ranking, Reading, Run
+from rankdash.ranking.ties import Ties
 from rankdash.store.failures import damaged, in_words
 
 TIES = b"rankdash.ties"

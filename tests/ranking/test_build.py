@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.ranking.build import descending_ids, group_rows, stored_scores, text_array
+from rankdash.ranking.build import group_rows, text_array
 
 
 def groups_as_dict(groups, size):
@@ -32,16 +32,3 @@ def test_ids_are_text_whatever_they_came_as():
     for ids in (["007", "7"], pd.Series(["007", "7"]), np.array(["007", "7"], dtype=object)):
         assert text_array(ids).to_pylist() == ["007", "7"]
     assert text_array(pd.Series([7, 8])).to_pylist() == ["7", "8"]
-
-
-def test_ids_compare_by_their_bytes():
-    ids = ["a", "Z", "é", "z", "中", "𝒳", "10", "9", "﹏"]
-    place = descending_ids(text_array(ids))
-    by_bytes = sorted(ids, key=lambda text: text.encode(), reverse=True)
-    assert [by_bytes[at] for at in place] == ids
-
-
-def test_scores_beyond_single_precision_are_rounded_and_may_be_infinite():
-    scores = np.array([1.0, 1 + 1e-9, 1e300])
-    assert list(stored_scores(scores, "float32")) == [1.0, 1.0, np.inf]
-    assert stored_scores(scores, "float64") is scores

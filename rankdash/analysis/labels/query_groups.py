@@ -15,7 +15,7 @@ import pandas as pd
 from rankdash.analysis.statistics.inference import intervals, p_values
 from rankdash.analysis.statistics.pairs import direction
 from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.analysis.statistics.tests import corrected
+from rankdash.analysis.statistics.significance import corrected
 from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
 from rankdash.dataset import Dataset
 from rankdash.metrics import Evaluation

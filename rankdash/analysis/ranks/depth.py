@@ -18,12 +18,13 @@ import pyarrow.compute as pc
 
 from rankdash.analysis.statistics.inference import intervals, p_values
 from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.analysis.statistics.tests import corrected
+from rankdash.analysis.statistics.significance import corrected
 from rankdash.errors import DataError
 from rankdash.metrics import Conventions, Measure, evaluate, judge
-from rankdash.ranking.build import text_array, tied_groups
+from rankdash.ranking.build import text_array
 from rankdash.ranking.ragged import Floats, Integers, equal_runs, owners, places
 from rankdash.ranking.ranking import Ranking
+from rankdash.ranking.ties import tied_groups
 
 USUAL = (5, 10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000)
 MOST_OF_GAIN = 0.9

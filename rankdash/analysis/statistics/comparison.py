@@ -24,7 +24,7 @@ from rankdash.analysis.statistics.settings import (
     STATISTICS_SETTINGS,
     StatisticsSettings,
 )
-from rankdash.analysis.statistics.tests import effect_size
+from rankdash.analysis.statistics.significance import effect_size
 from rankdash.analysis.statistics.verdict import Facts, Verdict, decide, verdict_on
 from rankdash.errors import SpecError
 from rankdash.metrics import STATES, Conventions, Evaluation, Measure, parse_measure

@@ -18,7 +18,7 @@ from rankdash.analysis.statistics.bootstrap import (
     sign_flip_p,
 )
 from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.analysis.statistics.tests import corrected, paired_t_p, wilcoxon_p
+from rankdash.analysis.statistics.significance import corrected, paired_t_p, wilcoxon_p
 from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
 
 FloatArray = npt.NDArray[np.float64]

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankdash.analysis.statistics.bootstrap import SEED, sign_flip_p
-from rankdash.analysis.statistics.tests import LEVEL, Test, spread_of
+from rankdash.analysis.statistics.significance import LEVEL, Test, spread_of
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 
 from rankdash.analysis.statistics.bootstrap import RESAMPLES, SEED
 from rankdash.analysis.statistics.pairs import TIE_BAND
-from rankdash.analysis.statistics.tests import LEVEL, Correction, Test
+from rankdash.analysis.statistics.significance import LEVEL, Correction, Test
 from rankdash.analysis.statistics.verdict import WORTHWHILE
 from rankdash.settings import Setting, Settings, setting, settings_of
 

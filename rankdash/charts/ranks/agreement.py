@@ -8,7 +8,7 @@ from collections.abc import Hashable, Mapping
 import pandas as pd
 import plotly.graph_objects as go
 
-from rankdash.analysis.statistics.tests import LEVEL
+from rankdash.analysis.statistics.significance import LEVEL
 from rankdash.charts import draw, intervals, style
 from rankdash.i18n import gettext as _
 

@@ -13,9 +13,9 @@ import pandas as pd
 import pyarrow as pa
 
 from rankdash.dataset import Dataset
-from rankdash.ranking.build import tied_groups
 from rankdash.ranking.ragged import equal_runs, has_repeats, owners
 from rankdash.ranking.ranking import Ranking, Reading, Run
+from rankdash.ranking.ties import tied_groups
 from rankdash.store.tables import TIES, ranking_of
 
 _TEXT, _FLOAT, _INTEGER, _WHOLE = pa.large_string(), pa.float64(), pa.int32(), pa.int64()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rankdash.analysis.statistics.history import Made, differing, p_of_any_pair, repeated, trend
 from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.analysis.statistics.tests import corrected
+from rankdash.analysis.statistics.significance import corrected
 from rankdash.errors import SpecError
 from rankdash.metrics import STATES, Conventions, Evaluation, parse_measure
 

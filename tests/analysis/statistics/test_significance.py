@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from rankdash.analysis.statistics.tests import (
+from rankdash.analysis.statistics.significance import (
     corrected,
     effect_size,
     paired_t_p,
