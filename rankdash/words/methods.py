@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from rankdash.analysis.reasons.reasons import CUT, DECIDED, NEAR, ONE_SIDED, PAGE
+from rankdash.analysis.reasons.main_document import ONE_SIDED
+from rankdash.analysis.reasons.reasons import CUT, DECIDED, NEAR, PAGE
 from rankdash.analysis.statistics.bootstrap import POISSON_FROM
 from rankdash.analysis.statistics.planning import FEWEST_PLANNED, POWER
 from rankdash.analysis.statistics.settings import StatisticsSettings

@@ -21,7 +21,7 @@ from rankdash.rerankers.base import (
     Scores,
 )
 from rankdash.rerankers.remote import call_settings, keys
-from rankdash.rerankers.remote.apis import DIALECTS, Dialect, dig
+from rankdash.rerankers.remote.apis import DIALECTS
 from rankdash.rerankers.remote.call_settings import Budget, Clock, check_url
 from rankdash.rerankers.remote.estimates import Estimate, text_tokens
 from rankdash.rerankers.settings import SettingSpec
@@ -116,7 +116,9 @@ class Endpoint:
             return self._halves(client, request, place, budget)
         texts = [request.documents[number] for number in place]
         body = self._dialect.body(self._model, request.query, texts)
-        reply = client.post(self._dialect.path_after(self._base), body, budget, self._billed)
+        reply = client.post(
+            self._dialect.path_after(self._base), body, budget, self._dialect.charged
+        )
         if reply.too_large and len(place) > 1:
             with self._lock:
                 self._chunk = min(self._chunk, (len(place) + 1) // 2)
@@ -124,7 +126,7 @@ class Endpoint:
             return scores, [reply.call, *calls], fault
         if reply.error:
             return np.full(len(place), np.nan), [reply.call], _sentence(reply.error)
-        scores, fault = read_scores(self._dialect, reply.answer, len(place))
+        scores, fault = self._dialect.read_scores(reply.answer, len(place))
         return scores, [reply.call], fault
 
     def _halves(
@@ -138,54 +140,12 @@ class Endpoint:
         second = self._ask(client, request, range(middle, place.stop), budget)
         return np.concatenate([first[0], second[0]]), first[1] + second[1], second[2]
 
-    def _billed(self, answer: Any) -> Mapping[str, float]:
-        found = {unit: dig(answer, path) for unit, path in self._dialect.billed.items()}
-        return {unit: float(count) for unit, count in found.items() if _is_number(count)}
-
-
-def read_scores(dialect: Dialect, answer: Any, count: int) -> tuple[Scores, str]:
-    """The scores of `count` documents from an answer, NaN where it has none that can be trusted,
-    and what is wrong with it; "" where nothing is."""
-    scores = np.full(count, np.nan)
-    results = dig(answer, dialect.results)
-    if not isinstance(results, list):
-        where = ".".join(dialect.results) or "list"
-        return scores, f"The answer is malformed: it has no {where}."
-    seen: set[int] = set()
-    faults: list[str] = []
-    for result in results:
-        index = result.get(dialect.index) if isinstance(result, dict) else None
-        score = result.get(dialect.score) if isinstance(result, dict) else None
-        if not isinstance(index, int) or isinstance(index, bool):
-            faults.append("a result has no index")
-        elif not 0 <= index < count:
-            faults.append(f"index {index} is out of range")
-        elif index in seen:
-            scores[index] = np.nan
-            faults.append(f"index {index} comes twice")
-        else:
-            seen.add(index)
-            if _is_number(score):
-                scores[index] = score
-            else:
-                faults.append(f"the score of index {index} is not a number")
-    missing = int(np.isnan(scores).sum())
-    if missing and not faults:
-        faults.append("the answer is too short")
-    if not faults:
-        return scores, ""
-    return scores, f"{count - missing} of {count} documents have a score: {faults[0]}."
-
 
 def key_place(settings: Mapping[str, Any]) -> keys.Place:
     """Where requests go and which key they carry. Raises SettingError."""
     dialect = DIALECTS[settings["dialect"]]
     base_url = check_url(settings["base_url"] or dialect.base_url)
     return keys.place(settings["key_variable"], base_url, dialect.variable)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _sentence(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The wire formats of rerank services, as data.
+"""The wire formats of rerank services: what is asked, and how an answer is read.
 
 Six fields say how one is spoken to: path, documents, constants, results, index and score. The rest
 is what is known of the service: where it listens, what it bills, how many documents it takes.
@@ -6,11 +6,15 @@ is what is known of the service: where it listens, what it bills, how many docum
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
+from rankdash.rerankers.base import Scores
 from rankdash.rerankers.remote.keys import HOMES
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -67,6 +71,44 @@ class Dialect:
         named = {"model": model} if model else {}
         asked: Any = {self.wrap: query} if self.wrap else query
         return {**named, "query": asked, self.documents: wrapped, **self.constants}
+
+    def read_scores(self, answer: Any, count: int) -> tuple[Scores, str]:
+        """The scores of `count` documents, NaN where the answer has none that can be trusted,
+        and what is wrong with it; "" where nothing is."""
+        scores = np.full(count, np.nan)
+        results = dig(answer, self.results)
+        if not isinstance(results, list):
+            where = ".".join(self.results) or "list"
+            return scores, f"The answer is malformed: it has no {where}."
+        seen: set[int] = set()
+        faults: list[str] = []
+        for result in results:
+            index = result.get(self.index) if isinstance(result, dict) else None
+            score = result.get(self.score) if isinstance(result, dict) else None
+            if not isinstance(index, int) or isinstance(index, bool):
+                faults.append("a result has no index")
+            elif not 0 <= index < count:
+                faults.append(f"index {index} is out of range")
+            elif index in seen:
+                scores[index] = np.nan
+                faults.append(f"index {index} comes twice")
+            else:
+                seen.add(index)
+                if _is_number(score):
+                    scores[index] = score
+                else:
+                    faults.append(f"the score of index {index} is not a number")
+        missing = int(np.isnan(scores).sum())
+        if missing and not faults:
+            faults.append("the answer is too short")
+        if not faults:
+            return scores, ""
+        return scores, f"{count - missing} of {count} documents have a score: {faults[0]}."
+
+    def charged(self, answer: Any) -> Mapping[str, float]:
+        """Unit → how many of it the answer says are billed."""
+        found = {unit: dig(answer, path) for unit, path in self.billed.items()}
+        return {unit: float(count) for unit, count in found.items() if _is_number(count)}
 
 
 DIALECTS = {
@@ -180,3 +222,7 @@ def dig(answer: Any, path: Path) -> Any:
             return None
         answer = answer.get(key)
     return answer
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

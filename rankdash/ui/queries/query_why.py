@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.analysis.reasons.contributions import Split
-from rankdash.analysis.reasons.reasons import evidence
+from rankdash.analysis.reasons.main_document import evidence
 from rankdash.i18n import gettext as _
 from rankdash.i18n import paragraph
 from rankdash.reporting import figures

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankdash.analysis.reasons.contributions import split
-from rankdash.analysis.reasons.reasons import CODES, DECIDED, counted, evidence, reasons
+from rankdash.analysis.reasons.main_document import evidence
+from rankdash.analysis.reasons.reasons import CODES, DECIDED, counted, reasons
 from rankdash.analysis.statistics.pairs import TIE_BAND
 from rankdash.analysis.unjudged.unjudged import RankedLabels
 from rankdash.errors import SpecError
