@@ -1,24 +1,28 @@
 """A real server on a fresh workspace, a real Chromium, and a watch on every request."""
 
+import multiprocessing
 import os
 import socket
-import subprocess
-import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.browser import server
 
 ROOT = Path(__file__).parents[2]
 START_SECONDS = 300
 # Only what hangs takes so long, however busy the machine is.
 PATIENCE_MS = 300_000
 expect.set_options(timeout=PATIENCE_MS)
+_FORKS = multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload([server.__name__])
 _STILL = """() => document.getAnimations().every((each) =>
   each.playState !== "running" || each.effect?.getComputedTiming().iterations === Infinity)"""
 
@@ -29,7 +33,7 @@ class App:
 
     url: str
     home: Path
-    process: subprocess.Popen[bytes]
+    process: ForkServerProcess
 
 
 @dataclass
@@ -93,31 +97,23 @@ def free_port() -> int:
 
 def _started(home: Path) -> App:
     port = free_port()
-    command = [
-        sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py"),
-        f"--server.port={port}", "--server.headless=true",
-    ]  # fmt: skip
     # Beside the workspace: a folder with files in it is no new one.
-    with _log_of(home).open("wb") as log:
-        process = subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env={**os.environ, "RANKDASH_HOME": str(home)},
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
+    log = _log_of(home)
+    environment = {**os.environ, "RANKDASH_HOME": str(home)}
+    process = _FORKS.Process(
+        target=server.serve, args=(ROOT / "app.py", port, environment, log), daemon=True
+    )
+    process.start()
     url = f"http://127.0.0.1:{port}/"
     deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            break
+    while time.monotonic() < deadline and process.is_alive():
         try:
             with urllib.request.urlopen(url + "_stcore/health", timeout=1):
                 return App(url, home, process)
         except OSError:
-            time.sleep(0.2)
+            time.sleep(0.1)
     process.kill()
-    pytest.fail("The app did not start:\n" + _log_of(home).read_text())
+    pytest.fail("The app did not start:\n" + log.read_text())
 
 
 def _log_of(home: Path) -> Path:
@@ -132,10 +128,8 @@ def serving(home: Path) -> Iterator[App]:
         yield started
     finally:
         started.process.terminate()
-        try:
-            started.process.wait(timeout=15)
-        except subprocess.TimeoutExpired:
-            started.process.kill()
+        started.process.join(timeout=15)
+        started.process.kill()
     said = _log_of(home).read_text(errors="replace")
     assert "A page failed" not in said, said
 

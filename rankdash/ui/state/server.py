@@ -24,7 +24,7 @@ from rankdash.ui.state.cache import forget_all
 
 SAMPLE = Path(__file__).parents[3] / "assets" / "samples" / "helpcentre"
 _OPENED = "sample opened"
-_IMPORTED_BEFORE = (
+IMPORTED_BEFORE = (
     *("data.check_view", "overview.overview_causes", "overview.overview_charts"),
     *("queries.query_detail", "report.report_view", "run.run_form"),
 )
@@ -87,7 +87,7 @@ async def lifespan(app: Any) -> AsyncIterator[dict[str, Any] | None]:
         # The pages meet the same error and say it; a server that will not start says nothing.
         _log.error("%s", error)
     # After every rerun Streamlit forces a collection; what is imported by now need not be walked.
-    for module in _IMPORTED_BEFORE:
+    for module in IMPORTED_BEFORE:
         importlib.import_module(f"rankdash.ui.{module}")
     gc.collect()
     gc.freeze()

@@ -84,8 +84,9 @@ def test_scores_are_those_of_sentence_transformers(encoder, bi_folder):
 def test_two_instances_agree_because_nothing_in_it_is_random(encoder, bi_folder):
     again = made(bi_folder)
     assert again.fingerprint() == encoder.fingerprint() != ""
-    np.testing.assert_array_equal(
-        again.score([request()])[0].scores, encoder.score([request()])[0].scores
+    # The last digits of a product depend on where in memory its factors lie.
+    np.testing.assert_allclose(
+        again.score([request()])[0].scores, encoder.score([request()])[0].scores, rtol=1e-5
     )
     assert made(bi_folder, max_length=16).fingerprint() != encoder.fingerprint()
     assert made(bi_folder, query_prompt="the ").fingerprint() != encoder.fingerprint()

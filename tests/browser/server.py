@@ -1,0 +1,27 @@
+"""The dashboard as `streamlit run app.py` starts it, in a process that has imported it already:
+importing takes longer than all else that a start does."""
+
+import importlib
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from streamlit.web import cli
+
+from rankdash.ui.state.server import IMPORTED_BEFORE
+
+for _module in IMPORTED_BEFORE:
+    importlib.import_module(f"rankdash.ui.{_module}")
+
+
+def serve(app: Path, port: int, environment: Mapping[str, str], log: Path) -> None:
+    """Serve until the process is ended. log: the file for what the server says."""
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(app.parent)
+    with log.open("wb") as said:
+        os.dup2(said.fileno(), 1)
+        os.dup2(said.fileno(), 2)
+    sys.argv = ["streamlit", "run", str(app), f"--server.port={port}", "--server.headless=true"]
+    cli.main()
