@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import Phase, settings
 from playwright.sync_api import Browser, sync_playwright
+from xdist.scheduler import LoadFileScheduling
 
 from rankdash.rerankers.neural import load_model, runtimes
 from tests.sets import SETS
@@ -48,6 +49,22 @@ MAY_LACK = (
     "pdflatex is not installed",
     "root may write anywhere",
 )
+
+
+# Their tests share comparisons that take long to make.
+ONE_PROCESS = ("tests/referee/", "tests/surfaces/")
+
+
+class _ByFile(LoadFileScheduling):
+    """A file goes to one process, and so do the folders of `ONE_PROCESS`."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        folders = (folder for folder in ONE_PROCESS if nodeid.startswith(folder))
+        return next(folders, super()._split_scope(nodeid))
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _ByFile:
+    return _ByFile(config, log)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -114,7 +114,8 @@ def order_rows(
     ties: Ties,
     precision: ScorePrecision = "float64",
 ) -> Ordered:
-    """Order grouped rows by (N,) finite score, descending; `texts` are the rows' (N,) document ids.
+    """Order grouped rows by (N,) finite score, descending; `texts` are the rows' (N,) document ids
+    (None where ties are "stable").
 
     precision: how finely scores are told apart when ties are found.
     """
@@ -125,6 +126,9 @@ def order_rows(
     positions, runs = ragged.equal_runs(stored_scores(ranked, precision), groups.offsets)
     if len(positions):
         tied_rows = rows[positions]
-        ids = texts.take(pa.array(tied_rows))
-        rows[positions] = tied_rows[tie_order(runs, ties, tied_rows, lambda: descending_ids(ids))]
+
+        def by_id() -> Integers:
+            return descending_ids(texts.take(pa.array(tied_rows)))
+
+        rows[positions] = tied_rows[tie_order(runs, ties, tied_rows, by_id)]
     return Ordered(rows, ranked, tied_groups(positions, groups.offsets))

@@ -38,6 +38,7 @@ def names(case: Case) -> dict[str, str]:
     return {study.baseline: case.initial.stem, **{run.id: run.name for run in case.runs}}
 
 
+@pytest.fixture(scope="module")
 def evaluated(case: Case) -> dict:
     files = [case.initial, *(case.files[run.id] for run in answered(case))]
     said = command(
@@ -47,6 +48,7 @@ def evaluated(case: Case) -> dict:
     return json.loads(said)
 
 
+@pytest.fixture(scope="module")
 def compared(case: Case) -> dict:
     files = [case.files[run.id] for run in answered(case)]
     said = command(
@@ -56,11 +58,10 @@ def compared(case: Case) -> dict:
     return json.loads(said)
 
 
-def test_evaluate_has_every_mean_and_every_query(case, names):
+def test_evaluate_has_every_mean_and_every_query(case, names, evaluated):
     study = case.study
-    said = evaluated(case)
     for system in (study.baseline, *(run.id for run in answered(case))):
-        own, found = said["systems"][names[system]], study.evaluations[system]
+        own, found = evaluated["systems"][names[system]], study.evaluations[system]
         assert own["mean"] == {spec: found.mean(spec) for spec in study.specs}
         # The file of a ranking that rankdash writes has no ties any more.
         assert {**own["counts"], "tied": found.counts["tied"]} == dict(found.counts)
@@ -73,10 +74,9 @@ def test_evaluate_has_every_mean_and_every_query(case, names):
             )
 
 
-def test_compare_has_every_number_and_verdict(case, names):
+def test_compare_has_every_number_and_verdict(case, names, compared):
     study = case.study_of(answered(case))
-    said = compared(case)
-    shown = {(row["metric"], row["system"]): row for row in said["comparisons"]}
+    shown = {(row["metric"], row["system"]): row for row in compared["comparisons"]}
     assert len(shown) == len(study.comparison.frame)
     for row in study.comparison.frame.to_dict("records"):
         own = shown[row["metric"], names[row["system"]]]
@@ -142,11 +142,11 @@ def _but_ties(table: list[list[str]]) -> list[list[str]]:
     return [[cell for at, cell in enumerate(row) if at != tied] for row in table]
 
 
-def test_commands_state_the_rules_of_the_study(case, report, written):
+def test_commands_state_the_rules_of_the_study(case, report, written, evaluated, compared):
     rules = case.study.conventions.as_dict()
-    assert {name: evaluated(case)["settings"][name] for name in rules} == rules
+    assert {name: evaluated["settings"][name] for name in rules} == rules
     rules |= case.study.statistics.as_dict()
-    assert {name: compared(case)["settings"][name] for name in rules} == rules
+    assert {name: compared["settings"][name] for name in rules} == rules
     *shown, counts = report.tables["rules"]
     *others, read = written.tables["rules"]
     assert others == shown
