@@ -5,10 +5,11 @@ import sys
 
 import streamlit as st
 
+from rankdash.shipped import INTERFACE
 from rankdash.store.workspace import READ_ONLY_VARIABLE
 from rankdash.ui.state.server import lifespan, on_script_error
 
 if "--read-only" in sys.argv[1:]:
     os.environ[READ_ONLY_VARIABLE] = "1"
 
-app = st.App("rankdash/ui/main.py", lifespan=lifespan, on_script_error=on_script_error)
+app = st.App(INTERFACE, lifespan=lifespan, on_script_error=on_script_error)

@@ -11,10 +11,10 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
-from pathlib import Path
 
 from rankdash.errors import RankdashError, RerankerError, SettingError
 from rankdash.runs import key_pipe
+from rankdash.shipped import python_path
 from rankdash.store import Workspace
 from rankdash.store.jobs.queue import Owner, Queue
 
@@ -106,9 +106,6 @@ class WorkerProcess:
 
     def _start(self) -> None:
         self._limit_log()
-        # The package is found wherever the parent found it, whatever the current folder is.
-        home = str(Path(__file__).parents[2])
-        path = os.pathsep.join(filter(None, (home, os.environ.get("PYTHONPATH", ""))))
         self._token = Owner().token
         self._started = time.monotonic()
         try:
@@ -125,7 +122,7 @@ class WorkerProcess:
                     stdin=subprocess.PIPE,
                     stdout=log,
                     stderr=log,
-                    env={**os.environ, "PYTHONPATH": path},
+                    env={**os.environ, "PYTHONPATH": python_path()},
                 )
         except OSError as error:
             self._process = None

@@ -1,15 +1,12 @@
 """The frame around every page: runs first at each rerun, then the page that was asked for."""
 
-from pathlib import Path
-
 import streamlit as st
 from streamlit.runtime.scriptrunner import StopException
 
 from rankdash.i18n import gettext as _
+from rankdash.shipped import ASSETS
 from rankdash.ui.sidebar import repair_view, sharing_link, sidebar, view
 from rankdash.ui.state import pickers
-
-ASSETS = Path(__file__).parents[2] / "assets"
 
 # A named icon would be fetched from a font service; this file is served from here.
 st.set_page_config(page_title="rankdash", page_icon=ASSETS / "logo.svg", layout="wide")

@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import date
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from rankdash.errors import DataError, Phrase
 from rankdash.i18n import gettext as _
+from rankdash.shipped import ASSETS
 from rankdash.value.billing import UNITS, Price
 
-SHIPPED = Path(__file__).parents[2] / "assets" / "prices.toml"
+SHIPPED = ASSETS / "prices.toml"
 STALE_DAYS = 180
 
 _PRICE_FIELDS = frozenset(each.name for each in fields(Price))

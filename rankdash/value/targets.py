@@ -12,13 +12,13 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cache
-from pathlib import Path
 from typing import Any, Literal
 
 from rankdash.errors import DataError
 from rankdash.metrics import parse_measure
+from rankdash.shipped import ASSETS
 
-SHIPPED = Path(__file__).parents[2] / "assets" / "targets.toml"
+SHIPPED = ASSETS / "targets.toml"
 
 Status = Literal["below", "meets", "excellent"]
 

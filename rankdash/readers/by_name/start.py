@@ -27,6 +27,7 @@ from rankdash.findings import Finding
 from rankdash.readers.by_name.fetching import DONE, FAILED, HUB, IR_DATASETS
 from rankdash.readers.parse.limits import ReadLimits
 from rankdash.readers.parse.source import Source, sources_from_path
+from rankdash.shipped import python_path
 
 _NAMED = re.compile(rf"(?:{HUB}|{IR_DATASETS}):")
 _REMEDY = (
@@ -114,9 +115,6 @@ def sources_by_name(
 
 def _run(folder: Path, names: Sequence[str], seconds: float, waiting: Callable[[], None]) -> int:
     """Fetch into the folder; the exit code of the process."""
-    # The package is found wherever this process found it, whatever the current folder is.
-    home = str(Path(__file__).parents[3])
-    path = os.pathsep.join(filter(None, (home, os.environ.get("PYTHONPATH", ""))))
     ends = time.monotonic() + seconds
     with (folder / "said.txt").open("wb") as said:
         process = subprocess.Popen(
@@ -124,7 +122,7 @@ def _run(folder: Path, names: Sequence[str], seconds: float, waiting: Callable[[
             stdin=subprocess.DEVNULL,
             stdout=said,
             stderr=said,
-            env={**_ENVIRONMENT, **os.environ, "PYTHONPATH": path},
+            env={**_ENVIRONMENT, **os.environ, "PYTHONPATH": python_path()},
         )
         try:
             while True:

@@ -6,10 +6,11 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-_SHIPPED = Path(__file__).parents[3] / "assets" / "models.toml"
+from rankdash.shipped import ASSETS
+
+_SHIPPED = ASSETS / "models.toml"
 
 
 @dataclass(frozen=True)

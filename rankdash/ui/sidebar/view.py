@@ -10,6 +10,7 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.i18n import moment, ngettext, number
+from rankdash.shipped import PAGES
 from rankdash.store.notes.corrections import Corrections
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE
@@ -21,7 +22,6 @@ from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words.queries import outcome_words
 
-PAGES = Path(__file__).parents[3] / "pages"
 LARGEST_CUTOFF = 1000
 WHOLE_LIST = "all"
 # The field of the address that says which labels are in force where some were corrected.

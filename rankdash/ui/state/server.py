@@ -8,7 +8,6 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -19,10 +18,10 @@ from rankdash.i18n import gettext as _
 from rankdash.loading import load
 from rankdash.readers import sources_from_path
 from rankdash.runs.jobs import WorkerProcess
+from rankdash.shipped import SAMPLE
 from rankdash.store import Workspace
 from rankdash.ui.state.cache import forget_all
 
-SAMPLE = Path(__file__).parents[3] / "assets" / "samples" / "helpcentre"
 _OPENED = "sample opened"
 IMPORTED_BEFORE = (
     *("data.check_view", "overview.overview_causes", "overview.overview_charts"),

@@ -1,0 +1,26 @@
+"""Finds the files that come with rankdash: beside the package in a clone, inside it when installed.
+
+The wheel has them in a folder `dashboard`, laid out as the top of the repository (pyproject.toml).
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_PACKAGE = Path(__file__).parent
+_INSTALLED = _PACKAGE / "dashboard"
+_HOME = _INSTALLED if _INSTALLED.is_dir() else _PACKAGE.parent
+
+# Streamlit reads the settings in `.streamlit/config.toml` beside it, whatever the current folder.
+APP = _HOME / "app.py"
+PAGES = _HOME / "pages"
+ASSETS = _HOME / "assets"
+SAMPLE = ASSETS / "samples" / "helpcentre"
+INTERFACE = _PACKAGE / "ui" / "main.py"
+
+
+def python_path() -> str:
+    """PYTHONPATH for a child process, so that it finds the package where this one did, whatever the
+    current folder is."""
+    return os.pathsep.join(filter(None, (str(_PACKAGE.parent), os.environ.get("PYTHONPATH", ""))))
