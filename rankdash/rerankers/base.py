@@ -183,6 +183,7 @@ class RerankerKind:
     key:      from complete settings, where its key is looked for; None for a kind without one.
     estimate: from complete settings and requests, what they would ask of a service; None for a kind
               that calls no one. All three raise SettingError for settings that `build` refuses.
+    models:   whether it computes a model on this machine, by the packages of the extra `models`.
     """
 
     name: str
@@ -196,6 +197,7 @@ class RerankerKind:
     check: Callable[[Mapping[str, Any]], None] | None = None
     key: Callable[[Mapping[str, Any]], Place | None] | None = None
     estimate: Callable[[Mapping[str, Any], Sequence[Request]], Estimate] | None = None
+    models: bool = False
 
     def able(self, settings: Mapping[str, Any]) -> Capabilities:
         """What it needs and promises with these complete settings.

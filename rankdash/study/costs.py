@@ -42,7 +42,7 @@ _COUNTED = 400
 @dataclass(frozen=True)
 class MeasuredLoad:
     """load: of the mean search. estimated: whether its tokens were counted by the packaged
-    tokenizer, because the run has no counts of its own."""
+    tokenizer, or by characters without one, because the run has no counts of its own."""
 
     load: Load
     estimated: bool

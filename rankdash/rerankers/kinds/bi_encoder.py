@@ -192,4 +192,5 @@ KIND = RerankerKind(
     capabilities=Capabilities(across_queries=True),
     build=BiEncoder,
     check=lambda settings: shared.check(settings, refuse_others),
+    models=True,
 )

@@ -204,4 +204,5 @@ KIND = RerankerKind(
     capabilities=Capabilities(across_queries=True),
     build=CrossEncoder,
     check=lambda settings: shared.check(settings, _refuse_others),
+    models=True,
 )

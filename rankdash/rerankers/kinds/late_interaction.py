@@ -308,4 +308,5 @@ KIND = RerankerKind(
     capabilities=Capabilities(across_queries=True),
     build=LateInteraction,
     check=lambda settings: shared.check(settings, _refuse_others),
+    models=True,
 )

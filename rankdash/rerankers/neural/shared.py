@@ -102,12 +102,12 @@ Number = TypeVar("Number", np.float32, np.float64)
 
 
 def check(settings: Mapping[str, Any], refuse: Callable[[str, Path], None]) -> None:
-    """Before anything is loaded: the runtime, and a local folder; a name on the hub is not asked
-    for.
+    """Before anything is loaded: packages, runtime, local folder; the hub is not asked for a name.
 
     refuse: raises UnavailableError where the model of this name, in this folder, is of another
         kind.
     """
+    model_files.require_packages()
     runtimes.check_installed(str(settings["runtime"]))
     model = str(settings["model"])
     folder = model_files.local(model)

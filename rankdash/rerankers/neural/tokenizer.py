@@ -15,6 +15,7 @@ import numpy as np
 from rankdash.errors import UnavailableError
 from rankdash.rerankers.neural.batches import Frame, Ids
 from rankdash.rerankers.neural.model_files import PACKAGED, locate, unreadable
+from rankdash.rerankers.remote.estimates import text_tokens
 
 # How many tokens of texts seen before are kept: 16 MB.
 _KEPT = 2_000_000
@@ -155,10 +156,15 @@ def _default() -> RawTokenizer:
     return RawTokenizer.from_file(folder / "tokenizer.json")
 
 
-def default_tokens(texts: Sequence[str]) -> list[int]:
-    """How many tokens the packaged model makes of each text, uncut, without special tokens.
+def default_tokens(texts: Sequence[str]) -> list[float]:
+    """How many tokens the packaged model makes of each text, uncut, without special tokens; by
+    characters where that model is not installed.
 
     Other models make others of the same text, so what is worked out from it is an estimate. Loads
-    no model. Raises UnavailableError where the package is not installed.
+    no model.
     """
-    return [len(ids) for ids in _default().plain(texts)]
+    try:
+        tokenizer = _default()
+    except UnavailableError:
+        return [text_tokens(text) for text in texts]
+    return [float(len(ids)) for ids in tokenizer.plain(texts)]

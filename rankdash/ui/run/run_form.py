@@ -16,6 +16,7 @@ from rankdash.i18n import duration, error_text, ngettext, number
 from rankdash.i18n import gettext as _
 from rankdash.rerankers import RerankerKind, kinds, problems
 from rankdash.rerankers.kinds.late_interaction import LateInteraction
+from rankdash.rerankers.neural.model_files import lacking_packages
 from rankdash.rerankers.remote.apis import DIALECTS
 from rankdash.runs import jobs
 from rankdash.runs.jobs import JobRequest, Timing
@@ -50,11 +51,11 @@ def draw(dataset_id: str) -> None:
     for problem in problems():
         st.warning(markdown_safe(error_text(problem), 500), icon=":material/extension_off:")
     key_field.clear({row.id for row in jobs.list(workspace()) if row.state in jobs.LIVE})
-    offered = _offered()
+    offered, lacking = _offered(), lacking_packages()
     chosen = st.multiselect(
         _("Rerankers"),
         list(offered),
-        default=["bi-encoder"],
+        default=["bm25" if lacking else "bi-encoder"],
         placeholder=_("none"),
         format_func=lambda name: _(offered[name].title),
         key="run.rerankers",
@@ -65,6 +66,9 @@ def draw(dataset_id: str) -> None:
     for name in chosen:
         with st.expander(_(offered[name].title), expanded=len(chosen) == 1):
             st.caption(_(offered[name].meaning))
+            if lacking and offered[name].models:
+                text = markdown_safe(error_text(lacking), 500)
+                st.warning(text, icon=":material/extension_off:")
             settings[name] = settings_form.draw(offered[name])
             found[name] = key_field.draw(offered[name], settings[name], name)
             settings[name] |= found[name].settings
@@ -104,11 +108,11 @@ def draw(dataset_id: str) -> None:
         # Not where a key is missing: a disabled button is out of the keyboard's reach and silent.
         disabled=not all(asked.values()),
     ):
-        lacking = {name: each.missing for name, each in found.items() if each.missing}
-        for name, missing in lacking.items():
+        no_key = {name: each.missing for name, each in found.items() if each.missing}
+        for name, missing in no_key.items():
             text = _("{where}: {what}", where=_(offered[name].title), what=missing)
             st.error(text, icon=":material/key_off:")
-        if not lacking:
+        if not no_key:
             _start(dataset_id, wishes, timing)
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from rankdash.ui.state import server
 from tests.sets import ROOT
 
 KEY = "sk-typed-4711"
@@ -255,3 +256,20 @@ def test_a_failed_job_takes_a_key_again(form, hand, workspace):
     resume().click().run()
     assert hand.keys == {job.id: {"COHERE_API_KEY": KEY}}
     assert jobs_of(workspace)[0].state == "queued"
+
+
+def test_without_the_packages_of_models_bm25_is_offered_and_a_model_says_what_it_needs(
+    app, stored, hand, no_models
+):
+    app.query_params["data"] = stored
+    app.run()
+    app.switch_page(RUN).run()
+    chosen = app.multiselect(key="run.rerankers")
+    assert chosen.value == ["bm25"] and chosen.options[0] == "BM25"
+    assert not app.warning
+    chosen.set_value(["bi-encoder"]).run()
+    (warning,) = app.warning
+    assert 'pip install "rankdash[models]"' in warning.value.replace("\\", "")
+    start(app).click().run()
+    assert "Models need packages that are not installed" in said(app)
+    assert jobs_of(server.workspace()) == ()
