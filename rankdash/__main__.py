@@ -1,4 +1,4 @@
-"""`python -m rankdash`."""
+"""`python -m rankdash`: the command `rankdash`."""
 
 import sys
 

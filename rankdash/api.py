@@ -92,7 +92,7 @@ def rerank(
 ) -> Run:
     """Rerank the first `depth` candidates (None: all) of every query.
 
-    reranker and settings: as `python -m rankdash rerankers` lists them, such as "cross-encoder" and
+    reranker and settings: as `rankdash rerankers` lists them, such as "cross-encoder" and
     model="cross-encoder/ms-marco-MiniLM-L6-v2".
 
     A query that fails stays in `Run.queries` with its reason and is no zero later. Raises

@@ -12,11 +12,13 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+from rankdash import __version__
 from rankdash.cli.arguments import DONE, INTERRUPTED, REFUSED, Parser, UsageError
 from rankdash.errors import RankdashError
 
 # Each is a module here, whose `add` puts its arguments into a parser.
 COMMANDS = {
+    "serve": "open the dashboard in the browser",
     "check": "read the files of a data set and say what is in them and what is wrong",
     "evaluate": "score rankings against labels",
     "compare": "compare rankings with a baseline: is the gain real, and is it worth it",
@@ -37,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
-        typed = sys.argv[1:] if argv is None else list(argv)
+        typed = (sys.argv[1:] if argv is None else list(argv)) or ["serve"]
         arguments = _parser(typed).parse_args(typed)
         code: int = arguments.command(arguments)
         sys.stdout.flush()
@@ -69,10 +71,10 @@ def _refuse(message: str) -> int:
 def _parser(typed: Sequence[str]) -> Parser:
     """Only the command that was typed is loaded, and what it needs."""
     parser = Parser(
-        prog="python -m rankdash",
-        description="Does reranking help, for which queries? The dashboard starts with: "
-        "streamlit run app.py",
+        prog="rankdash",
+        description="Does reranking help, for which queries? Without a command: the dashboard.",
     )
+    parser.add_argument("--version", action="version", version=f"rankdash {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
     asked = next((each for each in typed if not each.startswith("-")), None)
     for name, help_line in COMMANDS.items():

@@ -18,7 +18,7 @@ from rankdash.store.migrations import MIGRATIONS, version_of
 
 _REMEDY = (
     "Nothing in it is deleted, and it is open for reading only. To repair it, close other programs "
-    "that use it and run: python -m rankdash workspace repair"
+    "that use it and run: rankdash workspace repair"
 )
 
 

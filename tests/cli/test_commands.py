@@ -81,7 +81,6 @@ def test_help_of_rerank_lists_the_settings_from_their_schema():
 @pytest.mark.parametrize(
     "arguments",
     [
-        (),
         ("evaluate",),
         ("nonsense",),
         ("evaluate", "--qrels", "x", "--run", "y", "--ties", "coin"),

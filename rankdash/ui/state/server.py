@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gc
 import importlib
+import ipaddress
 import logging
+import sys
+import webbrowser
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache
@@ -23,6 +26,8 @@ from rankdash.store import Workspace
 from rankdash.ui.state.cache import forget_all
 
 _OPENED = "sample opened"
+# The addresses that stand for all of a machine.
+_EVERY = ("0.0.0.0", "::")  # noqa: S104
 IMPORTED_BEFORE = (
     *("data.check_view", "overview.overview_causes", "overview.overview_charts"),
     *("queries.query_detail", "report.report_view", "run.run_form"),
@@ -90,11 +95,36 @@ async def lifespan(app: Any) -> AsyncIterator[dict[str, Any] | None]:
         importlib.import_module(f"rankdash.ui.{module}")
     gc.collect()
     gc.freeze()
+    _announce()
     try:
         yield None
     finally:
         if worker.cache_info().currsize:
             worker().stop()
+
+
+def _announce() -> None:
+    """Print the address, and open it in a browser where there is one and nobody declined it."""
+    host, port = str(st.get_option("server.address")), st.get_option("server.port")
+    shown = "localhost" if host in _EVERY else f"[{host}]" if ":" in host else host
+    scheme = "https" if st.get_option("server.sslCertFile") else "http"
+    url = f"{scheme}://{shown}:{port}/{str(st.get_option('server.baseUrlPath')).strip('/')}"
+    if not _only_from_here(host):
+        sys.stderr.write(
+            f"warning: Every machine that reaches {host} can open the dashboard and change its "
+            "workspace. Put a login in front of it, or start it with --read-only.\n"
+        )
+    sys.stdout.write(f"rankdash is at {url} (Ctrl+C ends it)\n")
+    sys.stdout.flush()
+    if not st.get_option("server.headless"):
+        webbrowser.open(url)
+
+
+def _only_from_here(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def on_script_error(error: Exception) -> bool:

@@ -1,0 +1,97 @@
+"""`serve`: the dashboard, from any folder."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import os
+import re
+import runpy
+import socket
+import sys
+
+from rankdash.cli.arguments import DONE, Parser, UsageError
+from rankdash.shipped import APP
+from rankdash.store.workspace import HOME_VARIABLE, READ_ONLY_VARIABLE
+
+_LOOPBACK = "127.0.0.1"
+_BASE_PATH = re.compile(r"[\w.~-]+(/[\w.~-]+)*", re.ASCII)
+
+
+def add(parser: Parser) -> None:
+    parser.description = (
+        "Open the dashboard in the browser; Ctrl+C ends it. `rankdash` without a command does the "
+        "same. What is not given here comes from Streamlit's own variables, such as "
+        "STREAMLIT_SERVER_PORT."
+    )
+    parser.option(
+        "--host",
+        "ADDRESS",
+        "the address to listen on; 0.0.0.0 lets other machines open the dashboard and change the "
+        "workspace (default: 127.0.0.1, this machine only)",
+    )
+    parser.number("--port", "the port (default: 8501, or the next free one; 0: any)", kind=int)
+    parser.option(
+        "--base-path", "PATH", "the path in front of every page, as behind a proxy at /PATH"
+    )
+    parser.flag("--read-only", "show the workspace: nothing is changed, and no reranker runs")
+    parser.option(
+        "--home", "FOLDER", "the workspace (default: RANKDASH_HOME, or your user data directory)"
+    )
+    parser.flag("--no-browser", "print the address only")
+    parser.set_defaults(command=serve)
+
+
+def serve(arguments: argparse.Namespace) -> int:
+    """Run the server until it is stopped. Raises UsageError where it cannot listen there."""
+    settings: dict[str, object] = {}
+    if arguments.host is not None:
+        settings["server.address"] = arguments.host
+    if arguments.port is not None:
+        settings["server.port"] = arguments.port
+    if arguments.base_path is not None:
+        settings["server.baseUrlPath"] = _base_path(arguments.base_path)
+    if arguments.no_browser:
+        settings["server.headless"] = True
+    if settings.keys() & {"server.address", "server.port"}:
+        _refuse_what_cannot_listen(arguments.host or _LOOPBACK, arguments.port or 0)
+    if arguments.home is not None:
+        os.environ[HOME_VARIABLE] = arguments.home
+    if arguments.read_only:
+        os.environ[READ_ONLY_VARIABLE] = "1"
+    # As a program of its own would be started: Streamlit reads the settings beside this file.
+    sys.argv = [str(APP)]
+    runpy.run_path(str(APP))["app"].run(config=settings)
+    return DONE
+
+
+def _base_path(text: str) -> str:
+    path = text.strip("/")
+    if path and not _BASE_PATH.fullmatch(path):
+        raise UsageError(f"{text!r} is no path of an address; write one such as /rankdash.")
+    return path
+
+
+def _refuse_what_cannot_listen(host: str, port: int) -> None:
+    """Raises UsageError where no server can listen there; port 0: any."""
+    if not 0 <= port <= 65535:
+        raise UsageError(f"A port is a number from 1 to 65535, not {port}.")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        if os.name != "nt":
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as problem:
+            raise UsageError(_why(problem, host, port)) from problem
+
+
+def _why(problem: OSError, host: str, port: int) -> str:
+    if isinstance(problem, socket.gaierror) or problem.errno == errno.EADDRNOTAVAIL:
+        return f"This machine has no address {host!r}; leave --host out to be reached from here."
+    if problem.errno == errno.EADDRINUSE:
+        return (
+            f"Port {port} is taken by another program; choose another --port, or leave it out to "
+            "take the next free one."
+        )
+    return f"Port {port} cannot be opened: {problem.strerror}; choose another --port."
