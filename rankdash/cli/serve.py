@@ -21,18 +21,27 @@ _BASE_PATH = re.compile(r"[\w.~-]+(/[\w.~-]+)*", re.ASCII)
 def add(parser: Parser) -> None:
     parser.description = (
         "Open the dashboard in the browser; Ctrl+C ends it. `rankdash` without a command does the "
-        "same. What is not given here comes from Streamlit's own variables, such as "
-        "STREAMLIT_SERVER_PORT."
+        "same. Where an option is not given, the environment is asked: RANKDASH_HOST, "
+        "RANKDASH_PORT, RANKDASH_BASE_PATH, RANKDASH_READ_ONLY, RANKDASH_HOME."
     )
     parser.option(
         "--host",
         "ADDRESS",
         "the address to listen on; 0.0.0.0 lets other machines open the dashboard and change the "
         "workspace (default: 127.0.0.1, this machine only)",
+        default=os.environ.get("RANKDASH_HOST") or None,
     )
-    parser.number("--port", "the port (default: 8501, or the next free one; 0: any)", kind=int)
+    parser.number(
+        "--port",
+        "the port (default: 8501, or the next free one; 0: any)",
+        kind=int,
+        default=os.environ.get("RANKDASH_PORT") or None,
+    )
     parser.option(
-        "--base-path", "PATH", "the path in front of every page, as behind a proxy at /PATH"
+        "--base-path",
+        "PATH",
+        "the path in front of every page, as behind a proxy at /PATH",
+        default=os.environ.get("RANKDASH_BASE_PATH") or None,
     )
     parser.flag("--read-only", "show the workspace: nothing is changed, and no reranker runs")
     parser.option(

@@ -29,9 +29,9 @@ def app(monkeypatch: pytest.MonkeyPatch) -> App:
     made = App()
     monkeypatch.setattr(runpy, "run_path", lambda path: {"app": made} if path == str(APP) else {})
     monkeypatch.setattr(sys, "argv", ["rankdash"])
-    for name in ("RANKDASH_HOME", "RANKDASH_READ_ONLY"):
+    for name in ("HOME", "READ_ONLY", "HOST", "PORT", "BASE_PATH"):
         # Noted, and so put back after the test.
-        monkeypatch.setenv(name, "")
+        monkeypatch.setenv(f"RANKDASH_{name}", "")
     return made
 
 
@@ -57,6 +57,20 @@ def test_what_is_given_reaches_the_server(run, app, tmp_path: Path):
         "server.headless": True,
     }
     assert (os.environ["RANKDASH_HOME"], os.environ["RANKDASH_READ_ONLY"]) == (home, "1")
+
+
+def test_where_nothing_is_given_the_environment_is_asked(run, app, monkeypatch):
+    monkeypatch.setenv("RANKDASH_HOST", "127.0.0.1")
+    monkeypatch.setenv("RANKDASH_PORT", "0")
+    monkeypatch.setenv("RANKDASH_BASE_PATH", "/rankdash")
+    assert run("serve", "--base-path", "/").code == 0
+    assert app.config == {
+        "server.address": "127.0.0.1",
+        "server.port": 0,
+        "server.baseUrlPath": "",
+    }
+    monkeypatch.setenv("RANKDASH_PORT", "many")
+    assert run("serve").code == 2
 
 
 def test_a_port_that_was_asked_for_and_is_taken_is_said(run, app):

@@ -1,0 +1,20 @@
+# The dashboard in a container; docs/deploy.md says how to run it.
+FROM python:3.11-slim AS build
+COPY . /src
+RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheel /src
+
+FROM python:3.11-slim
+# [models] for the rerankers that compute a model.
+ARG EXTRAS=""
+# Another index for packages: pip takes a torch with CUDA unless one offers it without.
+ARG PIP_EXTRA_INDEX_URL=""
+COPY requirements.txt /wheel/requirements.txt
+COPY --from=build /wheel /wheel
+RUN pip install --no-cache-dir --constraint /wheel/requirements.txt "$(ls /wheel/*.whl)$EXTRAS"
+RUN useradd --create-home --uid 1000 rankdash && install --directory --owner rankdash /workspace
+USER rankdash
+ENV RANKDASH_HOME=/workspace RANKDASH_HOST=0.0.0.0 RANKDASH_PORT=8501 RANKDASH_BASE_PATH=""
+VOLUME /workspace
+EXPOSE 8501
+HEALTHCHECK --start-period=60s CMD python -c "import posixpath, urllib.request; from os import environ; urllib.request.urlopen(posixpath.join('http://127.0.0.1:' + environ['RANKDASH_PORT'], environ['RANKDASH_BASE_PATH'].strip('/'), '_stcore/health'))"
+CMD ["rankdash", "serve", "--no-browser"]
