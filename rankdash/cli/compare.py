@@ -24,7 +24,7 @@ from rankdash.cli.output import aligned, one_line, or_null
 from rankdash.cli.rankings import Files, study_of, typed_metrics
 from rankdash.metrics import Measure
 from rankdash.readers import Conflict
-from rankdash.reporting.exports.tables import HEAD, cells, latex, made_with, markdown
+from rankdash.reporting.exports.tables import cells, head, latex, made_with, markdown
 from rankdash.study.study import Study
 from rankdash.words.counts import query_count
 
@@ -91,9 +91,9 @@ def table(compared: Compared) -> Iterator[str]:
     """A table for each metric, the verdicts below, what was left out, and how it was made."""
     comparison, names = compared.comparison, compared.study.names
     for measure in comparison.measures:
-        rows = [[measure.title, *HEAD[1:]]]
+        rows = [[measure.title, *head(comparison)[1:]]]
         for system, name in names.items():
-            rows.append([name, *cells(comparison.row(system, measure), comparison.settings)])
+            rows.append([name, *cells(comparison.row(system, measure), comparison)])
         yield aligned(rows)
         yield "\n"
         for system in comparison.challengers:

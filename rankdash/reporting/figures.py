@@ -95,7 +95,7 @@ def systems(study: Study) -> Drawing:
             level=level,
             names=names,
             titles=titles,
-            corrected=study.statistics.correction != "none",
+            corrected=study.comparison.corrected,
             marks=style.marks(study.places, study.baseline),
         ),
         systems_chart.alt(table, study.baseline, level=level, names=names, titles=titles),
@@ -169,6 +169,12 @@ def groups(study: Study, challenger: str) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
+def groups_corrected(study: Study, table: pd.DataFrame) -> bool:
+    """Whether any p of these groups allows for the others of its segment."""
+    tested = table.groupby("name")["p_corrected"].count()
+    return any(study.statistics.corrects(n) for n in tested)
+
+
 def drawn_groups(table: pd.DataFrame) -> pd.DataFrame:
     """The groups that a chart shows: one of few queries is an anecdote, and stands in a table."""
     return table[table["n"] >= FEWEST_QUERIES].head(_MOST_GROUPS)
@@ -202,7 +208,7 @@ def _segments(study: Study, table: pd.DataFrame) -> Drawing:
     title, level = study.measure.title, study.statistics.level
     return Drawing(
         lambda ink: segments_chart.figure(
-            table, title, ink, level=level, corrected=study.statistics.correction != "none"
+            table, title, ink, level=level, corrected=groups_corrected(study, table)
         ),
         segments_chart.alt(table, title, level=level),
         # Rows of one segment stand under no name.

@@ -11,14 +11,16 @@ from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, paragraph, percent
 from rankdash.words.reasons import reason_words
+from rankdash.words.verdict_chips import p_title
 
 
-def methods(settings: StatisticsSettings) -> list[tuple[str, str]]:
-    """(what is made, how) of every figure that is no metric, under the settings in force."""
+def methods(settings: StatisticsSettings, corrected: bool) -> list[tuple[str, str]]:
+    """(what is made, how) of every figure that is no metric, under the settings in force.
+    corrected: whether the p of a verdict allows for other comparisons."""
     return [
         (_("Interval"), _interval(settings)),
         (_("p"), _p()),
-        (_("Verdict"), _verdict(settings)),
+        (_("Verdict"), _verdict(settings, corrected)),
         (_("Minimum detectable change"), _detectable(settings)),
         (_("More queries needed"), _planned()),
         (_("Why queries changed"), _reasons()),
@@ -63,11 +65,12 @@ def _p() -> str:
     )
 
 
-def _verdict(settings: StatisticsSettings) -> str:
+def _verdict(settings: StatisticsSettings, corrected: bool) -> str:
     return _(
-        "A change is proven where its interval excludes 0 and the corrected p is at most {alpha}. "
-        "A proven gain is small where it is under {worthwhile} of the baseline's mean. With fewer "
+        "A change is proven where its interval excludes 0 and the {p} is at most {alpha}. A "
+        "proven gain is small where it is under {worthwhile} of the baseline's mean. With fewer "
         "than {fewest} queries nothing is decided.",
+        p=p_title(corrected),
         alpha=f"{1 - settings.level:.4g}",
         worthwhile=percent(settings.worthwhile, 1),
         fewest=number(FEWEST_QUERIES, 0),
@@ -180,7 +183,7 @@ def cost() -> str:
                 "“Pays”: the net at the lower end is above 0, where a gain that is not proven "
                 "counts as none. “Probably pays”: the gain is proven and the net above 0, but its "
                 "interval includes a loss. “Not proven”: a change that counts is not proven, by "
-                "its interval or by its corrected p."
+                "its interval or by its p."
             ),
         ]
     )

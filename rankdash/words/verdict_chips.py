@@ -13,9 +13,9 @@ from rankdash.i18n import gettext as _
 from rankdash.i18n import number, paragraph, percent, signed
 
 
-def p_title(settings: StatisticsSettings) -> str:
-    """What the p of a comparison is called: corrected only where it allows for the others."""
-    return _("p") if settings.correction == "none" else _("corrected p")
+def p_title(corrected: bool) -> str:
+    """What a p is called. corrected: whether it allows for other comparisons."""
+    return _("corrected p") if corrected else _("p")
 
 
 def p_value(p: float) -> str:
@@ -51,7 +51,7 @@ def change_facts(row: pd.Series, settings: StatisticsSettings, p: str) -> list[s
         )
     if math.isfinite(row[p]):
         raw, value = p_value(row["p"]), p_value(row[p])
-        if p == "p" or settings.correction == "none":
+        if p == "p" or not is_corrected(row, settings):
             facts.append(_("p {p}", p=raw))
         elif row["p"] == row["p_corrected"]:
             facts.append(_("corrected p {p}", p=value))
@@ -72,3 +72,8 @@ def interval(low: float, high: float) -> str:
     """An interval for a cell; a dash where there is none."""
     known = math.isfinite(low) and math.isfinite(high)
     return f"{number(low)} … {number(high)}" if known else "–"
+
+
+def is_corrected(row: pd.Series, settings: StatisticsSettings) -> bool:
+    """Whether the p of a row of a `Comparison` allows for other comparisons."""
+    return bool(row["planned_level"] > settings.level)

@@ -464,12 +464,25 @@ def test_chinese_sentences_stand_without_blanks_and_with_their_own_colon(study):
     assert re.findall(r"[一-鿿]: |。 [一-鿿]", text) == []
 
 
-@pytest.mark.parametrize(("correction", "title"), [("holm", "corrected p"), ("none", "p")])
-def test_a_p_is_called_corrected_where_it_is(correction, title):
-    page = html(study_of(statistics=StatisticsSettings(resamples=500, correction=correction)))
+@pytest.mark.parametrize(
+    ("settings", "corrected"),
+    [
+        ({}, {"segments"}),
+        ({"family": "all"}, {"verdict", "systems", "segments"}),
+        ({"correction": "none"}, set()),
+    ],
+)
+def test_a_p_is_called_corrected_where_it_is(settings, corrected):
+    """Not for one challenger, whose p is corrected for nothing; groups of queries are several."""
+    page = html(study_of(statistics=StatisticsSettings(resamples=500, **settings)))
     read = Read(page)
-    assert any(title in row for row in read.rows)
-    corrected = correction != "none"
-    for section in ("verdict", "systems", "segments"):
-        assert ("corrected p" in read.text(section)) == corrected
-    assert ("corrected p \\u2264" in page.decode() or "corrected p ≤" in page.decode()) == corrected
+    sections = ("verdict", "systems", "segments")
+    assert {each for each in sections if "corrected p" in read.text(each)} == corrected
+    titles = {row[6] for row in read.rows if row[0] in ("metric", "grouped by") and len(row) > 6}
+    assert titles == {"corrected p" if each in corrected else "p" for each in sections[1:]}
+    limits = {*re.findall(r"(?:corrected )?p (?:\\u2264|≤)", page.decode())}
+    assert {each.startswith("corrected") for each in limits} == {
+        each in corrected for each in sections[1:]
+    }
+    word = "corrected p" if "verdict" in corrected else "p"
+    assert f"its interval excludes 0 and the {word} is at most 0.05." in read.text("rules")

@@ -95,14 +95,14 @@ def test_the_columns_are_those_that_are_promised(case, files):
 
 
 def test_the_table_for_a_text_has_every_row(case, files):
-    study, settings = case.study, case.study.statistics
+    study = case.study
     rows = [
         [cell.strip().replace("\\", "") for cell in line.strip("|\n ").split(" | ")]
         for line in files["summary.md"].decode().splitlines()
         if line.startswith("| ")
     ]
     for _at, row in study.comparison.frame.iterrows():
-        assert [study.name(row["system"]), *cells(row, settings)] in rows
+        assert [study.name(row["system"]), *cells(row, study.comparison)] in rows
 
 
 def test_the_table_for_a_paper_has_every_mean(case, files):

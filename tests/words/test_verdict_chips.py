@@ -8,20 +8,20 @@ from rankdash.words.verdict_chips import change_facts
 
 
 @pytest.mark.parametrize(
-    ("correction", "column", "p", "said"),
+    ("planned_level", "column", "p", "said"),
     [
-        ("holm", "p_corrected", 0.012, "p 0.0120, corrected 0.0360"),
-        ("holm", "p_corrected", 0.036, "corrected p 0.0360"),
-        ("none", "p_corrected", 0.036, "p 0.0360"),
-        ("holm", "p", 0.012, "p 0.0120"),
+        (0.975, "p_corrected", 0.012, "p 0.0120, corrected 0.0360"),
+        (0.975, "p_corrected", 0.036, "corrected p 0.0360"),
+        (0.95, "p_corrected", 0.036, "p 0.0360"),
+        (0.975, "p", 0.012, "p 0.0120"),
     ],
 )
-def test_where_a_p_is_corrected_both_are_said(correction, column, p, said):
+def test_where_a_p_is_corrected_both_are_said(planned_level, column, p, said):
     row = pd.Series(
         {"delta": 0.1, "delta_low": 0.05, "delta_high": 0.2, "p": p, "p_corrected": 0.036}
-        | {"helped": 3, "same": 1, "hurt": 2}
+        | {"helped": 3, "same": 1, "hurt": 2, "planned_level": planned_level}
     )
-    facts = change_facts(row, StatisticsSettings(correction=correction), column)
+    facts = change_facts(row, StatisticsSettings(), column)
     assert facts == [
         "change +0.100 (95% +0.050 … +0.200)",
         said,

@@ -39,10 +39,6 @@ __all__ = [
 
 FloatArray = npt.NDArray[np.float64]
 
-_SHOWN = (
-    *("metric", "system", "mean", "delta", "delta_low", "delta_high", "p_corrected"),
-    *("helped", "same", "hurt", "verdict"),
-)
 _MISSING = STATES.index("missing")
 
 
@@ -89,18 +85,25 @@ class Comparison:
 
     def __str__(self) -> str:
         """As a script prints it: the table, and the verdicts in words."""
-        table = self.frame[list(_SHOWN)].to_string(
-            index=False, na_rep="–", float_format="{:.4f}".format
-        )
+        table = self._shown.to_string(index=False, na_rep="–", float_format="{:.4f}".format)
         return "\n".join([table, *(verdict.sentence for verdict in self.verdicts.values())])
 
     def _repr_html_(self) -> str:
         """As a notebook shows it: the table, and the verdicts in words."""
-        table = self.frame[list(_SHOWN)].to_html(
-            index=False, na_rep="–", float_format="{:.4f}".format
-        )
+        table = self._shown.to_html(index=False, na_rep="–", float_format="{:.4f}".format)
         sentences = (html.escape(verdict.sentence) for verdict in self.verdicts.values())
         return table + "".join(f"<p>{sentence}</p>" for sentence in sentences)
+
+    @property
+    def corrected(self) -> bool:
+        """Whether any p allows for other comparisons: not where each of them stands alone."""
+        return bool(self.frame["planned_level"].gt(self.settings.level).any())
+
+    @property
+    def _shown(self) -> pd.DataFrame:
+        p = "p_corrected" if self.corrected else "p"
+        columns = ["metric", "system", "mean", "delta", "delta_low", "delta_high", p]
+        return self.frame[[*columns, "helped", "same", "hurt", "verdict"]]
 
     @cached_property
     def _places(self) -> dict[tuple[str, str], int]:
@@ -306,7 +309,7 @@ def _change(
     delta, n = _mean(changes), int(both.sum())
     sign = direction(changes, settings.tie_band)
     comparisons = int(deltas.comparisons[place])
-    strict = settings.correction != "none" and comparisons > 1
+    strict = settings.corrects(comparisons)
     level = 1 - (1 - settings.level) / comparisons if strict else settings.level
     room = aligned.measures[m].metric.range[1] - before
     detectable = smallest_detectable(changes, level=level)

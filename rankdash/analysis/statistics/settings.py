@@ -100,6 +100,10 @@ class StatisticsSettings(Settings):
         most=10,
     )
 
+    def corrects(self, comparisons: int) -> bool:
+        """Whether a p of so many comparisons that are corrected together allows for the others."""
+        return self.correction != "none" and comparisons > 1
+
     @classmethod
     def for_queries(cls, queries: int, **given: Any) -> Self:
         """The settings for so many labelled queries; given: those that were chosen. With many of

@@ -21,29 +21,34 @@ _TESTS = {
     "t": "paired t test",
     "wilcoxon": "Wilcoxon signed-rank test",
 }
-_CORRECTIONS = {"holm": "Holm", "bh": "Benjamini–Hochberg", "none": "no"}
+_CORRECTIONS = {"holm": "Holm", "bh": "Benjamini–Hochberg"}
 _FAMILIES = {"metric": "the challengers of each metric", "all": "all challengers and metrics"}
 _INTERVALS = {"bca": "BCa bootstrap", "percentile": "percentile bootstrap"}
 
-HEAD = (
-    *("system", "mean", "Δ", "interval of Δ", "Δ %", "p", "p corrected"),
-    *("helped", "same", "hurt", "queries", "left out", "verdict"),
-)
+
+def head(comparison: Comparison) -> list[str]:
+    """The titles of a table's columns; a corrected p has one where p is corrected."""
+    return [
+        *("system", "mean", "Δ", "interval of Δ", "Δ %", "p"),
+        *(["p corrected"] if comparison.corrected else []),
+        *("helped", "same", "hurt", "queries", "left out", "verdict"),
+    ]
 
 
-def cells(row: pd.Series, settings: StatisticsSettings) -> list[str]:
-    """One row of a comparison's frame as text under `HEAD`, without the system: rounded numbers, a
-    dash for what does not exist, an asterisk after a corrected p that is significant."""
+def cells(row: pd.Series, comparison: Comparison) -> list[str]:
+    """One row of a comparison's frame as text under its `head`, without the system: rounded
+    numbers, a dash for what does not exist, an asterisk after a p that decides and is
+    significant."""
     if row["verdict"] == "baseline":
         counts = ["–", "–", "–", f"{row['n']:,}", "–", "baseline"]
-        return [number(row["mean"]), *["–"] * 5, *counts]
-    star = "*" if significant(row, settings) else ""
+        return [number(row["mean"]), *["–"] * (5 if comparison.corrected else 4), *counts]
+    star = "*" if significant(row, comparison.settings) else ""
     return [
         number(row["mean"]),
         signed(row["delta"]),
         interval(row["delta_low"], row["delta_high"]),
         _percent(row["relative_delta"]),
-        p_value(row["p"]),
+        *([p_value(row["p"])] if comparison.corrected else []),
         p_value(row["p_corrected"]) + star,
         *(f"{row[name]:,}" for name in ("helped", "same", "hurt", "paired", "left_out")),
         TITLES[row["verdict"]],
@@ -132,10 +137,14 @@ def made_with(comparison: Comparison, mark: str = "*") -> str:
     """How the numbers were made, in one sentence each. mark: what stands by significant ones."""
     settings = comparison.settings
     resampled = f"{settings.resamples:,} resamples, seed {settings.seed}"
+    correction = (
+        f"{_CORRECTIONS[settings.correction]} correction over {_FAMILIES[settings.family]}"
+        if comparison.corrected
+        else "not corrected"
+    )
     return (
         f"Intervals: {settings.level * 100:g}%, {_INTERVALS[settings.interval]} over queries, "
-        f"{resampled}. p: two-sided {_TESTS[settings.test]}; {_CORRECTIONS[settings.correction]} "
-        f"correction over {_FAMILIES[settings.family]}; {mark} significant at "
+        f"{resampled}. p: two-sided {_TESTS[settings.test]}; {correction}; {mark} significant at "
         f"{(1 - settings.level) * 100:.4g}%. Same: changes up to {settings.tie_band:g}. "
         f"Worthwhile: {settings.worthwhile:.1%} or more. {comparison.conventions.summary}."
     )
@@ -144,13 +153,14 @@ def made_with(comparison: Comparison, mark: str = "*") -> str:
 def markdown(comparison: Comparison, names: Mapping[str, str] = _NO_NAMES) -> Iterator[str]:
     """A table for each metric with the verdicts below, then how it was made. names: system → the
     name shown. Nothing in a name is taken for markup."""
+    titles = head(comparison)
     for measure in comparison.measures:
         yield f"### {measure.title}\n\n"
-        yield piped(HEAD)
-        yield piped(["---", *["---:"] * (len(HEAD) - 2), "---"])
+        yield piped(titles)
+        yield piped(["---", *["---:"] * (len(titles) - 2), "---"])
         for system, row in _rows(comparison, measure.spec):
             shown = markdown_safe(names.get(system, system))
-            yield piped([shown, *map(markdown_safe, cells(row, comparison.settings))])
+            yield piped([shown, *map(markdown_safe, cells(row, comparison))])
         yield "\n"
         for system in comparison.challengers:
             sentence = comparison.verdict(system, measure, names).sentence
@@ -163,17 +173,17 @@ def latex(comparison: Comparison, names: Mapping[str, str] = _NO_NAMES) -> Itera
     """One table, metrics in blocks; it needs the package booktabs. names: system → the name shown.
     Nothing in a name is taken for a command; a table of names in Chinese needs an engine that sets
     Chinese."""
-    head = [_latex_safe(word) for word in HEAD]
+    titles = head(comparison)
     yield "% needs \\usepackage{booktabs}\n"
-    yield f"\\begin{{tabular}}{{l{'r' * (len(HEAD) - 2)}l}}\n\\toprule\n"
-    yield _row(head)
+    yield f"\\begin{{tabular}}{{l{'r' * (len(titles) - 2)}l}}\n\\toprule\n"
+    yield _row([_latex_safe(word) for word in titles])
     for measure in comparison.measures:
         yield "\\midrule\n"
         title = _latex_safe(measure.title)
-        yield f"\\multicolumn{{{len(HEAD)}}}{{l}}{{\\textit{{{title}}}}} \\\\\n"
+        yield f"\\multicolumn{{{len(titles)}}}{{l}}{{\\textit{{{title}}}}} \\\\\n"
         for system, row in _rows(comparison, measure.spec):
             shown = _latex_safe(names.get(system, system))
-            text = [_latex_safe(cell) for cell in cells(row, comparison.settings)]
+            text = [_latex_safe(cell) for cell in cells(row, comparison)]
             yield _row([shown, *text])
     yield "\\bottomrule\n\\end{tabular}\n"
     yield f"% {made_with(comparison)}\n"

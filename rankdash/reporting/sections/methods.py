@@ -45,7 +45,12 @@ def rules(draft: Draft) -> str:
             f"<h3>{html_safe(_('Rules in force'))}</h3>",
             table(PageTable((_("rule"), _("in force"), _("what it means")), _in_force(draft))),
             f"<h3>{html_safe(_('Statistics and causes'))}</h3>",
-            table(PageTable((_("what"), _("how it is made")), methods(draft.study.statistics))),
+            table(
+                PageTable(
+                    (_("what"), _("how it is made")),
+                    methods(study.statistics, study.comparison.corrected),
+                )
+            ),
             f"<h3>{html_safe(_('Queries of each system'))}</h3>",
             _counts(draft),
         ]

@@ -24,7 +24,11 @@ def means(draft: Draft) -> str:
             rows.append((title, study.name(system), *_cells(row, system == study.baseline)))
     head = (
         *(_("metric"), _("system"), _("mean"), _("{level} of the mean", level=level)),
-        *(_("change"), _("{level} of the change", level=level), p_title(study.statistics)),
+        *(
+            _("change"),
+            _("{level} of the change", level=level),
+            p_title(study.comparison.corrected),
+        ),
         *(_("queries"), _("left out"), _("verdict")),
     )
     text = _(
@@ -32,7 +36,7 @@ def means(draft: Draft) -> str:
         "queries that both systems have. An interval holds the true value with {level} confidence; "
         "a change counts as proven when its interval excludes 0 and the {p} agrees.",
         level=level,
-        p=p_title(study.statistics),
+        p=p_title(study.comparison.corrected),
     )
     return together(prose(text), draft.chart(figures.systems(study))) + table(
         PageTable(head, rows, frozenset(range(2, 9)))

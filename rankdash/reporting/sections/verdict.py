@@ -15,7 +15,7 @@ from rankdash.words import costs, prices
 from rankdash.words.headroom import whole
 from rankdash.words.html import html_safe
 from rankdash.words.queries import left_out_text
-from rankdash.words.verdict_chips import chip, p_title, p_value, sentence
+from rankdash.words.verdict_chips import chip, is_corrected, p_title, p_value, sentence
 
 # Below this share of labelled documents, what has no label weighs more than what has.
 _FEW_JUDGED = 0.5
@@ -112,7 +112,9 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
             if row["p"] == row["p_corrected"]
             else _("p {p}: how often chance alone does as much", p=p_value(row["p"]))
         )
-        found.append((p_title(study.statistics), p_value(row["p_corrected"]), by_chance))
+        found.append(
+            (p_title(is_corrected(row, study.statistics)), p_value(row["p_corrected"]), by_chance)
+        )
     split = study.headroom(challenger)
     share = None if split is None else split.share_won
     # Where reranking did harm, a share of what could be won says nothing.

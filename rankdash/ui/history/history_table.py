@@ -19,7 +19,7 @@ from rankdash.ui.runs import run_records
 from rankdash.ui.runs.run_records import reranker_title, settings_in_words
 from rankdash.ui.state import address, pickers
 from rankdash.ui.widgets.signed_cells import signed_cells
-from rankdash.words.verdict_chips import chip, interval
+from rankdash.words.verdict_chips import chip, interval, p_title
 
 # The chosen runs in the address: of two the first is the one that the other is compared with.
 CHOSEN = "runs"
@@ -103,7 +103,7 @@ def _columns(history: Past, listed: Sequence[str]) -> tuple[pd.DataFrame, dict[s
         "settings": [settings_in_words(run.settings) or None if run else None for run in runs],
     }
     text, count = st.column_config.TextColumn, st.column_config.NumberColumn
-    corrected = study.statistics.correction != "none"
+    corrected = study.statistics.corrects(history.trend.comparisons)
     config: dict[str, Any] = {
         "number": count(_("run"), format="%.0f", width=42, pinned=True),
         "name": text(_("name"), width=136, pinned=True),
@@ -112,7 +112,7 @@ def _columns(history: Past, listed: Sequence[str]) -> tuple[pd.DataFrame, dict[s
         "interval": text(_("{level} of the mean", level=level), width=120),
         "change": count(_("change"), width=68),
         "change_interval": text(_("{level} of the change", level=level), width=124),
-        "p": count(_("corrected p") if corrected else "p", format="%.4f", width=80),
+        "p": count(p_title(corrected), format="%.4f", width=80),
         "verdict": text(_("verdict"), width=98),
         "queries": count(_("queries"), format="%.0f", width=62),
         "p95": count(_("p95 ms"), format="%.3g", width=70),

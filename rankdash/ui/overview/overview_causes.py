@@ -18,6 +18,7 @@ from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words import headroom as headroom_words
 from rankdash.words.queries import left_out_text
 from rankdash.words.reasons import reason_meanings, reason_words
+from rankdash.words.verdict_chips import p_title
 
 _ROW, _HEADER = 35, 38
 
@@ -67,18 +68,16 @@ def segments(study: Study, system: str) -> None:
                 len(table) - len(shown),
             )
         )
-    _table(table)
+    corrected = figures.groups_corrected(study, table)
+    _table(table, p_title(corrected))
     notes = [_(derived.meaning), _(derived.note)] if derived is not None else []
-    notes.append(
-        _(
-            "Looked at after the fact: a reason to test, not a proof. Corrected for {n} groups.",
-            n=number(len(table), 0),
-        )
-    )
+    notes.append(_("Looked at after the fact: a reason to test, not a proof."))
+    if corrected:
+        notes.append(_("p is corrected for {n} groups.", n=number(table["p"].count(), 0)))
     st.caption(" ".join(note for note in notes if note))
 
 
-def _table(table: pd.DataFrame) -> None:
+def _table(table: pd.DataFrame, p: str) -> None:
     st.dataframe(
         signed_cells(
             pd.DataFrame(
@@ -88,14 +87,14 @@ def _table(table: pd.DataFrame) -> None:
                     _("change"): table["delta"],
                     _("low"): table["low"],
                     _("high"): table["high"],
-                    _("corrected p"): table["p_corrected"],
+                    p: table["p_corrected"],
                 }
             ),
             dict.fromkeys((_("change"), _("low"), _("high")), 3),
         ),
         hide_index=True,
         placeholder="–",
-        column_config={_("corrected p"): st.column_config.NumberColumn(format="%.4f")},
+        column_config={p: st.column_config.NumberColumn(format="%.4f")},
         alt=_("The change in each group of queries"),
     )
 

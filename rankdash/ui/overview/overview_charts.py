@@ -45,7 +45,7 @@ def systems_table(study: Study) -> None:
             for first, low, high in zip(own, table["delta_low"], table["delta_high"], strict=True)
         ],
         "p": table["p"],
-        **({"p_corrected": table["p_corrected"]} if _corrected(study) else {}),
+        **({"p_corrected": table["p_corrected"]} if study.comparison.corrected else {}),
         "effect_size": table["effect_size"],
         "verdict": table["verdict"].map(chip),
         "helped": table["helped"],
@@ -98,11 +98,6 @@ def systems_table(study: Study) -> None:
         column_config=config,
         alt=_("Means, intervals, tests and verdicts for each metric and system"),
     )
-
-
-def _corrected(study: Study) -> bool:
-    """Whether a p allows for the other comparisons."""
-    return study.statistics.correction != "none"
 
 
 def cutoffs(study: Study) -> None:
@@ -159,7 +154,7 @@ def definitions(study: Study, specs: Sequence[str]) -> None:
         hide_index=True,
         alt=_("The rules in force"),
     )
-    for what, how in methods(study.statistics):
+    for what, how in methods(study.statistics, study.comparison.corrected):
         st.markdown(f"**{what}**: {how}")
     st.dataframe(_left_out(study, specs), hide_index=True, alt=_("Queries left out of each system"))
 

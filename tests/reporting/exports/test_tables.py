@@ -13,9 +13,9 @@ from rankdash.analysis.statistics.comparison import Comparison, StatisticsSettin
 from rankdash.metrics import Conventions, Evaluation, evaluate, judge
 from rankdash.ranking.ranking import Ranking
 from rankdash.reporting.exports.tables import (
-    HEAD,
     compact_latex,
     compact_markdown,
+    head,
     latex,
     made_with,
     markdown,
@@ -46,7 +46,7 @@ def test_latex_has_a_row_for_each_system_and_metric_in_booktabs_rules(comparison
     text = "".join(latex(comparison))
     for rule in ("\\toprule", "\\midrule", "\\bottomrule", "\\begin{tabular}", "\\end{tabular}"):
         assert rule in text
-    rows = [line for line in text.splitlines() if line.count(" & ") == len(HEAD) - 1]
+    rows = [line for line in text.splitlines() if line.count(" & ") == len(head(comparison)) - 1]
     assert len(rows) == 1 + 2 * 3
     assert all(row.endswith(" \\\\") for row in rows)
     assert rows[2].split(" & ")[:3] == ["id-1", "1.0000", "+0.6667"]
@@ -86,7 +86,7 @@ def test_markdown_has_a_table_and_the_verdicts_for_each_metric(comparison):
     lines = "".join(markdown(comparison)).splitlines()
     assert sum(line.startswith("### ") for line in lines) == 2
     tables = [line for line in lines if line.startswith("|")]
-    assert {line.count(" | ") for line in tables} == {len(HEAD) - 1}
+    assert {line.count(" | ") for line in tables} == {len(head(comparison)) - 1}
     assert len(tables) == 2 * (2 + 3)
     assert sum(line.startswith("- ") for line in lines) == 4
     assert "0.0040\\*" in "".join(tables)
@@ -96,9 +96,35 @@ def test_markdown_names_stay_in_their_cell_and_are_no_markup(comparison):
     text = "".join(markdown(comparison, {"id-1": HOSTILE}))
     row = next(line for line in text.splitlines() if line.startswith("| a"))
     cells = re.split(r"(?<!\\)\|", row)
-    assert len(cells) == len(HEAD) + 2
+    assert len(cells) == len(head(comparison)) + 2
     for markup in ("<b>", "[x]", "`c`", "*!*", "$d$", "_x_"):
         assert markup not in text
+
+
+def alone(comparison: Comparison, **settings: str) -> Comparison:
+    """The first challenger without the other."""
+    made = {"base": evaluated(3), "id-1": evaluated(1)}
+    return compare(made, "base", StatisticsSettings(resamples=500, **settings))
+
+
+def test_one_comparison_has_one_p(comparison):
+    """Nothing is corrected there, nor where it is not asked for."""
+    plain = replace(comparison.settings, correction="none")
+    uncorrected = compare(
+        {"base": evaluated(3), "a": evaluated(1), "b": evaluated(2)}, "base", plain
+    )
+    for each in (alone(comparison), uncorrected):
+        assert [title for title in head(each) if "p" in title.split()] == ["p"]
+        row = next(line for line in markdown(each) if line.startswith(("| id-1", "| a")))
+        assert [cell.strip() for cell in row.split("|")][6:8] == ["0.0020\\*", "40"]
+        assert "sign-flip randomisation test; not corrected; * significant at 5%." in made_with(
+            each
+        )
+        assert "p_corrected" not in str(each)
+    assert head(comparison)[5:7] == ["p", "p corrected"]
+    assert "p_corrected" in str(comparison)
+    # Two metrics of one challenger are two comparisons where all are corrected together.
+    assert head(alone(comparison, family="all"))[5:7] == ["p", "p corrected"]
 
 
 def test_what_was_left_out_is_counted(comparison):
@@ -112,12 +138,19 @@ def test_no_number_that_does_not_exist_is_shown_as_one(comparison):
         assert "inf" not in text.lower().split()
 
 
-def test_how_it_was_made_names_the_seed_the_test_the_level_and_the_tie_rule(comparison):
-    settings = StatisticsSettings(seed=7, test="wilcoxon", level=0.99, correction="bh")
-    said = made_with(replace(comparison, settings=settings))
-    for fact in ("seed 7", "Wilcoxon", "99%", "Benjamini–Hochberg", "10,000 resamples", "at 1%"):
-        assert fact in said
-    assert "Ties: by the ranking's own rule" in said
+def test_how_it_was_made_names_the_seed_the_test_the_level_and_the_tie_rule():
+    settings = StatisticsSettings(
+        resamples=500, seed=7, test="wilcoxon", level=0.99, correction="bh"
+    )
+    made = {"base": evaluated(3), "a": evaluated(1), "b": evaluated(2)}
+    found = compare(made, "base", settings)
+    assert made_with(found) == (
+        "Intervals: 99%, BCa bootstrap over queries, 500 resamples, seed 7. p: two-sided Wilcoxon "
+        "signed-rank test; Benjamini–Hochberg correction over the challengers of each metric; * "
+        "significant at 1%. Same: changes up to 0.005. Worthwhile: 15.0% or more. "
+        f"{found.conventions.summary}."
+    )
+    assert "Ties: by the ranking's own rule" in found.conventions.summary
 
 
 @pytest.mark.parametrize(
