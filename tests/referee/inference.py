@@ -22,8 +22,11 @@ _SEED = 977
 _COUNTS: dict[int, Floats] = {}
 
 
+Range = tuple[float, float]
+
+
 def drawn_means(values: Floats) -> Floats:
-    """(RESAMPLES,) means of as many values drawn with replacement."""
+    """(RESAMPLES,) means of as many values drawn with replacement, the same for as many values."""
     n = len(values)
     if n not in _COUNTS:
         picked = np.random.default_rng(_SEED + n).multinomial(n, np.full(n, 1 / n), RESAMPLES)
@@ -32,7 +35,7 @@ def drawn_means(values: Floats) -> Floats:
     return np.round(_COUNTS[n] @ values / n, 12)
 
 
-def interval(values: Floats, level: float, *, bca: bool) -> list[tuple[float, float]]:
+def interval(values: Floats, level: float, *, bca: bool) -> list[Range]:
     """Where the lower and the upper end of the interval of the mean may lie: (from, to) for each.
 
     Percentiles of the resampled means (Efron 1979), or those shifted by bias and acceleration
@@ -41,7 +44,36 @@ def interval(values: Floats, level: float, *, bca: bool) -> list[tuple[float, fl
     mean = round(float(values.mean()), 12)
     if np.ptp(values) < 1e-12:
         return [(mean, mean), (mean, mean)]
-    means = np.sort(drawn_means(values))
+    return _read_off(drawn_means(values), _shares(values, level, bca=bca))
+
+
+def relative_interval(before: Floats, changes: Floats, level: float, *, bca: bool) -> list[Range]:
+    """The same for the mean change over the mean before: the ratio in each draw, its ends at the
+    shares of the draws at which those of the change lie.
+
+    Both intervals are on the same side of 0: where a ratio of this side may be missing, the end of
+    the change over the mean before is one that it may have.
+    """
+    plain = [(low / before.mean(), high / before.mean())
+             for low, high in interval(changes, level, bca=bca)]  # fmt: skip
+    if np.ptp(changes) < 1e-12 and not changes.any():
+        return plain
+    ratios = drawn_means(changes) / drawn_means(before)
+    found = _read_off(ratios, _shares(changes, level, bca=bca))
+    return [
+        (min(own[0], other[0]), max(own[1], other[1])) if own[0] <= 0 <= own[1] else own
+        for own, other in zip(found, plain, strict=True)
+    ]
+
+
+def _read_off(draws: Floats, shares: Sequence[Range]) -> list[Range]:
+    return [tuple(np.quantile(draws, each).tolist()) for each in shares]
+
+
+def _shares(values: Floats, level: float, *, bca: bool) -> list[Range]:
+    """Between which shares of the draws each end of the interval of the mean lies."""
+    mean = round(float(values.mean()), 12)
+    means = drawn_means(values)
     bias = acceleration = unsure = 0.0
     if bca:
         below = ((means < mean).mean() + (means <= mean).mean()) / 2
@@ -57,8 +89,8 @@ def interval(values: Floats, level: float, *, bca: bool) -> list[tuple[float, fl
             math.sqrt(at * (1 - at) / RESAMPLES), 2 * unsure * norm.pdf(norm.ppf(at))
         )
         wide = SIGMAS * math.sqrt(2) * error
-        low, high = np.clip([at - wide, at + wide], 0, 1)
-        found.append((float(np.quantile(means, low)), float(np.quantile(means, high))))
+        low, high = np.clip([at - wide, at + wide], 0, 1).tolist()
+        found.append((low, high))
     return found
 
 

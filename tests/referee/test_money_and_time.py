@@ -1,10 +1,13 @@
 """Latency and what it costs: as the definitions have it."""
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 from scipy.stats import binom
 
 from tests.referee.conftest import array
-from tests.referee.shown import assert_shows
+from tests.referee.inference import Range, relative_interval
+from tests.referee.shown import assert_ends, assert_shows
 
 SEARCHES = 100_000 * 365 / 12
 """A month, at the searches a day that are assumed where nobody says otherwise."""
@@ -33,21 +36,56 @@ def test_latencies(own, said):
             assert_shows(cell.partition("at least ")[2], low)
 
 
+# Of a gain that brings nothing, and of one beyond which nothing is promised.
+NEVER, LEAST = "never", 1e-6
+
+
 def test_costs(own, said):
+    """Each figure is its formula at the relative change and at both ends of its interval."""
     rows = {row[0]: row[2:] for row in said.page.tables["cost"][0][1:]}
+    cost, worth = SEARCHES * PRICE / 1000, SEARCHES * WORTH
+    rising: dict[str, Callable[[float], float]] = {
+        "value a month": lambda gain: worth * gain,
+        "net a month": lambda gain: worth * gain - cost,
+        "return on the cost": lambda gain: (worth * gain - cost) / cost,
+    }
+    paying: dict[str, Callable[[float], float]] = {
+        "break-even price of 1,000 searches": lambda gain: WORTH * gain * 1000,
+        "break-even: value gained for 1 % quality": lambda gain: cost / (worth * gain),
+    }
     for place, system in enumerate(own.challengers):
-
-        def shows(title: str, expected: float, place: int = place) -> None:
-            assert_shows(rows[title][place].partition(" (")[0], expected)
-
+        cells = {title: row[place].rstrip(")").partition(" (") for title, row in rows.items()}
+        assert_shows(cells["cost of 1,000 searches"][0], PRICE)
+        assert_shows(cells["cost a month"][0], cost)
         changes = own.changes(system)
-        before = np.mean([own.table["ndcg", own.baseline][query] for query in changes])
-        relative = array(changes).mean() / before
-        cost, value = SEARCHES * PRICE / 1000, SEARCHES * WORTH * relative
-        shows("cost of 1,000 searches", PRICE)
-        shows("cost a month", cost)
-        shows("net a month", value - cost)
-        shows("return on the cost", (value - cost) / cost)
-        if relative > 0:
-            shows("break-even: value gained for 1 % quality", cost / value)
-            shows("break-even price of 1,000 searches", WORTH * relative * 1000)
+        before = np.array([own.table["ndcg", own.baseline][query] for query in changes])
+        gain = array(changes).mean() / before.mean()
+        ends = relative_interval(before, array(changes), own.rules.level, bca=own.rules.bca)
+        for title, formula in rising.items():
+            value, bracket, interval = cells[title]
+            assert_shows(value, formula(gain))
+            assert bool(bracket) == bool(array(changes).any()), (title, system)
+            if bracket:
+                assert_ends(interval, [(formula(low), formula(high)) for low, high in ends])
+        for title, formula in paying.items():
+            value, bracket, interval = cells[title]
+            if gain > 0:
+                assert_shows(value, formula(gain))
+                assert bracket, (title, system)
+            if bracket:
+                # The more is gained, the less a gain has to bring.
+                falls = formula(2) < formula(1)
+                _assert_pays(interval.split(" … ")[:: -1 if falls else 1], ends, formula)
+
+
+def _assert_pays(
+    shown: Sequence[str], ends: Sequence[Range], formula: Callable[[float], float]
+) -> None:
+    """shown: a figure at the lower and at the upper end, or that it never pays there."""
+    for text, (low, high) in zip(shown, ends, strict=True):
+        if text == NEVER:
+            assert low <= LEAST, (text, low)
+        else:
+            assert high > 0, (text, high)
+            at = sorted(formula(max(each, LEAST)) for each in (low, high))
+            assert_ends(f"{text} … {text}", [(at[0], at[1])] * 2)
