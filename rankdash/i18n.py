@@ -32,6 +32,7 @@ _FOLDER = Path(__file__).with_name("locale")
 _DASH = "–"
 # Those of the largest float, and many decimals.
 _MOST_DIGITS = 400
+_MOST_DECIMALS = 12
 _TELLING = "123456789"
 
 
@@ -148,8 +149,20 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def quantity(value: float, digits: int = 10) -> str:
-    """A number with at most so many digits that tell, and never with an exponent."""
-    return f"{Decimal(f'{value:.{digits}g}'):,f}"
+    """A number with at most so many digits that tell and twelve decimals, and never with an
+    exponent."""
+    if not math.isfinite(value):
+        return _DASH
+    return _zero_unsigned(f"{Decimal(f'{round(value, _MOST_DECIMALS):.{digits}g}'):,f}")
+
+
+def plain(value: float, digits: int = 6) -> str:
+    """A number as it was given, such as a label: a whole one to its last digit, another with at
+    most so many digits that tell, without separators, and never with an exponent."""
+    if not math.isfinite(value):
+        return _DASH
+    whole = value == int(value)
+    return _zero_unsigned(f"{value:.0f}" if whole else f"{Decimal(f'{value:.{digits}g}'):f}")
 
 
 def signed(value: float | None, digits: int = 3) -> str:

@@ -49,7 +49,7 @@ class Setting:
             allowed = isinstance(value, bool) and isinstance(self.default, bool)
         else:
             # Written so that NaN is refused as well.
-            number = float(value) if isinstance(value, Real) else math.nan
+            number: Any = value if isinstance(value, Real) else math.nan
             allowed = (
                 self.least <= number <= self.most
                 and math.isfinite(number)
@@ -90,7 +90,9 @@ class Setting:
         elif self.positive:
             possible = Phrase("a number above 0")
         else:
-            possible = Phrase("between {low:,g} and {high:,g}", low=self.least, high=self.most)
+            possible = Phrase(
+                "between {low} and {high}", low=f"{self.least:,}", high=f"{self.most:,}"
+            )
         return SpecError(
             "{setting} must be {possible}, not {value!r}.",
             setting=self.name,

@@ -9,6 +9,7 @@ from rankdash import i18n
 from rankdash.charts import style
 from rankdash.errors import FormatError, StoreError
 from rankdash.ui.state.language import STATE
+from rankdash.words.money import money
 
 
 @pytest.fixture(params=["en", "zh"])
@@ -47,6 +48,21 @@ def test_the_largest_numbers_are_written_without_an_exponent():
     assert i18n.quantity(1234567.0, 6) == "1,234,570"
 
 
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(1234567.0, "1234567"), (2.0**112, "5192296858534827628530496329220096"), (1e-5, "0.00001"),
+     (2 / 3, "0.666667"), (3.0, "3"), (-0.0, "0"), (-0.5, "-0.5"), (math.nan, "–")],
+)  # fmt: skip
+def test_a_number_that_was_given_is_written_as_it_was(value, said):
+    assert i18n.plain(value) == said
+
+
+def test_an_amount_beyond_its_digits_is_only_said_to_be_more():
+    assert money(1e15, "USD") == "$1,000,000,000,000,000"
+    assert money(5.1e33, "USD") == "> $1,000,000,000,000,000"
+    assert money(-5.1e33, "USD") == "< -$1,000,000,000,000,000"
+
+
 @pytest.mark.parametrize("value", [None, math.nan, math.inf])
 def test_a_number_that_does_not_exist_is_a_dash(value):
     assert i18n.number(value) == i18n.percent(value) == i18n.duration(value) == "–"
@@ -80,15 +96,16 @@ def test_durations_are_read_at_a_glance(seconds, said):
 
 
 def test_an_error_names_file_line_and_remedy(language):
+    wanted = {
+        "en": "a.csv, line 7: 3 rows are bad. Mend 3.",
+        "zh": "a.csv，第 7 行：3 rows are bad.Mend 3.",
+    }
     error = FormatError("{n} rows are bad.", remedy="Mend {n}.", file="a.csv", line=7, n=3)
-    said = i18n.error_text(error)
-    assert "a.csv" in said
-    assert "7" in said
-    assert "Mend 3." in said
+    assert i18n.error_text(error) == wanted[language]
 
 
 def test_braces_in_what_the_user_gave_are_no_fields():
-    assert "{x}" in i18n.error_text(StoreError("No {name!r} here.", name="{x}"))
+    assert i18n.error_text(StoreError("No {name!r} here.", name="{x}")) == "No '{x}' here."
 
 
 def test_an_unknown_sentence_stays_english(language):

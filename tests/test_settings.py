@@ -49,6 +49,15 @@ def test_a_value_of_another_kind_is_refused(kind, given):
         kind(**given)
 
 
+def test_a_limit_is_told_to_its_last_digit():
+    StatisticsSettings(seed=2**63 - 1)
+    with pytest.raises(SpecError) as refused:
+        StatisticsSettings(seed=2**63)
+    assert str(refused.value) == (
+        "seed must be between 0 and 9,223,372,036,854,775,807, not 9223372036854775808."
+    )
+
+
 def test_the_nearest_choice_is_named_where_one_is_near():
     with pytest.raises(SpecError, match="Did you mean 'sign-flip'"):
         StatisticsSettings(test="sign_flip")

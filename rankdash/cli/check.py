@@ -11,6 +11,7 @@ from rankdash.cli.arguments import DONE, INCOMPLETE, NAMES, Parser, add_conflict
 from rankdash.cli.output import aligned, finding_line, one_line, printable
 from rankdash.errors import DataError
 from rankdash.findings import Finding
+from rankdash.i18n import plain
 from rankdash.loading import examine
 from rankdash.readers import sources_at
 from rankdash.words.counts import query_count
@@ -84,7 +85,7 @@ def _histogram(report: CheckReport) -> str:
     most = max(bar.count for bar in report.label_histogram)
     rows = [
         (
-            f"{bar.low:g}" if bar.low == bar.high else f"{bar.low:g} to {bar.high:g}",
+            plain(bar.low) if bar.low == bar.high else f"{plain(bar.low)} to {plain(bar.high)}",
             f"{bar.count:,}",
             # Never nothing where there is something.
             "#" * -(-bar.count * _BAR // most),

@@ -15,6 +15,7 @@ from rankdash.cli.compare import LEFT_OUT
 from rankdash.cli.gate import Checked
 from rankdash.cli.output import aligned, one_line, spare_the_input
 from rankdash.errors import DataError, RankdashError
+from rankdash.i18n import plain
 from rankdash.metrics import parse_measure
 from rankdash.reporting.exports.tables import markdown_safe, piped
 from rankdash.words.counts import query_count
@@ -143,14 +144,14 @@ def _stated(condition: Condition) -> str:
     limit = condition.limit
     if condition.kind == "max":
         if condition.subject == FAILED:
-            return f"failed queries, at most {limit:g}"
-        return f"{condition.subject.partition('_')[0]} latency, at most {limit:g} ms"
+            return f"failed queries, at most {plain(limit)}"
+        return f"{condition.subject.partition('_')[0]} latency, at most {plain(limit)} ms"
     title = parse_measure(condition.subject).title
     if condition.kind == "min":
-        return f"{title}, at least {limit:g}"
+        return f"{title}, at least {plain(limit)}"
     if condition.kind == "min-gain":
-        return f"{title} gain, at least {limit:+g}" if limit else f"{title} gain, at least 0"
-    return f"{title}, queries hurt, at most {100 * limit:g}%"
+        return f"{title} gain, at least {'+' if limit > 0 else ''}{plain(limit)}"
+    return f"{title}, queries hurt, at most {plain(100 * limit)}%"
 
 
 def _cells(outcome: GateOutcome) -> list[str]:
@@ -203,7 +204,7 @@ def _reason(outcome: GateOutcome, settings: StatisticsSettings) -> str:
 def _exactly(condition: Condition, value: float, limit: float) -> str:
     """The number, with so many digits that it is not shown as the limit that it misses."""
     shown = _number(condition, value)
-    return f"{value:.9g}" if shown == _number(condition, limit) else shown
+    return plain(value, 9) if shown == _number(condition, limit) else shown
 
 
 def _notes(checked: Checked) -> Iterator[str]:
@@ -227,5 +228,5 @@ def _notes(checked: Checked) -> Iterator[str]:
         "a gain the lower one decides (BCa bootstrap over queries, "
         f"{settings.resamples:,} resamples, seed {settings.seed}); of latencies and queries hurt "
         "(beyond a change of "
-        f"{settings.tie_band:g}) what was seen decides. {comparison.conventions.summary}."
+        f"{plain(settings.tie_band)}) what was seen decides. {comparison.conventions.summary}."
     )

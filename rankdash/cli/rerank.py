@@ -22,6 +22,7 @@ from rankdash.cli.arguments import (
 from rankdash.cli.output import one_line, printable, spare_the_input, target_of, warn
 from rankdash.cli.timings import write_timings
 from rankdash.errors import DataError, ScoringError, SettingError
+from rankdash.i18n import plain, quantity
 from rankdash.loading import load
 from rankdash.ranking.ranking import Run
 from rankdash.readers import sources_at
@@ -243,7 +244,7 @@ def _used(run: Run) -> Iterator[str]:
     used = usage(run)
     if used is None:
         return
-    amounts = [f"{amount:,.6g} {printable(unit)}" for unit, amount in used.billed.items()]
+    amounts = [f"{quantity(amount)} {printable(unit)}" for unit, amount in used.billed.items()]
     failed = f", {used.failed:,} without an answer" if used.failed else ""
     yield f"Calls: {used.calls:,}{failed}. Billed: {', '.join(amounts) or 'not told'}"
     if used.noted:
@@ -282,4 +283,4 @@ def _measured(run: Run) -> Iterator[str]:
 
 def _ms(value: float) -> str:
     """Tenths; two digits of what is quicker than one."""
-    return f"{value:,.1f}" if value >= 1 else f"{value:.2g}"
+    return f"{value:,.1f}" if value >= 1 else plain(value, 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from rankdash.i18n import plain
 from rankdash.metrics.engine import Relevance
 from rankdash.ranking.ragged import Floats
 
@@ -90,7 +91,7 @@ class Measure:
     @property
     def _suffix(self) -> str:
         own = self.metric.parameter is not None and self.parameter != self.metric.parameter.default
-        bracket = f"({self.parameter:g})" if own else ""
+        bracket = f"({plain(self.parameter)})" if own else ""
         return bracket + (f"@{self.k}" if self.k is not None else "")
 
     def __str__(self) -> str:

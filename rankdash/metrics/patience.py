@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rankdash.errors import SpecError
+from rankdash.i18n import plain
 from rankdash.metrics.definition import MetricDefinition, Parameter
 from rankdash.metrics.engine import Relevance, within
 from rankdash.ranking.ragged import Floats, offsets_from, products_before
@@ -30,10 +31,10 @@ def _expected_reciprocal_rank(relevance: Relevance, k: int | None, parameter: fl
     top = relevance.conventions.err_top_label or highest
     if highest > top:
         raise SpecError(
-            "A label of {highest:g} is above the highest label set for ERR, {top:g}.",
+            "A label of {highest} is above the highest label set for ERR, {top}.",
             remedy="Raise the highest label for ERR, or leave it empty.",
-            highest=highest,
-            top=top,
+            highest=plain(highest),
+            top=plain(top),
         )
     inside = within(relevance.rank, k)
     query = relevance.query[inside]

@@ -30,6 +30,7 @@ from rankdash.charts.quality import waterfall as waterfall_chart
 from rankdash.charts.ranks import ladder as ladder_chart
 from rankdash.charts.style import Ink
 from rankdash.i18n import gettext as _
+from rankdash.i18n import plain
 from rankdash.reporting.html_page import Chart
 from rankdash.study import latency as latency_of
 from rankdash.study.costs import Choice, choices
@@ -240,7 +241,10 @@ def latency_target(study: Study) -> float:
 def grades(report: CheckReport) -> Drawing:
     """How many pairs carry each label."""
     bars = [
-        (f"{bar.low:g}" if bar.low == bar.high else f"{bar.low:g}…{bar.high:g}", bar.count)
+        (
+            plain(bar.low) if bar.low == bar.high else f"{plain(bar.low)}…{plain(bar.high)}",
+            bar.count,
+        )
         for bar in report.label_histogram
     ]
     return Drawing(lambda ink: grades_chart.figure(bars, ink), grades_chart.alt(bars))

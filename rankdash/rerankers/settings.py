@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rankdash.errors import SettingError
+from rankdash.i18n import plain
 
 SettingValue = str | int | float | bool
 
@@ -61,8 +62,8 @@ class SettingSpec:
         if self.within is None:
             return ""
         if self.maximum is None:
-            return f"at least {_plain(self.within[0])}"
-        return f"{_plain(self.within[0])} to {_plain(self.maximum)}"
+            return f"at least {plain(self.within[0])}"
+        return f"{plain(self.within[0])} to {plain(self.maximum)}"
 
     def parse(self, value: SettingValue) -> SettingValue:
         """The value in the type of the setting; texts such as "16" or "yes" are understood.
@@ -149,11 +150,6 @@ def parse_settings(
                 names=", ".join(names),
             )
     return {spec.name: spec.parse(given.get(spec.name, spec.default)) for spec in specs}
-
-
-def _plain(limit: float) -> str:
-    """Every digit of a whole number: nobody types 1.04858e+06."""
-    return str(int(limit)) if limit == int(limit) else f"{limit:g}"
 
 
 def nearest(name: str, known: Sequence[str]) -> str:

@@ -23,9 +23,6 @@ _PROOFS: Mapping[str, Proof] = {
 }
 """Kind of verdict → what it proves. Of any other kind there is no change to speak of."""
 
-# A relative change beyond this is one of a baseline that is nothing but a rounding error.
-_LARGEST = 1e12
-
 
 def gain(study: Study, system: str) -> Gain | None:
     """The change of the study's metric as a share of the baseline's mean, and the change of hit@k.
@@ -33,15 +30,14 @@ def gain(study: Study, system: str) -> Gain | None:
     Interval and proof are those of the verdict. That of the relative change is of the same draws
     (`inference.relative_interval`), so that both have one sign, and both exclude 0 or neither does.
 
-    None where the baseline's mean is 0, no query can be compared or the metric is not one of
-    quality.
+    None where the baseline's mean is 0 or next to nothing, no query can be compared or the metric
+    is not one of quality.
     """
     row = study.comparison.row(system, study.spec)
-    before = float(row["before"])
-    if row["verdict"] not in _PROOFS or not abs(row["delta"]) < _LARGEST * before:
+    if row["verdict"] not in _PROOFS or np.isnan(row["relative_delta"]):
         return None
     hits = _hits(study).row(system, hit_spec(study.cutoff))
-    relative = _measured(row, row["delta"] / before, _relative_interval(study, system))
+    relative = _measured(row, row["relative_delta"], _relative_interval(study, system))
     return Gain(
         relative,
         _measured(hits, hits["delta"], (hits["delta_low"], hits["delta_high"])),

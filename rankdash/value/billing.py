@@ -40,6 +40,8 @@ _THOUSAND, _MILLION, _SECONDS_PER_HOUR = 1e3, 1e6, 3600.0
 
 # Less is 0 for all that matters, and nothing can be divided by it.
 _FEWEST_A_SECOND = _SMALLEST_SHARE = 1e-12
+# Nothing costs or takes as much; amounts keep their digits.
+_MOST = 1e10
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,8 @@ class Price:
         1 / mean latency; for "hour" only.
     utilisation: share of the paid time in which it serves, above 0, at most 1; for "hour" only.
 
-    Raises DataError for an amount that is not a finite number from 0 up, and for the rest alike.
+    Raises DataError for an amount that is not a number from 0 to ten billion, and for the rest
+    alike.
     """
 
     amount: float
@@ -88,8 +91,8 @@ class Price:
                 units=", ".join(UNITS),
             )
         for name in ("amount", "template_tokens", "chunk_tokens"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise _out_of_range(name, Phrase("a number from 0 up"))
+            if not 0 <= getattr(self, name) <= _MOST:
+                raise _out_of_range(name, Phrase("a number from 0 to {most}", most=f"{_MOST:,.0f}"))
         if not _FEWEST_A_SECOND <= self.searches_per_second < math.inf:
             raise _out_of_range("searches_per_second", Phrase("a number above 0"))
         if not _SMALLEST_SHARE <= self.utilisation <= 1:

@@ -44,8 +44,12 @@ End = float | Literal["never", "always"] | None
 """An end of an interval; "never" or "always" where it does not pay there at all, or pays whatever
 the input is; None where there is no interval."""
 
-# A break-even or a return beyond this is none that anybody reaches.
-_ENDLESS = 1e12
+# What is beyond these is none that anybody reaches: percent of value, a hundred years, all searches
+# of the world, and a return on next to nothing.
+_MOST_ELASTICITY = 1e6
+_MOST_MONTHS = 1200.0
+_MOST_SEARCHES = 1e10
+_MOST_RETURN = 1e6
 
 
 @dataclass(frozen=True)
@@ -304,14 +308,14 @@ def _roi(net: float, cost: float, searches: float) -> Figure:
     if cost <= 0:
         return "no_cost" if searches else "no_traffic"
     # A cost too small to divide by is none.
-    return net / cost if abs(net) <= _ENDLESS * cost else "no_cost"
+    return net / cost if abs(net) <= _MOST_RETURN * cost else "no_cost"
 
 
 def _payback(net: float, setup: float) -> Figure:
     """Months until the one-off cost is earned."""
     if setup <= 0:
         return "no_setup"
-    return _quotient(setup, net)
+    return _quotient(setup, net, _MOST_MONTHS)
 
 
 def _break_even_elasticity(
@@ -326,14 +330,16 @@ def _break_even_elasticity(
         return "always"
     if per_unit <= 0:
         return "no_value" if relative > 0 else "no_gain"
-    return _quotient(needed, per_unit)
+    return _quotient(needed, per_unit, _MOST_ELASTICITY)
 
 
 def _break_even_searches(margin: float, upkeep: float) -> Figure:
     """margin: what a search brings less what it costs."""
     if margin <= 0:
         return "never"
-    return _quotient(upkeep, margin * DAYS_PER_MONTH) if upkeep > 0 else "always"
+    if upkeep <= 0:
+        return "always"
+    return _quotient(upkeep, margin * DAYS_PER_MONTH, _MOST_SEARCHES)
 
 
 def _break_even_price(brought: float, searches: float, upkeep: float) -> Figure:
@@ -343,6 +349,6 @@ def _break_even_price(brought: float, searches: float, upkeep: float) -> Figure:
     return value if value > 0 else "never"
 
 
-def _quotient(needed: float, each: float) -> Figure:
-    """How often `each` makes up for what is needed."""
-    return needed / each if each > 0 and needed <= _ENDLESS * each else "never"
+def _quotient(needed: float, each: float, most: float) -> Figure:
+    """How often `each` makes up for what is needed; "never" where more often than `most`."""
+    return needed / each if each > 0 and needed <= most * each else "never"

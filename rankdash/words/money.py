@@ -9,14 +9,18 @@ from babel.numbers import format_currency, get_currency_symbol
 from rankdash.i18n import every_digit, language
 
 _WHOLE_FROM = 1000.0
+# Beyond it the last digits are none of the amount's, and nobody has so much.
+_MOST = 1e15
 
 
 def money(amount: float | None, currency: str) -> str:
-    """An amount as a person writes it: cents below 1,000, whole units from there on, and as many
-    digits as a small price needs ($0.00041)."""
+    """An amount as a person writes it: cents below 1,000, whole units from there on, as many digits
+    as a small price needs ($0.00041), and no more than `_MOST` but "> $1,000,000,000,000,000"."""
     if amount is None or not math.isfinite(amount):
         return "–"
     size = abs(amount)
+    if size > _MOST:
+        return f"{'>' if amount > 0 else '<'} {money(math.copysign(_MOST, amount), currency)}"
     if size >= _WHOLE_FROM:
         digits = 0
     elif size >= 1 or size == 0:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from rankdash.i18n import gettext as _
-from rankdash.i18n import ngettext, number
+from rankdash.i18n import ngettext, number, plain
 
 
 def outcome_words() -> dict[str, str]:
@@ -66,9 +66,9 @@ def grade(label: float, best: float) -> str:
     """A label in words: "2 of 3", "not judged"."""
     if math.isnan(label):
         return _("not judged")
-    return _("{label} of {best}", label=f"{label:g}", best=f"{best:g}")
+    return _("{label} of {best}", label=plain(label), best=plain(best))
 
 
 def label_words(label: float | None) -> str:
     """A label as a number; None counts as not judged."""
-    return _("not judged") if label is None else f"{label:g}"
+    return _("not judged") if label is None else plain(label)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from rankdash.analysis.statistics.settings import STATISTICS_SETTINGS, StatisticsSettings
 from rankdash.i18n import gettext as _
+from rankdash.i18n import plain
 from rankdash.metrics import CONVENTION_SETTINGS, Conventions
 from rankdash.settings import Setting
 
@@ -39,7 +40,10 @@ def options_of(setting: Setting, numbers: Sequence[float | None]) -> dict[str, s
     if isinstance(default, bool):
         return {key_of(False): _("no"), key_of(True): _("yes")}
     known = {value for value in (default, *numbers) if isinstance(value, (int, float))}
-    words = {key_of(value): key_of(value) for value in sorted(known)}
+    words = {
+        key_of(value): plain(value) if isinstance(value, float) else str(value)
+        for value in sorted(known)
+    }
     return {_BY_ITSELF: _("taken from the labels"), **words} if default is None else words
 
 

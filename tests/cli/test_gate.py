@@ -1,6 +1,7 @@
 """`gate`: exit codes, reasons, and the three forms it is told in."""
 
 import json
+import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -89,6 +90,19 @@ def test_a_value_just_under_the_limit_is_not_shown_as_the_limit(gate):
     assert failed.code == 1
     assert "it was 0.5000." not in failed.out
     assert gate([2] * 10, [2] * 10, "--min", "mrr@10=0.5").code == 0
+
+
+def test_a_limit_is_shown_as_it_was_given(gate, tmp_path):
+    passed = gate(
+        [2] * 10, [2] * 10, "--max", "p95_ms=2000000", "--min-gain", "mrr@10=-0.00001",
+        "--timings", timings(tmp_path, [120.0] * 10),
+    )  # fmt: skip
+    stated = [re.split(" {2,}", line.strip())[1] for line in passed.out.splitlines()[2:5]]
+    assert stated == [
+        "condition",
+        "MRR@10 gain, at least -0.00001",
+        "p95 latency, at most 2000000 ms",
+    ]
 
 
 def test_fewer_than_five_queries_do_not_pass(gate):

@@ -148,6 +148,7 @@ def test_arrays_give_what_single_numbers_give(unit: str):
     [
         {"amount": -1.0},
         {"amount": float("nan")},
+        {"amount": 1.001e10},
         {"unit": "month"},
         {"utilisation": 0.0},
         {"utilisation": 1.5},

@@ -356,11 +356,31 @@ def test_no_break_even_is_for_want_of_a_gain_or_of_a_value(relative, worth, reas
     assert came.break_even_elasticity.reason == reason
 
 
-def test_a_break_even_beyond_reach_is_never():
-    near = Option("x", 1.0, changed(1e-9))
-    assert outcome(near, PUBLISHED).break_even_elasticity.value == pytest.approx(1e11)
-    far = Option("x", 1.0, changed(1e-11))
-    assert outcome(far, PUBLISHED).break_even_elasticity == Amount(reason="never")
+@pytest.mark.parametrize(
+    ("figure", "reached", "beyond", "scenario", "value"),
+    [
+        ("break_even_elasticity", (1.0, 1.01e-4), (1.0, 0.99e-4), {}, 1e6 / 1.01),
+        ("payback_months", (0.0, 1.01e-2), (0.0, 0.99e-2), {"setup_cost": 3650}, 1200 / 1.01),
+        ("break_even_searches", (0.0, 1.01e-2), (0.0, 0.99e-2), {"monthly_cost": 3.65e7 / 1.2},
+         1e10 / 1.01),
+    ],
+)  # fmt: skip
+def test_what_is_beyond_reach_is_never(figure, reached, beyond, scenario, value):
+    """Cost of a search and gain on either side of a million percent, a hundred years and all the
+    searches of the world."""
+    assumed = replace(PUBLISHED, searches_per_day=1000.0, **scenario)
+    near, far = (
+        getattr(outcome(Option("x", cost, changed(gain)), assumed), figure)
+        for cost, gain in (reached, beyond)
+    )
+    assert near.value == pytest.approx(value)
+    assert far == Amount(reason="never")
+
+
+@pytest.mark.parametrize(("cost", "reason"), [(1.01e-8, None), (0.99e-8, "no_cost")])
+def test_a_return_on_next_to_nothing_is_none(cost, reason):
+    came = outcome(Option("x", cost, changed(1.0)), PUBLISHED)
+    assert came.roi.reason == reason
 
 
 def test_no_assumption_is_larger_than_amounts_can_be():

@@ -25,7 +25,7 @@ from rankdash.analysis.statistics.settings import (
     StatisticsSettings,
 )
 from rankdash.analysis.statistics.significance import effect_size
-from rankdash.analysis.statistics.verdict import Facts, Verdict, decide, verdict_on
+from rankdash.analysis.statistics.verdict import Facts, Verdict, decide, relative_change, verdict_on
 from rankdash.errors import SpecError
 from rankdash.metrics import STATES, Conventions, Evaluation, Measure, parse_measure
 
@@ -55,7 +55,7 @@ class Comparison:
     - paired: how many queries both it and the baseline have a value for; left_out: how many others
       there are (their reasons: `left_out`). before and after: means of baseline and system over
       the paired. delta = after - before, with delta_low…delta_high; relative_delta = delta /
-      before, NaN where that is 0.
+      before, NaN where that is 0 or next to nothing.
     - p of the chosen test, and p_corrected. Both NaN for metrics that describe labels only.
     - effect_size: Cohen's d_z, NaN where the differences do not vary.
     - helped, same, hurt: paired queries beyond the tie band, or within.
@@ -321,7 +321,7 @@ def _change(
         "delta": delta,
         "delta_low": deltas.low[place],
         "delta_high": deltas.high[place],
-        "relative_delta": delta / before if before else np.nan,
+        "relative_delta": relative_change(delta, before),
         "p": deltas.p[place],
         "p_corrected": deltas.corrected[place],
         "effect_size": effect_size(changes) if n else np.nan,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from rankdash.analysis.statistics.planning import POWER, QueryPlan
+from rankdash.i18n import plain
 
 Kind = Literal[
     "better",
@@ -38,6 +39,8 @@ TITLES: dict[Kind, str] = {
 FEWEST_QUERIES = 5
 WORTHWHILE = 0.15
 _FEWEST_DIGITS, _MOST_DIGITS = 3, 6
+# Grades of 0 to 100 weigh up to 2^100 in exponential gain, so that a mean may be 1e-27 and not 0.
+_LARGEST = 1e6
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,12 @@ class Facts:
     worthwhile: float
     quality: bool
     plan: QueryPlan | None = None
+
+
+def relative_change(delta: float, before: float) -> float:
+    """A change as a share of the baseline's mean; NaN where that is 0 or, against the change, no
+    more than a rounding error."""
+    return delta / before if abs(delta) < _LARGEST * before else math.nan
 
 
 def decide(facts: Facts) -> Kind:
@@ -187,7 +196,7 @@ _FROM_NOTHING = (
 )
 _ALIKE = (
     "{challenger} and {baseline} are as good as the same: {metric} of none of the {n:,} queries "
-    "changes by more than {tie_band:g}."
+    "changes by more than {tie_band}."
 )
 _BY_CHANCE = (
     "Not proven that {challenger} differs from {baseline}: {metric} goes from "
@@ -221,7 +230,7 @@ _TOO_SMALL = (
 
 
 def _template(kind: Kind, facts: Facts) -> str:
-    if kind == "better" and facts.before == 0:
+    if kind == "better" and math.isnan(relative_change(facts.delta, facts.before)):
         return _FROM_NOTHING
     if kind == "identical" and not facts.exact:
         return _ALIKE
@@ -255,14 +264,14 @@ def _params(facts: Facts) -> dict[str, object]:
         "before": facts.before,
         "after": facts.after,
         "delta": facts.delta,
-        "change": abs(facts.delta) / facts.before if facts.before else math.nan,
+        "change": abs(relative_change(facts.delta, facts.before)),
         "low": _signed(facts.low, digits),
         "high": _signed(facts.high, digits),
         "digits": digits,
         "level": round(100 * facts.level, 6),
         "p": facts.p,
         "comparisons": facts.comparisons,
-        "tie_band": facts.tie_band,
+        "tie_band": plain(facts.tie_band),
         "worthwhile": facts.worthwhile,
     }
     if facts.plan is not None:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from rankdash.errors import DataError
 from rankdash.findings import Finding
+from rankdash.i18n import plain
 from rankdash.ranking.ranking import Ranking
 from rankdash.readers.join.parsed_file import ParsedFile, Scores, empty
 from rankdash.readers.parse.source import stem_of
@@ -89,7 +90,7 @@ def _pair_codes(rows: pd.DataFrame) -> pd.Series[int]:
 
 
 def _place(row: pd.Series[str], files: Sequence[str]) -> str:
-    return f"{float(row['label']):g} ({files[int(row['file'])]}, line {row['line']})"
+    return f"{plain(float(row['label']))} ({files[int(row['file'])]}, line {row['line']})"
 
 
 def _duplicates(rows: pd.DataFrame, files: Sequence[str]) -> list[Finding]:
@@ -157,7 +158,7 @@ def ranking_of(part: ParsedFile, frame: pd.DataFrame) -> Ranking:
             "ranked_twice",
             rows["line"].to_numpy(dtype=np.int64),
             [
-                f"{row.query_id} | {row.doc_id} | {row.score:g}"
+                f"{row.query_id} | {row.doc_id} | {plain(row.score)}"
                 for row in rows.head(_EXAMPLES).itertuples()
             ],
         )

@@ -13,6 +13,7 @@ import pandas as pd
 
 from rankdash.errors import DataError, FormatError
 from rankdash.findings import Finding
+from rankdash.i18n import plain
 from rankdash.readers.join.parsed_file import texts
 from rankdash.readers.parse.columns import MOST_GRADES, recognise
 from rankdash.readers.parse.table import Table
@@ -140,7 +141,7 @@ def word_finding(
         "warning" if guessed else "note",
         "word_labels",
         "Labels written as words were read as numbers: {table}.",
-        {"table": ", ".join(f"{word} = {value:g}" for word, value in shown)},
+        {"table": ", ".join(f"{word} = {plain(value)}" for word, value in shown)},
         "If the numbers are not what the words mean, write numbers into the file."
         if guessed
         else "",

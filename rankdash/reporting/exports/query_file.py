@@ -14,7 +14,7 @@ import rankdash
 from rankdash.analysis.ranks.ladder import Ladder
 from rankdash.analysis.reasons.contributions import Split
 from rankdash.i18n import gettext as _
-from rankdash.i18n import language, moment, ngettext, number, paragraph, percent, signed
+from rankdash.i18n import language, moment, ngettext, number, paragraph, percent, plain, signed
 from rankdash.metrics import parse_measure
 from rankdash.reporting import figures
 from rankdash.reporting.exports import query_page
@@ -123,7 +123,7 @@ def _contributions(split: Split, pair: tuple[str, str], names: dict[str, str]) -
         [
             (
                 names.get(doc, doc),
-                *(_plain(each) for each in places),
+                *(plain(each) for each in places),
                 number(was, 4),
                 number(now, 4),
                 signed(delta, 4),
@@ -258,18 +258,14 @@ def _places(found: Ladder, titles: dict[str, str], names: dict[str, str]) -> Pag
         [
             (
                 names.get(doc, doc),
-                _plain(near.label[row]),
-                *(_plain(rank) for rank in near.ranks[row]),
-                _plain(near.ideal[row]),
+                plain(near.label[row]),
+                *(plain(rank) for rank in near.ranks[row]),
+                plain(near.ideal[row]),
             )
             for row, doc in enumerate(near.doc_ids)
         ],
         frozenset(range(1, 3 + len(titles))),
     )
-
-
-def _plain(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:g}"
 
 
 def _corrections(

@@ -12,6 +12,7 @@ import pandas as pd
 
 from rankdash.analysis.statistics.comparison import Comparison, StatisticsSettings
 from rankdash.analysis.statistics.verdict import TITLES
+from rankdash.i18n import plain
 from rankdash.words.counts import query_count
 
 _NO_NAMES: Mapping[str, str] = MappingProxyType({})
@@ -145,7 +146,7 @@ def made_with(comparison: Comparison, mark: str = "*") -> str:
     return (
         f"Intervals: {settings.level * 100:g}%, {_INTERVALS[settings.interval]} over queries, "
         f"{resampled}. p: two-sided {_TESTS[settings.test]}; {correction}; {mark} significant at "
-        f"{(1 - settings.level) * 100:.4g}%. Same: changes up to {settings.tie_band:g}. "
+        f"{(1 - settings.level) * 100:.4g}%. Same: changes up to {plain(settings.tie_band)}. "
         f"Worthwhile: {settings.worthwhile:.1%} or more. {comparison.conventions.summary}."
     )
 

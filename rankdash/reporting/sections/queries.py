@@ -7,7 +7,7 @@ from functools import partial
 import pandas as pd
 
 from rankdash.i18n import gettext as _
-from rankdash.i18n import ngettext, number, paragraph, signed
+from rankdash.i18n import ngettext, number, paragraph, plain, signed
 from rankdash.reporting import figures
 from rankdash.reporting.html_page import listed, prose, table, together
 from rankdash.reporting.sections.draft import Draft, filled
@@ -36,7 +36,7 @@ def _one(draft: Draft, challenger: str) -> str:
         "{helped} helped · {same} same (changes up to ±{band}) · {hurt} hurt, of {queries}.",
         helped=number(row["helped"], 0),
         same=number(row["same"], 0),
-        band=f"{study.statistics.tie_band:g}",
+        band=plain(study.statistics.tie_band),
         hurt=number(row["hurt"], 0),
         queries=ngettext("{n} query", "{n} queries", int(row["paired"])),
     )

@@ -56,7 +56,7 @@ def label(study: Study, query_id: str, doc_id: str) -> None:
     corrected = {each.doc_id: each.label for each in _corrections(dataset_id, query_id)}
     options = {_UNJUDGED: _("not judged")}
     options |= {
-        f"{value:.17g}": f"{value:g}"
+        f"{value:.17g}": label_words(value)
         for value in stored.dataset(stored.stored(dataset_id)).label_values
     }
     key = f"labels.label.{_name(dataset_id, query_id, doc_id)}"

@@ -9,7 +9,7 @@ import streamlit as st
 
 from rankdash.analysis.ranks.ladder import Ladder
 from rankdash.i18n import gettext as _
-from rankdash.i18n import number
+from rankdash.i18n import number, plain
 from rankdash.study import queries
 from rankdash.study.queries import Listed, Text
 from rankdash.study.study import Study
@@ -153,7 +153,7 @@ class _Cards:
         parts = [_("document {id}", id=shortened(shown.doc_id, 60))]
         if shown.score is not None:
             name = shortened(self.study.name(self.system), 30)
-            parts.append(_("score of {system} {score}", system=name, score=f"{shown.score:.4g}"))
+            parts.append(_("score of {system} {score}", system=name, score=plain(shown.score, 4)))
         if shown.read is not None and shown.full is not None:
             parts.append(
                 _(

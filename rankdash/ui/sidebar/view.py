@@ -9,7 +9,7 @@ from typing import NoReturn
 import streamlit as st
 
 from rankdash.i18n import gettext as _
-from rankdash.i18n import moment, ngettext, number
+from rankdash.i18n import moment, ngettext, number, plain
 from rankdash.shipped import PAGES
 from rankdash.store.notes.corrections import Corrections
 from rankdash.study.study import Study
@@ -176,7 +176,7 @@ def tally_line(study: Study, system: str) -> None:
         helped=number(row["helped"], 0),
         same=number(row["same"], 0),
         hurt=number(row["hurt"], 0),
-        band=f"{study.statistics.tie_band:g}",
+        band=plain(study.statistics.tie_band),
         queries=ngettext("{n} query", "{n} queries", int(row["paired"])),
     )
     apart = _("left out: {counts}", counts=", ".join(out))

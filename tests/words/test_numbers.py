@@ -1,0 +1,182 @@
+"""No sentence shows an exponent, a zero with a sign or what is no number, whatever it is told."""
+
+import re
+from dataclasses import fields
+from datetime import date
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankdash.analysis.latency import Apart
+from rankdash.analysis.statistics.settings import StatisticsSettings
+from rankdash.analysis.statistics.verdict import Facts, verdict_on
+from rankdash.charts import intervals, milliseconds, style
+from rankdash.i18n import (
+    duration,
+    number,
+    percent,
+    plain,
+    quantity,
+    signed,
+    signed_percent,
+    speaking,
+)
+from rankdash.metrics import Conventions
+from rankdash.study.costs import Choice, MeasuredLoad, Waiting
+from rankdash.value.assumptions import ASSUMPTIONS, Assumptions
+from rankdash.value.billing import UNITS, Load, Price, cost_per_search
+from rankdash.value.payoff import Amount, Gain, MeasuredChange, Option, outcome
+from rankdash.value.price_list import ListedPrice
+from rankdash.words import assumptions, costs, prices
+from rankdash.words.latency import left_out_of_times
+from rankdash.words.methods import methods
+from rankdash.words.money import money
+from rankdash.words.queries import grade, label_words, left_out_text
+from rankdash.words.settings import rules_in_words
+from rankdash.words.verdict_chips import change_facts, interval, p_value, sentence
+
+NONSENSE = re.compile(
+    r"\d[eE][+-]?\d|\b(?:nan|inf|infinity)\b|[-−+]\$?0(?:[.,]0*)?(?![\d.,]*[1-9])", re.IGNORECASE
+)
+LONGEST = 24
+"""Digits and separators in a row: $1,000,000,000,000,000 has 21."""
+
+anything = st.floats() | st.sampled_from([0.0, -0.0, 1e-7, -1e-7, 1e16, 5.1e33, -5.1e33, 1e300])
+shares = st.floats(-1, 1e6) | st.floats(-1e-9, 1e-9)
+chances = st.floats(0, 1) | st.floats(0, 1e-4)
+counts = st.integers(0, 10**10)
+
+
+@pytest.mark.parametrize(
+    ("said", "wrong"),
+    [
+        ("5.1e+33", True), ("1e-05", True), ("2E6", True), ("-0.00", True), ("-0%", True),
+        ("+0.000", True), ("-$0.00", True), ("nan", True), ("-inf", True), ("−0.0", True),
+        ("-0.001", False), ("+0.05", False), ("-0.000004", False), ("10", False),
+        ("infinite", False),
+    ],
+)  # fmt: skip
+def test_what_is_looked_for_is_found(said, wrong):
+    assert bool(NONSENSE.search(said)) is wrong
+
+
+def fits(*said: str) -> None:
+    for text in said:
+        assert not NONSENSE.search(text), text
+
+
+@given(anything, st.integers(0, 6), st.sampled_from(["en", "zh"]))
+def test_a_number_is_written_as_one(value, digits, language):
+    with speaking(language):
+        fits(
+            *(write(value, digits) for write in (number, percent, signed, signed_percent)),
+            *(write(value, digits + 1) for write in (quantity, plain)),
+            *(money(value, "USD"), money(value, "JPY"), duration(abs(value))),
+            *(style.number(value, digits), style.signed(value, digits), intervals.span(value, 1)),
+            *(milliseconds.text(abs(value)), p_value(min(abs(value), 1)), interval(value, value)),
+            *(intervals.chance(min(abs(value), 1)), grade(value, 3.0), label_words(value)),
+        )
+
+
+@st.composite
+def changes(draw: st.DrawFn, values: st.SearchStrategy[float]) -> MeasuredChange:
+    low, value, high = sorted(draw(st.tuples(values, values, values)))
+    ends = draw(st.sampled_from([(low, high), (None, None)]))
+    proof = "proven" if low > 0 or high < 0 else "same" if low == high else "unproven"
+    return MeasuredChange(value, *ends, "too_few" if ends[0] is None else proof)
+
+
+scenarios = st.builds(
+    Assumptions,
+    **{
+        each.name: st.floats(each.least, each.most)
+        | st.sampled_from([each.least, each.default, each.most])
+        for each in ASSUMPTIONS
+    },
+)
+listed = st.builds(
+    ListedPrice,
+    key=st.just("own"), provider=st.just("own"), model=st.just("mini"),
+    price=st.builds(
+        Price,
+        amount=st.floats(0, 1e10), unit=st.sampled_from([*UNITS]),
+        template_tokens=st.floats(0, 1e10), chunk_tokens=st.integers(0, 10**10),
+        searches_per_second=st.floats(1e-12, 1e10), utilisation=st.floats(1e-12, 1),
+    ),
+    source=st.just("a contract"), as_of=st.just(date(2026, 1, 2)),
+)  # fmt: skip
+gains = st.builds(
+    Gain, changes(shares.filter(lambda value: value < 1e6)), changes(st.floats(-1, 1)), counts
+)
+
+
+@given(scenarios, listed, st.none() | gains, st.none() | st.floats(0, 1e6), st.integers(0, 99))
+def test_what_money_comes_to_is_written_in_numbers(scenario, price, gain, p95, passages):
+    load = Load(9.0, 100.0, 80.0)
+    option = Option("mini", float(cost_per_search(price.price, load)), gain, p95, passages)
+    choice = Choice(
+        option, outcome(option, scenario), "run", price, MeasuredLoad(load, True),
+        Waiting(p95, p95), passages=passages,
+    )  # fmt: skip
+    context = costs.MoneyContext("USD", "NDCG@10", "Hit@10", 0.95, "BM25", costs.year(), str)
+    written = {"roi": "percent", "payback_months": "months", "break_even_searches": "count"}
+    written["break_even_elasticity"] = "elasticity"
+    figures = {
+        each.name: getattr(choice.came, each.name)
+        for each in fields(choice.came)
+        if isinstance(getattr(choice.came, each.name), Amount)
+    }
+    said = [
+        *(part for name, figure in figures.items()
+          for part in costs.cell(context.period.of(figure) if name not in written else figure,
+                                 "USD", written.get(name, "money"))),
+        costs.headline(context, choice, scenario),
+        *(costs.sureness(context, choice), costs.passages(choice, scenario)),
+        *costs.cautions(choice, scenario.latency_target_ms),
+        *(prices.words(price), *prices.notes(price, measured=False)),
+        *(part for row in assumptions.rows(scenario, [choice], "USD", "Hit@10") for part in row),
+    ]  # fmt: skip
+    fits(*said)
+    # No figure has more digits than it can know.
+    assert max(len(each) for text in said for each in re.findall(r"[\d,.]+", text)) <= LONGEST
+
+
+statistics = st.builds(
+    StatisticsSettings,
+    level=st.floats(0.5, 0.9999), tie_band=st.floats(0, 1), worthwhile=st.floats(0, 10),
+    resamples=st.integers(100, 100_000), seed=st.integers(0, 2**63 - 1),
+)  # fmt: skip
+
+
+@given(statistics, changes(st.floats(-1, 1)), chances, chances, counts, st.booleans(), st.data())
+def test_verdicts_and_rules_are_written_in_numbers(rules, change, p, before, n, corrected, data):
+    low, high = (float("nan") if end is None else end for end in (change.low, change.high))
+    n = min(n, 4) if change.proof == "too_few" else n + 5
+    before = max(before, -change.value)
+    facts = Facts(
+        baseline="BM25", challenger="mini", metric="NDCG@10", n=n, in_common=n, n_before=n,
+        n_after=n, before=before, after=before + change.value, delta=change.value,
+        low=low, high=high, p=p, identical=change.proof == "same", exact=data.draw(st.booleans()),
+        comparisons=2, corrected=corrected, level=rules.level, tie_band=rules.tie_band,
+        worthwhile=rules.worthwhile, quality=True,
+    )  # fmt: skip
+    row = pd.Series(
+        {"delta": change.value, "delta_low": low, "delta_high": high, "p": p, "p_corrected": p,
+         "planned_level": rules.level, "helped": n, "same": n, "hurt": n}
+    )  # fmt: skip
+    conventions = Conventions(threshold=data.draw(st.floats(1e-9, 1e9)))
+    said = [
+        sentence(verdict_on(facts)),
+        *change_facts(row, rules, "p_corrected"),
+        *(how for _what, how in methods(rules, corrected)),
+        *(value for _title, value in rules_in_words(conventions, rules)),
+        intervals.p_limit(corrected).format(p=round(1 - rules.level, 6)),
+        left_out_text({"failed": n}),
+        left_out_of_times(
+            Apart(n, n, n, n, n, n, retry_wait_ms=p, cached_pairs=n, limit_ms=p),
+            None,
+        ),
+    ]  # fmt: skip
+    fits(*said)
