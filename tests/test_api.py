@@ -13,6 +13,8 @@ import pytest
 import rankdash as rd
 from rankdash import api
 from rankdash.errors import DataError, SettingError, SpecError
+from tests import documented
+from tests.documented import DOCS, section
 
 ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "assets" / "samples" / "helpcentre"
@@ -25,15 +27,10 @@ def data() -> rd.Dataset:
         return rd.read(SAMPLE)
 
 
-def readme_code() -> str:
-    section = (ROOT / "README.md").read_text(encoding="utf-8").split("## From Python\n")[1]
-    return section.split("```python\n")[1].split("```")[0]
-
-
 @pytest.mark.model
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_the_ten_lines_of_the_readme_run(monkeypatch, capsys, tmp_path):
-    code = readme_code()
+def test_the_ten_lines_of_the_docs_run(monkeypatch, capsys, tmp_path):
+    (code,) = documented.code(section(DOCS / "python.md", "## From Python"), "python")
     assert len([line for line in code.splitlines() if line]) <= 10
     monkeypatch.chdir(ROOT)
     target = tmp_path / "report.html"
@@ -41,8 +38,8 @@ def test_the_ten_lines_of_the_readme_run(monkeypatch, capsys, tmp_path):
     code = code.replace('"report.html"', repr(str(target)))
     *statements, last = ast.parse(code).body
     names: dict[str, object] = {}
-    exec(compile(ast.Module(statements, []), "README.md", "exec"), names)
-    shown = eval(compile(ast.Expression(last.value), "README.md", "eval"), names)
+    exec(compile(ast.Module(statements, []), "python.md", "exec"), names)
+    shown = eval(compile(ast.Expression(last.value), "python.md", "eval"), names)
     assert isinstance(shown, rd.Comparison)
     assert "NDCG@10 goes from 0.606 to" in capsys.readouterr().out
     assert isinstance(names["data"], rd.Dataset)

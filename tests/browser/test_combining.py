@@ -2,23 +2,20 @@
 
 import os
 import re
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
-README = Path(__file__).parents[2] / "README.md"
+from tests.documented import plugin
+
 RUN_MS = 900_000
 
 
 @pytest.fixture
 def plugins(tmp_path, monkeypatch):
-    """The server starts with the README's example and a plugin that is broken."""
-    (code,) = re.findall(
-        r'```python\n("""shortest\.py.*?)```', README.read_text(encoding="utf-8"), re.DOTALL
-    )
+    """The server starts with the example of the docs and a plugin that is broken."""
     good, broken = tmp_path / "shortest.py", tmp_path / "broken.py"
-    good.write_text(code)
+    good.write_text(plugin())
     broken.write_text("KIND = nothing")
     monkeypatch.setenv("RANKDASH_PLUGINS", os.pathsep.join(map(str, (good, broken))))
 

@@ -1,13 +1,10 @@
 """`fuse` and `rerankers`: rankings into one file, and every kind with its settings."""
 
-import re
-from pathlib import Path
-
 import pytest
 
 from rankdash import rerankers
+from tests import documented
 
-README = Path(__file__).parents[2] / "README.md"
 A = "q1 Q0 a 1 9 x\nq1 Q0 b 2 5 x\nq1 Q0 c 3 1 x\nq2 Q0 a 1 1 x\n"
 B = "q1 Q0 c 1 0.4 x\nq1 Q0 d 2 0.3 x\nq1 Q0 a 3 0.2 x\n"
 
@@ -81,10 +78,8 @@ def test_rankings_of_different_queries_are_refused(run, files, tmp_path):
 
 @pytest.fixture
 def plugin(tmp_path, monkeypatch):
-    text = README.read_text(encoding="utf-8").split("## A reranker of your own\n")[1]
-    code = re.findall(r'```python\n("""shortest\.py.*?)```', text, re.DOTALL)[0]
     path = tmp_path / "shortest.py"
-    path.write_text(code)
+    path.write_text(documented.plugin())
     monkeypatch.setattr(rerankers, "_named_files", [])
     yield path
     monkeypatch.undo()

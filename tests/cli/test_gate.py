@@ -2,12 +2,13 @@
 
 import json
 import re
-import shlex
 from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+
+from tests.documented import DOCS, commands
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "assets" / "samples" / "helpcentre"
@@ -277,17 +278,9 @@ def test_rerank_refuses_timings_where_they_would_destroy_something(run, tmp_path
     assert not (tmp_path / "a.trec").exists()
 
 
-def readme_commands() -> list[list[str]]:
-    """The gate commands of the README, as arguments."""
-    section = (ROOT / "README.md").read_text(encoding="utf-8").split("## In CI\n")[1]
-    section = section.split("\n## ")[0].replace("\\\n", " ")
-    lines = [line.strip() for line in section.splitlines()]
-    return [shlex.split(line)[3:] for line in lines if line.startswith("python -m rankdash gate")]
-
-
-def test_the_commands_of_the_readme_run(run, tmp_path, monkeypatch):
+def test_the_commands_of_the_docs_run(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    plain, action = readme_commands()
+    plain, with_files = commands(DOCS / "ci.md")
     initial = (SAMPLE / "initial.trec").read_text(encoding="utf-8")
     Path("qrels.tsv").write_bytes((SAMPLE / "qrels.tsv").read_bytes())
     Path("main.trec").write_text(initial, encoding="utf-8")
@@ -297,14 +290,14 @@ def test_the_commands_of_the_readme_run(run, tmp_path, monkeypatch):
     Path("branch.json").write_text(
         json.dumps([{"query_id": query, "latency_ms": 80.0} for query in queries])
     )
-    summary = tmp_path / "summary"
-    action = [text.replace("$GITHUB_STEP_SUMMARY", str(summary)) for text in action]
     for content, code in (("\n".join(ideal), 0), (initial, 1)):
         Path("branch.trec").write_text(content, encoding="utf-8")
-        assert run("gate", *plain[1:]).code == code
-        told = run("gate", *action[1:])
+        assert run(*plain).code == code
+        told = run(*with_files)
         assert told.code == code
-        assert summary.read_text(encoding="utf-8").startswith("## " + told.out.split(":")[0])
+        assert (
+            Path("gate.md").read_text(encoding="utf-8").startswith("## " + told.out.split(":")[0])
+        )
         (suite,) = ElementTree.fromstring(Path("gate.xml").read_bytes())
         assert (suite.get("failures") == "0") == (code == 0)
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,8 +10,8 @@ import pytest
 from rankdash.cli import main
 from rankdash.reporting.report import SECTIONS
 from rankdash.value.assumptions import ASSUMPTIONS
+from tests.documented import DOCS, README, assumptions, commands
 
-README = Path(__file__).parents[2] / "README.md"
 QUERIES = 24
 
 
@@ -150,9 +149,8 @@ def test_rules_and_statistics_are_obeyed(report, files):
     assert "but only by 100.0% where 900.0% was asked for" in text
 
 
-def test_assumptions_come_from_a_file_in_the_form_of_the_readme(report, files):
-    section = README.read_text(encoding="utf-8")
-    toml = section.split("```toml\n")[1].split("```")[0].replace('"minilm"', '"up"')
+def test_assumptions_come_from_a_file_in_the_form_of_the_docs(report, files):
+    toml = assumptions().replace('"minilm"', '"up"')
     (files / "a.toml").write_text(toml)
     options = ("--challenger", files / "up.trec", "--assumptions", files / "a.toml")
     code, _, text = report(*options)
@@ -174,19 +172,17 @@ def test_assumptions_come_from_a_file_in_the_form_of_the_readme(report, files):
         assert said in err
 
 
-def test_the_commands_of_the_readme_run(run, files, monkeypatch):
-    text = README.read_text(encoding="utf-8").replace("\\\n", " ")
-    commands = re.findall(r"^python -m rankdash (report .*)$", text, re.MULTILINE)
-    assert len(commands) == 2
-    toml = text.split("```toml\n")[1].split("```")[0]
-    (files / "assumptions.toml").write_text(toml)
+def test_the_commands_of_the_readme_and_the_docs_run(run, files, monkeypatch):
+    found = [line for line in commands(README, DOCS / "cost.md") if line[0] == "report"]
+    assert len(found) == 2
+    (files / "assumptions.toml").write_text(assumptions())
     (files / "up.trec").rename(files / "minilm.trec")
     (files / "up.json").rename(files / "minilm.json")
     (files / "FOLDER").mkdir()
     (files / "shop.jsonl").rename(files / "FOLDER" / "shop.jsonl")
     monkeypatch.chdir(files)
-    for command in commands:
-        assert run(*shlex.split(command)).code == 0
+    for command in found:
+        assert run(*command).code == 0
         assert (files / "report.html").stat().st_size > 1_000_000
         (files / "report.html").unlink()
 

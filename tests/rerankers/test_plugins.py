@@ -1,23 +1,16 @@
-"""Plugins: the README's example works, a broken one is told and stops nothing."""
+"""Plugins: the example of the docs works, a broken one is told and stops nothing."""
 
 import os
-import re
 from importlib.metadata import EntryPoint
-from pathlib import Path
 
 import pytest
 
 from rankdash import rerankers
 from rankdash.errors import SettingError
 from rankdash.rerankers import Corpus, Request, create, get, kinds, plugins, problems
+from tests.documented import plugin
 
-README = Path(__file__).parents[2] / "README.md"
 BUILT_IN = {kind.name for kind in kinds()}
-
-
-def example() -> str:
-    text = README.read_text(encoding="utf-8").split("## A reranker of your own\n")[1]
-    return re.findall(r'```python\n("""shortest\.py.*?)```', text, re.DOTALL)[0]
 
 
 @pytest.fixture
@@ -37,8 +30,8 @@ def plug(tmp_path, monkeypatch):
     rerankers._registry.cache_clear()
 
 
-def test_the_example_of_the_readme_is_a_reranker_of_about_twenty_lines(plug):
-    code = example()
+def test_the_example_of_the_docs_is_a_reranker_of_about_twenty_lines(plug):
+    code = plugin()
     assert len(code.splitlines()) <= 23
     plug(shortest=code)
     assert problems() == []
@@ -62,11 +55,11 @@ BROKEN = {
     "leaves": ("raise SystemExit(3)", "SystemExit"),
     "empty": ("", "neither KIND nor KINDS"),
     "other": ("KIND = 3", "RerankerKind is needed, not int"),
-    "taken": (example().replace('"shortest"', '"bm25"'), "'bm25' is taken"),
-    "reserved": (example().replace('"shortest"', '"fusion"'), "'fusion' is taken"),
-    "shouting": (example().replace('"shortest"', '"A B"'), "small letters"),
+    "taken": (plugin().replace('"shortest"', '"bm25"'), "'bm25' is taken"),
+    "reserved": (plugin().replace('"shortest"', '"fusion"'), "'fusion' is taken"),
+    "shouting": (plugin().replace('"shortest"', '"A B"'), "small letters"),
     "default": (
-        example().replace("False", "7").replace('way round."', 'way round.", within=(0, 3)'),
+        plugin().replace("False", "7").replace('way round."', 'way round.", within=(0, 3)'),
         "out of range",
     ),
 }
@@ -75,7 +68,7 @@ BROKEN = {
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_plugin_is_named_with_the_reason_and_the_others_work(plug, name):
     text, reason = BROKEN[name]
-    plug(**{name: text, "good": example()})
+    plug(**{name: text, "good": plugin()})
     assert {kind.name for kind in kinds()} == BUILT_IN | {"shortest"}
     (problem,) = problems()
     assert f"{name}.py is left out" in str(problem)
@@ -90,7 +83,7 @@ def test_a_file_that_is_not_there_is_told(plug, tmp_path):
 
 
 def test_two_plugins_of_one_name(plug):
-    plug(one=example(), two=example())
+    plug(one=plugin(), two=plugin())
     assert "'shortest' is taken" in str(problems()[0])
     assert get("shortest").title == "Shortest first"
 

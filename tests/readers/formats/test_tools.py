@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rankdash.errors import DataError, FormatError
 from rankdash.loading import load
-from rankdash.readers import FORMATS, MappingNeeded, Source, read
+from rankdash.readers import MappingNeeded, Source, read
 from rankdash.readers.parse.limits import ReadLimits
 
 
@@ -607,8 +607,3 @@ def test_arrow_beyond_the_limits_is_refused(parse):
     rows = [{"query": "a", "document": str(n), "label": 1} for n in range(9)]
     with pytest.raises(DataError, match="more than 5 rows"):
         parse({"x": arrow(rows)}, limits=ReadLimits(rows=5))
-
-
-def test_every_format_of_the_list_is_in_the_readme(request):
-    readme = (request.config.rootpath / "README.md").read_text(encoding="utf-8")
-    assert [name for name in FORMATS if name not in readme] == []

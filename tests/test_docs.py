@@ -1,0 +1,287 @@
+"""The docs and the code say the same: what one names, the other has."""
+
+import json
+import re
+import struct
+from pathlib import Path
+
+import pytest
+
+import rankdash as rd
+from rankdash import rerankers
+from rankdash.analysis import latency
+from rankdash.analysis.labels import query_groups
+from rankdash.analysis.ranks import skipping
+from rankdash.analysis.reasons import reasons
+from rankdash.analysis.statistics import bootstrap, history, planning, verdict
+from rankdash.analysis.statistics.settings import STATISTICS_SETTINGS
+from rankdash.cli.main import COMMANDS
+from rankdash.loading import load
+from rankdash.metrics import CONVENTION_SETTINGS, registry
+from rankdash.readers import FORMATS, ReadLimits, Source, read
+from rankdash.rerankers.remote.apis import DIALECTS
+from rankdash.value import billing, price_list
+from rankdash.value.assumptions import ASSUMPTIONS
+from tests import notebooks
+from tests.documented import (
+    CHINESE,
+    DOCS,
+    README,
+    ROOT,
+    code,
+    commands,
+    first_names,
+    rows,
+    section,
+    text_of,
+)
+
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md")])
+PICTURES = sorted((DOCS / "pictures").glob("*.png"))
+FILE = re.compile(r"^`([^`\n]+)`:\n\n```\w+\n(.*?)```", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+FORMAT_SECTIONS = section(DOCS / "data.md", "## Formats").split("\n### ")[1:]
+
+
+# --- metrics and rules ----------------------------------------------------------------------------
+
+
+def test_metrics():
+    table = section(DOCS / "metrics.md", "## Metrics")
+    assert first_names(table) == [metric.spec for metric in registry.values()]
+    for metric, row in zip(registry.values(), rows(table), strict=True):
+        assert row[0].endswith(metric.title)
+        assert row[2:] == [metric.formula, metric.reference]
+    assert f"{len(registry)} metrics" in text_of(README)
+    assert f"{len(registry)} 个指标" in text_of(CHINESE)
+
+
+def test_conventions_with_the_default_first():
+    table = section(DOCS / "metrics.md", "## Conventions")
+    assert first_names(table) == [each.name for each in CONVENTION_SETTINGS]
+    for each, row in zip(CONVENTION_SETTINGS, rows(table), strict=True):
+        named = re.findall(r"`([^`]+)`", row[2])
+        assert set(named) == set(each.choices)
+        assert named[:1] == [str(each.default)][: len(each.choices)]
+
+
+def test_settings_of_the_statistics_with_their_defaults():
+    table = section(DOCS / "statistics.md", "## Settings")
+    assert first_names(table) == [each.name for each in STATISTICS_SETTINGS]
+    for each, row in zip(STATISTICS_SETTINGS, rows(table), strict=True):
+        assert {f"`{choice}`" for choice in each.choices} <= set(
+            re.findall(r"`\w+(?:-\w+)*`", row[1])
+        )
+        default = f"{each.default:,}" if isinstance(each.default, int) else f"{each.default}"
+        assert row[2].replace("`", "").startswith(default)
+
+
+def test_verdicts_and_reasons():
+    verdicts = [row[0] for row in rows(section(DOCS / "statistics.md", "## Verdict"))]
+    assert set(verdicts) == set(verdict.TITLES.values())
+    table = rows(section(DOCS / "statistics.md", "## Why queries changed"))
+    assert [row[1] for row in table] == [f"`{code}`" for code in reasons.DECIDED]
+    assert [row[0] for row in table] == [str(at) for at, _ in enumerate(table, 1)]
+
+
+@pytest.mark.parametrize(
+    ("heading", "said"),
+    [
+        ("## Intervals", f"From {bootstrap.POISSON_FROM:,} queries on"),
+        ("## Intervals", f"With fewer than {verdict.FEWEST_QUERIES} queries"),
+        ("## p", f"({int(bootstrap.RESAMPLES).bit_length()} queries for {bootstrap.RESAMPLES:,})"),
+        ("## Verdict", f"fewer than {verdict.FEWEST_QUERIES} paired queries"),
+        ("## Minimum detectable change", f"in {planning.POWER:.0%} of".replace("%", " %")),
+        ("## Minimum detectable change", f"at {planning.POWER:.2f}"),
+        ("## More queries needed", f"until {planning.POWER:.0%} of".replace("%", " %")),
+        ("## More queries needed", f"fewer than {planning.FEWEST_PLANNED} queries"),
+        ("## More queries needed", f"more than {planning.PRACTICAL:,} queries"),
+        ("## Why queries changed", f"within {reasons.NEAR:.0%} of".replace("%", " %")),
+        ("## Why queries changed", f"at most {reasons.CUT:.0%} of the main".replace("%", " %")),
+        ("## Why queries changed", f"the first {reasons.PAGE} where"),
+        ("## Why queries changed", f"at most {reasons.ONE_SIDED:.0%} of the l".replace("%", " %")),
+        ("## Kinds of queries", f"fewer than {query_groups.SMALL} queries"),
+        ("## Depth, and when not to rerank", f"({skipping.TOLERANCE:.0%} of".replace("%", " %")),
+        ("## Depth, and when not to rerank", f"needs {skipping.FEWEST} queries"),
+        ("## Depth, and when not to rerank", f"({skipping.FOLDS} folds)"),
+        ("## Latency", f"at least {latency.P99_NEEDS:,} queries"),
+        ("## History", f"fewer than {history.COVERED:.0%} of".replace("%", " %")),
+    ],
+)
+def test_levels_and_thresholds(heading, said):
+    assert said in section(DOCS / "statistics.md", heading)
+
+
+def test_assumptions_with_their_defaults_and_units():
+    table = rows(section(DOCS / "cost.md", "## Scenario"))
+    assert [row[:2] for row in table] == [
+        [f"`{each.name}`", f"{each.default:,.10g}"] for each in ASSUMPTIONS
+    ]
+    units = section(DOCS / "cost.md", "## Prices")
+    assert first_names(units) == list(billing.UNITS)
+    assert f"{billing.DOCUMENTS_PER_UNIT} document chunks" in units
+    assert f"`chunk_tokens` ({billing.CHUNK_TOKENS})" in units
+    assert f"more than {price_list.STALE_DAYS} days" in text_of(DOCS / "cost.md")
+
+
+# --- data -----------------------------------------------------------------------------------------
+
+
+def test_formats():
+    assert [each.splitlines()[0] for each in FORMAT_SECTIONS] == list(FORMATS)
+    for file in (README, CHINESE):
+        assert [name for name in FORMATS if name not in text_of(file)] == []
+
+
+@pytest.mark.parametrize("shown", FORMAT_SECTIONS, ids=lambda shown: shown.splitlines()[0])
+def test_the_files_of_a_format_are_read_as_what_is_said(shown, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    files = dict(FILE.findall(shown))
+    sources = [Source(name, text.encode()) for name, text in files.items() if name[-3:] != ".py"]
+    for name, text in files.items():
+        if name.endswith(".py"):
+            exec(compile(text, name, "exec"), {})
+    sources += [Source(file.name, file.read_bytes()) for file in tmp_path.iterdir()]
+
+    (said,) = re.findall(r"^Read as: (`.*?`)\.", shown, re.MULTILINE)
+    assert "; ".join(f"`{kind}`" for kind in read(sources).formats.values()) == said
+    assert load(sources).report.labels >= 2
+
+
+def test_limits():
+    limits = ReadLimits()
+    said = section(DOCS / "data.md", "## Limits")
+    assert f"{limits.file_bytes // 10**6} MB" in said
+    assert f"{limits.unpacked_bytes // 10**9} GB" in said
+    for number in (limits.rows, limits.columns, limits.files, limits.field_chars):
+        assert f"{number:,} " in said
+
+
+# --- rerankers, pages, commands, variables --------------------------------------------------------
+
+
+def test_rerankers_and_services():
+    text = text_of(DOCS / "rerankers.md")
+    kinds = [kind.name for kind in rerankers.kinds() if kind.name != "precomputed"]
+    assert first_names(text.split("\n## ")[0]) == kinds
+    table = section(DOCS / "rerankers.md", "## Services")
+    assert [(row[0], row[2]) for row in rows(table)] == [
+        (f"`{each.name}`", f"`{each.variable}`") for each in DIALECTS.values()
+    ]
+
+
+def test_pages():
+    main = text_of(ROOT / "rankdash" / "ui" / "main.py")
+    pages = re.findall(r'\("(\w+)", _\("([^"]+)"\), ":material', main)
+    assert sorted(name for name, _ in pages) == sorted(
+        file.stem for file in (ROOT / "pages").glob("*.py")
+    )
+    table = section(DOCS / "quickstart.md", "## Pages")
+    assert [row[0] for row in rows(table)] == [title for _, title in pages]
+
+
+def test_commands():
+    assert first_names(section(README, "## Command line")) == list(COMMANDS)
+    used = {line[0] for line in commands(README, *PAGES)}
+    assert used <= set(COMMANDS)
+
+
+def test_variables():
+    source = "\n".join(text_of(file) for file in (ROOT / "rankdash").rglob("*.py"))
+    example = text_of(ROOT / ".env.example")
+    known = set(re.findall(r'"(RANKDASH_[A-Z_]+|[A-Z]+_API_KEY|[A-Z]+_BASE_URL)"', source))
+    known |= set(re.findall(r"^#?([A-Z_]+)=", example, re.MULTILINE))
+    told = set(first_names(section(DOCS / "deploy.md", "## Settings")))
+    assert known - told == set()
+    assert [name for name in sorted(told) if name not in source + example] == []
+
+
+def test_what_python_offers():
+    text = text_of(DOCS / "python.md")
+    functions = {name for name in rd.__all__ if not isinstance(getattr(rd, name), type)}
+    assert set(first_names(section(DOCS / "python.md", "## Functions"))) == functions
+    assert [name for name in rd.__all__ if f"`{name}" not in text] == []
+    parts = re.findall(r"^\| (`.*?) \| ", section(DOCS / "python.md", "## Values"), re.MULTILINE)
+    names = {name for part in parts for name in re.findall(r"`(\w+)", part)}
+    assert len(names) >= 9
+    assert [name for name in sorted(names) if not hasattr(rd.Study, name)] == []
+    for block in code(text, "python")[1:]:
+        exec(compile(block, "python.md", "exec"), {})
+
+
+def test_every_package_has_its_place():
+    told = " ".join(row[0] for row in rows(section(DOCS / "architecture.md", "## Packages")))
+    packages = [each.parent.name for each in (ROOT / "rankdash").glob("*/__init__.py")]
+    assert [name for name in packages if f"rankdash/{name}/" not in told] == []
+
+
+# --- the files themselves -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("file", PAGES, ids=lambda file: file.name)
+def test_links_resolve(file):
+    text = re.sub(r"```.*?```", "", text_of(file), flags=re.DOTALL)
+    broken = []
+    for link in LINK.findall(text):
+        if link.startswith(("http:", "https:", "mailto:")):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (file.parent / path).resolve() if path else file
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            broken.append(link)
+    assert broken == []
+
+
+def anchors(file: Path) -> list[str]:
+    """Of its headings, as GitHub makes them."""
+    text = re.sub(r"```.*?```", "", text_of(file), flags=re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
+
+
+def test_every_page_of_the_docs_is_linked_from_the_readme():
+    links = set(LINK.findall(text_of(README)))
+    pages = [*DOCS.glob("*.md"), *DOCS.glob("*.ipynb")]
+    assert [page.name for page in pages if f"docs/{page.name}" not in links] == []
+
+
+def test_both_readmes_say_the_same_and_are_short():
+    english, chinese = text_of(README), text_of(CHINESE)
+    assert code(english, "sh", "python") == code(chinese, "sh", "python")
+    assert LINK.findall(english)[1:] == LINK.findall(chinese)[1:]
+    assert first_names(section(README, "## Command line")) == first_names(
+        section(CHINESE, "## 命令行")
+    )
+    assert max(len(english.splitlines()), len(chinese.splitlines())) <= 180
+
+
+def test_the_test_command_is_the_first_that_the_readme_names():
+    command = next(line for line in text_of(README).splitlines() if "python -m tests" in line)
+    assert command in code(text_of(README), "sh")[-1]
+
+
+@pytest.mark.parametrize("picture", PICTURES, ids=lambda picture: picture.name)
+def test_pictures_are_small_and_shown(picture):
+    content = picture.read_bytes()
+    assert len(content) < 200_000
+    assert struct.unpack(">I", content[16:20]) == (1440,)
+    assert any(f"pictures/{picture.name}" in text_of(page) for page in PAGES)
+
+
+def test_the_version_to_cite_is_this_one():
+    assert f"\nversion: {rd.__version__}\n" in text_of(ROOT / "CITATION.cff")
+
+
+@pytest.mark.model
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_the_notebook_runs_and_its_outputs_are_its_own():
+    """But for digits, which differ between processors."""
+
+    def shown(outputs):
+        texts = [each.get("text") or each["data"]["text/plain"] for each in outputs]
+        return [re.sub(r"[-+ ]*[\d.,]+", "0", "".join(text)) for text in texts]
+
+    notebook = json.loads(text_of(notebooks.NOTEBOOK))
+    kept = [cell["outputs"] for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    made = notebooks.outputs(notebook, DOCS)
+    assert [shown(each) for each in made] == [shown(each) for each in kept]
