@@ -295,9 +295,8 @@ def test_the_commands_of_the_docs_run(run, tmp_path, monkeypatch):
         assert run(*plain).code == code
         told = run(*with_files)
         assert told.code == code
-        assert (
-            Path("gate.md").read_text(encoding="utf-8").startswith("## " + told.out.split(":")[0])
-        )
+        summary = Path("gate.md").read_text(encoding="utf-8")
+        assert summary.startswith("## " + told.out.split(":")[0])
         (suite,) = ElementTree.fromstring(Path("gate.xml").read_bytes())
         assert (suite.get("failures") == "0") == (code == 0)
 
