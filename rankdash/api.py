@@ -21,7 +21,7 @@ from rankdash.errors import DataError, RankdashError, SpecError
 from rankdash.findings import Finding
 from rankdash.i18n import speaking
 from rankdash.loading import load
-from rankdash.metrics import Conventions, Evaluation, parse_measures
+from rankdash.metrics import Conventions, Evaluation, one_threshold, parse_metrics
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.readers import Conflict, read_beside, sources_at, stem_of
 from rankdash.rerankers import SettingValue, create, get
@@ -112,18 +112,16 @@ def evaluate(
 ) -> Evaluation:
     """Score a run (None: the first stage) query by query against the labels of `data`.
 
-    metrics: specs, in a list or with commas between. conventions: as in the dashboard where None;
+    metrics: specs, in a list or with commas between, as `rankdash evaluate` reads them; `rel=2` in
+    one is the relevance threshold of all. conventions: as in the dashboard where None;
     `Conventions.trec_eval()` gives the numbers of trec_eval.
 
-    Raises SpecError for a metric that does not exist, DataError where run and labels have no query
-    or no document in common.
+    Raises SpecError for a metric that does not exist or two thresholds, DataError where run and
+    labels have no query or no document in common.
     """
-    measures = parse_measures(metrics)
-    if not measures:
-        raise SpecError("There is no metric to evaluate.", remedy="For example: ndcg@10")
     if isinstance(run, Ranking):
         run = run_from_ranking("ranking", data.id, run, "")
-    first, *others = (measure.spec for measure in measures)
+    first, *others = parse_metrics(metrics).measures
     found = study_of(
         data, () if run is None else run, metric=first, others=others, conventions=conventions
     )
@@ -188,14 +186,21 @@ def study_of(
     money = None
     if assumptions is not None:
         money = Money(Assumptions.from_dict(assumptions), chosen=True)
+    wanted = parse_metrics([metric, *(others or ())])
+    rules = conventions or Conventions()
+    usual = rules.threshold == Conventions().threshold
+    threshold = one_threshold([None if usual else rules.threshold, wanted.threshold])
+    if threshold is not None:
+        rules = replace(rules, threshold=threshold)
+    first, *beside = wanted.specs
     return Study.on(
-        metric,
-        others=None if others is None else tuple(others),
+        first,
+        others=None if others is None and not beside else tuple(beside),
         dataset=data,
         systems=systems_of(data, everything),
         baseline=FIRST_STAGE if baseline is None else baseline.id,
         challengers=tuple(run.id for run in compared),
-        conventions=conventions or Conventions(),
+        conventions=rules,
         statistics=settings or StatisticsSettings.for_queries(data.labelled_queries),
         money=money,
     )

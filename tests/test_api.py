@@ -92,6 +92,20 @@ def test_the_numbers_are_those_of_the_command_line(data, tmp_path):
     assert again.means() == pytest.approx(found.means(), abs=1e-12)
 
 
+def test_metrics_are_spelled_as_on_the_command_line_and_rel_is_their_threshold(data):
+    found = rd.evaluate(data, metrics="P(rel=2)@5, nDCG(dcg='exp-log2')@5,10, map")
+    assert list(found.means()) == ["precision@5", "ndcg_exp@5", "ndcg_exp@10", "map"]
+    assert found.conventions.threshold == 2.0
+    same = rd.evaluate(data, metrics="P@5", conventions=rd.Conventions(threshold=2.0))
+    assert found.mean("P(rel=2)@5") == found.mean("P.5") == same.mean("P@5")
+    assert found.mean("P@5") != rd.evaluate(data, metrics="P@5").mean("P@5")
+    with pytest.raises(rd.RankdashError, match="given as 3 and as 2"):
+        rd.evaluate(data, metrics="P(rel=2)@5", conventions=rd.Conventions(threshold=3.0))
+    study = rd.study_of(data, (), metric="AP(rel=2)", others=["P@5,10"])
+    assert study.specs == ("map", "precision@5", "precision@10")
+    assert study.conventions.threshold == 2.0
+
+
 def test_a_report_is_written_and_the_function_keeps_its_name(data, tmp_path):
     import rankdash.study.study  # noqa: F401 - a package of that name would hide the function
 

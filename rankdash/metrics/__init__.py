@@ -9,7 +9,14 @@ from rankdash.metrics.conventions import CONVENTION_SETTINGS, Conventions
 from rankdash.metrics.definition import Measure, MetricDefinition, Parameter
 from rankdash.metrics.evaluation import STATES, Evaluation, evaluate
 from rankdash.metrics.judged import Judged, judge, judge_frame
-from rankdash.metrics.specs import parse_measure, parse_measures, registry
+from rankdash.metrics.specs import (
+    MetricList,
+    one_threshold,
+    parse_measure,
+    parse_measures,
+    parse_metrics,
+    registry,
+)
 
 __all__ = [
     "CONVENTION_SETTINGS",
@@ -19,11 +26,14 @@ __all__ = [
     "Judged",
     "Measure",
     "MetricDefinition",
+    "MetricList",
     "Parameter",
     "evaluate",
     "judge",
     "judge_frame",
+    "one_threshold",
     "parse_measure",
     "parse_measures",
+    "parse_metrics",
     "registry",
 ]

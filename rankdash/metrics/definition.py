@@ -42,6 +42,7 @@ class MetricDefinition:
     perfect_is_top: whether ranking all labelled documents best first, uncut, reaches the highest
                   value; where it does not, `note` says so.
     measures_quality: False for a metric that describes the labels rather than the ranking.
+    dcg:          what ir_measures calls this form of NDCG, as in `nDCG(dcg='exp-log2')`.
     """
 
     name: str
@@ -59,6 +60,7 @@ class MetricDefinition:
     measures_quality: bool = True
     parameter: Parameter | None = None
     aliases: tuple[str, ...] = ()
+    dcg: str = ""
 
     @property
     def spec(self) -> str:

@@ -52,7 +52,8 @@ class Evaluation:
 
         Raises SpecError where the spec does not exist or was not evaluated.
         """
-        measure = parse_measure(spec) if isinstance(spec, str) else spec
+        threshold = self.conventions.threshold
+        measure = parse_measure(spec, threshold) if isinstance(spec, str) else spec
         if measure not in self.measures:
             raise SpecError(
                 "{spec!r} was not evaluated.",

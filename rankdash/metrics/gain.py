@@ -99,6 +99,7 @@ DEFINITIONS = (
         binary=False,
         compute=_normalised(LINEAR),
         aliases=("ndcg_cut", "ndcg_linear"),
+        dcg="log2",
     ),
     MetricDefinition(
         name="ndcg_exp",
@@ -111,6 +112,7 @@ DEFINITIONS = (
         binary=False,
         compute=_normalised(EXPONENTIAL),
         aliases=("ndcg_burges", "ndcg_exponential"),
+        dcg="exp-log2",
     ),
     MetricDefinition(
         name="ndcg_jk",

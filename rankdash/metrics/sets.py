@@ -58,7 +58,7 @@ DEFINITIONS = (
         "list holds fewer relevant documents than places.",
         perfect_is_top=False,
         compute=_precision,
-        aliases=("p", "prec", "set_p"),
+        aliases=("p", "prec", "set_p", "setp"),
     ),
     MetricDefinition(
         name="recall",
@@ -67,7 +67,7 @@ DEFINITIONS = (
         formula="relevant documents within k, divided by R",
         reference="Manning, Raghavan and Schütze 2008, chapter 8",
         compute=_recall,
-        aliases=("r", "set_recall"),
+        aliases=("r", "set_recall", "setr"),
     ),
     MetricDefinition(
         name="hit",
@@ -98,7 +98,7 @@ DEFINITIONS = (
         "places.",
         perfect_is_top=False,
         compute=_f1,
-        aliases=("f", "f_1", "set_f"),
+        aliases=("f", "f_1", "set_f", "setf"),
     ),
     MetricDefinition(
         name="judged",

@@ -1,7 +1,7 @@
 import pytest
 
 from rankdash.errors import SpecError
-from rankdash.metrics import parse_measure, parse_measures, registry
+from rankdash.metrics import parse_measure, parse_measures, parse_metrics, registry
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,16 @@ from rankdash.metrics import parse_measure, parse_measures, registry
         ("rbp(0.95)@10", "rbp(0.95)@10"),
         ("RBP(p=0.5)", "rbp(0.5)"),
         ("ndcg@010", "ndcg@10"),
+        ("P.5", "precision@5"),
+        ("recall.100", "recall@100"),
+        ("success.1", "hit@1"),
+        ("nDCG(dcg='log2')@10", "ndcg@10"),
+        ("nDCG(dcg='exp-log2')@10", "ndcg_exp@10"),
+        ('nDCG( dcg = "exp-log2" )', "ndcg_exp"),
+        ("nDCG(cutoff=5)", "ndcg@5"),
+        ("Judged@10", "judged@10"),
+        ("SetP", "precision"),
+        ("RBP(p=0.95)@10", "rbp(0.95)@10"),
     ],
 )
 def test_spec_in_its_one_spelling(spec, canonical):
@@ -63,6 +73,13 @@ def test_every_metric_parses_by_name_and_describes_itself(name):
         ("rbp(1)@10", "rbp(0.8)"),
         ("rbp(1.2.3)", "rbp(0.8)"),
         ("ndcg(10)", "ndcg@10"),
+        ("ndgc_cut.20", "ndcg@20"),
+        ("nDCG(dcg='exp')@5", "ndcg@5"),
+        ("nDCG(rel=2)@5", "ndcg@5"),
+        ("P(gain=2)@5", "precision@5"),
+        ("nDCG(cutoff=5)@10", "ndcg@10"),
+        ("rbp(q=0.5)@10", "rbp@10"),
+        ("Rprec(cutoff=5)", "r_precision"),
     ],
 )
 def test_a_wrong_spec_names_the_nearest(spec, nearest):
@@ -84,6 +101,60 @@ def test_a_list_of_specs_in_one_string():
     measures = parse_measures("ndcg@10, MRR,, p@1,ndcg_cut_10")
     assert [measure.spec for measure in measures] == ["ndcg@10", "mrr", "precision@1"]
     assert parse_measures(["map", "ap"]) == parse_measures("map")
+
+
+@pytest.mark.parametrize(
+    ("given", "measures"),
+    [
+        ("ndcg@5,10", {"ndcg@5": "ndcg@5", "ndcg@10": "ndcg@10"}),
+        ("ndcg_cut.10,20,map", {"ndcg_cut.10": "ndcg@10", "ndcg_cut.20": "ndcg@20", "map": "map"}),
+        (["P(rel=2)@5,10"], {"P(rel=2)@5": "precision@5", "P(rel=2)@10": "precision@10"}),
+        (["P@5,", "10"], {"P@5": "precision@5", "P@10": "precision@10"}),
+        (
+            "RBP(p=0.5,rel=2)@10, AP(rel=2)",
+            {"RBP(p=0.5,rel=2)@10": "rbp(0.5)@10", "AP(rel=2)": "map"},
+        ),
+    ],
+)
+def test_a_list_keeps_what_was_typed_and_repeats_a_metric_at_other_cutoffs(given, measures):
+    found = parse_metrics(given)
+    assert {typed: measure.spec for typed, measure in found.measures.items()} == measures
+
+
+@pytest.mark.parametrize("given", ["10", "map,10", "mrr,5@"])
+def test_a_bare_number_needs_a_cutoff_before_it(given):
+    with pytest.raises(SpecError, match="There is no metric"):
+        parse_metrics(given)
+
+
+def test_rel_is_the_threshold_of_all_metrics():
+    assert parse_metrics("ndcg@10,map").threshold is None
+    found = parse_metrics("P(rel=2)@5, nDCG@10, map, RR(rel=2.0)@10")
+    assert found.threshold == 2.0
+    # NDCG takes labels as they are.
+    assert found.implied == ("map",)
+    assert found.specs == ("precision@5", "ndcg@10", "map", "mrr@10")
+    with pytest.raises(SpecError, match="given as 2 and as 3"):
+        parse_metrics("P(rel=2)@5, AP(rel=3)")
+
+
+@pytest.mark.parametrize("rel", ["0", "-1", "high", "", "1e3", "1.2.3"])
+def test_a_threshold_is_a_number_above_0(rel):
+    with pytest.raises(SpecError, match="must be a number above 0"):
+        parse_metrics(f"P(rel={rel})@5")
+
+
+def test_where_no_threshold_can_be_set_rel_is_refused_unless_it_says_the_same():
+    with pytest.raises(SpecError, match="cannot be part of 'AP\\(rel=2\\)'"):
+        parse_measure("AP(rel=2)")
+    assert parse_measure("AP(rel=2)", 2.0).spec == "map"
+    with pytest.raises(SpecError, match="given as 1 and as 2"):
+        parse_measure("AP(rel=2)", 1.0)
+
+
+def test_nothing_to_evaluate_is_refused():
+    with pytest.raises(SpecError, match="There is no metric to evaluate"):
+        parse_metrics(" , ")
 
 
 def test_titles_for_headings():

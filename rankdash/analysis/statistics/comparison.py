@@ -131,7 +131,8 @@ class Comparison:
         return self.reasons[system, self._spec(system, spec)]
 
     def _spec(self, system: str, spec: str | Measure) -> str:
-        measure = parse_measure(spec) if isinstance(spec, str) else spec
+        threshold = self.conventions.threshold
+        measure = parse_measure(spec, threshold) if isinstance(spec, str) else spec
         if measure not in self.measures:
             raise SpecError(
                 "{spec!r} was not compared.",

@@ -21,7 +21,7 @@ from rankdash.analysis.statistics.bootstrap import FloatArray
 from rankdash.analysis.statistics.comparison import Comparison, StatisticsSettings
 from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
 from rankdash.errors import SpecError
-from rankdash.metrics import Measure, parse_measure
+from rankdash.metrics import Measure, parse_measure, parse_metrics
 
 Kind = Literal["min", "min-gain", "max-hurt", "max"]
 Reason = Literal["met", "missed", "unproven", "too_few", "no_values"]
@@ -42,11 +42,13 @@ class Condition:
     kind: "min": the mean of a metric; "min-gain": the mean paired difference from the baseline;
         "max-hurt": the share of paired queries that got worse; "max": a latency or a count.
     subject: the metric's spec, or for "max" one of `QUANTILES` or `FAILED`.
+    threshold: the lowest relevant label, where the spec was typed with it (`rel=2`).
     """
 
     kind: Kind
     subject: str
     limit: float
+    threshold: float | None = None
 
 
 @dataclass(frozen=True)
@@ -78,20 +80,26 @@ def parse_conditions(
     gains: Iterable[str] = (),
     hurt: Iterable[str] = (),
     maxima: Iterable[str] = (),
+    metrics: Iterable[str] = (),
 ) -> tuple[Condition, ...]:
-    """Conditions as typed, "ndcg@10=0.8" each. A bare number in `hurt` holds for every metric that
-    `gains` and `minima` name, and for ndcg@10 where they name none.
+    """Conditions as typed, "ndcg@10=0.8" each. A bare number holds for each of `metrics`; where
+    there are none, for each metric that `minima` and `gains` name, and for ndcg@10 where they name
+    none.
 
     Raises SpecError for one that cannot be read, that is stated twice, or where there is none.
     """
-    found = [_of_metric("min", text) for text in minima]
-    found += [_of_metric("min-gain", text) for text in gains]
-    named = list(dict.fromkeys(each.subject for each in found)) or [parse_measure("ndcg@10").spec]
-    for text in hurt:
-        if "=" in text:
-            found.append(_of_metric("max-hurt", text))
-        else:
-            found += [Condition("max-hurt", spec, _number(text, text)) for spec in named]
+    typed: list[tuple[Kind, str]] = [
+        *(("min", text) for text in minima),
+        *(("min-gain", text) for text in gains),
+        *(("max-hurt", text) for text in hurt),
+    ]
+    stated = [(kind, *_stated(kind, text)) for kind, text in typed]
+    subjects = [subject for kind, subject, _ in stated if subject and kind != "max-hurt"]
+    named = parse_metrics(list(metrics) or subjects or ["ndcg@10"])
+    found: list[Condition] = []
+    for kind, subject, limit in stated:
+        listed = parse_metrics(subject) if subject else named
+        found += [Condition(kind, spec, limit, listed.threshold) for spec in listed.specs]
     found += [_of_quantity(text) for text in maxima]
     if not found:
         raise SpecError(
@@ -217,9 +225,13 @@ def _seen(value: float, limit: float) -> Reason:
     return "met" if value <= limit + _ROUNDING else "missed"
 
 
-def _of_metric(kind: Kind, text: str) -> Condition:
-    subject, limit = _parts(kind, text)
-    return Condition(kind, parse_measure(subject).spec, limit)
+def _stated(kind: Kind, text: str) -> tuple[str, float]:
+    """Subject and limit; no subject where the text is a number alone."""
+    try:
+        float(text)
+    except ValueError:
+        return _parts(kind, text)
+    return "", _number(text, text)
 
 
 def _of_quantity(text: str) -> Condition:

@@ -71,6 +71,21 @@ def test_conditions_are_parsed_and_a_bare_share_holds_for_every_metric_named():
     assert list(measures_of(parse_conditions(maxima=["failed=0"]))) == ["ndcg@10"]
 
 
+def test_a_bare_number_holds_for_each_metric_that_is_given():
+    found = parse_conditions(["0.8"], ["map=0"], ["0.2"], metrics=["ndcg@5,10", "P(rel=2)@5"])
+    specs = ["ndcg@5", "ndcg@10", "precision@5"]
+    assert found == (
+        *(Condition("min", spec, 0.8, 2.0) for spec in specs),
+        Condition("min-gain", "map", 0.0),
+        *(Condition("max-hurt", spec, 0.2, 2.0) for spec in specs),
+    )
+    assert parse_conditions(["ndcg@5,10=0.8", "P(rel=2)@5=.1"]) == (
+        Condition("min", "ndcg@5", 0.8),
+        Condition("min", "ndcg@10", 0.8),
+        Condition("min", "precision@5", 0.1, 2.0),
+    )
+
+
 @pytest.mark.parametrize(
     ("given", "told"),
     [
