@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from rankdash.rerankers.remote.client import Client
 
 VARIABLE = "OPENAI_API_KEY"
-_HOME = keys.HOMES[VARIABLE]
 _ALTERNATIVES = 20
 # Of the frame that a chat template puts around a message.
 _FRAME_TOKENS = 8
@@ -41,7 +40,8 @@ CONNECTION = (
         "",
         "Base URL",
         "Where an endpoint compatible with OpenAI's listens: a provider's, or vLLM, Ollama, "
-        "llama.cpp and the like on a machine of yours. Empty: OpenAI.",
+        "llama.cpp and the like on a machine of yours. Empty: the address in the environment "
+        "variable OPENAI_BASE_URL, or else OpenAI.",
     ),
 )
 
@@ -208,8 +208,11 @@ class ChatReranker:
     places: tuple[str, ...]
 
     def __init__(self, settings: Mapping[str, Any], clock: Clock | None = None) -> None:
-        self.settings = settings
-        self._chat = Chat(settings, clock)
+        # The address goes into the record of the run, also where the environment says it.
+        address = settings["base_url"] or keys.usual_address(VARIABLE)
+        own = address == keys.HOMES[VARIABLE]
+        self.settings = settings if own else {**settings, "base_url": address}
+        self._chat = Chat(self.settings, clock)
         prompts.check(settings["prompt"], self.places)
 
     def prepare(self, corpus: Corpus) -> None:
@@ -261,7 +264,8 @@ _PATH = "/v1/chat/completions"
 
 def key_place(settings: Mapping[str, Any]) -> keys.Place:
     """Where requests go and which key they carry. Raises SettingError."""
-    return keys.place(settings["key_variable"], check_url(settings["base_url"] or _HOME), VARIABLE)
+    address = check_url(settings["base_url"] or keys.usual_address(VARIABLE))
+    return keys.place(settings["key_variable"], address, VARIABLE)
 
 
 def unread(text: str) -> str:

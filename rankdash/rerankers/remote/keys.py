@@ -25,6 +25,7 @@ from rankdash.redaction import MARK, redact
 HOMES: Mapping[str, str] = MappingProxyType(
     {
         "COHERE_API_KEY": "https://api.cohere.com",
+        "CO_API_KEY": "https://api.cohere.com",
         "JINA_API_KEY": "https://api.jina.ai",
         "VOYAGE_API_KEY": "https://api.voyageai.com",
         "MXBAI_API_KEY": "https://api.mixedbread.com",
@@ -36,6 +37,12 @@ HOMES: Mapping[str, str] = MappingProxyType(
         "NVIDIA_API_KEY": "https://ai.api.nvidia.com",
     }
 )
+
+# Two names of one key: rankdash's and that of the service's own library.
+_OTHER_NAMES = {"COHERE_API_KEY": "CO_API_KEY", "CO_API_KEY": "COHERE_API_KEY"}
+
+# The variable of a key → the one that says where its service listens instead.
+_ADDRESSES = {"OPENAI_API_KEY": "OPENAI_BASE_URL"}
 
 # Anything else in the environment of a server is none of a service's business.
 _NAME = re.compile(r"[A-Z][A-Z0-9_]*_API_KEY")
@@ -120,15 +127,17 @@ class Place:
         """
         if not self.variable:
             return None
-        value = (_given.get() or {}).get(self.variable, "").strip() or self._in_environment()
-        if not value and not self.allowed and os.environ.get(self.variable, "").strip():
+        typed = _given.get() or {}
+        value = next((typed[name].strip() for name in self._names if name in typed), "")
+        value = value or _variable(self.set_variable)
+        if not value and not self.allowed and any(map(_variable, self._names)):
             raise UnavailableError(
                 "The key of the service is missing: the one in {variable} is sent to {home} only.",
                 remedy="Set another environment variable, such as RACK_API_KEY, before rankdash "
                 "starts, and give its name: key_variable=RACK_API_KEY. Where the service asks for "
                 "no key, give key_variable=none.",
                 variable=self.variable,
-                home=HOMES[self.variable],
+                home=usual_address(self.variable),
             )
         if not value:
             raise UnavailableError(
@@ -150,18 +159,31 @@ class Place:
     @property
     def in_environment(self) -> bool:
         """Whether the environment of this process has the key, for this base URL."""
-        return bool(self._in_environment())
+        return bool(self.set_variable)
+
+    @property
+    def set_variable(self) -> str:
+        """The variable of this process that has the key; "" where none has, or may be used."""
+        names = self._names if self.allowed else ()
+        return next((name for name in names if _variable(name)), "")
 
     @property
     def allowed(self) -> bool:
-        """Whether a key that is kept under the variable's name may be sent to the base URL."""
-        home = HOMES.get(self.variable, "")
-        return not home or _same_place(self.base_url, home)
+        """Whether a key that is kept under the variable's name may be sent to the base URL: to the
+        service itself, and where the environment says that it listens instead."""
+        known = HOMES.get(self.variable, "")
+        homes = (known, usual_address(self.variable)) if known else ()
+        return not known or any(_same_place(self.base_url, home) for home in homes)
 
-    def _in_environment(self) -> str:
-        if not self.variable or not self.allowed:
-            return ""
-        return os.environ.get(self.variable, "").strip()
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(filter(None, (self.variable, _OTHER_NAMES.get(self.variable, ""))))
+
+
+def usual_address(variable: str) -> str:
+    """Where the service of a key listens: as the environment says, such as OPENAI_BASE_URL, or the
+    service's own address. variable: one of `HOMES`."""
+    return _variable(_ADDRESSES.get(variable, "")) or HOMES[variable]
 
 
 def place(named: str, base_url: str, usual: str) -> Place:
@@ -192,6 +214,10 @@ def given(keys: Mapping[str, str]) -> Iterator[None]:
         yield
     finally:
         _given.reset(before)
+
+
+def _variable(name: str) -> str:
+    return os.environ.get(name, "").strip()
 
 
 def _same_place(base_url: str, home: str) -> bool:

@@ -52,7 +52,7 @@ def draw(kind: RerankerKind, settings: Settings, name: str, *, fixed: bool = Fal
         return Found({place.variable: secret})
     if place.in_environment:
         st.caption(
-            _("The key comes from the environment of this server: {name}.", name=place.variable)
+            _("The key comes from the environment of this server: {name}.", name=place.set_variable)
         )
         return Found()
     # Of this address: at another one a key may well be needed.

@@ -378,8 +378,23 @@ def test_a_key_comes_from_the_environment_or_from_hand_and_goes_into_the_header(
     assert {headers["Authorization"] for _, headers, _ in server.seen} == {f"Bearer {SECRET}"}
 
 
-def test_a_missing_key_is_named_before_any_request(monkeypatch):
+@pytest.mark.parametrize("named", ["", "COHERE_API_KEY", "CO_API_KEY"])
+def test_the_name_that_the_library_of_cohere_uses_holds_a_key_too(monkeypatch, named):
     monkeypatch.delenv("COHERE_API_KEY", raising=False)
+    monkeypatch.setenv("CO_API_KEY", SECRET)
+    place = endpoint.key_place(create("endpoint", {"key_variable": named}).settings)
+    assert place.set_variable == "CO_API_KEY"
+    assert place.find().header == f"Bearer {SECRET}"
+    elsewhere = {"key_variable": named, "base_url": "https://example.org"}
+    with pytest.raises(UnavailableError, match=r"sent to https://api\.cohere\.com only"):
+        endpoint.key_place(create("endpoint", elsewhere).settings).find()
+    with keys.given({"COHERE_API_KEY": "typed"}):
+        assert place.find().header == "Bearer typed"
+
+
+def test_a_missing_key_is_named_before_any_request(monkeypatch):
+    for name in ("COHERE_API_KEY", "CO_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
     with pytest.raises(UnavailableError, match="COHERE_API_KEY"):
         create("endpoint").prepare(Corpus([], []))
 

@@ -12,7 +12,7 @@ from rankdash.errors import SettingError, UnavailableError
 from rankdash.rerankers import Corpus, Request, create, get
 from rankdash.rerankers.kinds.llm_listwise import kendall, read_order, windows
 from rankdash.rerankers.kinds.llm_pointwise import expected_grade, log_odds
-from rankdash.rerankers.remote import keys, prompts
+from rankdash.rerankers.remote import chat, keys, prompts
 from rankdash.rerankers.settings import parse_settings
 from tests.rerankers.loopback import score
 
@@ -166,6 +166,23 @@ def test_a_wrong_key_ends_the_run(make, server, kind):
         reranker = make(kind, key_variable="")
     with pytest.raises(UnavailableError, match=r"\(401\): invalid api token: Bearer •••"):
         reranker.score([ask()])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_environment_may_say_where_the_models_are(make, server, monkeypatch, kind):
+    address = f"{server.url}/v1"
+    monkeypatch.setenv("OPENAI_BASE_URL", address)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-rack-4711")
+    server.key = "sk-of-the-rack-4711"
+    reranker = make(kind, base_url="", key_variable="")
+    assert reranker.score([ask(DOCUMENTS[:2])])[0].error == ""
+    # What a run keeps is where it went.
+    assert reranker.settings["base_url"] == address
+    # The key still goes nowhere else.
+    with pytest.raises(UnavailableError, match=rf"sent to {re.escape(address)} only"):
+        make(kind, base_url="http://127.0.0.1:9", key_variable="")
+    place = chat.key_place({**reranker.settings, "base_url": "https://api.openai.com"})
+    assert place.allowed
 
 
 @pytest.mark.parametrize(
