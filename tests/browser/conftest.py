@@ -51,6 +51,8 @@ class Visit:
     def settle(self) -> None:
         """Until the app is idle and nothing moves any more: a list of choices that is opened while
         a fold is still opening is closed by it, half a second in which no person chooses."""
+        # Before its first run the app is idle too, and has nothing on it yet.
+        expect(self.page.get_by_test_id("stSidebar")).to_be_attached(timeout=PATIENCE_MS)
         idle = self.page.locator("[data-testid='stApp'][data-test-script-state='notRunning']")
         expect(idle).to_be_visible(timeout=PATIENCE_MS)
         self.page.wait_for_function(_STILL, timeout=PATIENCE_MS)
