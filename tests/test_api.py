@@ -13,6 +13,7 @@ import pytest
 import rankdash as rd
 from rankdash import api
 from rankdash.errors import DataError, SettingError, SpecError
+from rankdash.metrics import parse_metrics
 from tests import documented
 from tests.documented import DOCS, section
 
@@ -73,7 +74,7 @@ def test_every_name_that_is_offered_is_there_and_no_other():
 
 def test_the_numbers_are_those_of_the_command_line(data, tmp_path):
     from rankdash.cli.evaluate import evaluate_files
-    from rankdash.cli.rankings import Rules, typed_metrics
+    from rankdash.cli.rankings import Rules
     from rankdash.reporting.exports.trec import write_run
 
     run = rd.rerank(data, "bm25", depth=10, k1=0.3)
@@ -84,7 +85,7 @@ def test_the_numbers_are_those_of_the_command_line(data, tmp_path):
     told = evaluate_files(
         str(SAMPLE / "qrels.tsv"),
         [str(tmp_path / "bm25.trec")],
-        typed_metrics(["ndcg@10,map"]),
+        parse_metrics(["ndcg@10,map"]).measures,
         Rules(rules),
     ).systems["bm25"]
     assert found.means() == pytest.approx(told.means(), abs=1e-12)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Sequence
+import sys
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from rankdash.analysis.statistics.settings import StatisticsSettings
     from rankdash.cli.rankings import Rules
+    from rankdash.metrics import MetricList
 
 DONE, INCOMPLETE, REFUSED, INTERRUPTED = 0, 1, 2, 130
 
@@ -19,6 +21,10 @@ _STATISTICS = (
     *("level", "interval", "test", "correction", "family"),
     *("resamples", "seed", "tie_band", "worthwhile"),
 )
+
+# The names of all formats; each command has some of them.
+TEXT = "text"
+FORMATS = (TEXT, "json", "csv", "markdown", "latex", "junit")
 
 # What follows in the help where a data set may be given by its name too.
 NAMES = ", or a name such as ir_datasets:beir/scifact/test or hf:organization/name"
@@ -30,16 +36,23 @@ class UsageError(Exception):
 
 class Parser(argparse.ArgumentParser):
     """Takes no option cut short, which a later option of that beginning would break in a script.
-    Refuses with one line; `closing` writes the end of the help text when it is asked for."""
+    Refuses with one line.
+
+    closing: writes the end of the help text when it is asked for. stands_for: from what was typed
+    and the options that a settings file gives, the options in whose place positional arguments are.
+    """
 
     closing: Callable[[], str] | None = None
+    stands_for: Callable[[argparse.Namespace, Collection[str]], Collection[str]] | None = None
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings, allow_abbrev=False)
 
-    def option(self, name: str, metavar: str, help_text: str, **settings: Any) -> None:
-        """An option with a value."""
-        self.add_argument(name, metavar=metavar, help=help_text, **settings)
+    def option(
+        self, name: str, metavar: str, help_text: str, *, also: Sequence[str] = (), **settings: Any
+    ) -> None:
+        """An option with a value. metavar: FILE or PATH for a file. also: its other spellings."""
+        self.add_argument(name, *also, metavar=metavar, help=help_text, **settings)
 
     def several(self, name: str, metavar: str, help_text: str, **settings: Any) -> None:
         """An option with values, which may be repeated; [] where it is not given."""
@@ -58,8 +71,31 @@ class Parser(argparse.ArgumentParser):
     ) -> None:
         self.add_argument(name, choices=choices, help=help_text, **settings)
 
-    def flag(self, name: str, help_text: str, **settings: Any) -> None:
-        self.add_argument(name, action="store_true", help=help_text, **settings)
+    def metrics(self, help_text: str, **settings: Any) -> None:
+        """`--metric`, `--metrics` and `-m`: lists of specs, as `metrics_of` reads them."""
+        self.several("--metric", "SPEC", help_text, also=("--metrics",), dest="metrics", **settings)
+        self.option(
+            "-m", "SPEC", "as --metric, one value at a time", action="append", dest="metrics",
+            default=[],
+        )  # fmt: skip
+
+    def formats(self, forms: Collection[str], note: str = "") -> None:
+        """`--format` with some of `FORMATS`, and `--json`. note: what is to be known of them."""
+        self.choice(
+            "--format",
+            [form for form in FORMATS if form in forms],
+            "; ".join(filter(None, ("the form of what is written", note)))
+            + " (default: %(default)s)",
+            default=TEXT,
+            # What it was called before all commands had the same names.
+            type=lambda name: TEXT if name == "table" else name,
+        )
+        self.add_argument(
+            "--json", action="store_const", const="json", dest="format", help="--format json"
+        )
+
+    def flag(self, name: str, help_text: str, *, also: Sequence[str] = (), **settings: Any) -> None:
+        self.add_argument(name, *also, action="store_true", help=help_text, **settings)
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}. See: {self.prog} --help")
@@ -109,7 +145,7 @@ def add_conventions(parser: Parser) -> None:
         "equal scores: by the ranking's own rule (the default; that of a file is by document "
         "id, descending), by document id, descending, or as in the file",
     )
-    parser.number("--threshold", "the lowest label that is relevant")
+    parser.number("--threshold", "the lowest label that is relevant; also rel=N in a metric")
     parser.flag("--judged-only", "take documents without a label out of the rankings", default=None)
     parser.choice(
         "--missing",
@@ -123,17 +159,36 @@ def add_conventions(parser: Parser) -> None:
     )
 
 
+def metrics_of(specs: Sequence[str]) -> MetricList:
+    """Metrics as given. Says on standard error which of them take the threshold of another one.
+    Raises SpecError naming the nearest metric, or where there is none."""
+    from rankdash.metrics import parse_metrics
+
+    found = parse_metrics(specs)
+    if found.implied:
+        sys.stderr.write(
+            f"note: rel={found.threshold:g} is the relevance threshold of all metrics, also of "
+            f"{', '.join(found.implied)}\n"
+        )
+    return found
+
+
 def rules(
-    arguments: argparse.Namespace, statistics: Callable[[int], StatisticsSettings] | None = None
+    arguments: argparse.Namespace,
+    threshold: float | None = None,
+    statistics: Callable[[int], StatisticsSettings] | None = None,
 ) -> Rules:
-    """The rules as given; statistics: None for those that were given too. Raises SpecError for a
-    value that does not exist."""
+    """The rules as given. threshold: that of the metrics; statistics: None for those that were
+    given too. Raises SpecError for a value that does not exist, or for two thresholds."""
     from rankdash.analysis.statistics.settings import StatisticsSettings
     from rankdash.cli.rankings import Rules
-    from rankdash.metrics import Conventions
+    from rankdash.metrics import Conventions, one_threshold
 
     preset = arguments.conventions == "trec_eval"
     changes = _given(arguments, _CONVENTIONS)
+    relevant = one_threshold([arguments.threshold, threshold])
+    if relevant is not None:
+        changes["threshold"] = relevant
     if changes.get("missing") == "zero":
         # A missing query can only score 0 where the labels say which queries there are.
         changes["queries"] = "qrels"
@@ -152,7 +207,12 @@ def _given(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, Any
 
 def add_statistics(parser: Parser) -> None:
     """Each is None unless given: the defaults are those of `StatisticsSettings`."""
-    parser.number("--level", "confidence of the intervals (default: 0.95)")
+    parser.number(
+        "--confidence",
+        "confidence of the intervals (default: 0.95)",
+        also=("--level",),
+        dest="level",
+    )
     parser.option("--interval", "KIND", "bca or percentile (default: bca)")
     parser.option("--test", "NAME", "sign-flip, t or wilcoxon (default: sign-flip)")
     parser.option("--correction", "NAME", "holm, bh or none (default: holm)")

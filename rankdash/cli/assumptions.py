@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rankdash.errors import DataError
+from rankdash.readers import Source
 from rankdash.study.systems import Money
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.price_list import ListedPrice, parse_prices
@@ -24,7 +25,8 @@ def read_money(path: Path, names: Mapping[str, str]) -> Money:
     """
     file = str(path)
     try:
-        read: dict[str, Any] = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+        content = Source.from_path(path).data
+        read: dict[str, Any] = tomllib.loads(content.decode("utf-8-sig"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
         raise DataError(
             "The assumptions cannot be read: {reason}.",

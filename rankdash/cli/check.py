@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Iterator, Sequence
 
@@ -25,9 +26,13 @@ def add(parser: Parser) -> None:
         "them. Exit code 0 when they can be used (warnings included), 1 when they hold errors."
     )
     parser.add_argument(
-        "paths", nargs="+", metavar="PATH", help=f"a file, folder or archive{NAMES}"
+        "paths",
+        nargs="+",
+        metavar="PATH",
+        help=f"a file, folder or archive{NAMES}; - is standard input",
     )
     add_conflict(parser)
+    parser.formats(("text", "json"))
     parser.set_defaults(command=_check)
 
 
@@ -40,8 +45,19 @@ def _check(arguments: argparse.Namespace) -> int:
     except DataError as problem:
         sys.stderr.write(f"error: {one_line(str(problem))}\n")
         return INCOMPLETE
-    sys.stdout.writelines(_report(loaded.dataset.name, loaded.report))
+    report = _json if arguments.format == "json" else _report
+    sys.stdout.writelines(report(loaded.dataset.name, loaded.report))
     return INCOMPLETE if loaded.report.errors else DONE
+
+
+def _json(name: str, report: CheckReport) -> Iterator[str]:
+    content = {"name": name, **json.loads(report.to_json())}
+    content["findings"] = [
+        {"severity": each.severity, "code": each.code, "text": finding_line(each)}
+        for each in report.findings
+    ]
+    yield json.dumps(content, indent=2)
+    yield "\n"
 
 
 def _report(name: str, report: CheckReport) -> Iterator[str]:

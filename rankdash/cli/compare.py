@@ -18,13 +18,15 @@ from rankdash.cli.arguments import (
     add_conventions,
     add_labels,
     add_statistics,
+    metrics_of,
     rules,
 )
-from rankdash.cli.output import aligned, one_line, or_null
-from rankdash.cli.rankings import Files, study_of, typed_metrics
+from rankdash.cli.output import aligned, csv_line, exact, one_line, or_null
+from rankdash.cli.rankings import Files, study_of
 from rankdash.metrics import Measure
 from rankdash.readers import Conflict
 from rankdash.reporting.exports.tables import cells, head, latex, made_with, markdown
+from rankdash.spreadsheet import defused
 from rankdash.study.study import Study
 from rankdash.words.counts import query_count
 
@@ -45,30 +47,32 @@ def add(parser: Parser) -> None:
     )
     add_labels(parser)
     parser.option("--baseline", "FILE", "the ranking to compare with", required=True)
-    parser.several("--challenger", "FILE", "a ranking to compare; may be repeated", required=True)
     parser.several(
-        "--metric", "SPEC", "a metric, such as ndcg@10; may be repeated (default: ndcg@10)"
+        "--challenger",
+        "FILE",
+        "a ranking to compare; may be repeated",
+        also=("--challengers",),
+        required=True,
     )
+    parser.metrics("metrics, such as ndcg@10,map; may be repeated (default: ndcg@10)")
     add_statistics(parser)
     add_conventions(parser)
-    parser.choice(
-        "--format",
-        ("table", "json", "markdown", "latex"),
-        "json holds unrounded numbers; latex needs booktabs (default: %(default)s)",
-        default="table",
+    parser.formats(
+        FORMATS,
+        "json and csv hold unrounded numbers; in csv a text that a spreadsheet would run as "
+        "a formula starts with an apostrophe; latex needs booktabs",
     )
     add_conflict(parser)
     parser.set_defaults(command=_compare)
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    first, *others = (
-        measure.spec for measure in typed_metrics(arguments.metric or ["ndcg@10"]).values()
-    )
+    metrics = metrics_of(arguments.metrics or ["ndcg@10"])
+    first, *others = metrics.specs
     files = Files(
         qrels=arguments.qrels, baseline=arguments.baseline, challengers=arguments.challenger
     )
-    study = study_of(files, rules(arguments), first, others)
+    study = study_of(files, rules(arguments, metrics.threshold), first, others)
     compared = Compared(arguments.qrels, arguments.conflict, study)
     sys.stdout.writelines(FORMATS[arguments.format](compared))
     return DONE
@@ -87,7 +91,7 @@ class Compared:
         return self.study.comparison
 
 
-def table(compared: Compared) -> Iterator[str]:
+def text(compared: Compared) -> Iterator[str]:
     """A table for each metric, the verdicts below, what was left out, and how it was made."""
     comparison, names = compared.comparison, compared.study.names
     for measure in comparison.measures:
@@ -153,9 +157,21 @@ def as_json(compared: Compared) -> Iterator[str]:
     yield "\n"
 
 
+def as_csv(compared: Compared) -> Iterator[str]:
+    """A row for each system and metric; no value is an empty cell. The rules are in each row."""
+    comparison, names = compared.comparison, compared.study.names
+    rules = {"confidence": comparison.settings.level, "ties": comparison.conventions.ties}
+    yield csv_line([*map(str, comparison.frame.columns), *rules])
+    for row in comparison.frame.to_dict("records"):
+        row["system"] = defused(names[row["system"]])
+        cells = (exact(each) if isinstance(each, float) else str(each) for each in row.values())
+        yield csv_line([*cells, *map(str, rules.values())])
+
+
 FORMATS: Mapping[str, Callable[[Compared], Iterator[str]]] = {
-    "table": table,
+    "text": text,
     "json": as_json,
+    "csv": as_csv,
     "markdown": lambda compared: markdown(compared.comparison, compared.study.names),
     "latex": lambda compared: latex(compared.comparison, compared.study.names),
 }

@@ -1,23 +1,32 @@
-"""`evaluate`: labels and rankings from files, scored under stated conventions; a table for the eye,
-or JSON or CSV with unrounded numbers."""
+"""`evaluate`: labels and rankings from files, scored under stated conventions: tables with rounded
+numbers, JSON and CSV with unrounded ones."""
 
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import json
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 
-from rankdash.cli.arguments import DONE, Parser, add_conflict, add_conventions, add_labels, rules
-from rankdash.cli.output import aligned, or_null, printable
-from rankdash.cli.rankings import Files, Rules, study_of, typed_metrics
-from rankdash.metrics import Conventions, Evaluation, Measure
+from rankdash.cli.arguments import (
+    DONE,
+    Parser,
+    add_conflict,
+    add_conventions,
+    metrics_of,
+    rules,
+)
+from rankdash.cli.output import STANDARD, aligned, csv_line, exact, or_null, printable
+from rankdash.cli.rankings import Files, Rules, study_of
+from rankdash.errors import SpecError
+from rankdash.metrics import Conventions, Evaluation, Measure, parse_metrics
 from rankdash.readers import Conflict
+from rankdash.reporting.exports.tables import markdown_safe, plain_latex, plain_markdown
 from rankdash.spreadsheet import defused
 from rankdash.study.study import Study
 from rankdash.words.counts import query_count
@@ -31,35 +40,91 @@ def add(parser: Parser) -> None:
         "Score one or more rankings against labels. Rankings are read by score, and a "
         "system is called after its file."
     )
-    add_labels(parser)
-    parser.several(
-        "--run", "FILE", "a ranking, in any form that is read; may be repeated", required=True
+    parser.add_argument(
+        "files",
+        nargs="*",
+        action="extend",
+        default=[],
+        metavar="QRELS RUN",
+        help="the labels, then one or more rankings, in any form that is read; - is standard "
+        "input. With --qrels all of them are rankings",
     )
-    parser.option(
-        "--metrics",
-        "LIST",
-        "metrics with commas between, such as ndcg@10,map (default: %(default)s)",
-        nargs="+",
-        default=[DEFAULT_METRICS],
+    parser.option("--qrels", "FILE", "the labels")
+    parser.several("--run", "FILE", "a ranking; may be repeated", also=("--runs",), dest="run")
+    parser.metrics(
+        "metrics with commas between, such as ndcg@10,map; may be repeated (default: "
+        f"{DEFAULT_METRICS})",
+        action=_Metrics,
     )
-    parser.flag("--per-query", "write the values of every query as well (json always holds them)")
+    parser.flag(
+        "--per-query",
+        "write the values of every query as well (json always holds them)",
+        also=("-q",),
+    )
     add_conventions(parser)
-    parser.choice(
-        "--format",
-        ("table", "json", "csv"),
+    parser.formats(
+        FORMATS,
         "json and csv hold unrounded numbers; in csv a text that a spreadsheet would run as "
-        "a formula starts with an apostrophe (default: %(default)s)",
-        default="table",
+        "a formula starts with an apostrophe; latex needs booktabs",
     )
     add_conflict(parser)
+    parser.stands_for = _stands_for
     parser.set_defaults(command=_evaluate)
 
 
+class _Metrics(argparse.Action):
+    """Takes metrics. The files that follow them are QRELS and RUN."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        first = next((place for place, value in enumerate(values) if _is_file(value)), len(values))
+        for name, taken in (("metrics", values[:first]), ("files", values[first:])):
+            setattr(namespace, name, [*(getattr(namespace, name, None) or ()), *taken])
+
+
+def _is_file(value: str) -> bool:
+    """Whether it is no metric but a file, or standard input."""
+    try:
+        parse_metrics(value)
+    except SpecError:
+        return value == STANDARD or Path(value).is_file()
+    return False
+
+
 def _evaluate(arguments: argparse.Namespace) -> int:
-    measures = typed_metrics(arguments.metrics)
-    results = evaluate_files(arguments.qrels, arguments.run, measures, rules(arguments))
+    metrics = metrics_of(arguments.metrics or [DEFAULT_METRICS])
+    qrels, runs = _files(arguments)
+    results = evaluate_files(
+        qrels, runs, metrics.measures, rules(arguments, threshold=metrics.threshold)
+    )
     sys.stdout.writelines(FORMATS[arguments.format](results, arguments.per_query))
     return DONE
+
+
+def _files(arguments: argparse.Namespace) -> tuple[str, list[str]]:
+    """Labels and rankings."""
+    files, qrels = arguments.files, arguments.qrels
+    if files and qrels is None:
+        qrels, *files = files
+    runs = [*files, *arguments.run]
+    if qrels is None or not runs:
+        raise SpecError(
+            "Labels and at least one ranking are needed.",
+            remedy="For example: evaluate QRELS RUN, or evaluate --qrels QRELS --run RUN.",
+        )
+    return qrels, runs
+
+
+def _stands_for(typed: argparse.Namespace, in_file: Collection[str]) -> Collection[str]:
+    files = getattr(typed, "files", ())
+    if len(files) == 1:
+        return ("run",) if "qrels" in typed or "qrels" in in_file else ("qrels",)
+    return ("qrels", "run") if files else ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,28 +162,59 @@ def evaluate_files(
     return Results(qrels, measures, rules.conflict, study_of(files, rules, first, others))
 
 
-def table(results: Results, per_query: bool) -> Iterator[str]:
+def text(results: Results, per_query: bool) -> Iterator[str]:
     """Means in rounded columns, what was counted below, and the queries where asked for."""
-    head = ["system", *results.measures]
+    yield aligned(_mean_table(results))
+    yield "\n"
+    yield from (f"{line}\n" for line in _notes(results))
+    if per_query:
+        yield "\n"
+        yield aligned(_query_table(results), left=3)
+
+
+def markdown(results: Results, per_query: bool) -> Iterator[str]:
+    """The same tables, for a pull request."""
+    yield from plain_markdown(_mean_table(results))
+    yield "\n"
+    yield from (f"- {markdown_safe(line)}\n" for line in _notes(results))
+    if per_query:
+        yield "\n"
+        yield from plain_markdown(_query_table(results), left=3)
+
+
+def latex(results: Results, per_query: bool) -> Iterator[str]:
+    """The same tables, for a paper."""
+    yield from plain_latex(_mean_table(results))
+    yield from (f"% {line}\n" for line in _notes(results))
+    if per_query:
+        yield from plain_latex(_query_table(results), left=3)
+
+
+def _mean_table(results: Results) -> list[list[str]]:
     means = [
         [name, *(_rounded(value) for value in _means(results, found).values())]
         for name, found in results.systems.items()
     ]
-    yield aligned([head, *means])
-    yield "\n"
+    return [["system", *results.measures], *means]
+
+
+def _query_table(results: Results) -> list[list[str]]:
+    rows = [
+        [name, query, state, *(_rounded(value) for value in values)]
+        for name, query, state, values in _rows(results)
+    ]
+    return [["system", "query", "state", *results.measures], *rows]
+
+
+def _notes(results: Results) -> Iterator[str]:
+    """How many queries each system's means rest on, and the rules."""
+    words = _count_words(results.conventions)
     for name, found in results.systems.items():
         used = sum(1 for values in _per_query(results, found).values() if values)
-        words = _count_words(results.conventions)
         counts = [f"{found.counts[key]:,} {words[key]}" for key in words if found.counts[key]]
-        text = "; ".join([f"{used:,} of {query_count(found.counts['queries'])} counted", *counts])
-        yield f"{printable(name)}: {text}\n"
-    yield f"{results.conventions.summary}.\n"
-    if per_query:
-        yield "\n"
-        rows = [["system", "query", "state", *results.measures]]
-        for name, query, state, values in _rows(results):
-            rows.append([name, query, state, *(_rounded(value) for value in values)])
-        yield aligned(rows, left=3)
+        of_all = f"{used:,} of {query_count(found.counts['queries'])} counted"
+        yield f"{printable(name)}: {'; '.join([of_all, *counts])}"
+    yield f"{results.conventions.summary}."
 
 
 def _count_words(rules: Conventions) -> dict[str, str]:
@@ -166,22 +262,24 @@ def as_csv(results: Results, per_query: bool) -> Iterator[str]:
     empty cell. The last column names the tie rule."""
     ties = results.conventions.ties
     if per_query:
-        yield _csv_line(["system", "query_id", "state", *results.measures, "ties"])
+        yield csv_line(["system", "query_id", "state", *results.measures, "ties"])
         for name, query, state, values in _rows(results):
-            yield _csv_line([defused(name), defused(query), state, *map(_exact, values), ties])
+            yield csv_line([defused(name), defused(query), state, *map(exact, values), ties])
         return
     counted = list(next(iter(results.systems.values())).counts)
-    yield _csv_line(["system", *results.measures, *counted, "ties"])
+    yield csv_line(["system", *results.measures, *counted, "ties"])
     for name, found in results.systems.items():
-        means = [_exact(value) for value in _means(results, found).values()]
+        means = [exact(value) for value in _means(results, found).values()]
         counts = (str(found.counts[key]) for key in counted)
-        yield _csv_line([defused(name), *means, *counts, ties])
+        yield csv_line([defused(name), *means, *counts, ties])
 
 
 FORMATS: Mapping[str, Callable[[Results, bool], Iterator[str]]] = {
-    "table": table,
+    "text": text,
     "json": as_json,
     "csv": as_csv,
+    "markdown": markdown,
+    "latex": latex,
 }
 
 
@@ -212,13 +310,3 @@ def _rows(results: Results) -> Iterator[tuple[str, str, str, list[float]]]:
 
 def _rounded(value: float) -> str:
     return "–" if math.isnan(value) else f"{value:.{_DIGITS}f}"
-
-
-def _exact(value: float) -> str:
-    return "" if math.isnan(value) else repr(value)
-
-
-def _csv_line(cells: Iterable[str]) -> str:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(cells)
-    return line.getvalue()

@@ -7,10 +7,16 @@ import sys
 from pathlib import Path
 
 from rankdash.cli.arguments import DONE, Parser
-from rankdash.cli.output import printable, spare_the_input, target_of, warn
+from rankdash.cli.output import (
+    place_name,
+    printable,
+    spare_the_input,
+    target_of,
+    warn,
+    write_ranking,
+)
 from rankdash.errors import DataError
 from rankdash.readers import read_beside
-from rankdash.reporting.exports.trec import write_run
 from rankdash.rerankers.fusion import Fusion, fuse
 from rankdash.words.counts import query_count
 
@@ -27,6 +33,7 @@ def add(parser: Parser) -> None:
         "--run",
         "FILE",
         "a ranking, in any form that is read; at least two. Equal sums keep the order of the first",
+        also=("--runs",),
         required=True,
     )
     parser.choice(
@@ -42,7 +49,13 @@ def add(parser: Parser) -> None:
     parser.number(
         "--k", "for rrf: the larger, the less the very top counts (default: 60)", default=60.0
     )
-    parser.option("--out", "FILE", "the run to write; replaced if it exists", required=True)
+    parser.option(
+        "--out",
+        "FILE",
+        "the run to write; replaced if it exists; - is standard output",
+        also=("-o",),
+        required=True,
+    )
     parser.set_defaults(command=_fuse)
 
 
@@ -62,7 +75,7 @@ def _fuse(arguments: argparse.Namespace) -> int:
             "The rankings have no query in common.",
             remedy="Combine runs over the same queries.",
         )
-    write_run(fused, target, f"fusion-{how.method}")
+    write_ranking(fused, target, f"fusion-{how.method}")
     for path, ranking in zip(arguments.run, rankings, strict=True):
         lost = [query for query in ranking.query_ids if query not in fused.positions]
         if lost:
@@ -72,6 +85,6 @@ def _fuse(arguments: argparse.Namespace) -> int:
                 f"{printable(path)}, such as {named}\n"
             )
     sys.stderr.write(
-        f"{query_count(len(fused.query_ids))} combined. Written: {printable(str(target))}\n"
+        f"{query_count(len(fused.query_ids))} combined. Written: {place_name(target)}\n"
     )
     return DONE

@@ -26,10 +26,11 @@ from rankdash.cli.arguments import (
     add_labels,
     rules,
 )
-from rankdash.cli.output import spare_the_input, target_of
+from rankdash.cli.output import STANDARD, spare_the_input, target_of
 from rankdash.cli.rankings import Files, Rules, names_of, study_of
 from rankdash.cli.timings import Timings
 from rankdash.errors import RankdashError
+from rankdash.metrics import one_threshold
 from rankdash.study.study import Study
 
 
@@ -56,33 +57,41 @@ def add(parser: Parser) -> None:
         "the column of --timings with milliseconds (default: %(default)s)",
         default="latency_ms",
     )
-    parser.number("--confidence", "of each one-sided limit (default: %(default)s)", default=0.95)
+    parser.number(
+        "--confidence",
+        "confidence of each one-sided limit (default: %(default)s)",
+        also=("--level",),
+        default=0.95,
+    )
     parser.number("--tie-band", "changes of a query up to this size hurt nobody (default: 0.005)")
     parser.number("--seed", "the same seed gives the same limits", kind=int)
     add_conventions(parser)
-    parser.choice("--format", ("text", "markdown", "junit"), default="text")
-    parser.add_argument(
+    parser.formats(("text", "json", "markdown", "junit"))
+    parser.option(
         "--out",
+        "FILE",
+        "write to a file, and a text to the screen; may be repeated. A name that ends in .md "
+        "gets Markdown, in .xml JUnit, in .json JSON, in .txt text, any other what --format says; "
+        "- is standard output",
+        also=("-o",),
         action="append",
         default=[],
-        metavar="FILE",
-        help="write to a file, and a text to the screen; may be repeated. A name that ends in .md "
-        "gets Markdown, in .xml JUnit, in .txt text, any other what --format says",
     )
     add_conflict(parser)
     parser.set_defaults(command=_gate)
 
 
 def _add_conditions(parser: Parser) -> None:
-    parser.several("--min", "SPEC=N", "the mean of a metric is at least N")
+    parser.several("--min", "[SPEC=]N", "the mean of a metric is at least N")
     parser.several(
-        "--min-gain", "SPEC=N", "the mean gain over the baseline, query by query, is at least N"
+        "--min-gain", "[SPEC=]N", "the mean gain over the baseline, query by query, is at least N"
     )
     parser.several(
-        "--max-hurt",
-        "[SPEC=]SHARE",
-        "at most this share of the queries gets worse; without SPEC by every metric that "
-        "--min and --min-gain name (ndcg@10 where they name none)",
+        "--max-hurt", "[SPEC=]SHARE", "at most this share of the queries gets worse by a metric"
+    )
+    parser.metrics(
+        "the metrics of conditions without SPEC (default: those that --min and --min-gain name, or "
+        "else ndcg@10)"
     )
     parser.several(
         "--max",
@@ -102,12 +111,20 @@ def _gate(arguments: argparse.Namespace) -> int:
     if arguments.timings is not None:
         given.append(arguments.timings)
     try:
+        conditions = parse_conditions(
+            arguments.min,
+            arguments.min_gain,
+            arguments.max_hurt,
+            arguments.max,
+            arguments.metrics,
+        )
+        threshold = one_threshold(each.threshold for each in conditions)
         checked = check_files(
             arguments.qrels,
             arguments.baseline,
             arguments.challenger,
-            parse_conditions(arguments.min, arguments.min_gain, arguments.max_hurt, arguments.max),
-            rules(arguments, partial(settings_at, arguments.confidence, **changes)),
+            conditions,
+            rules(arguments, threshold, partial(settings_at, arguments.confidence, **changes)),
             timings=arguments.timings,
             column=arguments.latency_column,
             out=arguments.out,
@@ -116,7 +133,8 @@ def _gate(arguments: argparse.Namespace) -> int:
         write_refusal(error, arguments.out, arguments.format, given)
         raise
     write_files(checked, arguments.out, arguments.format)
-    sys.stdout.write(FORMATS["text" if arguments.out else arguments.format](checked))
+    if STANDARD not in arguments.out:
+        sys.stdout.write(FORMATS["text" if arguments.out else arguments.format](checked))
     return DONE if checked.passed else INCOMPLETE
 
 

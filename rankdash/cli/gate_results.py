@@ -1,10 +1,12 @@
-"""What `gate` found, as text, as Markdown or as JUnit's XML; and why it could not run."""
+"""What `gate` found, as text, JSON, Markdown or JUnit's XML; and why it could not run."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -13,7 +15,7 @@ from rankdash.analysis.statistics.gate import FAILED, Condition, GateOutcome, co
 from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
 from rankdash.cli.compare import LEFT_OUT
 from rankdash.cli.gate import Checked
-from rankdash.cli.output import aligned, one_line, spare_the_input
+from rankdash.cli.output import aligned, one_line, or_null, spare_the_input, write
 from rankdash.errors import DataError, RankdashError
 from rankdash.i18n import plain
 from rankdash.metrics import parse_measure
@@ -21,7 +23,7 @@ from rankdash.reporting.exports.tables import markdown_safe, piped
 from rankdash.words.counts import query_count
 
 _HEAD = ("result", "condition", "seen", "limits", "queries")
-_ENDINGS = {".md": "markdown", ".xml": "junit", ".txt": "text"}
+_ENDINGS = {".md": "markdown", ".xml": "junit", ".txt": "text", ".json": "json"}
 
 
 def text(checked: Checked) -> str:
@@ -33,6 +35,42 @@ def text(checked: Checked) -> str:
     lines += [f"- {one_line(reason)}\n" for reason in _reasons(checked)]
     lines += [f"{one_line(note)}\n" for note in _notes(checked)]
     return "".join(lines)
+
+
+def as_json(checked: Checked) -> str:
+    """Unrounded numbers, null where one does not exist."""
+    comparison = checked.comparison
+    conditions = [
+        {
+            **{name: or_null(value) for name, value in asdict(each).items() if name != "condition"},
+            "kind": each.condition.kind,
+            "subject": each.condition.subject,
+            "limit": each.condition.limit,
+            "passed": each.passed,
+            "message": "" if each.passed else _reason(each, comparison.settings),
+        }
+        for each in checked.outcomes
+    ]
+    baseline, challenger = checked.study.names.values()
+    rules = {**comparison.settings.as_dict(), "confidence": confidence_of(comparison.settings)}
+    used = ("confidence", "resamples", "seed", "tie_band")
+    return _json(
+        {
+            "passed": checked.passed,
+            "baseline": baseline,
+            "challenger": challenger,
+            "conditions": conditions,
+            "notes": list(_notes(checked)),
+            "settings": {
+                **comparison.conventions.as_dict(),
+                **{name: rules[name] for name in used},
+            },
+        }
+    )
+
+
+def _json(content: Mapping[str, object]) -> str:
+    return json.dumps(content, indent=2, allow_nan=False) + "\n"
 
 
 def markdown(checked: Checked) -> str:
@@ -76,6 +114,7 @@ def junit(checked: Checked) -> str:
 
 FORMATS: Mapping[str, Callable[[Checked], str]] = {
     "text": text,
+    "json": as_json,
     "markdown": markdown,
     "junit": junit,
 }
@@ -86,7 +125,7 @@ def write_files(checked: Checked, files: Sequence[str], form: str) -> None:
     for file in files:
         target = Path(file)
         written = FORMATS[_ENDINGS.get(target.suffix.lower(), form)](checked)
-        target.write_text(written, encoding="utf-8", errors="replace")
+        write(written.encode("utf-8", "replace"), target)
 
 
 def write_refusal(
@@ -99,7 +138,7 @@ def write_refusal(
         written = _REFUSALS[_ENDINGS.get(target.suffix.lower(), form)](str(error))
         with contextlib.suppress(DataError, OSError):
             spare_the_input(target, read)
-            target.write_text(written, encoding="utf-8", errors="replace")
+            write(written.encode("utf-8", "replace"), target)
 
 
 def _refused_in_markdown(why: str) -> str:
@@ -119,6 +158,7 @@ def _refused_in_junit(why: str) -> str:
 
 _REFUSALS: Mapping[str, Callable[[str], str]] = {
     "text": lambda why: f"The gate could not run: {one_line(why)}\n",
+    "json": lambda why: _json({"passed": False, "error": one_line(why)}),
     "markdown": _refused_in_markdown,
     "junit": _refused_in_junit,
 }

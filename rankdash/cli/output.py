@@ -3,16 +3,24 @@ break columns, and files, which are none of those that are read."""
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rankdash.errors import DataError
 from rankdash.findings import Finding
 
+if TYPE_CHECKING:
+    from rankdash.ranking.ranking import Ranking
+
 _GAP = "  "
+# As a target: standard output.
+STANDARD = "-"
 
 
 def printable(text: str) -> str:
@@ -73,8 +81,43 @@ def warn(findings: Iterable[Finding]) -> None:
         sys.stderr.write(f"warning: {line}\n")
 
 
+def csv_line(cells: Iterable[str]) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(cells)
+    return line.getvalue()
+
+
+def exact(value: float) -> str:
+    """Every digit; nothing where there is no value."""
+    return "" if math.isnan(value) else repr(value)
+
+
+def write(content: bytes, target: Path) -> None:
+    """To a file, or to standard output where the target is "-". Raises OSError."""
+    if str(target) == STANDARD:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
+    else:
+        target.write_bytes(content)
+
+
+def write_ranking(ranking: Ranking, target: Path, tag: str) -> None:
+    """A ranking as a TREC run, to a file or to standard output. Raises what `write_run` raises."""
+    from rankdash.reporting.exports.trec import run_bytes, write_run
+
+    if str(target) == STANDARD:
+        write(run_bytes(ranking, tag), target)
+    else:
+        write_run(ranking, target, tag)
+
+
+def place_name(target: Path) -> str:
+    """What a message calls the target of `write`."""
+    return "standard output" if str(target) == STANDARD else printable(str(target))
+
+
 def target_of(out: str) -> Path:
-    """The file to write. Raises DataError where its folder is missing."""
+    """The file to write; "-" is standard output. Raises DataError where its folder is missing."""
     target = Path(out)
     if not target.parent.is_dir():
         raise DataError(

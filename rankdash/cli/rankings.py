@@ -14,11 +14,11 @@ from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.cli.output import warn
 from rankdash.cli.timings import Timings, timed
 from rankdash.dataset import Dataset
-from rankdash.errors import DataError, SpecError
+from rankdash.errors import DataError
 from rankdash.loading import checked
-from rankdash.metrics import Conventions, Measure, parse_measure
+from rankdash.metrics import Conventions
 from rankdash.ranking.ranking import Run
-from rankdash.readers import Conflict, Source, read_beside, sources_at
+from rankdash.readers import Conflict, name_of, read_beside, sources_at, stem_of
 from rankdash.readers.beside import Beside
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.study.study import Study
@@ -51,16 +51,6 @@ class Rules:
     conflict: Conflict = "highest"
 
 
-def typed_metrics(lists: Sequence[str]) -> dict[str, Measure]:
-    """Specs as typed, in order → measures. Raises SpecError naming the nearest, or where there is
-    none."""
-    specs = (spec.strip() for text in lists for spec in text.split(","))
-    measures = {spec: parse_measure(spec) for spec in specs if spec}
-    if not measures:
-        raise SpecError("There is no metric to evaluate.", remedy="For example: ndcg@10")
-    return measures
-
-
 def study_of(
     files: Files, rules: Rules, metric: str, others: Sequence[str] | None, *, check: bool = False
 ) -> Study:
@@ -84,7 +74,7 @@ def study_of(
             remedy="Give the file that says which documents are relevant.",
             file=files.qrels,
         )
-    name = Path(files.qrels).stem if files.qrels is not None else None
+    name = Path(name_of(Path(files.qrels))).stem if files.qrels is not None else None
     if check:
         loaded = checked(parsed, name=name)
         for error in loaded.report.errors:
@@ -124,7 +114,7 @@ def study_of(
 
 
 def _run(name: str, found: Beside, timings: Timings | None, dataset: Dataset) -> Run:
-    run = run_from_ranking(name, dataset.id, found.ranking, found.path.name)
+    run = run_from_ranking(name, dataset.id, found.ranking, name_of(found.path))
     labels = dataset.qrels
     if timings is not None:
         run = timed(run, timings, set(labels["query_id"]))
@@ -154,9 +144,7 @@ def names_of(runs: Sequence[str]) -> dict[str, Path]:
     twice = [path for path, n in Counter(path.resolve() for path in paths).items() if n > 1]
     if twice:
         raise DataError("The ranking is given twice.", remedy="Name it once.", file=str(twice[0]))
-    stems = [
-        (*folder, Source(path.name, b"").stem) for folder, path in zip(folders, paths, strict=True)
-    ]
+    stems = [(*folder, stem_of(name_of(path))) for folder, path in zip(folders, paths, strict=True)]
     # Two endings of one name in one folder, such as a.trec and a.csv: only the whole name tells
     # them apart.
     wholes = [(*folder, path.name) for folder, path in zip(folders, paths, strict=True)]

@@ -14,16 +14,17 @@ from rankdash.cli.arguments import (
     add_conflict,
     add_conventions,
     add_statistics,
+    metrics_of,
     rules,
 )
 from rankdash.cli.assumptions import read_money
-from rankdash.cli.output import printable, spare_the_input, target_of
+from rankdash.cli.output import place_name, spare_the_input, target_of, write
 from rankdash.cli.rankings import Files, study_of
 from rankdash.cli.timings import Timings
 from rankdash.errors import SpecError
 from rankdash.i18n import speaking
-from rankdash.metrics import parse_measure
-from rankdash.reporting.report import ALL, SECTIONS, Front, html
+from rankdash.metrics import MetricList
+from rankdash.readers import Source
 from rankdash.study.study import Study
 from rankdash.value.assumptions import ASSUMPTIONS
 
@@ -53,6 +54,7 @@ def add(parser: Parser) -> None:
         "--challenger",
         "FILE",
         "a ranking to compare; may be repeated (default: the rankings that are in --data)",
+        also=("--challengers",),
     )
     parser.several(
         "--timings",
@@ -63,8 +65,17 @@ def add(parser: Parser) -> None:
     parser.option(
         "--first-stage", "NAME", "the ranking of --data to start from, where it holds several"
     )
-    parser.option("--metric", "SPEC", "(default: %(default)s)", default="ndcg@10")
-    parser.option("--out", "FILE", "the report to write", required=True)
+    parser.metrics(
+        "the metric of the verdict, then others that are shown beside it; may be repeated "
+        "(default: ndcg@10)"
+    )
+    parser.option(
+        "--out",
+        "FILE",
+        "the report to write; - is standard output",
+        also=("-o",),
+        required=True,
+    )
     parser.option("--title", "TEXT", "(default: names the data set)", default="")
     parser.option("--note", "TEXT", "a text under the title", default="")
     parser.option("--logo", "FILE", "a PNG, JPEG, GIF or WebP picture beside the title")
@@ -84,6 +95,8 @@ def add(parser: Parser) -> None:
 
 def _report(arguments: argparse.Namespace) -> int:
     """Read, compare and write. What the readers find odd goes to standard error."""
+    from rankdash.reporting.report import ALL, Front, html
+
     target = target_of(arguments.out)
     given = (arguments.qrels, arguments.baseline, arguments.logo, arguments.assumptions)
     named = [file for file in given if file is not None]
@@ -93,26 +106,26 @@ def _report(arguments: argparse.Namespace) -> int:
     front = Front(
         title=arguments.title,
         note=arguments.note,
-        logo=None if arguments.logo is None else Path(arguments.logo).read_bytes(),
+        logo=None if arguments.logo is None else Source.from_path(Path(arguments.logo)).data,
         sections=tuple(name for name in typed if name) or ALL,
         language=arguments.language,
     )
-    parse_measure(arguments.metric)
+    metrics = metrics_of(arguments.metrics or ["ndcg@10"])
     with speaking(front.language):
-        study = _study(arguments)
+        study = _study(arguments, metrics)
     if arguments.assumptions is not None:
         names = {system: study.name(system) for system in study.challengers}
         study = replace(study, money=read_money(Path(arguments.assumptions), names))
     content = html(study, front)
-    target.write_bytes(content)
+    write(content, target)
     sys.stderr.write(
-        f"Written: {printable(str(target))} ({len(content) / 1e6:.1f} MB, it opens in a browser "
+        f"Written: {place_name(target)} ({len(content) / 1e6:.1f} MB, it opens in a browser "
         "without a network)\n"
     )
     return DONE
 
 
-def _study(arguments: argparse.Namespace) -> Study:
+def _study(arguments: argparse.Namespace, metrics: MetricList) -> Study:
     challengers, timings = arguments.challenger, arguments.timings
     if arguments.qrels is not None and (arguments.baseline is None or not challengers):
         raise SpecError("With --qrels, --baseline and --challenger are needed too.")
@@ -131,11 +144,16 @@ def _study(arguments: argparse.Namespace) -> Study:
         timings=[Timings.read(file) for file in timings],
         first_stage=arguments.first_stage,
     )
-    return study_of(files, rules(arguments), arguments.metric, None, check=True)
+    first, *others = metrics.specs
+    study = study_of(files, rules(arguments, metrics.threshold), first, None, check=True)
+    # Beside those that every report shows.
+    return replace(study, others=(*others, *study.specs)) if others else study
 
 
 def _closing() -> str:
     """The sections and the assumptions by their names, for the help text."""
+    from rankdash.reporting.report import SECTIONS
+
     sections = [f"  {section.id}: {section.title}" for section in SECTIONS]
     assumptions = [
         f"  {each.name} = {each.default:g}: {each.title}"

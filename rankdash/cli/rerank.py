@@ -19,14 +19,21 @@ from rankdash.cli.arguments import (
     add_conflict,
     add_plugin,
 )
-from rankdash.cli.output import one_line, printable, spare_the_input, target_of, warn
+from rankdash.cli.output import (
+    one_line,
+    place_name,
+    printable,
+    spare_the_input,
+    target_of,
+    warn,
+    write_ranking,
+)
 from rankdash.cli.timings import write_timings
 from rankdash.errors import DataError, ScoringError, SettingError
 from rankdash.i18n import plain, quantity
 from rankdash.loading import load
 from rankdash.ranking.ranking import Run
 from rankdash.readers import sources_at
-from rankdash.reporting.exports.trec import write_run
 from rankdash.rerankers import RerankerKind, add_plugins, create, get, kinds, problems
 from rankdash.rerankers.kinds.precomputed import Precomputed
 from rankdash.rerankers.settings import nearest
@@ -66,6 +73,7 @@ def add(parser: Parser) -> None:
         "rerank the first N candidates of each query; the rest follow below them in "
         "first-stage order, with falling scores (default: all)",
         kind=int,
+        also=("--top-k",),
     )
     parser.option(
         "--first-stage", "NAME", "the ranking to start from, where the data set holds several"
@@ -73,7 +81,9 @@ def add(parser: Parser) -> None:
     parser.option(
         "--out",
         "FILE",
-        "the run to write; replaced if it is there, refused if it is one of the data's files",
+        "the run to write; replaced if it is there, refused if it is one of the data's files; - is "
+        "standard output",
+        also=("-o",),
         required=True,
     )
     parser.number(
@@ -86,6 +96,7 @@ def add(parser: Parser) -> None:
         "--clients",
         "N",
         "measure the throughput with so many clients at once too, such as 1 2 4",
+        also=("--concurrency",),
         type=int,
         nargs="+",
         default=[],
@@ -182,6 +193,26 @@ def describe_rerankers() -> str:
     return "\n".join(lines)
 
 
+def rerankers_by_name() -> dict[str, object]:
+    """Reranker → what it is and its settings, fit for JSON."""
+    return {
+        kind.name: {
+            "title": kind.title,
+            "meaning": kind.meaning,
+            "settings": {
+                spec.name: {
+                    "default": spec.default,
+                    "help": spec.help,
+                    "choices": list(spec.choices),
+                    "range": spec.range,
+                }
+                for spec in kind.settings
+            },
+        }
+        for kind in _makeable()
+    }
+
+
 def _settings(pairs: Sequence[str]) -> dict[str, str]:
     found = {}
     for pair in pairs:
@@ -227,13 +258,13 @@ def _finish(run: Run, target: Path) -> bool:
             "No query could be reranked, so nothing was written. The first reason: {reason}.",
             reason=str(reason).rstrip("."),
         )
-    write_run(run.ranking, target, run.name)
+    write_ranking(run.ranking, target, run.name)
     for query, reason in zip(failed["query_id"], failed["reason"], strict=True):
         sys.stderr.write(f"failed: query {printable(query)}: {printable(reason)}\n")
     skipped = int((states == "skipped").sum())
     sys.stderr.write(
         f"{query_count(done)} reranked, {len(failed):,} failed, {skipped:,} without candidates. "
-        f"Written: {printable(str(target))}\n"
+        f"Written: {place_name(target)}\n"
     )
     sys.stderr.writelines(f"{line}\n" for line in (*_measured(run), *_used(run)))
     return failed.empty

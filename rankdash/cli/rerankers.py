@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 
 from rankdash.cli.arguments import DONE, Parser, add_plugin
-from rankdash.cli.rerank import describe_rerankers, use_plugins
+from rankdash.cli.rerank import describe_rerankers, rerankers_by_name, use_plugins
 
 
 def add(parser: Parser) -> None:
@@ -14,10 +15,14 @@ def add(parser: Parser) -> None:
         "List every reranker that `rerank` takes, with its settings and their defaults."
     )
     add_plugin(parser)
+    parser.formats(("text", "json"))
     parser.set_defaults(command=_rerankers)
 
 
 def _rerankers(arguments: argparse.Namespace) -> int:
     use_plugins(arguments.plugin)
-    sys.stdout.write(describe_rerankers() + "\n")
+    if arguments.format == "json":
+        sys.stdout.write(json.dumps(rerankers_by_name(), indent=2) + "\n")
+    else:
+        sys.stdout.write(describe_rerankers() + "\n")
     return DONE

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from rankdash.cli.output import or_null, warn
+from rankdash.cli.output import or_null, warn, write
 from rankdash.errors import DataError
 from rankdash.ranking.ranking import Run
 from rankdash.readers import Source
@@ -28,12 +28,12 @@ def write_timings(run: Run, target: Path) -> None:
     """
     frame = run.queries[_COLUMNS]
     if target.suffix.lower() == ".csv":
-        target.write_bytes(csv_bytes(frame))
+        write(csv_bytes(frame), target)
         return
     rows = [
         {name: or_null(value) for name, value in row.items()} for row in frame.to_dict("records")
     ]
-    target.write_text(json.dumps(rows, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    write(f"{json.dumps(rows, indent=1, allow_nan=False)}\n".encode(), target)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
+import tempfile
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 from rankdash import __version__, sharing
 from rankdash.cli.arguments import DONE, Parser
-from rankdash.cli.output import printable, target_of, warn
+from rankdash.cli.output import STANDARD, place_name, printable, target_of, warn
 from rankdash.errors import DataError
+from rankdash.readers import name_of
 from rankdash.store import Workspace
 
 _ADDED = {
@@ -46,7 +50,11 @@ def add(parser: Parser) -> None:
         "and the scenarios, prices and targets, into one file. Without keys, kept scores, "
         "unfinished runs, and paths on this machine.",
     )
-    export.add_argument("file", metavar="FILE", help="the file to write; replaced if it exists")
+    export.add_argument(
+        "file",
+        metavar="FILE",
+        help="the file to write; replaced if it exists; - is standard output",
+    )
     export.add_argument(
         "--data",
         nargs="+",
@@ -62,7 +70,7 @@ def add(parser: Parser) -> None:
         description="Add what the file holds and the workspace does not. What is there already "
         "stays as it is, and what differs is said. A broken file adds nothing.",
     )
-    bring.add_argument("file", metavar="FILE", help="the file to take in")
+    bring.add_argument("file", metavar="FILE", help="the file to take in; - is standard input")
     bring.set_defaults(command=_import)
     mend = actions.add_parser(
         "repair",
@@ -81,6 +89,13 @@ def _export(arguments: argparse.Namespace) -> int:
     if workspace.trouble is not None:
         sys.stderr.write(f"warning: {printable(str(workspace.trouble))}\n")
     chosen = _chosen(workspace, arguments.data)
+    if arguments.file == STANDARD:
+        with tempfile.TemporaryFile() as stream:
+            sharing.export(workspace, stream, __version__, chosen, _progress)
+            size = stream.tell()
+            stream.seek(0)
+            shutil.copyfileobj(stream, sys.stdout.buffer)
+        return _exported(len(chosen), size, target)
     part = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}")
     try:
         with part.open("wb") as stream:
@@ -88,9 +103,12 @@ def _export(arguments: argparse.Namespace) -> int:
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)
-    size = target.stat().st_size / 1e6
+    return _exported(len(chosen), target.stat().st_size, target)
+
+
+def _exported(datasets: int, size: int, target: Path) -> int:
     sys.stderr.write(
-        f"Data sets exported: {len(chosen)}, {size:,.1f} MB. Written: {printable(arguments.file)}\n"
+        f"Data sets exported: {datasets}, {size / 1e6:,.1f} MB. Written: {place_name(target)}\n"
     )
     return DONE
 
@@ -98,7 +116,13 @@ def _export(arguments: argparse.Namespace) -> int:
 def _import(arguments: argparse.Namespace) -> int:
     """Take a file in; what differs from what is there is said on standard error."""
     file = Path(arguments.file)
-    found = sharing.bring_in(Workspace.open(), file, file.name, _progress)
+    with tempfile.TemporaryFile() as stream:
+        source: Path | BinaryIO = file
+        if arguments.file == STANDARD:
+            # A zip is read from its end.
+            shutil.copyfileobj(sys.stdin.buffer, stream)
+            source = stream
+        found = sharing.bring_in(Workspace.open(), source, name_of(file), _progress)
     warn(found.findings)
     added = [f"{_ADDED[kind]} {n:,}" for kind, n in found.added.items() if n and kind in _ADDED]
     sys.stderr.write(f"Added: {', '.join(added) or 'nothing, it was all there'}\n")

@@ -37,7 +37,12 @@ from rankdash.readers.join.parsed_file import Parsed
 from rankdash.readers.parse.annotators import Together, WordsNeeded
 from rankdash.readers.parse.columns import FIELDS, MappingNeeded
 from rankdash.readers.parse.limits import ReadLimits
-from rankdash.readers.parse.source import Source, sources_from_path, stem_of
+from rankdash.readers.parse.source import (
+    Source,
+    name_of,
+    sources_from_path,
+    stem_of,
+)
 from rankdash.readers.registry import NAMES as FORMATS
 
 __all__ = [
@@ -51,6 +56,7 @@ __all__ = [
     "Source",
     "Together",
     "WordsNeeded",
+    "name_of",
     "read",
     "read_beside",
     "sources_at",

@@ -80,7 +80,7 @@ def in_the_dashboard(loaded: Loaded) -> float:
 @pytest.fixture
 def reported(run, tmp_path, monkeypatch):
     """The mean of the baseline in the report of a command."""
-    from rankdash.cli import report
+    from rankdash.reporting import report
 
     def command(*arguments: object) -> float:
         seen = []

@@ -1,7 +1,11 @@
 """`workspace export` and `import`: from one folder into another, and what goes wrong in a line."""
 
+import io
+import sys
+
 import pytest
 
+from rankdash.cli import main
 from rankdash.store import Workspace
 from rankdash.store.notes.notes import Notes
 from tests.stored import keep_rows
@@ -46,6 +50,16 @@ def test_from_one_workspace_into_another(run, home, filled, tmp_path):
     assert "warning: The note on query q1 differs. The one here stays." in done.err
     assert done.err.endswith("Added: nothing, it was all there\n")
     assert [each.name for each in tmp_path.iterdir() if each.is_file()] == [file.name]
+
+
+def test_through_a_pipe(home, filled, capsysbinary, monkeypatch):
+    assert main(["workspace", "export", "-", "--data", "Shop"]) == 0
+    content, said = capsysbinary.readouterr()
+    assert b"Written: standard output" in said
+    other = home("second")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    assert main(["workspace", "import", "-"]) == 0
+    assert [row.name for row in other.datasets()] == ["Shop"]
 
 
 @pytest.mark.parametrize(

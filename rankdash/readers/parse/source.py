@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from rankdash.errors import DataError, LimitError
 from rankdash.findings import Finding
 from rankdash.readers.parse.limits import MEGABYTE, ReadLimits
+
+# As a path: standard input.
+_STANDARD = "-"
 
 # Papers that travel with a data set. They are set aside by name, and only beside other files.
 _PAPERS = re.compile(
@@ -36,13 +40,29 @@ class Source:
 
     @classmethod
     def from_path(cls, path: Path, *, limits: ReadLimits | None = None) -> Source:
-        """Read one file. Raises DataError where it cannot be read, LimitError before reading
-        one that is too large."""
+        """Read one file, or standard input where the path is "-". Raises DataError where it cannot
+        be read, LimitError before reading one that is too large."""
+        limits = limits or ReadLimits()
+        if str(path) == _STANDARD:
+            return cls._from_standard_input(limits)
         try:
-            refuse_large(path.name, path.stat().st_size, limits or ReadLimits())
+            refuse_large(path.name, path.stat().st_size, limits)
             return cls(path.name, path.read_bytes())
         except OSError as problem:
             raise _unreadable(path, problem) from problem
+
+    @classmethod
+    def _from_standard_input(cls, limits: ReadLimits) -> Source:
+        data = sys.stdin.buffer.read(limits.file_bytes + 1)
+        name = name_of(Path(_STANDARD))
+        refuse_large(name, len(data), limits)
+        if not data:
+            raise DataError(
+                "Standard input is empty.",
+                remedy="Pipe a file into the command, and write - for one file only.",
+                file=name,
+            )
+        return cls(name, data)
 
     @property
     def stem(self) -> str:
@@ -53,6 +73,11 @@ class Source:
     def is_readme(self) -> bool:
         """A licence, a readme, a hidden file: it travels with the data and is none."""
         return any(_PAPERS.match(part) for part in PurePosixPath(self.name).parts)
+
+
+def name_of(path: Path) -> str:
+    """What a file is called that `Source.from_path` reads."""
+    return "stdin" if str(path) == _STANDARD else path.name
 
 
 def stem_of(name: str) -> str:
@@ -70,7 +95,7 @@ def sources_from_path(path: Path, *, limits: ReadLimits | None = None) -> list[S
     where there are too many files or one is too large.
     """
     limits = limits or ReadLimits()
-    if path.is_file():
+    if path.is_file() or str(path) == _STANDARD:
         return [Source.from_path(path, limits=limits)]
     if not path.is_dir():
         raise DataError(

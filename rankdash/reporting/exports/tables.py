@@ -190,6 +190,28 @@ def latex(comparison: Comparison, names: Mapping[str, str] = _NO_NAMES) -> Itera
     yield f"% {made_with(comparison)}\n"
 
 
+def plain_markdown(rows: Sequence[Sequence[str]], *, left: int = 1) -> Iterator[str]:
+    """A table of any texts under a head, the first row; nothing in them is taken for markup. The
+    first `left` columns start at the left."""
+    head, *body = rows
+    yield piped([markdown_safe(cell) for cell in head])
+    yield piped(["---"] * left + ["---:"] * (len(head) - left))
+    for row in body:
+        yield piped([markdown_safe(cell) for cell in row])
+
+
+def plain_latex(rows: Sequence[Sequence[str]], *, left: int = 1) -> Iterator[str]:
+    """The same table in booktabs rules. Nothing in the texts is taken for a command."""
+    head, *body = rows
+    yield "% needs \\usepackage{booktabs}\n"
+    yield f"\\begin{{tabular}}{{{'l' * left}{'r' * (len(head) - left)}}}\n\\toprule\n"
+    yield _row([_latex_safe(cell) for cell in head])
+    yield "\\midrule\n"
+    for row in body:
+        yield _row([_latex_safe(cell) for cell in row])
+    yield "\\bottomrule\n\\end{tabular}\n"
+
+
 def significant(row: pd.Series, settings: StatisticsSettings) -> bool:
     """Whether a row's corrected p is at most what the level leaves."""
     return bool(row["p_corrected"] <= 1 - settings.level + 1e-12)
