@@ -68,6 +68,13 @@ def _refuse(message: str) -> int:
     return REFUSED
 
 
+def _take_settings(name: str, command: Parser, typed: Sequence[str]) -> None:
+    from rankdash.cli import settings_file
+
+    if name in settings_file.COMMANDS:
+        settings_file.apply(name, command, typed)
+
+
 def _parser(typed: Sequence[str]) -> Parser:
     """Only the command that was typed is loaded, and what it needs."""
     parser = Parser(
@@ -81,4 +88,5 @@ def _parser(typed: Sequence[str]) -> Parser:
         command = commands.add_parser(name, help=help_line)
         if name == asked:
             import_module(f"rankdash.cli.{name}").add(command)
+            _take_settings(name, command, typed[typed.index(name) + 1 :])
     return parser
