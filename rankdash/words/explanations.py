@@ -11,7 +11,7 @@ from babel.lists import format_list
 from rankdash.analysis.reasons.contributions import CARRIED, Split
 from rankdash.analysis.reasons.statements import Statement
 from rankdash.i18n import gettext as _
-from rankdash.i18n import language, ngettext, number, percent, signed
+from rankdash.i18n import language, ngettext, number, percent, plain, signed
 from rankdash.study import queries
 from rankdash.study.study import Study
 from rankdash.words.reasons import reason_meanings
@@ -187,7 +187,7 @@ def evidence_text(row: pd.Series, found: Split, name: str) -> list[str]:
             sentences.append(first_text(row["rank_before"], row["rank_after"]))
         elif abs(row["share"] - found.delta) < _ROUNDING:
             sentences.append(
-                _("It is “{document}”, label {label}.", document=name, label=f"{row['label']:g}")
+                _("It is “{document}”, label {label}.", document=name, label=plain(row["label"]))
             )
         else:
             sentences.append(
@@ -195,7 +195,7 @@ def evidence_text(row: pd.Series, found: Split, name: str) -> list[str]:
                     "The largest part is “{document}”, label {label}: rank {before} → {after}, "
                     "{share}.",
                     document=name,
-                    label=f"{row['label']:g}",
+                    label=plain(row["label"]),
                     before=_rank(row["rank_before"]),
                     after=_rank(row["rank_after"]),
                     share=signed(row["share"]),

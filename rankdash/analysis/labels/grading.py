@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from rankdash.findings import Finding
+from rankdash.i18n import plain
 from rankdash.ranking.ranking import Ranking
 
 THRESHOLD = 1.0
@@ -61,8 +62,8 @@ def label_findings(qrels: pd.DataFrame) -> list[Finding]:
             Finding(
                 "note",
                 "one_grade",
-                "Every label is {label:g}. Documents without a label count as not relevant.",
-                {"label": low},
+                "Every label is {label}. Documents without a label count as not relevant.",
+                {"label": plain(low)},
             )
         )
     elif low >= THRESHOLD:
@@ -70,9 +71,9 @@ def label_findings(qrels: pd.DataFrame) -> list[Finding]:
             Finding(
                 "warning",
                 "all_relevant",
-                "The lowest label is {low:g}, so every labelled document counts as relevant for "
+                "The lowest label is {low}, so every labelled document counts as relevant for "
                 "metrics with a threshold of 1.",
-                {"low": low},
+                {"low": plain(low)},
                 "If the lowest grade means not relevant, raise the threshold, or subtract it from "
                 "all labels.",
             )
@@ -82,9 +83,9 @@ def label_findings(qrels: pd.DataFrame) -> list[Finding]:
             Finding(
                 "warning",
                 "none_relevant",
-                "The highest label is {high:g}, below the threshold of 1, so no document counts "
+                "The highest label is {high}, below the threshold of 1, so no document counts "
                 "as relevant for metrics with a threshold.",
-                {"high": high},
+                {"high": plain(high)},
                 "Lower the threshold, or use NDCG, which needs none.",
             )
         )
@@ -208,8 +209,8 @@ def direction(ranking: Ranking, qrels: pd.DataFrame) -> list[Finding]:
             "warning",
             "label_direction",
             "Low labels sit at the top of the first stage in {count} of {queries} queries: "
-            "{best:g} seems to be the best grade.",
-            {"count": deeper, "queries": len(correlation), "best": best},
+            "{best} seems to be the best grade.",
+            {"count": deeper, "queries": len(correlation), "best": plain(best)},
             "Here a higher label is better. If the lowest is the best in your data, turn the "
             "labels round, for example highest + lowest - label.",
             count=deeper,

@@ -21,6 +21,7 @@ from rankdash.analysis.statistics.bootstrap import FloatArray
 from rankdash.analysis.statistics.comparison import Comparison, StatisticsSettings
 from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
 from rankdash.errors import SpecError
+from rankdash.i18n import plain
 from rankdash.metrics import Measure, parse_measure, parse_metrics
 
 Kind = Literal["min", "min-gain", "max-hurt", "max"]
@@ -288,7 +289,7 @@ def _refuse_odd(conditions: Sequence[Condition]) -> None:
         stated.add((each.kind, each.subject))
         if each.kind == "max-hurt" and not 0 <= each.limit <= 1:
             raise SpecError(
-                "--max-hurt takes a share of the queries between 0 and 1, not {limit:g}.",
+                "--max-hurt takes a share of the queries between 0 and 1, not {limit}.",
                 remedy="For example: --max-hurt 0.2 for a fifth of them.",
-                limit=each.limit,
+                limit=plain(each.limit),
             )

@@ -13,6 +13,7 @@ import plotly.graph_objects as go
 from rankdash.analysis.statistics.pairs import TIE_BAND, counts, direction
 from rankdash.charts import draw, style
 from rankdash.i18n import gettext as _
+from rankdash.i18n import plain
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -64,7 +65,7 @@ def figure(
     traces.append(
         draw.scatter(
             mode="markers",
-            name=_("{n} same (±{band:g})", n=tally.same, band=tie_band),
+            name=_("{n} same (±{band})", n=tally.same, band=plain(tie_band)),
             legendrank=2,
             marker={"color": ink.muted, "symbol": "circle", "size": 4, "line": {"width": 0}},
             **_pointed([bar for bar in bars if bar.sign == 0], names),

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 
 from rankdash.charts import draw, style
 from rankdash.i18n import gettext as _
+from rankdash.i18n import plain
 
 MOST_BARS = 8
 """Documents beyond this share one bar."""
@@ -184,7 +185,7 @@ def _after(steps: list[Bar], before: float) -> float:
 
 def _ranks(step: Bar) -> str:
     def shown(value: float) -> str:
-        return _("–") if math.isnan(value) else f"{value:g}"
+        return _("–") if math.isnan(value) else plain(value)
 
     return _(
         "{before} → {after} · label {label}",

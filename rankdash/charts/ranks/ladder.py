@@ -12,6 +12,7 @@ from rankdash.analysis.ranks.ladder import Ladder
 from rankdash.charts import draw, style
 from rankdash.charts.ranks.ladder_places import IDEAL, Drawn, directions, placed, shown
 from rankdash.i18n import gettext as _
+from rankdash.i18n import plain
 
 # Roomy while there are few rows; close enough for a cutoff of 50, and still legible.
 _ROW, _CLOSE_ROW = 26, 17
@@ -292,6 +293,6 @@ def _hovers(drawn: Drawn, titles: Mapping[str, str], names: Mapping[str, str]) -
             _("{system}: {rank}", system=style.short(titles.get(each, each), 30), rank=_rank(rank))
             for each, rank in zip(drawn.columns, drawn.ranks[row], strict=True)
         ]
-        grade = _("no label") if np.isnan(label) else _("label {label}", label=f"{label:g}")
+        grade = _("no label") if np.isnan(label) else _("label {label}", label=plain(label))
         texts.append("<br>".join([style.short(names.get(doc, doc), 60), *places, grade]))
     return texts
