@@ -154,12 +154,16 @@ def ranking_of(part: ParsedFile, frame: pd.DataFrame) -> Ranking:
     again = _pair_codes(frame).duplicated().to_numpy()
     if again.any():
         rows = frame[again]
+        first = rows.head(_EXAMPLES)
+        scores = first["score"].to_numpy(dtype=np.float64)
         part.refusals.add(
             "ranked_twice",
             rows["line"].to_numpy(dtype=np.int64),
             [
-                f"{row.query_id} | {row.doc_id} | {plain(row.score)}"
-                for row in rows.head(_EXAMPLES).itertuples()
+                f"{query} | {doc} | {plain(score)}"
+                for query, doc, score in zip(
+                    first["query_id"], first["doc_id"], scores, strict=True
+                )
             ],
         )
         frame = frame[~again]
