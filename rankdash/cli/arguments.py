@@ -97,6 +97,15 @@ class Parser(argparse.ArgumentParser):
     def flag(self, name: str, help_text: str, *, also: Sequence[str] = (), **settings: Any) -> None:
         self.add_argument(name, *also, action="store_true", help=help_text, **settings)
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        found, rest = super().parse_known_args(args, namespace)
+        if self.stands_for is None or any(each.startswith("-") and each != "-" for each in rest):
+            return found, rest
+        # argparse takes positional arguments only where they first stand together.
+        if rest:
+            found.files = [*getattr(found, "files", ()), *rest]
+        return found, []
+
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}. See: {self.prog} --help")
 

@@ -63,6 +63,21 @@ def test_a_user_of_trec_eval_types_what_he_is_used_to(run):
     assert sum(line.split()[:1] == ["initial"] for line in lines) == 1 + 74
 
 
+def test_files_and_options_may_be_mixed(run):
+    plain = run("evaluate", "--qrels", LABELS, "--run", RUN, "-m", "map")
+    for arguments in (
+        (LABELS, RUN, "-m", "map"),
+        (LABELS, "-m", "map", RUN),
+        ("--metric", "map", LABELS, RUN),
+        ("--metric", "map", LABELS, "--ties", "as_ranked", RUN),
+        ("--qrels", LABELS, "-m", "map", RUN),
+    ):
+        assert run("evaluate", *arguments) == plain
+    refused = run("evaluate", LABELS, RUN, "--depth", "3")
+    assert refused.code == 2
+    assert "unrecognized arguments: --depth" in refused.err
+
+
 def test_a_user_of_ir_measures_types_what_he_is_used_to(run):
     done = run(
         "evaluate", LABELS, RUN, "--metrics", "P(rel=2)@5,10", "AP(rel=2)", "RR(rel=2)",
