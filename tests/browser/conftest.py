@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import socket
+import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
@@ -105,7 +107,10 @@ def _started(home: Path) -> App:
     process = _FORKS.Process(
         target=server.serve, args=(ROOT / "app.py", port, environment, log), daemon=True
     )
-    process.start()
+    with pytest.MonkeyPatch.context() as patch:
+        # A new process runs the __main__ of its parent, where a test of pages leaves the app.
+        patch.setitem(sys.modules, "__main__", ModuleType("__main__"))
+        process.start()
     url = f"http://127.0.0.1:{port}/"
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline and process.is_alive():
