@@ -13,8 +13,11 @@ COPY --from=build /wheel /wheel
 RUN pip install --no-cache-dir --constraint /wheel/requirements.txt "$(ls /wheel/*.whl)$EXTRAS"
 RUN useradd --create-home --uid 1000 rankdash && install --directory --owner rankdash /workspace
 USER rankdash
-ENV RANKDASH_HOME=/workspace RANKDASH_HOST=0.0.0.0 RANKDASH_PORT=8501 RANKDASH_BASE_PATH=""
+ENV RANKDASH_HOME=/workspace \
+    STREAMLIT_SERVER_ADDRESS=0.0.0.0 \
+    STREAMLIT_SERVER_PORT=8501 \
+    STREAMLIT_SERVER_BASE_URL_PATH=""
 VOLUME /workspace
 EXPOSE 8501
-HEALTHCHECK --start-period=60s CMD python -c "import posixpath, urllib.request; from os import environ; urllib.request.urlopen(posixpath.join('http://127.0.0.1:' + environ['RANKDASH_PORT'], environ['RANKDASH_BASE_PATH'].strip('/'), '_stcore/health'))"
+HEALTHCHECK --start-period=60s CMD python -c "import posixpath, urllib.request; from os import environ; urllib.request.urlopen(posixpath.join('http://127.0.0.1:' + environ['STREAMLIT_SERVER_PORT'], environ['STREAMLIT_SERVER_BASE_URL_PATH'].strip('/'), '_stcore/health'))"
 CMD ["rankdash", "serve", "--no-browser"]

@@ -162,9 +162,9 @@ def test_the_container_serves_the_sample_and_ends_quietly(installed, tmp_path):
     (check,) = lines(r"HEALTHCHECK [^\n]*? CMD")
     environment = {
         "RANKDASH_HOME": str(home),
-        "RANKDASH_HOST": "127.0.0.1",
-        "RANKDASH_PORT": "0",
-        "RANKDASH_BASE_PATH": "/tools/rank/",
+        "STREAMLIT_SERVER_ADDRESS": "127.0.0.1",
+        "STREAMLIT_SERVER_PORT": "0",
+        "STREAMLIT_SERVER_BASE_URL_PATH": "/tools/rank/",
     }
     process = subprocess.Popen(
         command,
@@ -181,7 +181,7 @@ def test_the_container_serves_the_sample_and_ends_quietly(installed, tmp_path):
         installed.run(
             *shlex.split(check),
             cwd=tmp_path,
-            **{**environment, "RANKDASH_PORT": port},
+            **{**environment, "STREAMLIT_SERVER_PORT": port},
         )
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/tools/rank/") as page:
             assert b"<title>" in page.read()

@@ -7,10 +7,12 @@ import errno
 import os
 import re
 import runpy
+import signal
 import socket
 import sys
+from typing import NoReturn
 
-from rankdash.cli.arguments import DONE, Parser, UsageError
+from rankdash.cli.arguments import DONE, INTERRUPTED, Parser, UsageError
 from rankdash.shipped import APP
 from rankdash.store.workspace import HOME_VARIABLE, READ_ONLY_VARIABLE
 
@@ -21,27 +23,18 @@ _BASE_PATH = re.compile(r"[\w.~-]+(/[\w.~-]+)*", re.ASCII)
 def add(parser: Parser) -> None:
     parser.description = (
         "Open the dashboard in the browser; Ctrl+C ends it. `rankdash` without a command does the "
-        "same. Where an option is not given, the environment is asked: RANKDASH_HOST, "
-        "RANKDASH_PORT, RANKDASH_BASE_PATH, RANKDASH_READ_ONLY, RANKDASH_HOME."
+        "same. What is not given here, and whatever else Streamlit can be told, comes from its own "
+        "variables, such as STREAMLIT_SERVER_PORT."
     )
     parser.option(
         "--host",
         "ADDRESS",
         "the address to listen on; 0.0.0.0 lets other machines open the dashboard and change the "
         "workspace (default: 127.0.0.1, this machine only)",
-        default=os.environ.get("RANKDASH_HOST") or None,
     )
-    parser.number(
-        "--port",
-        "the port (default: 8501, or the next free one; 0: any)",
-        kind=int,
-        default=os.environ.get("RANKDASH_PORT") or None,
-    )
+    parser.number("--port", "the port (default: 8501, or the next free one; 0: any)", kind=int)
     parser.option(
-        "--base-path",
-        "PATH",
-        "the path in front of every page, as behind a proxy at /PATH",
-        default=os.environ.get("RANKDASH_BASE_PATH") or None,
+        "--base-path", "PATH", "the path in front of every page, as behind a proxy at /PATH"
     )
     parser.flag("--read-only", "show the workspace: nothing is changed, and no reranker runs")
     parser.option(
@@ -61,17 +54,27 @@ def serve(arguments: argparse.Namespace) -> int:
     if arguments.base_path is not None:
         settings["server.baseUrlPath"] = _base_path(arguments.base_path)
     if arguments.no_browser:
-        settings["server.headless"] = True
+        settings["server.headless"] = "true"
     if settings.keys() & {"server.address", "server.port"}:
         _refuse_what_cannot_listen(arguments.host or _LOOPBACK, arguments.port or 0)
     if arguments.home is not None:
         os.environ[HOME_VARIABLE] = arguments.home
     if arguments.read_only:
         os.environ[READ_ONLY_VARIABLE] = "1"
-    # As a program of its own would be started: Streamlit reads the settings beside this file.
-    sys.argv = [str(APP)]
-    runpy.run_path(str(APP))["app"].run(config=settings)
+    # As `streamlit run` in a shell, which reads the settings beside the app; in this process, so
+    # that whoever stops it stops the server.
+    options = [f"--{name}={value}" for name, value in settings.items()]
+    sys.argv = ["streamlit", "run", str(APP), *options]
+    signal.signal(signal.SIGINT, _stopped)
+    runpy.run_module("streamlit", run_name="__main__")
     return DONE
+
+
+def _stopped(_number: int, _frame: object) -> NoReturn:
+    """The end by Ctrl+C, which the server leaves to whoever started it: a KeyboardInterrupt would
+    be answered by Streamlit."""
+    sys.stderr.write("Stopped.\n")
+    raise SystemExit(INTERRUPTED)
 
 
 def _base_path(text: str) -> str:

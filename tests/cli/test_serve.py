@@ -2,6 +2,7 @@
 
 import os
 import runpy
+import signal
 import socket
 import sys
 from pathlib import Path
@@ -12,36 +13,28 @@ from rankdash import __version__
 from rankdash.shipped import APP
 
 
-class App:
-    """The dashboard, which notes how it was started."""
-
-    def __init__(self) -> None:
-        self.config: dict[str, object] = {}
-        self.argv: list[str] = []
-        self.starts = 0
-
-    def run(self, config: dict[str, object]) -> None:
-        self.config, self.argv, self.starts = config, list(sys.argv), self.starts + 1
-
-
 @pytest.fixture
-def app(monkeypatch: pytest.MonkeyPatch) -> App:
-    made = App()
-    monkeypatch.setattr(runpy, "run_path", lambda path: {"app": made} if path == str(APP) else {})
+def starts(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The arguments of each start of Streamlit, which starts nothing."""
+    made: list[list[str]] = []
+    monkeypatch.setattr(
+        runpy, "run_module", lambda name, run_name: made.append([name, *sys.argv[1:]])
+    )
+    monkeypatch.setattr(signal, "signal", lambda number, handler: None)
     monkeypatch.setattr(sys, "argv", ["rankdash"])
-    for name in ("HOME", "READ_ONLY", "HOST", "PORT", "BASE_PATH"):
+    for name in ("RANKDASH_HOME", "RANKDASH_READ_ONLY"):
         # Noted, and so put back after the test.
-        monkeypatch.setenv(f"RANKDASH_{name}", "")
+        monkeypatch.setenv(name, "")
     return made
 
 
-def test_without_a_word_the_dashboard_opens_as_its_settings_say(run, app, monkeypatch):
+def test_without_a_word_the_dashboard_opens_as_its_settings_say(run, starts):
     assert run().code == 0
-    assert (app.starts, app.config, app.argv) == (1, {}, [str(APP)])
+    assert starts == [["streamlit", "run", str(APP)]]
     assert (APP.parent / ".streamlit" / "config.toml").is_file()
 
 
-def test_what_is_given_reaches_the_server(run, app, tmp_path: Path):
+def test_what_is_given_reaches_the_server(run, starts, tmp_path: Path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         free = taken.getsockname()[1]
     home = str(tmp_path / "home")
@@ -50,34 +43,20 @@ def test_what_is_given_reaches_the_server(run, app, tmp_path: Path):
         *("--read-only", "--home", home, "--no-browser"),
     )
     assert (done.code, done.err) == (0, "")
-    assert app.config == {
-        "server.address": "127.0.0.1",
-        "server.port": free,
-        "server.baseUrlPath": "tools/rank",
-        "server.headless": True,
-    }
+    assert starts[0][3:] == [
+        "--server.address=127.0.0.1",
+        f"--server.port={free}",
+        "--server.baseUrlPath=tools/rank",
+        "--server.headless=true",
+    ]
     assert (os.environ["RANKDASH_HOME"], os.environ["RANKDASH_READ_ONLY"]) == (home, "1")
 
 
-def test_where_nothing_is_given_the_environment_is_asked(run, app, monkeypatch):
-    monkeypatch.setenv("RANKDASH_HOST", "127.0.0.1")
-    monkeypatch.setenv("RANKDASH_PORT", "0")
-    monkeypatch.setenv("RANKDASH_BASE_PATH", "/rankdash")
-    assert run("serve", "--base-path", "/").code == 0
-    assert app.config == {
-        "server.address": "127.0.0.1",
-        "server.port": 0,
-        "server.baseUrlPath": "",
-    }
-    monkeypatch.setenv("RANKDASH_PORT", "many")
-    assert run("serve").code == 2
-
-
-def test_a_port_that_was_asked_for_and_is_taken_is_said(run, app):
+def test_a_port_that_was_asked_for_and_is_taken_is_said(run, starts):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         done = run("serve", "--port", port)
-    assert (done.code, app.starts) == (2, 0)
+    assert (done.code, starts) == (2, [])
     assert done.err == (
         f"error: Port {port} is taken by another program; choose another --port, or leave it out "
         "to take the next free one.\n"
@@ -93,9 +72,9 @@ def test_a_port_that_was_asked_for_and_is_taken_is_said(run, app):
         (("--base-path", "a b"), "no path of an address"),
     ],
 )
-def test_a_server_that_cannot_be_is_refused_in_one_line(run, app, arguments, said):
+def test_a_server_that_cannot_be_is_refused_in_one_line(run, starts, arguments, said):
     done = run("serve", *arguments)
-    assert (done.code, app.starts) == (2, 0)
+    assert (done.code, starts) == (2, [])
     assert said in done.err and len(done.err.splitlines()) == 1
 
 
