@@ -233,6 +233,12 @@ def services_that_were_asked_without_a_key(db: sqlite3.Connection) -> None:
                 db.execute(change, (json.dumps(settings | {"key_variable": "none"}), row_id))
 
 
+@migration
+def who_wrote_a_note(db: sqlite3.Connection) -> None:
+    for table in ("notes", "run_notes"):
+        db.execute(f"ALTER TABLE {table} ADD COLUMN who TEXT NOT NULL DEFAULT ''")
+
+
 def migrate(db: sqlite3.Connection, file: Path) -> None:
     """Take the steps that are missing, all or none; what was there is copied first.
 

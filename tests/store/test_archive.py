@@ -51,13 +51,13 @@ def full(workspace, make_dataset, make_run):
         settings={"model": "/home/me/models/mini", "base_url": "http://me:pw@host/v1", "k1": 1.2},
     )
     workspace.save_run(run)
-    Notes(workspace).keep(dataset.id, "二", ["退货"], "看一下")
+    Notes(workspace).keep(dataset.id, "二", ["退货"], "看一下", "Ann")
     layer = Corrections(workspace)
     layer.correct(dataset.id, ("007", "1"), 0.0, "Ann")
     layer.correct(dataset.id, ("007", "01"), 1.0, "Ann")
     layer.withdraw(dataset.id, [("007", "01")])
     layer.correct(dataset.id, ("7", "01"), None, "Ann")
-    RunNotes(workspace).keep(run.id, "longer texts")
+    RunNotes(workspace).keep(run.id, "longer texts", "Ann")
     Pins(workspace).pin(run.id)
     asked, owner = Asked(run.id, "007", "1", "term"), Owner()
     rows = Explanations(workspace)
@@ -169,6 +169,21 @@ def test_a_colleague_sees_the_same(full, other):
     assert sharing.read_scenarios(other.setting("scenarios"))["careful"].elasticity == 0.25
     row = Explanations(other).find(Asked("run-1", "007", "1", "term"))
     assert (row.state, row.result) == ("done", EXPLAINED)
+
+
+def test_notes_of_a_file_that_does_not_say_who_wrote_them_are_taken(full, other):
+    def older(parts, _head):
+        for kind, field in (("datasets", "notes"), ("runs", "note")):
+            name, told = about(parts, kind)
+            for note in told[field] if kind == "datasets" else [told[field]]:
+                assert note.pop("who") == "Ann"
+            parts[name] = json.dumps(told).encode()
+
+    bring(other, repacked(exported(full), older))
+    (row,) = other.datasets()
+    (note,) = Notes(other).all(row.id)
+    assert (note.text, note.who) == ("看一下", "")
+    assert [each.who for each in RunNotes(other).all(row.id).values()] == [""]
 
 
 def test_keys_paths_kept_scores_and_waiting_work_stay_behind(full, other):

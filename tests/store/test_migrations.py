@@ -6,6 +6,8 @@ import pytest
 from rankdash.errors import StoreError
 from rankdash.store import Workspace, migrations
 from rankdash.store.jobs.queue import Queue
+from rankdash.store.notes.notes import Note, Notes
+from rankdash.store.notes.run_notes import RunNote, RunNotes
 
 OPEN = """
 import sys
@@ -37,6 +39,21 @@ def test_a_workspace_of_an_older_version_keeps_its_content(
     assert workspace.dataset(dataset.id) == dataset
     assert [row.id for row in workspace.runs()] == ["run-1"]
     assert Queue(workspace).rows() == []
+
+
+def test_a_note_of_an_older_version_has_no_author(tmp_path, monkeypatch, make_dataset, make_run):
+    with monkeypatch.context() as older:
+        older.setattr(migrations, "MIGRATIONS", migrations.MIGRATIONS[:-1])
+        workspace = Workspace.open(tmp_path)
+        dataset_id = workspace.save_dataset(dataset := make_dataset())
+        run_id = workspace.save_run(make_run(dataset))
+    with closing(sqlite3.connect(tmp_path / "rankdash.sqlite")) as db:
+        db.execute("INSERT INTO notes VALUES (?, '7', '[]', 'odd', '2026-01-02')", (dataset_id,))
+        db.execute("INSERT INTO run_notes VALUES (?, ?, 'why', '2026-01-02')", (run_id, dataset_id))
+        db.commit()
+    workspace = Workspace.open(tmp_path)
+    assert Notes(workspace).all(dataset_id) == [Note("7", (), "odd", "2026-01-02", "")]
+    assert RunNotes(workspace).of(run_id) == RunNote(run_id, "why", "2026-01-02", "")
 
 
 def test_a_workspace_of_a_newer_version_is_left_alone(workspace):

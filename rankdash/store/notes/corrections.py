@@ -98,7 +98,7 @@ class Corrections:
     def _add(
         self, dataset_id: str, entries: list[tuple[Pair, bool, float | None]], who: str
     ) -> None:
-        made, name = now(), " ".join(who.split())[:LONGEST_NAME]
+        made, name = now(), tidy_name(who)
         with self._database.writing() as db:
             refuse_unknown(db, dataset_id)
             db.executemany(
@@ -109,6 +109,11 @@ class Corrections:
                     for pair, withdrawn, label in entries
                 ],
             )
+
+
+def tidy_name(who: str) -> str:
+    """A person's name as it is kept."""
+    return " ".join(who.split())[:LONGEST_NAME]
 
 
 def _by_name(

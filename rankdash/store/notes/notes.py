@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from rankdash.errors import DataError
 from rankdash.store.failures import refuse_unknown
+from rankdash.store.notes.corrections import tidy_name
 from rankdash.store.rows import now
 from rankdash.store.workspace import Workspace
 
@@ -19,12 +20,14 @@ LONGEST_NOTE = 4_000
 
 @dataclass(frozen=True)
 class Note:
-    """The remarks on one query. `changed` is ISO 8601 in UTC, "" where nothing was remarked."""
+    """The remarks on one query. `changed` is ISO 8601 in UTC, "" where nothing was remarked; `who`
+    is "" where nobody was logged in."""
 
     query_id: str
     tags: tuple[str, ...] = ()
     text: str = ""
     changed: str = ""
+    who: str = ""
 
 
 class Notes:
@@ -52,22 +55,27 @@ class Notes:
             ).fetchone()
         return _note(row) if row is not None else Note(query_id)
 
-    def keep(self, dataset_id: str, query_id: str, tags: Iterable[str], text: str) -> Note:
+    def keep(
+        self, dataset_id: str, query_id: str, tags: Iterable[str], text: str, who: str = ""
+    ) -> Note:
         """Replace the remarks on a query; without a tag and a word there are none. Returns the note
-        as it is kept.
+        as it is kept. who: the name it is signed with.
 
         Raises DataError where there are more than `MOST_TAGS` tags, a tag is longer than
         `LONGEST_TAG` or the note longer than `LONGEST_NOTE` characters.
         """
-        note = Note(query_id, tidy(tags), text.strip(), now())
+        note = Note(query_id, tidy(tags), text.strip(), now(), tidy_name(who))
         _refuse_too_much(note)
         with self._database.writing() as db:
             refuse_unknown(db, dataset_id)
             if note.tags or note.text:
                 db.execute(
-                    "INSERT OR REPLACE INTO notes (dataset_id, query_id, tags, note, changed) "
-                    "VALUES (?, ?, ?, ?, ?)",
-                    (dataset_id, query_id, json.dumps(note.tags), note.text, note.changed),
+                    "INSERT OR REPLACE INTO notes "
+                    "(dataset_id, query_id, tags, note, changed, who) VALUES (?, ?, ?, ?, ?, ?)",
+                    (
+                        *(dataset_id, query_id, json.dumps(note.tags)),
+                        *(note.text, note.changed, note.who),
+                    ),
                 )
             else:
                 db.execute(
@@ -117,4 +125,5 @@ def refuse_long(text: str) -> None:
 
 
 def _note(row: sqlite3.Row) -> Note:
-    return Note(row["query_id"], tuple(json.loads(row["tags"])), row["note"], row["changed"])
+    tags = tuple(json.loads(row["tags"]))
+    return Note(row["query_id"], tags, row["note"], row["changed"], row["who"])

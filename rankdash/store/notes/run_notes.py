@@ -6,6 +6,7 @@ import sqlite3
 from dataclasses import dataclass
 
 from rankdash.store.failures import dataset_of_run
+from rankdash.store.notes.corrections import tidy_name
 from rankdash.store.notes.notes import refuse_long
 from rankdash.store.rows import now
 from rankdash.store.workspace import Workspace
@@ -13,11 +14,13 @@ from rankdash.store.workspace import Workspace
 
 @dataclass(frozen=True)
 class RunNote:
-    """The note on one run. `changed` is ISO 8601 in UTC, "" where there is none."""
+    """The note on one run. `changed` is ISO 8601 in UTC, "" where there is none; `who` is "" where
+    nobody was logged in."""
 
     run_id: str
     text: str = ""
     changed: str = ""
+    who: str = ""
 
 
 class RunNotes:
@@ -41,13 +44,14 @@ class RunNotes:
             row = db.execute("SELECT * FROM run_notes WHERE run_id = ?", (run_id,)).fetchone()
         return _note(row) if row is not None else RunNote(run_id)
 
-    def keep(self, run_id: str, text: str) -> RunNote:
-        """Replace the note on a run; without a word there is none. Returns it as it is kept.
+    def keep(self, run_id: str, text: str, who: str = "") -> RunNote:
+        """Replace the note on a run; without a word there is none. Returns it as it is kept. who:
+        the name it is signed with.
 
         Raises DataError where it is longer than `notes.LONGEST_NOTE` characters, and StoreError
         where there is no such run.
         """
-        note = RunNote(run_id, text.strip(), now())
+        note = RunNote(run_id, text.strip(), now(), tidy_name(who))
         refuse_long(note.text)
         with self._database.writing() as db:
             dataset_id = dataset_of_run(db, run_id)
@@ -55,12 +59,12 @@ class RunNotes:
                 db.execute("DELETE FROM run_notes WHERE run_id = ?", (run_id,))
                 return RunNote(run_id)
             db.execute(
-                "INSERT OR REPLACE INTO run_notes (run_id, dataset_id, note, changed) "
-                "VALUES (?, ?, ?, ?)",
-                (run_id, dataset_id, note.text, note.changed),
+                "INSERT OR REPLACE INTO run_notes (run_id, dataset_id, note, changed, who) "
+                "VALUES (?, ?, ?, ?, ?)",
+                (run_id, dataset_id, note.text, note.changed, note.who),
             )
         return note
 
 
 def _note(row: sqlite3.Row) -> RunNote:
-    return RunNote(row["run_id"], row["note"], row["changed"])
+    return RunNote(row["run_id"], row["note"], row["changed"], row["who"])

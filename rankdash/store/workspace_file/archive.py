@@ -106,7 +106,7 @@ def without_paths(value: Any) -> Any:
 def _pack_dataset(workspace: Workspace, packer: Packer, dataset_id: str) -> None:
     with workspace.database.reading() as db:
         row = _one(db, "SELECT * FROM datasets WHERE id = ?", dataset_id)
-        notes = _all(db, "notes", ("query_id", "tags", "note", "changed"), dataset_id)
+        notes = _all(db, "notes", ("query_id", "tags", "note", "changed", "who"), dataset_id)
         corrections = _all(
             db,
             "corrections",
@@ -137,7 +137,8 @@ def _pack_run(workspace: Workspace, packer: Packer, run_id: str) -> None:
         name: row[name] for name in ("name", "reranker", "depth", "load_ms", "created")
     }
     about |= {name: without_paths(json.loads(row[name])) for name in ("settings", "machine")}
-    about["note"] = None if note is None else {each: note[each] for each in ("note", "changed")}
+    signed = ("note", "changed", "who")
+    about["note"] = None if note is None else {each: note[each] for each in signed}
     about["pinned"] = None if pin is None else pin["pinned"]
     about["explanations"] = [dict(each) for each in explained]
     packer.add_json(f"runs/{run_id}/about.json", about)

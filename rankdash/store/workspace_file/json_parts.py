@@ -31,6 +31,7 @@ _PartName = Annotated[str, Meta(pattern=r"^[\w-][\w.-]*(/[\w-][\w.-]*)*\Z", max_
 _Text = Annotated[str, _text(1_000)]
 _Name = Annotated[str, _text(1_000, least=1)]
 _Kind = Annotated[str, _text(40)]
+_Person = Annotated[str, _text(LONGEST_NAME)]
 _Record = Annotated[str, _text(_LONGEST_RECORD)]
 _Number = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
 _Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
@@ -61,6 +62,8 @@ class NoteRow(Struct):
     tags: Annotated[list[Annotated[str, _text(LONGEST_TAG, least=1)]], Meta(max_length=MOST_TAGS)]
     note: Annotated[str, _text(LONGEST_NOTE)]
     changed: Moment
+    # Files of an older version do not say.
+    who: _Person = ""
 
     def __post_init__(self) -> None:
         if not (self.tags or self.note):
@@ -72,7 +75,7 @@ class CorrectionRow(Struct):
     doc_id: _Text
     withdrawn: Literal[0, 1]
     label: _Number | None
-    who: Annotated[str, _text(LONGEST_NAME)]
+    who: _Person
     made: Moment
 
 
@@ -88,6 +91,7 @@ class DatasetPart(Struct):
 class RunNoteRow(Struct):
     note: Annotated[str, _text(LONGEST_NOTE, least=1)]
     changed: Moment
+    who: _Person = ""
 
 
 class Explained(Struct):

@@ -11,7 +11,7 @@ from rankdash.ranking.ranking import digest
 from rankdash.store.notes.corrections import LONGEST_NAME, Correction, Corrections
 from rankdash.study.study import Study
 from rankdash.ui.labels import corrections_list
-from rankdash.ui.state import pickers, stored
+from rankdash.ui.state import person, pickers, stored
 from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets.text import markdown_safe, shortened
 from rankdash.words.names import distinct
@@ -39,14 +39,15 @@ def draw(study: Study, query_id: str) -> None:
         key=f"labels.document.{_name(study.stored_id, query_id)}",
     )
     label(study, query_id, doc_id)
-    st.text_input(
-        _("Your name, kept with the correction"),
-        value=workspace().setting(_WHO) or "",
-        max_chars=LONGEST_NAME,
-        key="labels.who",
-        on_change=_remember,
-        placeholder=_("may stay empty"),
-    )
+    if not person.name():
+        st.text_input(
+            _("Your name, kept with the correction"),
+            value=workspace().setting(_WHO) or "",
+            max_chars=LONGEST_NAME,
+            key="labels.who",
+            on_change=_remember,
+            placeholder=_("may stay empty"),
+        )
 
 
 def label(study: Study, query_id: str, doc_id: str) -> None:
@@ -70,7 +71,8 @@ def label(study: Study, query_id: str, doc_id: str) -> None:
         if given == uploaded:
             layer.withdraw(dataset_id, [pair])
         else:
-            layer.correct(dataset_id, pair, given, workspace().setting(_WHO) or "")
+            who = person.name() or workspace().setting(_WHO) or ""
+            layer.correct(dataset_id, pair, given, who)
 
     if len(options) <= _MOST_SEGMENTS:
         pickers.show(st.segmented_control, key, now, changed)(

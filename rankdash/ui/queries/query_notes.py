@@ -8,12 +8,12 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.i18n import gettext as _
-from rankdash.i18n import moment
 from rankdash.ranking.ranking import digest
 from rankdash.store.notes.notes import LONGEST_NOTE, MOST_TAGS, Note, Notes, tags_in_use
 from rankdash.study.study import Study
 from rankdash.ui.labels import corrections_form, corrections_list
-from rankdash.ui.state import pickers
+from rankdash.ui.runs.run_note import saved
+from rankdash.ui.state import person, pickers
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets import action_errors
 from rankdash.ui.widgets.text import markdown_safe
@@ -55,6 +55,8 @@ def _shown(note: Note) -> None:
         st.text(note.text)
     if not note.changed:
         st.caption(_("No note."))
+    elif note.who:
+        st.caption(saved(note))
 
 
 def _remarks(dataset_id: str, query_id: str) -> None:
@@ -89,7 +91,7 @@ def _remarks(dataset_id: str, query_id: str) -> None:
 
 def _saved(dataset_id: str, note: Note, before: Note | None) -> None:
     line, undo = st.columns([3, 1], vertical_alignment="center")
-    line.caption(_("Saved {when} UTC", when=moment(note.changed)) if note.changed else _("Empty"))
+    line.caption(saved(note) if note.changed else _("Empty"))
     if before is not None:
         undo.button(
             _("Undo"),
@@ -104,7 +106,7 @@ def _saved(dataset_id: str, note: Note, before: Note | None) -> None:
 def _keep(dataset_id: str, before: Note, tags: list[str], text: str) -> None:
     query_id = before.query_id
     if action_errors.attempt(
-        _PLACE, lambda: Notes(workspace()).keep(dataset_id, query_id, tags, text)
+        _PLACE, lambda: Notes(workspace()).keep(dataset_id, query_id, tags, text, person.name())
     ):
         st.session_state[_BEFORE] = {"name": _named(dataset_id, query_id), "note": before}
 

@@ -61,14 +61,13 @@ def draw(dataset_id: str) -> None:
         key="run.rerankers",
         persist_state="session",
     )
+    if lacking and any(offered[name].models for name in chosen):
+        st.warning(markdown_safe(error_text(lacking), 500), icon=":material/extension_off:")
     plan = _plan(dataset_id)
     settings, found, asked = {}, {}, {}
     for name in chosen:
         with st.expander(_(offered[name].title), expanded=len(chosen) == 1):
             st.caption(_(offered[name].meaning))
-            if lacking and offered[name].models:
-                text = markdown_safe(error_text(lacking), 500)
-                st.warning(text, icon=":material/extension_off:")
             settings[name] = settings_form.draw(offered[name])
             found[name] = key_field.draw(offered[name], settings[name], name)
             settings[name] |= found[name].settings

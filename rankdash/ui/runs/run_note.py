@@ -6,11 +6,12 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.i18n import moment
-from rankdash.store.notes.notes import LONGEST_NOTE
+from rankdash.store.notes.notes import LONGEST_NOTE, Note
 from rankdash.store.notes.run_notes import RunNote, RunNotes
-from rankdash.ui.state import pickers
+from rankdash.ui.state import person, pickers
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets import action_errors
+from rankdash.ui.widgets.text import markdown_safe
 
 _PLACE = "run_note"
 _BEFORE = "run_note.before"
@@ -22,6 +23,8 @@ def draw(run_id: str) -> None:
         if note.text:
             st.caption(_("Note on this run"))
             st.text(note.text)
+            if note.who:
+                st.caption(saved(note))
         return
     key = f"run_note.text.{run_id}"
 
@@ -42,8 +45,7 @@ def draw(run_id: str) -> None:
     if not note.changed and before is None:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        text = _("Saved {when} UTC", when=moment(note.changed)) if note.changed else _("Deleted")
-        st.caption(text, width="content")
+        st.caption(saved(note) if note.changed else _("Deleted"), width="content")
         if note.text:
             st.button(
                 _("Delete the note"),
@@ -62,6 +64,15 @@ def draw(run_id: str) -> None:
             )
 
 
+def saved(note: Note | RunNote) -> str:
+    """When a note was written, and by whom where that is known; safe for Markdown."""
+    when = moment(note.changed)
+    if note.who:
+        return _("Saved {when} UTC by {name}", when=when, name=markdown_safe(note.who, 60))
+    return _("Saved {when} UTC", when=when)
+
+
 def _keep(before: RunNote, text: str) -> None:
-    if action_errors.attempt(_PLACE, lambda: RunNotes(workspace()).keep(before.run_id, text)):
+    notes = RunNotes(workspace())
+    if action_errors.attempt(_PLACE, lambda: notes.keep(before.run_id, text, person.name())):
         st.session_state[_BEFORE] = before

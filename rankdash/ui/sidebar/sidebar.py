@@ -11,7 +11,7 @@ from rankdash.i18n import LANGUAGES
 from rankdash.i18n import gettext as _
 from rankdash.metrics import registry
 from rankdash.store.notes.pins import Pins
-from rankdash.ui.sidebar import comparison_settings
+from rankdash.ui.sidebar import comparison_settings, login
 from rankdash.ui.sidebar.view import WHOLE_LIST, cutoff_of
 from rankdash.ui.state import address, language, pickers, stored
 from rankdash.ui.state.server import read_only, workspace
@@ -65,6 +65,8 @@ def draw_sidebar(*, analysis: bool) -> None:
             format_func=LANGUAGES.__getitem__,
             required=True,
         )
+        if not read_only():
+            login.draw()
     address.publish()
 
 

@@ -28,6 +28,14 @@ def test_a_note_is_kept_as_it_was_written_and_goes_when_emptied(workspace, store
     assert notes.of(stored, "二") == Note("二")
 
 
+def test_a_note_is_signed_with_a_name_of_one_line(workspace, stored):
+    notes = Notes(workspace)
+    signed = notes.keep(stored, "7", [], "odd", " Ann\n" + "e" * 200)
+    assert signed.who == "Ann " + "e" * 76
+    assert notes.of(stored, "7") == signed
+    assert notes.keep(stored, "7", [], "odd").who == ""
+
+
 def test_tags_are_offered_once_in_alphabetical_order(workspace, stored):
     notes = Notes(workspace)
     notes.keep(stored, "7", ["zeta", "Alpha"], "")
