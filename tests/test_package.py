@@ -173,6 +173,8 @@ def test_the_container_serves_the_sample_and_ends_quietly(installed, tmp_path):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # Whoever starts the tests in the background has them ignore Ctrl+C, and so what they start.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     try:
         assert process.stdout is not None

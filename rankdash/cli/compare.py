@@ -26,7 +26,6 @@ from rankdash.cli.rankings import Files, study_of
 from rankdash.metrics import Measure
 from rankdash.readers import Conflict
 from rankdash.reporting.exports.tables import cells, head, latex, made_with, markdown
-from rankdash.spreadsheet import defused
 from rankdash.study.study import Study
 from rankdash.words.counts import query_count
 
@@ -163,7 +162,7 @@ def as_csv(compared: Compared) -> Iterator[str]:
     rules = {"confidence": comparison.settings.level, "ties": comparison.conventions.ties}
     yield csv_line([*map(str, comparison.frame.columns), *rules])
     for row in comparison.frame.to_dict("records"):
-        row["system"] = defused(names[row["system"]])
+        row["system"] = names[row["system"]]
         cells = (exact(each) if isinstance(each, float) else str(each) for each in row.values())
         yield csv_line([*cells, *map(str, rules.values())])
 

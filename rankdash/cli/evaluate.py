@@ -27,7 +27,6 @@ from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, Evaluation, Measure, parse_metrics
 from rankdash.readers import Conflict
 from rankdash.reporting.exports.tables import markdown_safe, plain_latex, plain_markdown
-from rankdash.spreadsheet import defused
 from rankdash.study.study import Study
 from rankdash.words.counts import query_count
 
@@ -264,14 +263,14 @@ def as_csv(results: Results, per_query: bool) -> Iterator[str]:
     if per_query:
         yield csv_line(["system", "query_id", "state", *results.measures, "ties"])
         for name, query, state, values in _rows(results):
-            yield csv_line([defused(name), defused(query), state, *map(exact, values), ties])
+            yield csv_line([name, query, state, *map(exact, values), ties])
         return
     counted = list(next(iter(results.systems.values())).counts)
     yield csv_line(["system", *results.measures, *counted, "ties"])
     for name, found in results.systems.items():
         means = [exact(value) for value in _means(results, found).values()]
         counts = (str(found.counts[key]) for key in counted)
-        yield csv_line([defused(name), *means, *counts, ties])
+        yield csv_line([name, *means, *counts, ties])
 
 
 FORMATS: Mapping[str, Callable[[Results, bool], Iterator[str]]] = {

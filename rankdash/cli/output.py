@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from rankdash.errors import DataError
 from rankdash.findings import Finding
+from rankdash.spreadsheet import defused
 
 if TYPE_CHECKING:
     from rankdash.ranking.ranking import Ranking
@@ -82,8 +83,9 @@ def warn(findings: Iterable[Finding]) -> None:
 
 
 def csv_line(cells: Iterable[str]) -> str:
+    """A line of CSV, in which no cell runs as a formula."""
     line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(cells)
+    csv.writer(line, lineterminator="\n").writerow(map(defused, cells))
     return line.getvalue()
 
 

@@ -221,7 +221,7 @@ def test_csv_is_written_only_where_its_cells_are_defused():
     assert found == {
         "spreadsheet.py",
         "reporting/exports/costs_csv.py",
-        "cli/evaluate.py",
+        "cli/output.py",
     }
     for each in found:
         assert "defused" in (package / each).read_text()
