@@ -271,12 +271,14 @@ def load_of(ranking: Ranking, run: Run | None, lengths: tuple[float, float]) -> 
     if run is None:
         return MeasuredLoad(Load(query, documents, document), estimated=True)
     done = run.queries[run.queries["state"] == "done"]
-    pairs, tokens = done["pairs"].mean(), done["tokens"].mean()
+    pairs = done["pairs"].mean()
     if pairs > 0:
         documents = float(pairs)
-    if not (tokens > 0 and pairs > 0):
+    # A query whose tokens nobody counted would bring its pairs alone.
+    counted = done.loc[done["tokens"].notna(), ["pairs", "tokens"]].sum()
+    if not (counted > 0).all():
         return MeasuredLoad(Load(query, documents, document), estimated=True)
-    each = float(tokens / pairs)
+    each = float(counted["tokens"] / counted["pairs"])
     return MeasuredLoad(Load(min(query, each), documents, max(each - query, 0.0)), estimated=False)
 
 
