@@ -115,6 +115,25 @@ def test_a_document_that_one_list_lacks_keeps_its_label():
         assert rows.set_index("doc_id")["label"].to_dict() == {"a": 2.0, "b": 1.0}
 
 
+@pytest.mark.parametrize(
+    ("rules", "listed", "value"),
+    [
+        (Conventions(), "a -1, b 0, c 2", 1 / 3),
+        (Conventions(negative="unjudged"), "a nan, b 0, c 2", 1 / 3),
+        (Conventions(judged_only=True), "a -1, b 0, c 2", 1 / 3),
+        (Conventions(judged_only=True, negative="unjudged"), "b 0, c 2", 1 / 2),
+    ],
+)
+def test_a_label_below_0_is_none_where_the_conventions_say_so(rules, listed, value):
+    qrels = table({"a": -1, "b": 0, "c": 2}, {})
+    found = split(ranked("abc"), ranked("cba"), qrels, "q", parse_measure("mrr"), rules)
+    rows = found.documents.sort_values("rank_before")
+    labels = zip(rows["doc_id"], rows["label"], strict=True)
+    assert ", ".join(f"{doc} {label:g}" for doc, label in labels) == listed
+    assert rows["rank_before"].tolist() == [*range(1, len(rows) + 1)]
+    assert rows["before"].tolist() == [*[0] * (len(rows) - 1), value]
+
+
 @pytest.mark.parametrize("name", QUALITY)
 def test_every_quality_metric_splits(name):
     assert splits(parse_measure(name))
