@@ -87,6 +87,13 @@ def test_file_size(parse):
     assert refused.value.file == "x.csv"
 
 
+def test_a_file_of_the_largest_size_is_accepted_and_a_byte_more_is_not(parse):
+    size = len(CSV.encode())
+    assert len(parse({"x.csv": CSV}, limits=ReadLimits(file_bytes=size)).qrels) == 30
+    with pytest.raises(LimitError):
+        parse({"x.csv": CSV}, limits=ReadLimits(file_bytes=size - 1))
+
+
 def test_file_size_is_checked_before_the_file_is_read(tmp_path, monkeypatch):
     file = tmp_path / "large.csv"
     file.write_text(CSV)
