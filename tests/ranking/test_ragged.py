@@ -2,7 +2,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rankdash.ranking import ragged
@@ -44,6 +44,9 @@ def test_arithmetic_by_segment_is_that_of_each_list(lists):
 
 
 @given(LISTS)
+@example([[], [1, 1]])
+@example([[1, 1], []])
+@example([[1], [], [1]])
 def test_equal_neighbours_are_found_within_segments_only(lists):
     values, offsets = laid_out(lists)
     positions, runs = ragged.equal_runs(values, offsets)

@@ -45,6 +45,16 @@ def test_ties_by_stable_keep_the_order_given():
     assert ranking(*rows, ties="stable").documents_of("q")[0] == ["10", "9", "2", "b", "a"]
 
 
+@pytest.mark.parametrize("ties", ["trec", "stable"])
+def test_single_precision_ties_scores_that_double_tells_apart_under_the_same_rule_too(ties):
+    made = ranking(("q", "b", 1.0), ("q", "a", 1.0 + 1e-9), ties=ties)
+    single = made.settled(ties, "float32")
+
+    assert (made.documents_of("q")[0], made.tied.tolist()) == (["a", "b"], [False])
+    assert (single.documents_of("q")[0], single.tied.tolist()) == (["b", "a"], [True])
+    assert single.scores.tolist() == [1.0, 1.0]
+
+
 def test_only_queries_with_two_equal_scores_are_tied():
     made = ranking(("q1", "a", 1.0), ("q1", "b", 1.0), ("q2", "a", 1.0), ("q2", "b", 2.0))
 
