@@ -64,6 +64,11 @@ def test_what_cannot_be_run_is_refused_in_words(varied, said):
         variants(SPECS, USUAL, None, varied)
 
 
+def test_as_many_variants_as_allowed_are_run():
+    found = variants(SPECS, USUAL, None, {"max_length": list(range(1, MOST_VARIANTS + 1))})
+    assert len(found) == MOST_VARIANTS == 24
+
+
 @given(
     lengths=st.lists(st.integers(1, 9), min_size=1, max_size=4, unique=True),
     depths=st.lists(st.integers(1, 99), min_size=1, max_size=4, unique=True),
