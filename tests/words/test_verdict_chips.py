@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.words.verdict_chips import change_facts
+from rankdash.words.verdict_chips import change_facts, p_value
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,17 @@ def test_where_a_p_is_corrected_both_are_said(planned_level, column, p, said):
         said,
         "3 helped, 1 same, 2 hurt",
     ]
+
+
+@pytest.mark.parametrize(
+    ("p", "said"),
+    [
+        (0.000_049_9, "<0.0001"),
+        (0.000_05, "0.0001"),
+        (0.000_099, "0.0001"),
+        (1.0, "1.0000"),
+        (float("nan"), "–"),
+    ],
+)
+def test_a_p_reads_as_less_only_where_its_four_decimals_are_zeros(p, said):
+    assert p_value(p) == said

@@ -1,6 +1,7 @@
 """History: runs on one line over the queries they share, a pinned baseline, notes, any two."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from rankdash.store.notes.run_notes import RunNotes
 from rankdash.study import history
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE
+from rankdash.ui.history.history_table import ordered
 from rankdash.ui.runs.run_records import setting_titles
 from rankdash.ui.state import server
 from rankdash.ui.state import stored as stored_sets
@@ -266,6 +268,24 @@ def test_no_two_settings_of_a_reranker_share_a_title():
     for kind in kinds():
         titles = list(setting_titles(kind.name).values())
         assert len(set(titles)) == len(titles), kind.name
+
+
+@pytest.mark.parametrize(
+    ("pinned", "picked", "order"),
+    [
+        ("pin", ["new", "base", "old", "pin"], ["pin", "base", "old", "new"]),
+        ("pin", [FIRST_STAGE, "pin"], ["pin", FIRST_STAGE]),
+        (None, ["pin", "base"], ["base", "pin"]),
+        ("base", ["old", "base"], ["base", "old"]),
+        ("pin", ["new", "old"], ["old", "new"]),
+    ],
+)
+def test_a_pair_is_compared_with_its_pin_else_its_baseline_else_the_older(pinned, picked, order):
+    numbers = {FIRST_STAGE: 0, "old": 1, "base": 2, "pin": 3, "new": 4}
+    past = SimpleNamespace(
+        pinned=pinned, study=SimpleNamespace(baseline="base"), number=numbers.__getitem__
+    )
+    assert ordered(past, picked) == order
 
 
 def test_the_pair_is_swapped_and_opened_on_overview(app, several):
