@@ -144,7 +144,7 @@ class Outcome:
     break_even_searches: searches a day from which it pays its upkeep.
     break_even_price: highest cost for 1,000 searches at which it pays.
     proven: whether every change that counts for the value is proven, or proven to be none.
-    pays: whether it nets something at what may be counted on (`Change.sure`).
+    pays: whether it nets something at what may be counted on (`MeasuredChange.sure`).
     pays_without_gain: whether it does so as well if better ranking were worth nothing.
     """
 

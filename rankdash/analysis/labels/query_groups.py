@@ -167,8 +167,8 @@ def by_segment(
     """The paired difference in each value of a segment: those in `order` first, then the largest.
 
     pairs: from `rankdash.analysis.statistics.pairs.paired`. segment: value, indexed by query id;
-        queries without one form the segment `UNKNOWN`. Beyond the 30 largest values the rest is
-        one segment, `OTHER`. order: such as `DerivedSegment.values`.
+        queries without one form the segment `UNKNOWN`. Of more than 30 values the 29 largest stay,
+        and the rest is one segment, `OTHER`. order: such as `DerivedSegment.values`.
 
     Columns: segment; n (paired queries); left_out (queries of the segment without a difference);
     before, after, delta (means); low, high (interval of delta) and p, made as the settings say; and
