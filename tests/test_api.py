@@ -170,7 +170,7 @@ def test_what_is_odd_is_a_warning_and_what_cannot_be_is_refused(data, tmp_path):
     # It names the line that asked, not one inside the package.
     assert seen[0].filename == __file__
     (tmp_path / "other.trec").write_text("elsewhere Q0 d1 1 2.0 x\nelsewhere Q0 d2 2 1.0 x\n")
-    with pytest.raises(DataError, match="None of the 1 queries of the ranking other has a label"):
+    with pytest.raises(DataError, match="ranking other that have a label: none of 1"):
         rd.read_run(tmp_path / "other.trec", data)
     with pytest.raises(DataError, match="holds no ranking"):
         rd.read_run(SAMPLE / "qrels.tsv", data)

@@ -306,9 +306,10 @@ def _measured(run: Run) -> Iterator[str]:
             f"p50 {_ms(level.p50_ms)} ms, p95 {_ms(level.p95_ms)} ms{failed}"
         )
     if measured.contended:
+        threads = "1 thread" if measured.threads == 1 else f"{measured.threads} threads"
         yield (
             f"Other programs were using the processor: {measured.cpu_per_wall:.1f} of "
-            f"{measured.threads} threads had work, so these times are too long."
+            f"{threads} had work, so these times are too long."
         )
 
 

@@ -224,7 +224,8 @@ def _refuse_missing_scores(queries: Any, docs: Any, scores: npt.NDArray[np.float
     if len(missing):
         row = int(missing[0])
         raise DataError(
-            "{count} rows have no finite score; the first is document {doc!r} of query {query!r}.",
+            "Rows without a finite score: {count}; the first is document {doc!r} of query "
+            "{query!r}.",
             remedy="Give every row a number, or leave the row out.",
             count=len(missing),
             doc=docs[row].as_py(),
@@ -236,7 +237,7 @@ def _refuse_repeats(queries: Any, docs: Any) -> None:
     pairs = pd.DataFrame({"query": objects(queries), "doc": objects(docs)})
     repeated = pairs[pairs.duplicated()]
     raise DataError(
-        "{count} rows rank a document a second time; the first is {doc!r} of query {query!r}.",
+        "Rows that rank a document again: {count}; the first is {doc!r} of query {query!r}.",
         remedy="Keep one row for each query and document.",
         count=len(repeated),
         doc=repeated["doc"].iloc[0],

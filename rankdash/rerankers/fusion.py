@@ -72,7 +72,7 @@ def fuse(rankings: Sequence[Ranking], how: Fusion) -> Ranking:
     weights = how.weights or (1.0,) * len(rankings)
     if len(weights) != len(rankings):
         raise SettingError(
-            "There are {weights} weights for {rankings} rankings.",
+            "Weights and rankings differ in number: {weights} and {rankings}.",
             remedy="Give one weight for each ranking, or none.",
             weights=len(weights),
             rankings=len(rankings),

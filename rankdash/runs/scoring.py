@@ -281,8 +281,7 @@ def _without_waits(seconds: float, calls: Sequence[Call]) -> float:
 def _miscounted(answers: list[Scored], size: int) -> str:
     if len(answers) == size:
         return ""
-    asked = "1 query" if size == 1 else f"{size} queries"
-    return f"the reranker gave {len(answers)} answers for {asked}"
+    return f"answers of the reranker: {len(answers)}, queries: {size}"
 
 
 def _usable(answer: Scored, size: int) -> Scored:
@@ -296,9 +295,9 @@ def _fault(answer: Scored, size: int) -> str:
         return answer.error
     scores = np.asarray(answer.scores, dtype=np.float64)
     if scores.shape != (size,):
-        return f"the reranker gave {scores.size} scores for {size} documents"
+        return f"scores of the reranker: {scores.size}, documents: {size}"
     finite = int(np.isfinite(scores).sum())
-    return f"scored {finite} of {size} documents" if finite < size else ""
+    return f"documents scored: {finite} of {size}" if finite < size else ""
 
 
 def _reason(error: Exception) -> str:

@@ -216,7 +216,7 @@ def _refuse_all_failed(run: Run) -> None:
     failed = run.queries[run.queries["state"] == "failed"]
     if len(failed) and not (run.queries["state"] == "done").any():
         raise RerankerError(
-            "None of the {count} queries could be scored. The first failed because: {reason}.",
+            "Queries that could be scored: none of {count}. The first failed because: {reason}.",
             remedy="Resume tries them again.",
             count=len(failed),
             reason=str(failed["reason"].iloc[0]).rstrip("."),

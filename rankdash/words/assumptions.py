@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rankdash.i18n import gettext as _
-from rankdash.i18n import number, percent, quantity
+from rankdash.i18n import ngettext, number, percent, quantity
 from rankdash.study.costs import Choice
 from rankdash.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
 from rankdash.value.billing import UNITS
@@ -56,9 +56,10 @@ def _sent(choice: Choice) -> tuple[str, str, str]:
     load = choice.load.load
     return (
         _("What a search of {name} sends", name=choice.name),
-        _(
+        ngettext(
+            "{n} document of {tokens} tokens, query of {query}",
             "{n} documents of {tokens} tokens, query of {query}",
-            n=number(float(load.documents), 0),
+            round(float(load.documents)),
             tokens=number(float(load.document_tokens), 0),
             query=number(float(load.query_tokens), 0),
         ),

@@ -291,7 +291,9 @@ def _break_even(choice: Choice, metric: str, level: str) -> str:
             interval=interval,
         )
     if searches.value is not None:
-        since = _("From {n} searches a day on.", n=number(searches.value, 0))
+        since = ngettext(
+            "From {n} search a day on.", "From {n} searches a day on.", round(searches.value)
+        )
         text = paragraph([text, since])
     return text
 

@@ -25,33 +25,32 @@ TEMPLATES = (
     "document {doc} has no text",
     "{n} documents have no text, such as {doc}",
     "The ranking does not contain this query",
-    "the reranker gave {given} answers for 1 query",
-    "the reranker gave {given} answers for {n} queries",
-    "the reranker gave {given} scores for {n} documents",
-    "scored {given} of {n} documents",
-    "The model gave no finite score for {given} of {n} documents",
+    "answers of the reranker: {given}, queries: {n}",
+    "scores of the reranker: {given}, documents: {n}",
+    "documents scored: {given} of {n}",
+    "Documents without a finite score from the model: {given} of {n}",
+    "documents with a score: {given} of {n}: {why}",
+    "requests that failed: {given} of {n}: {why}",
+    "answers that could not be read: {given} of {n}: {why}",
     "first stage: {why}",
     "second stage: {why}",
     "not every document was scored",
     "there is no connection ({detail})",
-    "time-out: no answer within {seconds} seconds",
+    "time-out: no answer within {seconds} s",
     "the connection was cut ({detail})",
     "the answer cannot be unpacked ({detail})",
     "the answer is not JSON: {detail}",
     "the service answered {status}: {detail}",
     "the service said {status}",
     "The answer is malformed: it has no {detail}",
-    "{given} of {n} documents have a score: {why}",
     "a result has no index",
     "index {index} is out of range",
     "index {index} comes twice",
     "the score of index {index} is not a number",
     "the answer is too short",
-    "{given} of {n} requests failed: {why}",
     "A request failed: {why}",
     "No answer held an order: {why}",
     "No answer could be read: {why}",
-    "{given} of {n} answers could not be read: {why}",
     "the model said nothing",
     "the model said {detail}",
     "time-out: the time for this query was over",
@@ -59,6 +58,18 @@ TEMPLATES = (
     "no reason given",
     "no connection",
     "no answer in time",
+)
+# As they were worded before: stored runs keep what they were told then.
+FORMER = (
+    "time-out: no answer within {seconds} seconds",
+    "the reranker gave {given} answers for 1 query",
+    "the reranker gave {given} answers for {n} queries",
+    "the reranker gave {given} scores for {n} documents",
+    "scored {given} of {n} documents",
+    "The model gave no finite score for {given} of {n} documents",
+    "{given} of {n} documents have a score: {why}",
+    "{given} of {n} requests failed: {why}",
+    "{given} of {n} answers could not be read: {why}",
 )
 _FIELD = re.compile(r"\{(\w+)\}")
 # The fields of errors that hold a reason.
@@ -86,7 +97,7 @@ def problem(error: RankdashError) -> str:
 
 
 def _known(reason: str) -> str | None:
-    for template in TEMPLATES:
+    for template in (*TEMPLATES, *FORMER):
         found = _pattern(template).fullmatch(reason.strip())
         if found:
             params = {

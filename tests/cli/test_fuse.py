@@ -46,7 +46,7 @@ def test_rankings_are_combined(run, files, tmp_path, options, expected):
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (("--weight", 1), "There are 1 weights for 2 rankings"),
+        (("--weight", 1), "Weights and rankings differ in number: 1 and 2."),
         (("--weight", 1, -1), "above 0"),
         (("--method", "best"), "invalid choice"),
         (("--out", "nowhere/x.trec"), "There is no folder"),

@@ -183,7 +183,7 @@ ALIKE = "write the ids alike"
 AGAIN = "Copy or download the file again"
 NO_IDS = "add columns query_id and doc_id"
 SAME_SET = "Check that the files belong to the same data set"
-NO_QUERY = "None of the 2 queries of the ranking"
+NO_QUERY = "Queries of the ranking"
 
 
 def no_column(of: str, field: str, where: str, files: Files) -> Broken:
@@ -298,7 +298,7 @@ EXAMPLES = [
         "nothing but unknown words",
         {"qrels": QRELS.replace(b" 1\n", b" Wow\n").replace(b" 0\n", b" Meh\n"), "run": RUN},
         "qrels, line 1",
-        "4 of 4 rows cannot be used",
+        "Rows that cannot be used: 4 of 4",
         NUMBERS,
     ),
     foreign_run("TREC runs and qrels", {"qrels": QRELS}, ALIKE),
@@ -337,7 +337,7 @@ EXAMPLES = [
         IDS,
         replaced(BEIR, "set/qrels/test.tsv", b"\td", b"\tx"),
         "set/qrels/test.tsv, line 2",
-        "None of the 2 ids of set/corpus.jsonl occurs in the labels or rankings",
+        "Ids of set/corpus.jsonl that occur in the labels or rankings: none of 2",
         SAME_SET,
         kept=True,
     ),
@@ -401,7 +401,8 @@ EXAMPLES = [
             ),
         },
         "qrels/test-00000-of-00001.parquet, line 1",
-        "None of the 2 ids of corpus/corpus-00000-of-00002.parquet occurs",
+        "Ids of corpus/corpus-00000-of-00002.parquet that occur in the labels or rankings: none of "
+        "2",
         SAME_SET,
         kept=True,
     ),
@@ -478,7 +479,7 @@ EXAMPLES = [
         IDS,
         {**WANDS, "label.csv": b"id\tquery_id\tproduct_id\tlabel\n0\tx0\ty0\tExact\n"},
         "label.csv, line 2",
-        "None of the 2 ids of query.csv occurs in the labels or rankings",
+        "Ids of query.csv that occur in the labels or rankings: none of 2",
         SAME_SET,
         kept=True,
     ),
@@ -515,7 +516,7 @@ EXAMPLES = [
             ),
         },
         "e, line 1",
-        "None of the 2 ids of p occurs in the labels or rankings",
+        "Ids of p that occur in the labels or rankings: none of 2",
         SAME_SET,
         kept=True,
     ),
@@ -532,7 +533,8 @@ EXAMPLES = [
         COLUMN,
         {"j": text(OPENSEARCH).replace(b'"rating"', b'"thing"')},
         "j, line 6",
-        "3 of 3 rows cannot be used, so nothing was kept. Rows left out because the label is empty",
+        "Rows that cannot be used: 3 of 3, so nothing was kept. Rows left out because the label is "
+        "empty",
         "Label the row.",
     ),
     Broken(

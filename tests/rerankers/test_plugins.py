@@ -79,7 +79,10 @@ def test_a_file_that_is_not_there_is_told(plug, tmp_path):
     plug()
     rerankers._registry.cache_clear()
     found = plugins.find([str(tmp_path / "gone.py")], [])
-    assert "no such file" in str(found.problems[0])
+    assert str(found.problems[0]) == (
+        f"The plugin {tmp_path / 'gone.py'} is left out: there is no such file. Mend it, or start "
+        "rankdash without it."
+    )
 
 
 def test_two_plugins_of_one_name(plug):

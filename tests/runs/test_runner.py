@@ -102,12 +102,12 @@ def test_the_reranker_sees_the_whole_corpus_and_first_stage_order(make_dataset):
     [
         (
             lambda request: Scored(np.array([1.0, np.nan, 2.0, np.nan, 0.0])),
-            "scored 3 of 5 documents",
+            "documents scored: 3 of 5",
         ),
-        (lambda request: Scored(np.full(5, np.nan)), "scored 0 of 5 documents"),
-        (lambda request: Scored(np.array([1.0, np.inf, 0, 0, 0])), "scored 4 of 5 documents"),
-        (lambda request: Scored(np.zeros(4)), "the reranker gave 4 scores for 5 documents"),
-        (lambda request: Scored(np.zeros(0)), "the reranker gave 0 scores for 5 documents"),
+        (lambda request: Scored(np.full(5, np.nan)), "documents scored: 0 of 5"),
+        (lambda request: Scored(np.array([1.0, np.inf, 0, 0, 0])), "documents scored: 4 of 5"),
+        (lambda request: Scored(np.zeros(4)), "scores of the reranker: 4, documents: 5"),
+        (lambda request: Scored(np.zeros(0)), "scores of the reranker: 0, documents: 5"),
         (lambda request: Scored.failed(5, "HTTP 429"), "HTTP 429"),
         (lambda request: Scored(np.zeros(5), error="half an answer"), "half an answer"),
         (lambda request: 1 / 0, "ZeroDivisionError: division by zero"),
@@ -138,7 +138,7 @@ def test_too_many_answers_fail_the_query(make_dataset):
             return super().score(requests) * 2
 
     run = rerank(make_dataset(queries=1), Twice())
-    assert reasons(run) == {"q0": "the reranker gave 2 answers for 1 query"}
+    assert reasons(run) == {"q0": "answers of the reranker: 2, queries: 1"}
 
 
 def test_a_reranker_that_cannot_be_had_ends_the_run(make_dataset):

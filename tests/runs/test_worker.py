@@ -220,7 +220,7 @@ def test_deleting_the_data_set_of_a_live_job_ends_it_and_the_worker_goes_on(
     [
         (9.0, r"No model 'nine' here. Give a folder."),
         (8.0, r"The run stopped at an unexpected error (RuntimeError: a bug in the model's code)."),
-        (6.0, r"None of the 4 queries could be scored. The first failed because: a time-out."),
+        (6.0, r"Queries that could be scored: none of 4. The first failed because: a time-out."),
     ],
 )
 def test_a_job_that_cannot_be_done_says_why_and_the_next_one_runs(

@@ -149,7 +149,7 @@ def plurals() -> set[tuple[str, str]]:
 
 
 def messages() -> set[str]:
-    found = {*from_schemas(), *failures.TEMPLATES}
+    found = {*from_schemas(), *failures.TEMPLATES, *failures.FORMER}
     for path, tree in modules().items():
         for call in calls(tree):
             for argument in shown(call):

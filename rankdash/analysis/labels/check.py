@@ -210,7 +210,7 @@ def _texts(dataset: Dataset) -> list[Finding]:
             Finding(
                 "warning",
                 "candidates_without_text",
-                "Candidates without a text: {count} of {all} documents.",
+                "Candidates without a text: {count} of {all}.",
                 {"count": len(silent), "all": len(ranked)},
                 "A reranker reads them as empty. Add the texts, or check that the ids match.",
                 count=len(silent),
@@ -286,8 +286,8 @@ def _ties(found: RankingCheck, *, made: bool) -> list[Finding]:
         Finding(
             "warning" if many else "note",
             "ties",
-            "Rows of the ranking {name} that share their score with another: {rows} of {all}, in "
-            "{queries} queries. Ties are settled by a rule, not by the system.",
+            "Rows of the ranking {name} that share their score with another: {rows} of {all}. "
+            "Queries with such rows: {queries}. Ties are settled by a rule, not by the system.",
             {
                 "name": found.name,
                 "rows": found.tied_rows,

@@ -141,7 +141,7 @@ def merge_labels(dataset: Dataset, qrels: pd.DataFrame, *, conflict: Conflict = 
     examples = _checked(qrels)[lost.to_numpy()].head(5)
     if lost.all() and len(new):
         raise DataError(
-            "None of the {count} labels is for a query and a document of this data set; the first "
+            "Labels for a query and a document of this data set: none of {count}; the first "
             "is for document {doc!r} of query {query!r}.",
             remedy="Check that the file was made from this data set, and that a spreadsheet has "
             "not changed the ids.",
@@ -212,7 +212,7 @@ def _refuse_two_labels(new: pd.DataFrame) -> None:
     twice = new[new.duplicated(["query_id", "doc_id"])]
     if len(twice):
         raise DataError(
-            "{count} pairs have two different new labels; the first is document {doc!r} of query "
+            "Pairs with two different new labels: {count}; the first is document {doc!r} of query "
             "{query!r}.",
             remedy="Keep one of them.",
             count=len(twice),

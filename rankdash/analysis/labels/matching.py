@@ -61,14 +61,14 @@ class _Side:
 
 _QUERIES = _Side(
     "queries_match_nothing",
-    "None of the {ranked} queries of the ranking {name} has a label. The ranking has "
+    "Queries of the ranking {name} that have a label: none of {ranked}. The ranking has "
     "{ranked_example!r}, the labels have {labelled_example!r}.",
     "Labelled queries that the ranking {name} lacks: {count} of {labelled}, such as "
     "{labelled_example!r}.",
 )
 _DOCUMENTS = _Side(
     "documents_match_nothing",
-    "None of the {ranked} documents of the ranking {name} has a label. The ranking has "
+    "Documents of the ranking {name} that have a label: none of {ranked}. The ranking has "
     "{ranked_example!r}, the labels have {labelled_example!r}.",
     "",
 )

@@ -214,7 +214,7 @@ _MORE = (
     "{more:,}: if the true change is the one seen, so many prove it in {power:.0%} of all cases."
 )
 _MORE_OR_MANY = (
-    "At least {least:,} more queries like these are needed to settle it, most likely {more:,}, and "
+    "More queries like these needed to settle it: at least {least:,}, most likely {more:,}, and "
     "far more if the true change is smaller than the one seen. If it is the one seen, {more:,} "
     "prove it in {power:.0%} of all cases."
 )

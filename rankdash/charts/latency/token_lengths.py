@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from rankdash.analysis.latency import TokenLengths
 from rankdash.charts import draw, style
 from rankdash.i18n import gettext as _
+from rankdash.i18n import ngettext
 
 _HEIGHT = 320
 
@@ -43,10 +44,11 @@ def figure(lengths: TokenLengths, ink: style.Ink, *, name: str) -> go.Figure:
                 name=title.format(n=sum(counts), share=sum(counts) / lengths.pairs),
                 marker=look,
                 hover=[
-                    _(
-                        "{bin} tokens<br>{n:,} pairs, {share:.1%}",
+                    ngettext(
+                        "{bin} tokens<br>{n} pair, {share:.1%}",
+                        "{bin} tokens<br>{n} pairs, {share:.1%}",
+                        count,
                         bin=bin_name,
-                        n=count,
                         share=count / lengths.pairs,
                     )
                     for bin_name, count in zip(names, counts, strict=True)
@@ -97,12 +99,12 @@ def alt(lengths: TokenLengths, name: str) -> str:
         cut = _(
             "{n:,} are cut; at most {limit:,} tokens are read.", n=lengths.cut, limit=lengths.limit
         )
-    return _(
-        (
-            "Lengths of {n:,} pairs in {name}: half have up to {p50:,} tokens, 95 in "
-            "100 up to {p95:,}. {cut}"
-        ),
-        n=lengths.pairs,
+    return ngettext(
+        "Lengths of {n} pair in {name}: half have up to {p50:,} tokens, 95 in 100 up to {p95:,}. "
+        "{cut}",
+        "Lengths of {n} pairs in {name}: half have up to {p50:,} tokens, 95 in 100 up to {p95:,}. "
+        "{cut}",
+        lengths.pairs,
         name=name,
         p50=round(lengths.p50),
         p95=round(lengths.p95),

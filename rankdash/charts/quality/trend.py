@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from rankdash.analysis.statistics.significance import LEVEL
 from rankdash.charts import draw, intervals, milliseconds, style
 from rankdash.i18n import gettext as _
+from rankdash.i18n import ngettext
 
 _MEAN, _MS, _FAILED = 240, 110, 80
 _GAP = 26
@@ -154,10 +155,11 @@ def alt(points: Sequence[TrendPoint], metric: str, across: Sequence[Across]) -> 
     if len(compared) < len(points):
         apart = sum(not point.compared for point in points)
         sentences.append(_("Not compared, with too few queries: {n}.", n=apart))
-    return _(
-        "{metric} of {runs} runs over time. {told}",
+    return ngettext(
+        "{metric} of {n} run over time. {told}",
+        "{metric} of {n} runs over time. {told}",
+        len(points),
         metric=metric,
-        runs=len(points),
         told=" ".join(sentences),
     ).strip()
 

@@ -79,9 +79,8 @@ def alt(flow: Flow, before: str, after: str) -> str:
     rows = zip(flow.bands["band"], flow.bands["entered"], flow.bands["left"], strict=True)
     return _(
         (
-            "Of {total} relevant documents, {before_in} were in the top {k} of "
-            "{before} and {after_in} are in that of {after}: {stayed} stayed, {came} "
-            "came in, {went} dropped out. {bands}"
+            "Relevant documents: {total}. In the top {k} of {before}: {before_in}; in that of "
+            "{after}: {after_in}. {stayed} stayed, {came} came in, {went} dropped out. {bands}"
         ),
         k=flow.k,
         total=flow.total,

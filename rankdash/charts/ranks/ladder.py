@@ -12,7 +12,7 @@ from rankdash.analysis.ranks.ladder import Ladder
 from rankdash.charts import draw, style
 from rankdash.charts.ranks.ladder_places import IDEAL, Drawn, directions, placed, shown
 from rankdash.i18n import gettext as _
-from rankdash.i18n import plain
+from rankdash.i18n import ngettext, plain
 
 # Roomy while there are few rows; close enough for a cutoff of 50, and still legible.
 _ROW, _CLOSE_ROW = 26, 17
@@ -95,13 +95,14 @@ def alt(ladder: Ladder, *, titles: Mapping[str, str] = style.NO_NAMES, every: bo
     second = ladder.in_focus
     move = directions(ladder.ranks[:, 0], ladder.ranks[:, second])[ladder.relevant]
     crosses, inside = ladder.crosses[:, second], ladder.inside[:, second]
-    return _(
-        (
-            "Ranks of {shown} documents in {systems}. From {before} to {after}, of the "
-            "relevant ones {risen} rose, {fallen} fell and {held} kept their rank; "
-            "{enters} entered the first {k} and {leaves} left it."
-        ),
-        shown=len(shown(ladder, every=every)),
+    return ngettext(
+        "Ranks of {n} document in {systems}. From {before} to {after}, of the relevant ones "
+        "{risen} rose, {fallen} fell and {held} kept their rank; {enters} entered the first {k} "
+        "and {leaves} left it.",
+        "Ranks of {n} documents in {systems}. From {before} to {after}, of the relevant ones "
+        "{risen} rose, {fallen} fell and {held} kept their rank; {enters} entered the first {k} "
+        "and {leaves} left it.",
+        len(shown(ladder, every=every)),
         systems=", ".join(names),
         before=names[0],
         after=names[second],

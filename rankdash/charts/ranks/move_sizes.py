@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 
 from rankdash.charts import draw, style
 from rankdash.i18n import gettext as _
+from rankdash.i18n import ngettext
 
 _ROW = 30
 _FURNITURE = 126
@@ -44,7 +45,13 @@ def figure(table: pd.DataFrame, before: str, after: str, ink: style.Ink) -> go.F
                 textfont={"size": style.FONT_SIZE - 3, "color": ink.text},
                 cliponaxis=False,
                 hover=[
-                    _("{step}: {n:,} documents, {share:.1%}", step=step, n=count, share=share)
+                    ngettext(
+                        "{step}: {n} document, {share:.1%}",
+                        "{step}: {n} documents, {share:.1%}",
+                        count,
+                        step=step,
+                        share=share,
+                    )
                     for step, count, share in zip(steps, counts, shares, strict=True)
                 ],
             )

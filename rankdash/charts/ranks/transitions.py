@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from rankdash.analysis.ranks.transitions import UNRANKED
 from rankdash.charts import draw, intervals, style
 from rankdash.i18n import gettext as _
+from rankdash.i18n import ngettext
 
 _ROW = 46
 _FURNITURE = 130
@@ -117,15 +118,14 @@ def alt(table: pd.DataFrame, before: str, after: str) -> str:
     for y, start in enumerate(rows):
         for x, end in enumerate(columns):
             totals[_side(start, end, rows, columns)] += int(counts[y, x])
-    return _(
-        (
-            "Ranks in {before} (rows) and in {after} (columns) of {n} documents: {up} "
-            "moved to a higher band, {same} stayed in theirs, {down} moved to a lower "
-            "one."
-        ),
+    return ngettext(
+        "Ranks in {before} (rows) and in {after} (columns) of {n} document: {up} moved to a higher "
+        "band, {same} stayed in theirs, {down} moved to a lower one.",
+        "Ranks in {before} (rows) and in {after} (columns) of {n} documents: {up} moved to a "
+        "higher band, {same} stayed in theirs, {down} moved to a lower one.",
+        sum(totals.values()),
         before=before,
         after=after,
-        n=sum(totals.values()),
         **totals,
     )
 

@@ -132,7 +132,7 @@ def _run(folder: Path, names: Sequence[str], seconds: float, waiting: Callable[[
                     waiting()
                 if time.monotonic() > ends:
                     raise DataError(
-                        "{names} did not arrive within {minutes:,.0f} minutes.",
+                        "{names} did not arrive in time ({minutes:,.0f} min).",
                         remedy="Try again, since what has arrived may be kept; or download the "
                         "data set elsewhere and load its files.",
                         names=", ".join(names),

@@ -280,7 +280,7 @@ def _strangers(parts: Sequence[ParsedFile], key: Literal["query_id", "doc_id"]) 
         Finding(
             "warning",
             "ids_match_nothing",
-            "None of the {count} ids of {texts} occurs in the labels or rankings. It has "
+            "Ids of {texts} that occur in the labels or rankings: none of {count}. It has "
             "{example!r}, {file_name} has {other!r}.",
             {
                 "count": len(ids),

@@ -102,7 +102,7 @@ def _duplicates(rows: pd.DataFrame, files: Sequence[str]) -> list[Finding]:
         Finding(
             "warning",
             "duplicate_labels",
-            "Pairs labelled more than once with the same label: {rows} rows, counted once each.",
+            "Rows that repeat the label of a pair: {rows}. Each pair counts once.",
             {"rows": len(extra)},
             "Nothing has to be done; the rows say the same.",
             files[int(first["file"])],
@@ -125,8 +125,8 @@ def _conflict(rows: pd.DataFrame, files: Sequence[str], conflict: Conflict) -> F
     pairs = len(rows[["query_id", "doc_id"]].drop_duplicates())
     if conflict not in RULES:
         raise DataError(
-            "{count} pairs of query and document are labelled more than once with different "
-            "labels. The first is {example}.",
+            "Pairs of query and document labelled more than once with different labels: {count}. "
+            "The first is {example}.",
             remedy="Keep one label for each pair, or choose a rule: highest, lowest or mean.",
             file=files[int(first["file"])],
             line=int(first["line"]),
@@ -154,16 +154,14 @@ def ranking_of(part: ParsedFile, frame: pd.DataFrame) -> Ranking:
     again = _pair_codes(frame).duplicated().to_numpy()
     if again.any():
         rows = frame[again]
-        first = rows.head(_EXAMPLES)
-        scores = first["score"].to_numpy(dtype=np.float64)
         part.refusals.add(
             "ranked_twice",
             rows["line"].to_numpy(dtype=np.int64),
             [
-                f"{query} | {doc} | {plain(score)}"
-                for query, doc, score in zip(
-                    first["query_id"], first["doc_id"], scores, strict=True
-                )
+                f"{query} | {doc} | {plain(float(score))}"
+                for query, doc, score in rows[["query_id", "doc_id", "score"]]
+                .head(_EXAMPLES)
+                .itertuples(index=False, name=None)
             ],
         )
         frame = frame[~again]

@@ -232,18 +232,18 @@ def _agreement(file: str, raters: Sequence[str], values: Floats) -> Finding:
         template = "{raters} annotators share no row, so their agreement cannot be measured."
     elif measured != measured:
         template = (
-            "{raters} annotators gave one and the same label in all {rows} shared rows, which says "
-            "nothing of their agreement."
+            "{raters} annotators gave one and the same label in every row they share ({rows}), "
+            "which says nothing of their agreement."
         )
     elif len(raters) == 2:
         template = (
-            "{raters} annotators agree in {same} of {rows} shared rows; Cohen's kappa is "
+            "Rows that {raters} annotators share: {rows}. They agree in {same}; Cohen's kappa is "
             "{kappa:.2f}."
         )
     else:
         template = (
-            "{raters} annotators are all of one mind in {same} of {rows} shared rows; Fleiss' "
-            "kappa is {kappa:.2f}."
+            "Rows that {raters} annotators share: {rows}. They all agree in {same}; Fleiss' kappa "
+            "is {kappa:.2f}."
         )
     few = measured < _FEW_AGREE - _ROUNDING
     return Finding(

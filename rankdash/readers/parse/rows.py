@@ -164,7 +164,7 @@ class _Rows:
             Finding(
                 "warning",
                 "rank_against_score",
-                "The rank column contradicts the scores for {count} of {queries} queries. The "
+                "Queries whose rank column contradicts the scores: {count} of {queries}. The "
                 "order is taken from the scores, as trec_eval does.",
                 {"count": len(queries), "queries": int(codes.max()) + 1},
                 "If the ranks are the truth, write scores that fall with the rank.",

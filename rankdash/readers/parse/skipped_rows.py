@@ -112,7 +112,7 @@ class Refusals:
         reason = REASONS[code]
         others = [line for other, lines in self._lines.items() if other != code for line in lines]
         raise FormatError(
-            "{refused:,} of {rows:,} rows cannot be used, so nothing was kept. "
+            "Rows that cannot be used: {refused:,} of {rows:,}, so nothing was kept. "
             + reason.template
             + (_OTHERS if others else ""),
             remedy=reason.remedy,

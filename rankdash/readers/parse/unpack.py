@@ -100,7 +100,7 @@ class _Unpacker:
         repeated = len(members) - len({member.name for member in members})
         if repeated:
             raise FormatError(
-                "The zip archive holds {count} names twice.",
+                "Names that the zip archive holds twice: {count}.",
                 remedy="Make the archive anew from a folder.",
                 file=source.name,
                 count=repeated,

@@ -127,7 +127,8 @@ class _Match:
     def fault(self) -> str:
         """Why the query failed; "" where it did not."""
         if self._errors:
-            return f"{len(self._errors)} of {len(self.calls)} requests failed: {self._errors[0]}."
+            first, calls = self._errors[0], len(self.calls)
+            return f"requests that failed: {len(self._errors)} of {calls}: {first}."
         if self._read or not self._unread:
             return ""
         return f"No answer could be read: {unread(self._unread[0])}."

@@ -150,14 +150,14 @@ def _fault(lost: Sequence[Said], count: int) -> str:
     """Why some documents have no score, in words and counted."""
     failed = [said.error for said in lost if said.error]
     if failed:
-        return f"{len(failed)} of {count} requests failed: {failed[0]}."
+        return f"requests that failed: {len(failed)} of {count}: {failed[0]}."
     if not lost:
         return ""
     first = lost[0]
     reason = unread(first.text)
     if not first.top and not _NUMBER.fullmatch(first.text):
         reason += ", and the endpoint gave no probabilities of tokens"
-    return f"{len(lost)} of {count} answers could not be read: {reason}."
+    return f"answers that could not be read: {len(lost)} of {count}: {reason}."
 
 
 KIND = LlmPointwise.kind(

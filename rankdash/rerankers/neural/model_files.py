@@ -320,5 +320,5 @@ def _within(seconds: float, call: Callable[[], T]) -> T:
     if errors:
         raise errors[0]
     if not results:
-        raise TimeoutError(f"no answer within {seconds:g} seconds")
+        raise TimeoutError(f"no answer within {seconds:g} s")
     return results[0]

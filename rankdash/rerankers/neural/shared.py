@@ -144,7 +144,7 @@ def checked(scores: Scores, tokens: Lengths | None, full: Lengths | None, second
     wrong = int(np.count_nonzero(~np.isfinite(scores)))
     if wrong:
         error = ScoringError(
-            "The model gave no finite score for {wrong} of {count} documents.",
+            "Documents without a finite score from the model: {wrong} of {count}.",
             wrong=wrong,
             count=len(scores),
         )

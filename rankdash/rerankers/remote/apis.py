@@ -103,7 +103,7 @@ class Dialect:
             faults.append("the answer is too short")
         if not faults:
             return scores, ""
-        return scores, f"{count - missing} of {count} documents have a score: {faults[0]}."
+        return scores, f"documents with a score: {count - missing} of {count}: {faults[0]}."
 
     def charged(self, answer: Any) -> Mapping[str, float]:
         """Unit → how many of it the answer says are billed."""

@@ -212,7 +212,7 @@ class Client:
                 0, error=f"there is no connection ({self.redact(str(error))})", pause=0.0, gone=True
             )
         except httpx.TimeoutException:
-            return _Outcome(0, error=f"time-out: no answer within {read:.3g} seconds")
+            return _Outcome(0, error=f"time-out: no answer within {read:.3g} s")
         except httpx.DecodingError as error:
             return _Outcome(
                 0, error=f"the answer cannot be unpacked ({self.redact(str(error))})", pause=0.0

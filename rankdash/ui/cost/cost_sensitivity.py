@@ -10,7 +10,7 @@ import streamlit as st
 
 from rankdash.charts.cost import depth, frontier, tornado
 from rankdash.errors import RankdashError
-from rankdash.i18n import error_text, number, percent, quantity
+from rankdash.i18n import error_text, ngettext, number, percent, quantity
 from rankdash.i18n import gettext as _
 from rankdash.reporting import figures
 from rankdash.study import costs
@@ -244,10 +244,12 @@ def depths(study: Study, choice: Choice, scenario: Assumptions) -> None:
         key="cost.depths",
     )
     st.caption(
-        _(
+        ngettext(
+            "One run, cut at each depth; {n} query. Latency and, by the hour, cost are scaled in "
+            "proportion to the documents: an estimate.",
             "One run, cut at each depth; {n} queries. Latency and, by the hour, cost are scaled in "
             "proportion to the documents: an estimate.",
-            n=number(curve.queries, 0),
+            curve.queries,
         )
     )
     with st.expander(_("As a table")):
@@ -275,8 +277,8 @@ def _recommended(study: Study, choice: Choice, enough: int, best: int) -> str:
             best=number(best, 0),
         )
     return _(
-        "**Rerank {enough} documents:** {metric} of {name} is then proven to be above not "
-        "reranking, and within noise of its best, {best} documents.",
+        "**Rerank down to rank {enough}:** {metric} of {name} is then proven to be above not "
+        "reranking, and within noise of its best, down to rank {best}.",
         enough=number(enough, 0),
         metric=metric,
         name=name,

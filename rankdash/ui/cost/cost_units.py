@@ -158,10 +158,11 @@ def _by_traffic(
         rate = break_even_rate(_always_on(price), paid)
         if rate is not None and rate <= price.searches_per_second:
             rows.append(
-                _(
+                ngettext(
+                    "cheaper than {other} from **{n} search a day** on",
                     "cheaper than {other} from **{n} searches a day** on",
+                    round(rate * _SECONDS_PER_DAY),
                     other=" = ".join(names),
-                    n=number(rate * _SECONDS_PER_DAY, 0),
                 )
             )
         elif rate is not None:

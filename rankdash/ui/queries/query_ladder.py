@@ -86,9 +86,10 @@ def _left_out(ladder: Ladder, drawn: int) -> list[str]:
     if drawn >= near:
         return []
     return [
-        _(
+        ngettext(
+            "{n} of the {all} documents that are relevant or near the top is drawn.",
             "{n} of the {all} documents that are relevant or near the top are drawn.",
-            n=number(drawn, 0),
+            drawn,
             all=number(near, 0),
         )
     ]

@@ -189,7 +189,9 @@ def _progress(row: ExplanationRow, rows: Explanations) -> None:
     text, action = st.columns([5, 1], vertical_alignment="center")
     if row.total:
         # A document that goes by sentence first may need fewer than the most.
-        done = _("{done} of {total} pairs", done=number(row.done, 0), total=number(row.total, 0))
+        done = ngettext(
+            "{done} of {n} pair", "{done} of {n} pairs", row.total, done=number(row.done, 0)
+        )
         text.progress(min(1.0, row.done / row.total), text=done)
     else:
         text.caption(_("waiting for its turn") if row.state == "queued" else _("getting ready"))
@@ -285,10 +287,11 @@ def _calls(question: _Question, cost: Cost, pairs: str) -> str:
         ]
     found = estimate(question.settings, requests)
     host = markdown_safe(urlsplit(place.base_url).netloc, 60)
-    text = _(
-        "Cost: {pairs} in about {calls} calls to {host}, {tokens} tokens.",
+    text = ngettext(
+        "Cost: {pairs} in about {n} call to {host}, {tokens} tokens.",
+        "Cost: {pairs} in about {n} calls to {host}, {tokens} tokens.",
+        found.calls,
         pairs=pairs,
-        calls=number(found.calls, 0),
         host=host,
         tokens=number(found.tokens_in, 0),
     )

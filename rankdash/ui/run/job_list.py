@@ -263,10 +263,11 @@ def _share(row: JobRow) -> float:
 
 def _progress(row: JobRow) -> str:
     parts = [
-        _(
-            "{done} of {total} pairs",
+        ngettext(
+            "{done} of {n} pair",
+            "{done} of {n} pairs",
+            row.pairs_total,
             done=number(row.pairs_done, 0),
-            total=number(row.pairs_total, 0),
         ),
         ngettext(
             "{done} of {n} query", "{done} of {n} queries", row.total, done=number(row.done, 0)

@@ -41,12 +41,15 @@ def draw(run_id: str) -> None:
 
 
 def _contended(measured: Measured) -> str:
-    return _(
-        "Other programs held the processor: scoring got {got} of {threads} threads, so its times "
-        "are longer than this machine needs. Run it again when the machine is idle before you "
-        "quote them. The ranking is not affected.",
+    return ngettext(
+        "Other programs held the processor: scoring got {got} of {n} thread, so its times are "
+        "longer than this machine needs. Run it again when the machine is idle before you quote "
+        "them. The ranking is not affected.",
+        "Other programs held the processor: scoring got {got} of {n} threads, so its times are "
+        "longer than this machine needs. Run it again when the machine is idle before you quote "
+        "them. The ranking is not affected.",
+        measured.threads,
         got=number(measured.cpu_per_wall, 1),
-        threads=measured.threads,
     )
 
 
@@ -90,10 +93,11 @@ def _times(run: Run) -> Iterator[str]:
         return
     total = measured.scored_pairs + measured.cached_pairs
     if measured.cached_pairs:
-        yield _(
-            "{cached} of {total} pairs came from the kept scores; they are in no time below.",
+        yield ngettext(
+            "{cached} of {n} pair came from the kept scores, which are in no time below.",
+            "{cached} of {n} pairs came from the kept scores, which are in no time below.",
+            total,
             cached=number(measured.cached_pairs, 0),
-            total=number(total, 0),
         )
     elif total:
         yield ngettext(

@@ -11,7 +11,7 @@ import streamlit as st
 
 from rankdash.errors import RankdashError
 from rankdash.i18n import gettext as _
-from rankdash.i18n import number
+from rankdash.i18n import ngettext, number
 from rankdash.rerankers import Request, RerankerKind
 from rankdash.rerankers.remote.estimates import Estimate
 from rankdash.runs.plan import sample_queries
@@ -53,7 +53,12 @@ def say(
     found = sum(each, Estimate(0, 0.0, 0.0, 0.0))
     parts = [
         _(kind.title),
-        _("about {n} calls to {host}", n=number(found.calls, 0), host=markdown_safe(host, 60)),
+        ngettext(
+            "about {n} call to {host}",
+            "about {n} calls to {host}",
+            round(found.calls),
+            host=markdown_safe(host, 60),
+        ),
         _("{n} tokens read", n=_round(found.tokens_in)),
     ]
     if found.tokens_out:

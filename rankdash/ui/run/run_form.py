@@ -12,7 +12,7 @@ import numpy.typing as npt
 import streamlit as st
 
 from rankdash.errors import RankdashError
-from rankdash.i18n import duration, error_text, ngettext, number
+from rankdash.i18n import duration, error_text, ngettext
 from rankdash.i18n import gettext as _
 from rankdash.rerankers import RerankerKind, kinds, problems
 from rankdash.rerankers.kinds.late_interaction import LateInteraction
@@ -186,9 +186,9 @@ def _say_estimate(wishes: Sequence[_Wish]) -> None:
     pairs = [wish.plan.pairs for wish in wishes]
     parts = [
         ngettext("{n} query", "{n} queries", wishes[0].plan.queries),
-        _("about {n} pairs for each reranker", n=number(pairs[0], 0))
+        ngettext("about {n} pair for each reranker", "about {n} pairs for each reranker", pairs[0])
         if len(set(pairs)) == 1
-        else _("about {n} pairs in all", n=number(sum(pairs), 0)),
+        else ngettext("about {n} pair in all", "about {n} pairs in all", sum(pairs)),
     ]
     seconds = [
         _measured_seconds(wish.kind.name, wish.variant.settings, wish.plan) for wish in wishes

@@ -94,5 +94,11 @@ def usage_line(run_id: str) -> None:
         digits = 0 if float(amount).is_integer() else 4
         parts.append(f"{markdown_safe(unit, 40)}: {number(amount, digits)}")
     if used.noted:
-        parts.append(_("{n} answers put right or not readable", n=number(used.noted, 0)))
+        parts.append(
+            ngettext(
+                "{n} answer put right or not readable",
+                "{n} answers put right or not readable",
+                used.noted,
+            )
+        )
     st.caption(" · ".join(parts))

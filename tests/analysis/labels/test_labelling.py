@@ -228,8 +228,8 @@ def test_ids_that_the_data_set_does_not_have_are_left_aside_and_counted():
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([("x", "y", 1.0)], "None of the 1 labels"),
-        ([("p", "u", 1.0), ("p", "u", 2.0)], "two different new labels"),
+        ([("x", "y", 1.0)], "data set: none of 1; the first"),
+        ([("p", "u", 1.0), ("p", "u", 2.0)], "two different new labels: 1;"),
         ([("p", "u", "maybe")], "not a number: 'maybe'"),
         ([("p", "u", float("inf"))], "not a number"),
     ],

@@ -61,12 +61,14 @@ def test_large_counts_fit_their_cell_and_are_whole_on_hover():
     table.loc["> 20", "> 20"], table.loc["> 20", "1"] = 652_732, 4832
     figure = transitions.figure(table, "A", "B", INK)
     texts = cell_texts(figure)
-    assert "653k" in texts[5, 5]
-    assert "4.8k" in texts[5, 0]
+    assert texts[5, 5] == "= <b>653k</b><br>99%"
+    assert texts[5, 0] == "▲ <b>4.8k</b><br>1%"
     table.loc["> 20", "1"] = 7
-    assert "&lt;1%" in cell_texts(transitions.figure(table, "A", "B", INK))[5, 0]
+    few = cell_texts(transitions.figure(table, "A", "B", INK))[5, 0]
+    assert few == "▲ <b>7</b><br>&lt;1%"
     cells = next(each for each in figure.data if each.type == "scatter" and each.text)
-    assert "652,732" in cells.hovertext[list(map(tuple, cells.customdata)).index(("> 20", "> 20"))]
+    hover = cells.hovertext[list(map(tuple, cells.customdata)).index(("> 20", "> 20"))]
+    assert hover == "from &gt; 20 to &gt; 20: 652,732 (99% of those at &gt; 20)"
 
 
 def test_the_words_count_the_moves():
@@ -120,7 +122,7 @@ def test_what_came_in_goes_right_and_what_dropped_out_goes_left():
     assert set(figure.layout.xaxis.ticktext) >= {"0"}
     assert not any("-" in text for text in figure.layout.xaxis.ticktext)
     assert flows.alt(way(), "A", "B").startswith(
-        "Of 26 relevant documents, 12 were in the top 10 of A and 17 are in that of B: 9 stayed, "
+        "Relevant documents: 26. In the top 10 of A: 12; in that of B: 17. 9 stayed, "
         "8 came in, 3 dropped out. rank 11–20: 5 from there, 3 to there."
     )
 

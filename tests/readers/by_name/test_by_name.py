@@ -157,14 +157,21 @@ def test_what_takes_too_long_is_ended_and_what_nobody_waits_for_too(monkeypatch)
 
     with silent_server() as address:
         monkeypatch.setenv("HF_ENDPOINT", address)
-        assert "did not arrive within" in refused("hf:me/it", seconds=0.5).message
+        late = refused("hf:me/it", seconds=0.5).message
+        assert late == "hf:me/it did not arrive in time (1 min)."
         with pytest.raises(KeyboardInterrupt):
             sources_by_name(["hf:me/it"], waiting=gone)
 
 
 @pytest.mark.parametrize("name", ["hf:", "hf:only", "hf:a/../b", "hf:a b/c", "ftp:x"])
 def test_what_is_no_name_is_answered_with_how_to_write_one(name):
-    assert "hf:" in refused(name).remedy
+    assert refused(name).remedy == (
+        "Write hf:ORGANIZATION/NAME, such as hf:BeIR/scifact, where needed with a folder "
+        "(hf:ORGANIZATION/NAME/FOLDER) or a revision (hf:ORGANIZATION/NAME@REVISION)."
+        if name.startswith("hf:")
+        else "Write ir_datasets:NAME, such as ir_datasets:beir/scifact/test, or "
+        "hf:ORGANIZATION/NAME, such as hf:BeIR/scifact."
+    )
 
 
 def test_a_file_that_is_called_like_a_name_is_a_file(tmp_path, monkeypatch):

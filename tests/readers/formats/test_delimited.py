@@ -130,7 +130,7 @@ def test_one_spreadsheet_column_too_many_is_refused_by_line(parse, found):
 
 
 def test_a_file_of_which_most_rows_are_bad_is_not_trusted(parse):
-    with pytest.raises(FormatError, match="3 of 4 rows cannot be used") as refused:
+    with pytest.raises(FormatError, match="Rows that cannot be used: 3 of 4") as refused:
         parse({"x": "query,document,label\na,b,?\nc,d,?\ne,f,?\ng,h,1\n"})
     assert refused.value.line == 2
 
@@ -239,6 +239,8 @@ def test_every_refused_row_of_a_file_that_is_not_trusted_is_accounted_for(parse)
     with pytest.raises(FormatError) as refused:
         parse({"x": "\n".join(rows)})
 
-    assert "3 of 5 rows" in str(refused.value)
-    assert "label is empty: 2 (lines 2, 3)" in str(refused.value)
-    assert "other reasons: 1 (lines 4)" in str(refused.value)
+    assert str(refused.value) == (
+        "x, line 2: Rows that cannot be used: 3 of 5, so nothing was kept. Rows left out because "
+        "the label is empty: 2 (lines 2, 3). For other reasons: 1 (lines 4). Label the row. A row "
+        "without a label is kept only where it has a first-stage score or rank."
+    )

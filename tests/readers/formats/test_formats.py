@@ -97,7 +97,7 @@ def test_cut_in_the_middle_is_refused_as_a_whole_or_loses_no_row_in_silence(
         (b"query,document,label\n", "no rows"),
         (b"[]", "no rows"),
         (b"\x00\x00\x02\x03" * 40, "binary data"),
-        (b"query,document,label\na,b\nc,d\n", "2 of 2 rows"),
+        (b"query,document,label\na,b\nc,d\n", "Rows that cannot be used: 2 of 2,"),
         (b"%PDF-1.7 ...", "PDF"),
         (b"\x89PNG\r\n\x1a\n", "picture"),
         (b"\x80\x04\x95\x10", "pickle"),
@@ -132,4 +132,8 @@ def test_text_that_would_run_elsewhere_is_only_text(parse):
 def test_braces_in_file_names_and_rows_do_not_break_messages(parse):
     with pytest.raises(FormatError) as refused:
         parse({"{name}.csv": 'query,document,label\n"{0},x,1\n'})
-    assert "{name}.csv, line 2" in str(refused.value)
+    assert str(refused.value) == (
+        "{name}.csv, line 2: The quotation marks of the row that begins here do not work out "
+        "(unexpected end of data). Close every quotation mark, and write a mark inside a quoted "
+        'text as "".'
+    )

@@ -533,7 +533,7 @@ def test_a_row_without_what_it_needs_is_refused_by_line(parse, text, line, code)
 
 def test_more_bad_rows_than_good_ones_keep_nothing(parse):
     bad = json.dumps(JUDGMENT, indent=1).replace("docId", "doc", 2)
-    with pytest.raises(FormatError, match="2 of 3 rows") as refused:
+    with pytest.raises(FormatError, match="Rows that cannot be used: 2 of 3,") as refused:
         parse({"judgments": bad})
     assert refused.value.line == 8
 
@@ -559,7 +559,7 @@ def test_ids_that_match_nothing_are_told_with_file_line_and_remedy(parse, found,
 def test_a_run_whose_ids_match_no_label_is_an_error():
     run = {"other": {"doc_a": 0.5, "doc_b": 0.25}}
     files = {"qrels.json": RANX_QRELS, "run.json": run}
-    with pytest.raises(DataError, match="None of the") as refused:
+    with pytest.raises(DataError, match="that have a label: none of 1") as refused:
         load([Source(name, json.dumps(value).encode()) for name, value in files.items()])
     assert refused.value.remedy
 

@@ -88,7 +88,7 @@ def test_bad_lines_are_refused_by_line_and_the_others_kept(parse, found):
 def test_a_run_with_nothing_but_bad_scores_is_refused(parse):
     run = "".join(f"q1 Q0 d{i} {i} nan x\n" for i in range(9))
 
-    with pytest.raises(FormatError, match="9 of 9 rows cannot be used"):
+    with pytest.raises(FormatError, match="Rows that cannot be used: 9 of 9"):
         parse({"q": QRELS, "run": run})
 
 

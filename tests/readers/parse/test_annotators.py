@@ -83,7 +83,9 @@ def test_label_columns_become_one_by_the_rule(parse, found, rule, labels):
 
     assert parsed.qrels["label"].tolist() == labels
     finding = found(parsed, "annotators")
-    assert "agree in 1 of 2 shared rows" in finding.text
+    assert finding.text == (
+        "Rows that 2 annotators share: 2. They agree in 1; Cohen's kappa is 0.33."
+    )
     assert ("mean" in found(parsed, "annotators_rule").text) == (rule == "mean")
     assert set(parsed.queries.columns) == {"query_id", "text"}
 
@@ -118,8 +120,8 @@ def test_a_label_column_beside_the_annotators_decides(parse, found):
 
 def test_annotators_of_one_mind_everywhere_say_nothing_of_agreement(parse, found):
     assert found(parse({"x": rows("1,1", "1,1")}), "annotators").text == (
-        "2 annotators gave one and the same label in all 2 shared rows, which says nothing of "
-        "their agreement."
+        "2 annotators gave one and the same label in every row they share (2), which says nothing "
+        "of their agreement."
     )
 
 
@@ -163,4 +165,8 @@ def test_columns_called_by_people_are_asked_about_with_the_names_that_are_known(
     text = rows("1,0", "0,0", names="label_anna,label_bob")
     with pytest.raises(MappingNeeded) as told:
         read([Source("two.csv", text.encode())])
-    assert "label_1, label_2" in told.value.remedy
+    assert told.value.remedy == (
+        "Say which column is which, or rename them: query (or query_id), document (or doc_id), "
+        "label (label_1, label_2 … where several annotators labelled), and score or rank. A file "
+        "that holds only one side is loaded together with the others of its data set."
+    )

@@ -256,4 +256,7 @@ def test_the_score_of_beir_labels_is_no_doubt(parse, codes):
 def test_a_doubt_about_a_column_says_how_to_settle_it(parse, found):
     parsed = parse({"x.csv": "query_id,document,score\nq1,a,1\nq1,b,0\n"})
 
-    assert "rename the column" in found(parsed, "read_as").remedy
+    assert found(parsed, "read_as").remedy == (
+        "If it is something else, rename the column, for example to label, first_stage_score, "
+        "query or document, and load the file again."
+    )

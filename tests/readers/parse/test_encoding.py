@@ -55,8 +55,8 @@ def test_a_byte_order_mark_before_json_and_trec(parse, start):
 def test_a_guessed_encoding_is_told_with_an_example(parse, found):
     finding = found(parse({"x": TEXT.encode("gb18030")}), "encoding")
 
-    assert "GB18030" in finding.text
-    assert "如何退货" in finding.examples[0]
+    assert finding.text == "The file is not UTF-8; it is read as GB18030."
+    assert finding.examples[0] == "如何退货,把商品寄回来即可，七天之内,1"
 
 
 def test_one_bad_byte_in_utf8_is_refused_by_its_line_and_not_read_as_another_encoding(parse):

@@ -172,7 +172,7 @@ def test_the_same_name_twice_in_a_zip_is_refused(parse):
         with pytest.warns(UserWarning, match="Duplicate"):
             archive.writestr("a.csv", CSV)
 
-    with pytest.raises(FormatError, match="names twice"):
+    with pytest.raises(FormatError, match="holds twice: 1"):
         parse({"x.zip": packed.getvalue()})
 
 

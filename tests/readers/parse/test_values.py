@@ -175,7 +175,7 @@ def test_a_file_of_which_just_half_is_refused_is_read(parse, bad, kept):
     if kept:
         assert parse({"x": rows(labels)}).qrels["label"].tolist() == [1.0]
     else:
-        with pytest.raises(FormatError, match="2 of 3 rows cannot be used"):
+        with pytest.raises(FormatError, match="Rows that cannot be used: 2 of 3"):
             parse({"x": rows(labels)})
 
 

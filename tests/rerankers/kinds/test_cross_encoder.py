@@ -142,7 +142,7 @@ def test_a_score_that_is_not_finite_fails_the_query(cross_folder, tmp_path):
         model.classifier.bias.fill_(float("nan"))
     model.save_pretrained(broken)
     scored = score(prepared(broken), QUERY, DOCUMENTS)
-    assert "no finite score for 4 of 4" in scored.error
+    assert scored.error == "Documents without a finite score from the model: 4 of 4."
     assert np.isnan(scored.scores).all()
 
 

@@ -262,7 +262,7 @@ def test_a_service_that_hangs_fails_the_query_and_its_time_is_known(make, server
     hands.real = True
     server.fail({"hang": 60.0})
     (scored,) = make(read_s=1.0).score([ask()])
-    assert scored.error.startswith("Time-out: no answer within 1 second")
+    assert scored.error.startswith("Time-out: no answer within 1 s")
     assert scored.calls[0].status == 0
     assert 0.9 < scored.calls[0].end - scored.calls[0].start < 60
     assert len(server.seen) == 1
@@ -304,7 +304,7 @@ def test_one_query_refused_after_others_were_answered_fails_alone(make, server):
 def test_one_pair_that_is_too_long_fails_its_query_even_the_first(make, server):
     server.fail({"status": 400, "text": {"message": "maximum context length is 512 tokens"}})
     (scored,) = make("vllm").score([ask()])
-    assert "maximum context length" in scored.error
+    assert scored.error == "The service answered 400: maximum context length is 512 tokens."
 
 
 def test_a_redirect_is_not_followed(make, server):
@@ -316,7 +316,7 @@ def test_a_redirect_is_not_followed(make, server):
 def test_an_answer_without_end_is_not_read(make, server):
     server.fail({"huge": 33_000_000})
     (scored,) = make().score([ask()])
-    assert "far too long" in scored.error
+    assert scored.error == "The answer is far too long."
 
 
 # Splitting.
@@ -346,7 +346,7 @@ def test_a_limit_lower_than_known_is_found_by_halving_and_remembered(make, serve
 def test_a_single_document_that_is_too_large_fails_its_query(make, server):
     server.fail(*[{"status": 413}] * 9)
     (scored,) = make("tei").score([ask(DOCUMENTS[:1])])
-    assert "413" in scored.error
+    assert scored.error == "The service answered 413: told to say 413."
 
 
 # Several at once.
@@ -472,7 +472,9 @@ def test_a_key_in_an_address_to_go_on_to_is_taken_out_before_that_is_cut(make, s
 def test_a_key_with_a_line_break_is_refused_without_being_shown(make):
     with keys.given({"COHERE_API_KEY": "abc\ndef"}), pytest.raises(SettingError) as caught:
         make(key_variable="")
-    assert "abc" not in str(caught.value)
+    assert str(caught.value) == (
+        "The key has a character that cannot be sent, such as a line break. Copy it again."
+    )
 
 
 @pytest.mark.parametrize(

@@ -258,7 +258,7 @@ def test_answers_that_cannot_be_read_are_counted_and_quoted_and_not_zero(make, s
         else ("Yes", {"Yes": -0.1, "No": -3.0})
     )
     (scored,) = make("llm-pointwise").score([ask(DOCUMENTS[:5])])
-    assert scored.error == "1 of 5 answers could not be read: the model said 'Perhaps'."
+    assert scored.error == "answers that could not be read: 1 of 5: the model said 'Perhaps'."
     assert np.isnan(scored.scores).tolist() == [False, True, False, False, False]
 
 
@@ -284,7 +284,7 @@ def test_numbers_are_read_strictly(make, server, text, value):
     (scored,) = make("llm-pointwise", answer="number").score([ask(DOCUMENTS[:1])])
     if value is None:
         assert np.isnan(scored.scores).all()
-        assert "1 of 1 answers could not be read" in scored.error
+        assert scored.error.startswith("answers that could not be read: 1 of 1: ")
     else:
         assert scored.scores.tolist() == [value]
 
