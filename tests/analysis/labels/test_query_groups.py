@@ -254,4 +254,8 @@ def test_every_derived_value_is_announced_for_charts_and_translation():
 
 def test_regression_to_the_mean_is_said_beside_difficulty():
     notes = {kind.name: kind.note for kind in DERIVED_SEGMENTS}
-    assert "Regression to the mean" in notes["difficulty"]
+    assert notes["difficulty"] == (
+        "Regression to the mean: queries picked because the baseline did badly gain on average by "
+        "chance alone, and those it did well on lose. Compare challengers within a third rather "
+        "than thirds with each other."
+    )

@@ -45,8 +45,10 @@ def test_an_assumption_that_only_helps_has_no_bar_on_the_other_side():
 
 def test_the_words_of_a_tornado_give_every_swing():
     said = tornado.alt(ROWS, 40.0, money=money)
-    assert "now $40.00" in said
-    assert "Price from $0.50 to $1.50: $90.00 to $10.00." in said
+    assert said == (
+        "Net value a month, now $40.00, when one assumption changes. Gain from 5 % to 30 %: "
+        "$-50.00 to $150.00. Price from $0.50 to $1.50: $90.00 to $10.00."
+    )
 
 
 XS, YS = [1.0, 2.0, 3.0], [10.0, 20.0]
@@ -96,7 +98,10 @@ def test_where_everything_pays_there_is_no_line():
 
 def test_the_words_tell_how_much_of_the_chart_pays():
     said = break_even.alt(NET, ACROSS, UPWARD, money=money)
-    assert "It pays in 50% of the chart, from $-3.00 to $4.00." in said
+    assert said == (
+        "Net value a month over Searches (across) and Elasticity (upward). It pays in 50% of the "
+        "chart, from $-3.00 to $4.00."
+    )
 
 
 POINTS = [
@@ -146,8 +151,11 @@ def test_names_of_options_that_lie_close_take_different_corners():
 
 def test_an_option_without_a_price_is_neither_drawn_nor_told():
     said = frontier.alt(POINTS, "NDCG@10", "cost", written=money)
-    assert "unpriced" not in said
-    assert "beaten: 0.550 at $3.00, beaten by another." in said
+    assert said == (
+        "NDCG@10 against cost. none: 0.500 at $0.00, beaten by none. beaten: 0.550 at $3.00, "
+        "beaten by another. fast: 0.600 at $1.00, beaten by none. slow: 0.700 at $9.00, beaten by "
+        "none."
+    )
 
 
 def test_one_own_length_is_marked_on_every_price():

@@ -103,8 +103,10 @@ def test_a_run_that_was_not_timed_is_a_gap_and_no_zero():
 def test_the_note_of_a_run_is_told_where_one_points_at_it():
     points = [point(1, 0.4, note="new tokenizer <b>"), point(2, 0.4)]
     (runs,) = [t for t in trend.figure(points, "M", [], INK).data if t.name == "runs"]
-    assert "new tokenizer &lt;b&gt;" in runs.hovertext[0]
-    assert "tokenizer" not in runs.hovertext[1]
+    assert list(runs.hovertext) == [
+        "1 · <b>run 1</b><br><br>M 0.400 (0.350…0.500) over 60 queries<br>new tokenizer &lt;b&gt;",
+        "2 · <b>run 2</b><br><br>M 0.400 (0.350…0.500) over 60 queries",
+    ]
 
 
 def test_each_day_is_named_once_and_numbers_are_thinned():

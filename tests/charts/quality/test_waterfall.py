@@ -86,7 +86,7 @@ def test_a_relevant_document_is_bold_and_every_label_is_written():
 def test_a_document_that_a_list_lacks_has_a_dash_for_its_rank():
     frame = documents([(0.3, 0.0)]).assign(rank_after=np.nan)
     figure = waterfall.figure(frame, 0.3, "NDCG@10", SIDES, INK)
-    assert "1 → – · label 0" in figure.layout.yaxis.ticktext[1]
+    assert figure.layout.yaxis.ticktext[1] == "d0<br>1 → – · label 0"
 
 
 def test_the_words_give_every_step():
