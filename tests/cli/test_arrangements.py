@@ -5,6 +5,7 @@ import math
 import re
 import warnings
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -227,10 +228,17 @@ def test_a_first_stage_that_could_be_another_is_said(write, names, recwarn):
     labels = write("labels.qrels", LABELS)
     files = [write(name, rows(FIRST) if name.endswith("csv") else FIRST) for name in names]
     rd.read(labels, *files)
-    assert any("is taken as the first-stage ranking" in str(each.message) for each in recwarn)
+    first, second = names
+    other = second if second.startswith("initial") else Path(second).stem
+    assert [str(each.message) for each in recwarn] == [
+        f"{first}: {Path(first).stem} is taken as the first-stage ranking; the others are compared "
+        f"with it as systems that were run elsewhere: {other}. To start from another ranking, load "
+        "the files again and choose it under First-stage ranking; on the command line: rerank "
+        "--first-stage NAME."
+    ]
     recwarn.clear()
     rd.read(labels, *files, first_stage=names[1])
-    assert not any("first-stage ranking" in str(each.message) for each in recwarn)
+    assert [str(each.message) for each in recwarn] == []
 
 
 @pytest.mark.parametrize("other", ["d1 ", "cafe\u0301"], ids=["blank", "accent"])
@@ -247,7 +255,11 @@ def test_queries_whose_accents_are_encoded_otherwise_are_told_so(write, run):
     labels = write("labels.qrels", "caf\u00e9 0 d1 1\nq2 0 d2 1\n")
     ranking = write("a.trec", "cafe\u0301 Q0 d1 1 0.5 x\nq2 Q0 d2 1 0.5 x\n")
     done = run("evaluate", "--qrels", labels, "--run", ranking)
-    assert "how accents are encoded" in done.err
+    assert done.err == (
+        "warning: Labelled queries that the ranking a lacks: 1 of 2, such as 'caf\u00e9'. They "
+        "differ only in how accents are encoded (composed or not): write the ids alike in all "
+        "files. (such as caf\u00e9)\n"
+    )
 
 
 @pytest.mark.parametrize("command", ["evaluate", "compare", "report"])

@@ -1,6 +1,7 @@
 """The command line as a program: what it loads, how it ends, what it never shows."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from rankdash.cli.arguments import INTERRUPTED
+from rankdash.rerankers import kinds
 
 ROOT = Path(__file__).parents[2]
 HEAVY = ("torch", "streamlit", "plotly", "sentence_transformers", "transformers", "scipy", "bm25s")
@@ -74,8 +76,15 @@ def test_help_names_every_command_and_option():
 
 def test_help_of_rerank_lists_the_settings_from_their_schema():
     shown = program("rerank", "--help").stdout
-    assert "bi-encoder" in shown
-    assert "batch_tokens=0" in shown
+    _usage, _head, listed = shown.partition("rerankers and their settings (--set key=value):\n")
+    named = re.findall(r"^  (\S+): ", listed, re.MULTILINE)
+    assert named == [kind.name for kind in kinds() if kind.name != "precomputed"]
+    (encoder,) = (kind for kind in kinds() if kind.name == "bi-encoder")
+    start = listed.index("  bi-encoder: ")
+    lines = listed[start:].splitlines()[: 1 + len(encoder.settings)]
+    assert lines[0] == f"  bi-encoder: {encoder.meaning}"
+    for line, spec in zip(lines[1:], encoder.settings, strict=True):
+        assert line.startswith(f"    {spec.name}={spec.default}  {spec.help} (")
 
 
 @pytest.mark.parametrize(

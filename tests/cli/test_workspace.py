@@ -84,7 +84,10 @@ def test_a_mistake_is_one_line(run, filled, tmp_path, monkeypatch, arguments, re
 
 def test_an_empty_workspace_has_nothing_to_export(run, home, tmp_path):
     home("first")
-    assert "There is no data set in the workspace" in run("workspace", "export", tmp_path / "x").err
+    assert run("workspace", "export", tmp_path / "x").err == (
+        f"error: There is no data set in the workspace {tmp_path / 'first'}. Set RANKDASH_HOME to "
+        "the folder of another one.\n"
+    )
 
 
 def test_nothing_is_taken_into_a_workspace_for_reading(run, filled, tmp_path, monkeypatch):

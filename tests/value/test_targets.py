@@ -58,7 +58,7 @@ def test_a_limit_that_makes_no_sense_is_refused(wrong):
 
 
 def test_the_shipped_numbers_are_called_rules_of_thumb():
-    assert "Rules of thumb" in shipped().source
+    assert shipped().source == "Rules of thumb from tutorials"
 
 
 @pytest.mark.parametrize(

@@ -69,8 +69,10 @@ def test_what_is_not_proven_says_why(gain, why):
 def test_tickets_that_no_proof_backs_are_named():
     tickets = Assumptions(searches_per_day=1000, ticket_share=0.1, ticket_cost=10)
     unsure = Gain(NO_CHANGE, MeasuredChange(0.05, -0.01, 0.1, "unproven"), 40)
-    text = headline(CONTEXT, choice(unsure, tickets), tickets)
-    assert "Hit@10 changes by +0.050, but its interval includes 0." in text
+    assert headline(CONTEXT, choice(unsure, tickets), tickets) == (
+        "**Not proven that mini pays.** Hit@10 changes by +0.050, but its interval includes 0. The "
+        "value is $1,521 (-$304.17 … $3,042) a month, for $30.42."
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,24 @@ def test_the_settings_in_force_are_those_that_are_said():
     said = dict(
         methods(StatisticsSettings(level=0.9, resamples=500, worthwhile=0.02), corrected=True)
     )
-    assert "drawn 500 times" in said["Interval"]
-    assert "the corrected p is at most 0.1." in said["Verdict"]
-    assert "under 2.0% of the baseline" in said["Verdict"]
-    assert "α is 0.1, divided" in said["Minimum detectable change"]
+    assert said["Interval"] == (
+        "The queries are drawn 500 times with replacement, and the interval is read off the means "
+        "of these draws. From 1,000 queries on, each gets a random weight (Poisson, mean 1) "
+        "instead, so that the number of queries in a draw varies. A draw with exactly the mean "
+        "that was seen counts half below it and half above."
+    )
+    assert said["Verdict"] == (
+        "A change is proven where its interval excludes 0 and the corrected p is at most 0.1. A "
+        "proven gain is small where it is under 2.0% of the baseline's mean. With fewer than 5 "
+        "queries nothing is decided."
+    )
+    assert said["Minimum detectable change"] == (
+        "The true change that so many queries prove in 80% of all cases (its power): (t₁ + t₂) · s "
+        "/ √n, where n is the number of queries, s the standard deviation of their changes, and t₁ "
+        "and t₂ the quantiles of Student's t for 1 − α/2 and 80%. α is 0.1, divided by the number "
+        "of comparisons where they are corrected. A smaller change can be proven too, but in fewer "
+        "cases. There is none where the changes do not vary or the metric cannot rise so far."
+    )
 
 
 def test_reasons_come_in_the_order_in_which_they_are_tried():
@@ -24,8 +38,23 @@ def test_reasons_come_in_the_order_in_which_they_are_tried():
 
 def test_how_cost_depth_and_skipping_take_the_verdict_is_told_in_both_languages():
     said = dict(methods(StatisticsSettings(), corrected=False))
-    assert "the ratio of change and baseline in the same draws" in said["Cost and return"]
-    assert "corrected for the number of depths" in said["Depth"]
-    assert "above the acceptable loss" in said["When not to rerank"]
+    assert said["Cost and return"].startswith(
+        "Cost and return take the draws and the answer of the verdict. The interval of a relative "
+        "change is that of the ratio of change and baseline in the same draws, its ends at the "
+        "same shares of them: both intervals have one sign, and both exclude 0 or neither does. "
+    )
+    assert said["Depth"] == (
+        "A gain over not reranking is proven by the same rule, its p corrected for the number of "
+        "depths; at full depth it is the verdict itself, which also holds for a depth with as "
+        "small a p. A depth is within noise of the best where it is not proven to be behind it."
+    )
+    assert said["When not to rerank"] == (
+        "A rule is safe where the interval of what it changes stays above the acceptable loss, on "
+        "queries that it was not chosen on. A margin is a proven guide where the interval of its "
+        "advantage over chance is above 0 and its p, for this one comparison, is significant."
+    )
     with speaking("zh"):
-        assert "同一批抽样中变化与基线之比" in cost()
+        assert cost().startswith(
+            "成本与回报采用结论的抽样与答案。相对变化的区间取自同一批抽样中变化与基线之比，"
+            "两端位于相同的份额处：两个区间符号一致，且要么都不含 0，要么都含 0。"
+        )

@@ -1,5 +1,6 @@
 """One query of a study as a file, made without the interface and without a workspace."""
 
+import re
 from dataclasses import replace
 
 from rankdash.i18n import gettext as _
@@ -10,6 +11,10 @@ from rankdash.store.notes.notes import Note
 from tests.reporting.exports.test_exports import study_of
 
 
+def cells(section: str) -> list[str]:
+    return [" ".join(each.split()) for each in re.findall(r"<td.*?>(.*?)</td>", section)]
+
+
 def test_the_file_has_the_values_the_note_and_the_corrected_labels():
     study = study_of()
     query = "q1"
@@ -17,12 +22,18 @@ def test_the_file_has_the_values_the_note_and_the_corrected_labels():
     corrected = Correction(query, "d1", None, "Ann", "2026-11-21T06:14:49+00:00")
     made = query_file.html(study, study.challengers[0], query, [corrected], {"d1": 1.0}).decode()
     pair = study.pairs(study.challengers[0]).set_index("query_id").loc[query]
-    assert "how to return q1" in made
-    assert f"{pair['before']:.3f}" in made
-    assert f"{pair['after']:.3f}" in made
-    assert "ask &lt;Ann&gt;" in made
-    assert "odd" in made
-    assert "not judged" in made
+    before, after = f"{pair['before']:.3f}", f"{pair['after']:.3f}"
+    change = f"{pair['delta']:+.3f}"
+    assert re.findall(r"<h1.*?>(.*?)</h1>", made) == ["how to return q1"]
+    sections = dict(re.findall(r"<section><h2>(.*?)</h2>(.*?)</section>", made, re.DOTALL))
+    assert cells(sections["What it scored"]) == [
+        *("First stage", before, "–", "100%", "better", after, change, "100%"),
+        *("best order of the candidates", "1.000", change, "–"),
+    ]
+    assert re.findall(r">([^<>]+)<", sections["Tags and note"]) == ["odd", "ask &lt;Ann&gt;"]
+    assert cells(sections["Corrected labels"]) == [
+        *("words", "1", "not judged", "Ann", "Nov 21, 2026, 6:14:49 AM")
+    ]
     assert "<script src" not in made
 
 
