@@ -172,15 +172,31 @@ def test_every_part_is_drawn(opened, part):
 def test_an_old_price_and_an_estimate_are_marked(opened):
     app = opened(also="euro", currency="EUR")
     marks = next(each for each in htmls(app) if "take with care" in each)
-    assert "old price and tokens estimated" in marks
+    rows = [
+        re.findall(r"<td.*?>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", marks)[1:]
+    ]
+    of_euro = {
+        re.sub("<.*?>", "", title): re.sub("<.*?>", "", euro) for title, *_rest, euro in rows
+    }
     # A price alone has no quality, and says so.
-    assert "not measured" in marks
-    assert "no gain measured" in marks
+    assert of_euro == {
+        "Hit@1": "not measured",
+        "price": "€1.00/1,000 units",
+        "1,000 searches": "€1.00",
+        "cost a month": "€3,042",
+        "value a month": "no gain measured",
+        "p95 added": "–",
+        "take with care": "old price and tokens estimated",
+    }
     app.query_params["part"] = "assumptions"
     app.run()
     meanings = list(app.dataframe[0].value.iloc[:, 2])
-    assert any("read more than 180 days ago" in each for each in meanings)
-    assert any("tokens estimated" in each for each in meanings)
+    assert meanings[-4:] == [
+        "a test, 2026-11-21",
+        "tokens estimated: this run counted none",
+        "a test, 2020-01-01 · ⚠ read more than 180 days ago: check it",
+        "tokens estimated: this run counted none",
+    ]
 
 
 def test_how_intervals_are_made_stands_beside_the_assumptions_and_on_overview(opened):

@@ -67,22 +67,26 @@ def save(workspace, stored):
 
 
 def test_without_a_measured_run_the_page_says_why_and_what_to_do(app, stored):
-    words = said(open_page(app, "latency"))
-    assert "**First stage** is not timed: its order was there before any run." in words
-    assert "**better** is not timed: its ranking was read from a file" in words
-    assert "No latency measured yet" in words
+    title, state, _of, *sentences = said(open_page(app, "latency")).splitlines()
+    assert (title, state) == ("Latency", "No latency measured yet")
+    assert sentences == [
+        "**First stage** is not timed: its order was there before any run.",
+        "**better** is not timed: its ranking was read from a file, or is of an older version.",
+        "A run times queries one at a time, on a warm model, with their own documents. None of the "
+        "systems compared has such times.",
+    ]
 
 
 def test_the_readout_says_how_fast_how_sure_and_on_what(app, save):
     save("MiniLM", np.arange(10.0, 26.0))
-    words = said(open_page(app, "latency"))
-    assert "**MiniLM** answers 95% of queries within **24.2 ms** (16 queries" in words
-    assert "4 documents each. Half are answered within 17.5 ms." in words
-    assert "16 of 16 within the target" in words
-    assert "within 500 ms, too few queries to be sure" in words
-    assert "no p99: it takes 1,000 queries" in words
-    assert "cold start 2.1 s, apart" in words, "trap 15: never mixed with warm times"
-    assert "128 pairs/s over the whole run" in words
+    assert {*said(open_page(app, "latency")).splitlines()} >= {
+        "**MiniLM** answers 95% of queries within **24.2 ms** (16 queries, 95%: at least 22), 4 "
+        "documents each. Half are answered within 17.5 ms.",
+        ":gray-badge[:material/help: within 500 ms, too few queries to be sure]",
+        # Trap 15: a cold start is never mixed with warm times.
+        "16 of 16 within the target · no p99: it takes 1,000 queries · cold start 2.1 s, apart · "
+        "128 pairs/s over the whole run",
+    }
 
 
 def test_the_target_is_in_the_address_and_decides(app, save):
@@ -106,73 +110,89 @@ def test_what_failed_was_late_or_asked_again_stands_apart(app, save):
         {
             "query_id": ["q0", "q15"],
             "start_s": 0.0,
-            "ms": [110.0, 30_000.0],
+            "ms": [1610.0, 30_000.0],
             "attempts": [3, 1],
             "retry_wait_ms": [1500.0, 0.0],
             "status": [200, 0],
             "server_ms": [70.0, np.nan],
             "queue_ms": [10.0, np.nan],
             "billed": "{}",
-            "error": ["", "time-out: no answer within 30 seconds"],
+            "error": ["", "time-out: no answer within 30 s"],
             "note": "",
         }
     )
     save("Remote", 10.0, state="failed", calls=calls)
-    words = said(open_page(app, "latency"))
-    assert "15 of 16 within the target" in words, "what timed out is not in time"
-    assert "1 query given up after 30 s, which counts as over the target" in words
-    assert "1.5 s of waiting to ask again, for 1 query" in words
-    assert "failed quer" not in words
-    assert "10 ms in the service's queue" in words
-    chinese = said(open_page(app, "latency", lang="zh"))
-    assert "；" in chinese
-    assert "; " not in chinese
+    # What timed out is not in time, and is no failed query besides.
+    assert {*said(open_page(app, "latency")).splitlines()} >= {
+        "15 of 16 within the target · no p99: it takes 1,000 queries · cold start 2.1 s, apart · "
+        "128 pairs/s over the whole run · of a call, 70 ms in the model and 30 ms on the way · 10 "
+        "ms in the service's queue  ",
+        "In none of these times: 1 query given up after 30 s, which counts as over the target; 1.5 "
+        "s of waiting to ask again, for 1 query.",
+    }
+    assert {*said(open_page(app, "latency", lang="zh")).splitlines()} >= {
+        "以上时间都不包括：1 条查询在 30 秒 后放弃，计为未达到目标；1 条查询为重试而等待的 1.5 秒。"
+    }
 
 
 def test_a_measurement_on_a_busy_machine_is_marked(app, save):
     busy = Measured(pairs=64, seconds=2.0, cpu_seconds=0.4, threads=2)
     save("MiniLM", 10.0, measured=busy)
-    words = said(open_page(app, "latency"))
-    assert "on a busy machine" in words
-    assert "scoring had 10% of its 2 threads" in words
+    assert {*said(open_page(app, "latency")).splitlines()} >= {
+        ":orange-badge[:material/speed: on a busy machine]",
+        "Other programs used the processor meanwhile: scoring had 10% of its 2 threads. On a quiet "
+        "machine these times may be shorter.",
+    }
 
 
 def test_kept_scores_and_common_scoring_are_not_latencies(app, save):
     save("timed", 10.0)
     save("kept", np.nan, measured=Measured(cached_pairs=64))
     save("together", np.nan)
-    words = said(open_page(app, "latency"))
-    assert "**kept** is not timed: its scores were kept from an earlier run" in words
-    assert "**together** is not timed: its queries were scored together" in words
+    assert {*said(open_page(app, "latency")).splitlines()} >= {
+        "**kept** is not timed: its scores were kept from an earlier run, and reading them takes "
+        "no model time. Run it again with the latency measured always.",
+        "**together** is not timed: its queries were scored together, none by itself. Run it with "
+        "the latency measured.",
+    }
 
 
 def test_two_systems_are_compared_on_the_same_queries(app, save):
     first = save("quick", np.arange(10.0, 26.0))
     second = save("slow", 3 * np.arange(10.0, 26.0))
-    words = said(open_page(app, "latency", base=first, system=second))
-    assert (
-        "**slow** takes **3 times** as long as quick, on the same 16 queries (95%: 3 … 3)." in words
-    )
+    assert {*said(open_page(app, "latency", base=first, system=second)).splitlines()} >= {
+        "**slow** takes **3 times** as long as quick, on the same 16 queries (95%: 3 … 3)."
+    }
 
 
 def test_throughput_is_measured_or_said_not_to_be(app, save):
     alone = save("MiniLM", 10.0)
+    # Trap 17: it is not 1 / 10 ms.
+    unmeasured = (
+        "Not measured: MiniLM. It is no number that follows from a latency: queries under way at "
+        "once share the machine. Open “What is measured” when you start a run."
+    )
     words = said(open_page(app, "latency"))
-    assert "Not measured: MiniLM." in words
-    assert "queries/s**" not in words, "trap 17: not 1 / 10 ms"
+    assert {*words.splitlines()} >= {unmeasured}
+    assert "queries/s**" not in words
     other = save("served", 10.0, measured=Measured(pairs=64, seconds=0.5, throughput=LEVELS))
     words = said(open_page(app, "latency", target="50", base=alone, system=other))
-    assert "**served** serves **50 queries/s** within 50 ms, with 1 under way" in words
-    assert "Not measured: MiniLM." in words
+    assert {*words.splitlines()} >= {
+        "**served** serves **50 queries/s** within 50 ms, with 1 under way at once (p95 20 ms).",
+        unmeasured,
+    }
 
 
 def test_growth_and_cut_texts_are_told(app, save):
     save("MiniLM", 1000 + 5 * np.arange(16.0))
-    words = said(open_page(app, "latency"))
-    assert "**MiniLM**: 5,000 ms a thousand tokens (95%: 5,000 … 5,000), by 16 queries." in words
-    assert "**100% of the pairs are cut**: 17% of all tokens are never read." in words
-    words = said(open_page(app, "latency", against="documents"))
-    assert "no line, as the queries do not differ in it" in words
+    assert {*said(open_page(app, "latency")).splitlines()} >= {
+        "**MiniLM**: 5,000 ms a thousand tokens (95%: 5,000 … 5,000), by 16 queries.",
+        "**100% of the pairs are cut**: 17% of all tokens are never read. Half of the pairs have "
+        "up to 30 tokens, 95% up to 30.",
+    }
+    assert {*said(open_page(app, "latency", against="documents")).splitlines()} >= {
+        "**MiniLM**: no line, as the queries do not differ in it."
+    }
 
 
 @pytest.mark.parametrize("part", ["numbers", "machines", "levels", "lines", "length_table"])
