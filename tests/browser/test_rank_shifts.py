@@ -32,7 +32,7 @@ def test_from_the_page_on_shifts_to_a_query(visit, shop):
     visit.go("Rank shifts")
     visit.sees("40 came in, 0 dropped out, 0 stayed")
     visit.sees("Rerank everything.")
-    for name in ("Ranks in First stage", "Of 40 relevant documents", "Agreement of each two"):
+    for name in ("Ranks in First stage", "Relevant documents: 40", "Agreement of each two"):
         expect(visit.page.get_by_label(re.compile(name)).first).to_be_attached()
     visit.page.get_by_role("radio", name="All documents").click()
     visit.page.wait_for_url(re.compile("documents=all"))

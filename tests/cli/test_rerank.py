@@ -247,8 +247,8 @@ def test_the_help_tells_what_depth_does_to_the_rest(run: Callable, capsys):
         run("rerank", "--help")
 
     text = " ".join(capsys.readouterr().out.split())
-    assert text[text.index("--depth N rerank") : text.index(" --first-stage NAME the")] == (
-        "--depth N rerank the first N candidates of each query; the rest follow below them in "
+    assert text[text.index("--top-k N rerank") : text.index(" --first-stage NAME the")] == (
+        "--top-k N rerank the first N candidates of each query; the rest follow below them in "
         "first-stage order, with falling scores (default: all)"
     )
     assert "precomputed" not in text
