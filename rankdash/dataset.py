@@ -6,12 +6,16 @@ import copy
 from collections import Counter
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from rankdash.errors import DataError
+from rankdash.ranking.build import descending_ids, text_array
+from rankdash.ranking.ragged import Integers, owners
 from rankdash.ranking.ranking import Ranking, digest
 
 FirstStage = Literal["given", "bm25"]
@@ -54,12 +58,12 @@ class Dataset:
         _unique(self._qrels, ["query_id", "doc_id"], "qrels")
         if not np.isfinite(self._qrels["label"].to_numpy(dtype=np.float64)).all():
             raise DataError("A label is not a finite number.")
-        queries_known = set(self._queries["query_id"])
-        documents_known = set(self._documents["doc_id"])
-        _closed(self._qrels["query_id"], queries_known, "qrels", "queries")
-        _closed(self._qrels["doc_id"], documents_known, "qrels", "documents")
-        _closed(candidates.query_ids, queries_known, "candidates", "queries")
-        _closed(candidates.doc_ids, documents_known, "candidates", "documents")
+        for name, queries_named, documents_named in (
+            ("qrels", self._qrels["query_id"], self._qrels["doc_id"]),
+            ("candidates", pd.Series(candidates.query_ids), pd.Series(candidates.doc_ids)),
+        ):
+            _closed(queries_named, self._queries["query_id"], name, "queries")
+            _closed(documents_named, self._documents["doc_id"], name, "documents")
         self.name = name
         self.candidates = candidates
         self.first_stage: FirstStage = first_stage
@@ -163,8 +167,7 @@ class Dataset:
             ("query_id", self._queries, "queries"),
             ("doc_id", self._documents, "documents"),
         ):
-            known = table[column]
-            _closed(new[column], set(known[known.isin(new[column])]), "changes", name)
+            _closed(new[column], table[column], "changes", name)
         if np.isinf(new["label"].to_numpy(dtype=np.float64)).any():
             raise DataError("A label is not a finite number.")
         wanted = {
@@ -203,26 +206,26 @@ class Dataset:
         return pd.Series(text, index=self._queries["query_id"])
 
     def _content_hash(self) -> str:
-        def columns(frame: pd.DataFrame) -> Iterable[bytes]:
-            for column in frame.columns:
-                yield str(column).encode()
-                values = frame[column]
-                if values.dtype == np.float64:
-                    yield values.to_numpy().tobytes()
-                else:
-                    text = values.astype("str").fillna("").to_list()
-                    yield np.array([len(value) for value in text], dtype=np.int64).tobytes()
-                    yield np.array(values.isna()).tobytes()
-                    yield "".join(text).encode("utf-8", "surrogatepass")
-
-        candidates = self.candidates.frame()[["query_id", "doc_id", "score"]]
+        ranked = self.candidates
+        pairs = (_places(self._qrels[each]) for each in ("doc_id", "query_id"))
+        lists = _places(pd.Series(ranked.query_ids))[owners(ranked.offsets)]
+        candidates = {
+            "query_id": text_array(ranked.query_ids).take(pa.array(owners(ranked.offsets))),
+            "doc_id": text_array(ranked.doc_ids).take(pa.array(ranked.docs)),
+            "score": pa.array(ranked.scores),
+        }
         tables = (
-            self._queries.sort_values("query_id"),
-            self._documents.sort_values("doc_id"),
-            self._qrels.sort_values(["query_id", "doc_id"]),
-            candidates.sort_values("query_id", kind="stable"),
+            (_columns(self._queries), np.argsort(_places(self._queries["query_id"]))),
+            (_columns(self._documents), np.argsort(_places(self._documents["doc_id"]))),
+            (_columns(self._qrels), np.lexsort(tuple(pairs))),
+            (candidates, np.argsort(lists, kind="stable")),
         )
-        return digest(part for table in tables for part in columns(table))
+        return digest(
+            part
+            for columns, order in tables
+            for name, values in columns.items()
+            for part in (name.encode(), *_content(values.take(pa.array(order))))
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Dataset) and other.id == self.id
@@ -232,6 +235,36 @@ class Dataset:
 
     def __repr__(self) -> str:
         return f"Dataset({self.name!r}, {len(self._queries)} queries, id={self.id})"
+
+
+def _places(ids: pd.Series[str]) -> Integers:
+    """(N,) a number for each id; the ids ascend as their numbers do."""
+    encoded = text_array(ids).dictionary_encode()
+    places: Integers = -descending_ids(encoded.dictionary)[encoded.indices.to_numpy()]
+    return places
+
+
+def _columns(frame: pd.DataFrame) -> dict[str, Any]:
+    """Name → Arrow values."""
+    return {
+        str(name): pa.array(values) if values.dtype == np.float64 else text_array(values)
+        for name, values in frame.items()
+    }
+
+
+def _content(values: Any) -> tuple[bytes, ...]:
+    """The bytes of Arrow values: numbers as they are, of texts the lengths in characters, which are
+    missing, and the characters in UTF-8."""
+    if pa.types.is_floating(values.type):
+        return (values.to_numpy().tobytes(),)
+    texts = values.fill_null("")
+    size = pc.sum(pc.binary_length(texts)).as_py()
+    return (
+        pc.utf8_length(texts).to_numpy().astype(np.int64).tobytes(),
+        values.is_null().to_numpy(zero_copy_only=False).tobytes(),
+        # Texts lie there end to end: as a million strings they would take a second to join.
+        texts.buffers()[2].to_pybytes()[:size] if size else b"",
+    )
 
 
 def _table(
@@ -266,12 +299,13 @@ def _unique(frame: pd.DataFrame, key: list[str], name: str) -> None:
         )
 
 
-def _closed(ids: Iterable[str], known: set[str], name: str, target: str) -> None:
-    unknown = next((value for value in ids if value not in known), None)
-    if unknown is not None:
+def _closed(ids: pd.Series[str], known: pd.Series[str], name: str, target: str) -> None:
+    named = text_array(ids)
+    unknown = named.filter(pc.invert(pc.is_in(named, value_set=text_array(known))))
+    if len(unknown):
         raise DataError(
             "The {table} mention {example!r}, which is not among the {target}.",
             table=name,
-            example=unknown,
+            example=unknown[0].as_py(),
             target=target,
         )

@@ -17,6 +17,7 @@ import pandas as pd
 from rankdash.analysis.statistics.bootstrap import (
     RESAMPLES,
     SEED,
+    Columns,
     FloatArray,
     bootstrap_means,
     percentile_interval,
@@ -310,7 +311,7 @@ def paired_ratio(
     logs = np.log(both["latency_ms_1"].to_numpy() / both["latency_ms_0"].to_numpy())
     low = high = math.nan
     if len(logs) > 1:
-        means = bootstrap_means(logs[:, None], resamples=resamples, seed=seed)
+        means = bootstrap_means(Columns.of(logs[:, None]), resamples=resamples, seed=seed)
         low, high = (float(np.exp(each[0])) for each in percentile_interval(means, level))
     unlike = int((both["pairs_0"] != both["pairs_1"]).sum())
     return Ratio(float(np.exp(logs.mean())), low, high, len(logs), unlike)

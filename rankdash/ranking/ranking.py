@@ -306,7 +306,7 @@ class Run:
     measured: Measured | None = None
     calls: pd.DataFrame | None = None
 
-    @property
+    @cached_property
     def left_out(self) -> dict[str, str]:
         """query id → "failed" or "skipped", for the queries that have no result."""
         rows = self.queries[self.queries["state"] != "done"]

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import replace
 from itertools import combinations
 
 import pandas as pd
 
 from rankdash.analysis.ranks.agreement import agreement, pairwise
-from rankdash.analysis.ranks.margins import Margin
+from rankdash.analysis.ranks.margins import Margin, by_margin
 from rankdash.analysis.ranks.margins import margins as margins_of
-from rankdash.analysis.ranks.shifts import Moves, settled
+from rankdash.analysis.ranks.shifts import Moves, Pairing, pair, settled
 from rankdash.analysis.ranks.shifts import moves as moves_of
-from rankdash.analysis.ranks.skipping import Skipping
+from rankdash.analysis.ranks.skipping import Rules, Skipping, rules_on
 from rankdash.analysis.ranks.skipping import skipping as skipping_of
+from rankdash.analysis.ranks.transitions import Flow
+from rankdash.analysis.ranks.transitions import flow as flow_of
+from rankdash.analysis.ranks.transitions import move_sizes as move_sizes_of
+from rankdash.analysis.ranks.transitions import transitions as transitions_of
 from rankdash.analysis.statistics.pairs import paired
+from rankdash.study.cache import Key
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE
 
@@ -22,14 +28,49 @@ from rankdash.study.systems import FIRST_STAGE
 def moves(study: Study, challenger: str) -> Moves:
     """Where every document went from the baseline to the challenger."""
 
-    def make() -> Moves:
-        before, after = (
-            (study.ranking(system), study.judged(system)) for system in (study.baseline, challenger)
-        )
-        return moves_of(before, after, study.conventions)
-
     return study.once(
-        ("moves", study.dataset_id, study.baseline, challenger, study.conventions), make
+        _moves_key("moves", study, challenger),
+        lambda: moves_of(
+            _paired(study, study.baseline, challenger),
+            study.judged(study.baseline),
+            study.judged(challenger),
+            study.conventions.threshold,
+        ),
+    )
+
+
+def transitions(study: Study, challenger: str, *, relevant_only: bool) -> pd.DataFrame:
+    """How many documents went from each bin of ranks to each."""
+    return study.once(
+        _moves_key("transitions", study, challenger, relevant_only),
+        lambda: transitions_of(moves(study, challenger), relevant_only=relevant_only),
+    )
+
+
+def flow(study: Study, challenger: str, k: int) -> Flow:
+    """Relevant documents into and out of the first k ranks."""
+    return study.once(
+        _moves_key("flow", study, challenger, k), lambda: flow_of(moves(study, challenger), k)
+    )
+
+
+def move_sizes(study: Study, challenger: str) -> pd.DataFrame:
+    """How far the documents moved."""
+    return study.once(
+        _moves_key("move sizes", study, challenger), lambda: move_sizes_of(moves(study, challenger))
+    )
+
+
+def _moves_key(part: str, study: Study, challenger: str, *on: Hashable) -> Key:
+    rules = (study.conventions.threshold, *study.conventions.joining)
+    return (part, study.dataset_id, study.baseline, challenger, *on, *rules)
+
+
+def _paired(study: Study, one: str, other: str) -> Pairing:
+    """The documents of two systems beside each other, in the order that the metrics read them."""
+    return study.once(
+        ("pairing", study.stored_id, one, other, *study.conventions.joining),
+        lambda: pair(*(settled(study.ranking(each), study.conventions) for each in (one, other))),
     )
 
 
@@ -38,9 +79,7 @@ def agreements(study: Study, one: str, other: str) -> pd.DataFrame:
     return study.once(
         # A threshold changes no order: of the conventions only what settles it is in the key.
         ("agreement", study.stored_id, one, other, *study.conventions.joining),
-        lambda: agreement(
-            *(settled(study.ranking(each), study.conventions) for each in (one, other))
-        ),
+        lambda: agreement(_paired(study, one, other)),
     )
 
 
@@ -78,25 +117,40 @@ def against_first_stage(study: Study, challenger: str) -> pd.DataFrame:
     )
 
 
+def change_by_margin(study: Study, challenger: str, margin: Margin, k: int) -> pd.DataFrame:
+    """The mean change of queries with about the same margin of the first stage, as from
+    `analysis.ranks.margins.by_margin`. k: of the margin."""
+    return study.once(
+        study.key("change by margin", challenger, margin, k, study.spec),
+        lambda: by_margin(
+            against_first_stage(study, challenger), margins(study, FIRST_STAGE, k)[margin]
+        ),
+    )
+
+
 def first_stage_kind(study: Study, challenger: str) -> str:
     """The kind of verdict on a challenger against the first stage, among all systems chosen: the
     study's own where that is its baseline."""
-    others = tuple(system for system in study.chosen if system != FIRST_STAGE)
-    based = replace(study, baseline=FIRST_STAGE, challengers=others)
-    comparison = study.comparison if based.chosen == study.chosen else based.comparison
-    return str(comparison.row(challenger, study.spec)["verdict"])
+    based = replace(
+        study,
+        baseline=FIRST_STAGE,
+        challengers=tuple(system for system in study.chosen if system != FIRST_STAGE),
+        # Other metrics count for the correction alone.
+        others=() if study.statistics.family == "metric" else study.others,
+    )
+    return str(based.comparison.row(challenger, study.spec)["verdict"])
 
 
 def skipping(study: Study, challenger: str, margin: Margin, k: int, tolerance: float) -> Skipping:
     """What skipping the challenger costs where the first stage was sure of itself. k: of the
     margin. tolerance: as a share of the mean."""
-    key = (study.dataset_id, challenger, margin, k, study.spec, study.conventions, study.statistics)
+    on = (challenger, margin, k, study.spec, study.statistics)
+
+    def rules() -> Rules:
+        pairs = against_first_stage(study, challenger)
+        return rules_on(pairs, margins(study, FIRST_STAGE, k)[margin], study.statistics)
+
     return study.once(
-        ("skipping", *key, tolerance),
-        lambda: skipping_of(
-            against_first_stage(study, challenger),
-            margins(study, FIRST_STAGE, k)[margin],
-            study.statistics,
-            tolerance=tolerance,
-        ),
+        study.key("skipping", *on, tolerance),
+        lambda: skipping_of(study.once(study.key("skipping rules", *on), rules), tolerance),
     )

@@ -19,7 +19,12 @@ import numpy as np
 from scipy import stats
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from rankdash.analysis.statistics.bootstrap import bca_interval, bootstrap_means, sign_flip_p
+from rankdash.analysis.statistics.bootstrap import (
+    Columns,
+    bca_interval,
+    bootstrap_means,
+    sign_flip_p,
+)
 from rankdash.analysis.statistics.comparison import Comparison, StatisticsSettings, compare
 from rankdash.metrics import STATES, Conventions, Evaluation, parse_measures
 
@@ -96,8 +101,13 @@ def beside_scipy(evaluations: dict[str, Evaluation], found: Comparison) -> None:
         [evaluations[f"system {s}"].values - evaluations["system 0"].values for s in range(1, 5)]
     )
     everything = np.hstack([*(each.values for each in evaluations.values()), columns])
+
+    def our_interval() -> object:
+        ready = Columns.of(everything)
+        return bca_interval(ready, bootstrap_means(ready))
+
     ours = {
-        "interval": timed(lambda: bca_interval(everything, bootstrap_means(everything)), REPEATS),
+        "interval": timed(our_interval, REPEATS),
         "test": timed(lambda: sign_flip_p(columns), REPEATS),
     }
     for name, count in (("interval", everything.shape[1]), ("test", columns.shape[1])):

@@ -12,6 +12,7 @@ from rankdash.analysis.latency import token_lengths as lengths_of
 from rankdash.analysis.ranks.ladder import Ladder
 from rankdash.analysis.ranks.margins import by_margin
 from rankdash.analysis.ranks.shifts import Moves
+from rankdash.analysis.ranks.skipping import rules_on
 from rankdash.analysis.ranks.skipping import skipping as skips
 from rankdash.analysis.ranks.transitions import flow
 from rankdash.analysis.ranks.transitions import move_sizes as sizes_of
@@ -62,7 +63,8 @@ def made_moves(queries: int, seed: int = 4) -> Moves:
     return Moves(
         query_ids=np.array([f"q{n}" for n in range(queries)], dtype=object),
         query=np.repeat(np.arange(queries), 30).astype(np.int32),
-        doc_ids=np.array([f"d{n}" for n in range(len(before))], dtype=object),
+        names=np.array([f"d{n}" for n in range(len(before))], dtype=object),
+        docs=np.arange(len(before), dtype=np.int32),
         before=np.where(lacking[0], 0, before).astype(np.int32),
         after=np.where(lacking[1], 0, after).astype(np.int32),
         relevant=rng.random(len(before)) < 0.2,
@@ -296,7 +298,7 @@ def shifted(ink: style.Ink) -> dict[str, go.Figure]:
     }
     for name, n in (("few", 60), ("most", 10_000)):
         pairs = made_pairs(n)
-        found = skips(pairs, margin, StatisticsSettings(resamples=200), tolerance=0.05)
+        found = skips(rules_on(pairs, margin, StatisticsSettings(resamples=200)), 0.05)
         means = by_margin(pairs, margin)
         drawn[f"margins, {name}"] = margins.figure(
             pairs, margin, means, HOSTILE, ink, threshold=0.5, names={"q7": HOSTILE}

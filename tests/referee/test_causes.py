@@ -83,7 +83,12 @@ def test_where_documents_went(own, said):
         shown = {
             (moves.query_ids[query], document): (before, after, relevant)
             for query, document, before, after, relevant in zip(
-                moves.query, moves.doc_ids, moves.before, moves.after, moves.relevant, strict=True
+                moves.query,
+                moves.names[moves.docs],
+                moves.before,
+                moves.after,
+                moves.relevant,
+                strict=True,
             )
         }
         wanted = {}

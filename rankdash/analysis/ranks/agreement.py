@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.analysis.ranks.shifts import Pairing, pair
+from rankdash.analysis.ranks.shifts import Pairing
 from rankdash.analysis.statistics.inference import intervals
 from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.ranking.ragged import Block, Floats, Integers, blocks, offsets_from, places
@@ -25,7 +25,7 @@ first ten ranks hold 86 % of the weight (Webber, Moffat & Zobel 2010, section 4)
 _CELLS = 200_000
 
 
-def agreement(before: Ranking, after: Ranking, *, p: float = PERSISTENCE) -> pd.DataFrame:
+def agreement(paired: Pairing, *, p: float = PERSISTENCE) -> pd.DataFrame:
     """One row for each query that both rankings have.
 
     Columns: query_id; tau: Kendall's τ-b over the documents that both rank, documents with equal
@@ -35,7 +35,7 @@ def agreement(before: Ranking, after: Ranking, *, p: float = PERSISTENCE) -> pd.
 
     Documents without a score (below a run's depth) are in their order, and not tied.
     """
-    paired = pair(before, after)
+    before, after = paired.before, paired.after
     both = np.flatnonzero(paired.in_both)
     common = np.bincount(paired.query[both], minlength=len(paired.query_ids))
     return pd.DataFrame(
@@ -47,7 +47,7 @@ def agreement(before: Ranking, after: Ranking, *, p: float = PERSISTENCE) -> pd.
                 offsets_from(common),
                 tied=bool(before.tied.any() or after.tied.any()),
             ),
-            "rbo": _rbo(paired, before, after, both, p),
+            "rbo": _rbo(paired, both, p),
             "common": common,
         }
     )
@@ -150,7 +150,7 @@ def _count_pairs(x: npt.NDArray[np.int32], y: npt.NDArray[np.int32], tied: bool)
     return found
 
 
-def _rbo(paired: Pairing, before: Ranking, after: Ranking, both: Integers, p: float) -> Floats:
+def _rbo(paired: Pairing, both: Integers, p: float) -> Floats:
     """(Q,) extrapolated rank-biased overlap, for lists of any two lengths.
 
     Source: Webber, W., Moffat, A. & Zobel, J. (2010), A similarity measure for indefinite
@@ -158,6 +158,7 @@ def _rbo(paired: Pairing, before: Ranking, after: Ranking, both: Integers, p: fl
     that both have counts in all X_d from the deeper of its two ranks on, so that the sum over
     depths becomes one over documents.
     """
+    before, after = paired.before, paired.after
     lengths = np.column_stack([_lengths(each, paired.query_ids) for each in (before, after)])
     short, long = lengths.min(axis=1), lengths.max(axis=1)
     depths = np.arange(1, int(long.max(initial=0)) + 1)

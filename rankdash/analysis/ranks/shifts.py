@@ -30,20 +30,23 @@ class Pairing:
     """The documents of the queries that two rankings share. N documents, by query, then by rank
     before; those that only the second ranking has come last, by rank after.
 
+    before, after: the two rankings.
     query_ids: (Q,) object array of str, in the order of the first ranking.
     offsets:   (Q + 1,) where each query's documents start.
     row_before, row_after: (N,) the row in the ranking, -1 where it lacks the document.
     only_before, only_after: how many queries one of the rankings has alone.
     """
 
+    before: Ranking
+    after: Ranking
     query_ids: npt.NDArray[np.object_]
     offsets: Integers
-    row_before: Integers
-    row_after: Integers
+    row_before: npt.NDArray[np.int32]
+    row_after: npt.NDArray[np.int32]
     only_before: int
     only_after: int
 
-    @cached_property
+    @property
     def query(self) -> Integers:
         """(N,) the query of each document."""
         return owners(self.offsets)
@@ -90,10 +93,12 @@ def pair(before: Ranking, after: Ranking) -> Pairing:
         by_query = sort_codes(query, max(len(shared), 1))
         row_before, row_after = row_before[by_query], row_after[by_query]
     return Pairing(
+        before=before,
+        after=after,
         query_ids=before.query_ids[shared],
         offsets=offsets_from(np.bincount(query, minlength=len(shared))),
-        row_before=row_before,
-        row_after=row_after,
+        row_before=row_before.astype(np.int32),
+        row_after=row_after.astype(np.int32),
         only_before=len(before.query_ids) - len(shared),
         only_after=len(after.query_ids) - len(shared),
     )
@@ -113,7 +118,7 @@ class Moves:
     """Where every document of Q shared queries stood and stands. N documents, by query.
 
     query_ids: (Q,) object array of str. query: (N,) the query of each document.
-    doc_ids:   (N,) object array of str.
+    names:     (D,) object array of str, ids of documents. docs: (N,) the place of each there.
     before, after: (N,) ranks from 1; `NOT_RANKED` where a ranking lacks the document.
     relevant:  (N,) whether its label reaches the threshold.
     unranked:  how many relevant documents of these queries neither ranking has.
@@ -122,7 +127,8 @@ class Moves:
 
     query_ids: npt.NDArray[np.object_]
     query: npt.NDArray[np.int32]
-    doc_ids: npt.NDArray[np.object_]
+    names: npt.NDArray[np.object_]
+    docs: npt.NDArray[np.int32]
     before: Ranks
     after: Ranks
     relevant: Flags
@@ -160,7 +166,7 @@ class Moves:
         return pd.DataFrame(
             {
                 "query_id": self.query_ids[self.query[rows]],
-                "doc_id": self.doc_ids[rows],
+                "doc_id": self.names[self.docs[rows]],
                 "before": _or_nan(self.before[rows], self.before[rows] > NOT_RANKED),
                 "after": _or_nan(self.after[rows], self.after[rows] > NOT_RANKED),
                 "up": _or_nan(self.up[rows], both),
@@ -169,42 +175,38 @@ class Moves:
         )
 
 
-def moves(
-    before: tuple[Ranking, Judged], after: tuple[Ranking, Judged], conventions: Conventions
-) -> Moves:
+def moves(paired: Pairing, before: Judged, after: Judged, threshold: float) -> Moves:
     """Where every document went between two rankings of the same queries.
 
-    before, after: each a ranking and its join with the labels under `conventions`, whose tie rule
-        and threshold are in force. Ranks count every document, labelled or not, whatever
-        `conventions.judged_only` says.
+    paired: of the rankings, each as it is `settled`. before, after: their joins with the labels.
+    threshold: the lowest label of a relevant document. Ranks count every document, labelled or not.
     """
-    sides = [settled(ranking, conventions) for ranking, _ in (before, after)]
-    paired = pair(*sides)
-    relevant = np.zeros(len(paired.query), dtype=bool)
+    sides = (paired.before, paired.after)
+    relevant = np.zeros(len(paired.row_before), dtype=bool)
     ranks = []
-    for ranking, (_, judged), row in zip(
+    for ranking, judged, row in zip(
         sides, (before, after), (paired.row_before, paired.row_after), strict=True
     ):
         here = row >= 0
         # One more row, for what is not ranked: index -1 finds it.
         rank = np.append(places(ranking.offsets), NOT_RANKED)[row]
         ranks.append(rank.astype(np.int32))
-        flags = np.append(_relevant_rows(len(ranking), judged, conventions.threshold), False)
+        flags = np.append(_relevant_rows(len(ranking), judged, threshold), False)
         relevant |= flags[row] & here
-    named = np.where(
+    docs = np.where(
         paired.row_before >= 0,
-        sides[0].doc_ids[np.append(sides[0].docs, 0)[paired.row_before]],
-        sides[1].doc_ids[np.append(sides[1].docs, 0)[paired.row_after]],
+        np.append(sides[0].docs, 0)[paired.row_before],
+        np.append(sides[1].docs, 0)[paired.row_after] + len(sides[0].doc_ids),
     )
     return Moves(
         query_ids=paired.query_ids,
         query=paired.query.astype(np.int32),
-        doc_ids=named,
+        names=np.concatenate([each.doc_ids for each in sides]),
+        docs=docs.astype(np.int32),
         before=ranks[0],
         after=ranks[1],
         relevant=relevant,
-        unranked=_relevant_labels(paired.query_ids, before[1], conventions.threshold)
-        - int(relevant.sum()),
+        unranked=_relevant_labels(paired.query_ids, before, threshold) - int(relevant.sum()),
         only_before=paired.only_before,
         only_after=paired.only_after,
     )

@@ -49,23 +49,20 @@ class Rule(Change):
 
 
 @dataclass(frozen=True, eq=False)
-class Skipping:
-    """What skipping would cost, n queries.
+class Rules:
+    """What every rule would cost, whatever loss is put up with. n queries, T rules.
 
     curve: one row for each rule, the most careful first: threshold (inf: skip nothing), skipped,
         share, mean (of the mixed system), change (mean less that of reranking everything), low,
         high, and random, the change expected of skipping as many queries at random.
     reranked, first_stage: the means of reranking everything and nothing.
-    tolerance: the loss put up with, in units of the metric.
-    rule: the rule that skips the largest share while `low` stays above -tolerance; None where only
-        skipping nothing does, or there are too few queries. Judged on the queries it was chosen on.
-    held_out: rules chosen in the same way on four fifths of the queries and applied to the rest,
-        each query once; None under `FEWEST` queries.
     advantage: how much better the margin picks what to skip than chance, averaged over all shares,
         in units of the metric, with its interval and its p. As it depends on no chosen threshold,
         it needs no other queries to be judged on.
-    level: of the intervals.
     no_margin: queries that have none (a list too short): they are always reranked.
+    lost, skips: (n, T) the change of each query under each rule, and whether it is skipped.
+    folds: (n,) the fold of each query. fold_low: (FOLDS, T) the lower end of the change on the
+        queries of the other folds; no row under `FEWEST` queries.
     """
 
     n: int
@@ -73,20 +70,37 @@ class Skipping:
     curve: pd.DataFrame
     reranked: float
     first_stage: float
-    tolerance: float
-    rule: Rule | None
-    held_out: Change | None
     advantage: float
     advantage_low: float
     advantage_high: float
     advantage_p: float
-    level: float
+    lost: FloatArray
+    skips: Flags
+    folds: npt.NDArray[np.int64]
+    fold_low: FloatArray
+    settings: StatisticsSettings
 
     @property
     def margin_helps(self) -> bool:
         """Whether the margin is proven to pick better than chance, by the rule of the verdict: the
         interval lies above 0 and the p of this one comparison is significant."""
-        return self.advantage_low > 0 and self.advantage_p <= 1 - self.level + _ROUNDING
+        return self.advantage_low > 0 and self.advantage_p <= 1 - self.settings.level + _ROUNDING
+
+
+@dataclass(frozen=True, eq=False)
+class Skipping(Rules):
+    """The rule that a loss allows, and what skipping by it would cost.
+
+    tolerance: the loss put up with, in units of the metric.
+    rule: the rule that skips the largest share while `low` stays above -tolerance; None where only
+        skipping nothing does, or there are too few queries. Judged on the queries it was chosen on.
+    held_out: rules chosen in the same way on four fifths of the queries and applied to the rest,
+        each query once; None under `FEWEST` queries.
+    """
+
+    tolerance: float
+    rule: Rule | None
+    held_out: Change | None
 
     @property
     def holds(self) -> bool:
@@ -94,18 +108,12 @@ class Skipping:
         return self.held_out is not None and self.held_out.low >= -self.tolerance - _ROUNDING
 
 
-def skipping(
-    pairs: pd.DataFrame,
-    margin: pd.Series[float],
-    settings: StatisticsSettings,
-    *,
-    tolerance: float = TOLERANCE,
-) -> Skipping:
-    """What a rule on the margin would skip, lose and keep.
+def rules_on(pairs: pd.DataFrame, margin: pd.Series[float], settings: StatisticsSettings) -> Rules:
+    """What the rules on a margin would skip, lose and keep.
 
     pairs: as from `compare.paired`, the first stage against a reranker. margin: query id → the
-    first stage's margin, NaN where there is none. tolerance: as a share of the mean of reranking
-    everything. The folds are drawn with the seed of the settings.
+    first stage's margin, NaN where there is none. The folds are drawn with the seed of the
+    settings.
     """
     known = pairs.dropna(subset="delta")
     delta = known["delta"].to_numpy(dtype=np.float64)
@@ -119,11 +127,10 @@ def skipping(
     share = skips.mean(axis=0) if n else np.zeros(len(thresholds))
     lost = -delta[:, None] * skips
     folds = _folds(n, settings.seed) if n >= FEWEST else np.zeros(n, dtype=np.int64)
-    training = _without_folds(lost, folds) if n >= FEWEST else np.empty((n, 0))
+    training = _without_folds(lost, folds) if n >= FEWEST else []
     gain = (share - skips).mean(axis=1) * delta
-    low, high = intervals(np.hstack([lost, training, gain[:, None]]), settings)
+    low, high = intervals(np.hstack([lost, *training, gain[:, None]]), settings)
     change = lost.mean(axis=0) if n else np.full(len(thresholds), math.nan)
-    limit = tolerance * reranked
     curve = pd.DataFrame(
         {
             "threshold": thresholds,
@@ -136,21 +143,33 @@ def skipping(
             "random": -share * (reranked - first_stage),
         }
     )
-    fold_low = low[len(thresholds) : -1].reshape(-1, len(thresholds))
-    return Skipping(
+    return Rules(
         n=n,
         no_margin=int(np.isnan(gap).sum()),
         curve=curve,
         reranked=reranked,
         first_stage=first_stage,
-        tolerance=limit,
-        rule=_rule(curve, limit) if n >= FEWEST else None,
-        held_out=_held_out(lost, skips, folds, fold_low, limit, settings) if n >= FEWEST else None,
         advantage=float(gain.mean()) if n else math.nan,
         advantage_low=float(low[-1]),
         advantage_high=float(high[-1]),
         advantage_p=float(p_values(gain[:, None], settings)[0]),
-        level=settings.level,
+        lost=lost,
+        skips=skips,
+        folds=folds,
+        fold_low=low[len(thresholds) : -1].reshape(-1, len(thresholds)),
+        settings=settings,
+    )
+
+
+def skipping(rules: Rules, tolerance: float = TOLERANCE) -> Skipping:
+    """The rule to skip by. tolerance: as a share of the mean of reranking everything."""
+    limit = tolerance * rules.reranked
+    enough = rules.n >= FEWEST
+    return Skipping(
+        **vars(rules),
+        tolerance=limit,
+        rule=_rule(rules.curve, limit) if enough else None,
+        held_out=_held_out(rules, limit) if enough else None,
     )
 
 
@@ -166,7 +185,8 @@ def _thresholds(gap: FloatArray) -> FloatArray:
 
 def _skips(gap: FloatArray, thresholds: FloatArray) -> Flags:
     """(n, T) whether each rule skips each query; never where there is no margin."""
-    return np.nan_to_num(gap, nan=-math.inf)[:, None] >= thresholds
+    # A rule after the other lies in memory, as intervals look at them.
+    return (np.nan_to_num(gap, nan=-math.inf) >= thresholds[:, None]).T
 
 
 def _folds(n: int, seed: int) -> npt.NDArray[np.int64]:
@@ -175,10 +195,9 @@ def _folds(n: int, seed: int) -> npt.NDArray[np.int64]:
     return drawn
 
 
-def _without_folds(lost: FloatArray, folds: npt.NDArray[np.int64]) -> FloatArray:
-    """(n, FOLDS × T) the columns once for each fold, with NaN for the queries held out."""
-    parts = [np.where((folds == fold)[:, None], np.nan, lost) for fold in range(FOLDS)]
-    return np.hstack(parts)
+def _without_folds(lost: FloatArray, folds: npt.NDArray[np.int64]) -> list[FloatArray]:
+    """The columns (n, T) once for each fold, with NaN for the queries held out."""
+    return [np.where((folds == fold)[:, None], np.nan, lost) for fold in range(FOLDS)]
 
 
 def _best(low: FloatArray, limit: float) -> int:
@@ -200,21 +219,14 @@ def _rule(curve: pd.DataFrame, limit: float) -> Rule | None:
     )
 
 
-def _held_out(
-    lost: FloatArray,
-    skips: Flags,
-    folds: npt.NDArray[np.int64],
-    fold_low: FloatArray,
-    limit: float,
-    settings: StatisticsSettings,
-) -> Change:
+def _held_out(rules: Rules, limit: float) -> Change:
     """Each query under the rule that was chosen without it."""
-    chosen = np.array([_best(low, limit) for low in fold_low])[folds]
-    rows = np.arange(len(lost))
-    own = lost[rows, chosen]
-    low, high = intervals(own[:, None], settings)
+    chosen = np.array([_best(low, limit) for low in rules.fold_low])[rules.folds]
+    rows = np.arange(rules.n)
+    own = rules.lost[rows, chosen]
+    low, high = intervals(own[:, None], rules.settings)
     return Change(
-        share=float(skips[rows, chosen].mean()),
+        share=float(rules.skips[rows, chosen].mean()),
         change=float(own.mean()),
         low=float(low[0]),
         high=float(high[0]),

@@ -15,7 +15,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import cache, lru_cache
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -57,83 +58,112 @@ def _one_thread() -> Iterator[None]:
         yield
 
 
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """(n, C) values made ready for distributions of their means.
+
+    values: NaN where a column lacks a query. known: (n, C) whether it has one.
+    steps: the values as whole numbers of steps, 0 where not known. step: (C,) what one is: a power
+    of two, so small that a column's rounded values are right to 15 digits less those of n, and so
+    large that what is drawn of them adds up to less than 2^53: such sums are exact.
+    """
+
+    values: FloatArray
+    known: Flags
+    steps: FloatArray
+    step: FloatArray
+
+    @classmethod
+    def of(cls, values: FloatArray) -> Columns:
+        # One column after the other stays within a processor's cache, and needs no memory beside
+        # what is kept.
+        step = np.array([_step(column) for column in values.T])
+        steps = np.empty_like(values, order="F")
+        for at, column in enumerate(values.T):
+            steps[:, at] = _in_steps(column, step[at])
+        return cls(values, ~np.isnan(values), steps, step)
+
+    @classmethod
+    def oriented(cls, values: FloatArray) -> tuple[Columns, FloatArray]:
+        """Each column in ascending order after multiplication by its sign, and these signs (C,): -1
+        where its mean is below 0, else 1.
+
+        Neither the order of the queries nor which of them other columns lack then changes what is
+        drawn for a column, and what is drawn for a loss mirrors what is drawn for the same gain.
+        """
+        sign = np.ones(values.shape[1])
+        turned = np.empty_like(values, order="F")
+        for at, column in enumerate(values.T):
+            if _in_steps(column, _step(column)).sum() < 0:
+                sign[at] = -1.0
+            turned[:, at] = np.sort(column * sign[at])
+        return cls.of(turned), sign
+
+    def without_rounding_errors(self, means: FloatArray) -> FloatArray:
+        """Means (…, C) of the columns: each lies within its values, and one of 0, on which a
+        verdict turns, is exactly 0."""
+        lowest, highest = self._ends
+        means[np.abs(means) <= _TIE * np.maximum(np.abs(lowest), np.abs(highest))] = 0.0
+        within: FloatArray = np.clip(means, lowest, highest)
+        return within
+
+    @cached_property
+    def _ends(self) -> tuple[FloatArray, FloatArray]:
+        lowest = np.fmin.reduce(self.values, axis=0, initial=np.inf)
+        return lowest, np.fmax.reduce(self.values, axis=0, initial=-np.inf)
+
+
+def _step(column: FloatArray) -> float:
+    largest = np.fmax.reduce(np.abs(column), initial=0.0)
+    known = len(column) - np.count_nonzero(np.isnan(column))
+    # Poisson weights may add up to more than n, but never to four times as much.
+    return float(np.ldexp(1.0, max(np.frexp(largest * known)[1] - 51, -1000)))
+
+
+def _in_steps(column: FloatArray, step: float) -> FloatArray:
+    return np.rint(np.nan_to_num(column, nan=0.0) / step)
+
+
 def bootstrap_means(
-    values: FloatArray, *, resamples: int = RESAMPLES, seed: int = SEED
+    columns: Columns, *, resamples: int = RESAMPLES, seed: int = SEED
 ) -> FloatArray:
     """Means over queries drawn with replacement.
 
-    values: (n, C); NaN where a column lacks a query. Returns (resamples, C); NaN for a column
-    without any value. Columns with values for the same queries share the resamples, so that their
-    means can be compared draw by draw. What a column gets depends on its own values and, from
-    `POISSON_FROM` of them on, on the rows they stand in; never on the other columns.
+    Returns (resamples, C); NaN for a column without any value. Columns with values for the same
+    queries share the resamples, so that their means can be compared draw by draw. What a column
+    gets depends on its own values and, from `POISSON_FROM` of them on, on the rows they stand in;
+    never on the other columns.
 
     Sources: Efron, B. (1979), Bootstrap methods; with Poisson weights: Hanley & MacGibbon (2006).
     """
-    known = ~np.isnan(values)
+    known, steps = columns.known, columns.steps
     sizes = known.sum(axis=0)
-    steps, step = _in_steps(values)
-    means = np.full((values.shape[1], resamples), np.nan)
-    large = np.flatnonzero(sizes >= POISSON_FROM)
-    if len(large):
-        groups = list(_by_queries(known, large))
-        order = np.concatenate([columns for _, columns in groups])
-        sets = np.stack([known[:, columns[0]] for _, columns in groups], axis=1)
-        of_column = np.repeat(np.arange(len(groups)), [len(columns) for _, columns in groups])
-        both = np.hstack([steps[:, order], sets])
-        sums = np.zeros((both.shape[1], resamples))
+    means = np.full((len(sizes), resamples), np.nan)
+    large = sizes >= POISSON_FROM
+    if large.any():
+        groups = list(_by_queries(known, np.flatnonzero(large)))
+        sets = np.stack([known[:, alike[0]] for _, alike in groups], axis=1).astype(np.float64)
+        sums, counts = np.zeros_like(means), np.zeros((len(groups), resamples))
         with _one_thread():
-            for draws, rows, weights in _poisson_weights(len(values), resamples, seed):
-                sums[:, draws] += both[rows].T @ weights.astype(np.float64)
-        means[order] = sums[: len(order)] / sums[len(order) + of_column]
-    for members, columns in _by_queries(
-        known, np.flatnonzero((sizes > 0) & (sizes < POISSON_FROM))
-    ):
-        own = steps[np.ix_(members, columns)].T
+            for draws, rows, drawn in _poisson_weights(len(known), resamples, seed):
+                weights = drawn.astype(np.float64)
+                counts[:, draws] += sets[rows].T @ weights
+                # Zeros add nothing, and a sorted column has all of them together.
+                some = np.flatnonzero(steps[rows].any(axis=0) & large)
+                sums[some, draws] += steps[rows, some].T @ weights
+        for count, (_, alike) in zip(counts, groups, strict=True):
+            means[alike] = sums[alike] / count
+    for members, alike in _by_queries(known, np.flatnonzero((sizes > 0) & ~large)):
+        own = steps[np.ix_(members, alike)].T
         with _one_thread():
-            for draws, counts in _multinomial_counts(len(members), resamples, seed):
-                means[columns, draws] = own @ counts.T.astype(np.float64) / len(members)
-    return _without_rounding_errors(means.T * step, values, known)
+            for draws, drawn in _multinomial_counts(len(members), resamples, seed):
+                means[alike, draws] = own @ drawn.T.astype(np.float64) / len(members)
+    return columns.without_rounding_errors(means.T * columns.step)
 
 
-def oriented(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Each column in ascending order after multiplication by its sign, and these signs (C,): -1
-    where its mean is below 0, else 1.
-
-    Neither the order of the queries nor which of them other columns lack then changes what is
-    drawn for a column, and what is drawn for a loss mirrors what is drawn for the same gain.
-    """
-    steps, _ = _in_steps(values)
-    sign = np.where(steps.sum(axis=0) < 0, -1.0, 1.0)
-    return np.sort(values * sign, axis=0), sign
-
-
-def _in_steps(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(n, C) values as whole numbers of steps, 0 where NaN, and the step of each column (C,).
-
-    A step is a power of two, so small that a column's rounded values are right to 15 digits less
-    those of n, and so large that what is drawn of them adds up to less than 2^53: such sums are
-    exact.
-    """
-    known = ~np.isnan(values)
-    filled = np.where(known, values, 0.0)
-    most = np.abs(filled).max(axis=0, initial=0.0) * known.sum(axis=0)
-    # Poisson weights may add up to more than n, but never to four times as much.
-    step = np.ldexp(1.0, np.maximum(np.frexp(most)[1] - 51, -1000))
-    return np.rint(filled / step), step
-
-
-def _without_rounding_errors(means: FloatArray, values: FloatArray, known: Flags) -> FloatArray:
-    """A mean lies within its values, and one of 0, on which a verdict turns, is exactly 0."""
-    lowest = np.where(known, values, np.inf).min(axis=0, initial=np.inf)
-    highest = np.where(known, values, -np.inf).max(axis=0, initial=-np.inf)
-    means[np.abs(means) <= _TIE * np.maximum(np.abs(lowest), np.abs(highest))] = 0.0
-    within: FloatArray = np.clip(means, lowest, highest)
-    return within
-
-
-def _added(values: FloatArray) -> FloatArray:
-    """(C,) sums of columns, added in the order of the rows; `sum` goes by the array's shape."""
-    return np.cumsum(values, axis=0)[-1] if len(values) else np.zeros(values.shape[1])
+def _added(values: FloatArray) -> float:
+    """The sum in the order of the values; that of `sum` goes by how many there are."""
+    return float(np.cumsum(values)[-1]) if len(values) else 0.0
 
 
 def _by_queries(
@@ -222,42 +252,43 @@ def percentile_shares(columns: int, level: float = 0.95) -> FloatArray:
 
 
 def bca_interval(
-    values: FloatArray, means: FloatArray, level: float = 0.95
+    columns: Columns, means: FloatArray, level: float = 0.95
 ) -> tuple[FloatArray, FloatArray]:
     """Bias-corrected and accelerated interval of the mean of each column.
 
-    values: (n, C), NaN where a column lacks a query; means: its bootstrap means (B, C). Returns
-    (low, high), each (C,); a column without spread gives its value twice, one without values NaN.
+    means: their bootstrap means (B, C). Returns (low, high), each (C,); a column without spread
+    gives its value twice, one without values NaN.
     """
-    low, high = ends(means, bca_shares(values, means, level))
+    low, high = ends(means, bca_shares(columns, means, level))
     return low, high
 
 
-def bca_shares(values: FloatArray, means: FloatArray, level: float = 0.95) -> FloatArray:
+def bca_shares(columns: Columns, means: FloatArray, level: float = 0.95) -> FloatArray:
     """(2, C) the shares of the draws below the ends of the bias-corrected and accelerated interval
     of the mean of each column.
 
-    values: (n, C), NaN where a column lacks a query; means: its bootstrap means (B, C).
+    means: their bootstrap means (B, C).
     Source: Efron, B. (1987), Better bootstrap confidence intervals; the acceleration of a mean is
     its skewness over 6 √n.
     """
     from scipy.special import ndtr, ndtri
 
-    known = ~np.isnan(values)
-    steps, step = _in_steps(values)
+    known, steps, step = columns.known, columns.steps, columns.step
     with np.errstate(invalid="ignore"):
         mean = steps.sum(axis=0) / known.sum(axis=0) * step
-    centre = _without_rounding_errors(mean[None], values, known)[0]
-    deviations = np.where(known, values - centre, 0.0)
-    squares = deviations * deviations
-    spread = _added(squares)
+    centre = columns.without_rounding_errors(mean[None])[0]
+    spread, skew = np.zeros((2, len(centre)))
+    for at, column in enumerate(columns.values.T):
+        deviations = column[known[:, at]] - centre[at]
+        squares = deviations * deviations
+        # A product, because a power of three is forty times slower.
+        spread[at], skew[at] = _added(squares), _added(squares * deviations)
     # Draws equal to the estimate count half: per-query metrics have few distinct values.
-    tie = _TIE * np.abs(steps).max(axis=0, initial=0.0) * step
+    largest = np.maximum(steps.max(axis=0, initial=0.0), -steps.min(axis=0, initial=0.0))
+    tie = _TIE * largest * step
     draws = len(means)
     counted = (means < centre - tie).sum(axis=0) + (means <= centre + tie).sum(axis=0)
     bias = ndtri(np.clip(counted / 2, 0.5, draws - 0.5) / draws)
-    # A product, because a power of three is forty times slower.
-    skew = _added(squares * deviations)
     with np.errstate(invalid="ignore", divide="ignore"):
         acceleration = np.where(spread > 0, skew / (6 * spread**1.5), 0.0)
     edges = ndtri(np.array([(1 - level) / 2, (1 + level) / 2]))[:, None] + bias
@@ -287,7 +318,7 @@ def sign_flip_p(differences: FloatArray, *, flips: int = RESAMPLES, seed: int = 
     0. Where so few queries changed that all their flips are no more than `flips`, p is the exact
     share of these. Source: Fisher (1935); Smucker, Allan & Carterette (2007).
     """
-    steps, _ = _in_steps(differences)
+    steps = Columns.of(differences).steps
     # Only sizes matter, as either sign is as likely. Sorted, they meet the same flips whatever the
     # order of the queries and the other columns, and a query without a pair comes last.
     sizes = -np.sort(-np.abs(steps), axis=0)

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from rankdash.analysis.statistics.bootstrap import (
+    Columns,
     bca_interval,
     bca_shares,
     bootstrap_means,
     ends,
-    oriented,
     percentile_interval,
     percentile_shares,
     sign_flip_p,
@@ -37,7 +37,7 @@ def intervals(columns: FloatArray, settings: StatisticsSettings) -> tuple[FloatA
     low, high = np.full((2, columns.shape[1]), np.nan)
     enough = (~np.isnan(columns)).sum(axis=0) >= FEWEST_QUERIES
     if enough.any():
-        chosen, sign = oriented(columns[:, enough])
+        chosen, sign = Columns.oriented(columns[:, enough])
         means = bootstrap_means(chosen, resamples=settings.resamples, seed=settings.seed)
         if settings.interval == "bca":
             both = bca_interval(chosen, means, settings.level)
@@ -61,10 +61,10 @@ def relative_interval(
     low, high = (float(end[0]) for end in intervals(change[:, None], settings))
     if math.isnan(low):
         return low, high
-    turned, sign = oriented(change[:, None])
+    turned, sign = Columns.oriented(change[:, None])
     order = np.argsort(change * sign[0], kind="stable")
     means = bootstrap_means(
-        np.column_stack([turned[:, 0], before[order]]),
+        Columns.of(np.column_stack([turned.values[:, 0], before[order]])),
         resamples=settings.resamples,
         seed=settings.seed,
     )

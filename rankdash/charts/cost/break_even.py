@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -49,19 +50,16 @@ def figure(
     reach = float(np.abs(net).max(initial=0.0)) or 1.0
     ticks = _ticks(scale, reach)
     titles = style.short(across.title, 60), style.short(upward.title, 60)
+    # A thousand cells: what they share is written once.
+    text = _("{x_title}: {x}<br>{y_title}: {y}<br>{net}")
+    named = partial(text.format, x_title=titles[0], y_title=titles[1])
+    x_texts, y_texts = ([quantity(value, 6) for value in values] for values in (xs, ys))
     hover = [
         [
-            _(
-                "{x_title}: {x}<br>{y_title}: {y}<br>{net}",
-                x_title=titles[0],
-                x=quantity(x, 6),
-                y_title=titles[1],
-                y=quantity(y, 6),
-                net=style.short(money(float(net[row, column])), 40),
-            )
-            for column, x in enumerate(xs)
+            named(x=x, y=y, net=style.short(money(value), 40))
+            for x, value in zip(x_texts, row, strict=True)
         ]
-        for row, y in enumerate(ys)
+        for y, row in zip(y_texts, net.tolist(), strict=True)
     ]
     traces: list[style.Trace] = [
         {

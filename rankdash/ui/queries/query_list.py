@@ -39,7 +39,7 @@ def draw(
     if rows.empty:
         st.info(_("No query matches these filters."), icon=":material/filter_alt_off:")
         return None
-    ids = list(rows["query_id"])
+    ids = rows["query_id"].tolist()
     opened = address.one("q")
     address.lose("q", opened if opened not in ids else None)
     if opened not in ids:
@@ -75,7 +75,7 @@ def draw(
 
 def steps(rows: pd.DataFrame, opened: str) -> None:
     """Previous and next in the current order, side by side in a horizontal container."""
-    ids = list(rows["query_id"])
+    ids = rows["query_id"].tolist()
     position = ids.index(opened)
     st.button(
         _("Previous"),

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.analysis.ranks.shifts import Moves
-from rankdash.analysis.ranks.transitions import UNRANKED, Flow, flow, move_sizes, transitions, went
+from rankdash.analysis.ranks.transitions import UNRANKED, Flow, went
 from rankdash.charts.ranks import flows as flows_chart
 from rankdash.charts.ranks import move_sizes as moves_chart
 from rankdash.charts.ranks import transitions as transitions_chart
@@ -42,7 +42,7 @@ def destinations(study: Study, challenger: str) -> None:
     """Where relevant documents went: in a sentence, from bin to bin, in and out of the top k."""
     found = moves(study, challenger)
     before, after = study.name(study.baseline), study.name(challenger)
-    way = flow(found, depth(study))
+    way = ranks.flow(study, challenger, depth(study))
     st.subheader(_("Where relevant documents went"), anchor=False)
     st.markdown(_in_words(way))
     _left_out(found)
@@ -58,7 +58,7 @@ def destinations(study: Study, challenger: str) -> None:
             format_func={"relevant": _("Relevant only"), "all": _("All documents")}.__getitem__,
             required=True,
         )
-        table = transitions(found, relevant_only=chosen != "all")
+        table = ranks.transitions(study, challenger, relevant_only=chosen != "all")
         key = f"shifts.transitions.{chosen}.{challenger}"
         show(
             transitions_chart.figure(table, before, after, ink()),
@@ -167,7 +167,7 @@ def _count_tables(table: pd.DataFrame, way: Flow) -> None:
 def sizes(study: Study, challenger: str) -> None:
     """How far documents moved."""
     st.subheader(_("How far documents moved"), anchor=False)
-    table = move_sizes(moves(study, challenger))
+    table = ranks.move_sizes(study, challenger)
     before, after = study.name(study.baseline), study.name(challenger)
     show(
         moves_chart.figure(table, before, after, ink()),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from rankdash.analysis.ranks.margins import MARGINS, NEAR_TIE, Margin, by_margin, near_ties
+from rankdash.analysis.ranks.margins import MARGINS, NEAR_TIE, Margin, near_ties
 from rankdash.analysis.ranks.skipping import TOLERANCE, Skipping
 from rankdash.charts.ranks import margins as margins_chart
 from rankdash.charts.ranks import skipping as skipping_chart
@@ -58,7 +58,7 @@ def draw(study: Study, challenger: str) -> None:
         )
     points, cost = st.columns(2, gap="medium")
     with points:
-        _points(study, challenger, found, gaps)
+        _points(study, challenger, margin, found, gaps)
     with cost:
         _cost(study, found)
     fold(
@@ -132,9 +132,12 @@ def _skipping(study: Study, challenger: str, margin: Margin, tolerance: float) -
     return ranks.skipping(study, challenger, margin, depth(study), tolerance)
 
 
-def _points(study: Study, challenger: str, found: Skipping, gaps: pd.Series[float]) -> None:
+def _points(
+    study: Study, challenger: str, margin: Margin, found: Skipping, gaps: pd.Series[float]
+) -> None:
     pairs = ranks.against_first_stage(study, challenger)
-    means, title = by_margin(pairs, gaps), study.measure.title
+    means = ranks.change_by_margin(study, challenger, margin, depth(study))
+    title = study.measure.title
     st.markdown(_("**Change by reranking against the margin**"))
     event = show(
         margins_chart.figure(

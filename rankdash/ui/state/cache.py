@@ -39,7 +39,7 @@ def _of_numbers(key: Key, _make: Callable[[], Made]) -> Made:
 
 
 _LARGE: dict[str, Callable[..., Any]] = {
-    **dict.fromkeys(("dataset", "label rows", "uploaded rows", "moves"), _of_data_sets),
+    **dict.fromkeys(("dataset", "label rows", "uploaded rows", "moves", "pairing"), _of_data_sets),
     **dict.fromkeys(("run", "judged"), _of_runs),
     "joined": _of_joins,
 }

@@ -12,7 +12,11 @@ from rankdash.analysis.labels.query_groups import (
     cjk_share,
     derive,
 )
-from rankdash.analysis.statistics.bootstrap import bootstrap_means, percentile_interval
+from rankdash.analysis.statistics.bootstrap import (
+    Columns,
+    bootstrap_means,
+    percentile_interval,
+)
 from rankdash.analysis.statistics.inference import intervals, p_values
 from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.dataset import Dataset
@@ -56,7 +60,7 @@ def test_each_segment_has_its_own_difference_and_interval():
     assert table.loc["gain", "after"] == pytest.approx(0.4 + GAIN.mean())
     assert table.loc["gain", "low"] > 0
     assert table.loc["noise", "low"] < 0 < table.loc["noise", "high"]
-    low, high = percentile_interval(bootstrap_means(GAIN[:, None]))
+    low, high = percentile_interval(bootstrap_means(Columns.of(GAIN[:, None])))
     assert table.loc["gain", "low"] == pytest.approx(low[0], abs=0.01)
     assert table.loc["gain", "high"] == pytest.approx(high[0], abs=0.01)
 

@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
-from rankdash.analysis.ranks.agreement import agreement, pairwise
+from rankdash.analysis.ranks.agreement import agreement as agreement_of
+from rankdash.analysis.ranks.agreement import pairwise
+from rankdash.analysis.ranks.shifts import pair
 from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.ranking.ranking import Ranking
 
@@ -31,6 +33,10 @@ def made(scores: Scored) -> Ranking:
 
 def listed(*docs: str) -> Ranking:
     return Ranking.from_lists([("q", docs, np.arange(len(docs), 0.0, -1.0))])
+
+
+def agreement(before: Ranking, after: Ranking, **settings: float) -> pd.DataFrame:
+    return agreement_of(pair(before, after), **settings)
 
 
 def extrapolated(one: list[str], other: list[str], p: float, depth: int = 2000) -> float:
@@ -157,8 +163,8 @@ def test_pairs_of_systems_have_means_with_intervals():
     }
     frames["x", "again"] = agreement(systems["x"], systems["x"])
     table = pairwise(frames, StatisticsSettings(resamples=500)).set_index(["one", "other"])
-    for pair, frame in frames.items():
-        row = table.loc[pair]
+    for both, frame in frames.items():
+        row = table.loc[both]
         assert row["n"] == 30
         for name in ("tau", "rbo"):
             assert row[name] == pytest.approx(frame[name].mean())

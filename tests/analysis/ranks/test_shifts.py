@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankdash.analysis.ranks.ladder import ladder
-from rankdash.analysis.ranks.shifts import moves, pair
+from rankdash.analysis.ranks.shifts import moves, pair, settled
 from rankdash.analysis.ranks.transitions import (
     BINS,
     STEPS,
@@ -42,8 +42,8 @@ def labels(relevant: dict[str, list[str]]) -> pd.DataFrame:
 
 def moved(before: Ranking, after: Ranking, qrels: pd.DataFrame, conventions=None):
     rules = conventions or Conventions()
-    sides = [(each, judge(each, qrels, rules)) for each in (before, after)]
-    return moves(sides[0], sides[1], rules)
+    paired = pair(*(settled(each, rules) for each in (before, after)))
+    return moves(paired, *(judge(each, qrels, rules) for each in (before, after)), rules.threshold)
 
 
 lists = st.dictionaries(
@@ -75,7 +75,7 @@ def test_every_document_of_a_shared_query_is_there_once_with_its_ranks(one, othe
         np.testing.assert_array_equal(own["after"], wanted.column("after"))
         assert list(own["relevant"]) == list(wanted.relevant)
         rows = found.query_ids[found.query] == query
-        ids = found.doc_ids[rows]
+        ids = found.names[found.docs[rows]]
         for name, method in (("enters", found.enters), ("leaves", found.leaves)):
             flags = dict(zip(ids, method(5)[rows], strict=True))
             assert flags == dict(zip(wanted.doc_ids, expected[name], strict=True))
@@ -178,8 +178,8 @@ def test_ranks_follow_the_tie_rule_and_the_threshold_in_force():
     qrels = pd.DataFrame({"query_id": ["q", "q"], "doc_id": ["d1", "d2"], "label": [1.0, 2.0]})
     assert moved(before, after, qrels).up.tolist() == [0, 0]
     trec = moved(before, after, qrels, Conventions(ties="trec", threshold=2))
-    assert dict(zip(trec.doc_ids, trec.up, strict=True)) == {"d1": 1, "d2": -1}
-    assert dict(zip(trec.doc_ids, trec.relevant, strict=True)) == {"d1": False, "d2": True}
+    assert dict(zip(trec.names[trec.docs], trec.up, strict=True)) == {"d1": 1, "d2": -1}
+    assert dict(zip(trec.names[trec.docs], trec.relevant, strict=True)) == {"d1": False, "d2": True}
 
 
 def test_documents_come_by_query_and_rank_before_and_newcomers_last():

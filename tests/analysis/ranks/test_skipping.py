@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.analysis.ranks.skipping import FEWEST, FOLDS, saving, skipping
+from rankdash.analysis.ranks.skipping import FEWEST, FOLDS, TOLERANCE, Skipping, rules_on, saving
+from rankdash.analysis.ranks.skipping import skipping as skipping_of
 from rankdash.analysis.statistics.settings import StatisticsSettings
 
 SETTINGS = StatisticsSettings(resamples=1000)
@@ -18,6 +19,15 @@ def made(delta: np.ndarray, margin: np.ndarray) -> tuple[pd.DataFrame, "pd.Serie
         {"query_id": ids, "before": 0.4, "after": 0.4 + delta, "delta": delta, "state": "paired"}
     )
     return pairs, pd.Series(margin, index=ids)
+
+
+def skipping(
+    pairs: pd.DataFrame,
+    margin: "pd.Series[float]",
+    settings: StatisticsSettings,
+    tolerance: float = TOLERANCE,
+) -> Skipping:
+    return skipping_of(rules_on(pairs, margin, settings), tolerance)
 
 
 def telling(n: int = 400, seed: int = 1) -> tuple[pd.DataFrame, "pd.Series[float]"]:

@@ -6,15 +6,23 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from rankdash.analysis.statistics import bootstrap
 from rankdash.analysis.statistics.bootstrap import (
     POISSON_FROM,
-    bca_interval,
-    bootstrap_means,
+    Columns,
     percentile_interval,
     sign_flip_p,
 )
 
 SETS, QUERIES = 1000, 60
+
+
+def bootstrap_means(values: np.ndarray, **settings: int) -> np.ndarray:
+    return bootstrap.bootstrap_means(Columns.of(values), **settings)
+
+
+def bca_interval(values: np.ndarray, means: np.ndarray, **settings: float):
+    return bootstrap.bca_interval(Columns.of(values), means, **settings)
 
 
 def skewed_differences(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:

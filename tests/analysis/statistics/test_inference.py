@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rankdash.analysis.statistics.bootstrap import POISSON_FROM, bootstrap_means, oriented
+from rankdash.analysis.statistics.bootstrap import POISSON_FROM, Columns, bootstrap_means
 from rankdash.analysis.statistics.inference import intervals, p_values
 from rankdash.analysis.statistics.settings import StatisticsSettings
 
@@ -33,8 +33,9 @@ def measured(metric: str, n: int, rng: np.random.Generator) -> np.ndarray:
 
 def scipy_interval(column: np.ndarray, steps: int, level: float) -> list[float]:
     """SciPy's BCa on our draws, in whole steps, so that equal means are equal."""
-    (own,), (sign,) = (part.T for part in oriented(column[:, None]))
-    draws = np.rint(bootstrap_means(own[:, None])[:, 0] * steps * len(own)) / len(own)
+    columns, (sign,) = Columns.oriented(column[:, None])
+    own = columns.values[:, 0]
+    draws = np.rint(bootstrap_means(columns)[:, 0] * steps * len(own)) / len(own)
     given = SimpleNamespace(bootstrap_distribution=draws)
     low, high = stats.bootstrap(
         (np.rint(own * steps),), np.mean, n_resamples=0, bootstrap_result=given,
