@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rankdash.errors import DataError
-from rankdash.ranking.build import descending_ids, text_array
+from rankdash.ranking.build import text_array
 from rankdash.ranking.ragged import Integers, owners
 from rankdash.ranking.ranking import Ranking, digest
+from rankdash.ranking.ties import descending_ids
 
 FirstStage = Literal["given", "bm25"]
 # As much of a text as tells it from others.

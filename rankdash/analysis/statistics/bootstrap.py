@@ -156,8 +156,8 @@ def bootstrap_means(
     for members, alike in _by_queries(known, np.flatnonzero((sizes > 0) & ~large)):
         own = steps[np.ix_(members, alike)].T
         with _one_thread():
-            for draws, drawn in _multinomial_counts(len(members), resamples, seed):
-                means[alike, draws] = own @ drawn.T.astype(np.float64) / len(members)
+            for draws, counted in _multinomial_counts(len(members), resamples, seed):
+                means[alike, draws] = own @ counted.T.astype(np.float64) / len(members)
     return columns.without_rounding_errors(means.T * columns.step)
 
 
