@@ -24,7 +24,12 @@ elif not stored:
 if not read_only():
     uploads.upload_panel()
 if not read_only() and not uploads.asking():
-    fold(_("Open by name"), "data.by_name", ":material/cloud_download:", open_by_name.draw)
+    fold(
+        _("Load from Hugging Face or ir_datasets"),
+        "data.by_name",
+        ":material/cloud_download:",
+        open_by_name.draw,
+    )
 if stored:
     chosen = address.one("data")
     if chosen:

@@ -9,18 +9,21 @@ of them sets it by `speaking`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from datetime import datetime
 from decimal import Context, Decimal, localcontext
-from functools import cache, reduce
+from functools import cache
 from gettext import GNUTranslations, NullTranslations
 from io import BytesIO
 from pathlib import Path
+from string import Formatter
 
 from babel import Locale
 from babel.dates import format_datetime
+from babel.lists import format_list
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 from babel.numbers import format_decimal, format_percent
@@ -34,6 +37,7 @@ _DASH = "–"
 _MOST_DIGITS = 400
 _MOST_DECIMALS = 12
 _TELLING = "123456789"
+_HAN = re.compile("[\u3400-\u9fff]")
 
 
 def _languages(folder: Path) -> dict[str, str]:
@@ -89,7 +93,7 @@ def _translate(template: str) -> str:
 def gettext(template: str, **params: object) -> str:
     """The sentence in the reader's language, its `{fields}` filled in."""
     text = _translate(template)
-    return text.format(**_filled(params)) if params else text
+    return _fill(text, _filled(params)) if params else text
 
 
 def _filled(params: Mapping[str, object]) -> dict[str, object]:
@@ -100,11 +104,42 @@ def _filled(params: Mapping[str, object]) -> dict[str, object]:
     }
 
 
+def _fill(text: str, values: Mapping[str, object]) -> str:
+    """The message with its fields filled in.
+
+    A blank of the message next to a field separates Han from Latin characters; where both sides
+    turn out to be Han it is dropped.
+    """
+    if not _HAN.search(text):
+        return text.format(**values)
+    filled, before_field = "", False
+    for literal, name, spec, conversion in Formatter().parse(text):
+        if before_field and literal.startswith(" ") and _ends_in_han(filled):
+            literal = literal[1:] if _starts_with_han(literal[1:]) else literal
+        filled, before_field = filled + literal, name is not None
+        if name is None:
+            continue
+        field = name + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
+        value = f"{{{field}}}".format(**values)
+        if filled.endswith(" ") and _ends_in_han(filled[:-1]) and _starts_with_han(value):
+            filled = filled[:-1]
+        filled += value
+    return filled
+
+
+def _ends_in_han(text: str) -> bool:
+    return bool(_HAN.match(text.rstrip("*")[-1:]))
+
+
+def _starts_with_han(text: str) -> bool:
+    return bool(_HAN.match(text.lstrip("*")[:1]))
+
+
 def ngettext(one: str, many: str, n: int, **params: object) -> str:
     """The form for n by the rule of the reader's language, `one` or `many` in English; every form
     may use `{n}`, which is written with separators."""
     text = _catalogue(language()).ngettext(one, many, int(n))
-    return text.format(n=number(n, 0), **_filled(params))
+    return _fill(text, {"n": number(n, 0), **_filled(params)})
 
 
 def error_text(error: RankdashError) -> str:
@@ -117,8 +152,26 @@ def error_text(error: RankdashError) -> str:
 
 def paragraph(sentences: Sequence[str]) -> str:
     """Sentences one after the other, with a space between where the language has one."""
-    pair = gettext("{one} {other}").format
-    return reduce(lambda one, other: pair(one=one, other=other), sentences or [""])
+    return _between(gettext("{one} {other}")).join(sentences)
+
+
+def enumerated(parts: Iterable[str]) -> str:
+    """Names or values one after the other: "a, b, c"."""
+    return _between(gettext("{one}, {other}")).join(parts)
+
+
+def all_of(parts: Sequence[str]) -> str:
+    """ "a, b and c"."""
+    if len(parts) < 2:
+        return "".join(parts)
+    # Babel's pattern puts a Han "and" right before a digit or a Latin letter.
+    space = " " if language() == "zh" and parts[-1][:1].isascii() else ""
+    return str(format_list([*parts[:-1], space + parts[-1]], locale=language()))
+
+
+def _between(pair: str) -> str:
+    """What a translation of two fields has between them."""
+    return pair.removeprefix("{one}").removesuffix("{other}")
 
 
 def where_text(noticed: DataError | Finding) -> str:
@@ -129,7 +182,7 @@ def where_text(noticed: DataError | Finding) -> str:
 
 
 def finding_text(finding: Finding) -> str:
-    return _translate(finding.template).format(**_filled(finding.params))
+    return _fill(_translate(finding.template), _filled(finding.params))
 
 
 def every_digit() -> AbstractContextManager[Context]:

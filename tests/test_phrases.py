@@ -103,8 +103,8 @@ def test_a_plugin_that_is_not_there_is_named_without_the_name_of_an_exception(tm
     (found,) = plugins.find([str(tmp_path / "gone.py")], ()).problems
     file = tmp_path / "gone.py"
     assert str(found) == (
-        f"The plugin {file} is left out: there is no such file. Mend it, or start rankdash without "
-        "it."
+        f"The plugin {file} is not loaded: there is no such file. Mend it, or start rankdash "
+        "without it."
     )
     assert in_chinese(found) == (
         f"插件 {file} 未载入：没有这个文件。请修好它，或不带它启动 rankdash。"

@@ -155,16 +155,20 @@ def add_conventions(parser: Parser) -> None:
         "id, descending), by document id, descending, or as in the file",
     )
     parser.number("--threshold", "the lowest label that is relevant; also rel=N in a metric")
-    parser.flag("--judged-only", "take documents without a label out of the rankings", default=None)
+    parser.flag(
+        "--judged-only",
+        "condensed lists: remove documents without a label from the rankings",
+        default=None,
+    )
     parser.choice(
         "--missing",
         ("zero", "skip"),
-        "a labelled query that a ranking lacks: scores 0, or is left out",
+        "a labelled query that a ranking lacks: scores 0, or is excluded",
     )
     parser.choice(
         "--no-relevant",
         ("count", "skip"),
-        "a query without a relevant document: counts as 0, or is left out",
+        "a query without a relevant document: counts as 0, or is excluded",
     )
 
 
@@ -223,7 +227,7 @@ def add_statistics(parser: Parser) -> None:
         dest="level",
     )
     parser.option("--interval", "KIND", "bca or percentile (default: bca)")
-    parser.option("--test", "NAME", "sign-flip, t or wilcoxon (default: sign-flip)")
+    parser.option("--test", "NAME", "sign-flip (permutation), t or wilcoxon (default: sign-flip)")
     parser.option("--correction", "NAME", "holm, bh or none (default: holm)")
     parser.option(
         "--family",
@@ -239,6 +243,6 @@ def add_statistics(parser: Parser) -> None:
     parser.option(
         "--worthwhile",
         "SHARE",
-        "the smallest relative gain worth having (default: 0.15)",
+        "the minimum practically relevant gain, relative to the baseline (default: 0.15)",
         type=float,
     )

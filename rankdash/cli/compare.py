@@ -112,7 +112,7 @@ def _notes(study: Study, measure: Measure) -> Iterator[str]:
         out = comparison.left_out(system, measure)
         if out:
             counted = ", ".join(f"{n:,} {LEFT_OUT[reason]}" for reason, n in out.items())
-            yield f"Left out of both sides for {one_line(study.name(system))}: {counted}.\n"
+            yield f"Excluded on both sides for {one_line(study.name(system))}: {counted}.\n"
     for system, name in study.names.items():
         row = comparison.row(system, measure)
         if row["missing"]:

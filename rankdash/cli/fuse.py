@@ -25,9 +25,8 @@ _NAMED = 3
 
 def add(parser: Parser) -> None:
     parser.description = (
-        "Combine rankings of the same queries and write a TREC run. Only queries that "
-        "every ranking has are written. A document that a ranking does not hold counts as its "
-        "worst there."
+        "Fuse rankings of the same queries and write a TREC run. Only queries that every ranking "
+        "has are written. Missing documents get the lowest rank."
     )
     parser.several(
         "--run",
@@ -73,7 +72,7 @@ def _fuse(arguments: argparse.Namespace) -> int:
     if not len(fused.query_ids):
         raise DataError(
             "The rankings have no query in common.",
-            remedy="Combine runs over the same queries.",
+            remedy="Fuse runs over the same queries.",
         )
     write_ranking(fused, target, f"fusion-{how.method}")
     for path, ranking in zip(arguments.run, rankings, strict=True):
@@ -81,10 +80,8 @@ def _fuse(arguments: argparse.Namespace) -> int:
         if lost:
             named = ", ".join(printable(query) for query in lost[:_NAMED])
             sys.stderr.write(
-                f"left out, because not every ranking has them: {len(lost):,} of the queries of "
+                f"excluded, because not every ranking has them: {len(lost):,} of the queries of "
                 f"{printable(path)}, such as {named}\n"
             )
-    sys.stderr.write(
-        f"{query_count(len(fused.query_ids))} combined. Written: {place_name(target)}\n"
-    )
+    sys.stderr.write(f"{query_count(len(fused.query_ids))} fused. Written: {place_name(target)}\n")
     return DONE

@@ -48,7 +48,7 @@ def add(parser: Parser) -> None:
     parser.option(
         "--timings",
         "FILE",
-        "how long the challenger's queries took, as `rerank --timings` writes it; queries "
+        "the latencies of the challenger's queries, as `rerank --timings` writes them; queries "
         "that failed there leave both sides",
     )
     parser.option(

@@ -254,7 +254,7 @@ def _notes(checked: Checked) -> Iterator[str]:
         out = comparison.left_out(checked.challenger, measure)
         if out:
             counted = ", ".join(f"{n:,} {LEFT_OUT[reason]}" for reason, n in out.items())
-            yield f"Left out of both sides for {measure.title}: {counted}."
+            yield f"Excluded on both sides for {measure.title}: {counted}."
         for system, name in checked.study.names.items():
             missing = comparison.row(system, measure)["missing"]
             if missing:

@@ -25,7 +25,7 @@ COMMANDS = {
     "gate": "pass or fail a change by conditions, for CI",
     "report": "write what was found as one HTML file that opens without a network",
     "rerank": "rerank a data set and write a TREC run",
-    "fuse": "combine rankings into one, without scoring anything",
+    "fuse": "fuse rankings into one, without scoring anything",
     "rerankers": "list the rerankers and their settings, those of plugins included",
     "workspace": "write data sets with all that belongs to them into one file, take such a file "
     "in, or repair the workspace",

@@ -59,8 +59,8 @@ def add(parser: Parser) -> None:
     parser.several(
         "--timings",
         "FILE",
-        "how long the queries of each --challenger took, in their order, as `rerank "
-        "--timings` writes it; queries that failed there leave both sides",
+        "the latencies of each --challenger, in their order, as `rerank --timings` writes them; "
+        "queries that failed there leave both sides",
     )
     parser.option(
         "--first-stage", "NAME", "the ranking of --data to start from, where it holds several"
@@ -84,8 +84,8 @@ def add(parser: Parser) -> None:
     parser.option(
         "--assumptions",
         "FILE",
-        "TOML with what a search is worth and costs (see the README); without it the report "
-        "takes example values and says so",
+        "TOML with the value and the cost of a search (see the README); without it the report "
+        "uses example values and says so",
     )
     add_statistics(parser)
     add_conventions(parser)
@@ -163,6 +163,6 @@ def _closing() -> str:
     return "\n".join(
         [
             "sections (--sections ID …):", *sections,
-            "", "what --assumptions may say, and what is taken without it:", *assumptions,
+            "", "what --assumptions may set, with the defaults:", *assumptions,
         ]
     )  # fmt: skip

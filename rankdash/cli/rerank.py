@@ -95,7 +95,7 @@ def add(parser: Parser) -> None:
     parser.option(
         "--clients",
         "N",
-        "measure the throughput with so many clients at once too, such as 1 2 4",
+        "also measure the throughput at these numbers of concurrent clients, such as 1 2 4",
         also=("--concurrency",),
         type=int,
         nargs="+",
@@ -104,8 +104,8 @@ def add(parser: Parser) -> None:
     parser.option(
         "--timings",
         "FILE",
-        "write what became of each query and how long it took, as CSV where the name ends in "
-        ".csv and as JSON else; `gate` reads it",
+        "write the state and the latency of each query, as CSV where the name ends in .csv and as "
+        "JSON else; `gate` reads it",
     )
     add_plugin(parser)
     add_conflict(parser)
@@ -277,7 +277,7 @@ def _used(run: Run) -> Iterator[str]:
         return
     amounts = [f"{quantity(amount)} {printable(unit)}" for unit, amount in used.billed.items()]
     failed = f", {used.failed:,} without an answer" if used.failed else ""
-    yield f"Calls: {used.calls:,}{failed}. Billed: {', '.join(amounts) or 'not told'}"
+    yield f"Calls: {used.calls:,}{failed}. Billed: {', '.join(amounts) or 'not known'}"
     if used.noted:
         yield f"Answers put right or not readable: {used.noted:,}"
 
@@ -308,7 +308,7 @@ def _measured(run: Run) -> Iterator[str]:
     if measured.contended:
         threads = "1 thread" if measured.threads == 1 else f"{measured.threads} threads"
         yield (
-            f"Other programs were using the processor: {measured.cpu_per_wall:.1f} of "
+            f"The machine was busy: {measured.cpu_per_wall:.1f} of "
             f"{threads} had work, so these times are too long."
         )
 

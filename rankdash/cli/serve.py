@@ -23,8 +23,8 @@ _BASE_PATH = re.compile(r"[\w.~-]+(/[\w.~-]+)*", re.ASCII)
 def add(parser: Parser) -> None:
     parser.description = (
         "Open the dashboard in the browser; Ctrl+C ends it. `rankdash` without a command does the "
-        "same. What is not given here, and whatever else Streamlit can be told, comes from its own "
-        "variables, such as STREAMLIT_SERVER_PORT."
+        "same. All other settings come from the variables of Streamlit, such as "
+        "STREAMLIT_SERVER_PORT."
     )
     parser.option(
         "--host",

@@ -47,7 +47,7 @@ def add(parser: Parser) -> None:
         "export",
         help="write data sets, runs, notes, corrections, scenarios, prices and targets",
         description="Write data sets with their runs, notes, corrected labels and explanations, "
-        "and the scenarios, prices and targets, into one file. Without keys, kept scores, "
+        "and the scenarios, prices and targets, into one file. Without keys, cached scores, "
         "unfinished runs, and paths on this machine.",
     )
     export.add_argument(
@@ -68,7 +68,7 @@ def add(parser: Parser) -> None:
         "import",
         help="add what such a file holds and the workspace does not",
         description="Add what the file holds and the workspace does not. What is there already "
-        "stays as it is, and what differs is said. A broken file adds nothing.",
+        "stays as it is, and differences are listed. A broken file adds nothing.",
     )
     bring.add_argument("file", metavar="FILE", help="the file to take in; - is standard input")
     bring.set_defaults(command=_import)

@@ -42,22 +42,22 @@ class Conventions(Settings):
     )
     judged_only: bool = setting(
         False,
-        "Judged documents only",
-        "Leave documents without a label out of every list before scoring it. Otherwise they "
-        "count as not relevant and keep their rank.",
+        "Condensed lists (judged documents only)",
+        "Remove documents without a label from every list before scoring it. Otherwise they count "
+        "as not relevant and keep their rank.",
     )
     missing: Missing = setting(
         "zero",
         "Judged query missing from a ranking",
         "What a labelled query scores where the ranking has no documents for it.",
-        choices={"zero": "scores 0 and counts", "skip": "is left out of the means"},
+        choices={"zero": "scores 0 and counts", "skip": "is excluded from the means"},
     )
     no_relevant: NoRelevant = setting(
         "skip",
         "Query without a relevant document",
         "What a query scores where no label makes any document relevant.",
         choices={
-            "skip": "is left out of the means",
+            "skip": "is excluded from the means",
             "count": "scores 0 and counts, as in trec_eval",
         },
     )
@@ -65,7 +65,7 @@ class Conventions(Settings):
         "zero",
         "MRR where nothing was found",
         "What a query scores in MRR where no relevant document is within the cutoff.",
-        choices={"zero": "scores 0 and counts", "skip": "is left out of the mean"},
+        choices={"zero": "scores 0 and counts", "skip": "is excluded from the mean"},
     )
     ap_norm: PrecisionNorm = setting(
         "R",

@@ -290,7 +290,7 @@ def break_even(study: Study, challenger: str) -> Drawing | None:
         return None
     period = _("a month")
     title = _(
-        "Where {system} pays: net value {period} over its price and the value of better ranking",
+        "Break-even of {system}: net value {period} by its price and the value of better ranking",
         system=study.name(challenger),
         period=period,
     )

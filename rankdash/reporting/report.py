@@ -40,7 +40,7 @@ class Section:
 SECTIONS = (
     Section("verdict", "The answer"),
     Section("systems", "Systems and metrics"),
-    Section("cutoffs", "The metric against k"),
+    Section("cutoffs", "The metric by cutoff"),
     Section("queries", "Queries helped and hurt"),
     Section("segments", "Kinds of queries"),
     Section("reasons", "Why queries changed"),
@@ -165,7 +165,7 @@ def _contents(chosen: list[Section]) -> str:
 
 def _foot() -> str:
     text = _(
-        "Every number here was worked out when this file was made, and stays as it is. The file "
-        "loads nothing from a network."
+        "Static snapshot: every number was computed when this file was made. The file loads "
+        "nothing from a network."
     )
     return f"<footer>{html_safe(text)}</footer>"

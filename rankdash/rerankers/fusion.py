@@ -41,7 +41,7 @@ class Fusion:
     def __post_init__(self) -> None:
         if self.method not in METHODS:
             raise SettingError(
-                "Rankings cannot be combined by {method!r}.",
+                "Rankings cannot be fused by {method!r}.",
                 remedy="Possible: {methods}.",
                 method=self.method,
                 methods=", ".join(METHODS),
@@ -68,7 +68,7 @@ def fuse(rankings: Sequence[Ranking], how: Fusion) -> Ranking:
     Raises SettingError for fewer than two rankings or a wrong number of weights.
     """
     if len(rankings) < 2:
-        raise SettingError("At least two rankings are needed to combine them.")
+        raise SettingError("At least two runs are needed to fuse.")
     weights = how.weights or (1.0,) * len(rankings)
     if len(weights) != len(rankings):
         raise SettingError(

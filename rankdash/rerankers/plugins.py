@@ -51,7 +51,7 @@ def find(files: Collection[str], taken: Collection[str]) -> Plugins:
         except (Exception, SystemExit) as error:  # noqa: BLE001 - it is anyone's code
             problems.append(
                 UnavailableError(
-                    "The plugin {source} is left out: {reason}.",
+                    "The plugin {source} is not loaded: {reason}.",
                     remedy="Mend it, or start rankdash without it.",
                     source=source,
                     reason=error.reason if isinstance(error, _RefusedError) else _said(error),

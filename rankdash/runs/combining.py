@@ -43,7 +43,7 @@ def fuse(dataset: Dataset, parts: Sequence[CombinedRun], how: Fusion, name: str)
     if not len(ranking.query_ids):
         raise DataError(
             "The rankings have no query in common.",
-            remedy="Combine runs over the same queries.",
+            remedy="Fuse runs over the same queries.",
         )
     weights = how.weights or (1.0,) * len(parts)
     settings = {

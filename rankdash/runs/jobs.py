@@ -78,7 +78,7 @@ def submit(workspace: Workspace, request: JobRequest, job_id: str | None = None)
         if value is not None and value < 1:
             raise SettingError(
                 "The {name} must be at least 1, not {value}.",
-                remedy="Leave it out to take all.",
+                remedy="Leave it empty to take all.",
                 name=name,
                 value=value,
             )

@@ -93,7 +93,7 @@ def sample_queries(dataset: Dataset, size: int, seed: int) -> tuple[str, ...]:
     if size < 1:
         raise SettingError(
             "A sample needs at least 1 query, not {size}.",
-            remedy="Leave the sample out to take all queries.",
+            remedy="Leave the sample empty to take all queries.",
             size=size,
         )
     counts = np.diff(dataset.candidates.offsets)
@@ -116,7 +116,7 @@ def plan(
     if depth is not None and depth < 1:
         raise SettingError(
             "The depth must be at least 1, not {depth}.",
-            remedy="Leave it out to rerank all candidates.",
+            remedy="Leave it empty to rerank all candidates.",
             depth=depth,
         )
     known = list(dataset.queries["query_id"])

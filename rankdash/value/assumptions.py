@@ -70,8 +70,8 @@ class Assumptions(Settings):
     )  # fmt: skip
     traffic_share: float = _assumed(
         1.0, "Share that the test set stands for",
-        "Part of the traffic that is like the queries measured here; the rest gains nothing and "
-        "still costs.",
+        "Share of the traffic that is like the queries measured here; the rest gains nothing "
+        "and still costs.",
         "traffic", "share", 0.0, 1.0, 0.05, most=1.0,
     )  # fmt: skip
     value_per_search: float = _assumed(
@@ -131,8 +131,9 @@ class Assumptions(Settings):
         "support", "money", 0, 200, 1,
     )  # fmt: skip
     loss_per_100_ms: float = _assumed(
-        0.0, "Value lost for each 100 ms of waiting",
-        "Part of a search's value lost for each 100 ms that the reranker adds. 0: waiting is free.",
+        0.0, "Value lost for each 100 ms of latency",
+        "Share of a search's value lost for each 100 ms that the reranker adds. 0: latency "
+        "costs nothing.",
         "waiting", "share", 0.0, 0.05, 0.001, most=1.0,
     )  # fmt: skip
     latency_target_ms: float = _assumed(

@@ -33,7 +33,7 @@ def rows(
         (
             _("Answers found"),
             hit,
-            _("What tickets and working time hang on: a relevant document in the first k."),
+            _("Tickets and working time depend on this: a relevant document in the first k."),
         )
     )
     for choice in choices:

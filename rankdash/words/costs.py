@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal, TypeVar
 
+from rankdash.i18n import all_of, ngettext, number, paragraph, percent, signed, signed_percent
 from rankdash.i18n import gettext as _
-from rankdash.i18n import ngettext, number, paragraph, percent, signed, signed_percent
 from rankdash.study.costs import Choice, billed
 from rankdash.study.study import Study
 from rankdash.value.assumptions import MONTHS_PER_YEAR, Assumptions
@@ -272,8 +272,8 @@ def _break_even(choice: Choice, metric: str, level: str) -> str:
         return _("It pays even if better ranking were worth nothing.")
     if even.value is None:
         return {
-            "no_traffic": _("There are no searches, so nothing can be won."),
-            "no_value": _("A search is worth nothing here, so nothing can be won."),
+            "no_traffic": _("There are no searches, so there is nothing to gain."),
+            "no_value": _("A search is worth nothing here, so there is nothing to gain."),
         }.get(even.reason or "", "")
     need, interval = cell(even, "", "elasticity")
     text = _(
@@ -305,12 +305,12 @@ def passages(choice: Choice, scenario: Assumptions) -> str:
         return ""
     if choice.passages is None:
         return _(
-            "No saving on the LLM is claimed: no number of reranked passages surely holds the "
+            "No saving on the LLM is claimed: no number of reranked passages reliably keeps the "
             "recall of the first {n}.",
             n=number(scenario.passages, 0),
         )
     return _(
-        "{after} reranked passages surely hold the recall of the first {n}: the LLM reads "
+        "{after} reranked passages reliably keep the recall of the first {n}: the LLM reads "
         "{saved} fewer tokens a search.",
         after=number(choice.passages, 0),
         n=number(scenario.passages, 0),
@@ -363,4 +363,4 @@ def search_cost(study: Study, system: str) -> str:
         "{amount} for 1,000 searches", amount=money(cost.per_thousand, cost.listed.price.currency)
     )
     unsure = prices.marks(cost.listed, cost.estimated, cost.rate_measured)
-    return f"{text} ({prices.joined(unsure)})" if unsure else text
+    return f"{text} ({all_of(unsure)})" if unsure else text

@@ -6,12 +6,11 @@ import math
 from collections.abc import Callable, Sequence
 
 import pandas as pd
-from babel.lists import format_list
 
 from rankdash.analysis.reasons.contributions import CARRIED, Split
 from rankdash.analysis.reasons.statements import Statement
+from rankdash.i18n import all_of, ngettext, number, percent, plain, signed
 from rankdash.i18n import gettext as _
-from rankdash.i18n import language, ngettext, number, percent, plain, signed
 from rankdash.study import queries
 from rankdash.study.study import Study
 from rankdash.words.reasons import reason_meanings
@@ -54,8 +53,8 @@ def _sentence(statement: Statement, k: int | None) -> str:
             )
         case "left":
             return ngettext(
-                "{n} relevant document fell out of the top {k} ({moves}).",
-                "{n} relevant documents fell out of the top {k} ({moves}).",
+                "{n} relevant document dropped out of the top {k} ({moves}).",
+                "{n} relevant documents dropped out of the top {k} ({moves}).",
                 n,
                 k=k,
                 moves=moves,
@@ -93,10 +92,10 @@ def _sentence(statement: Statement, k: int | None) -> str:
 
 def _unjudged(statement: Statement, k: int | None) -> str:
     return ngettext(
-        "{n} document without a label was lifted above relevant ones (to {ranks}). Without it the "
-        "value would be {cost} higher.",
-        "{n} documents without a label were lifted above relevant ones (to {ranks}). Without them "
+        "{n} document without a label was promoted above relevant ones (to {ranks}). Without it "
         "the value would be {cost} higher.",
+        "{n} documents without a label were promoted above relevant ones (to {ranks}). Without "
+        "them the value would be {cost} higher.",
         statement.count,
         ranks=_listed([_rank(after) for _before, after in statement.moves]),
         cost=number(-statement.amount),
@@ -105,9 +104,9 @@ def _unjudged(statement: Statement, k: int | None) -> str:
 
 def _worse(statement: Statement, k: int | None) -> str:
     return ngettext(
-        "{n} document labelled as not relevant was lifted above relevant ones (to {ranks}). "
+        "{n} document labelled as not relevant was promoted above relevant ones (to {ranks}). "
         "Without it the value would be {cost} higher.",
-        "{n} documents labelled as not relevant were lifted above relevant ones (to {ranks}). "
+        "{n} documents labelled as not relevant were promoted above relevant ones (to {ranks}). "
         "Without them the value would be {cost} higher.",
         statement.count,
         ranks=_listed([_rank(after) for _before, after in statement.moves]),
@@ -156,8 +155,9 @@ def reasoning(
         return [
             *sentences,
             ngettext(
-                "Its labels name {n} relevant document, which no reranker can bring back.",
-                "Its labels name {n} relevant documents, which no reranker can bring back.",
+                "Its labels name {n} relevant document, but the first stage did not retrieve it.",
+                "Its labels name {n} relevant documents, but the first stage did not retrieve "
+                "them.",
                 relevant,
             ),
         ]
@@ -187,7 +187,11 @@ def evidence_text(row: pd.Series, found: Split, name: str) -> list[str]:
             sentences.append(first_text(row["rank_before"], row["rank_after"]))
         elif abs(row["share"] - found.delta) < _ROUNDING:
             sentences.append(
-                _("It is “{document}”, label {label}.", document=name, label=plain(row["label"]))
+                _(
+                    "The document: “{document}”, label {label}.",
+                    document=name,
+                    label=plain(row["label"]),
+                )
             )
         else:
             sentences.append(
@@ -233,8 +237,8 @@ def _overtaken(row: pd.Series, k: int | None) -> str:
     if not parts:
         return ""
     if k is None or row["rank_after"] <= k:
-        return _("Lifted above it: {documents}.", documents=_listed(parts))
-    return _("In the top {k}, lifted above it: {documents}.", k=k, documents=_listed(parts))
+        return _("Promoted above it: {documents}.", documents=_listed(parts))
+    return _("In the top {k}, promoted above it: {documents}.", k=k, documents=_listed(parts))
 
 
 def _moves(moves: Sequence[tuple[float, float]]) -> str:
@@ -246,7 +250,7 @@ def _listed(parts: Sequence[str]) -> str:
     if len(parts) > _RANKS_NAMED + 1:
         more = len(parts) - _RANKS_NAMED
         parts = [*parts[:_RANKS_NAMED], _("{n} more", n=number(more, 0))]
-    return str(format_list(list(parts), locale=language()))
+    return all_of(parts)
 
 
 def _rank(rank: float) -> str:

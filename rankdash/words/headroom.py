@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from rankdash.analysis.reasons.headroom import Headroom
+from rankdash.i18n import all_of, ngettext, number, percent
 from rankdash.i18n import gettext as _
-from rankdash.i18n import ngettext, number, percent
 from rankdash.study import ceiling
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE
-from rankdash.words.prices import joined
 
 
 def documents(pool: bool) -> str:
@@ -26,8 +25,8 @@ def best_order(pool: bool) -> str:
 def whole(pool: bool) -> str:
     """What a share of the headroom is a share of."""
     if pool:
-        return _("of what a perfect order of all documents that the systems rank would win")
-    return _("of what a perfect order of the same documents would win")
+        return _("of the gain of a perfect order of all documents that the systems rank")
+    return _("of the gain of a perfect order of the same documents")
 
 
 def notes(study: Study, fit: Callable[[str], str] = str) -> list[str]:
@@ -54,9 +53,9 @@ def _pool(adding: Sequence[str], pooled: Sequence[str], first: str) -> str:
         "value of {pooled} is therefore that of the pool: of all documents that the systems "
         "compared rank.",
         len(adding),
-        systems=joined(adding),
+        systems=all_of(adding),
         first=first,
-        pooled=joined(pooled),
+        pooled=all_of(pooled),
     )
 
 

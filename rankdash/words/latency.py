@@ -43,8 +43,8 @@ def left_out_of_times(lost: Apart, measured: Measured | None) -> str:
     if lost.untimed:
         sentences.append(
             ngettext(
-                "{n} query scored with others or from kept scores",
-                "{n} queries scored with others or from kept scores",
+                "{n} query scored in batches or from the cache",
+                "{n} queries scored in batches or from the cache",
                 lost.untimed,
             )
         )

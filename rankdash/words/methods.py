@@ -60,7 +60,7 @@ def _p() -> str:
                 "Where few queries changed, every choice of signs is counted; else as many are "
                 "drawn as the rules say, and p = (b + 1) / (m + 1) for b of m draws."
             ),
-            _("The Wilcoxon test leaves out the queries that did not change at all."),
+            _("The Wilcoxon test excludes the queries that did not change at all."),
         ]
     )
 
@@ -81,10 +81,10 @@ def _detectable(settings: StatisticsSettings) -> str:
     return paragraph(
         [
             _(
-                "The true change that so many queries prove in {power} of all cases (its power): "
-                "(t₁ + t₂) · s / √n, where n is the number of queries, s the standard deviation of "
-                "their changes, and t₁ and t₂ the quantiles of Student's t for 1 − α/2 and "
-                "{power}.",
+                "The true change that this many queries prove in {power} of all cases (its "
+                "power): (t₁ + t₂) · s / √n, where n is the number of queries, s the standard "
+                "deviation of their changes, and t₁ and t₂ the quantiles of Student's t for 1 − "
+                "α/2 and {power}.",
                 power=percent(POWER),
             ),
             _(
@@ -111,7 +111,7 @@ def _planned() -> str:
                 "this half holds 0, no number is promised."
             ),
             _(
-                "With fewer than {n} queries nothing is said.",
+                "No verdict with fewer than {n} queries.",
                 n=number(FEWEST_PLANNED, 0),
             ),
         ]
@@ -124,28 +124,29 @@ def _reasons() -> str:
         [
             _("The first that holds, in this order: {reasons}.", reasons=_listed(words)),
             _(
-                "The main document is the relevant one that lost most (gained most where the query "
-                "was helped). A change is one-sided where the smaller of gains and losses is at "
-                "most {half} of the larger; near-tie, text cut, buried and lifted need that.",
+                "The main document is the relevant one that lost most (gained most where the "
+                "query was helped). A change is one-sided where the smaller of gains and losses "
+                "is at most {half} of the larger; near-tie, text cut, relevant dropped out, and "
+                "irrelevant or unjudged promoted need that.",
                 half=percent(ONE_SIDED),
             ),
             _(
-                "Near-tie: the main document makes at least {half} of the change, and its score is "
-                "within {near} of the list's range of the score at its former rank. Text cut: at "
-                "most {cut} of its tokens were read. Buried: it left the first k, or the first "
-                "{page} where the metric has no k. Distractor lifted: of the documents that "
-                "overtook it within k, those judged worse are at least as many as those without a "
-                "label; else unlabelled lifted.",
+                "Near-tie: the main document makes at least {half} of the change, and its score "
+                "is within {near} of the list's range of the score at its former rank. Text cut: "
+                "at most {cut} of its tokens were read. Relevant dropped out: it left the first "
+                "k, or the first {page} where the metric has no k. Irrelevant promoted: of the "
+                "documents that overtook it within k, those judged worse are at least as many as "
+                "those without a label; else unjudged promoted.",
                 half=percent(ONE_SIDED),
                 near=percent(NEAR),
                 cut=percent(CUT),
                 page=number(PAGE, 0),
             ),
             _(
-                "Already ideal and idle: within the tie band; the baseline's list could not be "
-                "ordered better, or neither gains nor losses pass the band. Rescued: helped, and "
-                "one-sided or as high as the list can be ordered. Where scores fall in even steps "
-                "they are ranks, and there is no near-tie."
+                "Already ideal and no effect: within the tie band; the baseline's list could not "
+                "be ordered better, or neither gains nor losses pass the band. Relevant moved up: "
+                "helped, and one-sided or as high as the list can be ordered. Where scores fall "
+                "in even steps they are ranks, and there is no near-tie."
             ),
         ]
     )

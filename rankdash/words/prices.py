@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from babel.lists import format_list
-
 from rankdash.i18n import gettext as _
-from rankdash.i18n import language, number, percent
+from rankdash.i18n import number, percent
 from rankdash.value.billing import Price
 from rankdash.value.price_list import STALE_DAYS, ListedPrice, shipped, title
 from rankdash.words.money import money
@@ -42,11 +39,6 @@ def marks(each: ListedPrice, estimated: bool, measured: bool) -> list[str]:
     if each.price.unit == "hour" and not measured:
         sentences.append(_("assumed searches per second"))
     return sentences
-
-
-def joined(parts: Sequence[str]) -> str:
-    """ "a, b and c" in the reader's language."""
-    return str(format_list(list(parts), locale=language()))
 
 
 def notes(each: ListedPrice, measured: bool) -> list[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from rankdash.i18n import enumerated, ngettext, number, plain
 from rankdash.i18n import gettext as _
-from rankdash.i18n import ngettext, number, plain
 
 
 def outcome_words() -> dict[str, str]:
@@ -21,7 +21,7 @@ def left_out_words() -> dict[str, str]:
     return {
         "failed": _("failed"),
         "skipped": _("not run"),
-        "no_relevant": _("nothing relevant"),
+        "no_relevant": _("no relevant document"),
         "missing": _("not ranked"),
         "undefined": _("undefined"),
         "absent": _("only on one side"),
@@ -34,10 +34,10 @@ def left_out_text(counts: Mapping[str, int]) -> str:
         return ""
     words = left_out_words()
     return ngettext(
-        "{n} query is left out on both sides and counts neither for nor against: {counts}.",
-        "{n} queries are left out on both sides and count neither for nor against: {counts}.",
+        "{n} query is excluded on both sides and counts neither for nor against: {counts}.",
+        "{n} queries are excluded on both sides and count neither for nor against: {counts}.",
         sum(counts.values()),
-        counts=", ".join(
+        counts=enumerated(
             _("{n} {why}", n=number(n, 0), why=words[reason]) for reason, n in counts.items()
         ),
     )

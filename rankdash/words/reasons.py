@@ -16,12 +16,12 @@ def reason_words() -> dict[str, str]:
         "no_relevant_candidate": _("nothing relevant retrieved"),
         "already_ideal": _("already ideal"),
         "truncated": _("text cut"),
-        "buried": _("buried"),
-        "distractor_lifted": _("distractor lifted"),
-        "unjudged_lifted": _("unlabelled lifted"),
-        "rescued": _("rescued"),
+        "buried": _("relevant dropped out"),
+        "distractor_lifted": _("irrelevant promoted"),
+        "unjudged_lifted": _("unjudged promoted"),
+        "rescued": _("relevant moved up"),
         "near_tie": _("near-tie"),
-        "idle": _("idle"),
+        "idle": _("no effect"),
         "mixed": _("mixed"),
     }
 
@@ -32,7 +32,8 @@ def reason_meanings() -> dict[str, str]:
         "failed": _("One side has no result for the query."),
         "no_relevant_label": _("Its labels name no relevant document at all."),
         "missing": _(
-            "A ranking lacks the query, which scores 0 there or is left out, as the rules say."
+            "A ranking lacks the query, which scores 0 there or is excluded, according to the "
+            "metric conventions."
         ),
         "no_relevant_candidate": _(
             "Neither list holds a relevant document: the loss is the retriever's."
@@ -43,10 +44,10 @@ def reason_meanings() -> dict[str, str]:
             "matters may be in the rest.",
             share=percent(CUT),
         ),
-        "buried": _("A relevant document fell out of the first ranks."),
-        "distractor_lifted": _("Documents labelled as worse were lifted above a relevant one."),
+        "buried": _("A relevant document dropped out of the top ranks."),
+        "distractor_lifted": _("Documents labelled as worse were promoted above a relevant one."),
         "unjudged_lifted": _(
-            "Documents without a label were lifted above a relevant one. They count as not "
+            "Documents without a label were promoted above a relevant one. They count as not "
             "relevant, which may be wrong."
         ),
         "rescued": _("Relevant documents were lifted."),

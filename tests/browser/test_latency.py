@@ -37,8 +37,8 @@ def test_measure_a_run_and_read_its_latency(visit, shop):
     visit.sees(re.compile(r"answers 95% of queries within"))
     visit.sees(re.compile(r"80 queries, 95%: .* 8 documents each"))
     visit.sees("80 of 80 within the target")
-    visit.sees(re.compile(r"serves .* queries/s within 500 ms, with 2 under way at once"))
-    for name in ("Share of queries answered within", "Queries a second by queries under way"):
+    visit.sees(re.compile(r"serves .* queries/s within 500 ms, at 2 concurrent queries"))
+    for name in ("Share of queries answered within", "Queries per second by concurrent queries"):
         expect(page.get_by_label(re.compile(name)).first).to_be_attached()
     # A target of one's own is typed, and the view is a link.
     target = page.get_by_role("combobox", name=re.compile("Target"))

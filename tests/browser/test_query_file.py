@@ -140,7 +140,7 @@ def test_a_tag_is_typed_a_label_corrected_and_every_page_says_so(served, visit):
     visit.go("Overview")
     visit.sees("1 label corrected")
     visit.page.get_by_role("radio", name="as uploaded").click()
-    visit.sees("1 correction left out")
+    visit.sees("1 correction excluded")
     assert "labels=uploaded" in visit.params
     visit.go("Data")
     visit.page.get_by_role("button", name="Undo all").click()

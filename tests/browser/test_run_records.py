@@ -26,13 +26,13 @@ def test_a_second_run_takes_its_scores_from_the_first_until_they_are_cleared(vis
     visit.settle()
     # The first box of the list: the newest run.
     grid.click(position={"x": 17, "y": 53})
-    visit.sees(re.compile(r"^([\d,]+) of \1 pairs came from the kept scores"))
+    visit.sees(re.compile(r"^([\d,]+) of \1 pairs came from the score cache"))
     visit.sees("No query was timed alone")
 
     workspace = Workspace.open(app.home)
     kept = workspace.score_cache.pairs
     assert kept > 3000
-    visit.page.locator("summary", has_text="Kept scores").click()
+    visit.page.locator("summary", has_text="Score cache").click()
     visit.sees(re.compile(rf"^{kept:,} pairs · [\d.]+ MB of at most 512 MB"))
     visit.settle()
     visit.page.get_by_role("button", name="Clear", exact=True).click()

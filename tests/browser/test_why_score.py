@@ -35,7 +35,7 @@ def test_a_score_is_explained_on_demand_and_kept(visit, link):
     page.get_by_text("Why this score?").click()
     visit.sees("This is an approximation")
     visit.sees("Cost: 18 pairs to score")
-    page.get_by_role("button", name="Find out what the score hangs on").click()
+    page.get_by_role("button", name="Find out what the score depends on").click()
     gift = page.locator("mark", has_text="gift").and_(page.get_by_title("+0."))
     expect(gift).to_be_visible()
     visit.settle()
@@ -51,4 +51,4 @@ def test_a_score_is_explained_on_demand_and_kept(visit, link):
     assert "leave=sentence" in visit.params
     page.get_by_text("words of the document").click()
     expect(gift).to_be_visible()
-    assert page.get_by_role("button", name="Find out what the score hangs on").count() == 0
+    assert page.get_by_role("button", name="Find out what the score depends on").count() == 0

@@ -104,7 +104,7 @@ def test_conventions_are_those_of_evaluate(sides, compared):
     assert [zero["paired"], zero["missing"]] == [12, 6]
     assert [skip["paired"], skip["left_out"]] == [6, {"missing": 6}]
     told = compared(folder, "up", options=("--missing", "skip"))
-    assert "Left out of both sides for up: 6 missing from a ranking." in told.out
+    assert "Excluded on both sides for up: 6 missing from a ranking." in told.out
     assert "up lacks 6 queries, which count 0." in compared(folder, "up").out
 
 

@@ -121,7 +121,7 @@ def test_failed_queries_leave_both_sides_and_missing_ones_count_0(gate, tmp_path
     file = timings(tmp_path, ["failed"] * 3 + [10.0] * 20)
     known = gate([2] * 23, places, *options, "--max", "p95_ms=50", "--timings", file)
     assert known.code == 0, known.out
-    assert "Left out of both sides for MRR@10: 3 failed." in known.out
+    assert "Excluded on both sides for MRR@10: 3 failed." in known.out
     # They are no reason to warn of queries that count 0.
     assert known.err == ""
     limited = gate([2] * 23, places, "--max", "failed=2", "--timings", file)

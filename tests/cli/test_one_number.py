@@ -227,7 +227,7 @@ def test_a_query_that_the_timings_call_failed_leaves_both_sides_though_it_is_ran
     timings.write_text(json.dumps(rows))
     sides = ("--qrels", qrels, "--baseline", tied, "--challenger", other, "--timings", timings)
     gated = run("gate", *sides, "--min", "ndcg@10=0")
-    assert "Left out of both sides for NDCG@10: 1 failed, 1 skipped." in gated.out
+    assert "Excluded on both sides for NDCG@10: 1 failed, 1 skipped." in gated.out
     out = tmp_path / "r.html"
     assert run("report", *sides, "--out", out, "--sections", "verdict").code == 0
     assert "over 28 queries" in out.read_text("utf-8")

@@ -84,7 +84,7 @@ def test_timings_tell_latency_and_what_failed(report, files):
     )
     assert code == 0
     assert "from 0.500 to 1.000 over 23 queries" in text
-    assert "1 query is left out on both sides" in text
+    assert "1 query is excluded on both sides" in text
     assert "up failed on it. HTTP 503" in text
     # It is left out, so nothing may say that it counts as 0.
     assert "lacks" not in err

@@ -185,7 +185,7 @@ def test_what_failed_is_named_counted_and_no_zero(study, report):
     assert "time-out plain" in said
     assert "mover plain failed on it." in said
     assert "mover plain was not run on it." in said
-    assert "3 queries are left out on both sides" in report.text("verdict")
+    assert "3 queries are excluded on both sides" in report.text("verdict")
     assert "2 failed, 1 not run" in report.text("verdict")
     paired = study.pairs("run").dropna()
     assert len(paired) == 27
@@ -342,7 +342,7 @@ def test_the_rules_in_force_are_those_of_the_subject():
     rules = Conventions(threshold=1, no_relevant="count", judged_only=True)
     read = Read(html(study_of(conventions=rules), Front(sections=("rules",))))
     said = [row[:2] for row in read.rows]
-    assert ["Judged documents only", "yes"] in said
+    assert ["Condensed lists (judged documents only)", "yes"] in said
     assert ["Resamples", "500"] in said
 
 
@@ -379,10 +379,10 @@ def test_a_reader_of_the_file_alone_learns_what_its_words_stand_for(study, repor
     said = Read(html(few, Front(sections=("verdict",)))).text("verdict")
     assert "(Judged@10, the share that has one: first 12% and mover plain 12%)" in said
     # A rule stands with what it decides: "0.15" alone could be a share or a change.
-    [worthwhile] = [row for row in report.rows if row[0] == "Worthwhile gain"]
+    [worthwhile] = [row for row in report.rows if row[0] == "Minimum practically relevant gain"]
     assert worthwhile[1:] == [
         "0.15",
-        "The smallest gain worth having, as a share of the baseline's mean.",
+        "The smallest gain that matters to you, as a share of the baseline's mean.",
     ]
 
 
@@ -393,7 +393,7 @@ def test_what_went_before_the_times_is_told_and_an_unknown_end_is_no_dash(study)
     systems = {**study.systems, "run": System("run", run.name, load=lambda: measured)}
     page = html(dataclasses.replace(study, systems=systems), Front(sections=("latency",)))
     said = " ".join(Read(page).text("latency").split())
-    assert "In none of the times of mover plain: 2 min of work done beforehand" in said
+    assert "Not included in the times of mover plain: 2 min of work done beforehand" in said
     # Which system met the target is said in the sentence before, in the same paragraph.
     assert "**" not in said
     assert re.search(r"half within [\d.]+ ms\. 27 of 27 queries took at most 500 ms", said)

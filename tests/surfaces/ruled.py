@@ -143,7 +143,7 @@ def _figures(page: str) -> Iterator[tuple[str, list[str]]]:
     for title, values in facts.items():
         yield f"verdict: {title}", values
     (systems,) = read.tables["systems"]
-    names = ("mean", "mean interval", "change", "change interval", "p", "n", "left out", "verdict")
+    names = ("mean", "mean interval", "change", "change interval", "p", "n", "excluded", "verdict")
     for place, name in enumerate(names, start=2):
         yield f"systems: {name}", _column([systems], place)
     (cutoffs,) = read.tables["cutoffs"]

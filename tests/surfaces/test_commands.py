@@ -114,7 +114,7 @@ def test_gate_sees_the_same_of_a_run_with_failures(case):
         assert_says(shown, [f"{value:,.1f}", f"{taken.n}"])
     assert_says(failed, [str(len(study.failures(case.flaky.id)))])
     out = study.comparison.left_out(case.flaky.id, SPEC)
-    note = next(line for line in said.splitlines() if "Left out" in line)
+    note = next(line for line in said.splitlines() if "Excluded" in line)
     assert_says(note, [str(n) for n in out.values()])
 
 

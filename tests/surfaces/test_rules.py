@@ -15,7 +15,7 @@ MEANS = {
     *("systems: mean", "systems: mean interval", "systems: change", "systems: change interval"),
     *("cutoffs", "cutoffs, interval"),
     *("segments: means", "segments: change", "segments: interval"),
-    *("headroom: baseline", "headroom: won", "headroom: still to win"),
+    *("headroom: baseline", "headroom: won", "headroom: potential gain left"),
     "reasons: adds to the mean",
 }
 P = {"verdict: corrected p", "verdict: corrected p, beside", "systems: p", "segments: p"}
@@ -35,7 +35,7 @@ ROUNDED = {"cost: break-even: value gained for 1 % quality, interval"}
 """Shown in so few digits that a small change may not show."""
 VALUE = {"cost: value a month, interval"}
 """Told of a proven gain only."""
-SHARE_WON = {"headroom: headroom won", "verdict: headroom won"}
+SHARE_WON = {"headroom: potential gain realised", "verdict: potential gain realised"}
 """In whole percent."""
 INTERVALS = {
     *("verdict: change, beside", "systems: mean interval", "systems: change interval"),

@@ -54,8 +54,8 @@ def test_overview_compares_by_query_and_counts_the_failed_one_apart(app, stored)
     # on one.
     assert {*said.splitlines()} >= {
         "**better**: 11 helped · 4 same (±0.005) · 0 hurt, of 15 queries · left out: 1 failed",
-        "Choose a row to see its queries. 1 query is left out on both sides and counts neither for "
-        "nor against: 1 failed.",
+        "Choose a row to see its queries. 1 query is excluded on both sides and counts neither "
+        "for nor against: 1 failed.",
     }
 
 
@@ -81,8 +81,8 @@ def test_a_rule_that_is_not_the_default_is_in_the_address_and_in_force(app, stor
     app.session_state["overview.definitions"] = True
     open_page(app, "overview", judged_only="True", level="0.9")
     assert in_address(app, "judged_only") == ["True"]
-    rules = app.dataframe[-2].value.set_index("rule")["in force"]
-    assert rules["Judged documents only"] == "yes"
+    rules = app.dataframe[-2].value.set_index("rule")["current value"]
+    assert rules["Condensed lists (judged documents only)"] == "yes"
     assert rules["Confidence"] == "0.9"
     assert "90% interval" in texts(app) or "(90%" in texts(app)
 
@@ -93,8 +93,8 @@ def test_the_verdict_is_a_sentence_with_its_interval_and_what_was_left_out(app, 
         "better is better than First stage: NDCG@10 rises by 52.8%, from 0.654 to 1.000 over 15 "
         "queries, and with 95% confidence the true gain is between +0.216 and +0.442.",
         "change +0.346 (95% +0.216 … +0.442) · p 0.0010 · 11 helped, 4 same, 0 hurt · 100% of the "
-        r"headroom won · \$2\.00 for 1\,000 searches \(example price and tokens estimated\) · 1 "
-        "left out · minimum detectable change 0.177 (80% power at 95.0%)",
+        "potential gain realised · \\$2\\.00 for 1\\,000 searches \\(example price and tokens "
+        "estimated\\) · 1 left out · minimum detectable change 0.177 (80% power at 95.0%)",
     }
     assert "nan" not in said.lower()
 

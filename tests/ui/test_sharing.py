@@ -43,10 +43,7 @@ def warnings(app: AppTest) -> list[str]:
 
 
 def not_here(what: str) -> str:
-    return (
-        "The link asks for what is not here or not possible, so that the usual is shown instead: "
-        f"{what}."
-    )
+    return f"This link refers to things that are not here; defaults are shown for: {what}."
 
 
 def go(app: AppTest, page: str, **params: str) -> AppTest:
@@ -86,7 +83,7 @@ def test_an_unknown_data_set_in_an_empty_workspace_is_said(app, workspace):
     ("field", "value", "words"),
     [
         ("base", "f" * 16, "Baseline “ffffffff"),
-        ("system", "f" * 16, "Compared with it “ffff"),
+        ("system", "f" * 16, "Systems to compare “ffff"),
         ("metric", "magic", "Metric “magic”"),
         ("k", "99999999", "Cutoff k “99999999”"),
         ("k", "-1", r"Cutoff k “\-1”"),
@@ -110,7 +107,7 @@ def test_a_value_that_cannot_be_is_said(app, stored, field, value, words):
 def test_a_scenario_that_cannot_be_is_said_and_falls_back(app, stored, field, value):
     app.query_params["data"], app.query_params[field] = stored, value
     go(app, "cost")
-    assert any("asks for what is not here or not possible" in each for each in warnings(app))
+    assert any("refers to things that are not here" in each for each in warnings(app))
     assert not app.exception
 
 

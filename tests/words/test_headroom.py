@@ -92,7 +92,7 @@ def test_chinese_names_the_pool_too():
 
 
 def test_a_share_says_what_it_is_of():
-    assert headroom.whole(False) == "of what a perfect order of the same documents would win"
+    assert headroom.whole(False) == "of the gain of a perfect order of the same documents"
     assert headroom.whole(True) == (
-        "of what a perfect order of all documents that the systems rank would win"
+        "of the gain of a perfect order of all documents that the systems rank"
     )

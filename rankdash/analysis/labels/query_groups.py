@@ -45,7 +45,7 @@ class DerivedSegment:
     note: str = ""
 
 
-_LANGUAGES = ("Chinese or Japanese", "mixed", "other script", UNKNOWN)
+_LANGUAGES = ("Chinese or Japanese", "mixed scripts", "other script", UNKNOWN)
 _WORDS = ("1–3 words", "4–8 words", "9 words or more")
 _CHARACTERS = ("1–6 characters", "7–15 characters", "16 characters or more")
 _RELEVANT = ("none relevant", "1 relevant", "2–3 relevant", "4–9 relevant", "10 or more relevant")

@@ -46,7 +46,7 @@ class StatisticsSettings(Settings):
         "Test",
         "The two-sided test of the per-query differences.",
         choices={
-            "sign-flip": "randomisation: the sign of each difference is flipped at random",
+            "sign-flip": "permutation (sign-flip) test",
             "t": "paired t test",
             "wilcoxon": "Wilcoxon signed-rank test",
         },
@@ -57,8 +57,8 @@ class StatisticsSettings(Settings):
         "How p values allow for several comparisons: the more are made, the likelier one of them "
         "looks like a gain by chance.",
         choices={
-            "holm": "Holm: one false gain among all is as unlikely as stated",
-            "bh": "Benjamini–Hochberg: few of the gains found are false",
+            "holm": "Holm: controls the chance of any false gain",
+            "bh": "Benjamini–Hochberg: controls the false discovery rate",
             "none": "none",
         },
     )
@@ -94,8 +94,8 @@ class StatisticsSettings(Settings):
     )
     worthwhile: float = setting(
         WORTHWHILE,
-        "Worthwhile gain",
-        "The smallest gain worth having, as a share of the baseline's mean.",
+        "Minimum practically relevant gain",
+        "The smallest gain that matters to you, as a share of the baseline's mean.",
         least=0,
         most=10,
     )

@@ -160,10 +160,10 @@ _OF_KIND: dict[Kind, str] = {
         "confidence the true gain is between {low} and {high}."
     ),
     "small": (
-        "{challenger} is better than {baseline}, but only by {change:.1%} where "
-        "{worthwhile:.1%} was asked for: {metric} rises from {before:.{digits}f} to "
-        "{after:.{digits}f} over {n:,} queries, and with {level:g}% confidence the true gain is "
-        "between {low} and {high}."
+        "{challenger} is better than {baseline}, but only by {change:.1%}, below the "
+        "{worthwhile:.1%} threshold set under Statistics: {metric} rises from {before:.{digits}f} "
+        "to {after:.{digits}f} over {n:,} queries, and with {level:g}% confidence the true gain "
+        "is between {low} and {high}."
     ),
     "unproven": (
         "Not proven that {challenger} differs from {baseline}: {metric} goes from "
@@ -224,7 +224,7 @@ _CORRECTED = (
 )
 _NONE = "No number of such queries is likely to settle it: the true change may as well be none."
 _TOO_SMALL = (
-    "No number of such queries is likely to show the gain of {worthwhile:.1%} that was asked for: "
+    "No number of such queries is likely to show the gain of {worthwhile:.1%} set as the minimum: "
     "the whole interval is below it."
 )
 

@@ -139,8 +139,8 @@ def alt(
 ) -> str:
     """What the chart says, in words."""
     words = {
-        "front": _("beaten by none"),
-        "beaten": _("beaten by another"),
+        "front": _("Pareto-optimal"),
+        "beaten": _("dominated"),
         "outside": _("over the target"),
     }
     sentences = [
@@ -223,8 +223,8 @@ def _trouble(box: _Box, taken: Sequence[_Box]) -> float:
 
 def _looks(ink: style.Ink) -> dict[str, dict[str, str]]:
     return {
-        "front": {"name": _("beaten by none"), "symbol": "circle", "colour": style.BETTER},
-        "beaten": {"name": _("beaten by another"), "symbol": "diamond", "colour": style.SYSTEMS[2]},
+        "front": {"name": _("Pareto-optimal"), "symbol": "circle", "colour": style.BETTER},
+        "beaten": {"name": _("dominated"), "symbol": "diamond", "colour": style.SYSTEMS[2]},
         "outside": {"name": _("over the target"), "symbol": "x-thin", "colour": ink.muted},
     }
 

@@ -66,7 +66,7 @@ def figure(
             )
         ],
         xaxis=style.axis(
-            _("queries under way at once"),
+            _("concurrent queries"),
             type="log",
             tickvals=clients,
             ticktext=[str(each) for each in clients],
@@ -95,7 +95,7 @@ def alt(measured: Sequence[Measurement]) -> str:
     for each in measured:
         levels = [
             _(
-                "{n} at once {rate}/s with p95 {p95} ms",
+                "{n} concurrent {rate}/s with p95 {p95} ms",
                 n=level.in_flight,
                 rate=milliseconds.text(level.queries_per_second),
                 p95=milliseconds.text(level.p95_ms),
@@ -103,9 +103,7 @@ def alt(measured: Sequence[Measurement]) -> str:
             for level in each.levels
         ]
         sentences.append(_("{name}: {levels}.", name=each.name, levels=", ".join(levels)))
-    return _(
-        "Queries a second by queries under way at once. {systems}", systems=" ".join(sentences)
-    )
+    return _("Queries per second by concurrent queries. {systems}", systems=" ".join(sentences))
 
 
 def _curves(each: Measurement, mark: style.Mark) -> list[style.Trace]:
@@ -113,8 +111,8 @@ def _curves(each: Measurement, mark: style.Mark) -> list[style.Trace]:
     hover = [
         _(
             (
-                "{name}, {n} at once<br>{rate} queries/s · {pairs} pairs/s<br>p50 {p50} ms "
-                "· p95 {p95} ms<br>{queries:,} answered, {failed:,} failed"
+                "{name}, {n} concurrent<br>{rate} queries/s · {pairs} pairs/s<br>p50 {p50} ms · "
+                "p95 {p95} ms<br>{queries:,} answered, {failed:,} failed"
             ),
             name=name,
             n=level.in_flight,

@@ -88,7 +88,7 @@ def alt(curve: pd.DataFrame, metric: str, *, names: Mapping[str, str] = style.NO
         for name, points in _curves(curve).items()
     ]
     return _(
-        "{metric} against the cutoff k. {curves}", metric=metric, curves=" ".join(sentences)
+        "{metric} by the cutoff k. {curves}", metric=metric, curves=" ".join(sentences)
     ).strip()
 
 

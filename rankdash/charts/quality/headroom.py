@@ -182,10 +182,10 @@ def _titles() -> dict[str, str]:
     """Kind of piece → its words, in the order of the legend."""
     return {
         "baseline": _("baseline"),
-        "won": _("won by reranking"),
+        "won": _("potential gain realised"),
         "lost": _("lost by reranking"),
-        "to_win": _("still to win by reranking"),
-        "retriever": _("lost to the retriever"),
+        "to_win": _("potential gain left"),
+        "retriever": _("missed by the retriever"),
     }
 
 

@@ -122,8 +122,8 @@ def alt(pairs: pd.DataFrame, margin: pd.Series[float], means: pd.DataFrame, metr
         return _("No query has both a change and a margin.")
     return _(
         (
-            "Change in {metric} of {queries} against the first stage's margin. "
-            "Mean change from the least to the most decided tenth: {means}."
+            "Change in {metric} of {queries} against the first stage's margin. Mean change from "
+            "the tenth with the smallest to the tenth with the largest margin: {means}."
         ),
         metric=metric,
         queries=style.queries(len(points)),

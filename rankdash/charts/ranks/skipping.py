@@ -43,7 +43,7 @@ def figure(
             share,
             change,
             "lines",
-            name=_("the most decided queries first"),
+            name=_("queries with the largest score margin first"),
             line={"color": style.BETTER, "width": 2.5},
             hover=[_hover(row) for row in curve.to_dict("records")],
         ),
@@ -58,7 +58,7 @@ def figure(
             [0, 1],
             [-tolerance, -tolerance],
             "lines",
-            name=_("loss put up with: {tolerance}", tolerance=style.signed(-tolerance)),
+            name=_("acceptable loss: {tolerance}", tolerance=style.signed(-tolerance)),
             line={"color": style.WORSE, "width": 1.5, "dash": "dash"},
         ),
     ]
@@ -110,8 +110,8 @@ def alt(curve: pd.DataFrame, metric: str, tolerance: float) -> str:
     ]
     return _(
         (
-            "Change in mean {metric} against the share of queries not reranked, the "
-            "most decided first. {points} Up to {tolerance} is put up with."
+            "Change in mean {metric} against the share of queries not reranked, largest score "
+            "margin first. {points} Acceptable loss: up to {tolerance}."
         ),
         metric=metric,
         points=" ".join(points),

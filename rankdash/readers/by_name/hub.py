@@ -83,7 +83,7 @@ def fetch(name: str, folder: Path) -> list[Fetched]:
     opened = Finding(
         "note",
         "by_name",
-        "Opened by its name from the hub at {hub}: {name}, revision {revision}.",
+        "Loaded by its name from the hub at {hub}: {name}, revision {revision}.",
         {"hub": hub.constants.ENDPOINT, "name": asked.repository, "revision": str(info.sha)[:12]},
         file=asked.called(files[0]),
     )

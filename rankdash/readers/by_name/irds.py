@@ -110,7 +110,8 @@ def _table(file: Path, name: str, rows: Iterable[dict[str, object]]) -> Fetched:
         if written > most:
             raise LimitError(
                 "{name} has more than {limit:,} rows of {what}.",
-                remedy="Open a smaller part of the data set; names with a further / often are one.",
+                remedy="Open a smaller subset of the data set; names with a further / often are "
+                "one.",
                 name=f"ir_datasets:{name}",
                 what=file.stem,
                 limit=most,
@@ -122,7 +123,7 @@ def _table(file: Path, name: str, rows: Iterable[dict[str, object]]) -> Fetched:
     if writer is None:
         raise DataError(
             "{name} holds no {what}.",
-            remedy="Open another part of the data set.",
+            remedy="Open another subset of the data set.",
             name=f"ir_datasets:{name}",
             what=file.stem,
         )
@@ -130,7 +131,7 @@ def _table(file: Path, name: str, rows: Iterable[dict[str, object]]) -> Fetched:
     note = Finding(
         "note",
         "by_name",
-        "Opened by its name from ir_datasets: {name}.",
+        "Loaded by its name from ir_datasets: {name}.",
         {"name": name},
         file=source,
     )
@@ -184,7 +185,7 @@ def _without_labels(name: str, names: list[str]) -> DataError:
     ]
     return DataError(
         "{name!r} of ir_datasets has no labelled queries.",
-        remedy="Open a part of it: {parts}." if below else "Open another data set.",
+        remedy="Open a subset of it: {parts}." if below else "Open another data set.",
         name=name,
         parts=", ".join(below[:8]),
     )

@@ -109,7 +109,7 @@ def _one_split(file: str, taken: str, others: Sequence[str]) -> Finding:
     return Finding(
         "warning",
         "one_split",
-        "The rows come in {count} splits. {taken} is used, {others} left aside.",
+        "The rows come in {count} splits. {taken} is used, not {others}.",
         {"count": len(others) + 1, "taken": taken, "others": ", ".join(others)},
         "To use another split, load its files without those of the other splits.",
         file,

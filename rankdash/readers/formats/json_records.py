@@ -214,11 +214,11 @@ class _Walker:
         """noticed: the line on which the entry makes no sense any more."""
         line = self._text.count("\n", 0, position) + 1
         return FormatError(
-            "The JSON breaks in the entry that begins here ({problem}, line {noticed}). Nothing of "
-            "the file was kept."
+            "The JSON breaks in the entry that begins here ({problem}, line {noticed}). Nothing "
+            "was read from the file."
             if noticed > line
-            else "The JSON breaks in the entry that begins here ({problem}). Nothing of the file "
-            "was kept.",
+            else "The JSON breaks in the entry that begins here ({problem}). Nothing was read from "
+            "the file.",
             remedy=_REMEDY,
             file=self._file,
             line=line,

@@ -120,7 +120,7 @@ def _several_snapshots(table: Table, first: str | None, count: int) -> Finding:
     return Finding(
         "warning",
         "one_snapshot",
-        "The file holds {count} snapshots. {taken} is used, the others are left aside.",
+        "The file holds {count} snapshots. {taken} is used, the others are not.",
         {"count": count, "taken": first},
         "To compare snapshots, export each to a file of its own.",
         table.file,

@@ -242,7 +242,7 @@ def _queries(
             Finding(
                 "note",
                 "idle_queries",
-                "Queries with neither labels nor candidates, left aside: {count} of {all}.",
+                "Queries with neither labels nor candidates, excluded: {count} of {all}.",
                 {"count": len(names), "all": len(table)},
                 count=len(names),
                 examples=tuple(names.head(_EXAMPLES)),

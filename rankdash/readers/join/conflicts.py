@@ -40,7 +40,7 @@ def choose_split(parts: Sequence[ParsedFile]) -> tuple[list[ParsedFile], list[Fi
     finding = Finding(
         "warning",
         "one_split",
-        "The labels come in {count} splits. {taken} is used, {others} left aside.",
+        "The labels come in {count} splits. {taken} is used, not {others}.",
         {"count": len(splits), "taken": taken, "others": ", ".join(others)},
         "To use another split, load its file alone with the queries and the documents.",
         taken,

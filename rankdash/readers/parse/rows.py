@@ -232,7 +232,7 @@ class _Rows:
         if ignored:
             self._note(
                 "ignored_columns",
-                "Columns left aside, since they describe more than the query: {columns}.",
+                "Columns not used, since they describe more than the query: {columns}.",
                 count=len(ignored),
                 columns=", ".join(ignored),
             )

@@ -27,57 +27,57 @@ class Reason:
 
 REASONS = {
     "field_count": Reason(
-        "Rows left out because they have another number of fields than the rest: {count} "
-        "(lines {lines}).",
+        "Rows excluded because they have another number of fields than the rest: {count} (lines "
+        "{lines}).",
         "Look for a missing separator, or for an unquoted one inside a text.",
     ),
     "no_query": Reason(
-        "Rows left out because the query is empty: {count} (lines {lines}).",
+        "Rows excluded because the query is empty: {count} (lines {lines}).",
         "Fill in the query, or leave the row out.",
     ),
     "no_document": Reason(
-        "Rows left out because the document is empty: {count} (lines {lines}).",
+        "Rows excluded because the document is empty: {count} (lines {lines}).",
         "Fill in the document, or leave the row out.",
     ),
     "no_documents": Reason(
-        "Entries left out because they list no documents: {count} (lines {lines}).",
+        "Entries excluded because they list no documents: {count} (lines {lines}).",
         "List the documents that were judged for the query, or leave the entry out.",
     ),
     "no_label": Reason(
-        "Rows left out because the label is empty: {count} (lines {lines}).",
+        "Rows excluded because the label is empty: {count} (lines {lines}).",
         "Label the row. A row without a label is kept only where it has a first-stage score "
         "or rank.",
     ),
     "bad_label": Reason(
-        "Rows left out because the label is neither a number nor a known word: {count} "
-        "(lines {lines}).",
+        "Rows excluded because the label is neither a number nor a known word: {count} (lines "
+        "{lines}).",
         "Write labels as numbers, higher is better.",
     ),
     "bad_score": Reason(
-        "Rows left out because the score is not a finite number: {count} (lines {lines}).",
+        "Rows excluded because the score is not a finite number: {count} (lines {lines}).",
         "Give the row a number with a decimal point, or leave it out.",
     ),
     "bad_rank": Reason(
-        "Rows left out because the rank is not a whole number: {count} (lines {lines}).",
+        "Rows excluded because the rank is not a whole number: {count} (lines {lines}).",
         "Count the ranks of a query 1, 2, 3 …",
     ),
     "ranked_twice": Reason(
-        "Rows left out because the list of the query holds the document already: {count} "
-        "(lines {lines}).",
+        "Rows excluded because the list of the query holds the document already: {count} (lines "
+        "{lines}).",
         "Keep one row for each query and document.",
     ),
     "not_paired": Reason(
-        "Entries left out because their lists of documents, labels and scores differ in "
-        "length: {count} (lines {lines}).",
+        "Entries excluded because their lists of documents, labels and scores differ in length: "
+        "{count} (lines {lines}).",
         "Give every document one label and one score.",
     ),
     "bad_line": Reason(
-        "Lines left out because they are not a label, a query and numbered features: {count} "
+        "Lines excluded because they are not a label, a query and numbered features: {count} "
         "(lines {lines}).",
         "Write each like this line: 2 qid:10 1:0.5 2:3 # docid.",
     ),
     "repeated_id": Reason(
-        "Rows left out because their id came before with another text: {count} (lines {lines}).",
+        "Rows excluded because their id came before with another text: {count} (lines {lines}).",
         "Give every query and every document an id of its own.",
     ),
 }
@@ -112,7 +112,7 @@ class Refusals:
         reason = REASONS[code]
         others = [line for other, lines in self._lines.items() if other != code for line in lines]
         raise FormatError(
-            "Rows that cannot be used: {refused:,} of {rows:,}, so nothing was kept. "
+            "Rows that cannot be used: {refused:,} of {rows:,}, so nothing was read. "
             + reason.template
             + (_OTHERS if others else ""),
             remedy=reason.remedy,

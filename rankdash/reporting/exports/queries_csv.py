@@ -31,15 +31,15 @@ COLUMNS: Mapping[str, str] = {
     "system_id": "Id of the system: first-stage, or that of a run.",
     "system": "Name of the system.",
     "role": "Either baseline or challenger.",
-    "state": "Either scored, or what else became of the query in {metric}: failed, skipped (not "
-    "run), no_relevant, missing (not in the ranking: scores 0 or is left out, as the rules say), "
-    "undefined, absent.",
+    "state": "Either scored, or another state of the query in {metric}: failed, skipped (not run), "
+    "no_relevant, missing (not in the ranking: scores 0 or is excluded, by the metric "
+    "conventions), undefined, absent.",
     "failure": "What went wrong, where the state is failed.",
     "reason": "Why the challenger changed the query in {metric}, in a word.",
     "latency_ms": "How long the query took, in milliseconds; empty where it was not measured.",
-    "METRIC": "Value of {metric}; empty where the query is left out of its mean. A query that "
+    "METRIC": "Value of {metric}; empty where the query is excluded from its mean. A query that "
     "failed is never a zero.",
-    f"METRIC{DELTA}": "Challenger less baseline in {metric}; empty unless both have a value.",
+    f"METRIC{DELTA}": "Challenger minus baseline in {metric}; empty unless both have a value.",
     f"METRIC{OUTCOME}": "One of helped, same, hurt in {metric}, or why there is no difference.",
 }
 """Column → what it says. "…" stands for the name of a segment, METRIC for one such as ndcg@10; a

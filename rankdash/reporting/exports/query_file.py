@@ -88,7 +88,7 @@ def _page(study: Study, challenger: str, query_id: str, corrections: PageTable |
             *([_(measure.metric.note)] if measure.metric.note else []),
         ],
         made=PageTable(
-            (_("rule"), _("in force")), rules_in_words(study.conventions, study.statistics)
+            (_("setting"), _("current value")), rules_in_words(study.conventions, study.statistics)
         ),
         versions=_(
             "Made by rankdash {version} (Python {python}, {charts}) on {when} UTC. Nothing "
@@ -119,7 +119,15 @@ def _contributions(split: Split, pair: tuple[str, str], names: dict[str, str]) -
     values = [counts[name].tolist() for name in ("before", "after", "delta")]
     before, after = (_("rank in {system}", system=shortened(name, _NAME)) for name in pair)
     return PageTable(
-        (_("document"), _("label"), before, after, _("counted"), _("counts"), _("change")),
+        (
+            _("document"),
+            _("label"),
+            before,
+            after,
+            _("contribution before"),
+            _("contribution after"),
+            _("change"),
+        ),
         [
             (
                 names.get(doc, doc),
@@ -144,7 +152,7 @@ def _facts(study: Study, query_id: str) -> list[str]:
         facts.append(
             ngettext("{n} label corrected", "{n} labels corrected", study.corrections)
             if study.corrected
-            else ngettext("{n} correction left out", "{n} corrections left out", study.corrections)
+            else ngettext("{n} correction excluded", "{n} corrections excluded", study.corrections)
         )
     return facts
 

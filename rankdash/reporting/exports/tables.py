@@ -32,7 +32,7 @@ def head(comparison: Comparison) -> list[str]:
     return [
         *("system", "mean", "Δ", "interval of Δ", "Δ %", "p"),
         *(["p corrected"] if comparison.corrected else []),
-        *("helped", "same", "hurt", "queries", "left out", "verdict"),
+        *("helped", "same", "hurt", "queries", "excluded", "verdict"),
     ]
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from rankdash.analysis.labels.query_groups import DerivedSegment
+from rankdash.i18n import enumerated, number, paragraph, percent, signed
 from rankdash.i18n import gettext as _
-from rankdash.i18n import number, paragraph, percent, signed
 from rankdash.reporting import figures
 from rankdash.reporting.figures import DERIVED
 from rankdash.reporting.html_page import PageTable, listed, prose, table, together
@@ -34,9 +34,9 @@ def segments(draft: Draft) -> str:
         titles = [_(_derived(draft)[n].title) if n in _derived(draft) else n for n in left]
         notes.append(
             _(
-                "Not told of, because all queries are alike there or nearly each is another: "
+                "Not listed, because all queries have the same value or nearly each has its own: "
                 "{columns}.",
-                columns=", ".join(titles),
+                columns=enumerated(titles),
             )
         )
     return "".join(parts) + listed(notes)
@@ -142,14 +142,20 @@ def _headroom(draft: Draft) -> str:
             )
         )
     text = _(
-        "The best possible mean splits without a remainder: what the baseline has, what reranking "
-        "won, what a perfect order of the same documents would still win, and what no reranker can "
-        "win because it is not among them."
+        "The best possible mean splits exactly into four: the baseline, what reranking gained, "
+        "what a perfect order of the same documents would still gain, and what no reranker can "
+        "gain because the documents are not among the candidates."
     )
     text = paragraph([text, *notes(study)])
     head = (
-        *(_("system"), _("baseline"), _("won"), _("still to win"), _("lost to the retriever")),
-        *(_("perfect"), _("headroom won"), _("documents reordered")),
+        *(
+            _("system"),
+            _("baseline"),
+            _("realised"),
+            _("potential gain left"),
+            _("missed by the retriever"),
+        ),
+        *(_("perfect"), _("potential gain realised"), _("documents reordered")),
     )
     content = PageTable(head, rows, frozenset(range(1, 7)))
     return together(prose(text), draft.chart(drawn)) + as_table(content)

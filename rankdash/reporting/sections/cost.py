@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from rankdash.charts.milliseconds import text as ms
+from rankdash.i18n import all_of, enumerated, paragraph, percent
 from rankdash.i18n import gettext as _
-from rankdash.i18n import paragraph, percent
 from rankdash.reporting import figures
 from rankdash.reporting.html_page import PageTable, listed, prose, table
 from rankdash.reporting.sections.draft import DASH, Draft
@@ -23,7 +23,7 @@ def draw(draft: Draft) -> str:
         sentences += [
             costs.headline(draft.context, choice, money.assumptions),
             costs.sureness(draft.context, choice),
-            _("Take with care: {cautions}.", cautions=prices.joined(cautions)) if cautions else "",
+            _("Caveats: {cautions}.", cautions=all_of(cautions)) if cautions else "",
             costs.passages(choice, money.assumptions),
         ]
     maps = [figures.break_even(study, challenger) for challenger in study.challengers]
@@ -44,7 +44,7 @@ def _whose(draft: Draft) -> str:
         return _(
             "**Some prices are examples to be changed.** The assumptions were set for this report, "
             "but not the price of {systems}, which comes with rankdash.",
-            systems=", ".join(draft.examples),
+            systems=enumerated(draft.examples),
         )
     if draft.money.chosen:
         return _("Prices and assumptions are those that were set for this report.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rankdash.analysis.labels.check import FIRST_STAGE, CheckReport, LabelSpread
 from rankdash.findings import Finding
-from rankdash.i18n import finding_text, ngettext, number, percent, where_text
+from rankdash.i18n import enumerated, finding_text, ngettext, number, percent, where_text
 from rankdash.i18n import gettext as _
 from rankdash.reporting import figures
 from rankdash.reporting.html_page import PageTable, folded, prose, table, together
@@ -21,9 +21,12 @@ def draw(draft: Draft) -> str:
     if report is None:
         return parts[0] + prose(_("The check report of this data set is not at hand."))
     parts += [
-        together(f"<h3>{html_safe(_('Labels'))}</h3>", draft.chart(figures.grades(report))),
+        together(
+            f"<h3>{html_safe(_('Judgments (relevance labels)'))}</h3>",
+            draft.chart(figures.grades(report)),
+        ),
         _rankings(report),
-        f"<h3>{html_safe(_('What was noticed'))}</h3>",
+        f"<h3>{html_safe(_('Warnings and notes'))}</h3>",
         _findings(report),
     ]
     return "".join(parts)
@@ -37,7 +40,7 @@ def _counts(draft: Draft) -> list[tuple[str, str]]:
         (_("Its id, a hash of the content"), data.id),
         (_("Queries"), number(len(data.queries), 0)),
         (_("Documents"), number(len(data.documents), 0)),
-        (_("Labels"), number(len(data.qrels), 0)),
+        (_("Judgments (relevance labels)"), number(len(data.qrels), 0)),
         (
             _("First stage"),
             _("made by rankdash: BM25 over the candidates of each query")
@@ -48,13 +51,13 @@ def _counts(draft: Draft) -> list[tuple[str, str]]:
     if study.corrections:
         rows.append((_("Labels corrected by hand"), number(study.corrections, 0)))
     if data.segments:
-        rows.append((_("Columns that group the queries"), ", ".join(data.segments)))
+        rows.append((_("Columns that group the queries"), enumerated(data.segments)))
     if report is not None:
         rows += [
             (_("Queries with labels"), number(report.labelled_queries, 0)),
             (_("Candidates of a query"), _spread(report.candidates_per_query)),
             (_("Characters of a document"), _spread(report.document_chars)),
-            (_("First stage judged@10"), percent(report.judged_at_10)),
+            (_("Judged@10 of the first stage"), percent(report.judged_at_10)),
         ]
     return rows
 
@@ -92,7 +95,7 @@ def _rankings(report: CheckReport) -> str:
 def _findings(report: CheckReport) -> str:
     actionable = [each for each in report.findings if each.severity != "note" or each.remedy]
     rest = [each for each in report.findings if each not in actionable]
-    text = _table(actionable) if actionable else prose(_("Nothing stands in the way: no warning."))
+    text = _table(actionable) if actionable else prose(_("No warnings."))
     if rest:
         title = ngettext("{n} note on how it was read", "{n} notes on how it was read", len(rest))
         text += folded(title, _table(rest), printed=True)

@@ -23,13 +23,11 @@ def draw(draft: Draft) -> str:
     for system in study.chosen:
         run, name = study.run(system), study.name(system)
         if run is None:
-            sentences.append(_("**{system}** reranks nothing, so it adds no waiting.", system=name))
+            sentences.append(_("**{system}** reranks nothing, so it adds no latency.", system=name))
             continue
         summary = latency.summary(study, system)
         if summary is None:
-            sentences.append(
-                _("**{system}**: no latency was measured, so none is told.", system=name)
-            )
+            sentences.append(_("**{system}**: no latency was measured.", system=name))
             continue
         timed.append((system, run, summary))
         sentences += _sentences(draft, system, run, summary)
@@ -37,9 +35,8 @@ def draw(draft: Draft) -> str:
         return listed(sentences)
     notes = _(
         "Times in milliseconds of one query with its own documents, alone, on a warm system; in "
-        "brackets the {level} interval, without an upper end where too few were timed to tell one. "
-        "No p99 is told of fewer than {n} queries: it would rest on a "
-        "handful.",
+        "brackets the {level} interval, without an upper end where too few queries were timed. "
+        "p99 needs at least {n} queries.",
         level=percent(study.statistics.level),
         n=number(P99_NEEDS, 0),
     )
@@ -79,13 +76,15 @@ def _sentences(draft: Draft, system: str, run: Run, summary: LatencySummary) -> 
     if run.measured is not None and run.measured.contended:
         sentences.append(
             _(
-                "Other programs used the processor of {system} meanwhile, so its times may be "
-                "longer than the machine needs.",
+                "The machine was busy while {system} ran, so its times may be longer than the "
+                "machine needs.",
                 system=name,
             )
         )
     if parts := left_out_of_times(lost, run.measured):
-        sentences.append(_("In none of the times of {system}: {parts}.", system=name, parts=parts))
+        sentences.append(
+            _("Not included in the times of {system}: {parts}.", system=name, parts=parts)
+        )
     return sentences
 
 
@@ -134,10 +133,10 @@ def _throughput(draft: Draft, timed: list[tuple[str, Run, LatencySummary]]) -> s
     if not rows:
         return ""
     head = (
-        *(_("system"), _("clients at once"), _("queries/s"), _("p50 ms"), _("p95 ms")),
+        *(_("system"), _("concurrent clients"), _("queries/s"), _("p50 ms"), _("p95 ms")),
         _("failed"),
     )
-    text = _("Throughput, measured with so many clients at once and not derived from latency:")
+    text = _("Throughput, measured at this many concurrent clients and not derived from latency:")
     return prose(text) + table(PageTable(head, rows, frozenset(range(1, 6))))
 
 

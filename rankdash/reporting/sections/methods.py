@@ -34,16 +34,18 @@ def rules(draft: Draft) -> str:
         for title, metric in zip(study.titles.values(), measures, strict=True)
     ]
     text = _(
-        "A query that failed, or has no value for another reason on one side, leaves both sides of "
-        "that comparison and is counted as left out: it is never a zero."
+        "A query that failed, or has no value for another reason on one side, is excluded from "
+        "both sides of that comparison and counted as excluded: it is never a zero."
     )
     head = (_("metric"), _("meaning"), _("formula"), _("source"))
     return "".join(
         [
             prose(text),
             table(PageTable(head, definitions)),
-            f"<h3>{html_safe(_('Rules in force'))}</h3>",
-            table(PageTable((_("rule"), _("in force"), _("what it means")), _in_force(draft))),
+            f"<h3>{html_safe(_('Metric conventions used'))}</h3>",
+            table(
+                PageTable((_("setting"), _("current value"), _("what it means")), _in_force(draft))
+            ),
             f"<h3>{html_safe(_('Statistics and causes'))}</h3>",
             table(
                 PageTable(

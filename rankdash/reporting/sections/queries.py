@@ -82,7 +82,7 @@ def _card(draft: Draft, challenger: str, row: pd.Series) -> str:
 def _noted(remarks: list[str]) -> str:
     if not remarks:
         return ""
-    text = _("Noted: {remarks}", remarks=" · ".join(remarks))
+    text = _("Notes: {remarks}", remarks=" · ".join(remarks))
     return f'<p class="whole" dir=auto>{html_safe(text)}</p>'
 
 
@@ -134,10 +134,12 @@ def _without(draft: Draft, challenger: str) -> str:
         rows.append(
             (study.dataset.query_names.get(query, query)[:_LONGEST], query, words[state], why)
         )
-    text = _("Left out on both sides: a query without a value on one side is no zero on the other.")
+    text = _(
+        "Excluded on both sides: a query without a value on one side is not a zero on the other."
+    )
     more = len(rows) - _MOST_FAILED
     if more > 0:
         text += " " + ngettext("{n} more is not listed.", "{n} more are not listed.", more)
-    head = (_("query"), _("id"), _("why left out"), _("what is known"))
+    head = (_("query"), _("id"), _("why excluded"), _("what is known"))
     listing = table(filled(head, rows[:_MOST_FAILED]))
-    return f"<h4>{html_safe(_('Left out'))}</h4>{prose(text)}{listing}"
+    return f"<h4>{html_safe(_('Excluded'))}</h4>{prose(text)}{listing}"

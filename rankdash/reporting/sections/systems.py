@@ -29,7 +29,7 @@ def means(draft: Draft) -> str:
             _("{level} of the change", level=level),
             p_title(study.comparison.corrected),
         ),
-        *(_("queries"), _("left out"), _("verdict")),
+        *(_("queries"), _("excluded"), _("verdict")),
     )
     text = _(
         "Each mean is over all queries that the system has a value for; each change is over the "

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from rankdash.charts.milliseconds import text as ms
+from rankdash.i18n import all_of, enumerated, ngettext, number, percent, signed
 from rankdash.i18n import gettext as _
-from rankdash.i18n import ngettext, number, percent, signed
 from rankdash.reporting.html_page import prose
 from rankdash.reporting.sections.draft import Draft, span
 from rankdash.study import latency
@@ -60,11 +60,11 @@ def _few_labels(draft: Draft) -> list[str]:
     sentences = [f"{study.name(system)} {percent(share)}" for system, share in known.items()]
     return [
         _(
-            "Most of the documents looked at have no label ({title}, the share that has one: "
-            "{shares}). A document without a label counts as not relevant, so a system that "
-            "brings up good new documents looks worse than it is.",
+            "Most of the top documents have no label ({title}, the share that has one: {shares}). "
+            "A document without a label counts as not relevant, so a system that finds good new "
+            "documents looks worse than it is.",
             title=study.titles[spec],
-            shares=prices.joined(sentences),
+            shares=all_of(sentences),
         )
     ]
 
@@ -121,7 +121,7 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
     if share is not None and share >= 0:
         found.append(
             (
-                _("headroom won"),
+                _("potential gain realised"),
                 percent(share),
                 whole(split is not None and split.pool),
             )
@@ -145,7 +145,7 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
     beside = ""
     if choice.price is not None:
         marks = prices.marks(choice.price, choice.load.estimated, choice.rate_measured)
-        beside = prices.joined(marks)
+        beside = all_of(marks)
     found.append((_("cost of 1,000 searches"), cost, beside))
     return found
 
@@ -157,7 +157,7 @@ def _care(draft: Draft) -> str:
             "What it pays rests on the assumptions listed under “Cost and break-even”, which were "
             "set by whoever made this report, and on a price that nobody set: an example that "
             "comes with rankdash ({systems}).",
-            systems=", ".join(draft.examples),
+            systems=enumerated(draft.examples),
         )
     if draft.money.chosen:
         return _(

@@ -192,8 +192,8 @@ KIND = RerankerKind(
             "max_length",
             512,
             "Longest pair in tokens",
-            "Documents are cut to fit, and counted; the query is not. 0: what the model "
-            "declares; never more than it can read.",
+            "In tokens. Documents are cut to fit, and counted; the query is not cut. Never more "
+            "than the model can read.",
             within=(0, shared.LONGEST),
         ),
         shared.QUERY_PROMPT,

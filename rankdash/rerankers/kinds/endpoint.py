@@ -198,7 +198,7 @@ KIND = RerankerKind(
         SettingSpec(
             "documents_per_request",
             0,
-            "Documents a request",
+            "Documents per request",
             "A query with more is split. 0: as many as the service takes.",
             within=(0, 10_000),
             advanced=True,

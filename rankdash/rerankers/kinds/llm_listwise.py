@@ -166,7 +166,7 @@ def read_order(text: str, count: int) -> Order:
 
 
 KIND = LlmListwise.kind(
-    "LLM, list by list",
+    "LLM listwise",
     "A language model orders twenty documents at a time, from the end of the list to its "
     "beginning. Its answer depends on the order in which it meets them.",
     SettingSpec(

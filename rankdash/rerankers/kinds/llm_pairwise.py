@@ -160,7 +160,7 @@ class _Match:
 
 
 KIND = LlmPairwise.kind(
-    "LLM, pair by pair",
+    "LLM pairwise",
     "A language model compares two documents at a time, among the best few of the first "
     "stage; the others stay below. Many calls a query.",
     SettingSpec(

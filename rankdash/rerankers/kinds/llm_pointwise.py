@@ -161,9 +161,9 @@ def _fault(lost: Sequence[Said], count: int) -> str:
 
 
 KIND = LlmPointwise.kind(
-    "LLM, document by document",
-    "A language model is asked of every document whether it is relevant. One call a "
-    "document; the score comes from the probabilities of its answer.",
+    "LLM pointwise",
+    "A language model judges one document at a time. One call a document; the score comes from "
+    "the probabilities of its answer.",
     SettingSpec(
         "answer",
         "yes-no",

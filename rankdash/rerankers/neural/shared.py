@@ -67,8 +67,8 @@ LONGEST = 131_072
 MAX_LENGTH = SettingSpec(
     "max_length",
     0,
-    "Longest text in tokens",
-    "Longer texts are cut, and counted. 0: what the model declares; never more than it can read.",
+    "Max. sequence length (0 = model's limit)",
+    "In tokens. Longer texts are cut, and counted; never more than the model can read.",
     within=(0, LONGEST),
 )
 

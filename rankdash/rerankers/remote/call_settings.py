@@ -30,7 +30,7 @@ SENDING = (
         "concurrency",
         4,
         "Requests at once",
-        "How many requests are under way at the same time.",
+        "How many requests are sent concurrently.",
         within=(1, 64),
         advanced=True,
     ),

@@ -235,8 +235,8 @@ class _Taking:
                 stays(
                     self.result,
                     "archive.run",
-                    "The run {name} is here with other results. Those here stay; those of the file "
-                    "were left out.",
+                    "The run {name} is here with other results. Those here stay; those of the "
+                    "file were not imported.",
                     name=run.name,
                 )
                 return

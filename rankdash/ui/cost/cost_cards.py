@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from rankdash.errors import RankdashError
-from rankdash.i18n import error_text, number, percent
+from rankdash.i18n import all_of, error_text, number, percent
 from rankdash.i18n import gettext as _
 from rankdash.study.costs import Choice, system_of
 from rankdash.study.study import Study
@@ -110,7 +110,7 @@ def answer(study: Study, choice: Choice, scenario: Assumptions) -> None:
         cautions = costs.cautions(choice, scenario.latency_target_ms)
         facts = [
             costs.sureness(cost_terms.context(study), choice),
-            _("Take with care: {cautions}.", cautions=prices.joined(cautions)) if cautions else "",
+            _("Caveats: {cautions}.", cautions=all_of(cautions)) if cautions else "",
             costs.passages(choice, scenario),
         ]
         st.caption("  \n".join(fact for fact in facts if fact))
@@ -130,7 +130,7 @@ def draw(study: Study, choices: Sequence[Choice], scenario: Assumptions, in_focu
         "payback": (_("months to pay back"), ""),
         "even": (_("break-even"), _("value for 1 % quality")),
         "p95": (_("p95 added"), ""),
-        "care": (_("take with care"), ""),
+        "care": (_("caveats"), ""),
     }
     columns = [_cells(study, choice, scenario) for choice in choices]
     st.html(
@@ -150,8 +150,7 @@ def draw(study: Study, choices: Sequence[Choice], scenario: Assumptions, in_focu
     )
     st.caption(
         _(
-            "Small: {level} intervals. Where each price and count of tokens is from stands under "
-            "Assumptions.",
+            "Small: {level} intervals. Sources of prices and token counts: see Assumptions.",
             level=percent(study.statistics.level),
         )
     )
@@ -195,7 +194,7 @@ def _cells(study: Study, choice: Choice, scenario: Assumptions) -> dict[str, Cel
         cells["p95"] = (_("not measured") if p95 is None else _milliseconds(p95), target)
     if choice.price is not None:
         marks = prices.marks(choice.price, choice.load.estimated, choice.rate_measured)
-        cells["care"] = ("", prices.joined(marks)) if marks else _NONE
+        cells["care"] = ("", all_of(marks)) if marks else _NONE
     return cells
 
 
@@ -271,7 +270,7 @@ def simple_formula(study: Study, choice: Choice, scenario: Assumptions) -> None:
     st.html(table_html((_("step"), _("formula"), _("result")), rows))
     st.caption(
         _(
-            "This is the formula that calculators publish. It leaves out how sure the gain is, the "
-            "share of the traffic, upkeep, tickets and waiting: the answer above has them."
+            "This is the formula of common calculators. It ignores how certain the gain is, the "
+            "share of the traffic, upkeep, tickets and latency: the answer above includes them."
         )
     )

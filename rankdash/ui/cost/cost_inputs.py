@@ -12,7 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.errors import DataError, RankdashError
-from rankdash.i18n import error_text, quantity
+from rankdash.i18n import enumerated, error_text, quantity
 from rankdash.i18n import gettext as _
 from rankdash.study.study import Study
 from rankdash.ui.state import address, pickers
@@ -58,14 +58,14 @@ def draw() -> Assumptions:
         "effort": _("Effort beside the price"),
         "answers": _("An LLM that reads the passages"),
         "support": _("Tickets and working time"),
-        "waiting": _("Waiting"),
+        "waiting": _("Loss by latency"),
     }
     for group, title in titles.items():
         own = [each for each in ASSUMPTIONS if each.group == group]
         with st.expander(title, expanded=group in _OPEN or any(map(changed, own))):
             for each in own:
                 _slider(each)
-    with st.popover(_("Type exact numbers"), icon=":material/edit:", width="stretch"):
+    with st.popover(_("Enter exact values"), icon=":material/edit:", width="stretch"):
         _exact()
     st.button(
         _("Back to the defaults"),
@@ -154,7 +154,7 @@ def choose_prices(study: Study, prices: dict[str, ListedPrice]) -> None:
     unknown = [
         typed[system] for system in study.challengers if typed.get(system, "") not in {"", *prices}
     ]
-    address.lose("price", ", ".join(unknown) if unknown else None)
+    address.lose("price", enumerated(unknown) if unknown else None)
     for system in study.challengers:
         key, options = f"cost.price.{system}", list(prices)
 
@@ -229,7 +229,7 @@ def edit_prices(prices: dict[str, ListedPrice]) -> None:
         rows = [_entry(row) for row in edited.to_dict("records")]
         _keep_prices(json.dumps({"prices": rows}).encode(), _("the table"))
     back.button(
-        _("Back to the shipped ones"),
+        _("Restore the built-in price list"),
         key="cost.prices.reset",
         width="stretch",
         on_click=lambda: workspace().set_setting(SAVED_PRICES, ""),

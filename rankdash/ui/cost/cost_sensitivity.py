@@ -86,7 +86,7 @@ def swings(study: Study, choice: Choice, scenario: Assumptions) -> None:
                 }
             ),
             hide_index=True,
-            alt=_("What the result hangs on"),
+            alt=_("Sensitivity (tornado)"),
         )
 
 
@@ -107,7 +107,7 @@ def where_it_pays(choice: Choice, scenario: Assumptions) -> None:
             format_func=figures.input_title,
         )
         for field, label, column in zip(
-            ("across", "upward"), (_("Across"), _("Upward")), columns, strict=True
+            ("across", "upward"), (_("X axis"), _("Y axis")), columns, strict=True
         )
     ]
     across, upward = (name or offered[0] for name in picked)
@@ -175,8 +175,8 @@ def options(study: Study, choices: Sequence[Choice], scenario: Assumptions) -> N
         )
     st.caption(
         _(
-            "Circles: no other option is as cheap (or as fast) and better. Systems without a price "
-            "or a latency are not drawn."
+            "Circles: Pareto-optimal, no other option is as cheap (or as fast) and better. "
+            "Systems without a price or a latency are not drawn."
         )
     )
     with st.expander(_("As a table")):
@@ -187,7 +187,7 @@ def options(study: Study, choices: Sequence[Choice], scenario: Assumptions) -> N
             ),
             hide_index=True,
             placeholder="–",
-            alt=_("Quality, price and waiting of each option"),
+            alt=_("Quality, cost and latency of each option"),
         )
 
 

@@ -43,18 +43,21 @@ def draw(study: Study, in_focus: str) -> None:
         cost_cards.draw(study, choices, assumed, in_focus)
         parts = {
             "swings": (
-                _("What it hangs on"),
+                _("Sensitivity"),
                 lambda: cost_sensitivity.swings(study, choice, assumed),
             ),
-            "map": (_("Where it pays"), lambda: cost_sensitivity.where_it_pays(choice, assumed)),
+            "map": (_("Break-even"), lambda: cost_sensitivity.where_it_pays(choice, assumed)),
             "options": (
-                _("Quality, price, waiting"),
+                _("Trade-off: quality, cost, latency"),
                 lambda: cost_sensitivity.options(study, choices, assumed),
             ),
             "depth": (_("How deep"), lambda: cost_sensitivity.depths(study, choice, assumed)),
             "units": (_("Billing units"), lambda: cost_units.draw(choice, assumed, prices)),
             "scenarios": (_("Scenarios"), lambda: cost_scenarios.draw(study, choice, assumed)),
-            "simple": (_("Simple ROI"), lambda: cost_cards.simple_formula(study, choice, assumed)),
+            "simple": (
+                _("ROI calculator"),
+                lambda: cost_cards.simple_formula(study, choice, assumed),
+            ),
             "assumptions": (
                 _("Assumptions"),
                 lambda: cost_cards.assumptions_table(study, assumed, choices),

@@ -34,7 +34,7 @@ def draw(dataset_id: str) -> None:
 
 def _summary(report: CheckReport) -> str:
     if not report.warnings:
-        return _("Nothing stands in the way: no warning.")
+        return _("No warnings.")
     return ngettext(
         "{n} warning: worth a look before you trust the numbers.",
         "{n} warnings: worth a look before you trust the numbers.",
@@ -57,7 +57,7 @@ def _counts(report: CheckReport) -> None:
             _range_of(candidates),
         ),
         (
-            _("First stage judged@10"),
+            _("Judged@10 of the first stage"),
             percent(report.judged_at_10),
             _("share of its top ten that has a label"),
         ),
@@ -88,7 +88,7 @@ def _labels(report: CheckReport) -> None:
 
 
 def _findings(report: CheckReport) -> None:
-    st.markdown(f"**{_('What was noticed')}**")
+    st.markdown(f"**{_('Warnings and notes')}**")
     signs = {"error": _("⛔ error"), "warning": _("⚠ warning"), "note": _("ℹ note")}
     rows = [
         (

@@ -26,7 +26,7 @@ def draw(rows: Sequence[DatasetRow]) -> None:
     st.dataframe(
         pd.DataFrame(
             {
-                _("open"): ["●" if row.id == opened else "" for row in rows],
+                _("current"): ["●" if row.id == opened else "" for row in rows],
                 _("name"): [row.name for row in rows],
                 _("queries"): [row.queries for row in rows],
                 _("documents"): [row.documents for row in rows],
@@ -65,7 +65,7 @@ def _what_goes(row: DatasetRow) -> list[str]:
     runs = len(workspace().runs(row.id))
     sentences = [
         _(
-            "{name} leaves this workspace for good. Your own files stay where they are.",
+            "{name} will be deleted permanently. Your own files stay where they are.",
             name=markdown_safe(row.name, 80),
         )
     ]

@@ -10,7 +10,7 @@ import streamlit as st
 
 from rankdash import __version__, sharing
 from rankdash.errors import RankdashError
-from rankdash.i18n import error_text, finding_text, ngettext, number
+from rankdash.i18n import enumerated, error_text, finding_text, ngettext, number
 from rankdash.i18n import gettext as _
 from rankdash.store import DatasetRow
 from rankdash.store.workspace_file.merge_rows import TakenIn
@@ -54,8 +54,8 @@ def _export(rows: Sequence[DatasetRow]) -> None:
     st.caption(
         _(
             "One file holds data sets with their runs, notes, corrected labels and explanations, "
-            "and the scenarios, prices and targets. Keys, kept scores, unfinished runs and paths "
-            "on this machine stay here."
+            "and the scenarios, prices and targets. Keys, cached scores, unfinished runs and "
+            "paths on this machine are not exported."
         )
     )
     left, right = st.columns([3, 1], vertical_alignment="bottom")
@@ -138,4 +138,4 @@ def _added(found: TakenIn) -> str:
     parts = [text for kind, text in words.items() if new[kind]]
     if not parts:
         return _("All of it is in this workspace already.")
-    return _("Imported: {what}.", what=", ".join(parts))
+    return _("Imported: {what}.", what=enumerated(parts))

@@ -48,8 +48,8 @@ def upload_panel() -> None:
         accept_multiple_files=True,
         key=f"upload.files.{st.session_state.get(_GENERATION, 0)}",
         help=_(
-            "Read are: {formats}; plain, .gz or .zip. The format is found from the content. "
-            "Several files of one set go together; zip a folder.",
+            "Supported: {formats}; plain, .gz or .zip. The format is detected from the content. "
+            "Upload all files of a data set together; zip a folder.",
             formats=", ".join(FORMATS),
         ),
     )
@@ -69,11 +69,11 @@ def upload_panel() -> None:
     first = middle.selectbox(
         _("First-stage ranking"),
         ["", *(file.name for file in files)],
-        format_func=lambda value: value or _("found from the names"),
+        format_func=lambda value: value or _("Detect automatically"),
         help=_("With several rankings: which one is the list that rerankers start from."),
     )
     conflict = right.selectbox(
-        _("Where labels disagree"),
+        _("Duplicate judgments"),
         get_args(Conflict),
         format_func=lambda value: {
             "highest": _("keep the highest"),
@@ -87,7 +87,7 @@ def upload_panel() -> None:
         _("Several annotators"),
         get_args(Together),
         format_func=lambda value: {
-            "majority": _("what most of them say"),
+            "majority": _("Majority vote"),
             "mean": _("the mean of their grades"),
         }[value],
         help=_(
@@ -256,7 +256,7 @@ def _words_form(needed: WordsNeeded, forget: Callable[[], None]) -> dict[str, fl
     st.caption(
         _(
             "A higher grade is better, and 0 is not relevant. Leave a grade empty where the word "
-            "is no label: its rows are left out."
+            "is no label: its rows are excluded."
         )
     )
     scale = _GRADES
@@ -301,5 +301,5 @@ def _read_or_forget(forget: Callable[[], None]) -> bool:
     """The buttons of a _words_form that asks about files; whether its answer was sent."""
     with st.container(horizontal=True):
         sent = st.form_submit_button(_("Read"), type="primary")
-        st.form_submit_button(_("Forget these files"), on_click=forget)
+        st.form_submit_button(_("Cancel"), on_click=forget)
     return sent

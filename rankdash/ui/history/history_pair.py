@@ -88,7 +88,7 @@ def _facts(history: Past, row: pd.Series, left_out: Mapping[str, int]) -> list[s
     words = outcome_words()
     return [
         *change_facts(row, history.study.statistics, "p"),
-        *(_("{n} {why}", n=number(n, 0), why=words[why]) for why, n in left_out.items()),
+        *(_("{n} excluded ({why})", n=number(n, 0), why=words[why]) for why, n in left_out.items()),
     ]
 
 

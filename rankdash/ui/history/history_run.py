@@ -51,12 +51,7 @@ def draw(history: Past, system_id: str) -> None:
                 width="stretch",
             )
         elif not history.row(system_id)["answered"]:
-            title.caption(
-                _(
-                    "It answered no query, so that nothing can be compared with it: it cannot be "
-                    "the baseline."
-                )
-            )
+            title.caption(_("All queries failed in this run, so it cannot be the baseline."))
         else:
             title.caption(
                 _(

@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from rankdash.i18n import enumerated, moment, ngettext, percent
 from rankdash.i18n import gettext as _
-from rankdash.i18n import moment, ngettext, percent
 from rankdash.ranking.ranking import digest
 from rankdash.store import RunRow
 from rankdash.study.systems import FIRST_STAGE
@@ -32,7 +32,7 @@ def draw(history: Past) -> list[str]:
     listed = [*(run.id for run in reversed(history.runs)), FIRST_STAGE]
     chosen = [system for system in address.several(CHOSEN) if system in listed]
     unknown = [system for system in address.several(CHOSEN) if system not in listed]
-    address.lose(CHOSEN, ", ".join(unknown) or None)
+    address.lose(CHOSEN, enumerated(unknown) or None)
     key = f"history.table.{digest([system.encode() for system in listed])}"
     # Drawn from the address each time: a link or the way back may have changed it.
     places = sorted(listed.index(system) for system in chosen)

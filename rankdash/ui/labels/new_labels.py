@@ -10,7 +10,7 @@ import streamlit as st
 from rankdash.analysis.labels.check import check
 from rankdash.analysis.labels.labelling import CONFLICTS, Conflict, Merged, merge_labels
 from rankdash.errors import RankdashError
-from rankdash.i18n import error_text, ngettext
+from rankdash.i18n import enumerated, error_text, ngettext
 from rankdash.i18n import gettext as _
 from rankdash.ranking.ranking import digest
 from rankdash.readers import Source, read
@@ -102,9 +102,9 @@ def _summary(merged: Merged) -> str:
     if merged.unknown:
         parts.append(
             ngettext(
-                "{n} left aside: not a query and document of this data set",
-                "{n} left aside: not queries and documents of this data set",
+                "{n} not used: not a query and document of this data set",
+                "{n} not used: not queries and documents of this data set",
                 merged.unknown,
             )
         )
-    return ", ".join(parts) + "."
+    return enumerated(parts)

@@ -63,7 +63,7 @@ def not_timed(study: Study, found: dict[str, Times]) -> None:
         if system not in found:
             why = _why_not(study, system)
             st.caption(
-                _("**{system}** is not timed: {why}", system=safe_name(study, system), why=why)
+                _("**{system}** has no latency: {why}", system=safe_name(study, system), why=why)
             )
 
 
@@ -75,12 +75,14 @@ def _why_not(study: Study, system: str) -> str:
         return _("its ranking was read from a file, or is of an older version.")
     if times.apart.cached_pairs:
         return _(
-            "its scores were kept from an earlier run, and reading them takes no model time. Run "
-            "it again with the latency measured always."
+            "its scores came from the cache, which is not included in latency. Run it again with "
+            "the latency measured always."
         )
     if not times.apart.untimed:
         return _("it answered no query.")
-    return _("its queries were scored together, none by itself. Run it with the latency measured.")
+    return _(
+        "its queries were scored in batches, none by itself. Run it with the latency measured."
+    )
 
 
 def _one(name: str, times: Times, target_ms: float, level: float) -> None:
@@ -126,16 +128,16 @@ def _one(name: str, times: Times, target_ms: float, level: float) -> None:
     if measured is not None and measured.contended:
         lines.append(
             ngettext(
-                "Other programs used the processor meanwhile: scoring had {share} of its {n} "
-                "thread. On a quiet machine these times may be shorter.",
-                "Other programs used the processor meanwhile: scoring had {share} of its {n} "
-                "threads. On a quiet machine these times may be shorter.",
+                "The machine was busy: scoring had {share} of its {n} thread. On an idle machine "
+                "these times may be shorter.",
+                "The machine was busy: scoring had {share} of its {n} threads. On an idle machine "
+                "these times may be shorter.",
                 measured.threads,
                 share=percent(measured.cpu_per_wall / measured.threads),
             )
         )
     if parts := left_out_of_times(times.apart, measured):
-        lines.append(_("In none of these times: {parts}.", parts=parts))
+        lines.append(_("Not included: {parts}.", parts=parts))
     st.caption("  \n".join(lines))
 
 

@@ -27,18 +27,18 @@ def spread(study: Study, found: dict[str, Times], target_ms: float) -> None:
     """The share of queries answered within a time, and the boxes second."""
     left, right = st.columns([7, 5], gap="medium")
     with left:
-        st.subheader(_("Answered within"), anchor=False)
+        st.subheader(_("Latency distribution (CDF)"), anchor=False)
         if (curves := figures.latency(study, target_ms)) is not None:
             draw(curves, key="latency.ecdf")
         if any(times.summary.p99 is None for times in found.values()):
             st.caption(
                 _(
-                    "Marks: p50 and p95, with the interval as a pale bar. p99 is not told of fewer "
-                    "than 1,000 queries: it would rest on a handful."
+                    "Marks: p50 and p95, with the interval as a pale bar. p99 needs at least "
+                    "1,000 queries."
                 )
             )
     with right:
-        st.subheader(_("How far they spread"), anchor=False)
+        st.subheader(_("Latency spread"), anchor=False)
         spreads = [
             latency_spread.Spread(system, study.name(system), times.ordered)
             for system, times in found.items()
@@ -116,7 +116,7 @@ def growth(study: Study, found: dict[str, Times]) -> None:
             ["documents", "tokens"] if tokens else ["documents"],
             st.segmented_control,
             default="documents" if varied or not tokens else "tokens",
-            label=_("Against"),
+            label=_("X axis"),
             format_func={"documents": _("Documents"), "tokens": _("Tokens")}.__getitem__,
             required=True,
         )
@@ -166,11 +166,13 @@ def _line_in_words(study: Study, cloud: latency_fit.Cloud, against: Against) -> 
     if line is None:
         if len(cloud.points) < FEWEST_FITTED:
             return _(
-                "**{system}**: no line through fewer than {n} queries.",
+                "**{system}**: no line is drawn for fewer than {n} queries.",
                 system=name,
                 n=number(FEWEST_FITTED, 0),
             )
-        return _("**{system}**: no line, as the queries do not differ in it.", system=name)
+        return _(
+            "**{system}**: no line is drawn, because the queries do not differ in it.", system=name
+        )
     # A thousand tokens: one alone costs next to nothing.
     unit = 1 if against == "documents" else 1000
     slope, low, high = (_significant(unit * each) for each in (line.slope, line.low, line.high))
@@ -178,7 +180,7 @@ def _line_in_words(study: Study, cloud: latency_fit.Cloud, against: Against) -> 
     n = number(line.n, 0)
     if line.low <= 0 <= line.high:
         return _(
-            "**{system}**: no growth that {n} queries could prove ({low} … {high} {each}).",
+            "**{system}**: {n} queries show no proven growth ({low} … {high} {each}).",
             system=name,
             n=n,
             low=low,

@@ -8,8 +8,8 @@ import streamlit as st
 from rankdash.charts import style
 from rankdash.charts.latency import throughput
 from rankdash.charts.milliseconds import text as ms
+from rankdash.i18n import enumerated, number
 from rankdash.i18n import gettext as _
-from rankdash.i18n import number
 from rankdash.runs.concurrency import within_target
 from rankdash.study.study import Study
 from rankdash.ui.sidebar import view
@@ -20,7 +20,7 @@ from rankdash.ui.widgets.plotly_chart import ink, show
 
 def draw(study: Study, target_ms: float) -> None:
     """The throughput with several queries under way at once, where it was measured."""
-    st.subheader(_("With several queries at once"), anchor=False)
+    st.subheader(_("Throughput, concurrency"), anchor=False)
     measured, without = [], []
     for system in study.chosen:
         run = study.run(system)
@@ -49,9 +49,9 @@ def draw(study: Study, target_ms: float) -> None:
     if without:
         st.caption(
             _(
-                "Not measured: {names}. It is no number that follows from a latency: queries under "
-                "way at once share the machine. Open “What is measured” when you start a run.",
-                names=", ".join(without),
+                "Not measured: {names}. Throughput cannot be derived from latency: concurrent "
+                "queries share the machine. Open “What is measured” when you start a run.",
+                names=enumerated(without),
             )
         )
         st.page_link(
@@ -69,7 +69,7 @@ def _best_in_words(study: Study, each: throughput.Measurement, target_ms: float)
             target=ms(target_ms),
         )
     return _(
-        "**{system}** serves **{rate} queries/s** within {target} ms, with {n} under way at once "
+        "**{system}** serves **{rate} queries/s** within {target} ms at {n} concurrent queries "
         "(p95 {p95} ms).",
         system=name,
         rate=ms(best.queries_per_second),

@@ -73,12 +73,12 @@ def systems_table(study: Study) -> None:
         "same": st.column_config.NumberColumn(_("same"), format=count),
         "hurt": st.column_config.NumberColumn(_("hurt"), format=count),
         "n": st.column_config.NumberColumn(_("queries"), format=count),
-        "left_out": st.column_config.NumberColumn(_("left out"), format=count),
+        "left_out": st.column_config.NumberColumn(_("excluded"), format=count),
         "smallest_detectable": st.column_config.NumberColumn(
             _("minimum detectable change"),
             format=decimal,
             help=_(
-                "The true change that so many queries prove in {power} of all cases.", power=power
+                "The true change that this many queries prove in {power} of all cases.", power=power
             ),
         ),
         "more_queries": st.column_config.NumberColumn(
@@ -102,7 +102,7 @@ def systems_table(study: Study) -> None:
 
 def cutoffs(study: Study) -> None:
     measure = study.measure
-    st.subheader(_("{metric} against k", metric=measure.metric.title), anchor=False)
+    st.subheader(_("{metric} by cutoff", metric=measure.metric.title), anchor=False)
     drawn = figures.cutoffs(study)
     if drawn is None:
         st.caption(_("{metric} looks at the whole list.", metric=measure.metric.title))
@@ -140,7 +140,7 @@ def definitions(study: Study, specs: Sequence[str]) -> None:
                 _("metric"): [measure.title for measure in measures],
                 _("meaning"): [_(measure.metric.meaning) for measure in measures],
                 _("formula"): [_(measure.metric.formula) for measure in measures],
-                _("mind"): [_(measure.metric.note) for measure in measures],
+                _("caveats"): [_(measure.metric.note) for measure in measures],
                 _("source"): [measure.metric.reference for measure in measures],
             }
         ),
@@ -149,14 +149,15 @@ def definitions(study: Study, specs: Sequence[str]) -> None:
     )
     st.dataframe(
         pd.DataFrame(
-            rules_in_words(study.conventions, study.statistics), columns=[_("rule"), _("in force")]
+            rules_in_words(study.conventions, study.statistics),
+            columns=[_("setting"), _("current value")],
         ),
         hide_index=True,
-        alt=_("The rules in force"),
+        alt=_("Metric conventions used"),
     )
     for what, how in methods(study.statistics, study.comparison.corrected):
         st.markdown(f"**{what}**: {how}")
-    st.dataframe(_left_out(study, specs), hide_index=True, alt=_("Queries left out of each system"))
+    st.dataframe(_left_out(study, specs), hide_index=True, alt=_("Excluded queries of each system"))
 
 
 def _left_out(study: Study, specs: Sequence[str]) -> pd.DataFrame:

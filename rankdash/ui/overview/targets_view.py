@@ -184,7 +184,7 @@ def _edit(targets: Targets, key: str, profile: Profile) -> None:
             st.error(markdown_safe(error_text(error), 300), icon=":material/error:")
         else:
             st.rerun()
-    if reset.button(_("Back to the shipped ones"), key="targets.reset", width="stretch"):
+    if reset.button(_("Restore the built-in targets"), key="targets.reset", width="stretch"):
         workspace().set_setting(_SAVED, "")
         st.rerun()
 

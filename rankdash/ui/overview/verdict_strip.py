@@ -41,7 +41,7 @@ def _facts(study: Study, system: str, row: pd.Series) -> list[str]:
     split = study.headroom(system)
     share = split.share_won if split is not None else None
     if share is not None and share >= 0:
-        won = _("{share} of the headroom won", share=percent(share))
+        won = _("{share} of the potential gain realised", share=percent(share))
         pool = split is not None and split.pool
         facts.append(_("{fact} ({of})", fact=won, of=documents(pool)) if pool else won)
     waited = latency.summary(study, system)
@@ -50,7 +50,7 @@ def _facts(study: Study, system: str, row: pd.Series) -> list[str]:
     if cost := search_cost(study, system):
         facts.append(markdown_safe(cost))
     if row["left_out"]:
-        facts.append(_("{n} left out", n=number(row["left_out"], 0)))
+        facts.append(_("{n} excluded", n=number(row["left_out"], 0)))
     if math.isfinite(row["smallest_detectable"]):
         facts.append(
             _(

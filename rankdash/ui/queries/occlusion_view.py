@@ -204,7 +204,7 @@ def _table(stage: Stage, text: str, alt: str) -> None:
         height=420 if len(shown) > 11 else "content",
         column_config={
             "part": st.column_config.TextColumn(
-                _("part left out"), width="large" if stage.level == "sentence" else 135
+                _("removed part"), width="large" if stage.level == "sentence" else 135
             ),
             "effect": st.column_config.NumberColumn(
                 _("effect"), width=75, help=_("The score less that without it.")

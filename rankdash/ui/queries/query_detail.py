@@ -79,16 +79,18 @@ def _headroom(study: Study, challenger: str, row: pd.Series) -> list[str]:
     ceiling = row.get("ceiling", math.nan)
     if split is None or math.isnan(ceiling):
         return []
-    parts = [_("ceiling {ceiling}", ceiling=number(ceiling))]
+    parts = [_("best possible {ceiling}", ceiling=number(ceiling))]
     if split.pool:
         parts = [_("{fact} ({of})", fact=parts[0], of=documents(split.pool))]
     room = ceiling - row["before"]
     if room <= _NO_ROOM:
-        parts.append(_("the baseline left nothing to win"))
+        parts.append(_("the baseline is already the best possible"))
     elif row["delta"] >= 0:
-        parts.append(_("{share} of the headroom won", share=percent(row["delta"] / room)))
+        parts.append(
+            _("{share} of the potential gain realised", share=percent(row["delta"] / room))
+        )
     else:
-        parts.append(_("{room} of headroom, nothing of it won", room=number(room)))
+        parts.append(_("potential gain {room}, none realised", room=number(room)))
     return parts
 
 

@@ -104,7 +104,7 @@ def _order(table: pd.DataFrame, place: st.delta_generator.DeltaGenerator) -> str
         "hurt": _("most hurt first"),
         "helped": _("most helped first"),
         "changed": _("largest change first"),
-        "headroom": _("most headroom left first"),
+        "headroom": _("largest potential gain left first"),
         "lowest": _("lowest baseline first"),
         "disagreement": _("rerankers disagree most first"),
         "latency": _("slowest first"),
@@ -209,7 +209,7 @@ def _delta(reach: float) -> tuple[float, float] | None:
         max_value=whole[1],
         step=step,
         format=f"%.{digits}f",
-        help=_("Queries without a comparison are left out as soon as this is narrowed."),
+        help=_("Queries without a comparison are hidden as soon as a filter is set."),
     )
     return None if chosen == whole else chosen
 

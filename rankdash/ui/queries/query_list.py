@@ -181,7 +181,7 @@ def _config(before: str, after: str) -> dict[str, Any]:
             ),
         ),
         "ceiling": column.NumberColumn(
-            _("ceiling"),
+            _("best possible (oracle)"),
             format="%.3f",
             width=62,
             help=_(
@@ -191,7 +191,7 @@ def _config(before: str, after: str) -> dict[str, Any]:
         ),
         "reason": column.TextColumn(_("why"), width=120),
         "state": column.TextColumn(_("state"), width=90),
-        "to_win": column.NumberColumn(_("still to win"), format="%.3f", width=80),
+        "to_win": column.NumberColumn(_("potential gain left"), format="%.3f", width=80),
         "spread": column.NumberColumn(
             _("disagreement"),
             format="%.3f",

@@ -88,7 +88,7 @@ def _why_not(study: Study, system: str) -> str:
     if run is None:
         return _(
             "The scores of the first stage are part of the data and cannot be computed again. Run "
-            "BM25 or a model as a reranker to see what its scores hang on."
+            "BM25 or a model as a reranker to see what its scores depend on."
         )
     try:
         kind = get(run.reranker)
@@ -151,7 +151,7 @@ def _pick_level() -> Level | None:
         LEVELS,
         st.segmented_control,
         default="term",
-        label=_("Left out, one at a time"),
+        label=_("Removed one at a time"),
         format_func=words.__getitem__,
         required=True,
     )
@@ -194,7 +194,9 @@ def _progress(row: ExplanationRow, rows: Explanations) -> None:
         )
         text.progress(min(1.0, row.done / row.total), text=done)
     else:
-        text.caption(_("waiting for its turn") if row.state == "queued" else _("getting ready"))
+        text.caption(
+            _("waiting for its turn") if row.state == "queued" else _("loading model, warming up")
+        )
     if action.button(
         _("Cancel"), key="occlusion.cancel", icon=":material/cancel:", disabled=row.cancelling
     ):
@@ -223,7 +225,7 @@ def _offer(question: _Question, row: ExplanationRow | None, rows: Explanations) 
             _("Make these calls to the service"), key=f"occlusion.confirm.{question.asked.id}"
         )
     if st.button(
-        _("Find out what the score hangs on"),
+        _("Find out what the score depends on"),
         key="occlusion.start",
         icon=":material/ink_highlighter:",
         disabled=not ready,
@@ -261,7 +263,11 @@ def _price(question: _Question, cost: Cost) -> list[str]:
     if math.isfinite(question.run.load_ms):
         loading = duration(question.run.load_ms / 1e3)
         text.append(
-            _("Loading the model took the run {time}; it is kept for a few minutes.", time=loading)
+            _(
+                "Loading the model took {time} in this run; the model stays loaded for a few "
+                "minutes.",
+                time=loading,
+            )
         )
     if any(row.state == "running" for row in jobs.list(workspace())):
         text.append(_("A run is going on: this takes its turn after the current batch."))

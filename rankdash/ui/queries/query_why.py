@@ -67,7 +67,7 @@ def _tables(study: Study, row: pd.Series, found: Split, names: Mapping[str, str]
     if not above:
         return
     main = markdown_safe(names[row["doc_id"]], _NAME)
-    st.markdown(_("Above “{document}” now, and not before:", document=main))
+    st.markdown(_("Promoted above “{document}”:", document=main))
     kinds = {
         "worse": _("labelled as worse"),
         "unjudged": _("without a label"),
@@ -86,7 +86,7 @@ def _tables(study: Study, row: pd.Series, found: Split, names: Mapping[str, str]
         hide_index=True,
         placeholder="–",
         column_config={**_columns(), "kind": st.column_config.TextColumn(_("what it is"))},
-        alt=_("Documents that were lifted above the one that changed most"),
+        alt=_("Documents that were promoted above the one that changed most"),
     )
 
 

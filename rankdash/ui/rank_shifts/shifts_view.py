@@ -125,8 +125,8 @@ def _in_words(way: Flow) -> str:
     if way.unranked:
         sentences.append(
             ngettext(
-                "{n} is in neither ranking: no reranker can bring it back.",
-                "{n} are in neither ranking: no reranker can bring them back.",
+                "{n} was retrieved by neither ranking, so no reranker can bring it back.",
+                "{n} were retrieved by neither ranking, so no reranker can bring them back.",
                 way.unranked,
             )
         )
@@ -138,8 +138,8 @@ def _left_out(found: Moves) -> None:
     if alone:
         st.caption(
             ngettext(
-                "{n} query has only one of the two rankings and is left out.",
-                "{n} queries have only one of the two rankings and are left out.",
+                "{n} query has only one of the two rankings and is excluded.",
+                "{n} queries have only one of the two rankings and are excluded.",
                 alone,
             )
         )

@@ -35,17 +35,17 @@ def readout(study: Study, challenger: str, found: Skipping, gaps: pd.Series[floa
             )
         elif ranks.first_stage_kind(study, challenger) not in ("better", "small"):
             words = _(
-                "**No safe rule, and no proven gain.** However few of the most decided queries are "
-                "skipped, {metric} may fall by more than {loss}; but it is not proven either that "
-                "{system} raises it.",
+                "**No safe rule, and no proven gain.** Skipping even a few of the queries with "
+                "the largest score margin may lower {metric} by more than {loss}; but it is not "
+                "proven either that {system} raises it.",
                 metric=metric,
                 loss=number(found.tolerance),
                 system=markdown_safe(study.name(challenger), 40),
             )
         else:
             words = _(
-                "**Rerank everything.** However few of the most decided queries are skipped, "
-                "{metric} may fall by more than {loss}.",
+                "**Rerank everything.** Skipping even a few of the queries with the largest score "
+                "margin may lower {metric} by more than {loss}.",
                 metric=metric,
                 loss=number(found.tolerance),
             )
@@ -67,10 +67,9 @@ def readout(study: Study, challenger: str, found: Skipping, gaps: pd.Series[floa
     if not found.holds:
         st.warning(
             _(
-                "**No safe rule.** Skipping {share} of the queries (margin from {threshold} on) "
-                "looks harmless here, but on queries that a rule was not chosen on {metric} "
-                "changes by {change} ({level}: {low} … {high}), and {loss} is all that is put up "
-                "with.",
+                "**No safe rule.** Skipping {share} of the queries (margin of at least "
+                "{threshold}) looks harmless here, but on held-out queries {metric} changes by "
+                "{change} ({level}: {low} … {high}), and the acceptable loss is {loss}.",
                 **params,
             ),
             icon=":material/warning:",
@@ -79,13 +78,13 @@ def readout(study: Study, challenger: str, found: Skipping, gaps: pd.Series[floa
         st.warning(
             _(
                 "**The gain of {system} is within the acceptable loss.** Without it {metric} "
-                "changes by {change} ({level}: {low} … {high}); a loss of {loss} is put up with.",
+                "changes by {change} ({level}: {low} … {high}); the acceptable loss is {loss}.",
                 **params,
             )
             if ranks.first_stage_kind(study, challenger) in ("better", "small")
             else _(
                 "**No query needs {system}.** Without it {metric} changes by {change} ({level}: "
-                "{low} … {high}); a loss of {loss} is put up with.",
+                "{low} … {high}); the acceptable loss is {loss}.",
                 **params,
             ),
             icon=":material/block:",
@@ -94,8 +93,8 @@ def readout(study: Study, challenger: str, found: Skipping, gaps: pd.Series[floa
         st.success(
             _(
                 "**{share} of the queries can skip reranking**: those with a margin of at least "
-                "{threshold}. On queries that the rule was not chosen on, {metric} changes by "
-                "{change} ({level}: {low} … {high}); a loss of {loss} is put up with.",
+                "{threshold}. On held-out queries {metric} changes by {change} ({level}: {low} … "
+                "{high}); the acceptable loss is {loss}.",
                 **params,
             ),
             icon=":material/check_circle:",
@@ -103,18 +102,18 @@ def readout(study: Study, challenger: str, found: Skipping, gaps: pd.Series[floa
     else:
         st.info(
             _(
-                "**{share} of the queries can skip reranking, but the margin is no proven guide to "
-                "which.** With a margin from {threshold} on, {metric} changes by {change} on "
-                "queries that the rule was not chosen on ({level}: {low} … {high}); as many "
-                "queries picked at random would change it by {random}.",
+                "**{share} of the queries can skip reranking, but the margin is not proven to "
+                "pick the right ones.** With a margin of at least {threshold}, {metric} changes "
+                "by {change} on held-out queries ({level}: {low} … {high}); as many queries "
+                "picked at random would change it by {random}.",
                 **params,
             ),
             icon=":material/shuffle:",
         )
     st.caption(
         _(
-            "Found on all queries; its cost was judged by {folds}-fold cross-validation (seed "
-            "{seed}), in which the rules skipped {share} of the queries they had not seen.",
+            "Chosen on all queries; its cost was estimated by {folds}-fold cross-validation (seed "
+            "{seed}), in which the rules skipped {share} of the held-out queries.",
             folds=FOLDS,
             seed=study.statistics.seed,
             share=share(other.share),

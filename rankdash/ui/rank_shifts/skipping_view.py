@@ -94,7 +94,7 @@ def _controls(study: Study) -> tuple[Margin, float, float | None]:
             list(_TOLERANCES),
             st.segmented_control,
             default=f"{TOLERANCE:g}",
-            label=_("Loss put up with, as a share of the mean"),
+            label=_("Acceptable loss, as a share of the mean"),
             format_func=lambda value: percent(
                 float(value), 0 if float(value) in (0, 0.01, 0.02, 0.05) else 1
             ),
@@ -125,7 +125,10 @@ def _amount(given: str | None) -> float | None:
 
 
 def margin_words(k: int) -> dict[str, str]:
-    return {"first": _("ranks 1 and 2"), "edge": _("ranks {k} and {next}", k=k, next=k + 1)}
+    return {
+        "first": _("gap between ranks 1 and 2"),
+        "edge": _("gap between ranks {k} and {next}", k=k, next=k + 1),
+    }
 
 
 def _skipping(study: Study, challenger: str, margin: Margin, tolerance: float) -> Skipping:
@@ -222,7 +225,7 @@ def _near(study: Study, challenger: str, tolerance: float) -> None:
         pd.DataFrame(
             {
                 _("system"): frame["system"],
-                _("gap between"): frame["margin"].map(words),
+                _("margin"): frame["margin"].map(words),
                 _("queries"): frame["n"],
                 _("median gap"): frame["median"],
                 near: frame["near"],
@@ -263,8 +266,8 @@ def _near(study: Study, challenger: str, tolerance: float) -> None:
     )
     st.caption(
         _(
-            "Better than chance by: {metric} kept when the most decided queries are skipped "
-            "instead of as many at random, averaged over all shares.",
+            "Better than chance by: {metric} saved by skipping the queries with the largest score "
+            "margin instead of as many at random, averaged over all shares.",
             metric=study.measure.title,
         )
     )

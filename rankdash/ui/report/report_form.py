@@ -96,7 +96,7 @@ def _logo() -> bytes | None:
             file = markdown_safe(shortened(name, _FILE_NAME))
             st.markdown(_("Logo: {file}", file=file), width="content")
             st.button(
-                _("Take it away"),
+                _("Remove"),
                 icon=":material/close:",
                 key="report.logo.away",
                 on_click=lambda: st.session_state.pop(_LOGO),

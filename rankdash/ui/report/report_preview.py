@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from rankdash.i18n import enumerated, ngettext, number
 from rankdash.i18n import gettext as _
-from rankdash.i18n import ngettext, number
 from rankdash.study import latency
 from rankdash.study.study import Study
 from rankdash.ui.widgets.text import markdown_safe
@@ -111,7 +111,7 @@ def _money(study: Study) -> Preview:
 
 def _segments(study: Study) -> Preview:
     if study.dataset.segments:
-        named = ", ".join(markdown_safe(each, _NAME) for each in study.dataset.segments)
+        named = enumerated(markdown_safe(each, _NAME) for each in study.dataset.segments)
         return Preview(_("{columns}, and those that rankdash works out", columns=named))
     return Preview(_("By length, relevant documents and difficulty"))
 
@@ -134,7 +134,7 @@ def _data(study: Study) -> Preview:
 
 
 def _rules(study: Study) -> Preview:
-    return Preview(_("Definitions, rules and statistics in force"))
+    return Preview(_("Definitions, metric conventions and statistics"))
 
 
 def _origin(study: Study) -> Preview:

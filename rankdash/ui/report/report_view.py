@@ -21,8 +21,8 @@ def draw(study: Study) -> None:
     study = for_report(study)
     st.markdown(
         _(
-            "One page that opens in any browser without a network, with live charts, for whoever "
-            "decides. It prints to PDF, and nothing in it changes any more."
+            "One page that opens in any browser without a network, with interactive charts, for "
+            "decision makers. It prints to PDF and is a static snapshot."
         )
     )
     words, parts = st.columns([1, 2], gap="large")

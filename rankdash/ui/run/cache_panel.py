@@ -17,7 +17,7 @@ _MOST_MEGABYTES = 1_000_000
 
 
 def draw() -> None:
-    fold(_("Kept scores"), "run.cache", ":material/inventory_2:", _panel)
+    fold(_("Score cache"), "run.cache", ":material/inventory_2:", _panel)
 
 
 def _panel() -> None:
@@ -25,9 +25,9 @@ def _panel() -> None:
     pairs, limit = cache.pairs, cache.limit
     st.caption(
         _(
-            "What a model gave to a query and a document is kept, so that another run with the "
-            "same model, settings and texts need not score them again. Kept scores are in no "
-            "measured time."
+            "The scores of a model for a query and a document are cached, so that another run "
+            "with the same model, settings and texts does not compute them again. Cached scores "
+            "are not included in latency."
         )
     )
     st.write(
@@ -60,7 +60,7 @@ def _panel() -> None:
     if right.button(
         _("Clear"), icon=":material/delete:", width="stretch", disabled=not pairs, key="cache.clear"
     ):
-        dialogs.delete(_("Clear the kept scores?"), _cost(pairs), cache.clear)
+        dialogs.delete(_("Clear the score cache?"), _cost(pairs), cache.clear)
 
 
 def _cost(pairs: int) -> list[str]:

@@ -30,16 +30,15 @@ def draw(dataset_id: str) -> None:
     dataset_id = stored.stored(dataset_id)
     if not workspace().runs(dataset_id):
         return
-    fold(_("Combine stored runs"), "combine", ":material/merge:", lambda: _form(dataset_id))
+    fold(_("Fuse runs"), "combine", ":material/merge:", lambda: _form(dataset_id))
 
 
 def _form(dataset_id: str) -> None:
     systems = stored.systems(dataset_id)
     st.caption(
         _(
-            "One ranking made of several, at once: nothing is scored. A document that a ranking "
-            "does not hold counts as its worst there. A query that failed in one of them fails "
-            "here."
+            "One ranking made of several, at once: nothing is scored. Missing documents get the "
+            "lowest rank. A query that failed in one of them fails here."
         )
     )
     made = st.session_state.pop(_MADE, "")
@@ -90,9 +89,7 @@ def _form(dataset_id: str) -> None:
         _("Name"), max_chars=_LONGEST_NAME, placeholder=usual, key="combine.name"
     ).strip()
     weights = _weights(chosen, systems)
-    if st.button(
-        _("Combine"), icon=":material/merge:", disabled=len(chosen) < 2, key="combine.start"
-    ):
+    if st.button(_("Fuse"), icon=":material/merge:", disabled=len(chosen) < 2, key="combine.start"):
         parts = [_part(dataset_id, systems[system]) for system in chosen]
         _combine(dataset_id, parts, (method, weights, k), free(name or usual, taken))
 
@@ -107,7 +104,7 @@ def _methods() -> dict[str, str]:
 
 def _usual_name(method: str) -> str:
     names = {"rrf": "RRF", "minmax": _("Scores 0–1"), "z": _("z-scores")}
-    return _("Combined ({method})", method=names[method])
+    return _("Fused ({method})", method=names[method])
 
 
 def _weights(chosen: Sequence[str], systems: Mapping[str, System]) -> tuple[float, ...]:

@@ -12,7 +12,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from rankdash.errors import RankdashError
-from rankdash.i18n import duration, error_text, ngettext, number
+from rankdash.i18n import duration, enumerated, error_text, ngettext, number
 from rankdash.i18n import gettext as _
 from rankdash.rerankers import get
 from rankdash.runs import jobs
@@ -156,7 +156,7 @@ def _offer_overview(every: Sequence[JobRow]) -> None:
     if not runs:
         return
     text, action = st.columns([5, 1], vertical_alignment="center")
-    names = ", ".join(markdown_safe(row.name, 60) for row in runs)
+    names = enumerated(markdown_safe(row.name, 60) for row in runs)
     text.success(_("Done: {names}.", names=names), icon=":material/check_circle:")
     if action.button(_("Compare"), icon=":material/monitoring:", key="compare.done"):
         watched.clear()
@@ -186,7 +186,7 @@ def _draw_job(row: JobRow) -> None:
             if row.done:
                 text.caption(
                     ngettext(
-                        "{n} query is done and kept.", "{n} queries are done and kept.", row.done
+                        "{n} query is done and saved.", "{n} queries are done and saved.", row.done
                     )
                 )
             _offer_resume([row], row.id, text, action)
@@ -242,10 +242,10 @@ def _remove(rows: Sequence[JobRow]) -> None:
 
 def _state(row: JobRow) -> str:
     if row.cancelling:
-        return _("being cancelled; what is under way comes to its end first")
+        return _("cancelling after the current batch")
     if row.state == "running":
         return {
-            "loading": _("getting ready"),
+            "loading": _("loading model, warming up"),
             "scoring": _("scoring"),
             "timing": _("all scored; measuring the throughput"),
         }.get(row.stage, _("starting"))

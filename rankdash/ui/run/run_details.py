@@ -94,15 +94,17 @@ def _times(run: Run) -> Iterator[str]:
     total = measured.scored_pairs + measured.cached_pairs
     if measured.cached_pairs:
         yield ngettext(
-            "{cached} of {n} pair came from the kept scores, which are in no time below.",
-            "{cached} of {n} pairs came from the kept scores, which are in no time below.",
+            "{cached} of {n} pair came from the score cache; it is not included in the times "
+            "below.",
+            "{cached} of {n} pairs came from the score cache; they are not included in the times "
+            "below.",
             total,
             cached=number(measured.cached_pairs, 0),
         )
     elif total:
         yield ngettext(
-            "{n} pair was scored, none came from the kept scores.",
-            "{n} pairs were scored, none came from the kept scores.",
+            "{n} pair was scored, none came from the score cache.",
+            "{n} pairs were scored, none came from the score cache.",
             total,
         )
     if math.isfinite(run.load_ms):
@@ -138,8 +140,7 @@ def _times(run: Run) -> Iterator[str]:
         )
     if math.isfinite(measured.load_start):
         yield _(
-            "Load of the machine: {start} before, {end} after (programs that want to run, over a "
-            "minute).",
+            "Load of the machine: {start} before, {end} after (load average over one minute).",
             start=number(measured.load_start, 1),
             end=number(measured.load_end, 1),
         )
@@ -149,7 +150,7 @@ def _levels(levels: Sequence[Level]) -> None:
     st.dataframe(
         pd.DataFrame(
             {
-                _("clients at once"): [level.in_flight for level in levels],
+                _("concurrent clients"): [level.in_flight for level in levels],
                 _("queries/s"): [level.queries_per_second for level in levels],
                 _("pairs/s"): [level.pairs_per_second for level in levels],
                 _("p50 ms"): [level.p50_ms for level in levels],
@@ -168,7 +169,7 @@ def _levels(levels: Sequence[Level]) -> None:
                 (_("p95 ms"), "%.3g"),
             )
         },
-        alt=_("Measured throughput by clients at once"),
+        alt=_("Measured throughput by concurrent clients"),
     )
 
 

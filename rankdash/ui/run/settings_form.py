@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import streamlit as st
 from babel import Locale
 
+from rankdash.i18n import enumerated, language, number
 from rankdash.i18n import gettext as _
-from rankdash.i18n import language, number
 from rankdash.rerankers import RerankerKind, SettingSpec
 from rankdash.rerankers.neural.known_models import known_models
 from rankdash.words import names
@@ -141,7 +141,7 @@ def _suggested(label: str, spec: SettingSpec, key: str) -> str:
 def _languages(codes: Sequence[str]) -> str:
     if codes == ("multi",):
         return _("many languages")
-    return ", ".join(Locale(code).get_display_name(language()) or code for code in codes)
+    return enumerated(Locale(code).get_display_name(language()) or code for code in codes)
 
 
 def _step(spec: SettingSpec) -> float:

@@ -29,19 +29,19 @@ def draw(timed: Callable[[str], int], latency_s: float | None) -> Timing:
             _("Latency of single queries"),
             _LATENCY,
             format_func={
-                "auto": _("where no score is kept"),
+                "auto": _("where no score is cached"),
                 "always": _("always: score again"),
                 "never": _("not measured"),
             }.__getitem__,
             help=_(
-                "Queries of a sample are timed one at a time, on a warm model. Scores kept from an "
-                "earlier run take no model time, so they tell no latency."
+                "Queries of a sample are timed one at a time, on a warm model. Cached scores are "
+                "not included in latency."
             ),
             key="run.latency",
             persist_state="session",
         )
         repeats = middle.number_input(
-            _("Each timed how often"),
+            _("Repeats per query"),
             1,
             _MOST_REPEATS,
             usual.repeats,
@@ -59,12 +59,12 @@ def draw(timed: Callable[[str], int], latency_s: float | None) -> Timing:
             persist_state="session",
         )
         clients = st.pills(
-            _("Throughput with so many queries at once"),
+            _("Throughput at this many concurrent queries"),
             _CLIENTS,
             selection_mode="multi",
             help=_(
-                "Measured, never derived from a latency: that many queries are kept under way for "
-                "the seconds chosen. A service that charges does so for each of them."
+                "Measured, never derived from latency: the number of concurrent queries is held "
+                "for the seconds chosen. Paid services bill each of these calls."
             ),
             key="run.clients",
             persist_state="session",

@@ -49,13 +49,13 @@ class Record:
     def remarks(self) -> Iterator[str]:
         """What the reader of the list has to know, each in a few words."""
         if self.measured is not None and self.measured.contended:
-            yield _("other programs ran too")
+            yield _("machine was busy")
         for stage, name in self.runtimes:
             agreement = self.machine.get(f"{stage}rank_agreement")
             if isinstance(agreement, float):
                 yield _("{runtime}: agreement {value}", runtime=name, value=number(agreement, 4))
         if self.from_cache > 0:
-            yield _("{share} kept from earlier runs", share=percent(self.from_cache))
+            yield _("{share} from the score cache", share=percent(self.from_cache))
 
 
 def record(run_id: str) -> Record:
@@ -66,7 +66,7 @@ def reranker_title(name: str) -> str:
     """The title of a kind of reranker; its name where it is one that is not known here, as of a
     plugin that was taken away."""
     if name == COMBINED:
-        return _("Combined runs")
+        return _("Fused runs")
     title = next((kind.title for kind in kinds() if kind.name == name), None)
     return name if title is None else _(title)
 

@@ -30,7 +30,7 @@ def draw(labels: Sequence[float]) -> None:
     positive = [label for label in labels if label > 0]
     grades = {"threshold": positive, "err_top_label": positive}
     fold(
-        _("Rules"),
+        _("Metric conventions"),
         "sidebar.rules",
         ":material/rule:",
         lambda: _draw_settings(CONVENTION_SETTINGS, grades),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from rankdash.i18n import error_text, ngettext
+from rankdash.i18n import enumerated, error_text, ngettext
 from rankdash.i18n import gettext as _
 from rankdash.store.repair import Repaired
 from rankdash.ui.state.server import reopen, workspace
@@ -44,7 +44,7 @@ def _came_back(found: Repaired) -> list[str]:
         ngettext("{n} note", "{n} notes", rows["notes"] + rows["run_notes"]),
         ngettext("{n} label correction", "{n} label corrections", rows["corrections"]),
     ]
-    lines = [_("Found: {what}.", what=", ".join(parts))]
+    lines = [_("Found: {what}.", what=enumerated(parts))]
     if found.copy_of:
         lines.append(_("Used as well: the copy of the database of {day}.", day=found.copy_of))
     if found.unlisted:
@@ -66,4 +66,4 @@ def _came_back(found: Repaired) -> list[str]:
 def _named(names: list[str]) -> str:
     shown = [markdown_safe(name, 80) for name in names[:_MOST_NAMED]]
     more = len(names) - len(shown)
-    return ", ".join([*shown, *([ngettext("and {n} more", "and {n} more", more)] if more else [])])
+    return enumerated([*shown, *([ngettext("and {n} more", "and {n} more", more)] if more else [])])

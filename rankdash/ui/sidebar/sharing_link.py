@@ -124,8 +124,7 @@ def _lost_others(named: dict[str, str]) -> str:
     if len(named) > _MOST_NAMED:
         parts.append("…")
     return _(
-        "The link asks for what is not here or not possible, so that the usual is shown instead: "
-        "{what}.",
+        "This link refers to things that are not here; defaults are shown for: {what}.",
         what=" · ".join(parts),
     )
 
@@ -135,8 +134,8 @@ def _title(name: str) -> str:
     words = {
         "data": _("Data set"),
         "base": _("Baseline"),
-        "system": _("Compared with it"),
-        "vs": _("Compared with it"),
+        "system": _("Systems to compare"),
+        "vs": _("Systems to compare"),
         "metric": _("Metric"),
         "k": _("Cutoff k"),
         "q": _("query"),
@@ -153,13 +152,13 @@ def _title(name: str) -> str:
         "follow": _("Follow one document"),
         "cards": _("Documents in the order of"),
         "doc": _("Document, by rank"),
-        "leave": _("Left out, one at a time"),
+        "leave": _("Removed one at a time"),
         "documents": _("Documents counted"),
         "target": _("Target: 95% of queries within"),
-        "against": _("Against"),
+        "against": _("X axis"),
         "rules": _("Rules of thumb from tutorials"),
         "reader": _("System"),
-        "labels": _("Labels in force"),
+        "labels": _("Labels used"),
         "runs": _("Runs"),
         "line": _("On the line"),
         "price": _("Prices"),
@@ -167,10 +166,10 @@ def _title(name: str) -> str:
         "currency": _("Currency"),
         "per": _("Amounts for"),
         "part": _("Show"),
-        "across": _("Across"),
-        "upward": _("Upward"),
+        "across": _("X axis"),
+        "upward": _("Y axis"),
         "margin": _("Margin of the first stage"),
-        "loss": _("Loss put up with, as a share of the mean"),
+        "loss": _("Acceptable loss, as a share of the mean"),
         "cell": _("Documents from one band of ranks to another"),
         "paid": _("Price of reranking 1,000 searches"),
         "profile": _("Profile"),

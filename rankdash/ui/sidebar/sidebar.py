@@ -81,8 +81,7 @@ def _draw_comparison(dataset_id: str) -> None:
         label=_("Baseline"),
         help=_(
             "What every other system is compared with. The first stage is the order before any "
-            "reranking. A run that is pinned on the page History "
-            "is taken where a link names none."
+            "reranking. Defaults to the run pinned on History."
         ),
         format_func=lambda value: (
             _("{name} (pinned)", name=systems[value].name)
@@ -98,7 +97,7 @@ def _draw_comparison(dataset_id: str) -> None:
         others,
         st.multiselect,
         default=(whole or others)[-MOST_COMPARED:],
-        label=_("Compared with it"),
+        label=_("Systems to compare"),
         placeholder=_("none") if others else _("no other system yet"),
         disabled=not others,
         format_func=lambda value: systems[value].name,

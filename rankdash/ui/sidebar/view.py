@@ -8,8 +8,8 @@ from typing import NoReturn
 
 import streamlit as st
 
+from rankdash.i18n import enumerated, moment, ngettext, number, plain
 from rankdash.i18n import gettext as _
-from rankdash.i18n import moment, ngettext, number, plain
 from rankdash.shipped import PAGES
 from rankdash.store.notes.corrections import Corrections
 from rankdash.study.study import Study
@@ -104,7 +104,7 @@ def caption(study: Study, extra: Iterable[str] = ()) -> None:
     names = [markdown_safe(study.name(system), 40) for system in study.challengers]
     compared = markdown_safe(study.name(study.baseline), 40)
     if names:
-        compared += " → " + ", ".join(names)
+        compared += " → " + enumerated(names)
     rows = stored.rows(study.stored_id)
     newest = max((rows[system].created for system in study.chosen if system in rows), default="")
     parts = [
@@ -112,7 +112,11 @@ def caption(study: Study, extra: Iterable[str] = ()) -> None:
         compared,
         study.measure.title,
         # This rule turns the numbers into others.
-        *([f"**{_('judged documents only')}**"] if study.conventions.judged_only else []),
+        *(
+            [f"**{_('condensed lists (judged documents only)')}**"]
+            if study.conventions.judged_only
+            else []
+        ),
         ngettext("{n} query", "{n} queries", len(data.queries)),
         *extra,
         *([moment(newest)] if newest else []),
@@ -128,7 +132,7 @@ def caption(study: Study, extra: Iterable[str] = ()) -> None:
             [CORRECTED, UPLOADED],
             st.segmented_control,
             default=CORRECTED,
-            label=_("Labels in force"),
+            label=_("Labels used"),
             label_visibility="collapsed",
             format_func={CORRECTED: _("with corrections"), UPLOADED: _("as uploaded")}.__getitem__,
             required=True,
@@ -138,7 +142,7 @@ def caption(study: Study, extra: Iterable[str] = ()) -> None:
 def _corrections(study: Study) -> str:
     if study.corrected:
         return ngettext("**{n} label corrected**", "**{n} labels corrected**", study.corrections)
-    return ngettext("{n} correction left out", "{n} corrections left out", study.corrections)
+    return ngettext("{n} correction excluded", "{n} corrections excluded", study.corrections)
 
 
 def in_focus(study: Study) -> str:
@@ -150,7 +154,7 @@ def in_focus(study: Study) -> str:
         "vs",
         list(study.challengers),
         st.segmented_control,
-        label=_("Looked at, against {baseline}", baseline=safe_name(study, study.baseline)),
+        label=_("System shown (vs. {baseline})", baseline=safe_name(study, study.baseline)),
         format_func=lambda system: safe_name(study, system),
         required=True,
     )
@@ -167,7 +171,7 @@ def tally_line(study: Study, system: str) -> None:
     found, words = study.comparison, outcome_words()
     row = found.row(system, study.spec)
     out = [
-        _("{n} {why}", n=number(n, 0), why=words[why])
+        _("{n} excluded ({why})", n=number(n, 0), why=words[why])
         for why, n in found.left_out(system, study.spec).items()
     ]
     line = _(
@@ -179,5 +183,4 @@ def tally_line(study: Study, system: str) -> None:
         band=plain(study.statistics.tie_band),
         queries=ngettext("{n} query", "{n} queries", int(row["paired"])),
     )
-    apart = _("left out: {counts}", counts=", ".join(out))
-    st.markdown(f"{line} · {apart}" if out else line)
+    st.markdown(" · ".join([line, *out]))

@@ -44,6 +44,7 @@ from urllib.parse import urlsplit
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from rankdash.i18n import enumerated
 from rankdash.ui.state import address
 from rankdash.words import names
 
@@ -121,7 +122,7 @@ def pick_several(
     """
     chosen = [value for value in address.several(name) if value in options]
     unknown = [value for value in address.several(name) if value not in options]
-    address.lose(name, ", ".join(unknown) if unknown else None)
+    address.lose(name, enumerated(unknown) if unknown else None)
     if not chosen and (address.several(name) or not address.is_set(name)):
         chosen = [value for value in default if value in options]
     _bind(name, chosen, options, draw, format_func, settings)

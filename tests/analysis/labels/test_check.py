@@ -331,7 +331,10 @@ def test_a_top_ten_that_is_mostly_unjudged_is_a_warning_with_its_way_out():
     assert finding.severity == "warning"
     assert "only 30% have a label" in finding.text
     assert "Overview > Documents without a label" in finding.remedy
-    assert "or choose the rule Judged documents only" in finding.remedy
+    assert (
+        "or choose the rule Condensed lists (condensed lists (judged documents only))"
+        in finding.remedy
+    )
 
 
 def test_labels_of_relevant_documents_alone_cannot_be_condensed():
@@ -339,8 +342,8 @@ def test_labels_of_relevant_documents_alone_cannot_be_condensed():
 
     assert remedy == (
         "See Overview > Documents without a label for what they could change and which to label "
-        "first. The rule Judged documents only needs labels of not relevant documents, and here "
-        "there are none."
+        "first. The rule Condensed lists (condensed lists (judged documents only)) needs labels "
+        "of not relevant documents, and here there are none."
     )
 
 
@@ -349,7 +352,7 @@ def test_one_relevant_document_a_query_is_how_a_set_was_made_and_a_note():
 
     assert found(report, "sparse_labels").severity == "note"
     assert "1.0 a query" in found(report, "sparse_labels").text
-    assert "Judged documents only" not in found(report, "sparse_labels").remedy
+    assert "Condensed lists (judged documents only)" not in found(report, "sparse_labels").remedy
     assert "mostly_unjudged" not in codes(report)
 
 

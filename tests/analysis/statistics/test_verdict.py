@@ -107,9 +107,9 @@ def test_a_gain_is_told_with_its_size_its_queries_and_its_interval():
 
 def test_a_small_gain_is_told_beside_what_was_asked_for():
     assert verdict(worthwhile=0.25).sentence == (
-        "MiniLM is better than BM25, but only by 20.0% where 25.0% was asked for: NDCG@10 rises "
-        "from 0.500 to 0.600 over 60 queries, and with 95% confidence the true gain is between "
-        "+0.050 and +0.150."
+        "MiniLM is better than BM25, but only by 20.0%, below the 25.0% threshold set under "
+        "Statistics: NDCG@10 rises from 0.500 to 0.600 over 60 queries, and with 95% confidence "
+        "the true gain is between +0.050 and +0.150."
     )
 
 

@@ -152,9 +152,8 @@ def test_names_of_options_that_lie_close_take_different_corners():
 def test_an_option_without_a_price_is_neither_drawn_nor_told():
     said = frontier.alt(POINTS, "NDCG@10", "cost", written=money)
     assert said == (
-        "NDCG@10 against cost. none: 0.500 at $0.00, beaten by none. beaten: 0.550 at $3.00, "
-        "beaten by another. fast: 0.600 at $1.00, beaten by none. slow: 0.700 at $9.00, beaten by "
-        "none."
+        "NDCG@10 against cost. none: 0.500 at $0.00, Pareto-optimal. beaten: 0.550 at $3.00, "
+        "dominated. fast: 0.600 at $1.00, Pareto-optimal. slow: 0.700 at $9.00, Pareto-optimal."
     )
 
 

@@ -56,7 +56,7 @@ def test_without_values_the_axes_stay_empty():
 
 def test_the_words_give_both_ends_of_each_curve(curve: pd.DataFrame):
     text = cutoffs.alt(curve[curve["system"] == "BM25"], "NDCG", names={"BM25": "First stage"})
-    assert text == "NDCG against the cutoff k. First stage: 0.200 at 1, 0.400 at 100."
+    assert text == "NDCG by the cutoff k. First stage: 0.200 at 1, 0.400 at 100."
 
 
 def test_the_axis_is_logarithmic_with_every_cutoff_named(curve: pd.DataFrame):
@@ -114,6 +114,5 @@ def test_only_intervals_that_exist_are_drawn_and_told(banded: pd.DataFrame, curv
 def test_the_words_give_the_intervals_at_both_ends(banded: pd.DataFrame):
     text = cutoffs.alt(banded[banded["system"] == "BM25"], "NDCG")
     assert text == (
-        "NDCG against the cutoff k. "
-        "BM25: 0.200 (0.140 to 0.280) at 1, 0.400 (0.340 to 0.480) at 100."
+        "NDCG by the cutoff k. BM25: 0.200 (0.140 to 0.280) at 1, 0.400 (0.340 to 0.480) at 100."
     )

@@ -10,10 +10,10 @@ from rankdash.charts.quality import headroom
 INK = style.INKS["light"]
 TITLES = {
     "baseline": "baseline",
-    "won": "won by reranking",
+    "won": "potential gain realised",
     "lost": "lost by reranking",
-    "to_win": "still to win by reranking",
-    "retriever": "lost to the retriever",
+    "to_win": "potential gain left",
+    "retriever": "missed by the retriever",
 }
 
 
@@ -125,8 +125,8 @@ def test_names_are_shown_instead_of_ids(splits: pd.DataFrame):
 def test_the_words_give_every_part():
     table = row(0.52, -0.06, 0.41, 0.13)
     assert headroom.alt(table, "NDCG@10", names={"MiniLM": "Mini"}) == (
-        "How the best possible mean NDCG@10 splits. Mini: baseline 0.520, "
-        "lost by reranking −0.060, still to win by reranking 0.410, lost to the retriever 0.130."
+        "How the best possible mean NDCG@10 splits. Mini: baseline 0.520, lost by reranking "
+        "−0.060, potential gain left 0.410, missed by the retriever 0.130."
     )
 
 

@@ -204,14 +204,14 @@ def test_a_data_set_of_ir_datasets_is_read(tmp_path, capsys):
     documents = data.documents.set_index("doc_id")
     assert documents.loc["d1", "title"] == "T1" and documents.loc["d1", "text"] == "text 1"
     assert main(["check", "ir_datasets:beir/scifact/test"]) == 0
-    assert "Opened by its name from ir_datasets: beir/scifact/test." in capsys.readouterr().out
+    assert "Loaded by its name from ir_datasets: beir/scifact/test." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("name", "said"),
     [
         ("beir/scifat/test", "no data set 'beir/scifat/test'. Near it are: beir/scifact/test"),
-        ("beir/scifact", "no labelled queries. Open a part of it: beir/scifact/test"),
+        ("beir/scifact", "no labelled queries. Open a subset of it: beir/scifact/test"),
         ("beir/nfcorpus/test", "cannot be fetched from"),
         ("trec-fair-2021/eval", "cannot be fetched from"),
         ("disks45/nocr/trec-robust-2004", "cannot be fetched from trec.nist.gov: no connection."),

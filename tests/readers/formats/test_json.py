@@ -85,7 +85,7 @@ def test_lines_of_a_list_inside_an_object_are_true(parse, found):
     ],
 )
 def test_broken_json_is_refused_as_a_whole_by_its_line(parse, text, line):
-    with pytest.raises(FormatError, match="Nothing of the file was kept") as refused:
+    with pytest.raises(FormatError, match="Nothing was read from the file") as refused:
         parse({"x.jsonl": text})
     assert (refused.value.file, refused.value.line) == ("x.jsonl", line)
     assert refused.value.remedy

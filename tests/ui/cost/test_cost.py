@@ -171,7 +171,7 @@ def test_every_part_is_drawn(opened, part):
 
 def test_an_old_price_and_an_estimate_are_marked(opened):
     app = opened(also="euro", currency="EUR")
-    marks = next(each for each in htmls(app) if "take with care" in each)
+    marks = next(each for each in htmls(app) if "caveats" in each)
     rows = [
         re.findall(r"<td.*?>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", marks)[1:]
     ]
@@ -186,7 +186,7 @@ def test_an_old_price_and_an_estimate_are_marked(opened):
         "cost a month": "€3,042",
         "value a month": "no gain measured",
         "p95 added": "–",
-        "take with care": "old price and tokens estimated",
+        "caveats": "old price and tokens estimated",
     }
     app.query_params["part"] = "assumptions"
     app.run()

@@ -101,7 +101,7 @@ def test_which_feature_is_the_score_is_asked_for(data, workspace):
 def test_the_files_can_be_forgotten_in_place_of_an_answer(data):
     drop(data, "shop.csv", rows(("Exact", "Partial", "Meh")))
     read(data)
-    next(button for button in data.button if button.label == "Forget these files").click().run()
+    next(button for button in data.button if button.label == "Cancel").click().run()
 
     assert not data.warning
     assert data.file_uploader

@@ -259,7 +259,7 @@ def test_settings_that_differ_are_called_what_the_form_calls_them(app, several, 
     app = opened(app, runs=[several["old"], "bi"])
     differs = next(frame.value for frame in app.dataframe if "before" in frame.value.columns)
     names = set(differs["name"])
-    assert {"Model", "Longest text in tokens"} <= names
+    assert {"Model", "Max. sequence length (0 = model's limit)"} <= names
     assert not {"model", "max_length", "query_prompt", "Query prompt"} & names
 
 
@@ -326,7 +326,7 @@ def test_corrected_labels_are_in_force_here_and_said(app, several, workspace, st
     assert "2 labels corrected" in said(app)
     assert by_name(app).loc["better", "mean"] < before["better"]
     app.segmented_control(key="address.labels").set_value("uploaded").run()
-    assert "2 corrections left out" in said(app)
+    assert "2 corrections excluded" in said(app)
     assert by_name(app).loc["better", "mean"] == before["better"]
 
 

@@ -70,8 +70,8 @@ def test_without_a_measured_run_the_page_says_why_and_what_to_do(app, stored):
     title, state, _of, *sentences = said(open_page(app, "latency")).splitlines()
     assert (title, state) == ("Latency", "No latency measured yet")
     assert sentences == [
-        "**First stage** is not timed: its order was there before any run.",
-        "**better** is not timed: its ranking was read from a file, or is of an older version.",
+        "**First stage** has no latency: its order was there before any run.",
+        "**better** has no latency: its ranking was read from a file, or is of an older version.",
         "A run times queries one at a time, on a warm model, with their own documents. None of the "
         "systems compared has such times.",
     ]
@@ -127,11 +127,11 @@ def test_what_failed_was_late_or_asked_again_stands_apart(app, save):
         "15 of 16 within the target · no p99: it takes 1,000 queries · cold start 2.1 s, apart · "
         "128 pairs/s over the whole run · of a call, 70 ms in the model and 30 ms on the way · 10 "
         "ms in the service's queue  ",
-        "In none of these times: 1 query given up after 30 s, which counts as over the target; 1.5 "
-        "s of waiting to ask again, for 1 query.",
+        "Not included: 1 query given up after 30 s, which counts as over the target; 1.5 sof "
+        "waiting to ask again, for 1 query.",
     }
     assert {*said(open_page(app, "latency", lang="zh")).splitlines()} >= {
-        "以上时间都不包括：1 条查询在 30 秒 后放弃，计为未达到目标；1 条查询为重试而等待的 1.5 秒。"
+        "不包括：1 条查询在 30 秒后放弃，计为未达到目标；1 条查询为重试而等待的 1.5 秒。"
     }
 
 
@@ -140,8 +140,8 @@ def test_a_measurement_on_a_busy_machine_is_marked(app, save):
     save("MiniLM", 10.0, measured=busy)
     assert {*said(open_page(app, "latency")).splitlines()} >= {
         ":orange-badge[:material/speed: on a busy machine]",
-        "Other programs used the processor meanwhile: scoring had 10% of its 2 threads. On a quiet "
-        "machine these times may be shorter.",
+        "The machine was busy: scoring had 10% of its 2 threads. On an idle machine these times "
+        "may be shorter.",
     }
 
 
@@ -150,10 +150,10 @@ def test_kept_scores_and_common_scoring_are_not_latencies(app, save):
     save("kept", np.nan, measured=Measured(cached_pairs=64))
     save("together", np.nan)
     assert {*said(open_page(app, "latency")).splitlines()} >= {
-        "**kept** is not timed: its scores were kept from an earlier run, and reading them takes "
-        "no model time. Run it again with the latency measured always.",
-        "**together** is not timed: its queries were scored together, none by itself. Run it with "
-        "the latency measured.",
+        "**kept** has no latency: its scores came from the cache, which is not included in "
+        "latency. Run it again with the latency measured always.",
+        "**together** has no latency: its queries were scored in batches, none by itself. Run it "
+        "with the latency measured.",
     }
 
 
@@ -169,8 +169,8 @@ def test_throughput_is_measured_or_said_not_to_be(app, save):
     alone = save("MiniLM", 10.0)
     # Trap 17: it is not 1 / 10 ms.
     unmeasured = (
-        "Not measured: MiniLM. It is no number that follows from a latency: queries under way at "
-        "once share the machine. Open “What is measured” when you start a run."
+        "Not measured: MiniLM. Throughput cannot be derived from latency: concurrent queries "
+        "share the machine. Open “What is measured” when you start a run."
     )
     words = said(open_page(app, "latency"))
     assert {*words.splitlines()} >= {unmeasured}
@@ -178,7 +178,7 @@ def test_throughput_is_measured_or_said_not_to_be(app, save):
     other = save("served", 10.0, measured=Measured(pairs=64, seconds=0.5, throughput=LEVELS))
     words = said(open_page(app, "latency", target="50", base=alone, system=other))
     assert {*words.splitlines()} >= {
-        "**served** serves **50 queries/s** within 50 ms, with 1 under way at once (p95 20 ms).",
+        "**served** serves **50 queries/s** within 50 ms, at 1 concurrent queries (p95 20 ms).",
         unmeasured,
     }
 
@@ -191,7 +191,7 @@ def test_growth_and_cut_texts_are_told(app, save):
         "up to 30 tokens, 95% up to 30.",
     }
     assert {*said(open_page(app, "latency", against="documents")).splitlines()} >= {
-        "**MiniLM**: no line, as the queries do not differ in it."
+        "**MiniLM**: no line is drawn, because the queries do not differ in it."
     }
 
 

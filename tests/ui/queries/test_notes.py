@@ -99,7 +99,7 @@ def test_every_page_says_that_labels_were_corrected_and_can_leave_them_out(app, 
     assert ndcg(stored) < 1.0
     assert "10 helped" in texts(open_page(app, "overview"))
     app.button_group(key="address.labels").set_value("uploaded").run()
-    assert "2 corrections left out" in texts(app)
+    assert "2 corrections excluded" in texts(app)
     assert "11 helped" in texts(app)
     assert in_address(app, "labels") == ["uploaded"]
 
@@ -114,7 +114,7 @@ def test_the_link_says_which_labels_are_in_force(app, stored):
     # Between them stands when the run was made.
     assert (line[:4], line[5:]) == (
         ["Shop", "First stage → better", "NDCG@10", "16 queries"],
-        ["1 correction left out"],
+        ["1 correction excluded"],
     )
 
 

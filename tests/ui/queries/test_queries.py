@@ -90,12 +90,13 @@ def test_next_and_previous_follow_the_order_of_the_list(app, stored):
 
 def test_the_strip_says_values_ceiling_and_share_of_the_headroom(app, stored):
     assert {*texts(open_page(app, "queries", q="q3")).splitlines()} >= {
-        "**NDCG@10 0.431 → 1.000** · +0.569 helped ▲ · ceiling 1.000 · 100% of the headroom won",
+        "**NDCG@10 0.431 → 1.000** · +0.569 helped ▲ · best possible 1.000 · 100% of the "
+        "potential gain realised",
         "Judged@10 100% → 100% · query q3",
     }
     assert {*texts(open_page(app, "queries", q="q0")).splitlines()} >= {
-        "**NDCG@10 1.000 → 1.000** · 0.000 same = · ceiling 1.000 · the baseline left nothing to "
-        "win"
+        "**NDCG@10 1.000 → 1.000** · 0.000 same = · ceiling 1.000 · the baseline is already the "
+        "best possible"
     }
 
 
@@ -229,9 +230,15 @@ def test_the_line_under_the_title_says_when_only_judged_documents_count(app, sto
 
     plain = ["First stage → better", "NDCG@10", "16 queries"]
     assert under_the_title() == plain
-    rule = next(each for each in app.selectbox if each.label == "Judged documents only")
+    rule = next(
+        each for each in app.selectbox if each.label == "Condensed lists (judged documents only)"
+    )
     rule.select_index(rule.options.index("yes")).run()
-    assert under_the_title() == [*plain[:2], "**judged documents only**", plain[2]]
+    assert under_the_title() == [
+        *plain[:2],
+        "**condensed lists (judged documents only)**",
+        plain[2],
+    ]
 
 
 @pytest.mark.parametrize(("field", "value"), [("share", "7"), ("tag", "gone"), ("state", "odd")])

@@ -21,7 +21,7 @@ ROWS = "query_id,query,doc_id,document,label,score\n" + "".join(
     for q in range(3)
     for d, other in enumerate(("", "one text", "other"))
 )
-LABEL = "Find out what the score hangs on"
+LABEL = "Find out what the score depends on"
 
 
 @pytest.fixture

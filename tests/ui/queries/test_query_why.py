@@ -66,9 +66,9 @@ def shown(app: AppTest, query: str, **params: str) -> str:
 def test_a_hurt_query_says_which_document_fell_and_what_passed_it(app, shop):
     said = shown(app, "hurt")
     assert {*said.splitlines()} >= {
-        "Why: **distractor lifted**. Documents labelled as worse were lifted above a relevant one. "
-        r"It is “\*text\* of d0”, label 2. Lifted above it: 1 labelled as worse and 1 without a "
-        "label.",
+        "Why: **irrelevant promoted**. Documents labelled as worse were promoted above a relevant "
+        "one. The document: “\\*text\\* of d0”, label 2. Promoted above it: 1 labelled as worse "
+        "and 1 without a label.",
         "- **-0.500** · 1 relevant document fell (1 → 3).",
     }
     assert "*text*" not in said.replace(r"\*text\*", ""), "documents are no Markdown"
@@ -76,16 +76,17 @@ def test_a_hurt_query_says_which_document_fell_and_what_passed_it(app, shop):
 
 def test_a_helped_query_says_what_was_lifted(app, shop):
     assert {*shown(app, "helped", k="5").splitlines()} >= {
-        r"Why: **rescued**. Relevant documents were lifted. It is “\*text\* of d9”, label 1.",
+        r"Why: **rescued**. Relevant documents were lifted. The document: “\*text\* of d9”, label "
+        r"1.",
         "- **+1.000** · 1 relevant document entered the top 5 (10 → 1).",
     }
 
 
 def test_mrr_speaks_of_the_first_relevant_document(app, shop):
     assert {*shown(app, "hurt", metric="mrr").splitlines()} >= {
-        "Why: **distractor lifted**. Documents labelled as worse were lifted above a relevant one. "
-        "The first relevant document was at rank 1 and is at rank 3. Lifted above it: 1 labelled "
-        "as worse and 1 without a label.",
+        "Why: **irrelevant promoted**. Documents labelled as worse were promoted above a relevant "
+        "one. The first relevant document was at rank 1 and is at rank 3. Promoted above it: 1 "
+        "labelled as worse and 1 without a label.",
         "- **-0.667** · The first relevant document was at rank 1 and is at rank 3.",
     }
 
@@ -93,8 +94,9 @@ def test_mrr_speaks_of_the_first_relevant_document(app, shop):
 def test_what_the_retriever_missed_is_not_the_rerankers(app, shop):
     lost, none = shown(app, "lost"), shown(app, "none")
     assert {*lost.splitlines()} >= {
-        "Why: **nothing relevant retrieved**. Neither list holds a relevant document: the loss is "
-        "the retriever's. Its labels name 1 relevant document, which no reranker can bring back."
+        "Why: **no relevant document retrieved**. Neither list holds a relevant document: the "
+        "loss is the retriever's. Its labels name 1 relevant document, but the first stage did "
+        "not retrieve it."
     }
     assert {*none.splitlines()} >= {
         "Why: **no relevant label**. Its labels name no relevant document at all."
@@ -117,8 +119,9 @@ def test_the_folded_tables_sum_to_the_change_and_name_what_was_lifted(app, shop)
 def test_in_chinese_too(app, shop):
     said = shown(app, "hurt", lang="zh")
     assert {*said.splitlines()} >= {
-        "原因：**干扰文档上升**。标注更差的文档升到了相关文档之上。即“\\*text\\* of d0”，标注 2。"
-        "升到它之上的有：1 篇标注更差和1 篇未标注。",
+        "原因：**不相关文档被提前**。"
+        "标注更差的文档被提前到相关文档之上。该文档：“\\*text\\* of d0”，标注 2。"
+        "被提前到它之上的有：1 篇标注更差和 1 篇未标注。",
         "- **-0.500** · 1 篇相关文档下降（1 → 3）。",
     }
 
@@ -134,10 +137,10 @@ def test_every_reason_has_words_and_a_meaning(app):
         (Statement("entered", ("a", "b"), ((14, 3), (31, 9)), 0.21),
          "**+0.210** · 2 relevant documents entered the top 10 (14 → 3 and 31 → 9)."),
         (Statement("left", ("a",), ((2, float("nan")),), -0.5),
-         "**-0.500** · 1 relevant document fell out of the top 10 (2 → not ranked)."),
+         "**-0.500** · 1 relevant document dropped out of the top 10 (2 → not ranked)."),
         (Statement("unjudged_above", ("a", "b"), ((5, 1), (6, 2)), -0.3),
-         "2 documents without a label were lifted above relevant ones (to 1 and 2). Without them "
-         "the value would be 0.300 higher."),
+         "2 documents without a label were promoted above relevant ones (to 1 and 2). Without "
+         "them the value would be 0.300 higher."),
         (Statement("rose", tuple("abcdefg"), tuple((n + 1, n) for n in range(1, 8)), 0.1),
          "**+0.100** · 7 relevant documents rose (2 → 1, 3 → 2, 4 → 3, 5 → 4, and 3 more)."),
     ],
@@ -152,10 +155,10 @@ def test_the_overview_counts_reasons_and_what_they_add_to_the_mean(app, shop):
     table = next(each.value for each in app.dataframe if "adds" in each.value.columns)
     rows = table.set_index("reason")
     assert rows.loc["rescued", "queries"] == 1
-    assert rows.loc["distractor lifted", "mean"] == pytest.approx(-0.5)
+    assert rows.loc["irrelevant promoted", "mean"] == pytest.approx(-0.5)
     # One has no relevant label; of the other the document was not retrieved.
     assert "no relevant label" not in rows.index, "no mean counts it"
-    assert rows.loc["nothing relevant retrieved", "queries"] == 1
+    assert rows.loc["no relevant document retrieved", "queries"] == 1
     assert list(rows.index) == [
         reason_words()[code] for code in CODES if reason_words()[code] in rows.index
     ]
@@ -179,5 +182,8 @@ def test_a_saved_query_says_what_its_reason_rests_on(workspace, shop):
     app.run()
     assert not app.exception
     said = app.code[0].value
-    assert "<strong>distractor lifted</strong> · Documents labelled as worse" in said
-    assert "It is “*text* of d0”, label 2. Lifted above it: 1 labelled as worse and 1" in said
+    assert "<strong>irrelevant promoted</strong> · Documents labelled as worse" in said
+    assert (
+        "The document: “*text* of d0”, label 2. Promoted above it: 1 labelled as worse and 1"
+        in said
+    )

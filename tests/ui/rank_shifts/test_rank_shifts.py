@@ -51,7 +51,7 @@ def test_it_says_where_relevant_documents_went_and_what_is_left_out(app, stored)
     assert words >= {
         "Of 15 relevant documents, **4** were in the top 1 before and **15** are after. 11 came "
         "in, 0 dropped out, 4 stayed.",
-        "1 query has only one of the two rankings and is left out.",
+        "1 query has only one of the two rankings and is excluded.",
     }
 
 
@@ -68,10 +68,10 @@ def test_a_sure_first_stage_can_skip_the_reranker(app, decided):
     )
     assert {*said(open_page(app, "rank_shifts", k="3")).splitlines()} >= {
         "**50% of the queries can skip reranking**: those with a margin of at least 0.556. On "
-        "queries that the rule was not chosen on, NDCG@3 changes by 0.000 (95%: 0.000 … 0.000); a "
-        "loss of 0.010 is put up with.",
-        "Found on all queries; its cost was judged by 5-fold cross-validation (seed 20261121), in "
-        "which the rules skipped 50% of the queries they had not seen.",
+        "held-out queries NDCG@3 changes by 0.000 (95%: 0.000 … 0.000); a loss of 0.010 is put up "
+        "with.",
+        "Chosen on all queries; its cost was estimated by 5-fold cross-validation (seed "
+        "20261121), in which the rules skipped 50% of the held-out queries.",
         saves,
     }
     app.number_input(key="address.paid").set_value(2.0).run()
@@ -84,27 +84,27 @@ def test_a_sure_first_stage_can_skip_the_reranker(app, decided):
         (
             [(2, 1)] * 20,
             "0.01",
-            "**Rerank everything.** However few of the most decided queries are skipped, NDCG@20 "
-            "may fall by more than 0.010.",
+            "**Rerank everything.** Skipping even a few of the queries with the largest score "
+            "margin may lower NDCG@20 by more than 0.010.",
         ),
         (
             [(2, 1)] * 10 + [(1, 2)] * 10,
             "0.01",
-            "**No safe rule, and no proven gain.** However few of the most decided queries are "
-            "skipped, NDCG@20 may fall by more than 0.008; but it is not proven either that turned "
-            "raises it.",
+            "**No safe rule, and no proven gain.** Skipping even a few of the queries with the "
+            "largest score margin may lower NDCG@20 by more than 0.008; but it is not proven "
+            "either that turned raises it.",
         ),
         (
             [(12, 11)] * 20,
             "0.05",
             "**The gain of turned is within the acceptable loss.** Without it NDCG@20 changes by "
-            "-0.009 (95%: -0.009 … -0.009); a loss of 0.014 is put up with.",
+            "-0.009 (95%: -0.009 … -0.009); the acceptable loss is 0.014.",
         ),
         (
             [(12, 11), (11, 12)] * 10,
             "0.05",
             "**No query needs turned.** Without it NDCG@20 changes by 0.000 (95%: -0.003 … "
-            "+0.003); a loss of 0.014 is put up with.",
+            "+0.003); the acceptable loss is 0.014.",
         ),
     ],
 )
@@ -134,9 +134,9 @@ def test_a_rule_that_does_not_hold_elsewhere_promises_no_saving(app, decided, mo
     monkeypatch.setattr(Skipping, "holds", False)
     words = said(open_page(app, "rank_shifts", k="3"))
     assert {*words.splitlines()} >= {
-        "**No safe rule.** Skipping 50% of the queries (margin from 0.556 on) looks harmless here, "
-        "but on queries that a rule was not chosen on NDCG@3 changes by 0.000 (95%: 0.000 … "
-        "0.000), and 0.010 is all that is put up with."
+        "**No safe rule.** Skipping 50% of the queries (margin of at least 0.556) looks harmless "
+        "here, but on held-out queries NDCG@3 changes by 0.000 (95%: 0.000 … 0.000), and 0.010 is "
+        "all that is put up with."
     }
     assert "Saves" not in words
 

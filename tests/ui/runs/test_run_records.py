@@ -100,12 +100,15 @@ def test_a_run_tells_its_runtime_its_cache_and_its_cold_start(
     app = opened()
     shown = table(app, "runtime")
     assert list(shown["runtime"]) == ["onnx"]
-    assert list(shown["remarks"]) == ["100% kept from earlier runs"]
+    assert list(shown["remarks"]) == ["100% from the score cache"]
     text = said(select(app, monkeypatch))
     assert "Computed by onnx on cpu." in text
     assert "chosen by measurement" in text
     assert "onnx 2.0 ms, openvino 3.0 ms" in text
-    assert "1,200 of 1,200 pairs came from the kept scores, which are in no time below." in text
+    assert (
+        "1,200 of 1,200 pairs came from the score cache; they are not included in the times below."
+        in text
+    )
     assert "Cold start: 3.2 s, of it 0.2 s for the first call." in text
     assert "No query was timed alone" in text
     facts = pd.concat([frame.value for frame in app.dataframe if "machine" in frame.value.columns])
@@ -132,14 +135,14 @@ def test_an_approximate_runtime_and_a_busy_machine_are_told_in_list_and_detail(
     )
     app = opened()
     (remark,) = table(app, "remarks")["remarks"]
-    assert remark == "other programs ran too; onnx-int8: agreement 0.9876"
+    assert remark == "machine was busy; onnx-int8: agreement 0.9876"
     text = said(select(app, monkeypatch))
     assert "scoring got 1.0 of 2 threads" in text
     assert "by 0.9876" in text
     assert "on 64 of these pairs" in text
-    assert "64 pairs were scored, none came from the kept scores" in text
+    assert "64 pairs were scored, none came from the score cache" in text
     assert "8 queries were timed alone and warm, 3 times each" in text
-    assert list(table(app, "clients at once")["clients at once"]) == [4]
+    assert list(table(app, "concurrent clients")["concurrent clients"]) == [4]
     assert list(table(app, "why it failed")["why it failed"]) == ["no *luck*"]
 
 
