@@ -43,7 +43,9 @@ def script(text: str) -> str:
     """By the share of Chinese or Japanese characters among its letters."""
     letters = [each for each in text if each.isalpha()]
     share = sum(map(_is_cjk, letters)) / len(letters)
-    return "Chinese or Japanese" if share >= 0.5 else "mixed" if share > 0 else "other script"
+    return (
+        "Chinese or Japanese" if share >= 0.5 else "mixed scripts" if share > 0 else "other script"
+    )
 
 
 def length(text: str) -> str:

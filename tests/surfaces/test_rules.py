@@ -15,7 +15,7 @@ MEANS = {
     *("systems: mean", "systems: mean interval", "systems: change", "systems: change interval"),
     *("cutoffs", "cutoffs, interval"),
     *("segments: means", "segments: change", "segments: interval"),
-    *("headroom: baseline", "headroom: won", "headroom: potential gain left"),
+    *("headroom: baseline", "headroom: realised", "headroom: potential gain left"),
     "reasons: adds to the mean",
 }
 P = {"verdict: corrected p", "verdict: corrected p, beside", "systems: p", "segments: p"}

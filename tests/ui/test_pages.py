@@ -81,7 +81,7 @@ def test_a_rule_that_is_not_the_default_is_in_the_address_and_in_force(app, stor
     app.session_state["overview.definitions"] = True
     open_page(app, "overview", judged_only="True", level="0.9")
     assert in_address(app, "judged_only") == ["True"]
-    rules = app.dataframe[-2].value.set_index("rule")["current value"]
+    rules = app.dataframe[-2].value.set_index("setting")["current value"]
     assert rules["Condensed lists (judged documents only)"] == "yes"
     assert rules["Confidence"] == "0.9"
     assert "90% interval" in texts(app) or "(90%" in texts(app)

@@ -212,7 +212,7 @@ def test_queries_are_described_by_script_and_length():
     assert table["language"].tolist() == [
         *["other script"] * 3,
         "Chinese or Japanese",
-        "mixed",
+        "mixed scripts",
         UNKNOWN,
         UNKNOWN,
     ]
