@@ -132,7 +132,7 @@ def test_a_convention_moves_every_figure_made_of_what_it_decides(ruled, rule):
     changed = moved(before, after)
     assert rule.moved <= before.keys()
     assert rule.moved - changed == set()
-    assert "rules: current value" in changed
+    assert "rules: in force" in changed
     assert changed & (UNRULED | {"latency, interval"}) == set()
 
 
@@ -141,4 +141,4 @@ def test_a_rule_of_statistics_moves_its_figures_and_no_other(ruled, rule):
     before = ruled.figures(rule.spec, Conventions(), FEW)
     after = ruled.figures(rule.spec, Conventions(), replace(FEW, **{rule.name: rule.value}))
     assert rule.moved <= before.keys()
-    assert moved(before, after) - rule.may == rule.moved | {"rules: current value"}
+    assert moved(before, after) - rule.may == rule.moved | {"rules: in force"}
