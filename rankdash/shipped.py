@@ -6,6 +6,7 @@ The wheel has them in a folder `dashboard`, laid out as the top of the repositor
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 _PACKAGE = Path(__file__).parent
@@ -16,8 +17,19 @@ _HOME = _INSTALLED if _INSTALLED.is_dir() else _PACKAGE.parent
 APP = _HOME / "app.py"
 PAGES = _HOME / "pages"
 ASSETS = _HOME / "assets"
-SAMPLE = ASSETS / "samples" / "helpcentre"
+SAMPLES: Mapping[str, Path] = {
+    "en": ASSETS / "samples" / "helpcentre",
+    "zh": ASSETS / "samples" / "helpcentre_zh",
+}
+"""Language → the folder of its sample: queries, documents, labels and a first stage."""
+
 INTERFACE = _PACKAGE / "ui" / "main.py"
+
+
+def runs_of(sample: Path) -> Path:
+    """The workspace file beside the folder of a sample: its data set and the runs shipped with
+    it."""
+    return sample.with_name(f"{sample.name}.rankdash.zip")
 
 
 def python_path() -> str:
