@@ -1,5 +1,5 @@
 """Makes the runs that come with a sample, as its NOTICE.md describes them, and writes them with the
-sample into its workspace file: `python -m tests.samples [helpcentre …]`.
+sample into its workspace file: `python -m tests.samples`.
 
 Rankings come out the same each time; latencies are those of the machine that it runs on, which
 should have nothing else to do.
@@ -109,7 +109,8 @@ def _made(dataset: Dataset, wish: Rerank | Fuse, made: Mapping[str, Run]) -> Run
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("samples", nargs="*", default=list(SHIPPED), choices=list(SHIPPED))
-    folders = {folder.name: folder for folder in SAMPLES.values()}
-    for name in parser.parse_args().samples:
-        make(folders[name])
+    parser.add_argument("--sample", choices=list(SHIPPED), help="only this one")
+    only = parser.parse_args().sample
+    for sample in SAMPLES.values():
+        if sample.name in SHIPPED and only in (None, sample.name):
+            make(sample)
