@@ -20,7 +20,7 @@ elif not stored:
             "first-stage ranking if you have one."
         )
     )
-    uploads.sample_button(primary=True)
+    uploads.sample_buttons((), primary=True)
 if not read_only():
     uploads.upload_panel()
 if not read_only() and not uploads.asking():
@@ -39,8 +39,8 @@ if stored:
             _("Add labels"), "data.labels", ":material/new_label:", lambda: new_labels.draw(chosen)
         )
     dataset_list.draw(stored)
-    if not read_only() and not any(row.source == "sample" for row in stored):
-        uploads.sample_button(primary=False)
+    if not read_only():
+        uploads.sample_buttons({row.id for row in stored}, primary=False)
 if stored or not read_only():
     fold(
         _("Export the workspace") if read_only() else _("Export or import the workspace"),

@@ -22,6 +22,9 @@ from rankdash.ranking.ties import descending_ids
 FirstStage = Literal["given", "bm25"]
 # As much of a text as tells it from others.
 _OPENING = 80
+# So many queries show in which letters all are written; the first letter after those of Latin.
+_READ = 200
+_AFTER_LATIN = "\u0250"
 
 
 class Dataset:
@@ -94,6 +97,13 @@ class Dataset:
     def has_texts(self) -> bool:
         """Whether any query and any document has a text."""
         return bool((self.query_text() != "").any() and (self.document_text() != "").any())
+
+    @cached_property
+    def in_latin_letters(self) -> bool:
+        """Whether most letters of the queries are Latin ones; so where there are no letters."""
+        letters = "".join(self.query_text().head(_READ)).lower()
+        latin = sum(letter < _AFTER_LATIN for letter in letters if letter.isalpha())
+        return 2 * latin >= sum(map(str.isalpha, letters))
 
     @cached_property
     def query_names(self) -> dict[str, str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from rankdash import __version__, sharing
 from rankdash.dataset import Dataset
 from rankdash.loading import load
-from rankdash.ranking.ranking import Run
+from rankdash.ranking.ranking import SHIPPED_WITH, Run
 from rankdash.readers import sources_from_path
 from rankdash.rerankers import create, get
 from rankdash.rerankers.fusion import Fusion
@@ -75,9 +75,7 @@ def make(folder: Path) -> None:
     loaded = load(sources_from_path(folder), name=shipped.name)
     with tempfile.TemporaryDirectory() as home:
         workspace = Workspace(Path(home))
-        workspace.save_dataset(
-            loaded.dataset, source="sample", report_json=loaded.report.to_json()
-        )
+        workspace.save_dataset(loaded.dataset, source="sample", report_json=loaded.report.to_json())
         made: dict[str, Run] = {}
         for wish in shipped.runs:
             made[wish.name] = run = _made(loaded.dataset, wish, made)
@@ -102,7 +100,7 @@ def _made(dataset: Dataset, wish: Rerank | Fuse, made: Mapping[str, Run]) -> Run
         run = combining.fuse(dataset, parts, wish.how, wish.name)
     return replace(
         run,
-        machine={**run.machine, "shipped_with": "sample"},
+        machine={**run.machine, SHIPPED_WITH: "sample"},
         created=datetime.now(UTC).isoformat(timespec="milliseconds"),
     )
 

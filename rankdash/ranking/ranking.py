@@ -32,6 +32,9 @@ from rankdash.ranking.ties import (
 
 QueryState = Literal["done", "failed", "skipped"]
 
+SHIPPED_WITH = "shipped_with"
+"""In what is said of the machine of a run that came with a sample."""
+
 
 def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The same array, read-only."""
@@ -305,6 +308,11 @@ class Run:
     reading: Reading | None = None
     measured: Measured | None = None
     calls: pd.DataFrame | None = None
+
+    @property
+    def shipped(self) -> bool:
+        """Whether it came with a sample, so that nothing in it was measured here."""
+        return SHIPPED_WITH in self.machine
 
     @cached_property
     def left_out(self) -> dict[str, str]:

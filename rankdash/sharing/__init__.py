@@ -75,6 +75,12 @@ def is_workspace_file(source: BinaryIO) -> bool:
         return False
 
 
+def datasets_in(file: Path) -> list[str]:
+    """The ids of the data sets of a workspace file, as its list tells."""
+    with Unpacker(file, file.name) as parts:
+        return [str(each) for each in parts.head.datasets]
+
+
 def read_scenarios(text: str) -> dict[str, Assumptions]:
     """Name → scenario, as `write_scenarios` wrote them, also before an assumption was renamed.
 

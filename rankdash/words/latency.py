@@ -5,9 +5,21 @@ from __future__ import annotations
 from functools import reduce
 
 from rankdash.analysis.latency import Apart
-from rankdash.i18n import duration, ngettext
+from rankdash.i18n import duration, moment, ngettext
 from rankdash.i18n import gettext as _
 from rankdash.ranking.measured import Measured
+from rankdash.ranking.ranking import Run
+
+
+def where_measured(run: Run) -> str:
+    """Where and when the times of a run that came with a sample were measured; "" for others."""
+    if not run.shipped:
+        return ""
+    return _(
+        "shipped with the sample: measured on {cpu}, {moment}, not on this machine",
+        cpu=str(run.machine.get("cpu", "–")),
+        moment=moment(run.created),
+    )
 
 
 def left_out_of_times(lost: Apart, measured: Measured | None) -> str:

@@ -13,7 +13,7 @@ from rankdash.reporting import figures
 from rankdash.reporting.html_page import PageTable, listed, prose, table
 from rankdash.reporting.sections.draft import DASH, Draft, filled
 from rankdash.study import latency
-from rankdash.words.latency import left_out_of_times
+from rankdash.words.latency import left_out_of_times, where_measured
 
 
 def draw(draft: Draft) -> str:
@@ -73,6 +73,8 @@ def _sentences(draft: Draft, system: str, run: Run, summary: LatencySummary) -> 
             }[met.kind],
         )
         sentences = [paragraph([answers, within])]
+    if where := where_measured(run):
+        sentences.append(_("The times of {system} are {where}.", system=name, where=where))
     if run.measured is not None and run.measured.contended:
         sentences.append(
             _(

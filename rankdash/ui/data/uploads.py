@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import get_args
 
@@ -10,12 +10,12 @@ import streamlit as st
 
 from rankdash import sharing
 from rankdash.errors import RankdashError
-from rankdash.i18n import error_text, ngettext
+from rankdash.i18n import LANGUAGES, error_text, ngettext
 from rankdash.i18n import gettext as _
 from rankdash.loading import load
 from rankdash.readers import FORMATS, Conflict, MappingNeeded, Source, Together, WordsNeeded
-from rankdash.ui.state import address
-from rankdash.ui.state.server import open_sample, workspace
+from rankdash.ui.state import address, language, samples
+from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words import names
 
@@ -26,14 +26,23 @@ _SAID = "upload.said"
 _NO_COLUMN = ""
 
 
-def sample_button(*, primary: bool) -> None:
-    if st.button(
-        _("Open the sample"),
-        type="primary" if primary else "secondary",
-        icon=":material/storefront:",
-        help=_("A shop's help centre, written for rankdash: labelled queries and passages."),
-    ):
-        _stored(open_sample())
+def sample_buttons(stored_ids: Collection[str], *, primary: bool) -> None:
+    """A button for each sample that is not here, that of the interface's language first."""
+    own = st.session_state[language.STATE]
+    for each in samples.lacking(stored_ids, own):
+        if st.button(
+            _("Open the sample")
+            if each == own
+            else _("Open the sample in {language}", language=LANGUAGES[each]),
+            type="primary" if primary and each == own else "secondary",
+            icon=":material/storefront:",
+            help=_(
+                "A shop's help centre, written for rankdash: labelled queries, passages and "
+                "finished runs."
+            ),
+            key=f"data.sample.{each}",
+        ):
+            _stored(samples.open_sample(workspace(), each))
 
 
 def upload_panel() -> None:

@@ -18,7 +18,8 @@ from rankdash.study.study import Study
 from rankdash.ui.sidebar.view import safe_name
 from rankdash.ui.state import address, pickers
 from rankdash.ui.widgets.badges import Colour
-from rankdash.words.latency import left_out_of_times
+from rankdash.ui.widgets.text import markdown_safe
+from rankdash.words.latency import left_out_of_times, where_measured
 
 REAL_TIME, BATCH = "500", "2000"
 _LONGEST_MS = 600_000
@@ -125,6 +126,8 @@ def _one(name: str, times: Times, target_ms: float, level: float) -> None:
             else _("{n} pairs/s over the whole run", n=rate)
         )
     lines = [" · ".join([*facts, *_of_calls(times)])]
+    if where := where_measured(times.run):
+        lines.append(_("These times are {where}.", where=markdown_safe(where, 300)))
     if measured is not None and measured.contended:
         lines.append(
             ngettext(

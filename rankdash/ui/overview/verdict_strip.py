@@ -19,6 +19,7 @@ from rankdash.ui.widgets.badges import Colour
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words.costs import search_cost
 from rankdash.words.headroom import documents
+from rankdash.words.latency import where_measured
 from rankdash.words.verdict_chips import change_facts, sentence
 
 _CARDS = ("ndcg", "mrr", "map", "judged")
@@ -46,7 +47,10 @@ def _facts(study: Study, system: str, row: pd.Series) -> list[str]:
         facts.append(_("{fact} ({of})", fact=won, of=documents(pool)) if pool else won)
     waited = latency.summary(study, system)
     if waited is not None:
-        facts.append(_("p95 {ms} ms a query", ms=ms(waited.p95)))
+        p95 = _("p95 {ms} ms a query", ms=ms(waited.p95))
+        run = study.run(system)
+        where = where_measured(run) if run is not None else ""
+        facts.append(_("{fact} ({of})", fact=p95, of=markdown_safe(where, 200)) if where else p95)
     if cost := search_cost(study, system):
         facts.append(markdown_safe(cost))
     if row["left_out"]:

@@ -11,16 +11,20 @@ import streamlit as st
 from rankdash.i18n import duration, ngettext, number
 from rankdash.i18n import gettext as _
 from rankdash.ranking.measured import Level, Measured
-from rankdash.ranking.ranking import Run
+from rankdash.ranking.ranking import SHIPPED_WITH, Run
 from rankdash.ui.runs import run_note, run_records
 from rankdash.ui.runs.run_records import Record, record
 from rankdash.ui.state import stored
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words import failures
+from rankdash.words.latency import where_measured
 
 _LONGEST = 300
 # Told in sentences, so that the table need not repeat them.
-_IN_SENTENCES = ("runtime", "device", "calibration", "note", "rank_agreement", "agreement_pairs")
+_IN_SENTENCES = (
+    *("runtime", "device", "calibration", "note", "rank_agreement", "agreement_pairs"),
+    SHIPPED_WITH,
+)
 
 
 def draw(run_id: str) -> None:
@@ -138,6 +142,8 @@ def _times(run: Run) -> Iterator[str]:
                 together=number(measured.together, 0),
             )
         )
+    if where := where_measured(run):
+        yield _("These times are {where}.", where=markdown_safe(where, _LONGEST))
     if math.isfinite(measured.load_start):
         yield _(
             "Load of the machine: {start} before, {end} after (load average over one minute).",

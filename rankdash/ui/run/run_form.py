@@ -52,13 +52,16 @@ def draw(dataset_id: str) -> None:
         st.warning(markdown_safe(error_text(problem), 500), icon=":material/extension_off:")
     key_field.clear({row.id for row in jobs.list(workspace()) if row.state in jobs.LIVE})
     offered, lacking = _offered(), lacking_packages()
+    # The model that comes with rankdash reads English.
+    readable = stored.dataset(dataset_id).in_latin_letters
     chosen = st.multiselect(
         _("Rerankers"),
         list(offered),
-        default=["bm25" if lacking else "bi-encoder"],
+        default=["bm25" if lacking or not readable else "bi-encoder"],
         placeholder=_("none"),
         format_func=lambda name: _(offered[name].title),
-        key="run.rerankers",
+        # What is chosen for one language is no choice for another.
+        key="run.rerankers" if readable else "run.rerankers.other_letters",
         persist_state="session",
     )
     if lacking and any(offered[name].models for name in chosen):

@@ -11,6 +11,7 @@ import streamlit as st
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, percent
 from rankdash.ranking.measured import Measured
+from rankdash.ranking.ranking import SHIPPED_WITH
 from rankdash.rerankers import kinds
 from rankdash.runs.combining import KIND as COMBINED
 from rankdash.runs.usage import usage
@@ -48,6 +49,8 @@ class Record:
 
     def remarks(self) -> Iterator[str]:
         """What the reader of the list has to know, each in a few words."""
+        if SHIPPED_WITH in self.machine:
+            yield _("shipped with the sample")
         if self.measured is not None and self.measured.contended:
             yield _("machine was busy")
         for stage, name in self.runtimes:

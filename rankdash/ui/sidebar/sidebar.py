@@ -13,7 +13,7 @@ from rankdash.metrics import registry
 from rankdash.store.notes.pins import Pins
 from rankdash.ui.sidebar import comparison_settings, login
 from rankdash.ui.sidebar.view import WHOLE_LIST, cutoff_of
-from rankdash.ui.state import address, language, pickers, stored
+from rankdash.ui.state import address, language, pickers, samples, stored
 from rankdash.ui.state.server import read_only, workspace
 
 CUTOFFS = (1, 2, 3, 5, 10, 15, 20, 30, 50, 100)
@@ -21,12 +21,16 @@ MOST_COMPARED = 4
 
 
 def choose_language() -> None:
-    """Put the language of the address, else the browser's, into the session."""
+    """Put the language of the address, else the browser's, into the session. Where it changes, an
+    open sample changes with it."""
     chosen = address.one("lang")
     if chosen not in LANGUAGES:
         wanted = (st.context.locale or "en").split("-")[0]
         chosen = wanted if wanted in LANGUAGES else "en"
+    before = st.session_state.get(language.STATE)
     st.session_state[language.STATE] = chosen
+    if before not in (None, chosen):
+        samples.follow(workspace(), before, chosen)
 
 
 def draw_sidebar(*, analysis: bool) -> None:
@@ -42,11 +46,8 @@ def draw_sidebar(*, analysis: bool) -> None:
             list(rows),
             st.selectbox,
             label=_("Data set"),
-            format_func=lambda value: (
-                _("{name} (sample)", name=rows[value].name)
-                if rows[value].source == "sample"
-                else rows[value].name
-            ),
+            default=samples.offered(rows, st.session_state[language.STATE]),
+            format_func=lambda value: samples.called(rows[value]),
             # What was chosen within one data set is no choice in the next, even where an id is in
             # both: the first stage is in every one, and the next may have a pinned baseline.
             clears=address.OF_A_DATA_SET,

@@ -77,6 +77,8 @@ _KNOWN = "address.known"
 # What a link named and nothing has looked at yet, and what of it was not to be had.
 _GIVEN = "address.given"
 _LOST = "address.lost"
+# The fields that a person chose, by a widget or a link, and that were not only settled.
+_BY_HAND = "address.by_hand"
 _MOST_FIELDS = 100
 
 
@@ -98,9 +100,15 @@ def is_set(name: str) -> bool:
 def choose(name: str, value: str | Iterable[str] | None) -> None:
     """Set a field to what was chosen (None clears it)."""
     st.session_state.get(_LOST, {}).pop(name, None)
+    _chosen_by_hand().add(name)
     # What a link named gives way, also where nothing has looked at it yet.
     st.session_state.get(_GIVEN, set()).discard(name)
     settle(name, value)
+
+
+def by_hand(name: str) -> bool:
+    """Whether a person chose it, in this session or by a link, and not a default."""
+    return name in _chosen_by_hand()
 
 
 def settle(name: str, value: str | Iterable[str] | None) -> None:
@@ -177,8 +185,14 @@ def take_over(address: dict[str, list[str]]) -> None:
     st.session_state[_CHOICES] = address
     st.session_state[_WRITTEN] = address
     _known().add(_key(address))
+    _chosen_by_hand().update(address)
     st.session_state[_GIVEN] = set(address)
     st.session_state[_LOST] = {}
+
+
+def _chosen_by_hand() -> set[str]:
+    chosen: set[str] = st.session_state.setdefault(_BY_HAND, set())
+    return chosen
 
 
 def _known() -> set[str]:

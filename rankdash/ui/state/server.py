@@ -1,4 +1,4 @@
-"""What lives as long as the server: the workspace, the worker process, the first sample."""
+"""What lives as long as the server: the workspace and the worker process."""
 
 from __future__ import annotations
 
@@ -18,14 +18,11 @@ import streamlit as st
 from rankdash.errors import RankdashError
 from rankdash.i18n import error_text
 from rankdash.i18n import gettext as _
-from rankdash.loading import load
-from rankdash.readers import sources_from_path
 from rankdash.runs.jobs import WorkerProcess
-from rankdash.shipped import SAMPLE
 from rankdash.store import Workspace
+from rankdash.ui.state import samples
 from rankdash.ui.state.cache import forget_all
 
-_OPENED = "sample opened"
 # The addresses that stand for all of a machine.
 _EVERY = ("0.0.0.0", "::")  # noqa: S104
 IMPORTED_BEFORE = (
@@ -61,29 +58,13 @@ def reopen() -> None:
         worker().ensure()
 
 
-def open_sample() -> str:
-    """Read the packaged sample into the workspace and return its id."""
-    loaded = load(sources_from_path(SAMPLE), name="Help centre")
-    return workspace().save_dataset(
-        loaded.dataset, source="sample", report_json=loaded.report.to_json()
-    )
-
-
-def open_sample_once() -> None:
-    """Put the sample into a workspace that never held a data set; a deleted one stays deleted."""
-    store = workspace()
-    if store.setting(_OPENED) is None and not store.datasets():
-        open_sample()
-    store.set_setting(_OPENED, "yes")
-
-
 @asynccontextmanager
 async def lifespan(app: Any) -> AsyncIterator[dict[str, Any] | None]:
     """Start the worker with the server and end it with the server; a workspace that is only shown
     needs none."""
     try:
         if not read_only():
-            open_sample_once()
+            samples.open_once(workspace())
             worker().ensure()
         elif (trouble := workspace().trouble) is not None:
             _log.error("%s", trouble)
