@@ -45,7 +45,7 @@ class Fuse:
 
     name: str
     parts: tuple[str, ...]
-    how: Fusion = Fusion()
+    how: Fusion = field(default_factory=Fusion)
 
 
 @dataclass(frozen=True)

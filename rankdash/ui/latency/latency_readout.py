@@ -12,6 +12,7 @@ from rankdash.analysis.latency import P99_NEEDS, LatencySummary, OnTarget, call_
 from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import duration, ngettext, number, percent
 from rankdash.i18n import gettext as _
+from rankdash.runs.combining import KIND as FUSION
 from rankdash.study import latency
 from rankdash.study.latency import Times
 from rankdash.study.study import Study
@@ -72,6 +73,8 @@ def _why_not(study: Study, system: str) -> str:
     times = latency.times(study, system)
     if times is None:
         return _("its order was there before any run.")
+    if times.run.reranker == FUSION:
+        return _("it was fused from other systems, and nothing was scored for it.")
     if times.run.measured is None:
         return _("its ranking was read from a file, or is of an older version.")
     if times.apart.cached_pairs:

@@ -14,6 +14,7 @@ import streamlit as st
 from rankdash.errors import RankdashError
 from rankdash.i18n import duration, error_text, ngettext
 from rankdash.i18n import gettext as _
+from rankdash.ranking.ranking import SHIPPED_WITH
 from rankdash.rerankers import RerankerKind, kinds, problems
 from rankdash.rerankers.kinds.late_interaction import LateInteraction
 from rankdash.rerankers.neural.model_files import lacking_packages
@@ -23,7 +24,7 @@ from rankdash.runs.jobs import JobRequest, Timing
 from rankdash.runs.variants import DEPTH, Variant
 from rankdash.store import RunRow
 from rankdash.ui.run import job_list, run_estimate, settings_form, timing_form, variants_form
-from rankdash.ui.runs import key_field
+from rankdash.ui.runs import key_field, run_records
 from rankdash.ui.state import stored
 from rankdash.ui.state.server import worker, workspace
 from rankdash.ui.widgets.text import markdown_safe
@@ -235,11 +236,12 @@ def _timed(kind: RerankerKind, settings: Settings, plan: FormPlan, latency: str)
 
 
 def _like(kind: str, settings: Settings) -> list[RunRow]:
-    """The stored runs of that kind and model."""
+    """The stored runs of that kind and model that were made here."""
     return [
         row
         for row in workspace().runs()
         if row.reranker == kind
+        and SHIPPED_WITH not in run_records.record(row.id).machine
         and all(row.settings.get(name) == settings.get(name) for name in _SAME_SPEED)
     ]
 
