@@ -5,14 +5,13 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import sync_playwright
 
 from tests.browser.conftest import Visit, new_visit, serving
 from tests.conftest import FLAGS
 
 FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
 WINDOW = {"width": 1440, "height": 900}
-RUN_MS = 900_000
 
 
 def main() -> None:
@@ -27,14 +26,12 @@ def main() -> None:
         visit.open("data")
         take(visit, "data")
         visit.go("Run")
-        visit.page.get_by_role("button", name="Start 1 run").click()
-        visit.sees(re.compile("Compare on Overview"), timeout=RUN_MS)
-        expect(visit.page.get_by_text("of 74 queries")).to_have_count(0, timeout=RUN_MS)
+        visit.sees("Compare on Overview")
         take(visit, "run")
         visit.go("Overview")
         take(visit, "overview")
         visit.go("Queries")
-        visit.sees(re.compile(r"^1 of \d\d$"))
+        visit.sees(re.compile(r"^1 of \d+$"))
         take(visit, "queries")
         visit.go("Cost & ROI")
         take(visit, "cost")

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from rankdash.loading import Loaded, load
 from rankdash.ranking.ranking import Ranking, Run
-from rankdash.readers import Source
+from rankdash.readers import Source, sources_from_path
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.store import Workspace
+from tests.sets import SAMPLE
 
 
 def keep_rows(workspace: Workspace, rows: str | Sequence[dict[str, object]], name: str) -> str:
@@ -25,6 +26,14 @@ def keep_rows(workspace: Workspace, rows: str | Sequence[dict[str, object]], nam
 @functools.cache
 def _loaded(file: str, content: str, name: str) -> Loaded:
     return load([Source(file, content.encode())], name=name)
+
+
+def keep_sample(workspace: Workspace) -> str:
+    """The id of the sample, which is kept without the runs that come with it."""
+    loaded = load(sources_from_path(SAMPLE), name="Help centre")
+    return workspace.save_dataset(
+        loaded.dataset, source="sample", report_json=loaded.report.to_json()
+    )
 
 
 def keep_lists(

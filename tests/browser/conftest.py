@@ -16,7 +16,9 @@ from types import ModuleType
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from rankdash.store import Workspace
 from tests.browser import server
+from tests.stored import keep_sample
 
 ROOT = Path(__file__).parents[2]
 START_SECONDS = 300
@@ -143,8 +145,11 @@ def serving(home: Path) -> Iterator[App]:
 
 @pytest.fixture
 def app(tmp_path: Path) -> Iterator[App]:
+    """On a workspace with the sample and none of the runs that come with it."""
     # Not where tests keep their own files: a folder with files in it is refused as a workspace.
-    with serving(tmp_path / "home") as started:
+    home = tmp_path / "home"
+    keep_sample(Workspace(home))
+    with serving(home) as started:
         yield started
 
 

@@ -44,7 +44,7 @@ def test_new_kinds_run_and_stored_runs_are_combined(plugins, visit):
     choose(visit, "Second reranker", "BM25")
     visit.page.get_by_role("button", name="Start 1 run").click()
     visit.sees("p50 and p95: milliseconds for one query", timeout=RUN_MS)
-    expect(visit.page.get_by_text("of 74 queries")).to_have_count(0, timeout=RUN_MS)
+    expect(visit.page.get_by_text("of 168 queries")).to_have_count(0, timeout=RUN_MS)
 
     visit.page.get_by_text("Fuse runs").click()
     visit.sees("nothing is scored")

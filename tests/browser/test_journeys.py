@@ -48,14 +48,16 @@ def test_the_sample_is_open_and_a_model_run_changes_overview_and_queries(visit):
     visit.go("Overview")
     visit.go("Run")
     visit.sees(re.compile(r"Compare on Overview"), timeout=RUN_MS)
-    expect(visit.page.get_by_text("of 74 queries")).to_have_count(0, timeout=RUN_MS)
+    expect(visit.page.get_by_text("of 168 queries")).to_have_count(0, timeout=RUN_MS)
 
     visit.go("Overview")
     visit.sees("all-MiniLM-L6-v2")
     after = visit.page.get_by_test_id("stMetricValue").first.inner_text()
     assert re.fullmatch(r"0\.\d{3}", after)
     assert after != before
-    visit.sees(re.compile(r"[1-9]\d* helped · \d+ same \(±0\.005\) · [1-9]\d* hurt, of 71 queries"))
+    visit.sees(
+        re.compile(r"[1-9]\d* helped · \d+ same \(±0\.005\) · [1-9]\d* hurt, of 164 queries")
+    )
 
     visit.go("Queries")
     visit.sees(re.compile(r"^1 of \d\d$"))
@@ -71,8 +73,8 @@ def test_the_sample_is_open_and_a_model_run_changes_overview_and_queries(visit):
 # NDCG@10 of the first stage being that of trec_eval over the queries with a relevant document.
 UPLOADED = {
     "helpcentre": (
-        *("74 queries and 347 documents", "1,394 labels", "100%"),
-        *(r"score the same on every one of the 71 queries", r"^0\.606$"),
+        *("168 queries and 435 documents", "3,881 labels", "100%"),
+        *(r"score the same on every one of the 164 queries", r"^0\.667$"),
     ),
     "medquad": (
         *("60 queries and 2,523 documents", "377 labels", "15%"),
@@ -204,8 +206,8 @@ def test_a_deleted_sample_stays_deleted_and_every_page_has_its_empty_state(visit
         visit.go(page)
         visit.sees("No data set yet")
     visit.page.get_by_role("link", name="Go to Data").click()
-    visit.page.get_by_role("button", name="Open the sample").click()
-    visit.sees("74 queries and 347 documents")
+    visit.page.get_by_role("button", name="Open the sample", exact=True).click()
+    visit.sees("168 queries and 435 documents")
 
 
 SLOW = """
@@ -243,7 +245,7 @@ def test_cancel_keeps_what_is_done_and_resume_goes_on(slow_reranker, visit):
     visit.open("run")
     visit.choose_reranker("Slow")
     run_first_offered(visit)
-    visit.sees(re.compile(r"[1-9]\d* of 74 queries"), timeout=RUN_MS)
+    visit.sees(re.compile(r"[1-9]\d* of 168 queries"), timeout=RUN_MS)
     visit.page.get_by_role("button", name="Cancel").click()
     visit.sees(re.compile(r"quer(y is|ies are) done and kept"), timeout=RUN_MS)
     visit.page.get_by_role("button", name="Resume").click()

@@ -74,7 +74,7 @@ def test_queries_without_a_relevant_label_are_counted_apart(data):
     study = study_of(data, 1)
     (challenger,) = study.challengers
     reasons = study.reasons(challenger)["reason"]
-    without = {"q61", "q62", "q64"}
+    without = {"q61", "q62", "q199", "q204"}
     assert set(reasons.index[reasons == "no_relevant_label"]) == without
     left_out = study.comparison.left_out(challenger, study.spec)
     assert left_out == {"no_relevant": len(without)}

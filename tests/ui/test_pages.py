@@ -7,7 +7,7 @@ import pytest
 from streamlit.proto.Metric_pb2 import Metric as MetricProto
 
 from rankdash.ui.state import server
-from tests.stored import keep_lists, keep_rows
+from tests.stored import keep_lists, keep_rows, keep_sample
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(path.stem for path in (ROOT / "pages").glob("*.py"))
@@ -172,7 +172,7 @@ def test_a_change_of_nothing_points_nowhere(app, stored):
     assert arrows["NDCG@10"][1] == MetricProto.UP
 
 
-def test_the_sample_is_called_one(app):
-    server.open_sample()
+def test_the_sample_is_called_one(app, workspace):
+    keep_sample(workspace)
     [shown] = open_page(app, "overview").selectbox(key="address.data").options
     assert shown == "Help centre (sample)"

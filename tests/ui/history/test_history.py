@@ -23,6 +23,7 @@ from rankdash.ui.state import server
 from rankdash.ui.state import stored as stored_sets
 from rankdash.ui.state.cache import cache
 from tests.sets import ROOT
+from tests.stored import keep_sample
 from tests.ui.test_pages import in_address, open_page, texts
 
 HOSTILE = "=1+1 ![x](http://evil.invalid) <b>bold</b>"
@@ -196,7 +197,7 @@ def test_a_deleted_baseline_is_unpinned_and_the_first_stage_takes_its_place(
 
 
 def test_another_data_set_starts_with_its_own_baseline(app, several, workspace, stored):
-    server.open_sample()
+    keep_sample(workspace)
     Pins(workspace).pin(several["old"])
     sample = next(row.id for row in workspace.datasets() if row.id != stored)
     app = opened(app, data=sample)
