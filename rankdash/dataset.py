@@ -62,12 +62,12 @@ class Dataset:
         _unique(self._qrels, ["query_id", "doc_id"], "qrels")
         if not np.isfinite(self._qrels["label"].to_numpy(dtype=np.float64)).all():
             raise DataError("A label is not a finite number.")
-        for name, queries_named, documents_named in (
+        for table, queries_named, documents_named in (
             ("qrels", self._qrels["query_id"], self._qrels["doc_id"]),
             ("candidates", pd.Series(candidates.query_ids), pd.Series(candidates.doc_ids)),
         ):
-            _closed(queries_named, self._queries["query_id"], name, "queries")
-            _closed(documents_named, self._documents["doc_id"], name, "documents")
+            _closed(queries_named, self._queries["query_id"], table, "queries")
+            _closed(documents_named, self._documents["doc_id"], table, "documents")
         self.name = name
         self.candidates = candidates
         self.first_stage: FirstStage = first_stage
