@@ -21,7 +21,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from rankdash import __version__
+from rankdash import __version__, sharing
+from rankdash.shipped import SAMPLES, runs_of
 from rankdash.store import Workspace
 from tests.sets import ROOT
 
@@ -191,7 +192,12 @@ def test_the_container_serves_the_sample_and_ends_quietly(installed, tmp_path):
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=300)
     assert (process.returncode, errors) == (130, "Stopped.\n")
-    assert [row.name for row in Workspace(home).datasets()] == ["Help centre"]
+    # The wheel holds every sample with its runs.
+    store = Workspace(home)
+    opened = [row.id for row in store.datasets()]
+    shipped = [runs_of(folder) for folder in SAMPLES.values() if runs_of(folder).is_file()]
+    assert opened == [sharing.datasets_in(file)[0] for file in shipped]
+    assert {row.dataset_id for row in store.runs()} == set(opened)
 
 
 def test_the_lines_of_the_action_gate_a_change(installed, tmp_path):

@@ -33,7 +33,7 @@ def test_what_is_shown_lies_within_the_bounds(real):
     assert (table["kind"] == "tight").all()
     for spec in SPECS:
         bounds = UnjudgedComparison(sides["first"], sides["other"], spec).bounds()
-        assert bounds.lowest <= bounds.delta <= bounds.highest
+        assert bounds.lowest - 1e-12 <= bounds.delta <= bounds.highest + 1e-12
 
 
 def test_labelling_what_the_list_says_settles_the_sign(real):

@@ -266,7 +266,7 @@ def test_it_reads_what_rerank_writes(run, tmp_path, name):
     )  # fmt: skip
     assert passed.code == 0, passed.out + passed.err
     row = next(line for line in passed.out.splitlines() if "failed queries" in line)
-    assert row.split()[-1] == "74"
+    assert row.split()[-1] == "168"
 
 
 def test_rerank_refuses_timings_where_they_would_destroy_something(run, tmp_path):

@@ -1,0 +1,134 @@
+"""The samples open finished, once, in the language of the interface, and leave old ones alone."""
+
+import pytest
+
+from rankdash.study.systems import FIRST_STAGE
+from rankdash.ui.state import samples
+from tests.sets import ROOT
+from tests.stored import keep_rows
+from tests.ui.test_pages import in_address, open_page, texts
+
+ROWS = "query,document,label,score\n" + "".join(
+    f"如何退货 {q},第 {d} 篇文档,{int(d == q)},{4 - d}\n" for q in range(3) for d in range(3)
+)
+
+
+@pytest.fixture
+def opened(workspace) -> str:
+    """The id of the English sample, opened with its runs."""
+    return samples.open_sample(workspace, "en")
+
+
+@pytest.fixture
+def chinese(workspace, monkeypatch) -> str:
+    """The id of a data set in Chinese that takes the place of the Chinese sample."""
+    kept = keep_rows(workspace, ROWS, "商店")
+    ids = {"en": samples.ids()["en"], "zh": kept}
+    monkeypatch.setattr(samples, "ids", lambda: ids)
+    return kept
+
+
+def data_in(app) -> str:
+    return in_address(app, "data")[0]
+
+
+def test_the_first_page_is_a_finished_comparison(app, workspace):
+    samples.open_once(workspace)
+    names = {row.id: row.name for row in workspace.runs(samples.ids()["en"])}
+    app = open_page(app, "overview")
+    said = texts(app)
+    assert data_in(app) == samples.ids()["en"]
+    assert in_address(app, "base") == [FIRST_STAGE]
+    assert set(in_address(app, "system")) == set(names)
+    assert "MiniLM is better than First stage" in said
+    assert "BM25 without stemming is worse than First stage" in said
+    assert "shipped with the sample: measured on" in said
+
+
+def test_shipped_runs_are_marked_where_their_times_are_shown(app, opened):
+    app = open_page(app, "latency", data=opened)
+    assert "These times are shipped with the sample: measured on" in texts(app)
+    app.switch_page(str(ROOT / "pages" / "run.py")).run()
+    listed = next(table.value for table in app.dataframe if "remarks" in table.value)
+    assert listed["remarks"].str.contains("shipped with the sample").all()
+    # What another machine took says nothing of this one.
+    assert "nothing of this kind has run here" in texts(app)
+
+
+def test_what_was_deleted_does_not_come_back(workspace):
+    samples.open_once(workspace)
+    first, *others = workspace.runs(samples.ids()["en"])
+    workspace.delete_run(first.id)
+    samples.open_once(workspace)
+    assert [row.id for row in workspace.runs(samples.ids()["en"])] == [row.id for row in others]
+    for row in workspace.datasets():
+        workspace.delete_dataset(row.id)
+    samples.open_once(workspace)
+    assert workspace.datasets() == []
+
+
+def test_the_sample_of_an_earlier_version_keeps_its_runs_and_is_called_so(app, workspace, stored):
+    workspace.rename_dataset(stored, "Help centre")
+    workspace.set_setting("sample opened", "yes")
+    with workspace.database.writing() as db:
+        db.execute("UPDATE datasets SET source = 'sample'")
+    before = [row.id for row in workspace.runs()]
+    samples.open_once(workspace)
+    assert [row.id for row in workspace.datasets()] == [stored]
+    app = open_page(app, "data")
+    assert data_in(app) == stored
+    next(button for button in app.button if button.label == "Open the sample").click().run()
+    assert data_in(app) == samples.ids()["en"]
+    assert set(app.selectbox(key="address.data").options) == {
+        "Help centre (sample of an earlier version)",
+        "Help centre (2) (sample)",
+    }
+    assert [row.id for row in workspace.runs(stored)] == before
+
+
+def test_opening_a_sample_again_brings_back_what_is_lacking_and_changes_nothing_else(
+    workspace, opened
+):
+    first, second, third = workspace.runs(opened)
+    workspace.rename_run(first.id, "Mine")
+    workspace.delete_run(second.id)
+    assert samples.open_sample(workspace, "en") == opened
+    names = {row.id: row.name for row in workspace.runs(opened)}
+    assert names == {first.id: "Mine", second.id: second.name, third.id: third.name}
+    assert [row.name for row in workspace.datasets()] == ["Help centre"]
+
+
+def test_the_sample_follows_the_language_unless_the_data_set_was_chosen(app, opened, chinese):
+    app = open_page(app, "data")
+    assert data_in(app) == opened
+    switch = app.button_group(key="address.lang")
+    switch.set_value("zh").run()
+    assert data_in(app) == chinese
+    app.button_group(key="address.lang").set_value("en").run()
+    assert data_in(app) == opened
+    app.selectbox(key="address.data").set_value(chinese).run()
+    app.button_group(key="address.lang").set_value("zh").run()
+    app.button_group(key="address.lang").set_value("en").run()
+    assert data_in(app) == chinese
+
+
+def test_a_link_to_a_data_set_stays_on_it_in_another_language(app, opened, chinese):
+    app = open_page(app, "data", data=opened)
+    app.button_group(key="address.lang").set_value("zh").run()
+    assert data_in(app) == opened
+
+
+def test_the_interfaces_language_decides_where_nothing_is_chosen(app, opened, chinese):
+    assert data_in(open_page(app, "data", lang="zh")) == chinese
+
+
+def test_a_persons_own_data_set_stays_the_first(app, workspace, stored):
+    samples.open_sample(workspace, "en")
+    assert data_in(open_page(app, "data")) == stored
+
+
+def test_a_model_of_english_is_no_default_for_another_language(app, opened, chinese):
+    app = open_page(app, "run", data=chinese)
+    assert app.multiselect(key="run.rerankers.other_letters").value == ["bm25"]
+    app.selectbox(key="address.data").set_value(opened).run()
+    assert app.multiselect(key="run.rerankers").value == ["bi-encoder"]
