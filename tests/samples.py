@@ -17,13 +17,13 @@ from rankdash.dataset import Dataset
 from rankdash.loading import load
 from rankdash.ranking.ranking import SHIPPED_WITH, Run
 from rankdash.readers import sources_from_path
-from rankdash.rerankers import create, get
+from rankdash.rerankers import add_plugins, create, get
 from rankdash.rerankers.fusion import Fusion
 from rankdash.runs import combining
 from rankdash.runs.combining import FIRST_STAGE, CombinedRun
 from rankdash.runs.plan import Timing
 from rankdash.runs.runner import rerank
-from rankdash.shipped import SAMPLES, runs_of
+from rankdash.shipped import ASSETS, SAMPLES, runs_of
 from rankdash.store import Workspace
 
 TIMING = Timing(repeats=3)
@@ -63,6 +63,14 @@ SHIPPED = {
             Rerank("MiniLM", "bi-encoder"),
             Fuse("First stage + MiniLM (RRF)", (FIRST_STAGE, "MiniLM")),
             Rerank("BM25 without stemming", "bm25", {"language": "none"}),
+        ),
+    ),
+    "helpcentre_zh": Shipped(
+        "帮助中心",
+        (
+            Rerank("USE 多语言", "universal-sentence-encoder"),
+            Fuse("初排 + USE（RRF）", (FIRST_STAGE, "USE 多语言")),
+            Rerank("USE，仅前 16 字", "universal-sentence-encoder", {"max_characters": "16"}),
         ),
     ),
 }
@@ -109,6 +117,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sample", choices=list(SHIPPED), help="only this one")
     only = parser.parse_args().sample
+    add_plugins([str(ASSETS / "samples" / "universal_sentence_encoder.py")])
     for sample in SAMPLES.values():
         if sample.name in SHIPPED and only in (None, sample.name):
             make(sample)

@@ -11,7 +11,7 @@ import time
 import numpy as np
 
 from rankdash.errors import UnavailableError
-from rankdash.rerankers import Capabilities, RerankerKind, Scored
+from rankdash.rerankers import Capabilities, RerankerKind, Scored, SettingSpec
 
 
 class UniversalSentenceEncoder:
@@ -45,13 +45,15 @@ class UniversalSentenceEncoder:
         return [self._score(request) for request in requests]
 
     def _score(self, request):
+        most = self.settings["max_characters"] or None
+        texts = [text[:most] for text in request.documents]
         start = time.perf_counter()
-        for text in request.documents:
+        for text in texts:
             if text not in self._vectors:
                 self._vectors[text] = self._model.encode(text)
         index_seconds = time.perf_counter() - start
         query = self._model.encode(request.query)
-        documents = np.array([self._vectors[text] for text in request.documents])
+        documents = np.array([self._vectors[text] for text in texts])
         scores = (documents @ query).astype(np.float64)
         return Scored(scores, index_seconds=index_seconds)
 
@@ -60,7 +62,15 @@ KIND = RerankerKind(
     UniversalSentenceEncoder.name,
     "Universal Sentence Encoder",
     "Turns query and document into vectors and compares them by cosine, in sixteen languages.",
-    settings=(),
+    settings=(
+        SettingSpec(
+            "max_characters",
+            0,
+            "Max. characters of a document",
+            "Longer documents are cut; 0 for all.",
+            within=(0, 100_000),
+        ),
+    ),
     capabilities=Capabilities(),
     build=UniversalSentenceEncoder,
 )
