@@ -30,6 +30,8 @@ _LOCAL = {
     **dict.fromkeys(
         ("bi-encoder", "cross-encoder", "late-interaction", "fusion", "cascade"), (_GPU, _CPU)
     ),
+    # The encoder of the Chinese sample, which is a plugin.
+    "universal-sentence-encoder": (_GPU, _CPU),
 }
 _MOST_ENTRIES = 500
 

@@ -7,7 +7,13 @@ from rankdash.value.price_list import shipped, usual
 
 @pytest.mark.parametrize(
     ("kind", "key"),
-    [("bm25", "own-cpu"), ("cross-encoder", "own-gpu"), ("rerank-service", "own"), ("", "own")],
+    [
+        ("bm25", "own-cpu"),
+        ("cross-encoder", "own-gpu"),
+        ("universal-sentence-encoder", "own-gpu"),
+        ("rerank-service", "own"),
+        ("", "own"),
+    ],
 )
 def test_a_kind_is_priced_by_what_it_runs_on(kind, key):
     assert usual(kind, {each.key: each for each in shipped()}) == key
