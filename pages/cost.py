@@ -9,5 +9,5 @@ from rankdash.ui.sidebar import view
 st.title(_("Cost & ROI"))
 study = view.study()
 view.caption(study)
-view.needs_challenger(study, _("What a reranker is worth needs a ranking beside the baseline."))
+view.needs_challenger(study, _("The value of a reranker needs a ranking beside the baseline."))
 cost_view.draw(study, view.in_focus(study))

@@ -33,5 +33,5 @@ match chosen:
     case [_one, _other]:
         history_pair.draw(history, chosen)
     case _:
-        st.caption(_("Select two to see what differs between them."))
+        st.caption(_("Select two to see how they differ."))
         history_pair.to_overview(chosen)

@@ -62,7 +62,7 @@ if study.challengers:
         )
 fold(_("Targets"), "overview.targets", ":material/flag:", lambda: targets_view.draw(study))
 fold(
-    _("How these numbers are made"),
+    _("How these numbers are computed"),
     "overview.definitions",
     ":material/function:",
     lambda: overview_charts.definitions(study, study.specs),

@@ -11,7 +11,7 @@ st.title(_("Rank shifts"))
 study = view.study()
 view.caption(study)
 view.needs_challenger(
-    study, _("Documents move between two rankings, and there is only the baseline.")
+    study, _("Documents move between two rankings, but here there is only the baseline.")
 )
 challenger = view.in_focus(study)
 if not len(shifts_view.moves(study, challenger).query_ids):

@@ -11,7 +11,7 @@ study = view.study()
 view.caption(study)
 view.needs_challenger(
     study,
-    _("A report says what a reranker changed against the baseline, so it needs both."),
+    _("A report compares a reranker with the baseline, so it needs both."),
     title=_("Nothing to report yet"),
 )
 report_view.draw(study)

@@ -241,7 +241,7 @@ def report(
     if not target.parent.is_dir():
         raise DataError(
             "There is no folder {folder}.",
-            remedy="Make it first, or write elsewhere.",
+            remedy="Create it first, or write elsewhere.",
             folder=str(target.parent),
         )
     front = report.Front(

@@ -23,7 +23,6 @@ from string import Formatter
 
 from babel import Locale
 from babel.dates import format_datetime
-from babel.lists import format_list
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 from babel.numbers import format_decimal, format_percent
@@ -161,12 +160,13 @@ def enumerated(parts: Iterable[str]) -> str:
 
 
 def all_of(parts: Sequence[str]) -> str:
-    """ "a, b and c"."""
+    """Names or values in a sentence: "a and b", "a, b, and c"."""
     if len(parts) < 2:
         return "".join(parts)
-    # Babel's pattern puts a Han "and" right before a digit or a Latin letter.
-    space = " " if language() == "zh" and parts[-1][:1].isascii() else ""
-    return str(format_list([*parts[:-1], space + parts[-1]], locale=language()))
+    one, other = enumerated(parts[:-1]), parts[-1]
+    if len(parts) == 2:
+        return gettext("{one} and {other}", one=one, other=other)
+    return gettext("{one}, and {other}", one=one, other=other)
 
 
 def _between(pair: str) -> str:

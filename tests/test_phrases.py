@@ -71,7 +71,7 @@ def test_the_first_stage_is_named_in_chinese_also_after_the_report_was_stored():
     for each in (report, CheckReport.from_json(report.to_json())):
         with speaking("zh"):
             assert finding_text(each.errors[0]) == (
-                "排序 初排 的查询中有标注的：0/1 条。排序中是 'x0'，标注中是 'q0'。"
+                "排序初排的查询中有标注的：0/1 条。排序中是 'x0'，标注中是 'q0'。"
             )
 
 
@@ -114,7 +114,7 @@ def test_a_plugin_that_is_not_there_is_named_without_the_name_of_an_exception(tm
 def test_the_reason_that_a_job_left_behind_is_said_in_chinese():
     left = RankdashError(
         "The service at {host} cannot be reached: {reason}.",
-        remedy="See that it runs and that the base URL is right; resume goes on from here.",
+        remedy="Check that it runs and that the base URL is right; resume continues from here.",
         host="127.0.0.1:9",
         reason="there is no connection ([Errno 111] Connection refused) (after 5 attempts)",
     )

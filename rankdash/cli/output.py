@@ -124,7 +124,7 @@ def target_of(out: str) -> Path:
     if not target.parent.is_dir():
         raise DataError(
             "There is no folder {folder}.",
-            remedy="Make it first, or write elsewhere.",
+            remedy="Create it first, or write elsewhere.",
             file=out,
             folder=str(target.parent),
         )

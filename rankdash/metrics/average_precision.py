@@ -67,8 +67,9 @@ DEFINITIONS = (
         formula="(1/R) Σ P@i · rel_i/max_rel over the relevant ranks i ≤ k; max_rel is the "
         "highest label of the query",
         reference="The MedCorpus variant of average precision",
-        note="A perfect order does not reach 1 where grades differ: [3,2,1] and [1,2,3] both give "
-        "0.667. Below an irrelevant document, moving a higher grade above a lower one lowers it.",
+        note="A perfect order does not reach 1 if grades differ: [3,2,1] and [1,2,3] both give "
+        "0.667. Below an irrelevant document, moving a higher grade above a lower one "
+        "lowers it.",
         needs_grades=True,
         perfect_is_top=False,
         compute=_graded,

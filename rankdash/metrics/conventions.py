@@ -49,13 +49,13 @@ class Conventions(Settings):
     missing: Missing = setting(
         "zero",
         "Judged query missing from a ranking",
-        "What a labelled query scores where the ranking has no documents for it.",
+        "The score of a labelled query if the ranking has no documents for it.",
         choices={"zero": "scores 0 and counts", "skip": "is excluded from the means"},
     )
     no_relevant: NoRelevant = setting(
         "skip",
         "Query without a relevant document",
-        "What a query scores where no label makes any document relevant.",
+        "The score of a query if no label makes any document relevant.",
         choices={
             "skip": "is excluded from the means",
             "count": "scores 0 and counts, as in trec_eval",
@@ -64,7 +64,7 @@ class Conventions(Settings):
     mrr_none: NoneFound = setting(
         "zero",
         "MRR where nothing was found",
-        "What a query scores in MRR where no relevant document is within the cutoff.",
+        "The MRR of a query if no relevant document is within the cutoff.",
         choices={"zero": "scores 0 and counts", "skip": "is excluded from the mean"},
     )
     ap_norm: PrecisionNorm = setting(
@@ -76,7 +76,7 @@ class Conventions(Settings):
     score_precision: ScorePrecision = setting(
         "float64",
         "Precision of scores",
-        "How finely scores are told apart before ties are settled.",
+        "The precision of scores when ties are settled.",
         choices={"float64": "double", "float32": "single, as trec_eval does"},
     )
     queries: Queries = setting(
@@ -88,7 +88,7 @@ class Conventions(Settings):
     negative: Negative = setting(
         "nonrelevant",
         "Negative labels",
-        "What a label below 0 says of a document. It is never relevant.",
+        "How labels below 0 count. Such a document is never relevant.",
         choices={
             "nonrelevant": "judged, and not relevant",
             "unjudged": "as if it had no label, as in trec_eval",

@@ -87,7 +87,7 @@ def judge(ranking: Ranking, qrels: pd.DataFrame, conventions: Conventions | None
     if ragged.has_repeats(label_docs, groups.offsets):
         raise DataError(
             "A document is labelled twice for the same query.",
-            remedy="Keep one label for each query and document.",
+            remedy="Give one label for each query and document.",
         )
     label_query = ragged.owners(groups.offsets)
     if conventions.negative == "unjudged":

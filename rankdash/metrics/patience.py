@@ -49,11 +49,11 @@ DEFINITIONS = (
     MetricDefinition(
         name="rbp",
         title="RBP",
-        meaning="The share of what a patient reader sees that is relevant; p is the chance of "
+        meaning="The share of relevant documents that a patient reader sees; p is the chance of "
         "going on to the next document.",
         formula="(1 − p) Σ p^(i−1) over the relevant ranks i ≤ k; p = 0.8 unless given",
         reference="Moffat and Zobel 2008, Rank-Biased Precision",
-        note="A perfect order does not reach 1: that takes relevant documents without end.",
+        note="A perfect order does not reach 1: that needs endless relevant documents.",
         perfect_is_top=False,
         parameter=_PERSISTENCE,
         compute=_rank_biased_precision,

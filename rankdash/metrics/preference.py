@@ -23,7 +23,7 @@ DEFINITIONS = (
     MetricDefinition(
         name="bpref",
         title="bpref",
-        meaning="How rarely a document labelled not relevant stands above a relevant one; "
+        meaning="How rarely a document labelled not relevant ranks above a relevant one; "
         "documents without a label change nothing.",
         formula="(1/R) Σ 1 − min(n_i, R) / min(N, R) over the relevant ranks i ≤ k; n_i documents "
         "labelled not relevant stand above i, N are in the labels",

@@ -94,7 +94,7 @@ DEFINITIONS = (
         meaning="The harmonic mean of precision and recall within the first k.",
         formula="2 · precision@k · recall@k / (precision@k + recall@k)",
         reference="van Rijsbergen 1979, Information Retrieval",
-        note="A perfect order does not reach 1 where a list holds fewer relevant documents than "
+        note="A perfect order does not reach 1 if a list holds fewer relevant documents than "
         "places.",
         perfect_is_top=False,
         compute=_f1,
@@ -106,8 +106,8 @@ DEFINITIONS = (
         meaning="The share of the first k documents that has a label, relevant or not.",
         formula="labelled documents within k, divided by k or by the length of a shorter list",
         reference="Judged@k in ir_measures",
-        note="Says nothing of quality. Where it differs between systems, so does the trust that "
-        "their other numbers deserve. An empty list has no value.",
+        note="Says nothing of quality. If it differs between systems, trust their other numbers "
+        "differently. An empty list has no value.",
         binary=False,
         measures_quality=False,
         compute=_judged,

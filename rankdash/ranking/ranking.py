@@ -229,7 +229,7 @@ def _refuse_missing_scores(queries: Any, docs: Any, scores: npt.NDArray[np.float
         raise DataError(
             "Rows without a finite score: {count}; the first is document {doc!r} of query "
             "{query!r}.",
-            remedy="Give every row a number, or leave the row out.",
+            remedy="Give every row a number, or remove the row.",
             count=len(missing),
             doc=docs[row].as_py(),
             query=queries[row].as_py(),
@@ -241,7 +241,7 @@ def _refuse_repeats(queries: Any, docs: Any) -> None:
     repeated = pairs[pairs.duplicated()]
     raise DataError(
         "Rows that rank a document again: {count}; the first is {doc!r} of query {query!r}.",
-        remedy="Keep one row for each query and document.",
+        remedy="Give one row for each query and document.",
         count=len(repeated),
         doc=repeated["doc"].iloc[0],
         query=repeated["query"].iloc[0],

@@ -152,7 +152,7 @@ def _named(
 def _no_ranking(path: Path) -> DataError:
     return DataError(
         "The file holds no ranking: there are neither scores nor ranks in it.",
-        remedy="A ranking has a score or a rank for each query and document, as a TREC run does.",
+        remedy="A ranking has a score or a rank for each query and document, like a TREC run.",
         file=str(path),
     )
 

@@ -83,8 +83,8 @@ def _latencies(table: Table, column: str) -> npt.NDArray[np.float64]:
             values[row] = math.inf
         if not 0 <= values[row] < math.inf:
             raise DataError(
-                "{text!r} is no latency.",
-                remedy="Give milliseconds, or an empty cell where nothing was measured.",
+                "{text!r} is not a latency.",
+                remedy="Give milliseconds, or leave the cell empty if nothing was measured.",
                 file=table.file,
                 line=int(table.lines[row]),
                 text=text,

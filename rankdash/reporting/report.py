@@ -47,7 +47,7 @@ SECTIONS = (
     Section("latency", "Latency"),
     Section("cost", "Cost and break-even"),
     Section("data", "The data"),
-    Section("rules", "How these numbers are made"),
+    Section("rules", "How these numbers are computed"),
     Section("origin", "Versions and machines"),
 )
 
@@ -94,7 +94,7 @@ class Front:
             )
         if not self.sections:
             raise SpecError(
-                "A report without a section says nothing.",
+                "Choose at least one section for the report.",
                 remedy="Choose at least one of: {sections}.",
                 sections=", ".join(ALL),
             )

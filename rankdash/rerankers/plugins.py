@@ -52,7 +52,7 @@ def find(files: Collection[str], taken: Collection[str]) -> Plugins:
             problems.append(
                 UnavailableError(
                     "The plugin {source} is not loaded: {reason}.",
-                    remedy="Mend it, or start rankdash without it.",
+                    remedy="Repair it, or start rankdash without it.",
                     source=source,
                     reason=error.reason if isinstance(error, _RefusedError) else _said(error),
                 )

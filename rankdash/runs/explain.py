@@ -205,7 +205,7 @@ class _Scoring:
         """Without the score of the pair itself there is nothing to go on with."""
         if not np.isfinite(whole.scores[0]):
             raise ScoringError(
-                "The document cannot be scored as it is: {reason}.",
+                "The complete document cannot be scored: {reason}.",
                 reason=whole.error.rstrip(".") or "the reranker gave no score",
             )
         if whole.tokens is not None:

@@ -148,14 +148,14 @@ class WorkerProcess:
         if code < 0:
             return RerankerError(
                 "The worker process was killed by signal {signal}, maybe for lack of memory.",
-                remedy="Resume goes on where it stopped; a smaller model or batch size needs less "
-                "memory. Details: {log}",
+                remedy="Resume continues where it stopped; a smaller model or batch size needs "
+                "less memory. Details: {log}",
                 signal=_signal_name(-code),
                 log=str(self._log),
             )
         return RerankerError(
             "The worker process ended by itself (exit code {code}): {reason}",
-            remedy="Resume goes on where it stopped. Details: {log}",
+            remedy="Resume continues where it stopped. Details: {log}",
             code=code,
             reason=self._last_words(),
             log=str(self._log),

@@ -217,7 +217,7 @@ def _refuse_all_failed(run: Run) -> None:
     if len(failed) and not (run.queries["state"] == "done").any():
         raise RerankerError(
             "Queries that could be scored: none of {count}. The first failed because: {reason}.",
-            remedy="Resume tries them again.",
+            remedy="Resume retries them.",
             count=len(failed),
             reason=str(failed["reason"].iloc[0]).rstrip("."),
         )

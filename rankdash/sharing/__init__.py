@@ -133,8 +133,8 @@ def _scenarios(theirs: str, ours: str) -> tuple[str, list[Finding]]:
     try:
         here = read_scenarios(ours) if ours else {}
     except DataError:
-        return "", [_stays("archive.scenarios", "The scenarios saved here cannot be read, so that "
-                           "none was added.")]  # fmt: skip
+        unread = "The scenarios saved here cannot be read, so none was added."
+        return "", [_stays("archive.scenarios", unread)]
     findings = [
         _stays("archive.scenario", "The scenario {name} differs. The one here stays.", name=name)
         for name, each in given.items()
@@ -146,7 +146,7 @@ def _scenarios(theirs: str, ours: str) -> tuple[str, list[Finding]]:
         findings.append(
             _stays(
                 "archive.scenario",
-                "There is no room for the scenario {name}: {most} are kept at most.",
+                "The scenario {name} cannot be saved: the limit is {most}.",
                 name=name,
                 most=MOST_SCENARIOS,
             )

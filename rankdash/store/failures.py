@@ -91,8 +91,8 @@ def _missing(file: Path) -> StoreError:
     return StoreError(
         "The workspace file {file} is missing.",
         remedy="If it was deleted by hand, delete the data set or run it belonged to and add it "
-        "again; if it is the database, or the workspace was moved, start rankdash again: it "
-        "deletes nothing and says what it finds.",
+        "again. If it is the database, or the workspace was moved, start rankdash again: "
+        "it deletes nothing and lists what it finds.",
         file=str(file),
     )
 
@@ -124,7 +124,7 @@ def _from_sqlite(file: Path, error: sqlite3.Error) -> StoreError:
         return _missing(file) if _gone(file) else _refused(file, str(error))
     if family == sqlite3.SQLITE_IOERR:
         return StoreError(
-            "The disk does not take or give the workspace file {file}: {reason}",
+            "The workspace file {file} cannot be read or written on this disk: {reason}",
             remedy="Check that the disk is connected and has room, and try again.",
             file=str(file),
             reason=first_sentence(str(error)),
@@ -132,12 +132,12 @@ def _from_sqlite(file: Path, error: sqlite3.Error) -> StoreError:
     if family in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return StoreError(
             "The workspace file {file} has been in use by another program for too long.",
-            remedy="Try again; if it stays so, close the other programs that use this workspace.",
+            remedy="Try again; if it persists, close the other programs that use this workspace.",
             file=str(file),
         )
     return StoreError(
         "The workspace file {file} is damaged: {reason}",
-        remedy="Leave it where it is and start rankdash again: it deletes nothing, says what it "
+        remedy="Leave it where it is and start rankdash again: it deletes nothing, lists what it "
         "finds and offers a repair.",
         file=str(file),
         reason=first_sentence(str(error)),

@@ -142,7 +142,7 @@ class ScoreCache:
         if size_bytes < 0:
             raise StoreError(
                 "The score cache cannot be limited to {size} bytes.",
-                remedy="0 keeps nothing; any larger number is a limit.",
+                remedy="0 caches nothing; any larger number is a limit.",
                 size=size_bytes,
             )
         with self._database.writing() as db:

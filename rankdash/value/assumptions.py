@@ -69,7 +69,7 @@ class Assumptions(Settings):
         "traffic", "searches a day", 10, 10_000_000, 10, logarithmic=True,
     )  # fmt: skip
     traffic_share: float = _assumed(
-        1.0, "Share that the test set stands for",
+        1.0, "Share of the traffic that the test set represents",
         "Share of the traffic that is like the queries measured here; the rest gains nothing "
         "and still costs.",
         "traffic", "share", 0.0, 1.0, 0.05, most=1.0,
@@ -81,13 +81,13 @@ class Assumptions(Settings):
     )  # fmt: skip
     elasticity: float = _assumed(
         1.0, "Value gained for each 1 % of quality",
-        "How much more a search is worth when the metric rises by 1 %. Nobody knows yours without "
-        "an experiment; published calculators silently take 1.",
+        "How much more a search is worth when the metric rises by 1 %. Only an experiment can "
+        "measure yours; common calculators assume 1 without saying so.",
         "value", "%", 0.0, 2.0, 0.01, most=10.0,
     )  # fmt: skip
     setup_cost: float = _assumed(
         0.0, "One-off cost",
-        "What it takes to put the reranker into service, once.",
+        "The one-off cost of putting the reranker into service.",
         "effort", "money", 0, 100_000, 500,
     )  # fmt: skip
     monthly_cost: float = _assumed(
@@ -107,7 +107,7 @@ class Assumptions(Settings):
     )  # fmt: skip
     llm_price: float = _assumed(
         0.15, "Price of the LLM's input",
-        "What the LLM costs for what it reads.",
+        "The price of the text that the LLM reads.",
         "answers", "money for a million tokens", 0.0, 15.0, 0.05,
     )  # fmt: skip
     ticket_share: float = _assumed(
@@ -117,17 +117,17 @@ class Assumptions(Settings):
     )  # fmt: skip
     ticket_cost: float = _assumed(
         15.0, "Cost of a ticket",
-        "What it costs to answer one ticket.",
+        "The cost of answering one ticket.",
         "support", "money", 0, 100, 1,
     )  # fmt: skip
     seconds_saved: float = _assumed(
         0.0, "Time saved by a search that succeeds",
-        "How long a person looks on when a search shows nothing relevant.",
+        "How long a person keeps searching when no result is relevant.",
         "support", "seconds", 0, 600, 5,
     )  # fmt: skip
     hourly_wage: float = _assumed(
-        40.0, "Cost of an hour of theirs",
-        "What an hour of that person costs.",
+        40.0, "Cost of one hour of working time",
+        "The cost of one hour of that person.",
         "support", "money", 0, 200, 1,
     )  # fmt: skip
     loss_per_100_ms: float = _assumed(
@@ -138,7 +138,7 @@ class Assumptions(Settings):
     )  # fmt: skip
     latency_target_ms: float = _assumed(
         500.0, "Latency target (p95)",
-        "Nineteen of twenty searches have to be reranked within it.",
+        "95% of searches have to be reranked within it.",
         "waiting", "ms", 50, 2000, 10, least=1.0,
     )  # fmt: skip
 

@@ -143,7 +143,7 @@ def _entry(entry: object, place: int, file: str) -> ListedPrice:
     unknown = set(entry) - _PRICE_FIELDS - set(_OWN_FIELDS)
     if unknown:
         field = min(map(str, unknown))
-        raise _broken(place, Phrase("it has a field {name!r} that prices lack", name=field), file)
+        raise _broken(place, Phrase("it has an unknown field {name!r}", name=field), file)
     for name in ("key", "provider", "source", "as_of", "amount", "unit"):
         if entry.get(name) in (None, ""):
             raise _broken(place, Phrase("it has no {name}", name=name), file)
@@ -201,7 +201,7 @@ def _day(value: object, place: int, file: str) -> date:
 def _broken(place: int, reason: Phrase, file: str) -> DataError:
     return DataError(
         "Price {place} of the list cannot be used: {reason}.",
-        remedy="Correct the entry, or leave it out.",
+        remedy="Correct the entry, or remove it.",
         file=file,
         place=place,
         reason=reason,

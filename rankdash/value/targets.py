@@ -135,7 +135,7 @@ class Profile:
         if twice is not None:
             raise DataError(
                 "The profile {title!r} has two targets for {metric}.",
-                remedy="Keep one of them.",
+                remedy="Remove all but one of them.",
                 title=self.title,
                 metric=twice,
             )
@@ -216,7 +216,7 @@ class Targets:
 
 def _broken() -> DataError:
     return DataError(
-        "The targets cannot be read.", remedy="Go back to the shipped ones and edit them again."
+        "The targets cannot be read.", remedy="Restore the built-in targets and edit them again."
     )
 
 

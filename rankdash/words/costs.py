@@ -234,10 +234,10 @@ def _above_0(value: Amount) -> bool:
 def _without_gain(change: MeasuredChange, metric: str) -> str:
     """What the verdict says where something pays for another reason than a gain; else ""."""
     if not change.settled:
-        return _("This is so although no gain in {metric} is proven.", metric=metric)
+        return _("This holds although no gain in {metric} is proven.", metric=metric)
     if change.value < 0:
         return _(
-            "This is so although {metric} falls by {change}, which is proven.",
+            "This holds although {metric} falls by {change}, which is proven.",
             metric=metric,
             change=percent(-change.value, 1),
         )
@@ -269,7 +269,7 @@ def _not_proven(context: MoneyContext, gain: Gain) -> str:
 def _break_even(choice: Choice, metric: str, level: str) -> str:
     even, searches = choice.came.break_even_elasticity, choice.came.break_even_searches
     if choice.came.pays_without_gain:
-        return _("It pays even if better ranking were worth nothing.")
+        return _("It pays even if better ranking has no value.")
     if even.value is None:
         return {
             "no_traffic": _("There are no searches, so there is nothing to gain."),
@@ -324,8 +324,8 @@ def sureness(context: MoneyContext, choice: Choice) -> str:
     if gain is None or gain.relative.low is None:
         return ""
     return _(
-        "How sure: {metric} changes by {change} ({level}: {low} … {high}), measured on {queries}. "
-        "Prices and assumptions are taken as they are set.",
+        "Certainty: {metric} changes by {change} ({level}: {low} … {high}), measured on "
+        "{queries}. Prices and assumptions are taken as set.",
         metric=context.metric,
         change=signed_percent(gain.relative.value, 1),
         level=percent(context.level),

@@ -196,8 +196,8 @@ def evidence_text(row: pd.Series, found: Split, name: str) -> list[str]:
         else:
             sentences.append(
                 _(
-                    "The largest part is “{document}”, label {label}: rank {before} → {after}, "
-                    "{share}.",
+                    "The largest contribution: “{document}”, label {label}: rank {before} → "
+                    "{after}, {share}.",
                     document=name,
                     label=plain(row["label"]),
                     before=_rank(row["rank_before"]),

@@ -68,7 +68,7 @@ def _found(split: Headroom) -> str:
         if split.depth is None:
             return _("The first stage found every relevant document.")
         return _(
-            "Every relevant document is among the candidates down to rank {depth}.",
+            "The top {depth} candidates hold every relevant document.",
             depth=number(split.depth, 0),
         )
     share = _share(recall)

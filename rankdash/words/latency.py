@@ -28,7 +28,7 @@ def left_out_of_times(lost: Apart, measured: Measured | None) -> str:
     if measured is not None and measured.index_seconds > 0:
         sentences.append(
             _(
-                "{time} of work done beforehand, such as embedding documents",
+                "{time} of preparation, such as embedding documents",
                 time=duration(measured.index_seconds),
             )
         )
@@ -46,8 +46,8 @@ def left_out_of_times(lost: Apart, measured: Measured | None) -> str:
     if lost.retried:
         sentences.append(
             ngettext(
-                "{time} of waiting to ask again, for {n} query",
-                "{time} of waiting to ask again, for {n} queries",
+                "{time} of waiting before retries, for {n} query",
+                "{time} of waiting before retries, for {n} queries",
                 lost.retried,
                 time=duration(lost.retry_wait_ms / 1e3),
             )
@@ -62,7 +62,11 @@ def left_out_of_times(lost: Apart, measured: Measured | None) -> str:
         )
     if lost.skipped:
         sentences.append(
-            ngettext("{n} query not asked for", "{n} queries not asked for", lost.skipped)
+            ngettext(
+                "{n} query that was not requested",
+                "{n} queries that were not requested",
+                lost.skipped,
+            )
         )
     # Chinese has a semicolon of its own, without a blank.
     return (

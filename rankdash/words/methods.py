@@ -35,16 +35,19 @@ def _interval(settings: StatisticsSettings) -> str:
     return paragraph(
         [
             _(
-                "The queries are drawn {n} times with replacement, and the interval is read off "
-                "the means of these draws.",
+                "The queries are drawn {n} times with replacement; the interval is read off the "
+                "means of these resamples.",
                 n=number(settings.resamples, 0),
             ),
             _(
-                "From {n} queries on, each gets a random weight (Poisson, mean 1) instead, so that "
-                "the number of queries in a draw varies.",
+                "From {n} queries on, each gets a random weight (Poisson, mean 1) instead, so "
+                "that the number of queries in a resample varies.",
                 n=number(POISSON_FROM, 0),
             ),
-            _("A draw with exactly the mean that was seen counts half below it and half above."),
+            _(
+                "Resampled means equal to the observed mean count half as below it and half as "
+                "above it."
+            ),
         ]
     )
 
@@ -53,12 +56,12 @@ def _p() -> str:
     return paragraph(
         [
             _(
-                "How often chance alone gives a change at least as large, either way. It is the "
+                "How often chance alone gives a change at least as large, up or down. It is the "
                 "raw p; the corrected p allows for the other comparisons as well."
             ),
             _(
-                "Where few queries changed, every choice of signs is counted; else as many are "
-                "drawn as the rules say, and p = (b + 1) / (m + 1) for b of m draws."
+                "With few changed queries, every choice of signs is counted; otherwise as many "
+                "are drawn as the settings say, and p = (b + 1) / (m + 1) for b of m draws."
             ),
             _("The Wilcoxon test excludes the queries that did not change at all."),
         ]
@@ -67,9 +70,9 @@ def _p() -> str:
 
 def _verdict(settings: StatisticsSettings, corrected: bool) -> str:
     return _(
-        "A change is proven where its interval excludes 0 and the {p} is at most {alpha}. A "
-        "proven gain is small where it is under {worthwhile} of the baseline's mean. With fewer "
-        "than {fewest} queries nothing is decided.",
+        "A change is proven if its interval excludes 0 and the {p} is at most {alpha}. A proven "
+        "gain is small if it is below {worthwhile} of the baseline's mean. With fewer than "
+        "{fewest} queries there is no verdict.",
         p=p_title(corrected),
         alpha=f"{1 - settings.level:.4g}",
         worthwhile=percent(settings.worthwhile, 1),
@@ -92,7 +95,7 @@ def _detectable(settings: StatisticsSettings) -> str:
                 "smaller change can be proven too, but in fewer cases.",
                 alpha=f"{1 - settings.level:.4g}",
             ),
-            _("There is none where the changes do not vary or the metric cannot rise so far."),
+            _("There is none if the changes do not vary or the metric cannot rise so far."),
         ]
     )
 
@@ -101,14 +104,14 @@ def _planned() -> str:
     return paragraph(
         [
             _(
-                "Queries are drawn from those that are there and added to them, until {power} of "
-                "the draws are significant by the chosen test at the corrected level.",
+                "Queries are resampled from the present ones and added to them, until {power} of "
+                "the resamples are significant by the chosen test at the corrected level.",
                 power=percent(POWER),
             ),
             _(
-                "The range is that of true changes within the middle half of what the interval "
-                "allows: for these the draws are weighted so that their mean is that change. Where "
-                "this half holds 0, no number is promised."
+                "The range is that of true changes within the middle half of the interval: for "
+                "each, the resamples are weighted so that their mean is that change. Where this "
+                "half holds 0, no number is given."
             ),
             _(
                 "No verdict with fewer than {n} queries.",
@@ -158,9 +161,9 @@ def _listed(words: dict[str, str]) -> str:
 
 def _bounds() -> str:
     return _(
-        "Each document without a label that a system ranks within k (anywhere where the metric has "
+        "Each document without a label that a system ranks within k (anywhere if the metric has "
         "no k) may turn out to have any grade from 0 to the highest grade among the labels. "
-        "Documents further down count as not relevant, as pooling does."
+        "Documents further down count as not relevant, as in pooling."
     )
 
 
@@ -169,21 +172,21 @@ def cost() -> str:
     return paragraph(
         [
             _(
-                "Cost and return take the draws and the answer of the verdict. The interval of a "
-                "relative change is that of the ratio of change and baseline in the same draws, "
-                "its ends at the same shares of them: both intervals have one sign, and both "
-                "exclude 0 or neither does."
+                "Cost and return use the resamples and the answer of the verdict. The interval "
+                "of a relative change is that of the ratio of change and baseline in the same "
+                "resamples, with the ends at the same quantiles: both intervals have one sign, "
+                "and both exclude 0 or neither does."
             ),
             _(
                 "Every amount is the formula at the measured change and at both ends of that "
                 "interval. Where tickets or working time count, the change of the hit rate is at "
-                "the same end of its own interval, which makes the interval rather too wide. An "
-                "end at which it does not pay is “never”."
+                "the same end of its own interval, which makes the interval wider rather than "
+                "narrower. An end at which it does not pay is “never”."
             ),
             _(
-                "“Pays”: the net at the lower end is above 0, where a gain that is not proven "
-                "counts as none. “Probably pays”: the gain is proven and the net above 0, but its "
-                "interval includes a loss. “Not proven”: a change that counts is not proven, by "
+                "“Pays”: the net at the lower end is above 0, where an unproven gain counts as "
+                "none. “Probably pays”: the gain is proven and the net above 0, but its interval "
+                "includes a loss. “Not proven”: one of the changes that count is not proven, by "
                 "its interval or by its p."
             ),
         ]
@@ -192,17 +195,16 @@ def cost() -> str:
 
 def _depth() -> str:
     return _(
-        "A gain over not reranking is proven by the same rule, its p corrected for "
-        "the number of depths; at full depth it is the verdict itself, which also holds "
-        "for a depth with as small a p. A depth is within noise of the best where it is "
-        "not proven to be behind it."
+        "A gain over not reranking is proven by the same rule, with p corrected for the number "
+        "of depths. At full depth it is the verdict itself; the verdict also holds for depths "
+        "with an equally small p. A depth is within noise of the best if it is not proven to be "
+        "worse than the best."
     )
 
 
 def _skipping() -> str:
     return _(
-        "A rule is safe where the interval of what it changes stays above the "
-        "acceptable loss, on queries that it was not chosen on. A margin is a proven guide "
-        "where the interval of its advantage over chance is above 0 and its p, for this "
-        "one comparison, is significant."
+        "A rule is safe if the interval of its effect stays above the acceptable loss on "
+        "held-out queries. The margin is proven to pick the right queries if the interval of its "
+        "advantage over chance is above 0 and its p, for this one comparison, is significant."
     )

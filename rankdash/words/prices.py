@@ -45,7 +45,7 @@ def notes(each: ListedPrice, measured: bool) -> list[str]:
     """What one has to know of a price: where it is from, how old, what an hour serves."""
     sentences = [_("{source}, {day}", source=_(each.source), day=each.as_of.isoformat())]
     if each.stale(datetime.now(UTC).date()):
-        sentences.append(_("⚠ read more than {n} days ago: check it", n=number(STALE_DAYS, 0)))
+        sentences.append(_("⚠ older than {n} days: check it", n=number(STALE_DAYS, 0)))
     if each.price.unit == "hour":
         sentences.append(
             _("at the searches per second measured with this run")

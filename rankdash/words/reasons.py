@@ -40,8 +40,8 @@ def reason_meanings() -> dict[str, str]:
         ),
         "already_ideal": _("The baseline's order could not be better, and it stayed as good."),
         "truncated": _(
-            "A relevant document fell, and the model read at most {share} of its text: what "
-            "matters may be in the rest.",
+            "A relevant document fell, and the model read at most {share} of its text: the "
+            "relevant part may be in the rest.",
             share=percent(CUT),
         ),
         "buried": _("A relevant document dropped out of the top ranks."),
@@ -50,7 +50,7 @@ def reason_meanings() -> dict[str, str]:
             "Documents without a label were promoted above a relevant one. They count as not "
             "relevant, which may be wrong."
         ),
-        "rescued": _("Relevant documents were lifted."),
+        "rescued": _("Relevant documents moved up."),
         "near_tie": _(
             "Decided by scores that differ by at most {share} of their range: it could as well "
             "have gone the other way.",

@@ -67,14 +67,14 @@ def test_pin_note_compare_and_back_and_a_fresh_session_sees_them(visit, app, bro
 
     choose(visit, 1)
     visit.sees("Turned round is worse than As it was")
-    visit.sees("What differs")
+    visit.sees("Differences")
     visit.page.get_by_role("button", name="Open on Overview").click()
     expect(visit.page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
     visit.sees("Turned round is worse than As it was")
     assert f"base={straight}" in visit.params
     assert f"system={turned}" in visit.params
     visit.page.go_back()
-    visit.sees("What differs")
+    visit.sees("Differences")
 
     other = new_visit(browser, app)
     other.open("history")

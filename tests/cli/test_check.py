@@ -21,9 +21,9 @@ def test_warnings_stand_in_the_report_and_do_not_fail_it(run: Callable, qrels: P
     start = lines.index("3 warnings")
     assert lines[start + 1 : start + 5] == [
         "- Labelled queries without a relevant document (label 1 or more): 1 of 4. They say "
-        "nothing about an order and are counted apart. (such as q3)",
+        "nothing about an order and are counted separately. (such as q3)",
         "- Labelled queries that the ranking first stage lacks: 1 of 4, such as 'q4'. They count "
-        "as 0, as for a search that finds nothing, unless you leave them out. (such as q4)",
+        "as 0, like a search that finds nothing, unless you exclude them. (such as q4)",
         "- Queries without candidates: 1 of 5. There is nothing to rerank for them; they count as "
         "missing. (such as q4)",
         "",

@@ -102,7 +102,7 @@ def test_a_plugin_from_a_file_is_listed_and_reranks(run, plugin, tmp_path):
     assert listed.code == 0
     assert "shortest: Orders documents by their length." in listed.out
     (warning,) = listed.err.splitlines()
-    assert warning.startswith("warning: The plugin") and "broken.py is left out" in warning
+    assert warning.startswith("warning: The plugin") and "broken.py is not loaded" in warning
     data = tmp_path / "rows.csv"
     data.write_text(
         "query_id,query,doc_id,document,label,score\nq,a,d1,long text,0,2\nq,a,d2,text,1,1\n"

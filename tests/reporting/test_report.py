@@ -368,7 +368,7 @@ def test_a_subject_refuses_what_cannot_be_compared(study):
 def test_a_reader_of_the_file_alone_learns_what_its_words_stand_for(study, report):
     said = report.text("verdict")
     assert "NDCG@10: How close the order is" in said
-    assert "first: the order in which the search finds documents, before any reranking." in said
+    assert "first: the order of the search, before any reranking." in said
     assert "95% of the 27 queries timed took no longer" in said
     # Every document has a label here; where few have one, the answer itself says so.
     assert "have no label" not in said

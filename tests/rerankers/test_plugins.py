@@ -71,7 +71,7 @@ def test_a_broken_plugin_is_named_with_the_reason_and_the_others_work(plug, name
     plug(**{name: text, "good": plugin()})
     assert {kind.name for kind in kinds()} == BUILT_IN | {"shortest"}
     (problem,) = problems()
-    assert f"{name}.py is left out" in str(problem)
+    assert f"{name}.py is not loaded" in str(problem)
     assert reason in str(problem)
 
 

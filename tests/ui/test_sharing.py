@@ -75,7 +75,7 @@ def test_an_unknown_data_set_in_an_empty_workspace_is_said(app, workspace):
     app.run()
     assert warnings(app)[0] == (
         "The link names a data set that is not in this workspace, which is empty. Import the "
-        "workspace file it belongs to on the page Data."
+        "workspace file of the data set on the page Data."
     )
 
 

@@ -85,7 +85,8 @@ def test_chinese_names_the_pool_too():
     with speaking("zh"):
         note, found = headroom.notes(study_of("dense", "sparse"))
     assert note == (
-        "dense和sparse所排的文档中有不属于初排候选的文档。因此dense和sparse的最佳可能值取自文档池，"
+        "dense 和 sparse 所排的文档中有不属于初排候选的文档。因此 dense 和 sparse 的最佳可能值取自"
+        "文档池，"
         "即所比较各系统排出的全部文档。"
     )
     assert found == "所比较的各系统合在一起排出了全部相关文档。"

@@ -10,10 +10,10 @@ def test_the_settings_in_force_are_those_that_are_said():
         methods(StatisticsSettings(level=0.9, resamples=500, worthwhile=0.02), corrected=True)
     )
     assert said["Interval"] == (
-        "The queries are drawn 500 times with replacement, and the interval is read off the means "
-        "of these draws. From 1,000 queries on, each gets a random weight (Poisson, mean 1) "
-        "instead, so that the number of queries in a draw varies. A draw with exactly the mean "
-        "that was seen counts half below it and half above."
+        "The queries are drawn 500 times with replacement, and the interval is read off the "
+        "means of these draws. From 1,000 queries on, each gets a random weight (Poisson, mean "
+        "1) instead, so that the number of queries in a draw varies. Resampled means equal to "
+        "the observed mean count half as below it and half as above it."
     )
     assert said["Verdict"] == (
         "A change is proven where its interval excludes 0 and the corrected p is at most 0.1. A "
@@ -23,10 +23,10 @@ def test_the_settings_in_force_are_those_that_are_said():
     assert said["Minimum detectable change"] == (
         "The true change that this many queries prove in 80% of all cases (its power): (t₁ + t₂) "
         "· s / √n, where n is the number of queries, s the standard deviation of their changes, "
-        "and t₁ and t₂ the quantiles of Student's t for 1 − α/2 and 80%. α is 0.1, divided by the "
-        "number of comparisons where they are corrected. A smaller change can be proven too, but "
-        "in fewer cases. There is none where the changes do not vary or the metric cannot rise so "
-        "far."
+        "and t₁ and t₂ the quantiles of Student's t for 1 − α/2 and 80%. α is 0.1, divided by "
+        "the number of comparisons where they are corrected. A smaller change can be proven too, "
+        "but in fewer cases. There is none if the changes do not vary or the metric cannot rise "
+        "so far."
     )
 
 
@@ -40,18 +40,20 @@ def test_reasons_come_in_the_order_in_which_they_are_tried():
 def test_how_cost_depth_and_skipping_take_the_verdict_is_told_in_both_languages():
     said = dict(methods(StatisticsSettings(), corrected=False))
     assert said["Cost and return"].startswith(
-        "Cost and return take the draws and the answer of the verdict. The interval of a relative "
-        "change is that of the ratio of change and baseline in the same draws, its ends at the "
-        "same shares of them: both intervals have one sign, and both exclude 0 or neither does. "
+        "Cost and return use the resamples and the answer of the verdict. The interval of a "
+        "relative change is that of the ratio of change and baseline in the same resamples, with "
+        "the ends at the same quantiles: both intervals have one sign, and both exclude 0 or "
+        "neither does. "
     )
     assert said["Depth"] == (
-        "A gain over not reranking is proven by the same rule, its p corrected for the number of "
-        "depths; at full depth it is the verdict itself, which also holds for a depth with as "
-        "small a p. A depth is within noise of the best where it is not proven to be behind it."
+        "A gain over not reranking is proven by the same rule, with p corrected for the number "
+        "of depths. At full depth it is the verdict itself; the verdict also holds for depths "
+        "with an equally small p. A depth is within noise of the best if it is not proven to be "
+        "worse than the best."
     )
     assert said["When not to rerank"] == (
-        "A rule is safe where the interval of what it changes stays above the acceptable loss, on "
-        "queries that it was not chosen on. A margin is a proven guide where the interval of its "
+        "A rule is safe if the interval of its effect stays above the acceptable loss on "
+        "held-out queries. The margin is proven to pick the right queries if the interval of its "
         "advantage over chance is above 0 and its p, for this one comparison, is significant."
     )
     with speaking("zh"):

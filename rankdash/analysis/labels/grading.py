@@ -106,7 +106,7 @@ def label_findings(qrels: pd.DataFrame) -> list[Finding]:
             Finding(
                 "note",
                 "fractional_labels",
-                "Labels with a fraction: {count}. They are kept as they are.",
+                "Labels with a fraction: {count}. They are used unchanged.",
                 {"count": fractional},
                 count=fractional,
             )
@@ -125,7 +125,7 @@ def _without_relevant(qrels: pd.DataFrame) -> list[Finding]:
             "no_relevant",
             "Labelled queries without a relevant document (label 1 or more): {count} of {all}.",
             {"count": len(none), "all": len(best)},
-            "They say nothing about an order and are counted apart.",
+            "They say nothing about an order and are counted separately.",
             count=len(none),
             examples=tuple(str(query) for query in none[:_EXAMPLES]),
         )
@@ -149,9 +149,9 @@ def sparse_labels(qrels: pd.DataFrame, judged: float | None) -> list[Finding]:
             Finding(
                 "note",
                 "sparse_labels",
-                "Labels are sparse: about {labels:.1f} a query, all of relevant documents; of the "
-                "first ten documents of the first stage {judged:.0%} have one. A document without "
-                "a label counts as not relevant.",
+                "Labels are sparse: about {labels:.1f} per query, all of relevant documents; of "
+                "the first ten documents of the first stage {judged:.0%} have one. A document "
+                "without a label counts as not relevant.",
                 params,
                 "See Overview > Documents without a label for what they could change.",
             )
@@ -165,11 +165,12 @@ def sparse_labels(qrels: pd.DataFrame, judged: float | None) -> list[Finding]:
             "documents looks worse than it is.",
             params,
             "See Overview > Documents without a label for what they could change and which to "
-            "label first. The rule Judged documents only needs labels of not relevant documents, "
-            "and here there are none."
+            "label first. Condensed lists (judged documents only) need labels of not relevant "
+            "documents, and here there are none."
             if only_relevant
-            else "See Overview > Documents without a label for what they could change and which to "
-            "label first, or choose the rule Judged documents only.",
+            else "See Overview > Documents without a label for what they could change and which "
+            "to label first, or choose Condensed lists (judged documents only) under Metric "
+            "conventions.",
         )
     ]
 
@@ -211,8 +212,8 @@ def direction(ranking: Ranking, qrels: pd.DataFrame) -> list[Finding]:
             "Low labels sit at the top of the first stage in {count} of {queries} queries: "
             "{best} seems to be the best grade.",
             {"count": deeper, "queries": len(correlation), "best": plain(best)},
-            "Here a higher label is better. If the lowest is the best in your data, turn the "
-            "labels round, for example highest + lowest - label.",
+            "A higher label must be better. If the lowest label is the best in your data, invert "
+            "the labels, for example highest + lowest - label.",
             count=deeper,
         )
     ]

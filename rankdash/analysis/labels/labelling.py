@@ -27,8 +27,8 @@ from rankdash.spreadsheet import defused, restored
 Conflict = Literal["new", "highest", "lowest", "keep"]
 CONFLICTS: Mapping[str, str] = {
     "new": "the new label replaces the old one",
-    "highest": "the higher of the two counts",
-    "lowest": "the lower of the two counts",
+    "highest": "use the higher of the two",
+    "lowest": "use the lower of the two",
     "keep": "the old label stays",
 }
 """What happens where a pair has a label already and the new one differs."""
@@ -214,7 +214,7 @@ def _refuse_two_labels(new: pd.DataFrame) -> None:
         raise DataError(
             "Pairs with two different new labels: {count}; the first is document {doc!r} of query "
             "{query!r}.",
-            remedy="Keep one of them.",
+            remedy="Remove all but one of them.",
             count=len(twice),
             doc=twice["doc_id"].iloc[0],
             query=twice["query_id"].iloc[0],

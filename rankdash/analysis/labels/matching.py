@@ -44,8 +44,8 @@ _CHANGES: tuple[tuple[str, Callable[[str], str]], ...] = (
     ),
 )
 _MADE_IDS = (
-    "The rows have no ids, so ids were made that the ranking cannot know: add columns query_id and "
-    "doc_id to the rows."
+    "The rows have no ids, so ids were generated that the ranking cannot know: add columns "
+    "query_id and doc_id to the rows."
 )
 _OTHER_DATA = "Check that the files belong to the same data set."
 
@@ -152,8 +152,8 @@ def _spelled_otherwise(name: str, ranked: set[str], labelled: set[str]) -> list[
         Finding(
             "warning",
             "documents_spelled_otherwise",
-            "Labelled documents that the ranking {name} spells otherwise: {count}. The labels have "
-            "{labelled_example!a}, the ranking has {ranked_example!a}.",
+            "Labelled documents with a different spelling in the ranking {name}: {count}. The "
+            "labels have {labelled_example!a}, the ranking has {ranked_example!a}.",
             {
                 "name": name,
                 "count": len(pairs),
@@ -212,7 +212,7 @@ def _missing(name: str, ranked: set[str], labelled: set[str]) -> Finding:
             "labelled": len(labelled),
             "labelled_example": examples[0],
         },
-        change or "They count as 0, as for a search that finds nothing, unless you leave them out.",
+        change or "They count as 0, like a search that finds nothing, unless you exclude them.",
         count=len(missing),
         examples=examples[:_EXAMPLES],
     )

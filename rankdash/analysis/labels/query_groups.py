@@ -77,9 +77,9 @@ DERIVED_SEGMENTS = (
         "By the baseline's own value: its lowest third of the queries, the middle, the highest. "
         "Queries with equal values stay together, so the thirds can be uneven.",
         _DIFFICULTY,
-        note="Regression to the mean: queries picked because the baseline did badly gain on "
-        "average by chance alone, and those it did well on lose. Compare challengers within a "
-        "third rather than thirds with each other.",
+        note="Regression to the mean: queries picked because the baseline did badly on them gain "
+        "on average by chance alone, and those it did well on lose. Compare systems within "
+        "a third, not the thirds with each other.",
     ),
 )
 """The segments of `derive`, in its order."""

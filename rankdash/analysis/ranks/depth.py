@@ -83,7 +83,8 @@ def _first_ranks(deep: Ranking, candidates: Ranking) -> Integers:
     same = (query >= 0) & (np.append(lengths, 0)[query] == np.diff(deep.offsets))
     if bool((row < 0).any()) or not bool(same.all()):
         raise DataError(
-            "This run does not rank the candidates of the data set, so it holds no shallower runs.",
+            "This run does not rank the candidates of the data set, so it contains no shallower "
+            "runs.",
             remedy="Choose a run of a reranker over the first stage of this data set.",
         )
     ranks: Integers = places(candidates.offsets)[row]

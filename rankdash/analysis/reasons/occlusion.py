@@ -236,8 +236,8 @@ def _stage(
         whole, found = float(found[0]), found[1:]
         if not math.isfinite(whole):
             raise ScoringError(
-                "The reranker gave no score for the document as it is.",
-                remedy="Without it there is nothing to compare with.",
+                "The reranker gave no score for the complete document.",
+                remedy="It is needed to compare anything.",
             )
     effects = np.full(len(parts), np.nan)
     effects[asked] = whole - np.asarray(found, dtype=np.float64)

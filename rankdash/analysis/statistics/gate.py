@@ -164,7 +164,7 @@ def _outcome(
     if condition.kind == "max":
         if timings is None:
             raise SpecError(
-                "Nothing says how long queries took, which {subject} is about.",
+                "Nothing says how long queries took, which {subject} needs.",
                 remedy="Give the file that `rerank --timings` wrote.",
                 subject=condition.subject,
             )
@@ -267,8 +267,8 @@ def _number(number: str, text: str) -> float:
         value = math.nan
     if not math.isfinite(value):
         raise SpecError(
-            "{number!r} in {text!r} is no number.",
-            remedy="Write digits, with a decimal point where there are decimals.",
+            "{number!r} in {text!r} is not a number.",
+            remedy="Write digits, with a decimal point if there are decimals.",
             number=number,
             text=text,
         )

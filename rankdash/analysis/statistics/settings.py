@@ -28,7 +28,8 @@ class StatisticsSettings(Settings):
     level: float = setting(
         LEVEL,
         "Confidence",
-        "How sure an interval is to hold the true value; a p of at most the rest is significant.",
+        "How sure an interval is to hold the true value; a p of at most 1 minus this is "
+        "significant.",
         least=0.5,
         most=0.9999,
     )
@@ -54,8 +55,8 @@ class StatisticsSettings(Settings):
     correction: Correction = setting(
         "holm",
         "Correction",
-        "How p values allow for several comparisons: the more are made, the likelier one of them "
-        "looks like a gain by chance.",
+        "How p values are corrected for several comparisons: the more are made, the likelier one "
+        "of them looks like a gain by chance.",
         choices={
             "holm": "Holm: controls the chance of any false gain",
             "bh": "Benjamini–Hochberg: controls the false discovery rate",
@@ -74,21 +75,21 @@ class StatisticsSettings(Settings):
     resamples: int = setting(
         RESAMPLES,
         "Resamples",
-        "How many resamples an interval and how many flips a randomisation test are made of.",
+        "The number of resamples for an interval and of sign flips for a permutation test.",
         least=100,
         most=100_000,
     )
     seed: int = setting(
         SEED,
         "Seed",
-        "Where the random numbers start. The same seed gives the same numbers.",
+        "The start of the random numbers. The same seed gives the same numbers.",
         least=0,
         most=2**63 - 1,
     )
     tie_band: float = setting(
         TIE_BAND,
         "Tie band",
-        "Changes of a query up to this size, either way, count as the same.",
+        "Changes of a query up to this size, up or down, count as the same.",
         least=0,
         most=1,
     )

@@ -211,7 +211,7 @@ _ADVICE: dict[Kind, str] = {
 }
 _MORE = (
     "Between {least:,} and {most:,} more queries like these would settle it, most likely "
-    "{more:,}: if the true change is the one seen, so many prove it in {power:.0%} of all cases."
+    "{more:,}: if the true change is the observed one, they prove it in {power:.0%} of all cases."
 )
 _MORE_OR_MANY = (
     "More queries like these needed to settle it: at least {least:,}, most likely {more:,}, and "
@@ -220,9 +220,9 @@ _MORE_OR_MANY = (
 )
 _CORRECTED = (
     "They are planned for the stricter level that the correction for {comparisons} comparisons "
-    "asks for."
+    "requires."
 )
-_NONE = "No number of such queries is likely to settle it: the true change may as well be none."
+_NONE = "More queries like these are unlikely to settle it: the true change may well be zero."
 _TOO_SMALL = (
     "No number of such queries is likely to show the gain of {worthwhile:.1%} set as the minimum: "
     "the whole interval is below it."

@@ -91,7 +91,7 @@ def alt(spreads: Sequence[Spread]) -> str:
         return _("No latency was measured.")
     sentences = [
         _(
-            "{name}: half between {p25} and {p75}, nine in ten between {p5} and {p95}.",
+            "{name}: half between {p25} and {p75}, 90% between {p5} and {p95}.",
             name=each.name,
             **_words(each),
         )

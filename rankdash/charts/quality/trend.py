@@ -134,7 +134,7 @@ def alt(points: Sequence[TrendPoint], metric: str, across: Sequence[Across]) -> 
     sentences = []
     lines = [f"{line.name} {style.number(line.mean)}" for line in across]
     if lines:
-        sentences.append(_("Lines across: {lines}.", lines=", ".join(lines)))
+        sentences.append(_("Horizontal lines: {lines}.", lines=", ".join(lines)))
     compared = [point for point in points if point.compared and math.isfinite(point.mean)]
     if compared:
         best = max(compared, key=lambda point: point.mean)

@@ -102,7 +102,7 @@ def figure(
         ink,
         _HEIGHT,
         xaxis=style.axis(
-            _("the first stage's margin, as a share of its scores' span"),
+            _("the first stage's margin, as a share of its score range"),
             tickformat=".2~f",
             rangemode="tozero",
         ),

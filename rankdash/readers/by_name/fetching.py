@@ -34,7 +34,7 @@ def partly_read(name: str, read: int, rows: int, file: str) -> Finding:
         "partly_read",
         "{name} has {rows:,} texts. Only the {read:,} that have a label or a rank were read.",
         {"name": name, "rows": rows, "read": read},
-        "To have others among the candidates, add a ranking that holds them.",
+        "To have other candidates, add a ranking that holds them.",
         file,
         count=rows - read,
     )

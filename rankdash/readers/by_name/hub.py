@@ -58,7 +58,7 @@ def fetch(name: str, folder: Path) -> list[Fetched]:
     except ModuleNotFoundError as error:
         raise DataError(
             "{name} needs the package huggingface_hub, which is not installed.",
-            remedy="Install it with: pip install huggingface_hub. Then open the data set again.",
+            remedy="Install it with: pip install huggingface_hub. Then load the data set again.",
             name=f"hf:{name}",
         ) from error
     info = _info(hub, asked)
@@ -76,7 +76,7 @@ def fetch(name: str, folder: Path) -> list[Fetched]:
     except Exception as error:
         raise DataError(
             "The download of {name} stopped: {reason}",
-            remedy="Open it again: what has arrived is kept.",
+            remedy="Load it again: downloaded parts are kept.",
             name=f"hf:{name}",
             reason=_reason(error),
         ) from error
@@ -102,7 +102,7 @@ def _asked(name: str) -> _Asked:
     found = _NAME.fullmatch(name)
     if not found or ".." in name:
         raise DataError(
-            "{name!r} is no name of a data set of the hub.",
+            "{name!r} is not a name of a data set of the hub.",
             remedy="Write hf:ORGANIZATION/NAME, such as hf:BeIR/scifact, where needed with a "
             "folder (hf:ORGANIZATION/NAME/FOLDER) or a revision (hf:ORGANIZATION/NAME@REVISION).",
             name=f"hf:{name}",
@@ -128,7 +128,7 @@ def _info(hub: Any, asked: _Asked) -> Any:
     except hub.errors.RevisionNotFoundError as error:
         raise DataError(
             "The data set {name!r} has no revision {revision!r}.",
-            remedy="Leave out what follows @ for the newest one.",
+            remedy="Remove what follows @ for the newest one.",
             name=name,
             revision=asked.revision,
         ) from error
@@ -169,7 +169,7 @@ def _chosen(asked: _Asked, names: Sequence[str]) -> tuple[list[str], dict[str, F
     data = [name for name in inside if _DATA.search(name) and not Source(name, b"").is_readme]
     if not data:
         raise DataError(
-            "{name} holds no file of data that is read. It has: {files}.",
+            "{name} holds no supported data file. It has: {files}.",
             remedy="Where the hub has converted it, open hf:{name}@refs/convert/parquet.",
             name=asked.repository,
             files=", ".join(inside[:8]),
@@ -191,7 +191,7 @@ def _refuse_much(asked: _Asked, sizes: dict[str, int]) -> None:
         return
     folders = sorted({str(PurePosixPath(name).parent) for name in sizes} - {"."})
     raise DataError(
-        "{name} has {size:,.0f} MB of data; at most {limit:,.0f} MB are fetched.",
+        "{name} has {size:,.0f} MB of data; at most {limit:,.0f} MB are downloaded.",
         remedy="Open a folder of it, as hf:{name}/FOLDER: {folders}."
         if folders
         else "Download what you need of it, and load the files.",

@@ -41,7 +41,7 @@ def fetch(name: str, folder: Path) -> list[Fetched]:
     except ModuleNotFoundError as error:
         raise DataError(
             "{name} needs the package ir_datasets, which is not installed.",
-            remedy="Install it with: pip install {extra}. Then open the data set again.",
+            remedy="Install it with: pip install {extra}. Then load the data set again.",
             name=f"ir_datasets:{name}",
             extra=EXTRA,
         ) from error
@@ -203,9 +203,9 @@ def _failed(name: str, error: Exception) -> DataError:
         )
     if isinstance(error, EOFError):
         return DataError(
-            "{name} is given out with a password only.",
-            remedy="Store yours as the documentation of ir_datasets says, and open the data set "
-            "again.",
+            "{name} needs a password.",
+            remedy="Store your password as the documentation of ir_datasets says, and load the "
+            "data set again.",
             name=asked,
         )
     answer = _answer(error)

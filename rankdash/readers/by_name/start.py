@@ -86,7 +86,7 @@ def sources_by_name(
     """
     for name in names:
         if not _NAMED.match(name):
-            raise DataError("{name!r} is no name of a data set.", remedy=_REMEDY, name=name)
+            raise DataError("{name!r} is not a name of a data set.", remedy=_REMEDY, name=name)
     with tempfile.TemporaryDirectory(prefix="rankdash-") as made:
         folder = Path(made)
         code = _run(folder, names, seconds, waiting)
@@ -133,8 +133,8 @@ def _run(folder: Path, names: Sequence[str], seconds: float, waiting: Callable[[
                 if time.monotonic() > ends:
                     raise DataError(
                         "{names} did not arrive in time ({minutes:,.0f} min).",
-                        remedy="Try again, since what has arrived may be kept; or download the "
-                        "data set elsewhere and load its files.",
+                        remedy="Try again; downloaded parts may be kept. Or download the data "
+                        "set elsewhere and load its files.",
                         names=", ".join(names),
                         minutes=max(seconds / 60, 1),
                     )

@@ -145,7 +145,7 @@ def read(text: str, delimiter: str, file: str, limits: ReadLimits) -> Table:
         except _Unquotable as unquotable:
             problem = problem or unquotable
     raise FormatError(
-        "The quotation marks of the row that begins here do not work out ({problem}).",
+        "The quotation marks of the row that begins here do not match ({problem}).",
         remedy='Close every quotation mark, and write a mark inside a quoted text as "".',
         file=file,
         line=problem.line if problem else None,
@@ -240,8 +240,8 @@ def _quoting(dialect: CsvDialect, file: str) -> tuple[Finding, ...]:
     if dialect.quotes == "double":
         return ()
     template = (
-        "Quotation marks were read as plain characters, because as quotes they do not work out."
+        "Quotation marks were read as plain characters, because reading them as quotes fails."
         if dialect.quotes == "none"
-        else 'Quotation marks inside a text were read as \\", because "" does not work out.'
+        else 'Quotation marks inside a text were read as \\", because reading them as "" fails.'
     )
     return (Finding("note", "quotation_marks", template, file=file),)

@@ -74,7 +74,7 @@ def table_of(
     alone = nested.side_alone(records[0]) if records else None
     if alone:
         raise FormatError(
-            "The entries list documents that are not relevant ({column}), but none that are.",
+            "The entries list documents that are not relevant ({column}), but no relevant ones.",
             remedy="List the relevant documents of each query under positive.",
             file=file,
             line=lines[0],

@@ -142,7 +142,7 @@ def _made(file: str, made: int) -> Finding:
     return Finding(
         "note",
         "made_doc_id",
-        "Lines without the id of a document: {count}. The documents are called by their query and "
+        "Lines without the id of a document: {count}. The documents are named by their query and "
         "their place in it.",
         {"count": made},
         file=file,

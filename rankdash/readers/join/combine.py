@@ -164,12 +164,9 @@ def _choose_first_stage(
     if chosen is None:
         return None, systems, []
     if not systems:
-        template = "{name} is taken as the first-stage ranking."
+        template = "{name} is the first-stage ranking."
     else:
-        template = (
-            "{name} is taken as the first-stage ranking; the others are compared with it as "
-            "systems that were run elsewhere: {others}."
-        )
+        template = "{name} is the first-stage ranking; the others are added as systems: {others}."
     note = Finding(
         "note" if sure else "warning",
         "first_stage",
@@ -350,7 +347,7 @@ def _texts_differ(frames: Sequence[pd.DataFrame], key: str) -> list[Finding]:
         Finding(
             "warning",
             "texts_differ",
-            "Ids with another text in another file: {count}. The first file's text is kept.",
+            "Ids with a different text in another file: {count}. The first file's text is used.",
             {"count": len(differing)},
             "Check that the files belong to the same data set.",
             count=len(differing),

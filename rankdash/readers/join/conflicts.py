@@ -127,7 +127,7 @@ def _conflict(rows: pd.DataFrame, files: Sequence[str], conflict: Conflict) -> F
         raise DataError(
             "Pairs of query and document labelled more than once with different labels: {count}. "
             "The first is {example}.",
-            remedy="Keep one label for each pair, or choose a rule: highest, lowest or mean.",
+            remedy="Give one label for each pair, or choose a rule: highest, lowest or mean.",
             file=files[int(first["file"])],
             line=int(first["line"]),
             count=pairs,

@@ -209,7 +209,7 @@ def _missing(queries: bool, documents: bool, *, alone: bool) -> str:
 
 def _unusable(table: Table, *, queries: bool) -> FormatError:
     return FormatError(
-        "Mapped like this, the file gives no {missing}.",
+        "With this mapping, the file gives no {missing}.",
         remedy="Map a column to it, or load the file that holds it together with this one.",
         file=table.file,
         missing=Phrase("documents") if queries else Phrase("queries"),

@@ -103,10 +103,10 @@ def _refuse_chance(
 def no_texts(key: Key, example: str, file: str) -> DataError:
     """What to raise where a file says only a text and the others only ids."""
     return DataError(
-        "The file names its queries by their text, and the queries it is held against have no "
+        "The file names its queries by their text, but the queries it is compared with have no "
         "text, such as {example!r}."
         if key == "query_id"
-        else "The file names its documents by their text, and the documents it is held against "
+        else "The file names its documents by their text, but the documents it is compared with "
         "have no text, such as {example!r}.",
         remedy="Add a column query_id or doc_id to it, with the ids of the other files.",
         file=file,

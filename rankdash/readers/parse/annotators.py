@@ -213,11 +213,10 @@ def _rule(file: str, together: Together, decided: str | None) -> Finding:
     if decided is not None:
         template = "The column {column} decides the labels, not the columns of the annotators."
     elif together == "mean":
-        template = "The label of a row is the mean of what its annotators say."
+        template = "The label of a row is the mean of its annotators' labels."
     else:
         template = (
-            "The label of a row is what most of its annotators say; where no grade has more votes, "
-            "the lower one."
+            "The label of a row is the majority vote of its annotators; on a tie, the lower label."
         )
     return Finding(
         "note", "annotators_rule", template, {"column": decided} if decided else {}, file=file
@@ -232,8 +231,8 @@ def _agreement(file: str, raters: Sequence[str], values: Floats) -> Finding:
         template = "{raters} annotators share no row, so their agreement cannot be measured."
     elif measured != measured:
         template = (
-            "{raters} annotators gave one and the same label in every row they share ({rows}), "
-            "which says nothing of their agreement."
+            "{raters} annotators gave the same label in every row they share ({rows}), so their "
+            "agreement cannot be measured."
         )
     elif len(raters) == 2:
         template = (

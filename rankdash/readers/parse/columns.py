@@ -88,7 +88,7 @@ class MappingNeeded(FormatError):  # noqa: N818 - it asks, and is mended by an a
             "One of the columns may be the {missing} that rerankers start from: {columns}."
             if optional
             else "No column is recognised as {missing}. The columns are: {columns}.",
-            remedy="Choose it, or read the file without one: the order of its rows is taken then."
+            remedy="Choose it, or leave it empty to use the order of the rows."
             if optional
             else "Say which column is which, or rename them: query (or query_id), document (or "
             "doc_id), label (label_1, label_2 … where several annotators labelled), and score or "

@@ -126,7 +126,7 @@ class _Rows:
             if unlabelled:
                 self._note(
                     "unlabelled_rows",
-                    "Rows without a label, kept as candidates that nobody judged: {count}.",
+                    "Rows without a label, used as unjudged candidates: {count}.",
                     count=unlabelled,
                 )
         else:
@@ -263,7 +263,7 @@ class _Rows:
                 "warning",
                 "texts_differ",
                 "Ids with more than one text in the column {column}: {count}. The first text is "
-                "kept.",
+                "used.",
                 {"column": column, "count": len(names)},
                 "Give every query and every document an id of its own.",
                 self._table.file,

@@ -33,15 +33,15 @@ REASONS = {
     ),
     "no_query": Reason(
         "Rows excluded because the query is empty: {count} (lines {lines}).",
-        "Fill in the query, or leave the row out.",
+        "Fill in the query, or remove the row.",
     ),
     "no_document": Reason(
         "Rows excluded because the document is empty: {count} (lines {lines}).",
-        "Fill in the document, or leave the row out.",
+        "Fill in the document, or remove the row.",
     ),
     "no_documents": Reason(
         "Entries excluded because they list no documents: {count} (lines {lines}).",
-        "List the documents that were judged for the query, or leave the entry out.",
+        "List the documents that were judged for the query, or remove the entry.",
     ),
     "no_label": Reason(
         "Rows excluded because the label is empty: {count} (lines {lines}).",
@@ -55,7 +55,7 @@ REASONS = {
     ),
     "bad_score": Reason(
         "Rows excluded because the score is not a finite number: {count} (lines {lines}).",
-        "Give the row a number with a decimal point, or leave it out.",
+        "Give the row a number with a decimal point, or remove it.",
     ),
     "bad_rank": Reason(
         "Rows excluded because the rank is not a whole number: {count} (lines {lines}).",
@@ -64,7 +64,7 @@ REASONS = {
     "ranked_twice": Reason(
         "Rows excluded because the list of the query holds the document already: {count} (lines "
         "{lines}).",
-        "Keep one row for each query and document.",
+        "Give one row for each query and document.",
     ),
     "not_paired": Reason(
         "Entries excluded because their lists of documents, labels and scores differ in length: "

@@ -129,7 +129,7 @@ def refuse_large(name: str, size: int, limits: ReadLimits) -> None:
     if size > limits.file_bytes:
         raise LimitError(
             "The file has {size:,.1f} MB; at most {limit:,.1f} MB are accepted.",
-            remedy="Leave out documents that are no query's candidate, or store it as Parquet.",
+            remedy="Remove documents that are no query's candidate, or store it as Parquet.",
             file=name,
             size=size / MEGABYTE,
             limit=limits.file_bytes / MEGABYTE,

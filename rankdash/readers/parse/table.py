@@ -111,7 +111,7 @@ def refuse_many_bytes(unpacked: int, file: str, limits: ReadLimits) -> None:
     if unpacked > limits.unpacked_bytes:
         raise LimitError(
             "Unpacked, the table is larger than {limit:,.1f} MB.",
-            remedy="Leave out columns and documents that are not needed.",
+            remedy="Remove columns and documents that are not needed.",
             file=file,
             limit=limits.unpacked_bytes / MEGABYTE,
         )

@@ -101,7 +101,7 @@ class _Unpacker:
         if repeated:
             raise FormatError(
                 "Names that the zip archive holds twice: {count}.",
-                remedy="Make the archive anew from a folder.",
+                remedy="Create the archive again from a folder.",
                 file=source.name,
                 count=repeated,
             )
@@ -113,13 +113,13 @@ class _Unpacker:
         if entry.flag_bits & _ENCRYPTED:
             raise FormatError(
                 "The zip archive is protected with a password.",
-                remedy="Make the archive anew without a password.",
+                remedy="Create the archive again without a password.",
                 file=name,
             )
         if entry.compress_type not in _ZIP_METHODS:
             raise FormatError(
                 "The zip archive uses a compression that rankdash does not read.",
-                remedy="Make the archive anew with the usual compression (deflate).",
+                remedy="Create the archive again with the usual compression (deflate).",
                 file=name,
             )
         with archive.open(entry) as packed:
@@ -139,8 +139,8 @@ class _Unpacker:
             if self._left < 0:
                 raise LimitError(
                     "Unpacked, the files are larger than {limit:,.1f} MB.",
-                    remedy="Leave out documents that are no query's candidate, or load the data "
-                    "set in parts.",
+                    remedy="Remove documents that are no query's candidate, or load the data set "
+                    "in parts.",
                     file=name,
                     limit=self._limits.unpacked_bytes / MEGABYTE,
                 )
@@ -161,7 +161,7 @@ def _safe_name(entry: zipfile.ZipInfo, archive: str) -> str:
     if name.startswith("/") or re.match(r"[A-Za-z]:", name) or ".." in name.split("/"):
         raise LimitError(
             "The zip archive holds a name that leads out of it: {name!r}.",
-            remedy="Make the archive anew from a folder, with names relative to it.",
+            remedy="Create the archive again from a folder, with names relative to it.",
             file=archive,
             name=name,
         )

@@ -32,7 +32,7 @@ def as_csv(
     writer.writerow([_("metric"), metric])
     writer.writerow([_("currency"), currency])
     writer.writerow([])
-    titles = [_("option"), _("figure"), _("value"), _("low"), _("high"), _("why there is none")]
+    titles = [_("option"), _("figure"), _("value"), _("low"), _("high"), _("reason")]
     writer.writerow(titles)
     for choice in choices:
         for title, found in _figures(choice):
@@ -45,7 +45,7 @@ def as_csv(
                 ]
             )
     writer.writerow([])
-    writer.writerow([_("assumption"), _("value"), _("what it means")])
+    writer.writerow([_("assumption"), _("value"), _("meaning")])
     for row in assumptions.rows(scenario, choices, currency, hit):
         writer.writerow([defused(cell) for cell in row])
     return out.getvalue().encode("utf-8-sig", "replace")

@@ -34,9 +34,9 @@ COLUMNS: Mapping[str, str] = {
     "state": "Either scored, or another state of the query in {metric}: failed, skipped (not run), "
     "no_relevant, missing (not in the ranking: scores 0 or is excluded, by the metric "
     "conventions), undefined, absent.",
-    "failure": "What went wrong, where the state is failed.",
-    "reason": "Why the challenger changed the query in {metric}, in a word.",
-    "latency_ms": "How long the query took, in milliseconds; empty where it was not measured.",
+    "failure": "The error, if the state is failed.",
+    "reason": "Why the challenger changed the query in {metric}, in one word.",
+    "latency_ms": "The latency of the query in milliseconds; empty if it was not measured.",
     "METRIC": "Value of {metric}; empty where the query is excluded from its mean. A query that "
     "failed is never a zero.",
     f"METRIC{DELTA}": "Challenger minus baseline in {metric}; empty unless both have a value.",

@@ -80,13 +80,15 @@ def html(page: QueryPage) -> str:
         section(_("Why it changed"), _why(made, page)),
         section(
             _("Where its documents went"),
-            _charted(made, page.ladder, page.places, _("Every document's ranks as a table")),
+            _charted(made, page.ladder, page.places, _("Ranks of every document as a table")),
         ),
         section(_("The first documents of each system"), _lists(page)),
         section(_("Tags and note"), _notes(page)),
         section(_("Corrected labels"), table(page.corrections) if page.corrections else ""),
         section(_("Whole texts"), _texts(page.documents)),
-        section(_("How these numbers are made"), _paragraphs(page.definitions) + table(page.made)),
+        section(
+            _("How these numbers are computed"), _paragraphs(page.definitions) + table(page.made)
+        ),
         f"<footer>{html_safe(page.versions)}</footer>",
     ]
     return made.html("\n".join(parts))
@@ -99,7 +101,7 @@ def _why(made: Page, page: QueryPage) -> str:
     if page.sentences:
         text += f"<ul>{''.join(f'<li>{html_safe(each)}</li>' for each in page.sentences)}</ul>"
     return text + _charted(
-        made, page.waterfall, page.contributions, _("Every document's part as a table")
+        made, page.waterfall, page.contributions, _("Contribution of every document as a table")
     )
 
 

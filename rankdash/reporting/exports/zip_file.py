@@ -149,9 +149,7 @@ def money_files(study: Study) -> list[ZipPart]:
             currency=money.currency,
         )
 
-    return [
-        ZipPart("cost.csv", _("What each option costs and is worth, and every assumption."), made)
-    ]
+    return [ZipPart("cost.csv", _("Cost and value of each option, and every assumption."), made)]
 
 
 def trec_files(study: Study) -> list[ZipPart]:

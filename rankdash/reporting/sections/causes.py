@@ -23,7 +23,10 @@ def segments(draft: Draft) -> str:
     text = {name for each in draft.study.challengers for name in _told(draft, each)}
     left = [name for name in draft.study.segments if name not in text]
     notes = [
-        _("Looked at after the fact: a group that stands out is a reason to test, not a proof."),
+        _(
+            "This grouping was chosen after the results were known: a group that stands out is a "
+            "reason to test, not a proof."
+        ),
         *(
             draft.explained(_(each.title), _(each.meaning), _(each.note) if each.note else "")
             for name, each in _derived(draft).items()

@@ -47,10 +47,9 @@ def _whose(draft: Draft) -> str:
             systems=enumerated(draft.examples),
         )
     if draft.money.chosen:
-        return _("Prices and assumptions are those that were set for this report.")
+        return _("Prices and assumptions were set for this report.")
     where = _(
-        "Who makes a report sets them on the page Cost & ROI of rankdash, or by --assumptions on "
-        "its command line."
+        "To set them, use the page Cost & ROI of rankdash, or --assumptions on its command line."
     )
     if not draft.examples:
         text = _(
@@ -86,9 +85,9 @@ def _figures(draft: Draft) -> str:
         frozenset(range(1, len(columns) + 1)),
     )
     notes = _(
-        "In brackets: what follows from the ends of the verdict's {level} interval; prices and "
-        "assumptions are held fixed, so it says how sure the measurement is, not how good the "
-        "assumptions are.",
+        "In brackets: the results at the ends of the verdict's {level} interval; prices and "
+        "assumptions are held fixed, so the brackets show how sure the measurement is, not how "
+        "good the assumptions are.",
         level=percent(draft.study.statistics.level),
     )
     return table(content) + prose(notes, "muted")
@@ -126,5 +125,5 @@ def _column(draft: Draft, choice: Choice) -> list[str]:
 def _assumptions(draft: Draft) -> str:
     hit = hit_title(draft.study)
     rows = assumptions.rows(draft.money.assumptions, draft.choices, draft.money.currency, hit)
-    head = (_("assumption"), _("value"), _("what it means"))
+    head = (_("assumption"), _("value"), _("meaning"))
     return table(PageTable(head, rows))

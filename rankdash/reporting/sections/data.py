@@ -19,7 +19,7 @@ def draw(draft: Draft) -> str:
     report = draft.study.check
     parts = [table(PageTable((_("what"), _("value")), _counts(draft)))]
     if report is None:
-        return parts[0] + prose(_("The check report of this data set is not at hand."))
+        return parts[0] + prose(_("The check report of this data set is missing."))
     parts += [
         together(
             f"<h3>{html_safe(_('Judgments (relevance labels)'))}</h3>",
@@ -113,7 +113,7 @@ def _table(found: list[Finding]) -> str:
         )
         for each in found
     ]
-    head = (_("kind"), _("what"), _("what to do in rankdash"), _("examples"))
+    head = (_("kind"), _("what"), _("remedy in rankdash"), _("examples"))
     return table(filled(head, rows))
 
 

@@ -43,13 +43,11 @@ def rules(draft: Draft) -> str:
             prose(text),
             table(PageTable(head, definitions)),
             f"<h3>{html_safe(_('Metric conventions used'))}</h3>",
-            table(
-                PageTable((_("setting"), _("current value"), _("what it means")), _in_force(draft))
-            ),
+            table(PageTable((_("setting"), _("current value"), _("meaning")), _in_force(draft))),
             f"<h3>{html_safe(_('Statistics and causes'))}</h3>",
             table(
                 PageTable(
-                    (_("what"), _("how it is made")),
+                    (_("what"), _("definition")),
                     methods(study.statistics, study.comparison.corrected),
                 )
             ),
@@ -82,7 +80,7 @@ def origin(draft: Draft) -> str:
         run = study.run(system)
         rows: list[tuple[str, str]] = []
         if run is None:
-            rows.append((_("What it is"), _("the ranking that the others rerank")))
+            rows.append((_("Description"), _("the ranking that the others rerank")))
         else:
             rows += [
                 (_("Reranker"), run.reranker),

@@ -44,7 +44,7 @@ def _meanings(draft: Draft) -> list[str]:
     study = draft.study
     sentences = [draft.explained(study.measure.title, _(study.measure.metric.meaning))]
     if study.baseline == FIRST_STAGE:
-        order = _("the order in which the search finds documents, before any reranking.")
+        order = _("the order of the search, before any reranking.")
         sentences.append(draft.explained(study.name(FIRST_STAGE), order))
     return [*sentences, *_few_labels(draft)]
 
@@ -154,26 +154,25 @@ def _care(draft: Draft) -> str:
     """Whose assumptions the sentence on money rests on."""
     if draft.money.chosen and draft.examples:
         return _(
-            "What it pays rests on the assumptions listed under “Cost and break-even”, which were "
-            "set by whoever made this report, and on a price that nobody set: an example that "
-            "comes with rankdash ({systems}).",
+            "The result rests on the assumptions listed under “Cost and break-even”, set by the "
+            "author of this report, and on an example price that comes with rankdash ({systems}).",
             systems=enumerated(draft.examples),
         )
     if draft.money.chosen:
         return _(
-            "What it pays rests on the assumptions listed under “Cost and break-even”, which were "
-            "set by whoever made this report."
+            "The result rests on the assumptions listed under “Cost and break-even”, set by the "
+            "author of this report."
         )
     if not draft.examples:
         return _(
-            "Prices were set by whoever made this report; how many searches there are and what "
-            "one is worth was not. Those are defaults of rankdash, listed under “Cost and "
-            "break-even”, to be replaced by your own before anything is decided on them."
+            "The author of this report set the prices, but not the number of searches or the "
+            "value of one. Those are defaults of rankdash, listed under “Cost and break-even”: "
+            "replace them with your own before you decide."
         )
     return _(
-        "Nobody set prices or assumptions for this report: what it pays rests on the defaults of "
-        "rankdash, listed under “Cost and break-even”. They are examples, to be replaced by your "
-        "own before anything is decided on them."
+        "Nobody set prices or assumptions for this report: the result rests on the defaults of "
+        "rankdash, listed under “Cost and break-even”. They are examples: replace them with your "
+        "own before you decide."
     )
 
 

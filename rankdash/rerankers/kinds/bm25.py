@@ -205,7 +205,7 @@ KIND = RerankerKind(
             "method",
             "lucene",
             "Variant",
-            "Which BM25 formula; lucene is that of Elasticsearch and OpenSearch.",
+            "The BM25 formula; lucene is that of Elasticsearch and OpenSearch.",
             choices=("lucene", "robertson", "atire", "bm25l", "bm25+"),
         ),
         SettingSpec(

@@ -209,7 +209,7 @@ def kind(members: Sequence[RerankerKind]) -> RerankerKind:
 
 
 def _specs(known: Mapping[str, RerankerKind]) -> tuple[SettingSpec, ...]:
-    nested = "One to a line, such as max_length=256, or a JSON object; empty for the usual ones."
+    nested = "One per line, such as max_length=256, or a JSON object; empty for the defaults."
     return (
         SettingSpec(
             "first",
@@ -231,7 +231,7 @@ def _specs(known: Mapping[str, RerankerKind]) -> tuple[SettingSpec, ...]:
             "top",
             20,
             "Documents for the second",
-            "How many of the best of the first the second one reads.",
+            "How many of the top documents of the first reranker the second one reorders.",
             within=(1, 10_000),
         ),
         SettingSpec("first_settings", "", "Settings of the first", nested, lines=2, advanced=True),

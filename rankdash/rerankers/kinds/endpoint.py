@@ -155,14 +155,14 @@ def _sentence(text: str) -> str:
 KIND = RerankerKind(
     name=Endpoint.name,
     title="Rerank service",
-    meaning="A rerank model behind an address, hosted by a provider or in your own rack. Queries "
-    "and documents are sent there.",
+    meaning="A rerank model behind a URL, hosted by a provider or by you. Queries and documents "
+    "are sent there.",
     settings=(
         SettingSpec(
             "dialect",
             "cohere",
             "Service",
-            "Which wire format the service speaks.",
+            "The wire format of the service.",
             choices=tuple(DIALECTS),
             choice_titles=tuple(dialect.title for dialect in DIALECTS.values()),
         ),
@@ -170,20 +170,20 @@ KIND = RerankerKind(
             "base_url",
             "",
             "Base URL",
-            "Where the service listens. Empty: the usual address of the service.",
+            "The address of the service. Empty: its usual address.",
         ),
         SettingSpec(
             "model",
             "",
             "Model",
-            "The name of the model, as the service calls it. Empty: a usual one.",
+            "The model name that the service uses. Empty: a common one.",
         ),
         SettingSpec(
             "price_searches",
             0.0,
             "Price of 1,000 search units, $",
-            "For services that bill searches: one unit is a query with up to 100 documents. 0 "
-            "where not known.",
+            "For services that bill searches: one unit is a query with up to 100 documents. 0 if "
+            "not known.",
             within=(0, 1_000_000),
             advanced=True,
         ),
@@ -191,7 +191,7 @@ KIND = RerankerKind(
             "price_tokens",
             0.0,
             "Price of a million tokens, $",
-            "For services that bill tokens. 0 where not known.",
+            "For services that bill tokens. 0 if not known.",
             within=(0, 1_000_000),
             advanced=True,
         ),

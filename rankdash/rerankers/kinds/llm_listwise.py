@@ -187,8 +187,8 @@ KIND = LlmListwise.kind(
         "shuffles",
         0,
         "Shuffles",
-        "Ask again with the documents in another order, so many times, and take the mean "
-        "place. How far the orders agree is noted with the calls.",
+        "Ask this many times with the documents in another order, and take the mean rank. The "
+        "agreement of the orders is reported with the calls.",
         within=(0, 20),
     ),
     SettingSpec(

@@ -167,15 +167,15 @@ KIND = LlmPairwise.kind(
         "top",
         10,
         "Documents compared",
-        "How many documents from the top of the first stage take part.",
+        "How many documents from the top of the first stage are compared.",
         within=(2, 100),
     ),
     SettingSpec(
         "sort",
         "all",
         "Sort",
-        "all: every pair in both orders, n × (n − 1) calls, at once. sliding: passes of bubble "
-        "sort from the back, fewer calls, one after the other.",
+        "all: every pair in both orders, n × (n − 1) calls, concurrently. sliding: passes of "
+        "bubble sort from the back, fewer calls, one after the other.",
         choices=("all", "sliding"),
     ),
     SettingSpec(

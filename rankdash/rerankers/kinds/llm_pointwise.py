@@ -168,9 +168,9 @@ KIND = LlmPointwise.kind(
         "answer",
         "yes-no",
         "Answer",
-        "yes-no: the odds of yes against no. grade: the expected grade from 0 to 4. Both need "
-        "an endpoint that gives the probabilities of tokens. number: a number from 0 to 10 as "
-        "it was said, with many ties, for endpoints that give none.",
+        "yes-no: the odds of yes against no. grade: the expected grade from 0 to 4. Both need an "
+        "endpoint that gives the probabilities of tokens. number: the number from 0 to 10 in the "
+        "answer, with many ties, for endpoints without probabilities.",
         choices=tuple(prompts.QUESTIONS),
     ),
     SettingSpec(

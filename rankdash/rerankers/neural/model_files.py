@@ -218,7 +218,7 @@ def unreadable(path: Path, error: Exception) -> UnavailableError:
     """error: what reading the file of a model ended with."""
     return UnavailableError(
         "The file {file} of the model cannot be read: {reason}",
-        remedy="Fetch the model again.",
+        remedy="Download the model again.",
         file=str(path),
         reason=str(error),
     )
@@ -295,7 +295,7 @@ def _download(name: str) -> Path:
     except Exception as error:
         raise UnavailableError(
             "The download of the model {model!r} stopped: {reason}",
-            remedy="Start it again: what has arrived is kept.",
+            remedy="Start it again: downloaded parts are kept.",
             model=name,
             reason=str(error) or type(error).__name__,
         ) from error

@@ -22,14 +22,14 @@ SENDING = (
         "key_variable",
         "",
         "Variable of the key",
-        "The name of the environment variable that holds the key, never the key itself. Empty: the "
-        "usual one of the service. none: the service asks for no key.",
+        "The name of the environment variable that holds the key, never the key itself. Empty: "
+        "the usual variable of the service. none: the service needs no key.",
         advanced=True,
     ),
     SettingSpec(
         "concurrency",
         4,
-        "Requests at once",
+        "Concurrent requests",
         "How many requests are sent concurrently.",
         within=(1, 64),
         advanced=True,
@@ -37,8 +37,8 @@ SENDING = (
     SettingSpec(
         "per_minute",
         0.0,
-        "Requests a minute",
-        "Never more than so many requests a minute, evenly spread; 0 for no limit.",
+        "Requests per minute",
+        "At most this many requests per minute, evenly spread; 0 for no limit.",
         within=(0, 1_000_000),
         advanced=True,
     ),
@@ -63,7 +63,7 @@ SENDING = (
         "total_s",
         120.0,
         "Time for a query, s",
-        "How long a query may take with everything that is tried again.",
+        "The time limit of a query, retries included.",
         within=(0.1, 36_000),
         advanced=True,
     ),

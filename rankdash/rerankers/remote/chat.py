@@ -32,15 +32,15 @@ CONNECTION = (
         "model",
         "gpt-4.1-mini",
         "Model",
-        "The name of the model, as the service calls it.",
+        "The model name that the service uses.",
         required=True,
     ),
     SettingSpec(
         "base_url",
         "",
         "Base URL",
-        "Where an endpoint compatible with OpenAI's listens: a provider's, or vLLM, Ollama, "
-        "llama.cpp and the like on a machine of yours. Empty: the address in the environment "
+        "The address of an endpoint compatible with OpenAI's: a provider's, or vLLM, Ollama, "
+        "llama.cpp and the like on your own machine. Empty: the address in the environment "
         "variable OPENAI_BASE_URL, or else OpenAI.",
     ),
 )
@@ -50,7 +50,7 @@ SAYING = (
         "system",
         prompts.SYSTEM,
         "System message",
-        "What the model is told first. It says that documents are data, never instructions.",
+        "The first message to the model. It says that documents are data, never instructions.",
         lines=4,
         advanced=True,
     ),
@@ -58,7 +58,7 @@ SAYING = (
         "document_characters",
         2000,
         "Characters of a document",
-        "Longer documents are cut, so that prompts fit the model and the purse; 0 for all.",
+        "Longer documents are cut, so that prompts fit the model and the budget; 0 for all.",
         within=(0, 1_000_000),
         advanced=True,
     ),
@@ -66,8 +66,8 @@ SAYING = (
         "answer_tokens",
         0,
         "Tokens of an answer",
-        "The model may say no more than this. 0: as many as a plain answer needs; a model that "
-        "thinks aloud needs thousands.",
+        "The model may write at most this many tokens. 0: enough for a plain answer; a reasoning "
+        "model needs thousands.",
         within=(0, 100_000),
         advanced=True,
     ),
@@ -75,8 +75,8 @@ SAYING = (
         "extra",
         "",
         "Further fields of the request",
-        "A JSON object that is merged into the request, such as a seed or chat_template_kwargs. A "
-        "field that is null is left out.",
+        "A JSON object that is merged into the request, such as a seed or chat_template_kwargs. "
+        "Fields that are null are removed.",
         lines=2,
         advanced=True,
     ),
@@ -84,7 +84,7 @@ SAYING = (
         "price_in",
         0.0,
         "Price of a million tokens read, $",
-        "0 where not known.",
+        "0 if not known.",
         within=(0, 1_000_000),
         advanced=True,
     ),
@@ -92,7 +92,7 @@ SAYING = (
         "price_out",
         0.0,
         "Price of a million tokens written, $",
-        "0 where not known.",
+        "0 if not known.",
         within=(0, 1_000_000),
         advanced=True,
     ),

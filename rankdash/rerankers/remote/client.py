@@ -293,10 +293,11 @@ class Client:
                 "The service at {host} keeps failing: {reason}."
                 if outcome.status
                 else "The service at {host} cannot be reached: {reason}.",
-                remedy="See to your quota there, or put fewer requests at once or a minute under "
-                "More settings; a resume goes on from here."
+                remedy="Check your quota there, or lower concurrent requests or requests per "
+                "minute under More settings; resume continues from here."
                 if outcome.status == _TOO_MANY
-                else "See that it runs and that the base URL is right; resume goes on from here.",
+                else "Check that it runs and that the base URL is right; resume continues from "
+                "here.",
                 host=urlsplit(self._base).netloc,
                 reason=error.rstrip("."),
             )

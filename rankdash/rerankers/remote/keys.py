@@ -143,9 +143,9 @@ class Place:
             raise UnavailableError(
                 "The key of the service is missing.",
                 remedy="Type it into the form, or set the environment variable {variable} before "
-                "rankdash starts. A typed key is never stored, so each run and each resume needs "
-                "it again. Where the service asks for no key, tick that in the form, or give "
-                "key_variable=none.",
+                "rankdash starts. A typed key is never stored, so each run and each "
+                "resume needs it again. If the service needs no key, tick that in the "
+                "form, or give key_variable=none.",
                 variable=self.variable,
             )
         # Such a header is refused later, by a message that quotes it.

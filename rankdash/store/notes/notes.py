@@ -103,13 +103,13 @@ def tags_in_use(notes: Sequence[Note]) -> list[str]:
 def _refuse_too_much(note: Note) -> None:
     if len(note.tags) > MOST_TAGS:
         raise DataError(
-            "A query can have {most} tags at most.",
-            remedy="Take one away before adding another.",
+            "A query can have at most {most} tags.",
+            remedy="Remove one before adding another.",
             most=MOST_TAGS,
         )
     if any(len(tag) > LONGEST_TAG for tag in note.tags):
         raise DataError(
-            "A tag can have {most} characters at most.",
+            "A tag can have at most {most} characters.",
             remedy="Put the rest into the note.",
             most=LONGEST_TAG,
         )
@@ -120,7 +120,7 @@ def refuse_long(text: str) -> None:
     """Raises DataError for a note of more than `LONGEST_NOTE` characters."""
     if len(text) > LONGEST_NOTE:
         raise DataError(
-            "A note can have {most} characters at most.", remedy="Shorten it.", most=LONGEST_NOTE
+            "A note can have at most {most} characters.", remedy="Shorten it.", most=LONGEST_NOTE
         )
 
 

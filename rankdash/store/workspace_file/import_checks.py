@@ -66,7 +66,7 @@ def ranking(rows: Any, queries: Any, documents: Any, *, data: Dataset | None = N
     ):
         raise ValueError("its ties are not where it says")
     if len(found) and not (found.given.min() >= 0 and found.given.max() < len(found)):
-        raise ValueError("it says wrongly what it was made from")
+        raise ValueError("its record of what it was made from is wrong")
     if data is not None:
         _known(found.query_ids, data.queries["query_id"], "query")
         _known(found.doc_ids, data.documents["doc_id"], "document")

@@ -104,7 +104,7 @@ def _contents(parts: Unpacker, file: str) -> Contents:
         raise FormatError(
             "This workspace file was written by a newer rankdash ({version}). Nothing was "
             "imported.",
-            remedy="Update rankdash, or have it exported by the version that runs here.",
+            remedy="Update rankdash, or export it again with the version that runs here.",
             file=file,
             version=head.rankdash[:40],
         )

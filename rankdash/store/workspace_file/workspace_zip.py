@@ -123,7 +123,7 @@ class Unpacker:
         content = self._unpacked(name, min(listed.bytes, self._bounds.part, self._left))
         self._left -= len(content)
         if (len(content), hashlib.sha256(content).hexdigest()) != (listed.bytes, listed.sha256):
-            raise self._refused(Phrase("{name} is not what was packed", name=name))
+            raise self._refused(Phrase("{name} differs from what was packed", name=name))
         return content
 
     def read_json(self, name: str, kind: type[_Decoded]) -> _Decoded:
@@ -200,7 +200,7 @@ class Unpacker:
 
     def _refused(self, reason: Phrase) -> FormatError:
         return FormatError(
-            "This workspace file is not as it was exported: {reason}. Nothing was imported.",
+            "This workspace file differs from its export: {reason}. Nothing was imported.",
             remedy=_REMEDY,
             file=self._file,
             reason=reason,

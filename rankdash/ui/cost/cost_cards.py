@@ -210,15 +210,16 @@ def assumptions_table(study: Study, scenario: Assumptions, choices: Sequence[Cho
         {
             _("assumption"): [row[0] for row in rows],
             _("value"): [row[1] for row in rows],
-            _("what it means"): [row[2] for row in rows],
+            _("meaning"): [row[2] for row in rows],
         },
         hide_index=True,
-        alt=_("Everything that the numbers rest on"),
+        alt=_("All sources, definitions and settings"),
     )
     st.caption(
         _(
-            "Intervals ({level}) follow from that of the verdict; prices and assumptions are held "
-            "fixed, so they say how sure the measurement is, not how good the assumptions are.",
+            "Intervals ({level}) follow from that of the verdict; prices and assumptions are "
+            "held fixed, so they show how sure the measurement is, not how good the assumptions "
+            "are.",
             level=percent(study.statistics.level),
         )
     )

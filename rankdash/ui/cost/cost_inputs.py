@@ -55,7 +55,7 @@ def draw() -> Assumptions:
     titles = {
         "traffic": _("Traffic"),
         "value": _("What a search is worth"),
-        "effort": _("Effort beside the price"),
+        "effort": _("Running costs beyond the price"),
         "answers": _("An LLM that reads the passages"),
         "support": _("Tickets and working time"),
         "waiting": _("Loss by latency"),
@@ -177,7 +177,7 @@ def choose_prices(study: Study, prices: dict[str, ListedPrice]) -> None:
         "also",
         list(prices),
         st.multiselect,
-        label=_("Other prices beside them"),
+        label=_("Other prices to compare"),
         placeholder=_("none"),
         format_func=lambda name: words(prices[name]),
     )
@@ -239,7 +239,7 @@ def edit_prices(prices: dict[str, ListedPrice]) -> None:
     )
     if given is not None and st.button(_("Import"), key="cost.prices.import"):
         if given.size > _LARGEST_FILE:
-            st.error(_("The file is larger than a price list can be."), icon=":material/error:")
+            st.error(_("The file is too large for a price list."), icon=":material/error:")
             return
         _keep_prices(given.getvalue(), given.name)
 

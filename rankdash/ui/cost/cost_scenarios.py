@@ -49,7 +49,7 @@ def draw(study: Study, choice: Choice, scenario: Assumptions) -> None:
     st.html(cost_cards.side_by_side(_("scenario"), titles, rows))
     st.caption(
         _(
-            "Pessimistic and optimistic: the sliders as they are, with the gain at the lower and "
+            "Pessimistic and optimistic: the sliders unchanged, with the gain at the lower and "
             "the upper end of its {level} interval.",
             level=percent(study.statistics.level),
         )
@@ -133,7 +133,7 @@ def _save(saved: dict[str, Assumptions], name: str, scenario: Assumptions) -> No
             raise DataError("A scenario needs a name.")
         if name not in saved and len(saved) >= MOST_SCENARIOS:
             raise DataError(
-                "There are {most} saved scenarios already.",
+                "{most} scenarios are saved already.",
                 remedy="Delete one of them first.",
                 most=number(MOST_SCENARIOS, 0),
             )

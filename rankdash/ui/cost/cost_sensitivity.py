@@ -42,7 +42,7 @@ def swings(study: Study, choice: Choice, scenario: Assumptions) -> None:
     """One assumption changes, the rest stays: the widest swing on top."""
     net = net_per_month(choice.option, scenario)
     if net is None or choice.option.gain is None:
-        st.info(_("Without a price and a gain there is nothing to vary."), icon=":material/info:")
+        st.info(_("A price and a gain are needed to vary the assumptions."), icon=":material/info:")
         return
     span = period()
     gain = choice.option.gain.relative
@@ -68,11 +68,12 @@ def swings(study: Study, choice: Choice, scenario: Assumptions) -> None:
     )
     st.caption(
         _(
-            "The gain varies over its {level} interval, every other number by half either way.",
+            "The gain varies over its {level} interval, every other number by half in both "
+            "directions.",
             level=percent(study.statistics.level),
         )
         if interval
-        else _("Every number varies by half either way.")
+        else _("Every number varies by half in both directions.")
     )
     with st.expander(_("As a table")):
         st.dataframe(
@@ -94,7 +95,7 @@ def where_it_pays(choice: Choice, scenario: Assumptions) -> None:
     """The net over two assumptions that a person picks."""
     offered = [name for name in INPUTS if input_value(choice.option, scenario, name) is not None]
     if PRICE not in offered or GAIN not in offered:
-        st.info(_("Without a price and a gain there is nothing to vary."), icon=":material/info:")
+        st.info(_("A price and a gain are needed to vary the assumptions."), icon=":material/info:")
         return
     columns = st.columns(2)
     picked = [
@@ -218,7 +219,9 @@ def depths(study: Study, choice: Choice, scenario: Assumptions) -> None:
         st.info(markdown_safe(error_text(error), 300), icon=":material/info:")
         return
     if found is None:
-        st.info(_("Only a run of a reranker can be cut shorter."), icon=":material/info:")
+        st.info(
+            _("Only the run of a reranker can be cut at a smaller depth."), icon=":material/info:"
+        )
         return
     curve = found.curve
     metric = study.measure.title
@@ -234,7 +237,7 @@ def depths(study: Study, choice: Choice, scenario: Assumptions) -> None:
         st.warning(
             _(
                 "This reranker sees all documents of a query at once: with fewer of them it may "
-                "order the rest otherwise, so the shallower depths are guesses."
+                "order the rest differently, so smaller depths are guesses."
             ),
             icon=":material/warning:",
         )
@@ -245,10 +248,10 @@ def depths(study: Study, choice: Choice, scenario: Assumptions) -> None:
     )
     st.caption(
         ngettext(
-            "One run, cut at each depth; {n} query. Latency and, by the hour, cost are scaled in "
-            "proportion to the documents: an estimate.",
-            "One run, cut at each depth; {n} queries. Latency and, by the hour, cost are scaled in "
-            "proportion to the documents: an estimate.",
+            "One run, cut at each depth; {n} query. Latency and hourly cost are estimates, "
+            "scaled in proportion to the documents.",
+            "One run, cut at each depth; {n} queries. Latency and hourly cost are estimates, "
+            "scaled in proportion to the documents.",
             curve.queries,
         )
     )

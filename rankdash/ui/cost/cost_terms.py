@@ -37,7 +37,7 @@ def choose_period() -> None:
         list(titles),
         st.selectbox,
         default=_MONTH,
-        label=_("Amounts for"),
+        label=_("Amounts per"),
         format_func=titles.__getitem__,
     )
 

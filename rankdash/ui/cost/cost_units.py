@@ -43,9 +43,7 @@ def draw(choice: Choice, scenario: Assumptions, prices: dict[str, ListedPrice]) 
     listed = [each for each in prices.values() if each.price.currency == currency()]
     shown = [each for each in listed if each.price.unit != "hour"]
     if float(load.document_tokens) <= 0 or float(load.documents) <= 0 or not shown:
-        st.info(
-            _("This needs texts and prices that depend on their length."), icon=":material/info:"
-        )
+        st.info(_("Add texts, and prices that depend on their length."), icon=":material/info:")
     else:
         _by_length(load, shown)
     for each in listed:
@@ -70,7 +68,7 @@ def _by_length(load: Load, shown: Sequence[ListedPrice]) -> None:
         if flip is not None:
             st.markdown(
                 _(
-                    "From **{n} tokens** a document on, {units} is cheaper than {tokens}.",
+                    "From **{n} tokens** per document on, {units} is cheaper than {tokens}.",
                     n=number(flip, 0),
                     units=markdown_safe(words(searches), _LONGEST),
                     tokens=markdown_safe(words(each), _LONGEST),

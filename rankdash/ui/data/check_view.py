@@ -36,8 +36,8 @@ def _summary(report: CheckReport) -> str:
     if not report.warnings:
         return _("No warnings.")
     return ngettext(
-        "{n} warning: worth a look before you trust the numbers.",
-        "{n} warnings: worth a look before you trust the numbers.",
+        "{n} warning: check it before you trust the numbers.",
+        "{n} warnings: check them before you trust the numbers.",
         len(report.warnings),
     )
 
@@ -103,7 +103,7 @@ def _findings(report: CheckReport) -> None:
     pairs = list(zip(rows, report.findings, strict=True))
     actionable = [row for row, found in pairs if _actionable(found)]
     rest = [row for row, found in pairs if not _actionable(found)]
-    headings = (_("kind"), _("where"), _("what"), _("what to do"), _("examples"))
+    headings = (_("kind"), _("where"), _("what"), _("remedy"), _("examples"))
     if actionable:
         st.html(table_html(headings, actionable))
     else:

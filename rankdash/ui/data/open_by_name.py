@@ -18,9 +18,9 @@ def draw() -> None:
     """Ask for names, fetch what they name, and read it as dropped files are read."""
     st.caption(
         _(
-            "`ir_datasets:beir/scifact/test` opens a data set of the package ir_datasets, "
-            "`hf:organization/name` one of the Hugging Face hub. Labels that lie in a repository "
-            "of their own are named too, with a space between."
+            "`ir_datasets:beir/scifact/test` loads a data set of the package ir_datasets, "
+            "`hf:organization/name` one of the Hugging Face hub. If the labels are in a "
+            "repository of their own, add its name after a space."
         )
     )
     with st.form("by_name", border=False):
@@ -31,9 +31,8 @@ def draw() -> None:
             max_chars=400,
             help=_(
                 "A folder of a repository: hf:organization/name/folder. A branch, tag or commit: "
-                "hf:organization/name@revision. What is fetched stays in the folders of these "
-                "packages. Of more than 100,000 documents only those with a label or a rank are "
-                "read."
+                "hf:organization/name@revision. Downloads stay in the folders of these packages. "
+                "Of more than 100,000 documents only those with a label or a rank are read."
             ),
         )
         sent = button.form_submit_button(_("Open"), width="stretch")
@@ -51,7 +50,7 @@ def draw() -> None:
             sign.empty()
 
     try:
-        with st.spinner(_("Fetching. Leaving the page ends it."), show_time=True):
+        with st.spinner(_("Downloading. Leaving the page cancels it."), show_time=True):
             sources = sources_by_name(names, waiting=waiting)
     except RankdashError as error:
         st.error(markdown_safe(failures.problem(error), 800), icon=":material/error:")

@@ -45,7 +45,7 @@ def _said() -> None:
     if more:
         lines.append("- " + ngettext("and {n} more", "and {n} more", more))
     if lines:
-        heading = _("What is here already was kept as it is; the file says otherwise in this:")
+        heading = _("What is already here was not changed; the file differs in this:")
         st.warning("\n".join([heading, "", *lines]), icon=":material/info:")
 
 
@@ -97,8 +97,8 @@ def _import() -> None:
         type=["zip"],
         key=f"sharing.file.{st.session_state.get(_GENERATION, 0)}",
         help=_(
-            "It is checked first and added whole or not at all. What is in this workspace already "
-            "stays as it is."
+            "The file is checked first and added completely or not at all. The content of this "
+            "workspace stays unchanged."
         ),
     )
     if given is None or not st.button(

@@ -67,7 +67,7 @@ def upload_panel() -> None:
     packed = next((file.name for file in files if sharing.is_workspace_file(file)), None)
     if packed is not None:
         text = _(
-            "{file} is a workspace file. Import it at the foot of this page, under *Export or "
+            "{file} is a workspace file. Import it at the end of this page, under *Export or "
             "import the workspace*.",
             file=markdown_safe(packed, 80),
         )
@@ -79,7 +79,7 @@ def upload_panel() -> None:
         _("First-stage ranking"),
         ["", *(file.name for file in files)],
         format_func=lambda value: value or _("Detect automatically"),
-        help=_("With several rankings: which one is the list that rerankers start from."),
+        help=_("The ranking that rerankers start from, if there are several."),
     )
     conflict = right.selectbox(
         _("Duplicate judgments"),
@@ -97,12 +97,11 @@ def upload_panel() -> None:
         get_args(Together),
         format_func=lambda value: {
             "majority": _("Majority vote"),
-            "mean": _("the mean of their grades"),
+            "mean": _("use the mean of their grades"),
         }[value],
         help=_(
-            "Where a file has a label column for each annotator, called label_1, label_2 and so "
-            "on. Where no grade has more votes, the lower one is taken; how far they agree is in "
-            "the check report."
+            "For files with a label column per annotator, named label_1, label_2 and so on. On a "
+            "tie, the lower grade is used; the check report shows their agreement."
         ),
     )
     label = ngettext("Read {n} file", "Read {n} files", len(files))

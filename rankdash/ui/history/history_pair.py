@@ -59,8 +59,7 @@ def draw(history: Past, chosen: Sequence[str]) -> None:
             st.caption(
                 _(
                     "This p counts one comparison. The pair was picked among {n} systems: "
-                    "corrected for all {pairs} pairs that could have been picked it is {p} "
-                    "(Bonferroni).",
+                    "corrected for all {pairs} possible pairs it is {p} (Bonferroni).",
                     n=number(systems, 0),
                     pairs=number(math.comb(systems, 2), 0),
                     p=p_value(p_of_any_pair(float(row["p"]), systems)),
@@ -102,9 +101,9 @@ def _differences(history: Past, before: str, after: str) -> None:
         # What one kind leaves empty and the other does not have is no difference.
         if one not in _NOTHING or other not in _NOTHING
     ]
-    st.markdown(f"**{_('What differs')}**")
+    st.markdown(f"**{_('Differences')}**")
     if not any(part != _("run") for part, *_rest in rows):
-        st.caption(_("Nothing that was recorded of their settings and their machine."))
+        st.caption(_("No difference in their recorded settings and machine."))
     if not rows:
         return
     st.dataframe(
@@ -117,7 +116,7 @@ def _differences(history: Past, before: str, after: str) -> None:
             "before": st.column_config.TextColumn(history.name(before)),
             "after": st.column_config.TextColumn(history.name(after)),
         },
-        alt=_("What differs between the two: settings, machine, versions"),
+        alt=_("Differences between the two: settings, machine, versions"),
     )
 
 

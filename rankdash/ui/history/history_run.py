@@ -30,16 +30,16 @@ def draw(history: Past, system_id: str) -> None:
         if system_id == FIRST_STAGE:
             title.caption(
                 _(
-                    "The first stage is the baseline where no run is pinned. Select a second one "
-                    "to compare them."
+                    "The first stage is the baseline if no run is pinned. Select a second system "
+                    "to compare the two."
                 )
             )
             return
         if system_id == history.pinned:
             title.caption(
                 _(
-                    "Pinned: everything is compared with it, unless a link names another baseline. "
-                    "Select a second one to compare them."
+                    "Pinned: everything is compared with this run, unless a link names another "
+                    "baseline. Select a second run to compare the two."
                 )
             )
             action.button(
@@ -55,8 +55,8 @@ def draw(history: Past, system_id: str) -> None:
         else:
             title.caption(
                 _(
-                    "Pin it to compare everything with it, in every new session too. Select a "
-                    "second one to compare them."
+                    "Pin it to compare everything with it, in new sessions too. Select a second "
+                    "run to compare the two."
                 )
             )
             action.button(

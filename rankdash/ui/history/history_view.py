@@ -88,7 +88,7 @@ def _evaluate(study: Study) -> None:
             place.progress(
                 done / len(systems),
                 _(
-                    "Evaluating run {n} of {all}; the next time this is kept",
+                    "Evaluating run {n} of {all}; the result is stored",
                     n=number(done + 1, 0),
                     all=number(len(systems), 0),
                 ),
@@ -172,10 +172,10 @@ def rests_on(history: Past) -> None:
     if found.apart:
         sentences.append(
             ngettext(
-                "{n} run answered too few of them and stands apart, with its own number of "
-                "queries; it is not compared.",
-                "{n} runs answered too few of them and stand apart, each with its own number of "
-                "queries; they are not compared.",
+                "{n} run answered too few of them and is listed separately, with its own number "
+                "of queries; it is not compared.",
+                "{n} runs answered too few of them and are listed separately, each with its own "
+                "number of queries; they are not compared.",
                 found.apart,
             )
         )
@@ -187,7 +187,7 @@ def rests_on(history: Past) -> None:
     if len(machines) > 1:
         sentences.append(
             _(
-                "The times come from {n} kinds of machine, and cannot be compared across them.",
+                "The times come from {n} kinds of machine and cannot be compared across them.",
                 n=number(len(machines), 0),
             )
         )
@@ -209,17 +209,17 @@ def rests_on(history: Past) -> None:
 
 def _shared(found: Trend) -> str:
     if not found.queries:
-        return _("No query was answered by every run on the line, so that nothing is compared.")
+        return _("No query was answered by every run on the line, so nothing is compared.")
     if found.queries < found.fullest:
         return _(
-            "The means, changes and tests rest on the same {n} of {all} queries for every run on "
-            "the line: those that all of them answered.",
+            "The means, changes and tests use the same {n} of {all} queries for every run on the "
+            "line: those that all of them answered.",
             n=number(found.queries, 0),
             all=number(found.fullest, 0),
         )
     return ngettext(
-        "The means, changes and tests rest on the same {n} query for every run.",
-        "The means, changes and tests rest on the same {n} queries for every run.",
+        "The means, changes and tests use the same {n} query for every run.",
+        "The means, changes and tests use the same {n} queries for every run.",
         found.queries,
     )
 
@@ -231,9 +231,9 @@ def looks(history: Past) -> None:
         return
     by_chance = made * (1 - study.statistics.level)
     text = _(
-        "**{n} systems were compared with {baseline} on one set of queries.** If none of them "
-        "differed, about {false} would still look proven by chance, counting each on its own. The "
-        "best of many is also the luckiest: expect a little less of it on new queries. Deleted "
+        "**{n} systems were compared with {baseline} on the same queries.** If none of them "
+        "differed, about {false} would still look proven by chance, each counted alone. The best "
+        "of many systems is partly lucky: expect a slightly smaller gain on new queries. Deleted "
         "runs are not counted.",
         n=number(made, 0),
         baseline=markdown_safe(study.name(study.baseline), 60),

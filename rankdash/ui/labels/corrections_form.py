@@ -41,7 +41,7 @@ def draw(study: Study, query_id: str) -> None:
     label(study, query_id, doc_id)
     if not person.name():
         st.text_input(
-            _("Your name, kept with the correction"),
+            _("Your name, stored with the correction"),
             value=workspace().setting(_WHO) or "",
             max_chars=LONGEST_NAME,
             key="labels.who",
@@ -81,8 +81,8 @@ def label(study: Study, query_id: str, doc_id: str) -> None:
             format_func=options.__getitem__,
             required=True,
             help=_(
-                "It counts at once, everywhere. What you uploaded is not changed, and the "
-                "correction can be undone."
+                "It takes effect everywhere at once. Your uploaded files stay unchanged, and you "
+                "can undo the correction."
             ),
         )
     else:

@@ -30,7 +30,7 @@ def draw(dataset_id: str) -> None:
     if _SAID in st.session_state:
         st.success(st.session_state.pop(_SAID), icon=":material/check_circle:")
     file = st.file_uploader(
-        _("A filled-in list of what to label, or any file of labels for this data set"),
+        _("A filled-in labelling list, or any file of labels for this data set"),
         key=f"labels.file.{st.session_state.get(_GENERATION, 0)}",
     )
     conflict: Conflict = st.selectbox(
@@ -97,7 +97,7 @@ def _summary(merged: Merged) -> str:
     parts = [
         ngettext("{n} label added", "{n} labels added", merged.added),
         ngettext("{n} changed", "{n} changed", merged.changed),
-        ngettext("{n} kept as it was", "{n} kept as they were", merged.kept + merged.same),
+        ngettext("{n} unchanged", "{n} unchanged", merged.kept + merged.same),
     ]
     if merged.unknown:
         parts.append(

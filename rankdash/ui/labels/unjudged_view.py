@@ -42,7 +42,7 @@ def draw(study: Study) -> None:
                 for name in (_("as not relevant"), _("lowest possible"), _("highest possible"))
             },
         },
-        alt=_("What unjudged documents leave open, for each system"),
+        alt=_("Bounds by unjudged documents, for each system"),
     )
     for system in study.challengers:
         _difference(study, system, names)
@@ -52,7 +52,7 @@ def _difference(study: Study, system: str, names: dict[str, str]) -> None:
     settled = study.unjudged_change(system)
     open_range = settled.bounds()
     sentence = _(
-        "**{name}**: with every label there, the change of {delta} could turn out anywhere from "
+        "**{name}**: with all labels complete, the change of {delta} could be anywhere from "
         "{low} to {high}.",
         name=markdown_safe(names[system], 60),
         delta=signed(open_range.delta),
@@ -101,7 +101,7 @@ def _needed(settled: UnjudgedComparison) -> str:
     if needed is None:
         return _("There is no difference that labels could settle.")
     if needed == 0:
-        return _("Which system is ahead is settled whatever the labels turn out to be.")
+        return _("It is settled which system is ahead, whatever the missing labels are.")
     return ngettext(
         "{n} label may be enough to settle which is ahead.",
         "{n} labels may be enough to settle which is ahead.",

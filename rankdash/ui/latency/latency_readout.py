@@ -72,7 +72,7 @@ def not_timed(study: Study, found: dict[str, Times]) -> None:
 def _why_not(study: Study, system: str) -> str:
     times = latency.times(study, system)
     if times is None:
-        return _("its order was there before any run.")
+        return _("it is the order before any run.")
     if times.run.reranker == FUSION:
         return _("it was fused from other systems, and nothing was scored for it.")
     if times.run.measured is None:
@@ -83,7 +83,7 @@ def _why_not(study: Study, system: str) -> str:
             "the latency measured always."
         )
     if not times.apart.untimed:
-        return _("it answered no query.")
+        return _("all its queries failed.")
     return _(
         "its queries were scored in batches, none by itself. Run it with the latency measured."
     )
@@ -116,7 +116,7 @@ def _one(name: str, times: Times, target_ms: float, level: float) -> None:
             _("{within} of {n} within the target", within=number(met.within, 0), n=number(met.n, 0))
         )
     if summary.p99 is None:
-        facts.append(_("no p99: it takes {n} queries", n=number(P99_NEEDS, 0)))
+        facts.append(_("no p99: needs {n} queries", n=number(P99_NEEDS, 0)))
     else:
         facts.append(_("p99 {ms} ms", ms=ms(summary.p99)))
     if math.isfinite(times.run.load_ms):
@@ -124,7 +124,7 @@ def _one(name: str, times: Times, target_ms: float, level: float) -> None:
     if measured is not None and math.isfinite(measured.pairs_per_second):
         rate = ms(measured.pairs_per_second)
         facts.append(
-            _("{n} pairs/s over the whole run, work beforehand included", n=rate)
+            _("{n} pairs/s over the whole run, preparation included", n=rate)
             if measured.index_seconds > 0
             else _("{n} pairs/s over the whole run", n=rate)
         )
@@ -190,7 +190,7 @@ def _of_calls(times: Times) -> list[str]:
     if parts is None or not math.isfinite(parts.server):
         return []
     text = _(
-        "of a call, {server} ms in the model and {rest} ms on the way",
+        "of a call, {server} ms in the model and {rest} ms on the network",
         server=ms(parts.server),
         rest=ms(parts.rest),
     )

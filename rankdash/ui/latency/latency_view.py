@@ -52,7 +52,7 @@ def spread(study: Study, found: dict[str, Times], target_ms: float) -> None:
         )
         st.caption(
             _(
-                "Box: half of the queries. Whiskers: nine in ten. Circles: the fastest and the "
+                "Box: half of the queries. Whiskers: 5% to 95%. Circles: the fastest and the "
                 "slowest. Dashed: the target."
             )
         )
@@ -106,7 +106,7 @@ def _ratio_in_words(study: Study, first: str, system: str, ratio: Ratio) -> str:
 
 def growth(study: Study, found: dict[str, Times]) -> None:
     """Latency against documents or tokens, with a line where the points carry one."""
-    st.subheader(_("What a query's time grows with"), anchor=False)
+    st.subheader(_("Latency by length and number of documents"), anchor=False)
     varied = any(times.documents[0] != times.documents[1] for times in found.values())
     tokens = any(len(latency.cloud(study, system, "tokens")[0]) for system in found)
     drawn, beside = st.columns([7, 5], gap="medium")
@@ -149,7 +149,7 @@ def growth(study: Study, found: dict[str, Times]) -> None:
         if sum(len(cloud.points) for cloud in clouds) > latency_fit.MOST_MARKS:
             st.caption(
                 _(
-                    "About {n} queries are drawn, by chance; the rest are in the table.",
+                    "About {n} queries are drawn at random; the rest are in the table.",
                     n=number(latency_fit.MOST_MARKS, 0),
                 )
             )
@@ -237,7 +237,7 @@ def _growth_tables(clouds: list[latency_fit.Cloud], against: Against) -> None:
         st.dataframe(rules, hide_index=True, alt=_("Rules of thumb from tutorials, ms"))
         st.caption(
             _(
-                "Rules of thumb from tutorials, in milliseconds: copied from one to the next, "
-                "without a machine or a model. They are no measurement."
+                "Rules of thumb from tutorials, in milliseconds: copied without naming a machine "
+                "or a model. They are no measurement."
             )
         )

@@ -83,7 +83,7 @@ def _levels_table(measured: list[throughput.Measurement]) -> None:
     rows = [
         {
             _("system"): each.name,
-            _("at once"): level.in_flight,
+            _("concurrent"): level.in_flight,
             _("queries/s"): level.queries_per_second,
             _("pairs/s"): level.pairs_per_second,
             "p50": level.p50_ms,

@@ -71,7 +71,7 @@ def segments(study: Study, system: str) -> None:
     corrected = figures.groups_corrected(study, table)
     _table(table, p_title(corrected))
     notes = [_(derived.meaning), _(derived.note)] if derived is not None else []
-    notes.append(_("Looked at after the fact: a reason to test, not a proof."))
+    notes.append(_("Chosen after the results were known: a reason to test, not a proof."))
     if corrected:
         notes.append(_("p is corrected for {n} groups.", n=number(table["p"].count(), 0)))
     st.caption(" ".join(note for note in notes if note))
@@ -145,7 +145,7 @@ def reasons(study: Study, system: str) -> str | None:
             "adds": st.column_config.NumberColumn(
                 _("adds to the mean"),
                 width=110,
-                help=_("What these queries add to the mean change over all queries."),
+                help=_("The contribution of these queries to the mean change over all queries."),
             ),
             "meaning": st.column_config.TextColumn(_("meaning"), width="large"),
         },

@@ -85,8 +85,8 @@ def systems_table(study: Study) -> None:
             _("more queries needed"),
             format=count,
             help=_(
-                "If the true change is the one seen, so many more queries like these prove it in "
-                "{power} of all cases.",
+                "If the true change is the observed one, this many more queries like these prove "
+                "it in {power} of all cases.",
                 power=power,
             ),
         ),

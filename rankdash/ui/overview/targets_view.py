@@ -46,7 +46,7 @@ def draw(study: Study) -> None:
     profile = targets.profiles[key]
     headings = (
         _("system"), _("metric"), _("mean"), _("minimum"), _("target"), _("excellent"),
-        _("where it stands"), _("advice"),
+        _("status"), _("advice"),
     )  # fmt: skip
     rows = []
     for system in study.chosen:

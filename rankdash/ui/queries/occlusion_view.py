@@ -48,13 +48,13 @@ def draw(found: Explanation, query: str, document: str) -> None:
     text = query if stage.level == "query" else document
     st.markdown(
         _(
-            "Score for “{query}” with nothing left out: **{score}**",
+            "Score for “{query}” with the whole text: **{score}**",
             query=markdown_safe(query, 120),
             score=number(found.score, _DIGITS),
         )
     )
     if not _largest(stage):
-        st.caption(_("No part by itself changes the score."))
+        st.caption(_("No part changes the score by itself."))
     # Sentences need the width; words stand beside the text.
     left, right = (st.container(), st.container())
     if stage.level != "sentence":
@@ -77,16 +77,16 @@ def _notes(found: Explanation, text: str) -> list[str]:
     if missing:
         sentences.append(
             ngettext(
-                "{n} part has no effect: without it nothing is left, or scoring failed.",
-                "{n} parts have no effect: without them nothing is left, or scoring failed.",
+                "{n} part has no known effect: without it no text is left, or scoring failed.",
+                "{n} parts have no known effect: without them no text is left, or scoring failed.",
                 missing,
             )
         )
     if found.read is not None and found.full is not None and found.full > found.read:
         sentences.append(
             _(
-                "The model read {read} of {full} tokens. What lies behind the cut has no effect, "
-                "and leaving a part out lets a little of it in.",
+                "The model read {read} of {full} tokens. Text behind the cut has no effect; "
+                "removing a part moves a little of it before the cut.",
                 read=number(found.read, 0),
                 full=number(found.full, 0),
             )
@@ -94,7 +94,7 @@ def _notes(found: Explanation, text: str) -> list[str]:
     if len(text) > LONGEST_LOOKED_AT:
         sentences.append(
             _(
-                "Only the first {n} characters were tried; the rest stayed in its place.",
+                "Only the first {n} characters were tried; the rest stayed unchanged.",
                 n=number(LONGEST_LOOKED_AT, 0),
             )
         )
@@ -109,7 +109,7 @@ def _key(found: Explanation) -> str:
         html_safe(_("the stronger the colour, the larger the effect")),
     ]
     if len(found.stages) > 1:
-        faint = html_safe(_("faint: the words were not tried one by one"))
+        faint = html_safe(_("pale: the words were not tried one by one"))
         parts.append(f"<span class='rd-faint'>{faint}</span>")
     return f"<div class='rd-why-key'>{' · '.join(parts)}</div>"
 
@@ -209,7 +209,7 @@ def _table(stage: Stage, text: str, alt: str) -> None:
             "effect": st.column_config.NumberColumn(
                 _("effect"), width=75, help=_("The score less that without it.")
             ),
-            "does": st.column_config.TextColumn(_("what it does"), width=115),
+            "does": st.column_config.TextColumn(_("effect"), width=115),
             "places": st.column_config.NumberColumn(_("times"), format="%d", width=50),
         },
         alt=alt,
@@ -220,5 +220,5 @@ def _does(effect: float, largest: float) -> str:
     if math.isnan(effect):
         return _("not known")
     if not _step(effect, largest):
-        return _("next to nothing =")
+        return _("close to zero =")
     return _("raises ▲") if effect > 0 else _("lowers ▼")

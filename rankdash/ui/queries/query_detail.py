@@ -121,7 +121,7 @@ def _bounds(study: Study, challenger: str, row: pd.Series) -> str:
     if high - low <= _NO_ROOM:
         return ""
     return _(
-        "with every label there, the change could be anywhere from {low} to {high}",
+        "with all labels complete, the change could be anywhere from {low} to {high}",
         low=signed(low),
         high=signed(high),
     )

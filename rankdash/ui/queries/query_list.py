@@ -109,7 +109,7 @@ def download(rows: pd.DataFrame, marks: pd.DataFrame, before: str, after: str) -
         icon=":material/table:",
         key="queries.csv",
         on_click="ignore",
-        help=_("The queries that the filters leave, in this order, with every column."),
+        help=_("The filtered queries, in this order, with all columns."),
     )
 
 
@@ -176,8 +176,8 @@ def _config(before: str, after: str) -> dict[str, Any]:
             _("◀ change ▶"),
             width=_WIDTH + 12,
             help=_(
-                "To the left: worse; to the right: better; all on one axis. The tick is where the "
-                "bar would end with the best possible order."
+                "Left: worse; right: better; all on one axis. The tick marks where the bar would "
+                "end with the best possible order."
             ),
         ),
         "ceiling": column.NumberColumn(
@@ -185,8 +185,8 @@ def _config(before: str, after: str) -> dict[str, Any]:
             format="%.3f",
             width=62,
             help=_(
-                "The best that an order of the candidates can reach; where a system ranks other "
-                "documents, that an order of all documents of the systems can reach."
+                "The best value that an order of the candidates can reach; if a system ranks "
+                "other documents, that of an order of all documents of the systems."
             ),
         ),
         "reason": column.TextColumn(_("why"), width=120),
@@ -196,7 +196,7 @@ def _config(before: str, after: str) -> dict[str, Any]:
             _("disagreement"),
             format="%.3f",
             width=90,
-            help=_("Highest less lowest value among the systems compared with the baseline."),
+            help=_("Highest minus lowest value among the systems compared with the baseline."),
         ),
         "latency_ms": column.NumberColumn(_("ms"), format="%.0f", width=60),
         "judged_before": column.NumberColumn(_("judged, baseline"), format="percent", width=80),

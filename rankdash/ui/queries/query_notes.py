@@ -81,7 +81,7 @@ def _remarks(dataset_id: str, query_id: str) -> None:
         _("Note"),
         max_chars=LONGEST_NOTE,
         height=110,
-        placeholder=_("What you found, for yourself and for the report"),
+        placeholder=_("Your findings, for yourself and for the report"),
     )
     action_errors.refused(_PLACE)
     before: dict[str, Any] = st.session_state.get(_BEFORE, {})

@@ -71,10 +71,10 @@ def draw(study: Study, challenger: str, ladder: Ladder, query_id: str, query: st
         return
     st.caption(
         _(
-            "Each part is left out once and what remains is scored again. Its effect is how much "
-            "lower the score is without it. This is an approximation: parts are judged one at a "
-            "time, parts that say the same cover for each other, and a text with a gap is not "
-            "natural."
+            "Each part is removed once and the rest is scored again. The effect of a part is how "
+            "much lower the score is without it. This is an approximation: parts are tried one "
+            "at a time, parts with the same meaning replace each other, and a text with a gap is "
+            "not natural."
         )
     )
     asked = Asked(run.id, query_id, doc_id, level)
@@ -97,10 +97,10 @@ def _why_not(study: Study, system: str) -> str:
     except RankdashError as error:
         return markdown_safe(error_text(error), 300)
     if not kind.capabilities.needs_text:
-        return _("This ranking is not computed from texts here, so no text can be tried on it.")
+        return _("This ranking was not computed from texts here, so no text can be tried on it.")
     if kind.capabilities.scope == "listwise":
         return _(
-            "This reranker looks at the documents of a query together: a document by itself has no "
+            "This reranker scores the documents of a query together: a single document has no "
             "score whose change could be shown."
         )
     if kind.group == "llm":
@@ -116,7 +116,7 @@ def _why_not_pair(
 ) -> str:
     (shown,) = queries.listed(study, system, query_id, [doc_id])
     if shown.score is None:
-        return _("This document was not reranked: the run did not go that deep.")
+        return _("This document was not reranked: it is below the depth of the run.")
     if not document:
         return _("The data has no text for it.")
     return "" if query else _("The query has no text.")
@@ -214,7 +214,7 @@ def _offer(question: _Question, row: ExplanationRow | None, rows: Explanations) 
         st.caption(_("It was cancelled."))
     text = cost(question.query, question.document, question.level)
     if not text.variants:
-        st.caption(_("There is no part without which something would be left to score."))
+        st.caption(_("No text would be left to score without any one part."))
         return
     st.caption(" ".join(_price(question, text)))
     ready, found = True, key_field.Found()
@@ -247,14 +247,14 @@ def _price(question: _Question, cost: Cost) -> list[str]:
         pairs = _("at most {pairs}", pairs=pairs)
     text = [_(
             "The document has too many different words to try each: its sentences are tried "
-            "first, then the words of the strongest ones."
+            "first, then the words of the strongest sentences."
         )] if cost.by_sentence else []  # fmt: skip
     if question.kind.capabilities.needs_network:
         return [*text, _calls(question, cost, pairs)]
     measured = question.run.measured
     rate = None if measured is None else measured.pairs_per_second
     if rate is None or not rate > 0:
-        text.append(_("Cost: {pairs}; how long is not known.", pairs=pairs))
+        text.append(_("Cost: {pairs}; the time is not known.", pairs=pairs))
     else:
         seconds = duration(cost.variants / rate)
         text.append(
@@ -270,7 +270,7 @@ def _price(question: _Question, cost: Cost) -> list[str]:
             )
         )
     if any(row.state == "running" for row in jobs.list(workspace())):
-        text.append(_("A run is going on: this takes its turn after the current batch."))
+        text.append(_("A run is in progress: this starts after the current batch."))
     return text
 
 
@@ -278,7 +278,7 @@ def _calls(question: _Question, cost: Cost, pairs: str) -> str:
     estimate, key = question.kind.estimate, question.kind.key
     place = None if key is None else key(question.settings)
     if estimate is None or place is None:
-        return _("Cost: {pairs}; how long is not known.", pairs=pairs)
+        return _("Cost: {pairs}; the time is not known.", pairs=pairs)
     asked = question.asked
     requests = [Request(asked.query_id, question.query, [asked.doc_id], [question.document])]
     if question.level == "query":

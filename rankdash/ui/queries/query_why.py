@@ -33,7 +33,7 @@ def draw(study: Study, challenger: str, query_id: str) -> None:
     """The reason in words, the sentences, the waterfall, and the contributions as a table."""
     table = study.reasons(challenger)
     if table is None or query_id not in table.index:
-        st.caption(_("The query has no labels, so nothing can be said of its value."))
+        st.caption(_("The query has no labels, so it has no value."))
         return
     row = table.loc[[query_id]].iloc[0]
     found = queries.change(study, challenger, query_id)
@@ -85,7 +85,7 @@ def _tables(study: Study, row: pd.Series, found: Split, names: Mapping[str, str]
         ),
         hide_index=True,
         placeholder="–",
-        column_config={**_columns(), "kind": st.column_config.TextColumn(_("what it is"))},
+        column_config={**_columns(), "kind": st.column_config.TextColumn(_("category"))},
         alt=_("Documents that were promoted above the one that changed most"),
     )
 
@@ -129,5 +129,5 @@ def _table(found: Split, names: Mapping[str, str]) -> None:
             "after": st.column_config.NumberColumn(_("counts now"), format=decimal),
             "delta": st.column_config.NumberColumn(_("contribution")),
         },
-        alt=_("What each document adds to the value, before and after"),
+        alt=_("Contribution of each document to the value, before and after"),
     )

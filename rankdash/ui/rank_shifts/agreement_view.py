@@ -58,8 +58,8 @@ def _table(study: Study, table: pd.DataFrame) -> None:
         _("τ, low"): table["tau_low"],
         _("τ, high"): table["tau_high"],
         "RBO": table["rbo"],
-        _("RBO, low"): table["rbo_low"],
-        _("RBO, high"): table["rbo_high"],
+        _("RBO, lower bound"): table["rbo_low"],
+        _("RBO, upper bound"): table["rbo_high"],
     }
     decimal = st.column_config.NumberColumn(format="%.3f")
     st.dataframe(

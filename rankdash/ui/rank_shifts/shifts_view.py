@@ -66,7 +66,7 @@ def destinations(study: Study, challenger: str) -> None:
             key=key,
             on_select=lambda: _choose_cell(key),
         )
-        st.caption(_("A click on a cell lists its documents."))
+        st.caption(_("Click a cell to list its documents."))
     with bands:
         st.markdown(_("**Into and out of the top {k}**", k=way.k))
         show(
@@ -250,8 +250,8 @@ def _documents_of(
     start, end = (_("not ranked") if name == UNRANKED else name for name in cell)
     st.markdown(
         ngettext(
-            "**From {start} to {end}**: {n} document. A row opens its query.",
-            "**From {start} to {end}**: {n} documents. A row opens its query.",
+            "**From {start} to {end}**: {n} document. Click a row to open its query.",
+            "**From {start} to {end}**: {n} documents. Click a row to open its query.",
             len(table),
             # A bin that begins with > is no quotation.
             start=markdown_safe(start),

@@ -24,13 +24,13 @@ def readout(study: Study, challenger: str, found: Skipping, gaps: pd.Series[floa
     if found.rule is None or found.held_out is None:
         if found.n < FEWEST:
             words = _(
-                "Too few queries to choose a rule: {n}. It takes {fewest}.",
+                "Too few queries to choose a rule: {n}. At least {fewest} are needed.",
                 n=found.n,
                 fewest=FEWEST,
             )
         elif even(gaps):
             words = _(
-                "The first stage's scores are evenly spaced, as where a file gave only ranks: its "
+                "The first stage's scores are evenly spaced, as if a file gave only ranks: its "
                 "margins cannot say which queries to skip."
             )
         elif ranks.first_stage_kind(study, challenger) not in ("better", "small"):

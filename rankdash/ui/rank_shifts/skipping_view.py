@@ -29,14 +29,15 @@ def draw(study: Study, challenger: str) -> None:
     st.subheader(_("When not to rerank"), anchor=False)
     if challenger == FIRST_STAGE:
         st.info(
-            _("The first stage is what is shown where reranking is skipped. Choose a reranker."),
+            _("Where reranking is skipped, the first stage is shown. Choose a reranker."),
             icon=":material/info:",
         )
         return
     st.caption(
         _(
-            "A first stage that is sure of its order may need no reranker. How sure it is shows in "
-            "the gap between two of its scores, as a share of what its scores span for that query."
+            "If the first stage separates its candidates clearly, a query may need no reranking. "
+            "The gap between two of its scores, as a share of its score range for that query, "
+            "measures this."
         )
     )
     margin, tolerance, price = _controls(study)
@@ -239,8 +240,8 @@ def _near(study: Study, challenger: str, tolerance: float) -> None:
     )
     st.caption(
         _(
-            "Gaps are shares of what a system's scores span for a query, so that systems can "
-            "stand side by side; their raw scores cannot."
+            "Gaps are shares of a system's score range for a query, so that systems can be "
+            "compared; their raw scores cannot."
         )
     )
     sentences = []
@@ -252,7 +253,9 @@ def _near(study: Study, challenger: str, tolerance: float) -> None:
                 _("better than chance by"): found.advantage,
                 _("low"): found.advantage_low,
                 _("high"): found.advantage_high,
-                _("a guide to what to skip"): _("yes") if found.margin_helps else _("not proven"),
+                _("a guide to which queries to skip"): _("yes")
+                if found.margin_helps
+                else _("not proven"),
             }
         )
     st.dataframe(
@@ -262,7 +265,7 @@ def _near(study: Study, challenger: str, tolerance: float) -> None:
         ),
         hide_index=True,
         placeholder="–",
-        alt=_("How much each margin knows"),
+        alt=_("What each margin tells"),
     )
     st.caption(
         _(

@@ -36,13 +36,13 @@ def draw(study: Study, front: Front | None) -> None:
     """front: of the report that goes into the zip; None for a zip without one."""
     st.subheader(_("Numbers and files"), anchor=False)
     st.caption(
-        _("Every file is made when you ask for it. Tables for a text or a paper are in English.")
+        _("Every file is made when you request it. Tables for a text or a paper are in English.")
     )
     _row(
         _("Everything"),
         _(
-            "One zip with the report, all files below, the charts as pictures and a manifest that "
-            "says what each is. To archive a decision, or to hand the whole over."
+            "One zip with the report, all files below, the charts as pictures and a manifest "
+            "that describes each file. To archive a decision, or to hand everything over."
         ),
         [_File("ZIP", f"{_base(study)}.zip", "application/zip", partial(whole, study, front))],
         extra=_charts_note(),
@@ -50,8 +50,8 @@ def draw(study: Study, front: Front | None) -> None:
     _row(
         _("Every query"),
         _(
-            "A row for each query and system: values, change, what became of it and why, failures "
-            "with their reason, latency. CSV for a spreadsheet; Parquet and JSON for a program."
+            "One row per query and system: values, change, outcome and reason, failures with "
+            "their reason, latency. CSV for a spreadsheet; Parquet and JSON for a program."
         ),
         [
             _File("CSV", "queries.csv", _CSV, partial(queries_csv.as_csv, study)),
@@ -68,7 +68,7 @@ def draw(study: Study, front: Front | None) -> None:
     _row(
         _("Tables for a text or a paper"),
         _(
-            "Systems × metrics, the best in bold, what is significant marked. Markdown, with the "
+            "Systems × metrics, the best in bold, significant changes marked. Markdown, with the "
             "verdicts, for a pull request; LaTeX for a paper; CSV with every unrounded number."
         ),
         [
@@ -86,7 +86,7 @@ def draw(study: Study, front: Front | None) -> None:
     _row(
         _("Rankings and labels"),
         _(
-            "In the formats of TREC, for trec_eval and whatever reads its files. A query without a "
+            "In the formats of TREC, for trec_eval and compatible tools. A query without a "
             "result is not in its ranking, so that nothing counts it as 0."
         ),
         _trec(study),

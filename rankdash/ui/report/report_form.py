@@ -49,9 +49,9 @@ def draw(
             "",
             label=_("Note"),
             height=180,
-            placeholder=_("What was decided, by whom, and what happens next"),
+            placeholder=_("The decision, who made it, and the next steps"),
             max_chars=LONGEST_NOTE,
-            help=_("Stands below the title, as you type it."),
+            help=_("Shown below the title, exactly as typed."),
         )
         picture = _logo()
     with parts:
@@ -64,7 +64,7 @@ def draw(
 
 def _sections(previews: Mapping[str, Preview]) -> tuple[str, ...]:
     """A line for each section: whether it is wanted, and what it would say or what it lacks."""
-    st.markdown(f"**{_('What is in it')}**")
+    st.markdown(f"**{_('Content')}**")
     wanted = []
     for section in SECTIONS:
         preview = previews[section.id]

@@ -105,7 +105,7 @@ def _latency(study: Study) -> Preview:
 
 def _money(study: Study) -> Preview:
     if study.money is None or not study.money.chosen:
-        return Preview(_("With example assumptions: nobody set any."), "cost", _("Set your own"))
+        return Preview(_("With example assumptions: none were set."), "cost", _("Set your own"))
     return Preview(_("With the assumptions that you set on Cost & ROI."))
 
 
@@ -138,7 +138,7 @@ def _rules(study: Study) -> Preview:
 
 
 def _origin(study: Study) -> Preview:
-    return Preview(_("What each ranking was made with, and where"))
+    return Preview(_("Settings and machine of each ranking"))
 
 
 def _name(study: Study, system: str) -> str:

@@ -46,14 +46,14 @@ def _panel() -> None:
         round(limit / _MEGABYTE),
         # Another window may have changed it.
         key=f"cache.limit.{limit}",
-        help=_("What was used longest ago goes first. 0: no score is kept."),
+        help=_("The least recently used scores are deleted first. 0: no score is cached."),
     )
     if middle.button(
         _("Set the limit"),
         icon=":material/check:",
         width="stretch",
         disabled=wanted == round(limit / _MEGABYTE),
-        help=_("What is over it goes at once."),
+        help=_("Scores over the limit are deleted immediately."),
     ):
         cache.limit = wanted * _MEGABYTE
         st.rerun()

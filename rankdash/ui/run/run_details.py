@@ -71,12 +71,12 @@ def _computed(kept: Record, run: Run) -> Iterator[str]:
         }[stage].format(runtime=markdown_safe(name, 40), device=titles.get("device", "cpu"))
         if "calibration" in titles:
             yield _(
-                "It was chosen by measurement among the runtimes that rank exactly alike, by the "
-                "time of one batch: {times}.",
+                "It was chosen by measurement, as the fastest runtime for one batch that ranks "
+                "exactly alike: {times}.",
                 times=titles["calibration"],
             )
         elif run.settings.get("runtime") == name:
-            yield _("It was asked for in the settings.")
+            yield _("It is set in the settings.")
         elif titles.get("device", "cpu") != "cpu":
             yield _("There is a graphics card, which auto prefers.")
         if "note" in titles:

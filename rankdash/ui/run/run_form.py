@@ -155,8 +155,8 @@ def _plan(dataset_id: str) -> FormPlan:
         key=f"run.sample.{dataset_id}",
         persist_state="session",
         help=_(
-            "Fewer give a quick look: a random sample, always the same one (seed {seed}). "
-            "Numbers then speak of the sampled queries only.",
+            "Fewer queries are faster: a random sample, always the same one (seed {seed}). The "
+            "numbers then hold for the sampled queries only.",
             seed=_SEED,
         ),
     )
@@ -203,14 +203,14 @@ def _say_estimate(wishes: Sequence[_Wish]) -> None:
     elif known:
         parts.append(
             _(
-                "about {time} on this machine, and the ones not run here before",
+                "about {time} on this machine, plus the rerankers that have not run here",
                 time=duration(known),
             )
         )
     elif any(_like(wish.kind.name, wish.variant.settings) for wish in wishes):
-        parts.append(_("time not known yet: what ran here was too little to tell"))
+        parts.append(_("time not known yet: too little has run here to estimate it"))
     else:
-        parts.append(_("time not known yet: nothing of this kind has run here"))
+        parts.append(_("time not known yet: no reranker of this kind has run here"))
     if not any(_calls_out(wish.kind, wish.variant.settings) for wish in wishes):
         parts.append(_("$0: all of it runs on this machine"))
     st.caption(" · ".join(parts))

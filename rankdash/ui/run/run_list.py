@@ -54,10 +54,10 @@ def draw(dataset_id: str) -> None:
     )
     st.caption(
         _(
-            "p50 and p95: milliseconds for one query after warm-up. Start: loading and warming the "
-            "model. Work done beforehand, such as embedding documents, is not in them, but it is "
-            "in pairs/s: query and document pairs a second over the whole run. Select a run to see "
-            "all that it recorded."
+            "p50 and p95: milliseconds for one query after warm-up. Start: loading and warming "
+            "the model. Preparation, such as embedding documents, is not included in them, but "
+            "it is in pairs/s: query–document pairs per second over the whole run. Select a run "
+            "to see all that it recorded."
         )
     )
     chosen = [rows[position] for position in event["selection"]["rows"] if position < len(rows)]

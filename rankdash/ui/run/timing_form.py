@@ -45,7 +45,7 @@ def draw(timed: Callable[[str], int], latency_s: float | None) -> Timing:
             1,
             _MOST_REPEATS,
             usual.repeats,
-            help=_("Its latency is the median. A service that charges does so every time."),
+            help=_("Its latency is the median. Paid services bill each of these calls."),
             key="run.repeats",
             persist_state="session",
         )

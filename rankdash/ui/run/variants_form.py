@@ -33,8 +33,8 @@ def draw(
             key=f"variants.{kind.name}.names",
             persist_state="session",
             help=_(
-                "Every combination becomes a run of its own, all started as one. Compare them on "
-                "Overview: what does a cheaper setting cost in quality?"
+                "Every combination becomes a run of its own; all start together. Compare them on "
+                "Overview: how much quality does a cheaper setting lose?"
             ),
         )
         varied = {name: _values(kind.name, name, titles[name], specs.get(name)) for name in chosen}

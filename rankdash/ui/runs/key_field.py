@@ -89,8 +89,9 @@ def _ask(place: Place, name: str, tick: str | None, missing: str, *, ready: bool
             # the key, which Streamlit takes for a part of the field, and what was typed is lost.
             live="0ms",
             help=_(
-                "Kept in memory until this run ends: never stored, never in a log or an export. "
-                "Then it leaves this field, and another run or a resume asks for it again."
+                "The key stays in memory until this run ends. It is never stored, logged or "
+                "exported. Then the field is empty again; another run or a resume needs the key "
+                "again."
             ),
         )
     if tick is not None:
@@ -99,8 +100,8 @@ def _ask(place: Place, name: str, tick: str | None, missing: str, *, ready: bool
             key=tick,
             persist_state="session",
             help=_(
-                "For a service that asks for none, such as TEI or vLLM on a machine of yours. "
-                "Requests then go out without a key."
+                "For a service that needs no key, such as TEI or vLLM on your own machine. "
+                "Requests are then sent without a key."
             ),
         )
     if free:

@@ -36,7 +36,7 @@ def draw(run_id: str) -> None:
         _("Note on this run"),
         max_chars=LONGEST_NOTE,
         height=100,
-        placeholder=_("What changed, and why it was made"),
+        placeholder=_("What changed, and why you made this run"),
     )
     action_errors.refused(_PLACE)
     before: RunNote | None = st.session_state.get(_BEFORE)

@@ -99,8 +99,8 @@ def usage_line(run_id: str) -> None:
     if used.noted:
         parts.append(
             ngettext(
-                "{n} answer put right or not readable",
-                "{n} answers put right or not readable",
+                "{n} answer corrected or not readable",
+                "{n} answers corrected or not readable",
                 used.noted,
             )
         )

@@ -46,7 +46,7 @@ def _came_back(found: Repaired) -> list[str]:
     ]
     lines = [_("Found: {what}.", what=enumerated(parts))]
     if found.copy_of:
-        lines.append(_("Used as well: the copy of the database of {day}.", day=found.copy_of))
+        lines.append(_("Also used: the copy of the database of {day}.", day=found.copy_of))
     if found.unlisted:
         lines.append(
             _("Cannot be listed, stays where it is: {names}", names=_named(found.unlisted))

@@ -45,9 +45,9 @@ def begin() -> Places:
             place = st.empty()
             st.caption(
                 _(
-                    "It opens what you see now, the scenario of Cost & ROI included. It reaches "
-                    "this workspace only: for a colleague elsewhere, export the workspace on the "
-                    "page Data."
+                    "It opens the current view, the scenario of Cost & ROI included. It works "
+                    "for this workspace only: for a colleague elsewhere, export the workspace on "
+                    "the page Data."
                 )
             )
     places = Places(place, st.empty())
@@ -107,11 +107,11 @@ def _lost_data() -> str:
     if chosen not in names:
         return _(
             "The link names a data set that is not in this workspace, which is empty. Import the "
-            "workspace file it belongs to on the page Data."
+            "workspace file of the data set on the page Data."
         )
     return _(
-        "The link names a data set that is not in this workspace; shown is {name}. Import the "
-        "workspace file it belongs to on the page Data.",
+        "The link names a data set that is not in this workspace; {name} is shown. Import the "
+        "workspace file of the data set on the page Data.",
         name=markdown_safe(names[chosen], 60),
     )
 
@@ -164,7 +164,7 @@ def _title(name: str) -> str:
         "price": _("Prices"),
         "also": _("Prices"),
         "currency": _("Currency"),
-        "per": _("Amounts for"),
+        "per": _("Amounts per"),
         "part": _("Show"),
         "across": _("X axis"),
         "upward": _("Y axis"),

@@ -38,7 +38,10 @@ def draw_sidebar(*, analysis: bool) -> None:
     with st.sidebar:
         if read_only():
             st.caption(
-                _(":material/visibility: **Read only.** Look at everything; nothing is changed.")
+                _(
+                    ":material/visibility: **Read only.** You can look at everything; nothing "
+                    "can be changed."
+                )
             )
         rows = {row.id: row for row in workspace().datasets()}
         dataset_id = pickers.pick_one(
@@ -110,7 +113,7 @@ def _draw_comparison(dataset_id: str) -> None:
         default="ndcg",
         label=_("Metric"),
         format_func=lambda value: _(registry[value].title),
-        help=_("What it measures, its formula and its source are at the foot of Overview."),
+        help=_("Its meaning, formula and source are at the end of Overview."),
     )
     if metric is not None and registry[metric].has_cutoff:
         cutoffs = sorted({*CUTOFFS, cutoff_of(address.one("k")) or 10})

@@ -116,7 +116,7 @@ def on_script_error(error: Exception) -> bool:
     _log.exception("A page failed", exc_info=error)
     st.error(
         _(
-            "Something went wrong in rankdash itself. Your data is untouched. Reload the page; "
+            "Something went wrong in rankdash itself. Your data is unchanged. Reload the page; "
             "if it happens again, the server's log has the details."
         ),
         icon=":material/error:",

@@ -259,7 +259,7 @@ def test_every_derived_value_is_announced_for_charts_and_translation():
 def test_regression_to_the_mean_is_said_beside_difficulty():
     notes = {kind.name: kind.note for kind in DERIVED_SEGMENTS}
     assert notes["difficulty"] == (
-        "Regression to the mean: queries picked because the baseline did badly gain on average by "
-        "chance alone, and those it did well on lose. Compare challengers within a third rather "
-        "than thirds with each other."
+        "Regression to the mean: queries picked because the baseline did badly on them gain on "
+        "average by chance alone, and those it did well on lose. Compare systems within a third, "
+        "not the thirds with each other."
     )

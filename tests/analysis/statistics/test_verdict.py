@@ -42,7 +42,7 @@ def verdict(**changes: object) -> Verdict:
 
 NAN = math.nan
 PLAN = QueryPlan(likely=710, least=300, most=2_000, none_within=False)
-NONE = "No number of such queries is likely to settle it: the true change may as well be none."
+NONE = "More queries like these are unlikely to settle it: the true change may well be zero."
 NOTHING = {
     "n": 0,
     "in_common": 0,

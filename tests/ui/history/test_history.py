@@ -309,7 +309,7 @@ def test_runs_made_alike_with_the_same_result_say_so(app, several, workspace, st
     app = opened(app, runs=[several["old"], "twin"])
     assert {*said(app).splitlines()} >= {
         "twin and old score the same on every one of the 16 queries.",
-        "Nothing that was recorded of their settings and their machine.",
+        "No difference in their recorded settings and machine.",
     }
 
 

@@ -144,7 +144,7 @@ def test_what_cannot_be_explained_says_why(app, shop, params, said):
 def test_a_ranking_from_a_file_says_why_not(app, stored):
     opened(app)
     assert {*texts(app).splitlines()} >= {
-        "This ranking is not computed from texts here, so no text can be tried on it."
+        "This ranking was not computed from texts here, so no text can be tried on it."
     }
 
 

@@ -76,8 +76,7 @@ def test_a_hurt_query_says_which_document_fell_and_what_passed_it(app, shop):
 
 def test_a_helped_query_says_what_was_lifted(app, shop):
     assert {*shown(app, "helped", k="5").splitlines()} >= {
-        r"Why: **rescued**. Relevant documents were lifted. The document: “\*text\* of d9”, label "
-        r"1.",
+        "Why: **rescued**. Relevant documents moved up. The document: “\\*text\\* of d9”, label 1.",
         "- **+1.000** · 1 relevant document entered the top 5 (10 → 1).",
     }
 

@@ -41,7 +41,7 @@ def decided(workspace) -> str:
 def test_without_a_second_ranking_the_page_says_what_to_do(app, workspace, stored):
     workspace.delete_run(workspace.runs(stored)[0].id)
     assert {*said(open_page(app, "rank_shifts")).splitlines()} >= {
-        "Documents move between two rankings, and there is only the baseline."
+        "Documents move between two rankings, but here there is only the baseline."
     }
 
 
@@ -154,7 +154,7 @@ def test_the_first_stage_itself_cannot_be_skipped(app, decided, workspace):
     run = workspace.runs(decided)[0].id
     words = said(open_page(app, "rank_shifts", base=run, system="first-stage"))
     assert {*words.splitlines()} >= {
-        "The first stage is what is shown where reranking is skipped. Choose a reranker."
+        "Where reranking is skipped, the first stage is shown. Choose a reranker."
     }
 
 
@@ -183,7 +183,7 @@ def test_tables_hold_the_numbers_of_the_charts(app, decided):
     assert len(by_query) == QUERIES
     assert (farthest["up"] == DOCS - 1).all()
     assert set(near["system"]) == {"First stage", "better"}
-    assert told["a guide to what to skip"].iloc[0] == "yes"
+    assert told["a guide to which queries to skip"].iloc[0] == "yes"
     assert isinstance(told, pd.DataFrame)
 
 
