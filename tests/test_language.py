@@ -54,9 +54,8 @@ def spoken() -> Iterator[tuple[str, str]]:
                 yield from ((catalogue.name, form) for form in forms if form)
     for file in (PACKAGE / "cli").rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                if " " in node.value and not node.value.endswith('."""'):
-                    yield f"{file.name}:{node.lineno}", node.value
+            if isinstance(node, ast.Constant) and " " in str(node.value):
+                yield f"{file.name}:{node.lineno}", str(node.value)
     for file in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
         text = re.sub(r"```.*?```|`[^`\n]*`", "", file.read_text(), flags=re.DOTALL)
         yield from ((file.name, paragraph) for paragraph in text.split("\n"))

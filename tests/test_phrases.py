@@ -103,7 +103,7 @@ def test_a_plugin_that_is_not_there_is_named_without_the_name_of_an_exception(tm
     (found,) = plugins.find([str(tmp_path / "gone.py")], ()).problems
     file = tmp_path / "gone.py"
     assert str(found) == (
-        f"The plugin {file} is not loaded: there is no such file. Mend it, or start rankdash "
+        f"The plugin {file} is not loaded: there is no such file. Repair it, or start rankdash "
         "without it."
     )
     assert in_chinese(found) == (

@@ -279,7 +279,7 @@ def _used(run: Run) -> Iterator[str]:
     failed = f", {used.failed:,} without an answer" if used.failed else ""
     yield f"Calls: {used.calls:,}{failed}. Billed: {', '.join(amounts) or 'not known'}"
     if used.noted:
-        yield f"Answers put right or not readable: {used.noted:,}"
+        yield f"Answers corrected or not readable: {used.noted:,}"
 
 
 def _measured(run: Run) -> Iterator[str]:

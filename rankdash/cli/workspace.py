@@ -141,7 +141,7 @@ def _repair(_arguments: argparse.Namespace) -> int:
     if done.from_folders:
         lines.append(f"Data sets and runs that only their folders knew: {done.from_folders:,}")
     if done.copy_of:
-        lines.append(f"Used as well: the copy of the database of {done.copy_of}")
+        lines.append(f"Also used: the copy of the database of {done.copy_of}")
     lines += [f"Cannot be listed, stays where it is: {folder}" for folder in done.unlisted]
     lines += [f"Has no folder any more: {name}" for name in done.gone]
     if done.trash is not None:

@@ -53,7 +53,7 @@ def test_pin_note_compare_and_back_and_a_fresh_session_sees_them(visit, app, bro
     dataset_id, turned, straight = two_runs(app.home)
     workspace = Workspace.open(app.home)
     visit.open("history")
-    visit.sees("rest on the same")
+    visit.sees("use the same")
     choose(visit, 0)
     visit.page.get_by_role("button", name="Pin as baseline").click()
     expect(baseline(visit)).to_have_value("As it was (pinned)")

@@ -88,7 +88,7 @@ def test_a_view_opens_the_same_for_another_person(visit, browser: Browser, app: 
     expect(other.page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
     other.sees("MRR@10")
     other.open(f"?data={'0' * 16}&elasticity=much")
-    other.sees("The link names a data set that is not in this workspace; shown is ")
+    other.sees("The link names a data set that is not in this workspace; ")
     assert other.strangers == []
     other.page.context.close()
 
@@ -150,7 +150,7 @@ def test_a_server_that_only_shows_changes_nothing(
         visit.open(f"?data={dataset_id}&q=q7")
         for page in PAGES:
             visit.go(page)
-            visit.sees("Look at everything; nothing is changed.")
+            visit.sees("You can look at everything; nothing can be changed.")
             main = visit.page.get_by_test_id("stMain")
             writing = re.compile("^(Delete|Rename|Save|Import|Read .*|Start .*|Open the sample)$")
             expect(main.get_by_role("button", name=writing)).to_have_count(0)

@@ -47,7 +47,7 @@ def test_a_score_is_explained_on_demand_and_kept(visit, link):
     assert page.evaluate("window.hacked") is None
 
     page.get_by_text("sentences of the document").click()
-    visit.sees("There is no part without which something would be left")
+    visit.sees("No text would be left to score without any one part")
     assert "leave=sentence" in visit.params
     page.get_by_text("words of the document").click()
     expect(gift).to_be_visible()

@@ -231,10 +231,9 @@ def test_a_first_stage_that_could_be_another_is_said(write, names, recwarn):
     first, second = names
     other = second if second.startswith("initial") else Path(second).stem
     assert [str(each.message) for each in recwarn] == [
-        f"{first}: {Path(first).stem} is taken as the first-stage ranking; the others are compared "
-        f"with it as systems that were run elsewhere: {other}. To start from another ranking, load "
-        "the files again and choose it under First-stage ranking; on the command line: rerank "
-        "--first-stage NAME."
+        f"{first}: {Path(first).stem} is the first-stage ranking; the others are added as "
+        f"systems: {other}. To start from another ranking, load the files again and choose it "
+        "under First-stage ranking; on the command line: rerank --first-stage NAME."
     ]
     recwarn.clear()
     rd.read(labels, *files, first_stage=names[1])
@@ -248,7 +247,7 @@ def test_a_document_that_the_ranking_spells_otherwise_is_said(write, run, other)
     ranking = write("a.csv", f"query_id,doc_id,score\nq1,{other},0.75\nq1,d2,0.5\nq2,d3,0.25\n")
     done = run("evaluate", "--qrels", labels, "--run", ranking)
     assert done.code == 0
-    assert "Labelled documents that the ranking a spells otherwise: 1." in done.err
+    assert "Labelled documents with a different spelling in the ranking a: 1." in done.err
 
 
 def test_queries_whose_accents_are_encoded_otherwise_are_told_so(write, run):

@@ -159,7 +159,7 @@ def test_an_unproven_change_says_what_could_have_been_seen(sides, compared):
         "Not proven that up differs from base: MRR@10 goes from 0.500 to 0.625 over 20 queries, "
         "but with 95% confidence the true change may be anything between -0.025 and +0.275. "
         "Between 24 and 140 more queries like these would settle it, most likely 53: if the true "
-        "change is the one seen, so many prove it in 80% of all cases.",
+        "change is the observed one, they prove it in 80% of all cases.",
         "Minimum detectable change with up: 0.2541 (80% power at 95% confidence).",
         "",
         "Intervals: 95%, BCa bootstrap over queries, 10,000 resamples, seed 20261121. p: two-sided "

@@ -172,9 +172,9 @@ def test_what_could_not_run_is_exit_code_2_with_a_line_and_a_remedy(gate, option
     ("content", "told"),
     [
         ("query_id,seconds\nq0,1\nq1,2\n", "Its columns: query_id, seconds."),
-        ("query_id,latency_ms\nq0,1\nq1,fast\nq2,3\n", "line 3: 'fast' is no latency."),
-        ("query_id,latency_ms\nq0,1\nq1,-2\nq2,3\n", "line 3: '-2' is no latency."),
-        ("query_id,latency_ms\nq0,1\nq1,inf\nq2,3\n", "line 3: 'inf' is no latency."),
+        ("query_id,latency_ms\nq0,1\nq1,fast\nq2,3\n", "line 3: 'fast' is not a latency."),
+        ("query_id,latency_ms\nq0,1\nq1,-2\nq2,3\n", "line 3: '-2' is not a latency."),
+        ("query_id,latency_ms\nq0,1\nq1,inf\nq2,3\n", "line 3: 'inf' is not a latency."),
         ("query_id,state,latency_ms\nq0,done,1\nq1,lost,2\n", "line 3: 'lost' is no state"),
         ("query_id,latency_ms\nother1,1\nother2,2\n", "None of the queries that were timed"),
         ("", "empty"),

@@ -405,7 +405,7 @@ def test_whose_the_prices_are_is_told_apart_from_whose_the_assumptions_are(study
     own = dataclasses.replace(shipped()[0], source="our contract", key="ours")
     for chosen, prices, there, absent in (
         (True, {}, "the price of mover plain, which comes with rankdash", "defaults"),
-        (True, {"run": own}, "are those that were set for this report", "comes with rankdash"),
+        (True, {"run": own}, "were set for this report", "comes with rankdash"),
         (False, {"run": own}, "Prices were set for this report", "Nobody set prices"),
         (False, {}, "Nobody set prices or assumptions", "Prices were set"),
     ):
@@ -415,8 +415,8 @@ def test_whose_the_prices_are_is_told_apart_from_whose_the_assumptions_are(study
         cost, verdict = (" ".join(read.text(each).split()) for each in ("cost", "verdict"))
         assert there in cost.replace("but not the price", "the price")
         assert absent not in cost
-        assert ("set by whoever made this report" in verdict) == (chosen or bool(prices))
-        assert ("an example that comes with rankdash (mover plain)" in verdict) == (
+        assert ("set by the author of this report" in verdict) == (chosen or bool(prices))
+        assert ("an example price that comes with rankdash (mover plain)" in verdict) == (
             chosen and not prices
         )
         assert ["Value of a search", "$0.01"] in [row[:2] for row in read.rows]

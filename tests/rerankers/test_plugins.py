@@ -80,7 +80,7 @@ def test_a_file_that_is_not_there_is_told(plug, tmp_path):
     rerankers._registry.cache_clear()
     found = plugins.find([str(tmp_path / "gone.py")], [])
     assert str(found.problems[0]) == (
-        f"The plugin {tmp_path / 'gone.py'} is not loaded: there is no such file. Mend it, or "
+        f"The plugin {tmp_path / 'gone.py'} is not loaded: there is no such file. Repair it, or "
         "start rankdash without it."
     )
 

@@ -62,7 +62,7 @@ def test_an_unknown_data_set_is_said_once_and_its_runs_not_at_all(app, stored):
     app.query_params["data"], app.query_params["base"] = "f" * 16, "0" * 16
     app.run()
     (warning,) = warnings(app)
-    assert "not in this workspace; shown is Shop" in warning
+    assert "not in this workspace; Shop is shown" in warning
     assert "Import" in warning
     # The next page has been told no such thing: its link is empty.
     app.query_params.clear()
@@ -210,7 +210,7 @@ def test_a_workspace_file_among_the_uploads_is_told_where_to_go(app, stored):
     content = sharing_files.exported([stored])
     uploader.set_value(("x.rankdash.zip", content, "application/zip")).run()
     assert app.info[0].value.replace("\\", "") == (
-        "x.rankdash.zip is a workspace file. Import it at the foot of this page, under *Export or "
+        "x.rankdash.zip is a workspace file. Import it at the end of this page, under *Export or "
         "import the workspace*."
     )
     assert not any("Read " in each.label for each in app.button)

@@ -54,7 +54,7 @@ def test_candidates_below_the_depth_are_not_called_lost():
         "reranking no deeper cannot bring back the rest."
     ]
     assert headroom.notes(labelled(study, "d4")) == [
-        "Every relevant document is among the candidates down to rank 5."
+        "The top 5 candidates hold every relevant document."
     ]
 
 

@@ -10,15 +10,15 @@ def test_the_settings_in_force_are_those_that_are_said():
         methods(StatisticsSettings(level=0.9, resamples=500, worthwhile=0.02), corrected=True)
     )
     assert said["Interval"] == (
-        "The queries are drawn 500 times with replacement, and the interval is read off the "
-        "means of these draws. From 1,000 queries on, each gets a random weight (Poisson, mean "
-        "1) instead, so that the number of queries in a draw varies. Resampled means equal to "
+        "The queries are drawn 500 times with replacement; the interval is read off the means "
+        "of these resamples. From 1,000 queries on, each gets a random weight (Poisson, mean 1) "
+        "instead, so that the number of queries in a resample varies. Resampled means equal to "
         "the observed mean count half as below it and half as above it."
     )
     assert said["Verdict"] == (
-        "A change is proven where its interval excludes 0 and the corrected p is at most 0.1. A "
-        "proven gain is small where it is under 2.0% of the baseline's mean. With fewer than 5 "
-        "queries nothing is decided."
+        "A change is proven if its interval excludes 0 and the corrected p is at most 0.1. A "
+        "proven gain is small if it is below 2.0% of the baseline's mean. With fewer than 5 "
+        "queries there is no verdict."
     )
     assert said["Minimum detectable change"] == (
         "The true change that this many queries prove in 80% of all cases (its power): (t₁ + t₂) "
@@ -58,6 +58,6 @@ def test_how_cost_depth_and_skipping_take_the_verdict_is_told_in_both_languages(
     )
     with speaking("zh"):
         assert cost().startswith(
-            "成本与回报采用结论的抽样与答案。相对变化的区间取自同一批抽样中变化与基线之比，"
-            "两端位于相同的份额处：两个区间符号一致，且要么都不含 0，要么都含 0。"
+            "成本与回报采用结论的重采样与答案。相对变化的区间取自同一批重采样中变化与基线之比，"
+            "两端位于相同的分位处：两个区间符号一致，且要么都不含 0，要么都含 0。"
         )

@@ -332,7 +332,7 @@ def test_a_top_ten_that_is_mostly_unjudged_is_a_warning_with_its_way_out():
     assert "only 30% have a label" in finding.text
     assert "Overview > Documents without a label" in finding.remedy
     assert (
-        "or choose the rule Condensed lists (condensed lists (judged documents only))"
+        "or choose Condensed lists (judged documents only) under Metric conventions"
         in finding.remedy
     )
 
@@ -342,8 +342,8 @@ def test_labels_of_relevant_documents_alone_cannot_be_condensed():
 
     assert remedy == (
         "See Overview > Documents without a label for what they could change and which to label "
-        "first. The rule Condensed lists (condensed lists (judged documents only)) needs labels "
-        "of not relevant documents, and here there are none."
+        "first. Condensed lists (judged documents only) need labels of not relevant documents, "
+        "and here there are none."
     )
 
 

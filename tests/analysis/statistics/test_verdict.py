@@ -126,7 +126,7 @@ def test_more_comparisons_are_why_more_queries_are_needed():
     alone = verdict(low=-0.01, plan=PLAN)
     among = verdict(low=-0.01, plan=PLAN, comparisons=3, corrected=True)
     assert "correction" not in alone.sentence
-    assert among.sentence.endswith("that the correction for 3 comparisons asks for.")
+    assert among.sentence.endswith("that the correction for 3 comparisons requires.")
 
 
 def test_an_end_of_an_interval_that_rounds_to_zero_has_no_sign():
@@ -144,7 +144,7 @@ def test_an_end_of_an_interval_that_rounds_to_zero_has_no_sign():
         (
             PLAN,
             "Between 300 and 2,000 more queries like these would settle it, most likely 710: if "
-            "the true change is the one seen, so many prove it in 80% of all cases.",
+            "the true change is the observed one, they prove it in 80% of all cases.",
         ),
         (
             replace(PLAN, most=None),

@@ -97,7 +97,7 @@ def test_a_box_holds_half_and_its_whiskers_nine_in_ten():
     )  # fmt: skip
     assert list(ends.x[:2]) == [1, 101]
     assert drawn.layout.shapes[0].x0 == 200
-    assert "half between 26 and 76, nine in ten between 6 and 96" in latency_spread.alt([spread])
+    assert "half between 26 and 76, 90% between 6 and 96" in latency_spread.alt([spread])
 
 
 def cloud(n: int) -> latency_fit.Cloud:

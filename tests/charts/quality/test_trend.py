@@ -123,8 +123,9 @@ def test_the_words_give_the_ends_the_best_and_what_is_not_compared():
     points = [point(1, 0.4), point(2, 0.9, compared=False), point(3, 0.6), point(4, 0.5)]
     said = trend.alt(points, "NDCG@10", BASE)
     assert said == (
-        "NDCG@10 of 4 runs over time. Lines across: First stage (baseline) 0.300. First run 1: "
-        "0.400; last run 4: 0.500; highest run 3: 0.600. Not compared, with too few queries: 1."
+        "NDCG@10 of 4 runs over time. Horizontal lines: First stage (baseline) 0.300. First run "
+        "1: 0.400; last run 4: 0.500; highest run 3: 0.600. Not compared, with too few queries: "
+        "1."
     )
 
 

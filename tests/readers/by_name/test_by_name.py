@@ -99,7 +99,7 @@ def test_one_split_is_fetched_or_the_one_that_the_name_says(monkeypatch):
     ("name", "files", "said"),
     [
         ("hf:me/it/nowhere", ROWS, "has no folder or file 'nowhere'. Its folders are: data"),
-        ("hf:me/it", {"load.py": b"", "a.png": b""}, "no file of data that is read. It has: load"),
+        ("hf:me/it", {"load.py": b"", "a.png": b""}, "no supported data file. It has: load"),
     ],
 )
 def test_what_a_repository_lacks_is_said(monkeypatch, name, files, said):

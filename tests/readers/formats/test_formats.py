@@ -133,7 +133,7 @@ def test_braces_in_file_names_and_rows_do_not_break_messages(parse):
     with pytest.raises(FormatError) as refused:
         parse({"{name}.csv": 'query,document,label\n"{0},x,1\n'})
     assert str(refused.value) == (
-        "{name}.csv, line 2: The quotation marks of the row that begins here do not work out "
+        "{name}.csv, line 2: The quotation marks of the row that begins here do not match "
         "(unexpected end of data). Close every quotation mark, and write a mark inside a quoted "
         'text as "".'
     )

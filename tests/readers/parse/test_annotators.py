@@ -120,8 +120,8 @@ def test_a_label_column_beside_the_annotators_decides(parse, found):
 
 def test_annotators_of_one_mind_everywhere_say_nothing_of_agreement(parse, found):
     assert found(parse({"x": rows("1,1", "1,1")}), "annotators").text == (
-        "2 annotators gave one and the same label in every row they share (2), which says nothing "
-        "of their agreement."
+        "2 annotators gave the same label in every row they share (2), so their agreement cannot "
+        "be measured."
     )
 
 

@@ -241,7 +241,7 @@ def test_a_service_that_goes_away_ends_the_run_after_a_few_queries(make, server)
 def test_a_quota_that_is_used_up_ends_the_run_and_not_every_query(make, server):
     reranker = make(retries=0, concurrency=1)
     server.fail(*[{"status": 429}] * 20)
-    with pytest.raises(UnavailableError, match=r"answered 429.*\. See to your quota"):
+    with pytest.raises(UnavailableError, match=r"answered 429.*\. Check your quota"):
         reranker.score([ask(name=str(number)) for number in range(20)])
     assert len(server.seen) == 5
 

@@ -116,8 +116,8 @@ def test_every_run_on_the_line_rests_on_the_same_queries_and_says_how_many(app, 
     assert rows.loc["look", "queries"] == 4
     assert rows.loc["look", "verdict"] == "not compared"
     assert np.isnan(rows.loc["look", "change"])
-    assert "rest on the same 15 of 16 queries" in said(app)
-    assert "1 run answered too few of them and stands apart" in said(app)
+    assert "use the same 15 of 16 queries" in said(app)
+    assert "1 run answered too few of them and is listed separately" in said(app)
     assert rows.loc["better", "mean"] == 1.0
     assert rows.loc["better", "failed"] == 1
 
@@ -139,7 +139,7 @@ def test_runs_without_a_query_in_common_are_not_compared(app, several, workspace
 
 def test_looks_are_counted_and_a_correction_is_offered(app, several):
     app = opened(app, correction="none")
-    assert "**3 systems were compared with First stage on one set of queries.**" in said(app)
+    assert "**3 systems were compared with First stage on the same queries.**" in said(app)
     assert "about 0.2 would still look proven by chance" in said(app)
     assert "The p values below are not corrected." in said(app)
     before = by_name(app)["p"]

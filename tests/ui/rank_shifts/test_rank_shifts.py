@@ -249,5 +249,5 @@ def test_a_cell_or_a_price_that_cannot_be_is_said(app, stored, cell, paid):
     words = said(open_page(app, "rank_shifts", cell=cell, paid=paid))
     assert "Documents from one band of ranks to another “" in words
     assert "Price of reranking 1,000 searches “" in words
-    assert "A row opens its query" not in words
+    assert "Click a row to open its query" not in words
     assert app.number_input(key="address.paid").value is None

@@ -143,14 +143,14 @@ def test_a_run_that_tells_no_pace_is_not_called_none_at_all(form, workspace, sto
         "16 queries · about 64 pairs for each reranker · time not known yet: ",
         " · $0: all of it runs on this machine",
     )
-    nothing = f"{head}nothing of this kind has run here{tail}"
+    nothing = f"{head}no reranker of this kind has run here{tail}"
     assert {*said(form("bm25")).splitlines()} >= {nothing}
     known = workspace.runs(stored)[0]
     run = replace(
         workspace.run(known.id), id="f" * 16, name="B", reranker="bm25", settings={}, measured=None
     )
     workspace.save_run(run)
-    little = f"{head}what ran here was too little to tell{tail}"
+    little = f"{head}too little has run here to estimate it{tail}"
     assert {*said(form("bm25")).splitlines()} >= {little}
 
 
