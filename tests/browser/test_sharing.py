@@ -88,7 +88,7 @@ def test_a_view_opens_the_same_for_another_person(visit, browser: Browser, app: 
     expect(other.page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
     other.sees("MRR@10")
     other.open(f"?data={'0' * 16}&elasticity=much")
-    other.sees("The link names a data set that is not in this workspace; ")
+    other.sees("The link names a data set that is not in this workspace")
     assert other.strangers == []
     other.page.context.close()
 

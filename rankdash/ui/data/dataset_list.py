@@ -12,6 +12,7 @@ from rankdash.i18n import moment, ngettext
 from rankdash.store import DatasetRow
 from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.notes import Notes
+from rankdash.store.notes.run_notes import RunNotes
 from rankdash.ui.labels import corrections_list
 from rankdash.ui.state import address
 from rankdash.ui.state.server import read_only, workspace
@@ -69,7 +70,8 @@ def _what_goes(row: DatasetRow) -> list[str]:
             name=markdown_safe(row.name, 80),
         )
     ]
-    remarks = len(Notes(workspace()).all(row.id)) + Corrections(workspace()).layer(row.id).count
+    notes = len(Notes(workspace()).all(row.id)) + len(RunNotes(workspace()).all(row.id))
+    remarks = notes + Corrections(workspace()).layer(row.id).count
     if runs:
         sentences.append(ngettext("{n} run goes with it.", "{n} runs go with it.", runs))
     if remarks:

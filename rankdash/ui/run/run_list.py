@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.i18n import gettext as _
-from rankdash.i18n import moment
+from rankdash.i18n import enumerated, moment, ngettext
 from rankdash.ranking.ranking import digest
 from rankdash.store import RunRow
 from rankdash.store.notes.pins import Pins
@@ -91,9 +91,20 @@ def _offer_delete(chosen: Sequence[RunRow]) -> None:
     if st.button(_("Delete"), icon=":material/delete:", disabled=not chosen, width="stretch"):
         dialogs.delete(
             _("Delete these runs?"),
-            [markdown_safe(row.name, 80) for row in chosen],
+            _what_goes(chosen),
             lambda: _delete(chosen),
         )
+
+
+def _what_goes(chosen: Sequence[RunRow]) -> list[str]:
+    named = enumerated(markdown_safe(row.name, 80) for row in chosen)
+    sentences = [_("{names} will be deleted permanently.", names=named)]
+    ids, dataset_id = {row.id for row in chosen}, chosen[0].dataset_id
+    if notes := len(ids & RunNotes(workspace()).all(dataset_id).keys()):
+        sentences.append(ngettext("{n} note goes with it.", "{n} notes go with them.", notes))
+    if Pins(workspace()).of(dataset_id) in ids:
+        sentences.append(_("The pinned baseline is deleted too; the first stage replaces it."))
+    return sentences
 
 
 def _table(dataset_id: str, rows: Sequence[RunRow]) -> pd.DataFrame:
