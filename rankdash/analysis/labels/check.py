@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from msgspec import convert
 
+from rankdash.analysis.labels.former_findings import in_todays_words
 from rankdash.analysis.labels.grading import (
     LabelCount,
     direction,
@@ -117,7 +118,8 @@ class CheckReport:
         else."""
         report = convert(json.loads(text), cls)
         findings = tuple(
-            replace(finding, params=_with_phrases(finding.params)) for finding in report.findings
+            replace(finding, params=_with_phrases(finding.params))
+            for finding in map(in_todays_words, report.findings)
         )
         return replace(report, findings=findings)
 

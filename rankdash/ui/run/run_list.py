@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from rankdash.i18n import gettext as _
 from rankdash.i18n import enumerated, moment, ngettext
+from rankdash.i18n import gettext as _
 from rankdash.ranking.ranking import digest
 from rankdash.store import RunRow
 from rankdash.store.notes.pins import Pins

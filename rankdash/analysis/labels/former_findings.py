@@ -1,0 +1,83 @@
+"""Findings of stored check reports in the words of today.
+
+A stored report holds its messages as they were worded when it was made; translations are found by
+the wording of today. The fields of a message are the same ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rankdash.findings import Finding
+
+# (former, today's), pieces of messages and of remedies.
+_REWORDED = (
+    (" left out because ", " excluded because "),
+    ("labels nor candidates, left aside:", "labels nor candidates, excluded:"),
+    ("the others are left aside.", "the others are not."),
+    ("is used, {others} left aside.", "is used, not {others}."),
+    (
+        "texts. The {read:,} that have a label or a rank were read, the others left aside.",
+        "texts. Only the {read:,} that have a label or a rank were read.",
+    ),
+    ("Opened by its name from", "Loaded by its name from"),
+    (" of {all} documents.", " of {all}."),
+    (
+        "Labelled documents that the ranking {name} spells otherwise:",
+        "Labelled documents with a different spelling in the ranking {name}:",
+    ),
+    (
+        "Pairs labelled more than once with the same label: {rows} rows, counted once each.",
+        "Rows that repeat the label of a pair: {rows}. Each pair counts once.",
+    ),
+    ("They are kept as they are.", "They are used unchanged."),
+    (
+        "None of the {count} ids of {texts} occurs in the labels or rankings.",
+        "Ids of {texts} that occur in the labels or rankings: none of {count}.",
+    ),
+    ("documents are called by their query", "documents are named by their query"),
+    ("a paper that goes with the data.", "a licence, a notice or a hidden file."),
+    (
+        "The rank column contradicts the scores for {count} of {queries} queries.",
+        "Queries whose rank column contradicts the scores: {count} of {queries}.",
+    ),
+    ("about {labels:.1f} a query,", "about {labels:.1f} per query,"),
+    ("Ids with another text in another file", "Ids with a different text in another file"),
+    ("The first file's text is kept.", "The first file's text is used."),
+    ("{count}. The first text is kept.", "{count}. The first text is used."),
+    (
+        "{rows} of {all}, in {queries} queries.",
+        "{rows} of {all}. Queries with such rows: {queries}.",
+    ),
+    ("order and are counted apart.", "order and are counted separately."),
+    (
+        "Here a higher label is better. If the lowest is the best in your data, turn the labels "
+        "round,",
+        "A higher label must be better. If the lowest label is the best in your data, invert the "
+        "labels,",
+    ),
+    ("To have others among the candidates,", "To have other candidates,"),
+    (", or leave the row out.", ", or remove the row."),
+    (", or leave the entry out.", ", or remove the entry."),
+    ("decimal point, or leave it out.", "decimal point, or remove it."),
+    ("Keep one row for each query and document.", "Give one row for each query and document."),
+    (
+        "or map the column that holds the labels.",
+        "or call the column that holds the labels label.",
+    ),
+    (
+        "If it is something else, map the columns by hand.",
+        "If it is something else, rename the column, for example to label, first_stage_score, "
+        "query or document, and load the file again.",
+    ),
+)
+
+
+def in_todays_words(finding: Finding) -> Finding:
+    template, remedy, params = finding.template, finding.remedy, dict(finding.params)
+    for former, now in _REWORDED:
+        template, remedy = template.replace(former, now), remedy.replace(former, now)
+    for name, value in finding.params.items():
+        if f"{{{name}:g}}" in template:
+            template, params[name] = template.replace(f"{{{name}:g}}", f"{{{name}}}"), f"{value:g}"
+    return replace(finding, template=template, remedy=remedy, params=params)

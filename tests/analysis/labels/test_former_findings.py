@@ -1,0 +1,43 @@
+"""Stored check reports speak in the words of today, so that they have a translation."""
+
+import pytest
+
+from rankdash.analysis.labels.former_findings import in_todays_words
+from rankdash.findings import Finding
+from rankdash.i18n import finding_text, speaking
+
+
+@pytest.mark.parametrize(
+    ("template", "params", "said"),
+    [
+        (
+            "Rows left out because the label is empty: {count} (lines {lines}).",
+            {"count": 2, "lines": "3, 5"},
+            "因标注为空而排除的行：2 行（第 3, 5 行）。",
+        ),
+        (
+            "Queries with neither labels nor candidates, left aside: {count} of {all}.",
+            {"count": 1, "all": 9},
+            "既无标注也无候选而排除的查询：9 条中的 1 条。",
+        ),
+        (
+            "The rank column contradicts the scores for {count} of {queries} queries. The order "
+            "is taken from the scores, as trec_eval does.",
+            {"count": 1, "queries": 9},
+            "9 条查询中有 1 条的名次列与分数矛盾。与 trec_eval 一样，以分数决定顺序。",
+        ),
+        (
+            "Every label is {label:g}. Documents without a label count as not relevant.",
+            {"label": 1.0},
+            "所有标注都是 1。未标注的文档按不相关计。",
+        ),
+    ],
+)
+def test_a_message_as_it_was_worded_before_is_translated(template, params, said):
+    with speaking("zh"):
+        assert finding_text(in_todays_words(Finding("note", "any", template, params))) == said
+
+
+def test_a_message_of_today_stays():
+    finding = Finding("note", "no_label", "Every label is {label}.", {"label": "1"}, "Label more.")
+    assert in_todays_words(finding) == finding
