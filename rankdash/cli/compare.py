@@ -91,7 +91,7 @@ class Compared:
 
 
 def text(compared: Compared) -> Iterator[str]:
-    """A table for each metric, the verdicts below, what was left out, and how it was made."""
+    """A table for each metric, the verdicts below, the excluded queries, and how it was made."""
     comparison, names = compared.comparison, compared.study.names
     for measure in comparison.measures:
         rows = [[measure.title, *head(comparison)[1:]]]

@@ -287,7 +287,7 @@ def _means(results: Results, found: Evaluation) -> dict[str, float]:
 
 
 def _per_query(results: Results, found: Evaluation) -> dict[str, dict[str, float]]:
-    """Query id → metric as typed → value, without those that are left out of the mean."""
+    """Query id → metric as typed → value, without those that are excluded from the mean."""
     columns = {typed: found.column(measure) for typed, measure in results.measures.items()}
     return {
         str(query): {

@@ -59,7 +59,7 @@ def add(parser: Parser) -> None:
 
 
 def _fuse(arguments: argparse.Namespace) -> int:
-    """Combine and write; queries that are left out are named on standard error."""
+    """Fuse and write; excluded queries are named on standard error."""
     how = Fusion(arguments.method, tuple(arguments.weight), arguments.k)
     target = target_of(arguments.out)
     spare_the_input(target, arguments.run)

@@ -248,7 +248,7 @@ def _exactly(condition: Condition, value: float, limit: float) -> str:
 
 
 def _notes(checked: Checked) -> Iterator[str]:
-    """What was left out, and how the limits were made."""
+    """The excluded queries, and how the limits were made."""
     comparison, settings = checked.comparison, checked.comparison.settings
     for measure in comparison.measures:
         out = comparison.left_out(checked.challenger, measure)

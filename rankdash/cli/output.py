@@ -67,7 +67,7 @@ def aligned(rows: Sequence[Sequence[str]], *, left: int = 1) -> str:
 
 
 def finding_line(finding: Finding) -> str:
-    """What was noticed, where, what to do, and an example."""
+    """The finding, where it is, what to do, and an example."""
     parts = [f"{finding.where}:" if finding.where else "", finding.text]
     parts.append(finding.remedy.format(**finding.params))
     if finding.examples:

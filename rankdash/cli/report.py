@@ -46,7 +46,9 @@ def add(parser: Parser) -> None:
         help=f"the files, folder or archive of a data set{NAMES}; where it has texts, the report "
         "quotes queries",
     )
-    source.add_argument("--qrels", metavar="FILE", help="the labels alone; needs --baseline")
+    source.add_argument(
+        "--qrels", metavar="FILE", help="the labels, without a data set; needs --baseline"
+    )
     parser.option(
         "--baseline", "FILE", "the ranking to compare with (default: the first stage of --data)"
     )

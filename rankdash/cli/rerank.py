@@ -152,7 +152,7 @@ def _rerank(arguments: argparse.Namespace) -> int:
 
 
 def use_plugins(files: Sequence[str]) -> None:
-    """Add plugins from files, and say on standard error which plugins are left out."""
+    """Add plugins from files, and say on standard error which plugins are not loaded."""
     add_plugins(files)
     for problem in problems():
         sys.stderr.write(f"warning: {one_line(str(problem))}\n")
