@@ -20,14 +20,18 @@ def reason(
     if not any(label > 0 for label in known.values()):
         return "no_relevant_label"
     sides = [_Side(rows, known, rules) for rows in (before, after)]
+    below = any(side.below > BAND + 1e-9 for side in sides)
+    if not below and not any(side.judged for side in sides):
+        return "nothing_judged"
     if not any(side.rank for side in sides):
         return "no_relevant_candidate"
-    return _of_change(*sides, known)
+    return _of_change(*sides, known, below)
 
 
 class _Side:
     """rank: of each document with a label above 0, as the metric counts it. credit: what it adds.
-    place: of every document, in the whole list."""
+    place: of every document, in the whole list. judged: whether any of the first K has a label.
+    below: what documents below the first K would add in the best order."""
 
     def __init__(self, rows: Rows, known: Mapping[str, float], rules: Rules) -> None:
         self.scores = [score for _document, score in rows]
@@ -42,6 +46,9 @@ class _Side:
         }
         self.value = sum(self.credit.values())
         self.ceiling = discounted(best([known.get(each) for each in counted]), K) / self.ideal
+        self.judged = any(each in known for each in counted[:K])
+        first = discounted(best([known.get(each) for each in counted[:K]]), K) / self.ideal
+        self.below = self.ceiling - first
 
     @property
     def perfect(self) -> bool:
@@ -56,7 +63,7 @@ class _Side:
         )
 
 
-def _of_change(before: _Side, after: _Side, known: Mapping[str, float]) -> str:
+def _of_change(before: _Side, after: _Side, known: Mapping[str, float], below: bool) -> str:
     moved = {
         each: after.credit.get(each, 0.0) - before.credit.get(each, 0.0)
         for each in [*before.credit, *(each for each in after.credit if each not in before.credit)]
@@ -66,10 +73,10 @@ def _of_change(before: _Side, after: _Side, known: Mapping[str, float]) -> str:
     one_sided = min(gained, lost) <= max(gained, lost) / 2 + 1e-9
     helped, hurt = change > BAND + 1e-12, change < -BAND - 1e-12
     if not helped and not hurt:
-        if before.perfect:
+        if before.perfect and before.value > 1e-9:
             return "already_ideal"
         if max(gained, lost) <= BAND + 1e-12:
-            return "idle"
+            return "below_cutoff" if below else "idle"
     weight = {
         each: round(abs(part) if not helped and not hurt else part * (1 if helped else -1), 12)
         for each, part in moved.items()

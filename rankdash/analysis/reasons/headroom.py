@@ -27,7 +27,15 @@ from rankdash.analysis.statistics.pairs import REASON_NAMES
 from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, Evaluation, Judged, Measure, evaluate, parse_measure
 from rankdash.metrics.engine import Relevance
-from rankdash.ranking.ragged import Floats, Integers, offsets_from, owners, places, sort_descending
+from rankdash.ranking.ragged import (
+    Flags,
+    Floats,
+    Integers,
+    offsets_from,
+    owners,
+    places,
+    sort_descending,
+)
 
 SHARES = ("baseline", "won", "to_win", "retriever")
 """What adds up to the perfect value: the baseline's, what reranking won and has yet to win, and
@@ -236,7 +244,14 @@ def best_order(judged: Judged, depth: int | None = None) -> Judged:
 
 
 def _best_order(judged: Judged, depth: int | None) -> Judged:
-    inside = np.ones(len(judged.rank), dtype=bool) if depth is None else judged.rank <= depth
+    return best_order_of(
+        judged, np.ones(len(judged.rank), dtype=bool) if depth is None else judged.rank <= depth
+    )
+
+
+def best_order_of(judged: Judged, inside: Flags) -> Judged:
+    """The lists with some of their labelled documents in front, by label, highest first; the others
+    keep their ranks. inside: (J,) which of the positions with a label above 0."""
     offsets = offsets_from(np.bincount(judged.query[inside], minlength=len(judged.query_ids)))
     label, rank = judged.label.copy(), judged.rank.copy()
     judged_rank = judged.judged_rank.copy()

@@ -14,8 +14,12 @@ The first condition that holds decides, in the order of `DECIDED`:
 | failed | a side has no result: it failed or was not run |
 | no_relevant_label | no label of the query names a document that the metric counts |
 | missing | a ranking lacks the query, which counts 0 or is left out as the conventions say |
+| nothing_judged | none of the first k documents of either list has a label (none of the whole |
+|          | list, where the metric has no k), and below_cutoff does not hold: the 0 says nothing |
 | no_relevant_candidate | neither list holds a document that the metric counts: the retriever's |
-| already_ideal | same, and no order of the baseline's list would have scored higher |
+| already_ideal | same, above 0, and no order of the baseline's list would have scored higher |
+| below_cutoff | same, neither gains nor losses pass the tie band, and a list holds, below its first |
+|          | k, documents that would add more than the tie band in the best order |
 | idle | same, and neither gains nor losses pass the tie band: nothing that counts moved |
 | near_tie | one-sided, the main document makes at least half of the change, and the score at the |
 |          | rank it had before differs from its own by at most `NEAR` of the list's score range |
@@ -40,7 +44,7 @@ import numpy as np
 import pandas as pd
 
 from rankdash.analysis.reasons.contributions import credits_of, splits
-from rankdash.analysis.reasons.headroom import best_order
+from rankdash.analysis.reasons.headroom import best_order, best_order_of
 from rankdash.analysis.reasons.main_document import (
     KINDS,
     ONE_SIDED,
@@ -50,16 +54,18 @@ from rankdash.analysis.reasons.main_document import (
 from rankdash.analysis.statistics.pairs import TIE_BAND
 from rankdash.analysis.unjudged.unjudged import RankedLabels
 from rankdash.errors import SpecError
-from rankdash.metrics import Conventions, Measure
+from rankdash.metrics import Conventions, Judged, Measure
 from rankdash.metrics.engine import Relevance
-from rankdash.ranking.ragged import Flags
+from rankdash.ranking.ragged import Flags, Floats
 from rankdash.ranking.ranking import Reading
 
 CODES = (
     "failed",
     "no_relevant_label",
     "missing",
+    "nothing_judged",
     "no_relevant_candidate",
+    "below_cutoff",
     "already_ideal",
     "truncated",
     "buried",
@@ -76,8 +82,10 @@ DECIDED = (
     "failed",
     "no_relevant_label",
     "missing",
+    "nothing_judged",
     "no_relevant_candidate",
     "already_ideal",
+    "below_cutoff",
     "idle",
     "near_tie",
     "truncated",
@@ -165,13 +173,45 @@ class _Case(MainDocuments):
         empty: Flags = found == 0
         return empty
 
+    @cached_property
+    def total(self) -> Floats:
+        """(2, Q) the values of both sides, nothing found counted 0."""
+        return np.stack([np.bincount(self.query, own, minlength=self.size) for own in self.credit])
+
+    @cached_property
+    def ceiling(self) -> Floats:
+        """(2, Q) the values of the best order of either list."""
+        return np.stack(
+            [self._value(best_order(side.judged)) for side in (self.before, self.after)]
+        )
+
+    def _value(self, judged: Judged) -> Floats:
+        relevance = Relevance(judged, self.rules)
+        return relevance.total(relevance.query, credits_of(relevance, self.measure))
+
     def ideal(self, side: int) -> Flags:
         """(Q,) whether no order of a side's own list would score higher."""
-        best = Relevance(best_order((self.before, self.after)[side].judged), self.rules)
-        ceiling = best.total(best.query, credits_of(best, self.measure))
-        value = np.bincount(self.query, self.credit[side], minlength=self.size)
-        reached: Flags = value >= ceiling - ROUNDING
+        reached: Flags = self.total[side] >= self.ceiling[side] - ROUNDING
         return reached
+
+    @cached_property
+    def below_cutoff(self) -> Flags:
+        """(Q,) whether documents below the first k of a list would add more than the tie band."""
+        below: Flags = np.zeros(self.size, dtype=bool)
+        k = self.measure.k
+        if k is not None:
+            for side, most in zip((self.before, self.after), self.ceiling, strict=True):
+                first = self._value(best_order_of(side.judged, side.rank <= k))
+                below |= most - first > self.tie_band + ROUNDING
+        return below
+
+    @cached_property
+    def unjudged(self) -> Flags:
+        """(Q,) whether none of the first k documents of either list has a label."""
+        k = None if self.rules.judged_only else self.measure.k
+        shown = sum(side.judged.judged_within(k) for side in (self.before, self.after))
+        nothing: Flags = shown == 0
+        return nothing
 
     def table(self, reading: Reading | None) -> pd.DataFrame:
         read, full = self.read(reading)
@@ -187,8 +227,10 @@ class _Case(MainDocuments):
             "failed": self.failed,
             "no_relevant_label": self.unlabelled,
             "missing": self.missing,
+            "nothing_judged": self.unjudged & ~self.below_cutoff,
             "no_relevant_candidate": self.nothing,
-            "already_ideal": same & self.ideal(0),
+            "already_ideal": same & (self.total[0] > ROUNDING) & self.ideal(0),
+            "below_cutoff": same & still & self.below_cutoff,
             "idle": same & still,
             "near_tie": self.one_sided & most & (self.margin <= NEAR),
             "truncated": hurt & (full > 0) & (read >= 0) & (read <= CUT * full),

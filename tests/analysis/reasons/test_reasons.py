@@ -56,7 +56,7 @@ def reason(
 
 def test_the_two_orders_hold_the_same_codes():
     assert sorted(CODES) == sorted(DECIDED)
-    assert len(set(CODES)) == 13
+    assert len(set(CODES)) == 15
 
 
 def test_failed():
@@ -108,8 +108,56 @@ def test_an_ideal_order_that_was_hurt_is_explained_by_what_hurt_it():
 def test_idle():
     assert reason("bac", "bac", {"a": 1})["reason"] == "idle"
     assert reason("bacdefgh", "badcefhg", {"a": 1})["reason"] == "idle"
-    beyond = reason("bcdefag", "bcdefga", {"a": 1})
-    assert beyond["reason"] == "idle", "it moved where nothing counts"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "labels", "spec", "expected"),
+    [
+        ("bcdefag", "bcdefga", {"a": 1}, "ndcg@5", "below_cutoff"),
+        ("bcdefag", "bcdefga", {"a": 1}, "ndcg@6", "buried"),
+        ("bcdefag", "bcdefga", {"a": 1, "b": 0}, "ndcg@5", "below_cutoff"),
+        ("bcdefa", "bcdef", {"a": 1}, "ndcg@5", "below_cutoff"),  # One list is enough.
+        ("bcdef", "bcdef", {"a": 1, "b": 0}, "ndcg@5", "no_relevant_candidate"),
+        ("bacdea", "bacdea"[:5], {"a": 1}, "ndcg@5", "idle"),
+        # As good as what is within k: nothing is missed.
+        ("bac", "bac", {"a": 1, "c": 1}, "mrr@2", "idle"),
+        ("bac", "bac", {"a": 1, "c": 1}, "recall@2", "below_cutoff"),
+        ("abc", "abc", {"a": 2, "b": 1, "c": 1}, "ndcg@2", "already_ideal"),
+    ],
+)
+def test_a_relevant_document_below_the_cutoff_is_no_idle(before, after, labels, spec, expected):
+    before, after = (ranked("".join(dict.fromkeys(each))) for each in (before, after))
+    assert reason(before, after, labels, spec)["reason"] == expected
+
+
+def test_what_is_below_the_cutoff_would_add_more_than_the_tie_band():
+    """The second relevant document would add half."""
+    case = "bac", "bac", {"a": 1, "c": 1}, "recall@2"
+    assert reason(*case, tie_band=0.5)["reason"] == "idle"
+    assert reason(*case, tie_band=0.4999)["reason"] == "below_cutoff"
+
+
+@pytest.mark.parametrize(
+    ("labels", "spec", "rules", "expected"),
+    [
+        ({"x": 1}, "ndcg@2", {}, "nothing_judged"),
+        ({"x": 1, "c": 0}, "ndcg@2", {}, "nothing_judged"),
+        ({"x": 1, "b": 0}, "ndcg@2", {}, "no_relevant_candidate"),
+        ({"x": 1, "c": 0}, "ndcg@3", {}, "no_relevant_candidate"),
+        ({"x": 1, "c": 0}, "ndcg", {}, "no_relevant_candidate"),
+        ({"x": 1, "c": 0}, "ndcg@2", {"judged_only": True}, "no_relevant_candidate"),
+        ({"x": 1}, "ndcg@2", {"judged_only": True}, "nothing_judged"),
+        ({"c": 1}, "ndcg@2", {}, "below_cutoff"),
+        ({"x": 0}, "ndcg@2", {}, "no_relevant_label"),
+    ],
+)
+def test_where_nothing_that_is_shown_is_judged_nothing_is_concluded(labels, spec, rules, expected):
+    assert reason("abcd", "bacd", labels, spec, **rules)["reason"] == expected
+
+
+def test_a_value_of_0_is_not_already_ideal():
+    assert reason("bc", "bcdefa", {"a": 1, "b": 0}, "ndcg@5")["reason"] == "below_cutoff"
+    assert reason("bc", "bcdefa", {"a": 1, "b": 0}, "ndcg@5", tie_band=1.0)["reason"] == "idle"
 
 
 def test_buried_leaves_the_first_k():
@@ -320,8 +368,8 @@ def test_a_document_is_buried_where_it_leaves_exactly_the_first_k_or_page(spec, 
 
     assert fell(page, page + 1) == "buried"
     assert fell(1, page) == "unjudged_lifted"
-    # Where nothing counts below k it is idle; in a whole list it falls from below the page.
-    assert fell(page + 1, page + 2) == ("unjudged_lifted" if spec == "ndcg" else "idle")
+    # Below k nothing counts; in a whole list it falls from below the page.
+    assert fell(page + 1, page + 2) == ("unjudged_lifted" if spec == "ndcg" else "below_cutoff")
 
 
 def test_gains_and_losses_of_exactly_the_tie_band_are_idle():
@@ -347,7 +395,9 @@ def test_in_binary_metrics_the_threshold_says_what_is_worse(label, told):
         ("no_relevant_label", "no_relevant_candidate", lambda: reason("ab", "ba", {"a": 0})),
         ("no_relevant_label", "missing", lambda: reason("ab", UNRANKED, {"a": 0})),
         ("missing", "no_relevant_candidate", lambda: reason("ab", UNRANKED, {"x": 1})),
+        ("nothing_judged", "no_relevant_candidate", lambda: reason("ab", "ba", {"x": 1})),
         ("already_ideal", "idle", lambda: reason("abc", "abc", {"a": 1})),
+        ("below_cutoff", "idle", lambda: reason("abc", "abc", {"c": 1}, "ndcg@2")),
         ("near_tie", "buried", lambda: reason(
             "bcdeaf", ranked("bcdefa", [99.0, 8.0, 4.0, 1.5, 1.01, 1.0]), {"a": 1}, "ndcg@5")),
         ("truncated", "buried", lambda: reason(
@@ -390,7 +440,8 @@ def test_on_whole_sets_the_reasons_agree_with_what_happened(name):
     sparse = name != "helpcentre"
     relevant = data.qrels[data.qrels["label"] >= 1]
     ranked_pairs = data.candidates.frame().merge(relevant, on=["query_id", "doc_id"])
-    without = found["reason"].isin(["no_relevant_candidate", "no_relevant_label"])
+    nothing = ["no_relevant_candidate", "no_relevant_label", "nothing_judged"]
+    without = found["reason"].isin(nothing)
     assert set(found["query_id"][~without]) == set(ranked_pairs["query_id"])
     means = found.groupby("reason")["delta"].mean()
     assert means["rescued"] > (0.3 if sparse else 0.2)
@@ -457,7 +508,9 @@ def test_every_labelled_query_has_one_reason_that_its_documents_bear_out(
     hurt = found["reason"].isin(["truncated", "buried", "distractor_lifted", "unjudged_lifted"])
     assert (found["delta"][hurt] < -0.005).all()
     assert (found["delta"][found["reason"] == "rescued"] > 0.005).all()
-    still = found["reason"].isin(["already_ideal", "idle", "no_relevant_candidate"])
+    still = found["reason"].isin(
+        ["already_ideal", "idle", "no_relevant_candidate", "below_cutoff", "nothing_judged"]
+    )
     assert (found["delta"][still].abs() <= 0.005 + 1e-9).all()
     for _, row in found.iterrows():
         own = split(*rankings, qrels, row["query_id"], measure, rules)
