@@ -39,8 +39,7 @@ if study.challengers:
         st.subheader(_("Queries, most hurt first"), anchor=False)
         picked = overview_charts.changes(study, in_focus)
     if picked is not None:
-        address.choose("q", picked)
-        view.go("queries")
+        view.open_query(picked)
     with lost:
         overview_causes.headroom(study)
     reason = overview_causes.reasons(study, in_focus)

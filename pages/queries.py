@@ -4,7 +4,14 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.study import queries
-from rankdash.ui.queries import query_detail, query_export, query_filters, query_list, query_notes
+from rankdash.ui.queries import (
+    query_detail,
+    query_export,
+    query_filters,
+    query_list,
+    query_notes,
+    query_panes,
+)
 from rankdash.ui.sidebar import view
 from rankdash.ui.state import address
 from rankdash.words.queries import judged_title
@@ -17,20 +24,20 @@ challenger = view.in_focus(study)
 view.tally_line(study, challenger)
 listing = queries.listing(study, challenger)
 marks = query_notes.marks(study)
-kept = query_filters.draw(listing, query_notes.tags(marks), judged_title(study.cutoff))
-query_filters.left_line(len(kept), len(listing.table))
-opened = query_list.draw(
-    kept,
-    marks,
-    listing.reach,
-    address.one("sort") or "hurt",
-    study.name(study.baseline),
-    study.name(challenger),
-)
-if opened is not None:
-    with st.container(horizontal=True, vertical_alignment="center"):
+titles = query_list.titles(study.name(study.baseline), study.name(challenger))
+kept = query_filters.draw(listing, query_notes.tags(marks), judged_title(study.cutoff), titles)
+with st.container(horizontal=True, vertical_alignment="center"):
+    query_filters.left_line(len(kept), len(listing.table))
+    opened = query_list.opened(kept)
+    if opened is not None:
         query_list.steps(kept, opened)
         query_export.button(study, challenger, opened)
-        query_list.download(kept, marks, study.name(study.baseline), study.name(challenger))
-    row = listing.table.iloc[listing.positions[opened]]
-    query_detail.draw(study, challenger, row)
+        query_list.download(kept, marks, titles)
+if opened is not None:
+    rows, query = query_panes.draw(opened, query_list.height(kept))
+    with rows:
+        order = address.one("sort") or "hurt"
+        query_list.draw(kept, marks, listing.reach, order, titles, opened)
+    with query:
+        query_detail.draw(study, challenger, listing.table.iloc[listing.positions[opened]])
+        query_panes.show(opened)

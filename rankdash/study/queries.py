@@ -11,7 +11,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.analysis.ranks.ladder import Ladder, ladder
-from rankdash.analysis.reasons.contributions import Split, split
+from rankdash.analysis.reasons.contributions import Split, split, without
+from rankdash.analysis.reasons.fault import LABELS_SAY_TOO_LITTLE, Fault, fault
 from rankdash.analysis.reasons.statements import Statement, statements
 from rankdash.metrics import Conventions
 from rankdash.ranking.build import group_rows, text_array
@@ -50,7 +51,7 @@ class Listed:
 def table(study: Study, challenger: str) -> pd.DataFrame:
     """One row per query, as from `query_table`, with judged_before and judged_after, latency_ms of
     the challenger, spread (highest less lowest value among several challengers; NaN with one), and,
-    where they exist, reason, ceiling and to_win."""
+    where they exist, reason, ceiling, perfect and to_win."""
 
     def make() -> pd.DataFrame:
         judged = study.spec_of("judged")
@@ -66,7 +67,7 @@ def table(study: Study, challenger: str) -> pd.DataFrame:
         room = study.headroom(challenger)
         if room is not None:
             each = room.queries.set_index("query_id")
-            known |= {"ceiling": each["ceiling"], "to_win": each["to_win"]}
+            known |= {name: each[name] for name in ("ceiling", "perfect", "to_win")}
         return query_table(
             study.dataset.queries, study.pairs(challenger), study.statistics.tie_band, known
         )
@@ -86,6 +87,11 @@ class Listing:
     segments: Mapping[str, tuple[str, ...]]
     positions: Mapping[str, int]
     reach: float
+
+    def row(self, query_id: str) -> pd.Series | None:
+        """The row of a query; None where it is not listed."""
+        place = self.positions.get(query_id)
+        return None if place is None else self.table.iloc[place]
 
 
 def listing(study: Study, challenger: str) -> Listing:
@@ -211,6 +217,62 @@ def change_statements(study: Study, challenger: str, query_id: str) -> tuple[Sta
     return statements(
         change(study, challenger, query_id), labels(study, query_id), _conventions(study)
     )
+
+
+@dataclass(frozen=True)
+class Blame:
+    """The fault of a query that a challenger does not rank perfectly.
+
+    relevant: how many relevant documents its labels name. missed: of them, how many are in none of
+    the rankings. unlabelled: how many documents without a label the challenger ranks above one that
+    counts, within the cutoff.
+    """
+
+    fault: Fault
+    relevant: int
+    missed: int
+    unlabelled: int
+
+
+def blame(study: Study, challenger: str, found: Split, missed: int) -> Blame | None:
+    """None where the challenger has no value for the query, or the metric cannot be split.
+
+    found: the query's change. missed: how many relevant documents are in none of the rankings.
+    """
+    row = listing(study, challenger).row(found.query_id)
+    if row is None or "perfect" not in row or row.get("reason") in (None, "failed"):
+        return None
+    threshold = study.conventions.threshold
+    relevant = sum(label >= threshold for label in label_of(study, found.query_id).values())
+    if row["reason"] in ("no_relevant_label", "nothing_judged"):
+        return Blame(LABELS_SAY_TOO_LITTLE, relevant, missed, 0)
+    if math.isnan(row["delta"]):
+        return None
+    rows = found.documents[found.documents["rank_after"].notna()]
+    least = threshold if study.measure.metric.binary else np.nextafter(0.0, 1.0)
+    lowest = rows.loc[rows["label"] >= least, "rank_after"].max()
+    unlabelled = rows["label"].isna() & (rows["rank_after"] < lowest)
+    if study.measure.k is not None:
+        unlabelled &= rows["rank_after"] <= study.measure.k
+    value = condensed = float(row["after"])
+    if unlabelled.any():
+        without_label = rows.loc[rows["label"].isna(), "doc_id"]
+        own = labels(study, found.query_id)
+        condensed = without(found, list(without_label), own, _conventions(study))
+    fault_found = fault(value, condensed, row["ceiling"], row["perfect"], study.statistics.tie_band)
+    return Blame(fault_found, relevant, missed, int(unlabelled.sum()))
+
+
+def missed(study: Study, query_id: str, ranked: Iterable[str]) -> list[str]:
+    """The relevant documents of a query that no ranking holds, the highest label first. ranked: the
+    documents that some ranking holds."""
+    held, threshold = set(ranked), study.conventions.threshold
+    lacking = {
+        doc: label
+        for doc, label in label_of(study, query_id).items()
+        if label >= threshold and doc not in held
+    }
+    return sorted(lacking, key=lambda doc: -lacking[doc])
 
 
 def _conventions(study: Study) -> Conventions:

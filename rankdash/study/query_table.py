@@ -32,6 +32,13 @@ _KEYS = {
     "disagreement": ("spread", True),
     "latency": ("latency_ms", True),
 }
+SORTABLE = (
+    *("text", "before", "after", "delta", "ceiling", "reason", "state", "to_win", "spread"),
+    *("latency_ms", "judged_before", "judged_after"),
+)
+"""The columns that a table can be ordered by."""
+# What goes before the name of a column where the highest come first.
+_DOWN = "-"
 
 
 def query_table(
@@ -83,15 +90,30 @@ def orders(table: pd.DataFrame) -> list[str]:
     ]
 
 
+def key_of(order: str) -> tuple[str, bool]:
+    """The column that an order goes by, and whether the highest come first."""
+    return _KEYS.get(order) or (order.removeprefix(_DOWN), order.startswith(_DOWN))
+
+
+def by_column(column: str, order: str) -> str:
+    """The order by a column: the lowest first, or the highest where `order` is just that."""
+    key = (column, key_of(order) == (column, False))
+    named = (name for name, known in _KEYS.items() if known == key)
+    return next(named, f"{_DOWN if key[1] else ''}{column}")
+
+
 def ordered(table: pd.DataFrame, order: str) -> pd.DataFrame:
-    """The table in one of `ORDERS`; equal queries stay in the order of the data, those without a
-    value come last."""
+    """The table in one of `ORDERS` or in one `by_column`; equal queries stay in the order of the
+    data, those without a value come last."""
     if order == "given":
         return table
-    column, highest_first = _KEYS[order]
-    values = table[column].to_numpy(dtype=np.float64)
-    # NaN sorts last either way.
-    return table.iloc[np.argsort(-values if highest_first else values, kind="stable")]
+    column, highest_first = key_of(order)
+    values = table[column]
+    if values.dtype.kind != "f":
+        values = values.str.casefold()
+    values = values.reset_index(drop=True)
+    by = values.sort_values(ascending=not highest_first, kind="stable", na_position="last")
+    return table.iloc[by.index]
 
 
 @dataclass(frozen=True)

@@ -161,12 +161,34 @@ def reasoning(
                 relevant,
             ),
         ]
+    if code == "below_cutoff":
+        return [*sentences, _below_cutoff(study, found, fit)]
     if isinstance(row["doc_id"], str):
         doc = row["doc_id"]
         sentences += evidence_text(
             row, found, fit(study.dataset.names_of(found.documents["doc_id"])[doc])
         )
     return sentences
+
+
+def _below_cutoff(study: Study, found: Split, fit: Callable[[str], str]) -> str:
+    """The best document below the cutoff, the nearest of equals."""
+    k = math.inf if found.measure.k is None else found.measure.k
+    rows = found.documents.assign(
+        nearest=found.documents[["rank_before", "rank_after"]].min(axis=1)
+    )
+    outside = (rows["rank_before"] > k) | (rows["rank_after"] > k)
+    best = rows[outside & (rows["label"] > 0)].sort_values(
+        ["label", "nearest"], ascending=[False, True]
+    )
+    doc = best.iloc[0]
+    return _(
+        "The nearest is “{document}”, label {label}: rank {before} → {after}.",
+        document=fit(study.dataset.names_of([doc["doc_id"]])[doc["doc_id"]]),
+        label=plain(doc["label"]),
+        before=_rank(doc["rank_before"]),
+        after=_rank(doc["rank_after"]),
+    )
 
 
 def without_result(system: str, state: str | None) -> str:

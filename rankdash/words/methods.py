@@ -151,6 +151,12 @@ def _reasons() -> str:
                 "helped, and one-sided or as high as the list can be ordered. Where scores fall "
                 "in even steps they are ranks, and there is no near-tie."
             ),
+            _(
+                "Relevant below the cutoff: within the tie band, but in the best order of a list "
+                "the documents below its first k would add more than the band. Nothing judged: "
+                "none of the first k of either list has a label, and nothing below would add that "
+                "much."
+            ),
         ]
     )
 

@@ -13,7 +13,9 @@ def reason_words() -> dict[str, str]:
         "failed": _("no result"),
         "no_relevant_label": _("no relevant label"),
         "missing": _("not ranked"),
+        "nothing_judged": _("nothing judged"),
         "no_relevant_candidate": _("nothing relevant retrieved"),
+        "below_cutoff": _("relevant below the cutoff"),
         "already_ideal": _("already ideal"),
         "truncated": _("text cut"),
         "buried": _("relevant dropped out"),
@@ -35,8 +37,15 @@ def reason_meanings() -> dict[str, str]:
             "A ranking lacks the query, which scores 0 there or is excluded, according to the "
             "metric conventions."
         ),
+        "nothing_judged": _(
+            "No document that either side shows has a label, so a value of 0 says nothing."
+        ),
         "no_relevant_candidate": _(
             "Neither list holds a relevant document: the loss is the retriever's."
+        ),
+        "below_cutoff": _(
+            "The value stayed the same while a relevant document stands below the cutoff, where it "
+            "does not count."
         ),
         "already_ideal": _("The baseline's order could not be better, and it stayed as good."),
         "truncated": _(

@@ -18,8 +18,8 @@ The first condition that holds decides, in the order of `DECIDED`:
 |          | list, where the metric has no k), and below_cutoff does not hold: the 0 says nothing |
 | no_relevant_candidate | neither list holds a document that the metric counts: the retriever's |
 | already_ideal | same, above 0, and no order of the baseline's list would have scored higher |
-| below_cutoff | same, neither gains nor losses pass the tie band, and a list holds, below its first |
-|          | k, documents that would add more than the tie band in the best order |
+| below_cutoff | same, neither gains nor losses pass the tie band, and a list holds, below its |
+|          | first k, documents that would add more than the tie band in the best order |
 | idle | same, and neither gains nor losses pass the tie band: nothing that counts moved |
 | near_tie | one-sided, the main document makes at least half of the change, and the score at the |
 |          | rank it had before differs from its own by at most `NEAR` of the list's score range |

@@ -23,6 +23,8 @@ _NAME_WIDTH, _CLOSE_NAME_WIDTH = 24, 16
 _HEADING_WIDTHS = {1: 24, 2: 22, 3: 15}
 # What fits side by side in one line, by the number of columns.
 _ONE_LINE = {3: 18, 4: 12, 5: 9}
+# How many columns leave room for names on both sides.
+_NAMED_TWICE = 3
 _FADED = 0.3
 # Where, left or right of a node, the rank stands that a document came from or went to: about 30
 # pixels in half of a page, which the columns share.
@@ -246,7 +248,10 @@ def _cut(drawn: Drawn, ink: style.Ink) -> dict[str, object]:
 
 
 def _ticks(drawn: Drawn, column: int, names: Mapping[str, str]) -> dict[str, object]:
-    """The name of each document beside its node; relevant ones in bold."""
+    """The name of each document beside its node; relevant ones in bold. Many columns need the room
+    that names on the right would take, and the first column names every document."""
+    if column and len(drawn.columns) > _NAMED_TWICE:
+        return {"showticklabels": False}
     width = _CLOSE_NAME_WIDTH if drawn.close or len(drawn.columns) > 3 else _NAME_WIDTH
     values, texts = [], []
     for row in np.flatnonzero(~np.isnan(drawn.heights[:, column])):

@@ -25,6 +25,7 @@ from rankdash.store.notes.notes import Note
 from rankdash.study import queries
 from rankdash.study.study import Study
 from rankdash.words.explanations import reasoning, statement_text
+from rankdash.words.faults import fault_words, ground
 from rankdash.words.headroom import best_order
 from rankdash.words.names import distinguishing, shortened
 from rankdash.words.queries import grade, judged_title, label_words
@@ -57,6 +58,8 @@ def _page(study: Study, challenger: str, query_id: str, corrections: PageTable |
     note = study.notes.get(query_id, Note(query_id))
     split = queries.change(study, challenger, query_id)
     reason, because = _reason(study, challenger, query_id, split)
+    missed = queries.missed(study, query_id, found.doc_ids)
+    blame = queries.blame(study, challenger, split, len(missed))
     lists, documents = _lists(study, found, query_id)
     titles = {system: study.name(system) for system in found.systems}
     pair = (study.name(study.baseline), study.name(challenger))
@@ -67,6 +70,9 @@ def _page(study: Study, challenger: str, query_id: str, corrections: PageTable |
         values=_values(study, challenger, query_id),
         reason=reason,
         because=because,
+        fault=fault_words()[blame.fault.code] if blame else "",
+        ground=ground(blame, measure.title) if blame else "",
+        missed=_missed(study, missed, query_id),
         sentences=[
             statement_text(said, measure.k).replace("**", "")
             for said in queries.change_statements(study, challenger, query_id)
@@ -109,6 +115,20 @@ def _reason(study: Study, challenger: str, query_id: str, split: Split) -> tuple
     row = table.loc[[query_id]].iloc[0]
     text = reasoning(study, challenger, row, split, partial(shortened, limit=_NAME))
     return reason_words()[str(row["reason"])], paragraph(text)
+
+
+def _missed(study: Study, docs: Sequence[str], query_id: str) -> list[Document]:
+    texts, labels = queries.texts(study, docs), queries.label_of(study, query_id)
+    best = study.dataset.top_grade
+    return [
+        Document(
+            doc,
+            texts[doc].title,
+            texts[doc].body or "",
+            f"{grade(labels[doc], best)} · {_('document {id}', id=shortened(doc, _NAME))}",
+        )
+        for doc in docs
+    ]
 
 
 def _contributions(split: Split, pair: tuple[str, str], names: dict[str, str]) -> PageTable | None:

@@ -40,6 +40,8 @@ class QueryPage:
     facts: one line under the query: data set, systems, date.
     reason, because, sentences: why it changed: in a word or two, what that rests on, and what each
         group of documents adds; empty where nothing can be said.
+    fault, ground: whose fault a low value is, and what that rests on; empty likewise.
+    missed: the relevant documents that no ranking holds.
     lists: system → its first documents.
     documents: each document of the lists once.
     note, tags, corrections: what an analyst said of the query.
@@ -56,6 +58,9 @@ class QueryPage:
     versions: str
     reason: str = ""
     because: str = ""
+    fault: str = ""
+    ground: str = ""
+    missed: Sequence[Document] = ()
     sentences: Sequence[str] = ()
     waterfall: Chart | None = None
     contributions: PageTable | None = None
@@ -78,6 +83,7 @@ def html(page: QueryPage) -> str:
         f'<p class="muted">{html_safe(" · ".join(page.facts))}</p></header>',
         section(_("What it scored"), table(page.values)),
         section(_("Why it changed"), _why(made, page)),
+        section(_("Relevant documents that were not retrieved"), _missed(page.missed)),
         section(
             _("Where its documents went"),
             _charted(made, page.ladder, page.places, _("Ranks of every document as a table")),
@@ -98,6 +104,9 @@ def _why(made: Page, page: QueryPage) -> str:
     text = ""
     if page.reason:
         text = f"<p><strong>{html_safe(page.reason)}</strong> · {html_safe(page.because)}</p>"
+    if page.fault:
+        fault = html_safe(_("Fault: {fault}", fault=page.fault))
+        text += f"<p><strong>{fault}</strong> · {html_safe(page.ground)}</p>"
     if page.sentences:
         text += f"<ul>{''.join(f'<li>{html_safe(each)}</li>' for each in page.sentences)}</ul>"
     return text + _charted(
@@ -132,6 +141,15 @@ def _card(card: Card, at: int, document: Document) -> str:
         f'<div class="{kind}"><b>{card.rank}</b> '
         f'<a href="#text-{at}" dir=auto>{html_safe(name)}</a>'
         f'<p class="muted">{html_safe(facts)}</p><p dir=auto>{html_safe(text)}</p></div>'
+    )
+
+
+def _missed(documents: Sequence[Document]) -> str:
+    return "".join(
+        f'<div class="card relevant"><b dir=auto>{html_safe(document.title or document.doc_id)}</b>'
+        f'<p class="muted">{html_safe(document.about)}</p>'
+        f'<p class="whole" dir=auto>{html_safe(document.text)}</p></div>'
+        for document in documents
     )
 
 

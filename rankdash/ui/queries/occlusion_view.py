@@ -18,6 +18,8 @@ from rankdash.ui.widgets.text import html_safe, markdown_safe, shortened
 # An effect counts as one from this share of the largest on; and where the steps of strength begin.
 _STEPS = (0.1, 0.3, 0.55, 0.8)
 _LONGEST_SHOWN = 120
+# Narrower than this, in pixels, the table stands below the text.
+_HALF = 340
 _DIGITS = 4
 
 # Okabe & Ito's blue and vermillion, as the charts have them; the underline says the same.
@@ -58,7 +60,8 @@ def draw(found: Explanation, query: str, document: str) -> None:
     # Sentences need the width; words stand beside the text.
     left, right = (st.container(), st.container())
     if stage.level != "sentence":
-        left, right = st.columns(2)
+        halves = st.grid(2, min_column_width=_HALF)
+        left, right = halves.cell(), halves.cell()
     with left:
         st.html(_STYLE + _key(found) + _marked(found, text, query))
     with right:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +20,7 @@ from rankdash.ui.widgets.highlight import QueryTerms, marked_html, snippet, span
 from rankdash.ui.widgets.text import html_safe, shortened
 from rankdash.words.queries import grade
 
-_AT_ONCE, _MOST_BELOW = 20, 10
+_AT_ONCE, _MOST_BELOW, _MISSED_AT_ONCE = 20, 10, 2
 _SNIPPET = 320
 # A document as long as a book is not sent whole with every card.
 _LONGEST_TEXT = 20_000
@@ -93,6 +94,31 @@ def draw(study: Study, challenger: str, ladder: Ladder, query_id: str, query: st
         )
 
 
+def draw_missed(study: Study, docs: Sequence[str], query_id: str, query: str) -> None:
+    """The relevant documents that no ranking holds. docs: their ids, the highest label first.
+    query: its text, whose words are marked."""
+    if not docs:
+        return
+    st.markdown(f"**{_('Relevant documents that were not retrieved')}**")
+    texts, labels = queries.texts(study, docs[:_MOST_BELOW]), queries.label_of(study, query_id)
+    wanted = terms(query)
+    cards = [
+        _card(
+            _grade(labels[doc], study.dataset.top_grade, relevant=True),
+            texts[doc],
+            wanted,
+            [_("document {id}", id=shortened(doc, 60))],
+            relevant=True,
+        )
+        for doc in docs[:_MOST_BELOW]
+    ]
+    st.html(_STYLE + "".join(cards[:_MISSED_AT_ONCE]))
+    rest = cards[_MISSED_AT_ONCE:]
+    if rest:
+        with st.expander(_("{n} more", n=number(len(rest), 0))):
+            st.html(_STYLE + "".join(rest))
+
+
 def _more(query_id: str, system: str) -> int:
     """How many cards of this list were asked for."""
     asked: tuple[str, str, int] = st.session_state.get(_COUNT, ("", "", 0))
@@ -116,17 +142,10 @@ class _Cards:
     def html(self, row: int, text: Text, shown: Listed) -> str:
         """One card. row: the document's row of the ladder."""
         relevant = bool(self.ladder.relevant[row])
-        label = float(self.ladder.label[row])
-        kind = " rd-relevant" if relevant else ""
-        marked = marked_html(text.title, spans(text.title, self.wanted))
-        title = f"<div class='rd-title'>{marked}</div>" if text.title else ""
-        quiet = " · ".join(html_safe(part) for part in self._facts(shown))
-        return (
-            f"<div class='rd-card{kind}'><div class='rd-top'>"
-            f"<span class='rd-rank'>{self.ladder.column(self.system)[row]:.0f}</span>"
-            f"{self._places(row)}{self._grade(label, relevant)}</div>"
-            f"{title}{self._body(text)}<div class='rd-quiet'>{quiet}</div></div>"
-        )
+        rank = f"<span class='rd-rank'>{self.ladder.column(self.system)[row]:.0f}</span>"
+        chip = _grade(float(self.ladder.label[row]), self.best, relevant=relevant)
+        top = f"{rank}{self._places(row)}{chip}"
+        return _card(top, text, self.wanted, self._facts(shown), relevant=relevant)
 
     def _places(self, row: int) -> str:
         """The move against the baseline, and the rank in each other system."""
@@ -141,13 +160,6 @@ class _Cards:
             strong = " rd-strong" if system == self.ladder.systems[0] else ""
             parts.append(f"<span class='rd-chip{strong}'>{_arrow(own, rank)} {name} {place}</span>")
         return "".join(parts)
-
-    def _grade(self, label: float, relevant: bool) -> str:
-        unjudged = " rd-dashed" if np.isnan(label) else ""
-        strong = " rd-strong" if relevant else ""
-        sign = "● " if relevant else ""
-        words = html_safe(grade(label, self.best))
-        return f"<span class='rd-chip{unjudged}{strong}'>{sign}{words}</span>"
 
     def _facts(self, shown: Listed) -> list[str]:
         parts = [_("document {id}", id=shortened(shown.doc_id, 60))]
@@ -166,29 +178,49 @@ class _Cards:
             parts.append(_("the model read {read} tokens", read=number(shown.read, 0)))
         return parts
 
-    def _body(self, text: Text) -> str:
-        """The part that matches best, and the whole behind it where that is more."""
-        if text.body is None:
-            return f"<p class='rd-quiet'>{html_safe(_('The data has no text for it.'))}</p>"
-        body = text.body[:_LONGEST_TEXT]
-        marked = spans(body, self.wanted)
-        start, end = snippet(body, marked, _SNIPPET)
-        before, after = ("… " if start else ""), (" …" if end < len(text.body) else "")
-        part = f"<p>{before}{marked_html(body, marked, start, end)}{after}</p>"
-        if not before and not after:
-            return part
-        rest = "" if len(body) == len(text.body) else " …"
-        summary = html_safe(
-            _("Whole text, {n} characters", n=number(len(text.body), 0))
-            if not rest
-            else _(
-                "The first {n} of {all} characters",
-                n=number(len(body), 0),
-                all=number(len(text.body), 0),
-            )
+
+def _card(top: str, text: Text, wanted: QueryTerms, facts: Sequence[str], *, relevant: bool) -> str:
+    """top: HTML of its first line."""
+    kind = " rd-relevant" if relevant else ""
+    marked = marked_html(text.title, spans(text.title, wanted))
+    title = f"<div class='rd-title'>{marked}</div>" if text.title else ""
+    quiet = " · ".join(html_safe(part) for part in facts)
+    return (
+        f"<div class='rd-card{kind}'><div class='rd-top'>{top}</div>"
+        f"{title}{_body(text, wanted)}<div class='rd-quiet'>{quiet}</div></div>"
+    )
+
+
+def _grade(label: float, best: float, *, relevant: bool) -> str:
+    unjudged = " rd-dashed" if np.isnan(label) else ""
+    strong = " rd-strong" if relevant else ""
+    sign = "● " if relevant else ""
+    return f"<span class='rd-chip{unjudged}{strong}'>{sign}{html_safe(grade(label, best))}</span>"
+
+
+def _body(text: Text, wanted: QueryTerms) -> str:
+    """The part that matches best, and the whole behind it where that is more."""
+    if text.body is None:
+        return f"<p class='rd-quiet'>{html_safe(_('The data has no text for it.'))}</p>"
+    body = text.body[:_LONGEST_TEXT]
+    marked = spans(body, wanted)
+    start, end = snippet(body, marked, _SNIPPET)
+    before, after = ("… " if start else ""), (" …" if end < len(text.body) else "")
+    part = f"<p>{before}{marked_html(body, marked, start, end)}{after}</p>"
+    if not before and not after:
+        return part
+    rest = "" if len(body) == len(text.body) else " …"
+    summary = html_safe(
+        _("Whole text, {n} characters", n=number(len(text.body), 0))
+        if not rest
+        else _(
+            "The first {n} of {all} characters",
+            n=number(len(body), 0),
+            all=number(len(text.body), 0),
         )
-        whole = marked_html(body, marked)
-        return f"{part}<details><summary>{summary}</summary><p>{whole}{rest}</p></details>"
+    )
+    whole = marked_html(body, marked)
+    return f"{part}<details><summary>{summary}</summary><p>{whole}{rest}</p></details>"
 
 
 def _arrow(own: float, other: float) -> str:

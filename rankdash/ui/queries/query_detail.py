@@ -34,12 +34,14 @@ def draw(study: Study, challenger: str, row: pd.Series) -> None:
         ":material/sell:",
         lambda: query_notes.draw(study, query_id),
     )
-    query_why.draw(study, challenger, query_id)
     found = queries.ladder_of(study, challenger, query_id)
+    missed = queries.missed(study, query_id, found.doc_ids)
+    query_why.draw(study, challenger, query_id, len(missed))
+    query_cards.draw_missed(study, missed, query_id, _text(row))
     if not len(found):
         st.info(_("Neither ranking has a document for this query."), icon=":material/info:")
         return
-    query_ladder.draw(study, found, query_id)
+    query_ladder.draw(study, found, len(missed))
     query_cards.draw(study, challenger, found, query_id, _text(row))
     query = row["text"] if isinstance(row["text"], str) else ""
     fold(
@@ -63,12 +65,11 @@ def _strip(study: Study, challenger: str, row: pd.Series) -> None:
         text = _failure(study, challenger, str(row["query_id"]))
         parts = [f"**{_('{metric}: no comparison', metric=title)}**", words, text]
     else:
-        values = f"{title} {number(row['before'])} → {number(row['after'])}"
-        parts = [
-            f"**{values}**",
-            f"{signed(row['delta'])} {outcome_words()[row['outcome']]}",
-            *_headroom(study, challenger, row),
-        ]
+        values = f"**{title} {number(row['before'])} → {number(row['after'])}**"
+        parts = [values, _("nothing judged, so the value says nothing")]
+        if row.get("reason") != "nothing_judged":
+            change = f"{signed(row['delta'])} {outcome_words()[row['outcome']]}"
+            parts = [values, change, *_headroom(study, challenger, row)]
     st.markdown(" · ".join(part for part in parts if part))
     st.caption(" · ".join(_trust(study, challenger, row)))
 
@@ -79,6 +80,8 @@ def _headroom(study: Study, challenger: str, row: pd.Series) -> list[str]:
     ceiling = row.get("ceiling", math.nan)
     if split is None or math.isnan(ceiling):
         return []
+    if ceiling <= _NO_ROOM:
+        return [_("no order of these documents scores above 0")]
     parts = [_("best possible {ceiling}", ceiling=number(ceiling))]
     if split.pool:
         parts = [_("{fact} ({of})", fact=parts[0], of=documents(split.pool))]

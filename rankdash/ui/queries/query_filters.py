@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -11,62 +12,77 @@ import streamlit as st
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, percent
 from rankdash.study.queries import Listing
-from rankdash.study.query_table import OK, OUTCOMES, Filters, filtered, ordered, orders
+from rankdash.study.query_table import (
+    OK,
+    OUTCOMES,
+    SORTABLE,
+    Filters,
+    filtered,
+    key_of,
+    ordered,
+    orders,
+)
 from rankdash.ui.state import address, pickers
 from rankdash.ui.widgets.text import shortened
 from rankdash.words.queries import outcome_words, state_words
 from rankdash.words.reasons import reason_words
 
-_FIELDS = ("outcome", "reason", "segment", "text", "state", "tag", "delta", "share")
-
 _SHARES = ("0", "0.25", "0.5", "0.75", "1")
 _STEPS = 20
 _LONGEST_TEXT = 200
+# So many pixels show what is chosen.
+_NARROWEST = 140
+
+# The page itself, or a part of it.
+Place = Any
 
 
-def draw(listing: Listing, tags: Mapping[str, tuple[str, ...]], depth: str) -> pd.DataFrame:
+def draw(
+    listing: Listing,
+    tags: Mapping[str, tuple[str, ...]],
+    depth: str,
+    titles: Mapping[str, str],
+) -> pd.DataFrame:
     """Draw the filters and return the queries they leave, in the chosen order.
 
-    tags: query id → its tags. depth: what judged@k is called.
+    tags: query id → its tags. depth: what judged@k is called. titles: column → what it is called.
     """
     table = listing.table
-    first = st.columns(4)
-    order = _order(table, first[0])
-    outcomes = _several(
-        "outcome", _present(table, "outcome", OUTCOMES), first[1], _("Outcome"), outcome_words()
-    )
-    reasons = _several("reason", _present(table, "reason"), first[2], _("Why"), reason_words())
+    row = st.grid(6, min_column_width=_NARROWEST, vertical_alignment="bottom")
+    order = _order(table, row, titles)
     text = pickers.pick_free(
         "text",
-        first[3].text_input,
+        row.text_input,
         lambda given: (given or "")[:_LONGEST_TEXT],
         lambda value: value.strip() or None,
         label=_("Text or id"),
         max_chars=_LONGEST_TEXT,
         icon=":material/search:",
     )
+    outcomes = _several(
+        "outcome", _present(table, "outcome", OUTCOMES), row, _("Outcome"), outcome_words()
+    )
+    reasons = _several("reason", _present(table, "reason"), row, _("Why"), reason_words())
+    # Only filters that could leave something out take part.
     options = _segment_options(listing.segments)
-    every = sorted({tag for own in tags.values() for tag in own})
-    states = _present(table, "state", (OK,))
-    # Only filters that could leave something out take part, so the row is as long as it needs.
-    second = st.columns(4, vertical_alignment="bottom")
-    cells = iter(second)
     segments = (
-        _several("segment", list(options), next(cells), _("Kind of query"), _segment_words(options))
+        _several("segment", list(options), row, _("Kind of query"), _segment_words(options))
         if options
         else _none("segment")
     )
-    chosen_states = (
-        _several("state", states, next(cells), _("State"), state_words())
-        if len(states) > 1
-        else _none("state")
-    )
-    chosen_tags = (
-        _several("tag", every, next(cells), _("Tag"), {tag: shortened(tag, 40) for tag in every})
-        if every
-        else _none("tag")
-    )
-    with next(cells).popover(_("More filters"), icon=":material/tune:", width="stretch"):
+    every = sorted({tag for own in tags.values() for tag in own})
+    states = _present(table, "state", (OK,))
+    with row.popover(_("More filters"), icon=":material/tune:", width="stretch"):
+        chosen_states = (
+            _several("state", states, st, _("State"), state_words())
+            if len(states) > 1
+            else _none("state")
+        )
+        chosen_tags = (
+            _several("tag", every, st, _("Tag"), {tag: shortened(tag, 40) for tag in every})
+            if every
+            else _none("tag")
+        )
         delta = _delta(listing.reach)
         share = _share(depth)
     return ordered(
@@ -90,16 +106,16 @@ def draw(listing: Listing, tags: Mapping[str, tuple[str, ...]], depth: str) -> p
 
 def _clear() -> None:
     """Forget every filter; the order stays."""
-    for name in _FIELDS:
+    for name in address.QUERY_FILTERS:
         address.choose(name, None)
 
 
 def _in_force() -> bool:
     """Whether any filter is."""
-    return any(address.several(name) for name in _FIELDS)
+    return any(address.several(name) for name in address.QUERY_FILTERS)
 
 
-def _order(table: pd.DataFrame, place: st.delta_generator.DeltaGenerator) -> str:
+def _order(table: pd.DataFrame, place: Place, titles: Mapping[str, str]) -> str:
     words = {
         "hurt": _("most hurt first"),
         "helped": _("most helped first"),
@@ -110,12 +126,29 @@ def _order(table: pd.DataFrame, place: st.delta_generator.DeltaGenerator) -> str
         "latency": _("slowest first"),
         "given": _("as in the data"),
     }
+    options = orders(table)
+    wanted = address.one("sort") or ""
+    column, highest_first = key_of(wanted)
+    if wanted not in options and column in table and column in SORTABLE:
+        named = titles.get(column, titles["query"])
+        words[wanted] = (
+            _("{column}, descending", column=named)
+            if highest_first
+            else _("{column}, ascending", column=named)
+        )
+        options.append(wanted)
     chosen = pickers.pick_one(
         "sort",
-        orders(table),
+        options,
         place.selectbox,
         default="hurt",
+        # Another order begins with its first query.
+        clears=["q"],
         label=_("Order"),
+        help=_(
+            "Click the heading of a column to order by it, and again to reverse it. The next and "
+            "the previous query follow. Sorting in the menu of a column only changes what you see."
+        ),
         format_func=words.__getitem__,
     )
     return chosen or "given"
@@ -124,7 +157,7 @@ def _order(table: pd.DataFrame, place: st.delta_generator.DeltaGenerator) -> str
 def _several(
     name: str,
     options: Sequence[str],
-    place: st.delta_generator.DeltaGenerator,
+    place: Place,
     label: str,
     words: Mapping[str, str],
 ) -> list[str]:
@@ -230,21 +263,21 @@ def _share(depth: str) -> float:
 
 
 def left_line(kept: int, total: int) -> None:
-    """How many queries the filters leave, and the way back to all of them."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(
-            ngettext(
-                "{kept} of {n} query listed",
-                "{kept} of {n} queries listed",
-                total,
-                kept=number(kept, 0),
-            ),
-            width="content",
+    """How many queries the filters leave, and the way back to all of them, side by side in a
+    horizontal container."""
+    st.caption(
+        ngettext(
+            "{kept} of {n} query listed",
+            "{kept} of {n} queries listed",
+            total,
+            kept=number(kept, 0),
+        ),
+        width="content",
+    )
+    if _in_force():
+        st.button(
+            _("Clear filters"),
+            icon=":material/filter_alt_off:",
+            type="tertiary",
+            on_click=_clear,
         )
-        if _in_force():
-            st.button(
-                _("Clear filters"),
-                icon=":material/filter_alt_off:",
-                type="tertiary",
-                on_click=_clear,
-            )

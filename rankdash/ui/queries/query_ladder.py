@@ -25,17 +25,19 @@ from rankdash.words.names import distinguishing
 _NOTABLE, _EVERY = "telling", "every"
 _NOBODY = ""
 _OPENING = 80
+_CHOICE = 300
 
 
-def draw(study: Study, ladder: Ladder, query_id: str) -> None:
+def draw(study: Study, ladder: Ladder, missed: int) -> None:
+    """missed: how many relevant documents are in none of these rankings."""
     st.markdown(f"**{_('Where the documents went')}**")
     texts = queries.texts(study, shown(ladder, every=True).doc_ids)
     names = _names(texts)
-    which, follow = st.columns([1, 1], vertical_alignment="bottom")
+    choices = st.grid(2, min_column_width=_CHOICE, vertical_alignment="bottom")
     every = pickers.pick_one(
         "docs",
         [_NOTABLE, _EVERY],
-        which.segmented_control,
+        choices.segmented_control,
         default=_NOTABLE,
         label=_("Documents"),
         format_func={
@@ -43,12 +45,13 @@ def draw(study: Study, ladder: Ladder, query_id: str) -> None:
             _EVERY: _("all near the top"),
         }.__getitem__,
         required=True,
+        wrap=True,
     )
     drawn = shown(ladder, every=every == _EVERY)
     focus = pickers.pick_one(
         "follow",
         [_NOBODY, *drawn.doc_ids],
-        follow.selectbox,
+        choices.selectbox,
         default=_NOBODY,
         label=_("Follow one document"),
         format_func=lambda doc: markdown_safe(names[doc], 60) if doc else _("none"),
@@ -59,7 +62,7 @@ def draw(study: Study, ladder: Ladder, query_id: str) -> None:
     notes = [
         *_without_result(study, ladder),
         *_left_out(ladder, len(drawn)),
-        *_not_retrieved(study, ladder, query_id),
+        *_not_retrieved(missed),
     ]
     if notes:
         st.caption(paragraph(notes))
@@ -95,19 +98,15 @@ def _left_out(ladder: Ladder, drawn: int) -> list[str]:
     ]
 
 
-def _not_retrieved(study: Study, ladder: Ladder, query_id: str) -> list[str]:
+def _not_retrieved(missed: int) -> list[str]:
     """How many relevant documents no reranker could have lifted."""
-    labels = queries.label_of(study, query_id)
-    listed = set(ladder.doc_ids)
-    threshold = study.conventions.threshold
-    lacking = sum(label >= threshold and doc not in listed for doc, label in labels.items())
-    if not lacking:
+    if not missed:
         return []
     return [
         ngettext(
             "{n} relevant document is in none of these rankings.",
             "{n} relevant documents are in none of these rankings.",
-            lacking,
+            missed,
         )
     ]
 

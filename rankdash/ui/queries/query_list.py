@@ -15,6 +15,8 @@ from rankdash.charts import style
 from rankdash.i18n import gettext as _
 from rankdash.i18n import language, ngettext, number, speaking
 from rankdash.spreadsheet import csv_bytes
+from rankdash.study.query_table import OK, by_column, key_of
+from rankdash.ui.sidebar import view
 from rankdash.ui.state import address
 from rankdash.ui.widgets.signed_cells import rounded
 from rankdash.ui.widgets.text import markdown_safe
@@ -23,54 +25,85 @@ from rankdash.words.reasons import reason_words
 
 _STEPS = "queries.steps"
 _ROW, _LONG = 35, 352
+# What a click on the heading of a column sorts by, where that is another column of the table.
+_SORTED_BY = {"query": "text", "bar": "delta"}
+_UNSORTED = ("tags", "note")
 # A bar is one of so many lengths: pictures are sent once each, however many queries share them.
 _LEVELS = 32
-_WIDTH, _HEIGHT = 116, 20
+_WIDTH, _HEIGHT = 64, 20
 
 
-def draw(
-    rows: pd.DataFrame, marks: pd.DataFrame, reach: float, order: str, before: str, after: str
-) -> str | None:
-    """The table; returns the id of the query that is open, None when no row is left.
-
-    rows: what the filters leave, in order. marks: query_id, tags, note. reach: half of the axis of
-    the bars. before, after: what the value columns are called.
-    """
+def opened(rows: pd.DataFrame) -> str | None:
+    """The id of the query that is open; None, and a line that says so, where no row is left."""
     if rows.empty:
         st.info(_("No query matches these filters."), icon=":material/filter_alt_off:")
         return None
+    wanted, known = address.one("q"), rows["query_id"]
+    here = bool((known == wanted).any())
+    if wanted is not None and address.came_by_link("q"):
+        st.session_state[view.LANDING] = wanted
+    address.lose("q", None if here else wanted)
+    chosen = wanted if here and wanted is not None else str(known.iloc[0])
+    address.settle("q", chosen)
+    address.publish()
+    return chosen
+
+
+def height(rows: pd.DataFrame) -> int:
+    """Of the table, in pixels: as many rows as there are, up to what leaves room below."""
+    return min((len(rows) + 1) * _ROW + 2, _LONG)
+
+
+def draw(
+    rows: pd.DataFrame,
+    marks: pd.DataFrame,
+    reach: float,
+    order: str,
+    titles: Mapping[str, str],
+    chosen: str,
+) -> None:
+    """The table. A click on a heading makes another order, which the next and the previous query
+    follow: the browser's own order would be known to nobody else.
+
+    rows: what the filters leave, in order. marks: query_id, tags, note. reach: half of the axis of
+    the bars. order: as in `query_table`. titles: from `titles`. chosen: the query that is open.
+    """
     ids = rows["query_id"].tolist()
-    opened = address.one("q")
-    address.lose("q", opened if opened not in ids else None)
-    if opened not in ids:
-        opened = ids[0]
     # A selection is a row number, so the rows are part of the key; so are the steps made by button,
     # because a stored selection would win over the query they opened.
     key = f"queries.list.{hash(tuple(ids))}.{st.session_state.get(_STEPS, 0)}"
 
     def selected() -> None:
-        picked = st.session_state[key]["selection"]["rows"]
-        if picked:
-            address.choose("q", ids[picked[0]])
+        selection = st.session_state[key]["selection"]
+        if selection["columns"]:
+            _sort_by(str(selection["columns"][0]), order)
+        elif selection["rows"]:
+            address.choose("q", ids[selection["rows"][0]])
 
     shown = _shown(rows, marks, reach)
+    shown["state"] = shown["state"].cat.rename_categories({state_words()[OK]: ""})
     st.dataframe(
         shown.assign(delta=rounded(shown["delta"], 3)),
         hide_index=True,
-        # As many rows as there are, with the heading, up to a height that leaves room below.
-        height=min((len(rows) + 1) * _ROW + 2, _LONG),
+        # A long list fills the room there is beside the query.
+        height="stretch" if height(rows) == _LONG else "content",
         placeholder="–",
         key=key,
         on_select=selected,
-        selection_mode="single-row-required",
-        selection_default={"selection": {"rows": [ids.index(opened)]}},
-        column_order=_columns(shown, order),
-        column_config=_config(before, after),
+        selection_mode=["single-row-required", "single-column"],
+        selection_default={"selection": {"rows": [ids.index(chosen)]}},
+        column_order=_columns(rows, shown, order),
+        column_config=_config(_arrowed(titles, order)),
         alt=ngettext("{n} query with both values", "{n} queries with both values", len(rows)),
     )
-    address.settle("q", opened)
-    address.publish()
-    return opened
+
+
+def _sort_by(column: str, order: str) -> None:
+    if column not in _UNSORTED:
+        address.choose("sort", by_column(_SORTED_BY.get(column, column), order))
+        address.choose("q", None)
+    # The table is drawn anew, without the mark on the column.
+    _redraw()
 
 
 def steps(rows: pd.DataFrame, opened: str) -> None:
@@ -96,14 +129,14 @@ def steps(rows: pd.DataFrame, opened: str) -> None:
     st.caption(_("{i} of {n}", i=number(position + 1, 0), n=number(len(ids), 0)), width="content")
 
 
-def download(rows: pd.DataFrame, marks: pd.DataFrame, before: str, after: str) -> None:
+def download(rows: pd.DataFrame, marks: pd.DataFrame, titles: Mapping[str, str]) -> None:
     """Offer the list for a spreadsheet, its cells defused.
 
-    rows, marks, before, after: as for `draw`.
+    rows, marks, titles: as for `draw`.
     """
     st.download_button(
         _("List as CSV"),
-        data=partial(_csv, rows, marks, before, after, language()),
+        data=partial(_csv, rows, marks, titles, language()),
         file_name="queries.csv",
         mime="text/csv",
         icon=":material/table:",
@@ -113,17 +146,21 @@ def download(rows: pd.DataFrame, marks: pd.DataFrame, before: str, after: str) -
     )
 
 
-def _csv(rows: pd.DataFrame, marks: pd.DataFrame, before: str, after: str, code: str) -> bytes:
+def _csv(rows: pd.DataFrame, marks: pd.DataFrame, titles: Mapping[str, str], code: str) -> bytes:
     """The list in the language `code`: it is made outside of the session that asked for it."""
     with speaking(code):
         shown = _shown(rows, marks, 1.0).drop(columns="bar")
-        headings = {name: column["label"] for name, column in _config(before, after).items()}
     shown.insert(0, "query_id", rows["query_id"].to_numpy())
-    return csv_bytes(shown.rename(columns=headings))
+    return csv_bytes(shown.rename(columns=titles))
 
 
 def _open(query_id: str) -> None:
     address.choose("q", query_id)
+    st.session_state[view.LANDING] = query_id
+    _redraw()
+
+
+def _redraw() -> None:
     st.session_state[_STEPS] = st.session_state.get(_STEPS, 0) + 1
 
 
@@ -154,55 +191,89 @@ def _worded(codes: pd.Series, words: Mapping[str, str]) -> pd.Categorical:
     return known.rename_categories(lambda code: words.get(code, code))
 
 
-def _columns(shown: pd.DataFrame, order: str) -> list[str]:
+def _columns(rows: pd.DataFrame, shown: pd.DataFrame, order: str) -> list[str]:
     """The columns to begin with, and what the order goes by; the others are a click away."""
-    by = {"headroom": "to_win", "disagreement": "spread", "latency": "latency_ms"}.get(order, "")
-    # One state for all says nothing.
-    states = ["state"] if shown["state"].nunique() > 1 else []
-    wanted = [
-        "query", "before", "after", "delta", "bar", "ceiling", by, "reason", *states, "tags", "note"
-    ]  # fmt: skip
-    return [name for name in wanted if name in shown]
+    by = key_of(order)[0]
+    states = ["state"] if (rows["state"] != OK).any() else []
+    wanted = ["query", "delta", "bar", by, "reason", *states, "before", "after", "ceiling",
+              "tags", "note"]  # fmt: skip
+    return [name for name in dict.fromkeys(wanted) if name in shown]
 
 
-def _config(before: str, after: str) -> dict[str, Any]:
-    column = st.column_config
+def titles(before: str, after: str) -> dict[str, str]:
+    """Column → what it is called. before, after: the names of the systems."""
     return {
-        "query": column.TextColumn(_("query"), width=215),
-        "before": column.NumberColumn(before, format="%.3f", width=66, help=_value_of(before)),
-        "after": column.NumberColumn(after, format="%.3f", width=66, help=_value_of(after)),
-        "delta": column.NumberColumn(_("change"), format="%.3f", width=66),
+        "query": _("query"),
+        "before": before,
+        "after": after,
+        "delta": _("change"),
+        "bar": _("◀ change ▶"),
+        "ceiling": _("best possible (oracle)"),
+        "reason": _("why"),
+        "state": _("state"),
+        "to_win": _("potential gain left"),
+        "spread": _("disagreement"),
+        "latency_ms": _("ms"),
+        "judged_before": _("judged, baseline"),
+        "judged_after": _("judged, compared"),
+        "tags": _("tags"),
+        "note": _("note"),
+    }
+
+
+def _arrowed(titles: Mapping[str, str], order: str) -> dict[str, str]:
+    """The same with an arrow at the column by which the rows are ordered."""
+    column, highest_first = key_of(order)
+    name = next((name for name, by in _SORTED_BY.items() if by == column != "delta"), column)
+    marked = dict(titles)
+    if name in marked:
+        marked[name] = f"{marked[name]} {'↓' if highest_first else '↑'}"
+    return marked
+
+
+def _config(titles: Mapping[str, str]) -> dict[str, Any]:
+    column = st.column_config
+    decimal = "%.3f"
+    return {
+        "query": column.TextColumn(titles["query"], width=200),
+        "delta": column.NumberColumn(titles["delta"], format=decimal, width=60),
         "bar": column.ImageColumn(
-            _("◀ change ▶"),
-            width=_WIDTH + 12,
+            titles["bar"],
+            width=_WIDTH + 10,
             help=_(
                 "Left: worse; right: better; all on one axis. The tick marks where the bar would "
                 "end with the best possible order."
             ),
         ),
+        "before": column.NumberColumn(
+            titles["before"], format=decimal, width=66, help=_value_of(titles["before"])
+        ),
+        "after": column.NumberColumn(
+            titles["after"], format=decimal, width=66, help=_value_of(titles["after"])
+        ),
         "ceiling": column.NumberColumn(
-            _("best possible (oracle)"),
-            format="%.3f",
+            titles["ceiling"],
+            format=decimal,
             width=62,
             help=_(
                 "The best value that an order of the candidates can reach; if a system ranks "
                 "other documents, that of an order of all documents of the systems."
             ),
         ),
-        "reason": column.TextColumn(_("why"), width=120),
-        "state": column.TextColumn(_("state"), width=90),
-        "to_win": column.NumberColumn(_("potential gain left"), format="%.3f", width=80),
+        "reason": column.TextColumn(titles["reason"], width=110),
+        "state": column.TextColumn(titles["state"], width=90),
+        "to_win": column.NumberColumn(titles["to_win"], format=decimal, width=80),
         "spread": column.NumberColumn(
-            _("disagreement"),
-            format="%.3f",
+            titles["spread"],
+            format=decimal,
             width=90,
             help=_("Highest minus lowest value among the systems compared with the baseline."),
         ),
-        "latency_ms": column.NumberColumn(_("ms"), format="%.0f", width=60),
-        "judged_before": column.NumberColumn(_("judged, baseline"), format="percent", width=80),
-        "judged_after": column.NumberColumn(_("judged, compared"), format="percent", width=80),
-        "tags": column.TextColumn(_("tags"), width=120),
-        "note": column.TextColumn(_("note"), width=160),
+        "latency_ms": column.NumberColumn(titles["latency_ms"], format="%.0f", width=60),
+        "judged_before": column.NumberColumn(titles["judged_before"], format="percent", width=80),
+        "judged_after": column.NumberColumn(titles["judged_after"], format="percent", width=80),
+        "tags": column.TextColumn(titles["tags"], width=120),
+        "note": column.TextColumn(titles["note"], width=160),
     }
 
 

@@ -19,6 +19,8 @@ from rankdash.ui.widgets import action_errors
 from rankdash.ui.widgets.text import markdown_safe
 
 _PLACE = "notes"
+# Narrower than this, in pixels, remarks and labels stand below each other.
+_HALF = 260
 _BEFORE = "notes.before"
 
 
@@ -29,10 +31,10 @@ def draw(study: Study, query_id: str) -> None:
         _shown(Notes(workspace()).of(study.stored_id, query_id))
         corrections_list.draw(study.stored_id, query_id)
         return
-    remarks, labels = st.columns(2)
-    with remarks:
+    beside = st.grid(2, min_column_width=_HALF)
+    with beside.cell():
         _remarks(study.stored_id, query_id)
-    with labels:
+    with beside.cell():
         corrections_form.draw(study, query_id)
     corrections_list.draw(study.stored_id, query_id)
 

@@ -22,6 +22,7 @@ from rankdash.ui.widgets.lazy_expander import fold
 from rankdash.ui.widgets.signed_cells import signed_cells
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words.explanations import reasoning, statement_text
+from rankdash.words.faults import fault_words, ground
 from rankdash.words.names import distinguishing
 from rankdash.words.reasons import reason_words
 
@@ -29,8 +30,9 @@ _ZERO = 1e-12
 _NAME = 60
 
 
-def draw(study: Study, challenger: str, query_id: str) -> None:
-    """The reason in words, the sentences, the waterfall, and the contributions as a table."""
+def draw(study: Study, challenger: str, query_id: str, missed: int) -> None:
+    """The reason in words, whose fault a low value is, the sentences, the waterfall, and the
+    contributions as a table. missed: how many relevant documents are in no ranking."""
     table = study.reasons(challenger)
     if table is None or query_id not in table.index:
         st.caption(_("The query has no labels, so it has no value."))
@@ -43,6 +45,10 @@ def draw(study: Study, challenger: str, query_id: str) -> None:
         *reasoning(study, challenger, row, found, partial(markdown_safe, limit=_NAME)),
     ]
     st.markdown(paragraph(sentences))
+    blame = queries.blame(study, challenger, found, missed)
+    if blame is not None:
+        fault = _("Fault: **{fault}**.", fault=fault_words()[blame.fault.code])
+        st.markdown(paragraph([fault, ground(blame, study.measure.title)]))
     if found.why_not:
         return
     text = queries.change_statements(study, challenger, query_id)

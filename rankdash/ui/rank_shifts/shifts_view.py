@@ -220,7 +220,7 @@ def by_query(study: Study, challenger: str) -> None:
         _("Agreement and change of every query"),
     )
     if picked is not None:
-        open_query(str(table["query_id"].iloc[picked]))
+        view.open_query(str(table["query_id"].iloc[picked]))
 
 
 def farthest(study: Study, challenger: str) -> None:
@@ -292,7 +292,7 @@ def _document_table(study: Study, table: pd.DataFrame, key: str, alt: str) -> No
         alt,
     )
     if picked is not None:
-        open_query(str(table["query_id"].iloc[picked]))
+        view.open_query(str(table["query_id"].iloc[picked]))
 
 
 def _picked(shown: pd.DataFrame, key: str, columns: dict[str, Any], alt: str) -> int | None:
@@ -310,11 +310,6 @@ def _picked(shown: pd.DataFrame, key: str, columns: dict[str, Any], alt: str) ->
     )
     rows = event["selection"]["rows"]
     return int(rows[0]) if rows else None
-
-
-def open_query(query_id: str) -> None:
-    address.choose("q", query_id)
-    view.go("queries")
 
 
 def pair_line(study: Study, challenger: str) -> str:

@@ -15,7 +15,8 @@ from rankdash.study import ranks
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE
 from rankdash.ui.rank_shifts import skipping_readout
-from rankdash.ui.rank_shifts.shifts_view import depth, open_query
+from rankdash.ui.rank_shifts.shifts_view import depth
+from rankdash.ui.sidebar import view
 from rankdash.ui.state import pickers
 from rankdash.ui.widgets.lazy_expander import fold
 from rankdash.ui.widgets.plotly_chart import ink, show
@@ -162,7 +163,7 @@ def _points(
         point["customdata"] for point in event["selection"]["points"] if "customdata" in point
     ]
     if picked and picked[0]:
-        open_query(str(picked[0]))
+        view.open_query(str(picked[0]))
 
 
 def _cost(study: Study, found: Skipping) -> None:

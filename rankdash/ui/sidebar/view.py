@@ -27,6 +27,8 @@ WHOLE_LIST = "all"
 # The field of the address that says which labels are in force where some were corrected.
 LABELS = "labels"
 CORRECTED, UPLOADED = "corrected", "uploaded"
+# The query whose heading is brought into view: a click elsewhere opened it.
+LANDING = "queries.landing"
 
 
 def study() -> Study:
@@ -80,6 +82,15 @@ def go(name: str) -> NoReturn:
     """Open another page with what is chosen, in one step of the browser's history: a page that is
     opened without its address writes it afterwards, and then going back takes two."""
     st.switch_page(page(name), query_params=address.carried())
+
+
+def open_query(query_id: str) -> NoReturn:
+    """Open a query on the page Queries; filters that were set there may leave it out."""
+    for name in address.QUERY_FILTERS:
+        address.choose(name, None)
+    address.choose("q", query_id)
+    st.session_state[LANDING] = query_id
+    go("queries")
 
 
 def nothing_yet(title: str, why: str, target: str, label: str) -> NoReturn:

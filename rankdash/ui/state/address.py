@@ -70,6 +70,8 @@ OF_A_DATA_SET = (
     *("base", "system", "vs", "runs", "q", "doc", "follow", "reader"),
     *("segment", "tag", "against", "price"),
 )
+# Which queries are listed.
+QUERY_FILTERS = ("outcome", "reason", "segment", "text", "state", "tag", "delta", "share")
 _CHOICES = "address.choices"
 _WRITTEN = "address.written"
 # Every address of this session so far, those that only the links of a page carry included.
@@ -117,6 +119,11 @@ def settle(name: str, value: str | Iterable[str] | None) -> None:
         _choices().pop(name, None)
     else:
         _choices()[name] = [value] if isinstance(value, str) else list(value)
+
+
+def came_by_link(name: str) -> bool:
+    """Whether a link named a field that nothing has looked at yet."""
+    return name in st.session_state.get(_GIVEN, set())
 
 
 def lose(name: str, value: str | None) -> None:

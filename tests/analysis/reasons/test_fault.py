@@ -20,15 +20,15 @@ VALUES = st.floats(0, 1)
         (0.0, 0.0, 0.0, 1.0, "retriever"),
     ],
 )
-def test_the_part_that_makes_most_of_the_loss_has_the_fault(
-    value, condensed, best, perfect, code
-):
+def test_the_part_that_makes_most_of_the_loss_has_the_fault(value, condensed, best, perfect, code):
     found = fault(value, condensed, best, perfect)
     assert found.code == code
     assert sum(found.parts.values()) == pytest.approx(found.lost) == pytest.approx(perfect - value)
 
 
-@pytest.mark.parametrize(("best", "code"), [(0.5, "mixed"), (0.51, "reranker"), (0.49, "retriever")])
+@pytest.mark.parametrize(
+    ("best", "code"), [(0.5, "mixed"), (0.51, "reranker"), (0.49, "retriever")]
+)
 def test_exactly_half_is_not_most(best, code):
     assert MOST == 0.5
     assert fault(0.0, 0.0, best, 1.0).code == code
@@ -51,7 +51,9 @@ def test_a_list_without_its_unlabelled_documents_is_no_better_than_the_best_orde
 
 
 @given(VALUES, VALUES, VALUES, VALUES)
-def test_whatever_the_numbers_parts_are_no_debts_and_sum_to_the_loss(value, condensed, best, perfect):
+def test_whatever_the_numbers_parts_are_no_debts_and_sum_to_the_loss(
+    value, condensed, best, perfect
+):
     found = fault(value, condensed, best, perfect)
     assert found.code in FAULTS
     assert min(found.parts.values()) >= 0
