@@ -32,11 +32,10 @@ _KEYS = {
     "disagreement": ("spread", True),
     "latency": ("latency_ms", True),
 }
-SORTABLE = (
+_SORTABLE = (
     *("text", "before", "after", "delta", "ceiling", "reason", "state", "to_win", "spread"),
     *("latency_ms", "judged_before", "judged_after"),
 )
-"""The columns that a table can be ordered by."""
 # What goes before the name of a column where the highest come first.
 _DOWN = "-"
 
@@ -80,13 +79,17 @@ def query_table(
     return table[[*first, "words", *known]]
 
 
-def orders(table: pd.DataFrame) -> list[str]:
-    """Those of `ORDERS` that tell the rows of this table apart."""
+def orders(table: pd.DataFrame, wanted: str = "") -> list[str]:
+    """Those of `ORDERS` that tell the rows of this table apart, and the wanted one, where it is one
+    `by_column` that does."""
+    offered = [*ORDERS]
+    if wanted not in ORDERS and key_of(wanted)[0] in _SORTABLE:
+        offered.append(wanted)
     return [
         order
-        for order in ORDERS
+        for order in offered
         if order == "given"
-        or (_KEYS[order][0] in table.columns and bool(table[_KEYS[order][0]].notna().any()))
+        or (key_of(order)[0] in table.columns and bool(table[key_of(order)[0]].notna().any()))
     ]
 
 

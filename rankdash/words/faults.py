@@ -16,7 +16,7 @@ def fault_words() -> dict[str, str]:
         "retriever": _("retriever"),
         "labels": _("labels"),
         "reranker": _("reranker"),
-        "mixed": _("mixed"),
+        "mixed": _("mixed (no single cause)"),
         "none": _("none"),
     }
 

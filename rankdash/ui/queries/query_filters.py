@@ -15,7 +15,6 @@ from rankdash.study.queries import Listing
 from rankdash.study.query_table import (
     OK,
     OUTCOMES,
-    SORTABLE,
     Filters,
     filtered,
     key_of,
@@ -126,17 +125,16 @@ def _order(table: pd.DataFrame, place: Place, titles: Mapping[str, str]) -> str:
         "latency": _("slowest first"),
         "given": _("as in the data"),
     }
-    options = orders(table)
-    wanted = address.one("sort") or ""
-    column, highest_first = key_of(wanted)
-    if wanted not in options and column in table and column in SORTABLE:
-        named = titles.get(column, titles["query"])
-        words[wanted] = (
-            _("{column}, descending", column=named)
-            if highest_first
-            else _("{column}, ascending", column=named)
-        )
-        options.append(wanted)
+    options = orders(table, address.one("sort") or "")
+    for order in options:
+        if order not in words:
+            column, highest_first = key_of(order)
+            named = titles.get(column, titles["query"])
+            words[order] = (
+                _("{column}, descending", column=named)
+                if highest_first
+                else _("{column}, ascending", column=named)
+            )
     chosen = pickers.pick_one(
         "sort",
         options,

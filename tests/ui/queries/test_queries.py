@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rankdash.i18n import speaking
 from rankdash.ranking.ranking import Ranking, Reading
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.ui.queries import query_list
@@ -163,6 +164,32 @@ def test_a_relevant_document_below_the_cutoff_has_its_card_after_the_others(app,
     assert "further down" not in cards(app)
 
 
+def test_another_order_begins_with_its_first_query(app, stored):
+    open_page(app, "queries", q="q12")
+    app.selectbox(key="address.sort").select("helped").run()
+    assert app.subheader[0].value == listed(app)["query"].iloc[0]
+    assert "1 of 16" in texts(app)
+
+
+def test_a_link_may_order_by_any_column_and_the_steps_follow(app, stored):
+    open_page(app, "queries", sort="-text")
+    order = list(listed(app)["query"])
+    assert order == sorted(order, reverse=True)
+    assert app.selectbox(key="address.sort").value == "-text"
+    press(app, "Next")
+    assert app.subheader[0].value == order[1]
+
+
+def test_the_state_is_shown_where_some_query_is_not_ok(app, stored):
+    open_page(app, "queries")
+    shown = listed(app).set_index("query")["state"]
+    assert "state" in app.dataframe[0].proto.column_order
+    assert shown["how to return 15"] == "failed"
+    assert set(shown.drop("how to return 15")) == {""}
+    app.multiselect(key="address.outcome").select("helped").run()
+    assert "state" not in app.dataframe[0].proto.column_order
+
+
 def test_disagreement_is_an_order_where_there_is_more_than_one_reranker(app, read_run):
     open_page(app, "queries", sort="disagreement")
     spread = listed(app)["spread"]
@@ -211,7 +238,9 @@ def test_the_list_as_csv_is_what_the_filters_leave_without_pictures(app, stored)
     known = {"text": named["query"], "judged_before": 1.0, "judged_after": 1.0}
     table = named.assign(**known, reason="rescued", state="ok")
     marks = pd.DataFrame({"query_id": ["q15"], "tags": ["=1+1"], "note": ["n"]})
-    written = query_list._csv(table, marks, "First stage", "=better", "zh")
+    with speaking("zh"):
+        titles = query_list.titles("First stage", "=better")
+    written = query_list._csv(table, marks, titles, "zh")
     read = pd.read_csv(io.BytesIO(written))
     assert read["查询"].tolist() == rows["query"].tolist()
     assert read["First stage"].tolist() == pytest.approx(rows["before"].tolist())

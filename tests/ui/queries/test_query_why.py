@@ -16,7 +16,14 @@ from rankdash.words.reasons import reason_meanings, reason_words
 from tests.sets import ROOT
 
 DOCS = [f"d{n}" for n in range(12)]
-LABELS = {"hurt": {"d0": 2, "d3": 0}, "helped": {"d9": 1}, "none": {"d1": 0}, "lost": {"x": 1}}
+LABELS = {
+    "hurt": {"d0": 2, "d3": 0},
+    "helped": {"d9": 1},
+    "none": {"d1": 0},
+    "lost": {"x": 1, "d1": 0},
+    "open": {"x": 1},
+    "below": {"d10": 2, "d1": 0},
+}
 SCORES = [40.0, 33.0, 30.0, 24.0, 21.0, 17.0, 14.0, 9.0, 8.0, 5.0, 4.0, 1.0]
 
 
@@ -34,10 +41,15 @@ st.code(query_export.html(study, study.challengers[0], "hurt", "en").decode())
 @pytest.fixture
 def shop(workspace: Workspace) -> str:
     """One query hurt (d0 from 1 to 3), one helped, one without relevant labels, one whose relevant
-    document was not retrieved."""
+    document was not retrieved, one of which nothing else is judged, one with its relevant document
+    just below the cutoff."""
     queries = pd.DataFrame({"query_id": list(LABELS), "text": [f"about {q}" for q in LABELS]})
     documents = pd.DataFrame(
-        {"doc_id": [*DOCS, "x"], "title": "", "text": [f"*text* of {n}" for n in [*DOCS, "x"]]}
+        {
+            "doc_id": [*DOCS, "x"],
+            "title": [*[""] * 12, "About X"],
+            "text": [f"*text* of {n}" for n in [*DOCS, "x"]],
+        }
     )
     labels = [(q, doc, float(n)) for q, own in LABELS.items() for doc, n in own.items()]
     qrels = pd.DataFrame(labels, columns=["query_id", "doc_id", "label"])
@@ -101,6 +113,54 @@ def test_what_the_retriever_missed_is_not_the_rerankers(app, shop):
         "Why: **no relevant label**. Its labels name no relevant document at all."
     }
     assert "retriever's" not in none, "nobody lost what is not there"
+
+
+def test_the_fault_is_said_with_its_ground(app, shop):
+    assert {*shown(app, "hurt").splitlines()} >= {
+        "Fault: **reranker**. NDCG@10 is 0.500 below a perfect ranking: reranker 0.369, labels "
+        "0.131. A better order of the same documents would gain it."
+    }
+    assert {*shown(app, "lost").splitlines()} >= {
+        "Fault: **retriever**. NDCG@10 is 1.000 below a perfect ranking: retriever 1.000. 1 "
+        "relevant document was not retrieved."
+    }
+    assert {*shown(app, "none").splitlines()} >= {
+        "Fault: **labels**. No document is labelled as relevant, so nothing certain can be said of "
+        "the value."
+    }
+
+
+def test_nothing_certain_is_said_where_nothing_is_judged(app, shop):
+    said = shown(app, "open")
+    assert {*said.splitlines()} >= {
+        "**NDCG@10 0.000 → 0.000** · nothing judged, so the value says nothing",
+        "Why: **nothing judged**. No document that either side shows has a label, so a value of 0 "
+        "says nothing.",
+        "Fault: **labels**. No document that is shown has a label, so nothing certain can be said "
+        "of the value.",
+    }
+    assert "retriever's" not in said
+
+
+def test_relevant_documents_that_were_not_retrieved_are_shown_with_their_text(app, shop):
+    said = shown(app, "lost")
+    assert "**Relevant documents that were not retrieved**" in said.splitlines()
+    (cards,) = [each.proto.body for each in app.get("html") if "document x" in each.proto.body]
+    assert "</mark> X" in cards
+    assert "*text* of x" in cards
+    assert "● 1 of 2" in cards
+    assert "Relevant documents that were not retrieved" not in shown(app, "hurt")
+
+
+def test_a_relevant_document_just_below_the_cutoff_is_named(app, shop):
+    said = shown(app, "below")
+    assert {*said.splitlines()} >= {
+        "Why: **relevant below the cutoff**. The value stayed the same while a relevant document "
+        "stands below the cutoff, where it does not count. The nearest is “\\*text\\* of d10”, "
+        "label 2: rank 11 → 11.",
+        "**NDCG@10 0.000 → 0.000** · 0.000 same = · ceiling 1.000 · 0% of the headroom won",
+    }
+    assert "nothing to win" not in said
 
 
 def test_the_folded_tables_sum_to_the_change_and_name_what_was_lifted(app, shop):
