@@ -158,7 +158,7 @@ def test_a_relevant_document_just_below_the_cutoff_is_named(app, shop):
         "Why: **relevant below the cutoff**. The value stayed the same while a relevant document "
         "stands below the cutoff, where it does not count. The nearest is “\\*text\\* of d10”, "
         "label 2: rank 11 → 11.",
-        "**NDCG@10 0.000 → 0.000** · 0.000 same = · ceiling 1.000 · 0% of the headroom won",
+        "**NDCG@10 0.000 → 0.000** · 0.000 same = · best possible 1.000 · 0% of the potential gain realised",
     }
     assert "nothing to win" not in said
 
@@ -213,7 +213,7 @@ def test_the_overview_counts_reasons_and_what_they_add_to_the_mean(app, shop):
     assert not app.exception
     table = next(each.value for each in app.dataframe if "adds" in each.value.columns)
     rows = table.set_index("reason")
-    assert rows.loc["rescued", "queries"] == 1
+    assert rows.loc["relevant moved up", "queries"] == 1
     assert rows.loc["irrelevant promoted", "mean"] == pytest.approx(-0.5)
     # One has no relevant label; of the other the document was not retrieved.
     assert "no relevant label" not in rows.index, "no mean counts it"
