@@ -14,7 +14,7 @@ def reason_words() -> dict[str, str]:
         "no_relevant_label": _("no relevant label"),
         "missing": _("not ranked"),
         "nothing_judged": _("nothing judged"),
-        "no_relevant_candidate": _("nothing relevant retrieved"),
+        "no_relevant_candidate": _("no relevant document retrieved"),
         "below_cutoff": _("relevant below the cutoff"),
         "already_ideal": _("already ideal"),
         "truncated": _("text cut"),
@@ -41,7 +41,7 @@ def reason_meanings() -> dict[str, str]:
             "No document that either side shows has a label, so a value of 0 says nothing."
         ),
         "no_relevant_candidate": _(
-            "Neither list holds a relevant document: the loss is the retriever's."
+            "Neither list holds a relevant document: the retriever missed it."
         ),
         "below_cutoff": _(
             "The value stayed the same while a relevant document stands below the cutoff, where it "

@@ -215,8 +215,8 @@ _MORE = (
 )
 _MORE_OR_MANY = (
     "More queries like these needed to settle it: at least {least:,}, most likely {more:,}, and "
-    "far more if the true change is smaller than the one seen. If it is the one seen, {more:,} "
-    "prove it in {power:.0%} of all cases."
+    "far more if the true change is smaller than the observed one. If it is the observed one, "
+    "{more:,} prove it in {power:.0%} of all cases."
 )
 _CORRECTED = (
     "They are planned for the stricter level that the correction for {comparisons} comparisons "

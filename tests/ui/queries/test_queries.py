@@ -96,8 +96,8 @@ def test_the_strip_says_values_ceiling_and_share_of_the_headroom(app, stored):
         "Judged@10 100% → 100% · query q3",
     }
     assert {*texts(open_page(app, "queries", q="q0")).splitlines()} >= {
-        "**NDCG@10 1.000 → 1.000** · 0.000 same = · best possible 1.000 · the baseline is already the "
-        "best possible"
+        "**NDCG@10 1.000 → 1.000** · 0.000 same = · best possible 1.000 · the baseline is "
+        "already the best possible"
     }
 
 

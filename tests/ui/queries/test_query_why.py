@@ -88,7 +88,8 @@ def test_a_hurt_query_says_which_document_fell_and_what_passed_it(app, shop):
 
 def test_a_helped_query_says_what_was_lifted(app, shop):
     assert {*shown(app, "helped", k="5").splitlines()} >= {
-        "Why: **rescued**. Relevant documents moved up. The document: “\\*text\\* of d9”, label 1.",
+        "Why: **relevant moved up**. Relevant documents moved up. The document: “\\*text\\* of "
+        "d9”, label 1.",
         "- **+1.000** · 1 relevant document entered the top 5 (10 → 1).",
     }
 
@@ -106,13 +107,13 @@ def test_what_the_retriever_missed_is_not_the_rerankers(app, shop):
     lost, none = shown(app, "lost"), shown(app, "none")
     assert {*lost.splitlines()} >= {
         "Why: **no relevant document retrieved**. Neither list holds a relevant document: the "
-        "loss is the retriever's. Its labels name 1 relevant document, but the first stage did "
-        "not retrieve it."
+        "retriever missed it. Its labels name 1 relevant document, but the first stage did not "
+        "retrieve it."
     }
     assert {*none.splitlines()} >= {
         "Why: **no relevant label**. Its labels name no relevant document at all."
     }
-    assert "retriever's" not in none, "nobody lost what is not there"
+    assert "retriever" not in none, "nobody lost what is not there"
 
 
 def test_the_fault_is_said_with_its_ground(app, shop):
