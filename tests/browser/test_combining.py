@@ -35,7 +35,7 @@ def choose(visit, field: str, *options: str) -> None:
 def test_new_kinds_run_and_stored_runs_are_combined(plugins, visit):
     visit.open()
     visit.go("Run")
-    visit.sees(re.compile(r"broken\.py is left out"))
+    visit.sees(re.compile(r"broken\.py is not loaded"))
     visit.page.get_by_role("combobox", name="Rerankers").click()
     visit.page.keyboard.press("Backspace")
     visit.settle()
@@ -48,13 +48,13 @@ def test_new_kinds_run_and_stored_runs_are_combined(plugins, visit):
 
     visit.page.get_by_text("Fuse runs").click()
     visit.sees("nothing is scored")
-    combine = visit.page.get_by_role("button", name="Combine", exact=True)
+    combine = visit.page.get_by_role("button", name="Fuse", exact=True)
     expect(combine).to_be_disabled()
     visit.settle()
     choose(visit, "Rankings", "First stage", "shortest → bm25")
     combine.click()
-    visit.sees("Combined (RRF) is in the list of runs.")
+    visit.sees("Fused (RRF) is in the list of runs.")
     visit.settle()
 
     visit.go("Overview")
-    visit.sees("Combined (RRF)")
+    visit.sees("Fused (RRF)")

@@ -112,7 +112,7 @@ def test_a_single_file_is_what_the_zip_holds_and_charts_are_saved_as_svg(visit, 
     visit.open("report")
     table = saved(visit, tmp_path, "CSV", 0).read_text(encoding="utf-8-sig")
     assert table.startswith("query_id,text,system_id,system,role,state")
-    labels = saved(visit, tmp_path, "Labels").read_text()
+    labels = saved(visit, tmp_path, "Judgments (relevance labels)").read_text()
     assert "q0 0 d04 1\n" in labels
     tex = saved(visit, tmp_path, "LaTeX").read_text()
     assert "\\toprule" in tex

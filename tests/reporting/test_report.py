@@ -247,7 +247,7 @@ def test_a_price_in_another_currency_is_no_number(study):
         ["cost of 1,000 searches", "€0.00", "priced in another currency"]
     ]
     said = " ".join(read.text("cost").split())
-    assert said[said.index("No answer") : said.index(" How sure:")] == (
+    assert said[said.index("No answer") : said.index(" Certainty:")] == (
         "No answer for mover plain. Its price is not in EUR; choose one that is."
     )
 

@@ -53,7 +53,7 @@ def test_overview_compares_by_query_and_counts_the_failed_one_apart(app, stored)
     # Relevant documents stand at ranks 1 to 4, four times each; the run puts them first and fails
     # on one.
     assert {*said.splitlines()} >= {
-        "**better**: 11 helped · 4 same (±0.005) · 0 hurt, of 15 queries · left out: 1 failed",
+        "**better**: 11 helped · 4 same (±0.005) · 0 hurt, of 15 queries · 1 excluded (failed)",
         "Choose a row to see its queries. 1 query is excluded on both sides and counts neither "
         "for nor against: 1 failed.",
     }
@@ -92,9 +92,9 @@ def test_the_verdict_is_a_sentence_with_its_interval_and_what_was_left_out(app, 
     assert {*said.splitlines()} >= {
         "better is better than First stage: NDCG@10 rises by 52.8%, from 0.654 to 1.000 over 15 "
         "queries, and with 95% confidence the true gain is between +0.216 and +0.442.",
-        "change +0.346 (95% +0.216 … +0.442) · p 0.0010 · 11 helped, 4 same, 0 hurt · 100% of the "
-        "potential gain realised · \\$2\\.00 for 1\\,000 searches \\(example price and tokens "
-        "estimated\\) · 1 left out · minimum detectable change 0.177 (80% power at 95.0%)",
+        "change +0.346 (95% +0.216 … +0.442) · p 0.0010 · 11 helped, 4 same, 0 hurt · 100% of "
+        "the potential gain realised · \\$2\\.00 for 1\\,000 searches \\(example price and "
+        "tokens estimated\\) · 1 excluded · minimum detectable change 0.177 (80% power at 95.0%)",
     }
     assert "nan" not in said.lower()
 
@@ -161,7 +161,7 @@ def test_a_run_that_appears_after_a_visit_is_compared(app, stored, workspace):
     workspace.save_run(run)
     app.run()
     assert {*texts(app).splitlines()} >= {
-        "**better**: 11 helped · 4 same (±0.005) · 0 hurt, of 15 queries · left out: 1 failed"
+        "**better**: 11 helped · 4 same (±0.005) · 0 hurt, of 15 queries · 1 excluded (failed)"
     }
 
 

@@ -330,7 +330,7 @@ def test_a_setting_out_of_its_range_is_said_and_costs_no_other_setting(app, stor
     app.run()
     assert warnings(app) == [not_here("Confidence “7”")]
     assert {*said(app).splitlines()} >= {
-        "**better**: 7 helped · 8 same (±0.4) · 0 hurt, of 15 queries · left out: 1 failed"
+        "**better**: 7 helped · 8 same (±0.4) · 0 hurt, of 15 queries · 1 excluded (failed)"
     }
 
 

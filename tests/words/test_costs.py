@@ -110,5 +110,7 @@ def test_a_break_even_that_needs_no_gain_starts_from_0():
 
 def test_how_sure_it_is_has_the_interval_of_the_gain_and_nothing_without_one():
     text = sureness(CONTEXT, choice(changed(-0.0001, -0.05, 0.05, "unproven")))
-    assert text.startswith("How sure: NDCG@10 changes by 0.0% (95%: -5.0% … +5.0%), measured on 40")
+    assert text.startswith(
+        "Certainty: NDCG@10 changes by 0.0% (95%: -5.0% … +5.0%), measured on 40"
+    )
     assert sureness(CONTEXT, choice(Gain(MeasuredChange(0.9), queries=4))) == ""

@@ -95,7 +95,7 @@ def alt(measured: Sequence[Measurement]) -> str:
     for each in measured:
         levels = [
             _(
-                "{n} concurrent {rate}/s with p95 {p95} ms",
+                "concurrency {n}: {rate}/s, p95 {p95} ms",
                 n=level.in_flight,
                 rate=milliseconds.text(level.queries_per_second),
                 p95=milliseconds.text(level.p95_ms),
@@ -111,7 +111,7 @@ def _curves(each: Measurement, mark: style.Mark) -> list[style.Trace]:
     hover = [
         _(
             (
-                "{name}, {n} concurrent<br>{rate} queries/s · {pairs} pairs/s<br>p50 {p50} ms · "
+                "{name}, concurrency {n}<br>{rate} queries/s · {pairs} pairs/s<br>p50 {p50} ms · "
                 "p95 {p95} ms<br>{queries:,} answered, {failed:,} failed"
             ),
             name=name,

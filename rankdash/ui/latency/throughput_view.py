@@ -69,8 +69,8 @@ def _best_in_words(study: Study, each: throughput.Measurement, target_ms: float)
             target=ms(target_ms),
         )
     return _(
-        "**{system}** serves **{rate} queries/s** within {target} ms at {n} concurrent queries "
-        "(p95 {p95} ms).",
+        "**{system}** serves **{rate} queries/s** within {target} ms (concurrency {n}, p95 {p95} "
+        "ms).",
         system=name,
         rate=ms(best.queries_per_second),
         target=ms(target_ms),

@@ -149,8 +149,8 @@ def test_an_end_of_an_interval_that_rounds_to_zero_has_no_sign():
         (
             replace(PLAN, most=None),
             "More queries like these needed to settle it: at least 300, most likely 710, and far "
-            "more if the true change is smaller than the one seen. If it is the one seen, 710 "
-            "prove it in 80% of all cases.",
+            "more if the true change is smaller than the observed one. If it is the observed "
+            "one, 710 prove it in 80% of all cases.",
         ),
         (replace(PLAN, likely=None), NONE),
         (replace(PLAN, none_within=True), NONE),

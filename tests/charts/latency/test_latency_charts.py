@@ -141,7 +141,7 @@ def test_the_ring_is_around_the_best_rate_that_meets_the_target_as_measured():
     assert drawn.layout.shapes[0].y0 == 50
     assert drawn.layout.shapes[0].yref == "y2"
     assert len(throughput.figure(measured, MARKS, INK, target_ms=5.0).data) == 3, "none meets it"
-    assert "2 at once 70/s with p95 40 ms" in throughput.alt(measured)
+    assert "concurrency 2: 70/s, p95 40 ms" in throughput.alt(measured)
 
 
 def test_cut_pairs_are_hatched_and_add_up_with_the_others():

@@ -341,7 +341,7 @@ def test_of_a_large_corpus_what_is_labelled_or_ranked_is_read(tmp_path, monkeypa
     (corpus, *others) = found
     assert sorted(pd.read_parquet(corpus.path)["_id"]) == ["d1", "d2", "d4"]
     (note,) = corpus.notes
-    assert note.text.startswith("set has 6 texts. The 3 that have a label or a rank were read")
+    assert note.text.startswith("set has 6 texts. Only the 3 that have a label or a rank were read")
     assert others == files[1:]
     assert (tmp_path / f"corpus{written}").read_bytes() == contents[f"corpus{written}"]
 

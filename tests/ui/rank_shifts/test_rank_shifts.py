@@ -57,7 +57,9 @@ def test_it_says_where_relevant_documents_went_and_what_is_left_out(app, stored)
 
 def test_too_few_queries_choose_no_rule(app, stored):
     words = said(open_page(app, "rank_shifts"))
-    assert {*words.splitlines()} >= {"Too few queries to choose a rule: 15. It takes 20."}
+    assert {*words.splitlines()} >= {
+        "Too few queries to choose a rule: 15. At least 20 are needed."
+    }
     assert "nan" not in words.lower()
 
 

@@ -51,7 +51,15 @@ def test_it_offers_the_report_and_every_file_with_a_line_on_what_it_is_for(app, 
     page = open_page(app, "report")
     assert labels(page) == [
         *("Make the report and save it", "ZIP", "CSV", "Parquet", "JSON"),
-        *("Markdown", "LaTeX", "LaTeX with intervals", "CSV", "Labels", "First stage", "better"),
+        *(
+            "Markdown",
+            "LaTeX",
+            "LaTeX with intervals",
+            "CSV",
+            "Judgments (relevance labels)",
+            "First stage",
+            "better",
+        ),
     ]
     said = texts(page)
     for purpose in ("for whoever decides", "For a spreadsheet", "for a paper", "trec_eval"):
@@ -129,7 +137,7 @@ def test_ids_with_blanks_keep_the_trec_files_back_and_say_why(app, workspace):
     keep_lists(workspace, kept, [("a b", ["c", "d"], [2.0, 1.0])], "turned.csv", "turned")
     page = open_page(app, "report")
     disabled = {each.label for each in page.get("download_button") if each.proto.disabled}
-    assert disabled == {"Labels", "First stage", "turned"}
+    assert disabled == {"Judgments (relevance labels)", "First stage", "turned"}
     helps = {each.proto.help for each in page.get("download_button") if each.proto.disabled}
     assert helps == {"Ids with blanks cannot stand in a TREC file."}
 

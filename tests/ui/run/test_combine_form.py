@@ -1,4 +1,4 @@
-"""Combine stored runs on the Run page: at once, with weights, failures and a name of its own."""
+"""Fuse runs on the Run page: at once, with weights, failures and a name of its own."""
 
 import pytest
 
@@ -52,7 +52,7 @@ def test_a_combination_is_a_run_with_the_failures_of_its_parts(form, workspace):
     widget(form.number_input, f"combine.weight.{run_id}").set_value(3.0).run()
     combine(form)
     row = workspace.runs()[-1]
-    assert (row.name, row.reranker) == ("Combined (RRF)", "fusion")
+    assert (row.name, row.reranker) == ("Fused (RRF)", "fusion")
     assert (row.queries_done, row.queries_failed) == (15, 1)
     assert row.settings["parts"] == "First stage + better"
     assert row.settings["weights"] == "1, 3"
@@ -83,4 +83,4 @@ def test_without_a_run_there_is_nothing_to_combine(app, stored, workspace):
     app.query_params["data"] = stored
     app.run()
     app.switch_page(RUN).run()
-    assert not any("Combine" in str(item.label) for item in app.expander)
+    assert not any("Fuse" in str(item.label) for item in app.expander)

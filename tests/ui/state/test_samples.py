@@ -52,7 +52,7 @@ def test_shipped_runs_are_marked_where_their_times_are_shown(app, opened):
     listed = next(table.value for table in app.dataframe if "remarks" in table.value)
     assert listed["remarks"].str.contains("shipped with the sample").all()
     # What another machine took says nothing of this one.
-    assert "nothing of this kind has run here" in texts(app)
+    assert "no reranker of this kind has run here" in texts(app)
 
 
 def test_what_was_deleted_does_not_come_back(workspace):
