@@ -7,7 +7,7 @@ from rankdash.ui.cost import cost_view
 from rankdash.ui.sidebar import view
 
 st.title(_("Cost & ROI"))
-study = view.study()
+study = view.study("cost")
 view.caption(study)
-view.needs_challenger(study, _("The value of a reranker needs a ranking beside the baseline."))
+view.needs_challenger(study, "cost")
 cost_view.draw(study, view.in_focus(study))

@@ -5,6 +5,7 @@ import streamlit as st
 from rankdash.i18n import gettext as _
 from rankdash.ui.data import check_view, dataset_list, open_by_name, sharing_files, uploads
 from rankdash.ui.labels import new_labels
+from rankdash.ui.sidebar import empty_page
 from rankdash.ui.state import address
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets.lazy_expander import fold
@@ -20,6 +21,7 @@ elif not stored:
             "first-stage ranking if you have one."
         )
     )
+    empty_page.preview("data")
     uploads.sample_buttons((), primary=True)
 if not read_only():
     uploads.upload_panel()

@@ -10,14 +10,14 @@ from rankdash.ui.history import history_pair, history_run, history_table, histor
 from rankdash.ui.sidebar import view
 
 st.title(_("History"))
-study = view.study()
+study = view.study("history")
 history = history_view.past(study)
 if history is None:
     view.nothing_yet(
+        "history",
         _("No run yet"),
         _("Each run of a reranker becomes a point in time here, to compare with those before it."),
         "run",
-        _("Run a reranker"),
     )
 runs = ngettext("{n} run", "{n} runs", len(history.runs))
 view.caption(replace(study, challengers=()), [runs])

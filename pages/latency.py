@@ -9,19 +9,19 @@ from rankdash.ui.sidebar import view
 from rankdash.ui.widgets.lazy_expander import fold
 
 st.title(_("Latency"))
-study = view.study()
+study = view.study("latency")
 view.caption(study)
 found = latency.timed(study)
 if not found:
     latency_readout.not_timed(study, found)
     view.nothing_yet(
+        "latency",
         _("No latency measured yet"),
         _(
             "A run times queries one at a time, on a warm model, with their own documents. None of "
             "the systems compared has such times."
         ),
         "run",
-        _("Run a reranker"),
     )
 target_ms = latency_readout.target()
 latency_readout.draw(study, found, target_ms)

@@ -10,16 +10,12 @@ from rankdash.ui.state import address
 from rankdash.ui.widgets.lazy_expander import fold
 
 st.title(_("Overview"))
-study = view.study()
+study = view.study("overview")
 view.caption(study)
 if study.challengers:
     verdict_strip.draw(study)
 else:
-    st.info(
-        _("Only the baseline is here so far. Run a reranker to see what it changes."),
-        icon=":material/info:",
-    )
-    st.page_link(view.page("run"), label=_("Run a reranker"), icon=":material/arrow_forward:")
+    view.only_baseline(study, "overview")
 in_focus = view.in_focus(study)
 verdict_strip.cards(study, in_focus)
 systems, cutoffs = st.columns(2)

@@ -17,9 +17,9 @@ from rankdash.ui.state import address
 from rankdash.words.queries import judged_title
 
 st.title(_("Queries"))
-study = view.study()
+study = view.study("queries")
 view.caption(study)
-view.needs_challenger(study, _("Per-query changes need a second ranking beside the baseline."))
+view.needs_challenger(study, "queries")
 challenger = view.in_focus(study)
 view.tally_line(study, challenger)
 listing = queries.listing(study, challenger)

@@ -8,18 +8,16 @@ from rankdash.ui.sidebar import view
 from rankdash.ui.widgets.lazy_expander import fold
 
 st.title(_("Rank shifts"))
-study = view.study()
+study = view.study("rank_shifts")
 view.caption(study)
-view.needs_challenger(
-    study, _("Documents move between two rankings, but here there is only the baseline.")
-)
+view.needs_challenger(study, "rank_shifts")
 challenger = view.in_focus(study)
 if not len(shifts_view.moves(study, challenger).query_ids):
     view.nothing_yet(
+        "rank_shifts",
         _("No query in common"),
         _("{pair}: no query has both rankings.", pair=shifts_view.pair_line(study, challenger)),
         "run",
-        _("Run a reranker"),
     )
 shifts_view.destinations(study, challenger)
 sizes, agreement = st.columns(2, gap="medium")

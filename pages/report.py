@@ -7,11 +7,7 @@ from rankdash.ui.report import report_view
 from rankdash.ui.sidebar import view
 
 st.title(_("Report"))
-study = view.study()
+study = view.study("report")
 view.caption(study)
-view.needs_challenger(
-    study,
-    _("A report compares a reranker with the baseline, so it needs both."),
-    title=_("Nothing to report yet"),
-)
+view.needs_challenger(study, "report")
 report_view.draw(study)

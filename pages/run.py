@@ -12,10 +12,10 @@ st.title(_("Run"))
 dataset_id = address.one("data")
 if dataset_id is None:
     view.nothing_yet(
+        "run",
         _("No data set yet"),
         _("A reranker needs queries and candidate documents to work on."),
         "data",
-        _("Go to Data"),
     )
 else:
     if not read_only():

@@ -8,32 +8,36 @@ from rankdash.shipped import ASSETS
 from rankdash.ui.sidebar import repair_view, sharing_link, sidebar, view
 from rankdash.ui.state import pickers
 
-# A named icon would be fetched from a font service; this file is served from here.
-st.set_page_config(page_title="rankdash", page_icon=ASSETS / "logo.svg", layout="wide")
-st.logo(ASSETS / "logo_wide.svg", icon_image=ASSETS / "logo.svg")
 pickers.restore()
 sidebar.choose_language()
-pages = [
-    st.Page(
-        view.page(name),
-        title=title,
-        icon=icon,
-        # The first page stands at "/", whatever its name.
-        url_path="start" if first else name,
-        default=first,
-    )
-    for name, title, icon, first in (
-        ("overview", _("Overview"), ":material/monitoring:", True),
-        ("queries", _("Queries"), ":material/manage_search:", False),
-        ("rank_shifts", _("Rank shifts"), ":material/swap_vert:", False),
-        ("latency", _("Latency"), ":material/timer:", False),
-        ("cost", _("Cost & ROI"), ":material/payments:", False),
-        ("report", _("Report"), ":material/description:", False),
-        ("history", _("History"), ":material/history:", False),
-        ("run", _("Run"), ":material/play_circle:", False),
-        ("data", _("Data"), ":material/database:", False),
-    )
-]
+
+
+def page_of(name: str, title: str, icon: str) -> st.Page:
+    # The page that opens first stands at "/", whatever its name.
+    first = name == "overview"
+    path = "start" if first else name
+    return st.Page(view.page(name), title=title, icon=icon, url_path=path, default=first)
+
+
+# In the order of work.
+menu = {
+    _("Prepare"): [
+        page_of("data", _("Data"), ":material/database:"),
+        page_of("run", _("Run"), ":material/play_circle:"),
+    ],
+    _("Evaluate"): [
+        page_of("overview", _("Overview"), ":material/monitoring:"),
+        page_of("queries", _("Queries"), ":material/manage_search:"),
+        page_of("rank_shifts", _("Rank shifts"), ":material/swap_vert:"),
+        page_of("latency", _("Latency"), ":material/timer:"),
+    ],
+    _("Decide"): [
+        page_of("cost", _("Cost & ROI"), ":material/payments:"),
+        page_of("report", _("Report"), ":material/description:"),
+        page_of("history", _("History"), ":material/history:"),
+    ],
+}
+pages = [page for group in menu.values() for page in group]
 
 
 def named_overview() -> None:
@@ -44,10 +48,15 @@ def named_overview() -> None:
 page = st.navigation(
     [*pages, st.Page(named_overview, title=_("Overview"), url_path="overview")], position="hidden"
 )
+# A named icon would be fetched from a font service; this file is served from here.
+st.set_page_config(
+    page_title=f"{page.title} · rankdash", page_icon=ASSETS / "logo.svg", layout="wide"
+)
+st.logo(ASSETS / "logo_wide.svg", icon_image=ASSETS / "logo.svg")
 place = st.sidebar.container(gap="xxsmall")
 without_numbers = ("run", "data")
 sidebar.draw_sidebar(analysis=page.url_path not in without_numbers)
-links = sidebar.draw_menu([place] * len(pages), pages)
+links = sidebar.draw_menu(place, menu)
 repair_view.draw()
 link = sharing_link.begin()
 try:
@@ -58,5 +67,5 @@ except StopException:
     raise
 sharing_link.finish(link)
 # Once more, with what the page has chosen.
-sidebar.draw_menu(links, pages)
+sidebar.update_menu(links, pages)
 pickers.shown()

@@ -38,9 +38,9 @@ def run_first_offered(visit) -> None:
 def test_the_sample_is_open_and_a_model_run_changes_overview_and_queries(visit):
     visit.open()
     visit.sees("Help centre")
-    visit.sees("Only the baseline is here so far")
+    visit.sees("There is only the baseline so far")
     before = visit.page.get_by_test_id("stMetricValue").first.inner_text()
-    visit.page.get_by_role("link", name="Run a reranker").click()
+    visit.page.get_by_role("button", name="Run a reranker").click()
     visit.settle()
     run_first_offered(visit)
     # A person may leave the page once it has begun, and come back.
@@ -205,7 +205,7 @@ def test_a_deleted_sample_stays_deleted_and_every_page_has_its_empty_state(visit
     for page in ("Overview", "Queries", "Run"):
         visit.go(page)
         visit.sees("No data set yet")
-    visit.page.get_by_role("link", name="Go to Data").click()
+    visit.page.get_by_role("button", name="Go to Data").click()
     visit.page.get_by_role("button", name="Open the sample", exact=True).click()
     visit.sees("168 queries and 435 documents")
 

@@ -156,7 +156,7 @@ def test_a_run_that_appears_after_a_visit_is_compared(app, stored, workspace):
     workspace.delete_run(run.id)
     open_page(app, "overview")
     assert {*texts(app).splitlines()} >= {
-        "Only the baseline is here so far. Run a reranker to see what it changes."
+        "There is only the baseline so far. Run a reranker to see what it changes."
     }
     workspace.save_run(run)
     app.run()

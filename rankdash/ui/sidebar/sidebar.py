@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -128,7 +128,18 @@ def _draw_comparison(dataset_id: str) -> None:
         )
 
 
-def draw_menu(places: Sequence[DeltaGenerator], pages: Sequence[st.Page]) -> list[DeltaGenerator]:
+def draw_menu(
+    place: DeltaGenerator, groups: Mapping[str, Sequence[st.Page]]
+) -> list[DeltaGenerator]:
+    """One link a page under the title of its group; returns the links."""
+    links = []
+    for title, pages in groups.items():
+        place.caption(title)
+        links += update_menu([place] * len(pages), pages)
+    return links
+
+
+def update_menu(places: Sequence[DeltaGenerator], pages: Sequence[st.Page]) -> list[DeltaGenerator]:
     """One link a page, each in its place; returns the links.
 
     The places may be the links that were drawn before, which then stay where they are: a link that

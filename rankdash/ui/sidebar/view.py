@@ -14,7 +14,7 @@ from rankdash.shipped import PAGES
 from rankdash.store.notes.corrections import Corrections
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE
-from rankdash.ui.sidebar import comparison_settings
+from rankdash.ui.sidebar import comparison_settings, empty_page
 from rankdash.ui.state import address, pickers, stored
 from rankdash.ui.state.cache import cache
 from rankdash.ui.state.scenario import with_money
@@ -31,18 +31,21 @@ CORRECTED, UPLOADED = "corrected", "uploaded"
 LANDING = "queries.landing"
 
 
-def study() -> Study:
-    """The comparison that is chosen now. Without a data set the page says so and stops."""
+def study(page: str) -> Study:
+    """The comparison that is chosen now. Without a data set the page says so and stops.
+
+    page: the name of its file.
+    """
     uploaded = address.one("data")
     if uploaded is None:
         nothing_yet(
+            page,
             _("No data set yet"),
             _(
                 "rankdash compares rankings of your own labelled queries. Open the sample or drop "
                 "your files to begin."
             ),
             "data",
-            _("Go to Data"),
         )
     layer = Corrections(workspace()).layer(uploaded)
     in_force = layer.count and address.one(LABELS) != UPLOADED
@@ -93,19 +96,47 @@ def open_query(query_id: str) -> NoReturn:
     go("queries")
 
 
-def nothing_yet(title: str, why: str, target: str, label: str) -> NoReturn:
-    """An empty state: what is missing, why, and one next action. Ends the page."""
-    with st.container(border=True):
-        st.subheader(title)
-        st.write(why)
-        st.page_link(page(target), label=label, icon=":material/arrow_forward:")
+def nothing_yet(page: str, title: str, why: str, target: str) -> NoReturn:
+    """An empty state, which ends the page: what is missing, why, what the page will show, and a
+    button to the page that mends it.
+
+    page, target: names of files; target is "data" or "run".
+    """
+    empty_state(page, title, why, target)
     st.stop()
 
 
-def needs_challenger(study: Study, why: str, title: str = "") -> None:
+def empty_state(page: str, title: str, why: str, target: str) -> None:
+    """The same above what the page shows all the same."""
+    label = _("Go to Data") if target == "data" else _("Run a reranker")
+    if empty_page.draw(page, title, why, label, target):
+        go(target)
+
+
+def needs_challenger(study: Study, page: str) -> None:
     """An empty state, which ends the page, where there is only the baseline."""
     if not study.challengers:
-        nothing_yet(title or _("Nothing to compare with yet"), why, "run", _("Run a reranker"))
+        only_baseline(study, page)
+        st.stop()
+
+
+def only_baseline(study: Study, page: str) -> None:
+    """The empty state of a page that compares, where there is only the baseline."""
+    if len(study.systems) < 2:
+        empty_state(
+            page,
+            _("Nothing to compare with yet"),
+            _("There is only the baseline so far. Run a reranker to see what it changes."),
+            "run",
+        )
+    elif empty_page.draw(
+        page,
+        _("No system chosen"),
+        _("There is only the baseline to see. Choose at least one other system in the sidebar."),
+        _("Compare the newest systems"),
+    ):
+        address.choose("system", None)
+        st.rerun()
 
 
 def caption(study: Study, extra: Iterable[str] = ()) -> None:

@@ -127,7 +127,7 @@ def test_without_a_section_there_is_nothing_to_make(app, stored):
 def test_without_a_challenger_it_says_what_to_do(app, workspace):
     keep_rows(workspace, "query_id,doc_id,label,score\nq,a,1,1\n", "Alone")
     page = open_page(app, "report")
-    assert "Nothing to report yet" in texts(page)
+    assert "Nothing to compare with yet" in texts(page)
     assert not page.get("download_button")
 
 
