@@ -7,9 +7,7 @@ speaks alone; every mark that has one also has a shape, a dash, a pattern or a p
 from __future__ import annotations
 
 import html
-import itertools
 import math
-import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -18,6 +16,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from rankdash.i18n import ngettext
+from rankdash.words import names
 
 # All reach 3:1 on white and on dark; the first three and WORSE are from the palette of Okabe & Ito
 # (2008).
@@ -43,6 +42,7 @@ _DASHES = (
 )
 _GAP = 12
 _LEGEND_LINE = 20
+_HOVER_WIDTH = 60
 
 NO_NAMES: Mapping[str, str] = MappingProxyType({})
 """For ids that are shown as they are."""
@@ -136,35 +136,17 @@ def blended(colour: str, background: str, share: float) -> str:
 
 
 def short(text: str, width: int = 28) -> str:
-    """Text from the data, escaped, and cut in its middle to `width` columns (a Chinese character
-    takes two): ids and model names often differ only at the end. What ends in an ellipsis is the
-    opening of a text, and is cut at its end.
+    """Text from the data, escaped, and cut in its middle to `width` columns (see
+    `rankdash.words.names.middle`).
 
     Plotly draws a part of HTML, links included, so nothing from the data may reach it unescaped.
     """
-    flat = " ".join(text.split())
-    if fits(flat, width):
-        return html.escape(flat)
-    if flat.endswith("…"):
-        return f"{html.escape(_head(flat, width - 1).rstrip())}…"
-    tail = _head(flat[::-1], (width - 1) // 2)[::-1]
-    head = _head(flat, width - 1 - _columns(tail))
-    return f"{html.escape(head.rstrip())}…{html.escape(tail.lstrip())}"
+    return html.escape(names.middle(text, width))
 
 
-def fits(text: str, width: int) -> bool:
-    """Whether `short` leaves the text whole."""
-    return _columns(" ".join(text.split())) <= width
-
-
-def _columns(text: str) -> int:
-    return sum(2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text)
-
-
-def _head(text: str, width: int) -> str:
-    """The longest start of the text that takes at most `width` columns."""
-    ends = itertools.accumulate(_columns(each) for each in text)
-    return text[: sum(1 for end in ends if end <= width)]
+def whole(text: str) -> str:
+    """The name of a system for a hover label: escaped, and on as many lines as it takes."""
+    return "<br>".join(map(html.escape, names.lines(text, _HOVER_WIDTH)))
 
 
 def number(value: float, digits: int = 3) -> str:

@@ -2,17 +2,62 @@
 
 from __future__ import annotations
 
+import itertools
+import unicodedata
 from collections import Counter
 from collections.abc import Collection, Mapping
 
 # A start that so many titles share, of at most so many words, says nothing of any one of them.
 _COMMON_START = 4
 _LONGEST_START = 5
+_MOST_LINES = 5
 
 
 def shortened(text: str, limit: int) -> str:
     """At most `limit` characters, the last an ellipsis where something was cut."""
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def middle(text: str, width: int) -> str:
+    """At most `width` columns of one line (a Chinese character takes two), cut in the middle: ids
+    and names of systems often differ only at the end. What ends in an ellipsis is the opening of a
+    text, and is cut at its end."""
+    line = " ".join(text.split())
+    if fits(line, width):
+        return line
+    if line.endswith("…"):
+        return f"{_head(line, width - 1).rstrip()}…"
+    tail = _head(line[::-1], (width - 1) // 2)[::-1]
+    head = _head(line, width - 1 - _columns(tail))
+    return f"{head.rstrip()}…{tail.lstrip()}"
+
+
+def fits(text: str, width: int) -> bool:
+    """Whether `middle` leaves the text whole."""
+    return _columns(" ".join(text.split())) <= width
+
+
+def lines(text: str, width: int) -> list[str]:
+    """The whole text on lines of at most `width` columns, broken at blanks where there are any.
+    More than `_MOST_LINES` are cut in the middle."""
+    rest, found = middle(text, _MOST_LINES * width), []
+    while not fits(rest, width):
+        head = _head(rest, width)
+        blank = head.rfind(" ")
+        head = head[:blank] if blank > 0 else head
+        found.append(head)
+        rest = rest[len(head) :].lstrip()
+    return [*found, rest]
+
+
+def _columns(text: str) -> int:
+    return sum(2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text)
+
+
+def _head(text: str, width: int) -> str:
+    """The longest start of the text that takes at most `width` columns."""
+    ends = itertools.accumulate(_columns(each) for each in text)
+    return text[: sum(1 for end in ends if end <= width)]
 
 
 def free(name: str, taken: Collection[str]) -> str:

@@ -47,7 +47,10 @@ def figure(
                     "size": [11 if each == place else 0 for each in range(len(lengths))],
                     "opacity": 1,
                 },
-                hover=[f"{name}: {style.short(money(each), 40)}" for each in cost],
+                hover=[
+                    f"{style.whole(names.get(key, key))}: {style.short(money(each), 40)}"
+                    for each in cost
+                ],
             )
         )
     return style.finish(

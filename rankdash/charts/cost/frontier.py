@@ -92,7 +92,7 @@ def figure(
                 hover=[
                     _(
                         "{name}<br>{metric} {quality}<br>{x}",
-                        name=style.short(point.name, 40),
+                        name=style.whole(point.name),
                         metric=style.short(metric),
                         quality=style.number(point.quality),
                         x=style.short(written(point.x), 40),

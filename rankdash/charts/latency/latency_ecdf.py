@@ -118,7 +118,7 @@ def _percentiles(summary: LatencySummary) -> list[tuple[str, float, float]]:
 
 
 def _line(curve: Curve, mark: style.Mark) -> style.Trace:
-    name = style.short(curve.name, 40)
+    name = style.whole(curve.name)
     ms, share = curve.steps["ms"].tolist(), curve.steps["share"].tolist()
     return draw.scatter(
         [*ms[:1], *ms],
@@ -166,7 +166,7 @@ def _interval(curve: Curve, row: float, mark: style.Mark) -> list[style.Trace]:
     ):
         hover = _(
             "{name}<br>{percentile}: {ms} ms ({low} … {high})",
-            name=style.short(curve.name, 40),
+            name=style.whole(curve.name),
             percentile=name,
             ms=milliseconds.text(value),
             low=milliseconds.text(low),

@@ -126,7 +126,7 @@ def _queries(cloud: Cloud, mark: style.Mark, share: float, title: str) -> style.
     points = cloud.points
     if share < 1:
         points = points.sample(frac=share, random_state=SEED)
-    name = style.short(cloud.name, 40)
+    name = style.whole(cloud.name)
     return draw.scatter(
         points["x"].tolist(),
         points["ms"].tolist(),

@@ -110,7 +110,7 @@ def _words(spread: Spread) -> dict[str, str]:
 
 
 def _hover(spread: Spread) -> str:
-    name = style.short(spread.name, 40)
+    name = style.whole(spread.name)
     return _(
         ("{name} ({queries})<br>p5 {p5} · p25 {p25} · p50 {p50} · p75 {p75} · p95 {p95} ms"),
         name=name,

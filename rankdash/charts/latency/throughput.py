@@ -114,7 +114,7 @@ def _curves(each: Measurement, mark: style.Mark) -> list[style.Trace]:
                 "{name}, concurrency {n}<br>{rate} queries/s · {pairs} pairs/s<br>p50 {p50} ms · "
                 "p95 {p95} ms<br>{queries:,} answered, {failed:,} failed"
             ),
-            name=name,
+            name=style.whole(each.name),
             n=level.in_flight,
             rate=milliseconds.text(level.queries_per_second),
             pairs=milliseconds.text(level.pairs_per_second),

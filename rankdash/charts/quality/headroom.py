@@ -61,7 +61,7 @@ def figure(
                 marker=look,
                 customdata=owners,
                 hover=[
-                    f"{style.short(names.get(system, system), 60)}<br>"
+                    f"{style.whole(names.get(system, system))}<br>"
                     + _("{part}: {value}", part=titles[kind], value=_value(kind, piece.value))
                     for system, (_kind, piece) in zip(owners, found, strict=True)
                 ],

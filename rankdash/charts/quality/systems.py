@@ -23,6 +23,8 @@ _TITLE_WIDTH = 22
 _BLOCK_GAP = 0.7
 _TICK_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 _MOST_TICKS = 7
+# Of every metric.
+_LOWEST, _HIGHEST = 0.0, 1.0
 
 
 def figure(
@@ -182,8 +184,10 @@ def _rows(table: pd.DataFrame, level: float, drawn: Sequence[str]) -> list[_Row]
                     before=before,
                     after=after,
                     delta=delta,
-                    low=before + low,
-                    high=before + high,
+                    # The interval is that of the change: from the baseline's mean it may lead to
+                    # what no metric can have.
+                    low=max(before + low, _LOWEST),
+                    high=min(before + high, _HIGHEST),
                     interval=intervals.span(low, high),
                     p=p,
                     proven=intervals.proven(low, high, p, level),
@@ -252,7 +256,7 @@ def _hover(
     values = _values(row, titles, level)
     values["metric"] = style.short(str(values["metric"]))
     lines = [
-        style.short(names.get(row.system, row.system), 60),
+        style.whole(names.get(row.system, row.system)),
         _("{metric}: {before} → {after} ({delta}), {queries}", **values),
     ]
     if row.interval:

@@ -269,7 +269,7 @@ def _failures(points: Sequence[TrendPoint], axis: str) -> style.Trace:
 
 
 def _heading(point: TrendPoint) -> str:
-    return f"{point.number} · <b>{style.short(point.name, 40)}</b><br>{style.short(point.when)}"
+    return f"{point.number} · <b>{style.whole(point.name)}</b><br>{style.short(point.when)}"
 
 
 def _said(point: TrendPoint, metric: str) -> str:

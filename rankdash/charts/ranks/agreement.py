@@ -133,8 +133,13 @@ def _names(row: Mapping[Hashable, object], names: Mapping[str, str]) -> str:
     return "<b>" + " – ".join(shown) + "</b>"
 
 
+def _whole(row: Mapping[Hashable, object], names: Mapping[str, str]) -> str:
+    pair = (str(row[side]) for side in ("one", "other"))
+    return "<br>– ".join(style.whole(names.get(each, each)) for each in pair)
+
+
 def _hover(row: Mapping[Hashable, object], name: str, title: str, names: Mapping[str, str]) -> str:
     value, low, high = (float(str(row[each])) for each in (name, f"{name}_low", f"{name}_high"))
     span = intervals.span(low, high)
     number = style.number(value)
-    return f"{_names(row, names)}<br>{title}: {number}" + (f" ({span})" if span else "")
+    return f"{_whole(row, names)}<br>{title}: {number}" + (f" ({span})" if span else "")

@@ -13,6 +13,7 @@ from rankdash.charts import draw, style
 from rankdash.charts.ranks.ladder_places import IDEAL, Drawn, directions, placed, shown
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, plain
+from rankdash.words.names import fits
 
 # Roomy while there are few rows; close enough for a cutoff of 50, and still legible.
 _ROW, _CLOSE_ROW = 26, 17
@@ -267,7 +268,7 @@ def _levels(drawn: Drawn, titles: Mapping[str, str]) -> int:
     columns = len(drawn.columns)
     width = _ONE_LINE.get(columns, 0)
     named = (titles.get(each, each) for each in drawn.columns)
-    if columns < 3 or all(style.fits(name, width) for name in named):
+    if columns < 3 or all(fits(name, width) for name in named):
         return 1
     return 2 if columns < 5 else 3
 

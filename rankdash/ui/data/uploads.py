@@ -14,7 +14,7 @@ from rankdash.i18n import LANGUAGES, error_text, ngettext
 from rankdash.i18n import gettext as _
 from rankdash.loading import load
 from rankdash.readers import FORMATS, Conflict, MappingNeeded, Source, Together, WordsNeeded
-from rankdash.ui.state import address, language, samples
+from rankdash.ui.state import address, language, pickers, samples
 from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words import names
@@ -214,7 +214,7 @@ def _mapping_form(needed: MappingNeeded) -> dict[str, str] | None:
                 columns,
                 index=columns.index(guess) if guess in columns else 0,
                 format_func=lambda value: value or _("not in this file"),
-                key=f"mapping.{needed.file}.{name}",
+                key=pickers.in_words(f"mapping.{needed.file}.{name}"),
             )
         sent = _read_or_forget(_forget)
     return {name: column for name, column in chosen.items() if column} if sent else None

@@ -16,7 +16,7 @@ from rankdash.ranking.ranking import digest
 from rankdash.readers import Source, read
 from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.notes import Notes
-from rankdash.ui.state import address, stored
+from rankdash.ui.state import address, pickers, stored
 from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets.text import markdown_safe
 
@@ -37,7 +37,7 @@ def draw(dataset_id: str) -> None:
         _("Where a pair has a label already"),
         get_args(Conflict),
         format_func=lambda rule: _(CONFLICTS[rule]),
-        key="labels.conflict",
+        key=pickers.in_words("labels.conflict"),
     )
     if file is None or not st.button(_("Add these labels"), type="primary", key="labels.add"):
         return

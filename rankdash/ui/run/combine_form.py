@@ -12,7 +12,7 @@ from rankdash.i18n import gettext as _
 from rankdash.rerankers.fusion import METHODS, USUAL_K, Fusion
 from rankdash.runs.combining import CombinedRun, fuse
 from rankdash.study.systems import FIRST_STAGE, System
-from rankdash.ui.state import stored
+from rankdash.ui.state import pickers, stored
 from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets.lazy_expander import fold
 from rankdash.ui.widgets.text import markdown_safe
@@ -52,7 +52,7 @@ def _form(dataset_id: str) -> None:
         list(systems),
         placeholder=_("at least two"),
         format_func=lambda system: systems[system].name,
-        key=f"combine.systems.{dataset_id}",
+        key=pickers.in_words(f"combine.systems.{dataset_id}"),
         persist_state="session",
         help=_("Equal sums keep the order of the one chosen first."),
     )
@@ -62,7 +62,7 @@ def _form(dataset_id: str) -> None:
         _("Method"),
         list(METHODS),
         format_func=lambda name: words[name],
-        key="combine.method",
+        key=pickers.in_words("combine.method"),
         persist_state="session",
         help=_(
             "Ranks: a document gets 1 / (k + rank) from every ranking. Scores: those of each query "

@@ -25,7 +25,7 @@ from rankdash.runs.variants import DEPTH, Variant
 from rankdash.store import RunRow
 from rankdash.ui.run import job_list, run_estimate, settings_form, timing_form, variants_form
 from rankdash.ui.runs import key_field, run_records
-from rankdash.ui.state import stored
+from rankdash.ui.state import pickers, stored
 from rankdash.ui.state.server import worker, workspace
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words import names
@@ -62,7 +62,9 @@ def draw(dataset_id: str) -> None:
         placeholder=_("none"),
         format_func=lambda name: _(offered[name].title),
         # What is chosen for one language is no choice for another.
-        key="run.rerankers" if readable else "run.rerankers.other_letters",
+        key=pickers.in_words(
+            "run.rerankers" if readable else "run.rerankers.other_letters"
+        ),
         persist_state="session",
     )
     if lacking and any(offered[name].models for name in chosen):

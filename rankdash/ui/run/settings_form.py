@@ -11,6 +11,7 @@ from rankdash.i18n import enumerated, language, number
 from rankdash.i18n import gettext as _
 from rankdash.rerankers import RerankerKind, SettingSpec
 from rankdash.rerankers.neural.known_models import known_models
+from rankdash.ui.state import pickers
 from rankdash.words import names
 
 _A_ROW = 3
@@ -74,7 +75,7 @@ def _widget(kind: str, spec: SettingSpec) -> str | int | float | bool:
             index=options.index(str(spec.default)),
             format_func=lambda choice: shown[choice],
             help=help_text,
-            key=key,
+            key=pickers.in_words(key),
             persist_state="session",
         )
         return str(chosen)

@@ -10,6 +10,7 @@ import streamlit as st
 from rankdash.i18n import duration, ngettext
 from rankdash.i18n import gettext as _
 from rankdash.runs.jobs import Timing
+from rankdash.ui.state import pickers
 
 _CLIENTS = (1, 2, 4, 8, 16, 32)
 _LATENCY: tuple[Literal["auto", "always", "never"], ...] = ("auto", "always", "never")
@@ -37,7 +38,7 @@ def draw(timed: Callable[[str], int], latency_s: float | None) -> Timing:
                 "Queries of a sample are timed one at a time, on a warm model. Cached scores are "
                 "not included in latency."
             ),
-            key="run.latency",
+            key=pickers.in_words("run.latency"),
             persist_state="session",
         )
         repeats = middle.number_input(

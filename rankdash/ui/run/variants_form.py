@@ -12,6 +12,7 @@ from rankdash.i18n import error_text, ngettext, number
 from rankdash.i18n import gettext as _
 from rankdash.rerankers import RerankerKind, SettingSpec, SettingValue
 from rankdash.runs.variants import DEPTH, Variant, variants
+from rankdash.ui.state import pickers
 from rankdash.ui.widgets.text import markdown_safe
 
 _LONGEST = 200
@@ -30,7 +31,7 @@ def draw(
             list(titles),
             format_func=titles.__getitem__,
             placeholder=_("nothing: one run, as set above"),
-            key=f"variants.{kind.name}.names",
+            key=pickers.in_words(f"variants.{kind.name}.names"),
             persist_state="session",
             help=_(
                 "Every combination becomes a run of its own; all start together. Compare them on "
@@ -85,7 +86,7 @@ def _values(kind: str, name: str, title: str, spec: SettingSpec | None) -> Seque
             options,
             default=options if spec.type is bool else [],
             format_func=lambda option: shown.get(option) or named.get(option) or option,
-            key=key,
+            key=pickers.in_words(key),
             persist_state="session",
         )
     typed = st.text_input(

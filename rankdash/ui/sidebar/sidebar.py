@@ -15,9 +15,13 @@ from rankdash.ui.sidebar import comparison_settings, login
 from rankdash.ui.sidebar.view import WHOLE_LIST, cutoff_of
 from rankdash.ui.state import address, language, pickers, samples, stored
 from rankdash.ui.state.server import read_only, workspace
+from rankdash.ui.widgets.text import names_help
+from rankdash.words.names import middle
 
 CUTOFFS = (1, 2, 3, 5, 10, 15, 20, 30, 50, 100)
 MOST_COMPARED = 4
+# Columns of text that fit into a box of the sidebar, into a tag in it, and for "(pinned)".
+_NAME_WIDTH, _TAG_WIDTH, _PINNED = 26, 17, 9
 
 
 def choose_language() -> None:
@@ -28,7 +32,7 @@ def choose_language() -> None:
         wanted = (st.context.locale or "en").split("-")[0]
         chosen = wanted if wanted in LANGUAGES else "en"
     before = st.session_state.get(language.STATE)
-    st.session_state[language.STATE] = chosen
+    language.choose(chosen)
     if before not in (None, chosen):
         samples.follow(workspace(), before, chosen)
 
@@ -88,9 +92,9 @@ def _draw_comparison(dataset_id: str) -> None:
             "reranking. Defaults to the run pinned on History."
         ),
         format_func=lambda value: (
-            _("{name} (pinned)", name=systems[value].name)
+            _("{name} (pinned)", name=middle(systems[value].name, _NAME_WIDTH - _PINNED))
             if value == pinned
-            else systems[value].name
+            else middle(systems[value].name, _NAME_WIDTH)
         ),
     )
     others = [system for system in systems if system != baseline]
@@ -104,7 +108,8 @@ def _draw_comparison(dataset_id: str) -> None:
         label=_("Systems to compare"),
         placeholder=_("none") if others else _("no other system yet"),
         disabled=not others,
-        format_func=lambda value: systems[value].name,
+        format_func=lambda value: middle(systems[value].name, _TAG_WIDTH),
+        help=names_help((systems[value].name for value in others), _TAG_WIDTH),
     )
     metric = pickers.pick_one(
         "metric",

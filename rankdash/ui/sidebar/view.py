@@ -19,13 +19,15 @@ from rankdash.ui.state import address, pickers, stored
 from rankdash.ui.state.cache import cache
 from rankdash.ui.state.scenario import with_money
 from rankdash.ui.state.server import workspace
-from rankdash.ui.widgets.text import markdown_safe
+from rankdash.ui.widgets.text import markdown_safe, name_safe, names_help
 from rankdash.words.queries import outcome_words
 
 LARGEST_CUTOFF = 1000
 WHOLE_LIST = "all"
 # The field of the address that says which labels are in force where some were corrected.
 LABELS = "labels"
+# Columns of text.
+_SHORT_NAME = 32
 CORRECTED, UPLOADED = "corrected", "uploaded"
 # The query whose heading is brought into view: a click elsewhere opened it.
 LANDING = "queries.landing"
@@ -143,8 +145,9 @@ def caption(study: Study, extra: Iterable[str] = ()) -> None:
     """The one line under the title: data set, systems, metric, queries, date; and which labels are
     in force where some were corrected."""
     data = study.dataset
-    names = [markdown_safe(study.name(system), 40) for system in study.challengers]
-    compared = markdown_safe(study.name(study.baseline), 40)
+    names = [short_name(study, system) for system in study.challengers]
+    compared = short_name(study, study.baseline)
+    whole = names_help(map(study.name, study.chosen), _SHORT_NAME)
     if names:
         compared += " → " + enumerated(names)
     rows = stored.rows(study.stored_id)
@@ -164,11 +167,11 @@ def caption(study: Study, extra: Iterable[str] = ()) -> None:
         *([moment(newest)] if newest else []),
     ]
     if not study.corrections:
-        st.caption(" · ".join(parts))
+        st.caption(" · ".join(parts), help=whole)
         return
     parts.append(_corrections(study))
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(" · ".join(parts), width="content")
+        st.caption(" · ".join(parts), help=whole, width="content")
         pickers.pick_one(
             LABELS,
             [CORRECTED, UPLOADED],
@@ -196,8 +199,9 @@ def in_focus(study: Study) -> str:
         "vs",
         list(study.challengers),
         st.segmented_control,
-        label=_("System shown (vs. {baseline})", baseline=safe_name(study, study.baseline)),
-        format_func=lambda system: safe_name(study, system),
+        label=_("System shown (vs. {baseline})", baseline=short_name(study, study.baseline)),
+        format_func=lambda system: short_name(study, system),
+        help=names_help(map(study.name, study.challengers), _SHORT_NAME),
         required=True,
     )
     return chosen or study.challengers[0]
@@ -205,7 +209,12 @@ def in_focus(study: Study) -> str:
 
 def safe_name(study: Study, system_id: str) -> str:
     """The system's name for a place that renders Markdown."""
-    return markdown_safe(study.name(system_id), 40)
+    return name_safe(study.name(system_id))
+
+
+def short_name(study: Study, system_id: str) -> str:
+    """The same where there is little room."""
+    return name_safe(study.name(system_id), _SHORT_NAME)
 
 
 def tally_line(study: Study, system: str) -> None:
@@ -218,7 +227,7 @@ def tally_line(study: Study, system: str) -> None:
     ]
     line = _(
         "**{name}**: {helped} helped · {same} same (±{band}) · {hurt} hurt, of {queries}",
-        name=markdown_safe(study.name(system), 60),
+        name=safe_name(study, system),
         helped=number(row["helped"], 0),
         same=number(row["same"], 0),
         hurt=number(row["hurt"], 0),

@@ -8,6 +8,24 @@ import streamlit as st
 from rankdash import i18n
 
 STATE = "language"
+# Whether it changed since the page was last drawn to its end.
+_CHANGED = "language.changed"
+
+
+def choose(code: str) -> None:
+    if st.session_state.get(STATE) not in (None, code):
+        st.session_state[_CHANGED] = True
+    st.session_state[STATE] = code
+
+
+def changed() -> bool:
+    """Whether the browser still shows choices in the words of another language."""
+    return bool(st.session_state.get(_CHANGED))
+
+
+def shown() -> None:
+    """The page was drawn to its end."""
+    st.session_state.pop(_CHANGED, None)
 
 
 def _chosen() -> str | None:

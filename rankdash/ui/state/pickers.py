@@ -24,6 +24,7 @@ unsent    it is drawn                       its value is sent; unsent
 any       the script ends (`shown`)         settled
 settled   it is drawn where it stands       nothing is sent, it only starts there; settled
 settled   it is drawn elsewhere             its value is sent, the old one noted; unsent, under way
+any       it is drawn in another language   its value is sent: the browser shows old words; unsent
 any       a person moves it, in step        that is chosen; settled, and nothing is under way
 any       it reports a noted value, behind  nothing: nobody moved it; unsent
 under w.  a person moves it, behind         that is chosen; unsent, as what was sent is yet to come
@@ -45,7 +46,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from rankdash.i18n import enumerated
-from rankdash.ui.state import address
+from rankdash.ui.state import address, language
 from rankdash.words import names
 
 # The page of the run before.
@@ -190,7 +191,8 @@ def show(
 
     takes = inspect.signature(draw).parameters
     hears = {"on_select" if "on_select" in takes else "on_change": heard}
-    if key in _unsent() or key not in st.session_state or st.session_state[key] != value:
+    again = language.changed() or key in _unsent()
+    if again or key not in st.session_state or st.session_state[key] != value:
         if key in st.session_state and st.session_state[key] != value:
             _under_way().setdefault(key, []).append(st.session_state[key])
         st.session_state[key] = value
@@ -201,10 +203,19 @@ def show(
     return functools.partial(draw, key=key, **hears, **begins)
 
 
+def in_words(key: str) -> str:
+    """The key of a list of choices that `show` does not draw. After a change of language its value
+    is sent anew: the browser keeps showing a choice in the words that it was sent."""
+    if language.changed() and key in st.session_state:
+        st.session_state[key] = st.session_state[key]
+    return key
+
+
 def shown() -> None:
     """The script or a fragment ran to its end, so the browser has what it was sent. What was drawn
     before a rerun, or before a click cut the script short, may never have reached it."""
     _unsent().clear()
+    language.shown()
 
 
 def _behind() -> bool:

@@ -8,16 +8,20 @@ images. Whatever a user uploaded (ids, names, queries, documents) goes through h
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from rankdash.i18n import gettext as _
 from rankdash.words.html import CONTROL
 from rankdash.words.html import html_safe as html_safe
+from rankdash.words.names import fits, middle
 from rankdash.words.names import shortened as shortened
 
 _ASCII_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 _ADDRESS = re.compile(r":(?=//)|www(?=\.)|@", re.IGNORECASE)
 
 _WHOLE_CHARS = 12
+# Longer than the names that a person gives: those are whole, and wrap.
+_NAME_WIDTH = 160
 
 # Borders take the colour of the text, so that the table fits light and dark.
 _TABLE_STYLE = """<style>
@@ -39,6 +43,19 @@ def markdown_safe(text: str, limit: int = 200) -> str:
     """
     line = shortened(" ".join(CONTROL.sub("", text).split()), limit)
     return _ASCII_PUNCTUATION.sub(r"\\\1", _ADDRESS.sub("\\g<0>\u2060", line))
+
+
+def name_safe(name: str, width: int = _NAME_WIDTH) -> str:
+    """The name of a system for a place that renders Markdown, cut in the middle to `width` columns
+    (a Chinese character takes two): such names often differ only at the end."""
+    return markdown_safe(middle(name, width), 2 * width)
+
+
+def names_help(names: Iterable[str], width: int) -> str | None:
+    """The whole names, for the help beside a place that cuts them to `width` columns; None where
+    all fit."""
+    cut = [f"- {name_safe(name)}" for name in names if not fits(name, width)]
+    return "\n".join([_("Names in full:"), "", *cut]) if cut else None
 
 
 def table_html(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -117,6 +117,14 @@ def test_whiskers_run_from_the_baseline_plus_the_interval_of_the_change(compared
     assert len(whiskers(figure, style.FIRST_STAGE)) == 0
 
 
+def test_no_whisker_leads_to_what_a_metric_cannot_have(compared: pd.DataFrame):
+    table = compared.assign(delta_low=-2.0, delta_high=2.0)
+    figure = systems.figure(table, "BM25", INK)
+    drawn = whiskers(figure, by_name(figure)["MiniLM"].marker.color)
+    assert {*drawn[:, 0]} == {0.0}
+    assert {*drawn[:, 1]} == {1.0}
+
+
 def test_all_whiskers_and_changes_are_within_the_axis(compared: pd.DataFrame):
     wide = compared.assign(delta_high=compared["delta"] + 0.4)
     low, high = systems.figure(wide, "BM25", INK).layout.xaxis.range
