@@ -24,7 +24,7 @@ def as_csv(
     hit: str,
     currency: str,
 ) -> bytes:
-    """Options and assumptions, in the reader's language; a month's figures, and a year's beside
+    """Options and assumptions, in the language in force; a month's figures, and a year's beside
     them. data: name of the data set. metric, hit: titles of the metric and of the hit rate."""
     out = io.StringIO()
     writer = csv.writer(out)

@@ -20,11 +20,12 @@ from datetime import UTC, datetime
 import rankdash
 from rankdash.charts.style import INKS
 from rankdash.errors import RankdashError
-from rankdash.i18n import error_text
+from rankdash.i18n import error_text, speaking
 from rankdash.i18n import gettext as _
 from rankdash.metrics import parse_measure
 from rankdash.ranking.ranking import Ranking
 from rankdash.reporting.exports import costs_csv, images, queries_csv
+from rankdash.reporting.exports.downloads import english
 from rankdash.reporting.exports.tables import (
     compact_latex,
     compact_markdown,
@@ -74,20 +75,24 @@ class _Packed:
 def bundle(
     study: Study, made: datetime, *, first: Sequence[ZipPart] = (), pictures: bool = True
 ) -> bytes:
-    """The zip; what is said of each file, and the charts, in the language in force.
+    """The zip; the charts in the language in force, all else in English, as `downloads` says.
 
-    made: when, UTC. first: what else goes in, before the tables, such as the report. pictures:
+    made: when, UTC. first: what else goes in, before the tables, such as the report, which knows
+    its own language. pictures:
     whether the charts are drawn, which starts a browser.
     """
-    packed = _Packed()
-    for part in (*first, *tables(study), *money_files(study), *trec_files(study)):
-        try:
-            packed.add(part.name, part.what, part.make())
-        except RankdashError as error:
-            packed.leave_out(part.name, part.what, error)
+    packed, named = _Packed(), english(study)
+    with speaking("en"):
+        for part in (*first, *tables(named), *money_files(named), *trec_files(named)):
+            try:
+                packed.add(part.name, part.what, part.make())
+            except RankdashError as error:
+                packed.leave_out(part.name, part.what, error)
     if pictures:
         _add_figures(packed, study)
-    manifest = json.dumps(_manifest(study, made, packed), ensure_ascii=False, indent=2)
+    with speaking("en"):
+        content = _manifest(named, made, packed)
+    manifest = json.dumps(content, ensure_ascii=False, indent=2)
     return _zipped({MANIFEST: manifest.encode("utf-8", "replace"), **packed.files}, made)
 
 

@@ -14,6 +14,7 @@ import streamlit as st
 from rankdash.errors import DataError, RankdashError
 from rankdash.i18n import enumerated, error_text, quantity
 from rankdash.i18n import gettext as _
+from rankdash.reporting.exports.downloads import file_name
 from rankdash.study.study import Study
 from rankdash.ui.state import address, pickers
 from rankdash.ui.state.scenario import (
@@ -248,7 +249,7 @@ def _offer_prices(prices: dict[str, ListedPrice]) -> None:
     st.download_button(
         _("Export"),
         to_json(list(prices.values())),
-        "prices.json",
+        file_name("", "prices", "json"),
         "application/json",
         icon=":material/download:",
         width="stretch",

@@ -8,7 +8,8 @@ from functools import partial
 import streamlit as st
 
 from rankdash.i18n import gettext as _
-from rankdash.reporting.exports import costs_csv
+from rankdash.i18n import speaking
+from rankdash.reporting.exports import zip_file
 from rankdash.study.costs import Choice
 from rankdash.study.gains import hit_title
 from rankdash.study.study import Study
@@ -70,13 +71,8 @@ def assumption_rows(
     return assumptions.rows(scenario, choices, currency(), hit_title(study))
 
 
-def as_csv(study: Study, scenario: Assumptions, choices: Sequence[Choice]) -> bytes:
-    """Options and assumptions for a spreadsheet."""
-    return costs_csv.as_csv(
-        choices,
-        scenario,
-        data=study.dataset.name,
-        metric=study.measure.title,
-        hit=hit_title(study),
-        currency=currency(),
-    )
+def as_csv(named: Study) -> bytes:
+    """Options and assumptions for a spreadsheet. named: from `downloads.english`."""
+    with speaking("en"):
+        (part,) = zip_file.money_files(named)
+        return part.make()

@@ -10,6 +10,7 @@ import functools
 import streamlit as st
 
 from rankdash.i18n import gettext as _
+from rankdash.reporting.exports.downloads import english, file_name
 from rankdash.study import costs
 from rankdash.study.study import Study
 from rankdash.ui.cost import (
@@ -76,11 +77,11 @@ def draw(study: Study, in_focus: str) -> None:
         parts[part or "swings"][1]()
         st.download_button(
             _("Export the calculation (CSV)"),
-            # Made here: a download that is made later has neither language nor currency.
-            cost_terms.as_csv(study, assumed, choices),
-            "rankdash_cost.csv",
+            functools.partial(cost_terms.as_csv, english(study)),
+            file_name(study.dataset.name, "cost", "csv"),
             "text/csv",
             icon=":material/download:",
+            on_click="ignore",
         )
     address.publish()
     sharing_link.follow()

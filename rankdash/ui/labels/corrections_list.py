@@ -11,6 +11,7 @@ import streamlit as st
 from rankdash.i18n import gettext as _
 from rankdash.i18n import moment, ngettext
 from rankdash.ranking.ranking import digest
+from rankdash.reporting.exports.downloads import file_name
 from rankdash.reporting.exports.trec import qrels_bytes
 from rankdash.spreadsheet import csv_bytes
 from rankdash.store.notes.corrections import Correction, Corrections, Layer
@@ -56,20 +57,28 @@ def draw(dataset_id: str, query_id: str | None = None) -> None:
 def exports(dataset_id: str) -> None:
     """Corrections, corrected labels and notes as files; each is made when it is asked for."""
     layer = Corrections(workspace()).layer(dataset_id)
-    notes = Notes(workspace()).all(dataset_id)
+    notes, data = Notes(workspace()).all(dataset_id), stored.dataset(dataset_id).name
     with st.container(horizontal=True):
         if layer.count:
-            _file(_("Corrections (CSV)"), "corrections.csv", partial(corrections_csv, dataset_id))
+            _file(
+                _("Corrections (CSV)"),
+                file_name(data, "corrections", "csv"),
+                partial(corrections_csv, dataset_id),
+            )
             labels = partial(corrected_qrels, dataset_id, layer)
             blank = stored.dataset(dataset_id).ids_with_blanks
             _file(
                 _("Corrected labels (TREC)"),
-                "qrels.corrected.tsv",
+                file_name(data, "corrected qrels", "tsv"),
                 labels,
                 _("Ids with blanks cannot stand in a TREC file.") if blank else "",
             )
         if notes:
-            _file(_("Notes (CSV)"), "notes.csv", partial(notes_csv, dataset_id))
+            _file(
+                _("Notes (CSV)"),
+                file_name(data, "notes", "csv"),
+                partial(notes_csv, dataset_id),
+            )
 
 
 def corrections_csv(dataset_id: str) -> bytes:

@@ -14,6 +14,7 @@ from rankdash.analysis.unjudged.unjudged import UnjudgedComparison
 from rankdash.dataset import Dataset
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, signed
+from rankdash.reporting.exports.downloads import file_name
 from rankdash.spreadsheet import csv_bytes
 from rankdash.study.study import Study
 from rankdash.ui.widgets.text import markdown_safe
@@ -68,7 +69,6 @@ def _difference(study: Study, system: str, names: dict[str, str]) -> None:
     text.markdown(f"{sentence} {_needed(settled)}")
     if not len(settled.pool):
         return
-    file = f"to-label-{study.spec.replace('@', '-at-')}"
     pair = (names[study.baseline], names[system])
     data = study.dataset
     writers: tuple[tuple[str, Callable[[pd.DataFrame], bytes], str], ...] = (
@@ -79,7 +79,7 @@ def _difference(study: Study, system: str, names: dict[str, str]) -> None:
         action.download_button(
             _("What to label next ({format})", format=suffix.upper()),
             data=partial(_list_bytes, write, data, settled, pair),
-            file_name=f"{file}.{suffix}",
+            file_name=file_name(data.name, f"to label {study.spec}", suffix),
             mime=kind,
             icon=":material/download:",
             key=f"unjudged.{system}.{suffix}",

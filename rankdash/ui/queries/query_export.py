@@ -10,22 +10,20 @@ import streamlit as st
 from rankdash.i18n import gettext as _
 from rankdash.i18n import language, speaking
 from rankdash.reporting.exports import query_file
+from rankdash.reporting.exports.downloads import file_name
 from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.notes import Notes
 from rankdash.study.study import Study
 from rankdash.ui.state import stored
 from rankdash.ui.state.server import workspace
 
-_NAME = 60
-
 
 def button(study: Study, challenger: str, query_id: str) -> None:
     """Offer the file; it is made when it is asked for."""
-    kept = "".join(each if each.isalnum() or each in "-_" else "-" for each in query_id)
     st.download_button(
         _("Save this query as a file"),
         data=partial(html, study, challenger, query_id, language()),
-        file_name=f"query-{kept[:_NAME]}.html",
+        file_name=file_name(study.dataset.name, f"query {query_id}", "html"),
         mime="text/html",
         icon=":material/download:",
         key="queries.export",

@@ -12,10 +12,11 @@ import streamlit as st
 from rankdash.i18n import gettext as _
 from rankdash.i18n import language, speaking
 from rankdash.reporting import report
-from rankdash.reporting.exports import images, queries_csv, zip_file
+from rankdash.reporting.exports import images, zip_file
+from rankdash.reporting.exports.downloads import english, file_name
 from rankdash.reporting.report import Front
 from rankdash.study.study import Study
-from rankdash.ui.widgets.text import markdown_safe, shortened
+from rankdash.ui.widgets.text import name_safe
 
 _NAME = 40
 _CSV, _TEXT = "text/csv", "text/plain"
@@ -23,49 +24,59 @@ _CSV, _TEXT = "text/csv", "text/plain"
 
 @dataclass(frozen=True)
 class _File:
-    """A button. hindered: why it cannot be made, "" where it can."""
+    """A button. name: what the file is, with its ending. language: that it is made in. hindered:
+    why it cannot be made, "" where it can."""
 
     label: str
     name: str
     kind: str
     make: Callable[[], bytes]
+    language: str = "en"
     hindered: str = ""
 
 
 def draw(study: Study, front: Front | None) -> None:
     """front: of the report that goes into the zip; None for a zip without one."""
+    named = english(study)
+    parts = {part.name: part for part in zip_file.tables(named)}
     st.subheader(_("Numbers and files"), anchor=False)
     st.caption(
-        _("Every file is made when you request it. Tables for a text or a paper are in English.")
+        _(
+            "Every file is made when you request it. The report and the pictures are in the "
+            "language of this page; tables and files for a program are in English, their columns "
+            "named alike for every data set."
+        )
     )
     _row(
+        study.dataset.name,
         _("Everything"),
         _(
             "One zip with the report, all files below, the charts as pictures and a manifest "
             "that describes each file. To archive a decision, or to hand everything over."
         ),
-        [_File("ZIP", f"{_base(study)}.zip", "application/zip", partial(whole, study, front))],
+        [_File("ZIP", "all.zip", "application/zip", partial(whole, study, front), language())],
         extra=_charts_note(),
     )
     _row(
+        study.dataset.name,
         _("Every query"),
         _(
             "One row per query and system: values, change, outcome and reason, failures with "
             "their reason, latency. CSV for a spreadsheet; Parquet and JSON for a program."
         ),
         [
-            _File("CSV", "queries.csv", _CSV, partial(queries_csv.as_csv, study)),
+            _File("CSV", "queries.csv", _CSV, parts["queries.csv"].make),
             _File(
                 "Parquet",
                 "queries.parquet",
                 "application/vnd.apache.parquet",
-                partial(queries_csv.as_parquet, study),
+                parts["queries.parquet"].make,
             ),
-            _File("JSON", "queries.json", "application/json", partial(queries_csv.as_json, study)),
+            _File("JSON", "queries.json", "application/json", parts["queries.json"].make),
         ],
     )
-    parts = {part.name: part for part in zip_file.tables(study)}
     _row(
+        study.dataset.name,
         _("Tables for a text or a paper"),
         _(
             "Systems × metrics, the best in bold, significant changes marked. Markdown, with the "
@@ -84,12 +95,13 @@ def draw(study: Study, front: Front | None) -> None:
         ],
     )
     _row(
+        study.dataset.name,
         _("Rankings and labels"),
         _(
             "In the formats of TREC, for trec_eval and compatible tools. A query without a "
             "result is not in its ranking, so that nothing counts it as 0."
         ),
-        _trec(study),
+        _trec(named),
     )
 
 
@@ -113,14 +125,14 @@ def _trec(study: Study) -> list[_File]:
     hindered = _("Ids with blanks cannot stand in a TREC file.") if blank else ""
     labels, *runs = zip_file.trec_files(study)
     return [
-        _File(_("Judgments (relevance labels)"), "qrels.txt", _TEXT, labels.make, hindered),
+        _File(_("Judgments (relevance labels)"), "qrels.txt", _TEXT, labels.make, hindered=hindered),
         *(
             _File(
-                markdown_safe(shortened(study.name(system), _NAME)),
+                name_safe(study.name(system), _NAME),
                 part.name.rpartition("/")[2],
                 _TEXT,
                 part.make,
-                hindered,
+                hindered=hindered,
             )
             for system, part in zip(study.chosen, runs, strict=True)
         ),
@@ -138,7 +150,8 @@ def _charts_note() -> str:
     return camera
 
 
-def _row(title: str, what: str, files: Sequence[_File], extra: str = "") -> None:
+def _row(data: str, title: str, what: str, files: Sequence[_File], extra: str = "") -> None:
+    """data: the name of the data set."""
     with st.container(border=True):
         st.markdown(f"**{title}** · {what}")
         if extra:
@@ -147,8 +160,8 @@ def _row(title: str, what: str, files: Sequence[_File], extra: str = "") -> None
             for file in files:
                 st.download_button(
                     file.label,
-                    data=partial(_spoken, file.make, language()),
-                    file_name=file.name,
+                    data=partial(_spoken, file.make, file.language),
+                    file_name=file_name(data, *file.name.rsplit(".", 1)),
                     mime=file.kind,
                     icon=":material/download:",
                     key=f"report.file.{file.name}",
@@ -156,7 +169,3 @@ def _row(title: str, what: str, files: Sequence[_File], extra: str = "") -> None
                     disabled=bool(file.hindered),
                     help=file.hindered or None,
                 )
-
-
-def _base(study: Study) -> str:
-    return f"rankdash-{zip_file.slug(study.dataset.name)}"

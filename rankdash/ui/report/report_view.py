@@ -10,7 +10,7 @@ import streamlit as st
 from rankdash.analysis.labels.check import CheckReport
 from rankdash.i18n import gettext as _
 from rankdash.reporting import report
-from rankdash.reporting.exports import zip_file
+from rankdash.reporting.exports.downloads import file_name
 from rankdash.store.notes.notes import Notes
 from rankdash.study.study import Study
 from rankdash.ui.report import report_exports, report_form, report_preview
@@ -31,7 +31,7 @@ def draw(study: Study) -> None:
     words.download_button(
         _("Make the report and save it"),
         data=b"" if front is None else partial(report.html, study, front),
-        file_name=f"report-{zip_file.slug(study.dataset.name)}.html",
+        file_name=file_name(study.dataset.name, "report", "html"),
         mime="text/html",
         type="primary",
         icon=":material/description:",

@@ -28,8 +28,9 @@ def draw(page: str, title: str, why: str, label: str, target: str = "") -> bool:
 
 def preview(page: str) -> None:
     """What a page shows once it has something to show."""
-    lines = [f"- :gray[{icon}] {text}" for icon, text in _parts()[page]]
-    st.markdown("\n".join([_("This page will show:"), "", *lines]))
+    lines = [f"- :gray[{icon}] {text}" for icon, text in _parts().get(page, ())]
+    if lines:
+        st.markdown("\n".join([_("This page will show:"), "", *lines]))
 
 
 def _parts() -> dict[str, tuple[tuple[str, str], ...]]:

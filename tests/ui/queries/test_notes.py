@@ -21,7 +21,7 @@ from rankdash.ui.queries import query_notes
 from rankdash.ui.sidebar import view
 from rankdash.ui.state import address, pickers
 pickers.restore()
-study = view.study()
+study = view.study("queries")
 view.caption(study)
 query_notes.draw(study, "q5")
 st.dataframe(query_notes.marks(study))

@@ -33,7 +33,7 @@ from rankdash.ui.queries import query_export
 from rankdash.ui.sidebar import view
 from rankdash.ui.state import address, pickers
 pickers.restore()
-study = view.study()
+study = view.study("queries")
 st.code(query_export.html(study, study.challengers[0], "hurt", "en").decode())
 """
 

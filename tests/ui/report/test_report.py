@@ -28,7 +28,7 @@ from rankdash.reporting.report import Front, SECTIONS
 pickers.restore()
 sidebar.choose_language()
 sidebar.draw_sidebar(analysis=True)
-study = view.study()
+study = view.study("report")
 study = report_view.for_report(study)
 front = Front(title="T", sections=tuple(each.id for each in SECTIONS), language={language!r})
 st.session_state["study"] = study
