@@ -125,7 +125,9 @@ def _trec(study: Study) -> list[_File]:
     hindered = _("Ids with blanks cannot stand in a TREC file.") if blank else ""
     labels, *runs = zip_file.trec_files(study)
     return [
-        _File(_("Judgments (relevance labels)"), "qrels.txt", _TEXT, labels.make, hindered=hindered),
+        _File(
+            _("Judgments (relevance labels)"), "qrels.txt", _TEXT, labels.make, hindered=hindered
+        ),
         *(
             _File(
                 name_safe(study.name(system), _NAME),
