@@ -7,6 +7,7 @@ from rankdash.i18n import gettext as _
 from rankdash.shipped import ASSETS
 from rankdash.ui.sidebar import repair_view, sharing_link, sidebar, view
 from rankdash.ui.state import pickers
+from rankdash.ui.widgets import narrow
 
 pickers.restore()
 sidebar.choose_language()
@@ -53,6 +54,7 @@ st.set_page_config(
     page_title=f"{page.title} · rankdash", page_icon=ASSETS / "logo.svg", layout="wide"
 )
 st.logo(ASSETS / "logo_wide.svg", icon_image=ASSETS / "logo.svg")
+narrow.style()
 place = st.sidebar.container(gap="xxsmall")
 without_numbers = ("run", "data")
 sidebar.draw_sidebar(analysis=page.url_path not in without_numbers)

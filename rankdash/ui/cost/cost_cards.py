@@ -21,6 +21,7 @@ from rankdash.value.benefit import simple_roi
 from rankdash.value.price_list import title
 from rankdash.words import costs, methods, prices
 from rankdash.words.html import html_safe
+from rankdash.words.names import middle
 
 # The columns keep their width; where there are too many of them the table scrolls, not the page.
 _STYLE = """<style>
@@ -42,6 +43,8 @@ _STYLE = """<style>
 # many columns.
 _SENTENCE = 22
 _MANY = 4
+# Columns of text.
+_HEADING_WIDTH = 44
 
 Cell = tuple[str, str]
 """A value and what stands below it, such as its interval; "" for nothing."""
@@ -78,10 +81,13 @@ def side_by_side(
             f"<{tag} class='{' '.join(kinds)}'><span{size}>{html_safe(value)}</span>{small}</{tag}>"
         )
 
+    def heading(text: str, place: int) -> str:
+        """Cut in its middle; whole under the pointer."""
+        whole = cell("th", (middle(text, _HEADING_WIDTH), ""), place, title=True)
+        return whole.replace("<th", f'<th title="{html_safe(text)}"', 1)
+
     head = cell("th", (corner, ""), None, title=True)
-    head += "".join(
-        cell("th", (text, ""), place, title=True) for place, text in enumerate(headings)
-    )
+    head += "".join(heading(text, place) for place, text in enumerate(headings))
     body = "".join(
         f"<tr>{cell('td', name, None, title=True)}"
         + "".join(
@@ -136,7 +142,7 @@ def draw(study: Study, choices: Sequence[Choice], scenario: Assumptions, in_focu
     st.html(
         side_by_side(
             "",
-            [shortened(_heading(choice), _LONGEST_NAME) for choice in choices],
+            [_heading(choice) for choice in choices],
             [
                 (title, [cells.get(key, _NONE) for cells in columns])
                 for key, title in titles.items()

@@ -28,7 +28,7 @@ from rankdash.ui.state.scenario import (
     price_keys,
 )
 from rankdash.ui.state.server import read_only, workspace
-from rankdash.ui.widgets.text import markdown_safe
+from rankdash.ui.widgets.text import markdown_safe, name_safe
 from rankdash.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
 from rankdash.value.billing import UNITS
 from rankdash.value.price_list import ListedPrice, parse_prices, to_json
@@ -170,7 +170,7 @@ def choose_prices(study: Study, prices: dict[str, ListedPrice]) -> None:
 
         price = keys[system]
         pickers.show(st.selectbox, key, price, changed, options)(
-            _("Price of {name}", name=markdown_safe(study.name(system), 40)),
+            _("Price of {name}", name=name_safe(study.name(system))),
             options,
             format_func=lambda name: words(prices[name]),
         )

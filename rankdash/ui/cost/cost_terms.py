@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import streamlit as st
 
@@ -15,7 +14,7 @@ from rankdash.study.gains import hit_title
 from rankdash.study.study import Study
 from rankdash.ui.state import address, pickers
 from rankdash.ui.state.scenario import currency
-from rankdash.ui.widgets.text import markdown_safe
+from rankdash.ui.widgets.text import name_safe
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.payoff import Amount
 from rankdash.words import assumptions, costs
@@ -23,7 +22,6 @@ from rankdash.words.costs import MoneyContext, Period, month, year
 from rankdash.words.money import money
 
 _MONTH, _YEAR = "month", "year"
-_LONGEST_NAME = 60
 
 
 def period() -> Period:
@@ -51,7 +49,7 @@ def context(study: Study) -> MoneyContext:
         level=study.statistics.level,
         baseline=study.name(study.baseline),
         period=period(),
-        safe=partial(markdown_safe, limit=_LONGEST_NAME),
+        safe=name_safe,
     )
 
 

@@ -23,13 +23,14 @@ from rankdash.ui.cost import (
 )
 from rankdash.ui.sidebar import sharing_link
 from rankdash.ui.state import address, pickers, scenario
+from rankdash.ui.widgets import narrow
 
 
 @st.fragment
 def draw(study: Study, in_focus: str) -> None:
     """in_focus: the challenger that the answer is about."""
     prices = scenario.listed_prices()
-    sliders, results = st.columns([1, 3], gap="medium")
+    sliders, results = st.container(key=narrow.BELOW).columns([1, 3], gap="medium")
     with sliders:
         with st.expander(_("Prices and currency"), icon=":material/sell:"):
             cost_inputs.choose_prices(study, prices)

@@ -49,8 +49,8 @@ def draw(rows: Sequence[DatasetRow]) -> None:
 
 
 def _change(chosen: DatasetRow, rows: Sequence[DatasetRow]) -> None:
-    rename, delete, _rest = st.columns([1, 1, 4])
-    if rename.button(_("Rename"), icon=":material/edit:", width="stretch"):
+    row_of_buttons = st.container(horizontal=True)
+    if row_of_buttons.button(_("Rename"), icon=":material/edit:"):
         dialogs.rename(
             _("Rename the data set"),
             chosen.name,
@@ -58,7 +58,7 @@ def _change(chosen: DatasetRow, rows: Sequence[DatasetRow]) -> None:
                 chosen.id, names.free(name, [row.name for row in rows if row is not chosen])
             ),
         )
-    if delete.button(_("Delete"), icon=":material/delete:", width="stretch"):
+    if row_of_buttons.button(_("Delete"), icon=":material/delete:"):
         dialogs.delete(_("Delete the data set?"), _what_goes(chosen), lambda: _delete(chosen.id))
 
 

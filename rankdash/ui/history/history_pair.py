@@ -21,7 +21,7 @@ from rankdash.ui.runs.run_records import reranker_title, setting_titles
 from rankdash.ui.sidebar import view
 from rankdash.ui.state import address
 from rankdash.ui.widgets import badges
-from rankdash.ui.widgets.text import markdown_safe
+from rankdash.ui.widgets.text import name_safe
 from rankdash.words.queries import outcome_words
 from rankdash.words.verdict_chips import change_facts, p_value, sentence
 
@@ -34,7 +34,7 @@ def draw(history: Past, chosen: Sequence[str]) -> None:
     study = history.study
     pair = replace(study, baseline=before, challengers=(after,), others=())
     found = pair.comparison
-    safe = {system: markdown_safe(history.name(system), 60) for system in chosen}
+    safe = {system: name_safe(history.name(system)) for system in chosen}
     with st.container(border=True):
         verdict = found.verdict(after, study.spec, safe)
         with st.container(horizontal=True, vertical_alignment="center"):

@@ -14,7 +14,7 @@ from rankdash.ui.runs import run_note
 from rankdash.ui.state import address
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets import action_errors
-from rankdash.ui.widgets.text import markdown_safe
+from rankdash.ui.widgets.text import name_safe
 
 _PLACE = "history"
 
@@ -22,7 +22,7 @@ _PLACE = "history"
 def draw(history: Past, system_id: str) -> None:
     with st.container(border=True):
         title, action = st.columns([3, 1], vertical_alignment="center")
-        title.markdown(f"**{markdown_safe(history.name(system_id), 80)}**")
+        title.markdown(f"**{name_safe(history.name(system_id))}**")
         if read_only():
             if system_id != FIRST_STAGE:
                 run_note.draw(system_id)

@@ -18,12 +18,14 @@ from rankdash.ui.history.history_view import Past, is_apart
 from rankdash.ui.runs import run_records
 from rankdash.ui.runs.run_records import reranker_title, settings_in_words
 from rankdash.ui.state import address, pickers
+from rankdash.ui.widgets.name_rows import row_height
 from rankdash.ui.widgets.signed_cells import signed_cells
 from rankdash.words.verdict_chips import chip, interval, p_title
 
 # The chosen runs in the address: of two the first is the one that the other is compared with.
 CHOSEN = "runs"
 _ROW, _MOST_SHOWN = 35, 14
+_NAME_WIDTH = 200
 
 
 def draw(history: Past) -> list[str]:
@@ -43,11 +45,13 @@ def draw(history: Past) -> list[str]:
         address.choose(CHOSEN, ordered(history, picked) or None)
 
     table, config = _columns(history, listed)
+    rows_high = row_height(table["name"], _NAME_WIDTH)
     pickers.show(st.dataframe, key, drawn, changed)(
         signed_cells(table, {"change": 4}),
         hide_index=True,
         placeholder="–",
-        height=_ROW * (min(len(listed), _MOST_SHOWN) + 1) + 3,
+        height=rows_high * min(len(listed), _MOST_SHOWN) + _ROW + 3,
+        row_height=rows_high,
         selection_mode="multi-row",
         column_config=config,
         alt=_("The runs of this data set with their numbers, newest first"),
@@ -106,7 +110,7 @@ def _columns(history: Past, listed: Sequence[str]) -> tuple[pd.DataFrame, dict[s
     corrected = study.statistics.corrects(history.trend.comparisons)
     config: dict[str, Any] = {
         "number": count(_("run"), format="%.0f", width=42, pinned=True),
-        "name": text(_("name"), width=136, pinned=True),
+        "name": text(_("name"), width=_NAME_WIDTH, pinned=True),
         "role": text(_("baseline"), width=62),
         "mean": count(study.measure.title, format="%.4f", width=70),
         "interval": text(_("{level} of the mean", level=level), width=120),

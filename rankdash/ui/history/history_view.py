@@ -27,7 +27,7 @@ from rankdash.ui.runs import run_records
 from rankdash.ui.state import address, pickers, stored
 from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets.plotly_chart import ink, show
-from rankdash.ui.widgets.text import markdown_safe
+from rankdash.ui.widgets.text import name_safe
 
 # The field of the address that says which runs stand on the line.
 LINE = "line"
@@ -236,7 +236,7 @@ def looks(history: Past) -> None:
         "of many systems is partly lucky: expect a slightly smaller gain on new queries. Deleted "
         "runs are not counted.",
         n=number(made, 0),
-        baseline=markdown_safe(study.name(study.baseline), 60),
+        baseline=name_safe(study.name(study.baseline)),
         false=number(by_chance, 1),
     )
     if study.statistics.correction != "none":

@@ -13,7 +13,7 @@ from rankdash.study.study import Study
 from rankdash.ui.labels import corrections_list
 from rankdash.ui.state import person, pickers, stored
 from rankdash.ui.state.server import workspace
-from rankdash.ui.widgets.text import markdown_safe, shortened
+from rankdash.ui.widgets.text import name_safe, shortened
 from rankdash.words.names import distinct
 from rankdash.words.queries import label_words
 
@@ -111,7 +111,7 @@ def _ranks(study: Study, query_id: str, doc_id: str) -> list[str]:
     sentences = []
     for system in study.chosen:
         docs = study.ranking(system).documents_of(query_id)[0]
-        name = markdown_safe(study.name(system), 40)
+        name = name_safe(study.name(system))
         if doc_id in docs:
             sentences.append(_("{system}: rank {rank}", system=name, rank=docs.index(doc_id) + 1))
         else:

@@ -17,7 +17,7 @@ from rankdash.i18n import ngettext, signed
 from rankdash.reporting.exports.downloads import file_name
 from rankdash.spreadsheet import csv_bytes
 from rankdash.study.study import Study
-from rankdash.ui.widgets.text import markdown_safe
+from rankdash.ui.widgets.text import name_safe
 
 
 def draw(study: Study) -> None:
@@ -55,15 +55,13 @@ def _difference(study: Study, system: str, names: dict[str, str]) -> None:
     sentence = _(
         "**{name}**: with all labels complete, the change of {delta} could be anywhere from "
         "{low} to {high}.",
-        name=markdown_safe(names[system], 60),
+        name=name_safe(names[system]),
         delta=signed(open_range.delta),
         low=signed(open_range.lowest),
         high=signed(open_range.highest),
     )
     if not math.isfinite(open_range.delta):
-        st.markdown(
-            _("**{name}**: no query can be compared.", name=markdown_safe(names[system], 60))
-        )
+        st.markdown(_("**{name}**: no query can be compared.", name=name_safe(names[system])))
         return
     text, action = st.columns([3, 2], vertical_alignment="center")
     text.markdown(f"{sentence} {_needed(settled)}")

@@ -12,7 +12,7 @@ from rankdash.i18n import gettext as _
 from rankdash.i18n import number, percent
 from rankdash.study import latency
 from rankdash.study.study import Study
-from rankdash.ui.sidebar.view import safe_name
+from rankdash.ui.sidebar.view import short_name
 from rankdash.ui.state import pickers
 from rankdash.ui.widgets.lazy_expander import fold
 from rankdash.ui.widgets.plotly_chart import ink, show
@@ -32,7 +32,7 @@ def draw(study: Study) -> None:
             st.segmented_control,
             label=_("System"),
             label_visibility="collapsed",
-            format_func=lambda each: safe_name(study, each),
+            format_func=lambda each: short_name(study, each),
             required=True,
         )
     found = latency.token_lengths(study, system) if system is not None else None

@@ -314,7 +314,7 @@ def _picked(shown: pd.DataFrame, key: str, columns: dict[str, Any], alt: str) ->
 
 def pair_line(study: Study, challenger: str) -> str:
     """ "baseline → challenger" for a place that renders Markdown."""
-    names = (markdown_safe(study.name(each), 40) for each in (study.baseline, challenger))
+    names = (view.safe_name(study, each) for each in (study.baseline, challenger))
     return " → ".join(names)
 
 

@@ -15,7 +15,7 @@ from rankdash.study import ranks
 from rankdash.study.study import Study
 from rankdash.ui.rank_shifts.shifts_view import share
 from rankdash.ui.state import stored
-from rankdash.ui.widgets.text import markdown_safe
+from rankdash.ui.widgets.text import name_safe
 
 
 def readout(study: Study, challenger: str, found: Skipping, gaps: pd.Series[float]) -> None:
@@ -40,7 +40,7 @@ def readout(study: Study, challenger: str, found: Skipping, gaps: pd.Series[floa
                 "proven either that {system} raises it.",
                 metric=metric,
                 loss=number(found.tolerance),
-                system=markdown_safe(study.name(challenger), 40),
+                system=name_safe(study.name(challenger)),
             )
         else:
             words = _(
@@ -62,7 +62,7 @@ def readout(study: Study, challenger: str, found: Skipping, gaps: pd.Series[floa
         "high": signed(other.high),
         "loss": number(found.tolerance),
         "random": signed(-rule.share * (found.reranked - found.first_stage)),
-        "system": markdown_safe(study.name(challenger), 40),
+        "system": name_safe(study.name(challenger)),
     }
     if not found.holds:
         st.warning(

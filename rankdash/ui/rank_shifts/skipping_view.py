@@ -22,6 +22,7 @@ from rankdash.ui.widgets.lazy_expander import fold
 from rankdash.ui.widgets.plotly_chart import ink, show
 from rankdash.ui.widgets.signed_cells import signed_cells
 
+_PRICE_WIDTH = 240
 _MOST_PAID = 1e9
 _TOLERANCES = ("0", "0.005", "0.01", "0.02", "0.05")
 
@@ -78,7 +79,10 @@ def draw(study: Study, challenger: str) -> None:
 
 
 def _controls(study: Study) -> tuple[Margin, float, float | None]:
-    kinds, losses, money = st.columns([4, 4, 3], vertical_alignment="bottom")
+    # They wrap where the window is narrow.
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    kinds, losses = row.container(width="content"), row.container(width="content")
+    money = row.container(width=_PRICE_WIDTH)
     k = depth(study)
     with kinds:
         chosen = pickers.pick_one(

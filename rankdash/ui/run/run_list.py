@@ -20,8 +20,11 @@ from rankdash.ui.sidebar import view
 from rankdash.ui.state import address
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets import dialogs
+from rankdash.ui.widgets.name_rows import row_height
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words import names
+
+_NAME_WIDTH = 270
 
 
 def draw(dataset_id: str) -> None:
@@ -32,8 +35,10 @@ def draw(dataset_id: str) -> None:
             _("No run yet") if read_only() else _("None yet: choose a reranker above and start.")
         )
         return
+    table = _table(dataset_id, rows)
     event = st.dataframe(
-        _table(dataset_id, rows),
+        table,
+        row_height=row_height(table[_("name")], _NAME_WIDTH),
         hide_index=True,
         placeholder="–",
         # A selection is a row number, so the rows are part of the key.
@@ -41,7 +46,7 @@ def draw(dataset_id: str) -> None:
         on_select="rerun",
         selection_mode="multi-row",
         column_config={
-            _("name"): st.column_config.TextColumn(width=270),
+            _("name"): st.column_config.TextColumn(width=_NAME_WIDTH),
             _("remarks"): st.column_config.TextColumn(width="medium"),
             _("note"): st.column_config.TextColumn(width="medium"),
             # Three digits, wherever they stand: BM25 takes hundredths of one, a service seconds.
@@ -61,23 +66,19 @@ def draw(dataset_id: str) -> None:
         )
     )
     chosen = [rows[position] for position in event["selection"]["rows"] if position < len(rows)]
-    compare, rename, delete, _rest = st.columns([2, 1, 1, 3])
-    if compare.button(
-        _("Compare on Overview"), icon=":material/monitoring:", disabled=not chosen, width="stretch"
-    ):
-        address.choose("system", [row.id for row in chosen])
-        view.go("overview")
-    if not read_only():
-        with rename:
+    with st.container(horizontal=True):
+        if st.button(_("Compare on Overview"), icon=":material/monitoring:", disabled=not chosen):
+            address.choose("system", [row.id for row in chosen])
+            view.go("overview")
+        if not read_only():
             _rename(chosen, rows)
-        with delete:
             _offer_delete(chosen)
     if len(chosen) == 1:
         run_details.draw(chosen[0].id)
 
 
 def _rename(chosen: Sequence[RunRow], rows: Sequence[RunRow]) -> None:
-    if st.button(_("Rename"), icon=":material/edit:", disabled=len(chosen) != 1, width="stretch"):
+    if st.button(_("Rename"), icon=":material/edit:", disabled=len(chosen) != 1):
         dialogs.rename(
             _("Rename the run"),
             chosen[0].name,
@@ -88,7 +89,7 @@ def _rename(chosen: Sequence[RunRow], rows: Sequence[RunRow]) -> None:
 
 
 def _offer_delete(chosen: Sequence[RunRow]) -> None:
-    if st.button(_("Delete"), icon=":material/delete:", disabled=not chosen, width="stretch"):
+    if st.button(_("Delete"), icon=":material/delete:", disabled=not chosen):
         dialogs.delete(
             _("Delete these runs?"),
             _what_goes(chosen),

@@ -1,0 +1,35 @@
+"""Columns in a narrow window.
+
+Streamlit stacks columns on a phone only. Between that and a wide window, beside the sidebar, a
+chart, a card or a choice in one of several columns is too narrow for its words.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+# Below this width of the window, in pixels. The list of queries has the same.
+_WIDE = 1100
+BELOW = "sliders-below"
+"""The key of a container of two columns, of which the first has the sliders: below the other."""
+
+_ROW, _COLUMN = '[data-testid="stHorizontalBlock"]', '[data-testid="stColumn"]'
+_DRAWN = '[data-testid="stPlotlyChart"], [data-testid="stDataFrame"]'
+_SLIDER = '[data-testid="stSlider"]'
+
+_STYLE = f"""<style>
+@media screen and (max-width: {_WIDE - 1}px) {{
+  [data-testid="stMainBlockContainer"] {{ padding-left: 2rem; padding-right: 2rem; }}
+  /* Charts and tables below each other. */
+  {_ROW} > {_COLUMN}:has({_DRAWN}) {{ flex: 1 1 100%; min-width: 100%; }}
+  /* Four in two rows. */
+  {_ROW}:has(> {_COLUMN}:nth-child(4)) > {_COLUMN} {{ min-width: calc(50% - 1rem); }}
+  /* The answer, then the sliders. */
+  .st-key-{BELOW} {_ROW}:has(> {_COLUMN} {_SLIDER}) > {_COLUMN} {{ flex: 1 1 100%; order: 1; }}
+  .st-key-{BELOW} {_ROW}:has(> {_COLUMN} {_SLIDER}) > {_COLUMN}:last-child {{ order: 0; }}
+}}
+</style>"""
+
+
+def style() -> None:
+    st.html(_STYLE)
