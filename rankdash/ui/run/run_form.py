@@ -62,9 +62,7 @@ def draw(dataset_id: str) -> None:
         placeholder=_("none"),
         format_func=lambda name: _(offered[name].title),
         # What is chosen for one language is no choice for another.
-        key=pickers.in_words(
-            "run.rerankers" if readable else "run.rerankers.other_letters"
-        ),
+        key=pickers.in_words("run.rerankers" if readable else "run.rerankers.other_letters"),
         persist_state="session",
     )
     if lacking and any(offered[name].models for name in chosen):
