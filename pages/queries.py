@@ -9,6 +9,7 @@ from rankdash.ui.queries import (
     query_export,
     query_filters,
     query_list,
+    query_list_file,
     query_notes,
     query_panes,
 )
@@ -32,7 +33,7 @@ with st.container(horizontal=True, vertical_alignment="center"):
     if opened is not None:
         query_list.steps(kept, opened)
         query_export.button(study, challenger, opened)
-        query_list.download(kept, marks, titles)
+        query_list_file.download(study, challenger, kept, marks)
 if opened is not None:
     rows, query = query_panes.draw(opened, query_list.height(kept))
     with rows:

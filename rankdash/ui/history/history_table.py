@@ -18,14 +18,15 @@ from rankdash.ui.history.history_view import Past, is_apart
 from rankdash.ui.runs import run_records
 from rankdash.ui.runs.run_records import reranker_title, settings_in_words
 from rankdash.ui.state import address, pickers
-from rankdash.ui.widgets.name_rows import row_height
 from rankdash.ui.widgets.signed_cells import signed_cells
+from rankdash.words.names import middle
 from rankdash.words.verdict_chips import chip, interval, p_title
 
 # The chosen runs in the address: of two the first is the one that the other is compared with.
 CHOSEN = "runs"
 _ROW, _MOST_SHOWN = 35, 14
-_NAME_WIDTH = 200
+# Of the names, in pixels and in columns of text. The whole name stands below once it is chosen.
+_NAME_WIDTH, _NAME_COLUMNS = 200, 25
 
 
 def draw(history: Past) -> list[str]:
@@ -45,13 +46,11 @@ def draw(history: Past) -> list[str]:
         address.choose(CHOSEN, ordered(history, picked) or None)
 
     table, config = _columns(history, listed)
-    rows_high = row_height(table["name"], _NAME_WIDTH)
     pickers.show(st.dataframe, key, drawn, changed)(
         signed_cells(table, {"change": 4}),
         hide_index=True,
         placeholder="–",
-        height=rows_high * min(len(listed), _MOST_SHOWN) + _ROW + 3,
-        row_height=rows_high,
+        height=_ROW * (min(len(listed), _MOST_SHOWN) + 1) + 3,
         selection_mode="multi-row",
         column_config=config,
         alt=_("The runs of this data set with their numbers, newest first"),
@@ -82,7 +81,7 @@ def _columns(history: Past, listed: Sequence[str]) -> tuple[pd.DataFrame, dict[s
     notes = [history.notes[system].text if system in history.notes else None for system in listed]
     columns = {
         "number": [history.number(system) or None for system in listed],
-        "name": [system.name for system in systems],
+        "name": [middle(system.name, _NAME_COLUMNS) for system in systems],
         "role": [_role(history, system) for system in listed],
         "mean": [row["mean"] for row in rows],
         "queries": queries,

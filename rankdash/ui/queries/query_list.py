@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
@@ -13,8 +13,7 @@ import streamlit as st
 
 from rankdash.charts import style
 from rankdash.i18n import gettext as _
-from rankdash.i18n import language, ngettext, number, speaking
-from rankdash.spreadsheet import csv_bytes
+from rankdash.i18n import ngettext, number
 from rankdash.study.query_table import OK, by_column, key_of
 from rankdash.ui.sidebar import view
 from rankdash.ui.state import address
@@ -127,31 +126,6 @@ def steps(rows: pd.DataFrame, opened: str) -> None:
         shortcut="j",
     )
     st.caption(_("{i} of {n}", i=number(position + 1, 0), n=number(len(ids), 0)), width="content")
-
-
-def download(rows: pd.DataFrame, marks: pd.DataFrame, titles: Mapping[str, str]) -> None:
-    """Offer the list for a spreadsheet, its cells defused.
-
-    rows, marks, titles: as for `draw`.
-    """
-    st.download_button(
-        _("List as CSV"),
-        data=partial(_csv, rows, marks, titles, language()),
-        file_name="queries.csv",
-        mime="text/csv",
-        icon=":material/table:",
-        key="queries.csv",
-        on_click="ignore",
-        help=_("The filtered queries, in this order, with all columns."),
-    )
-
-
-def _csv(rows: pd.DataFrame, marks: pd.DataFrame, titles: Mapping[str, str], code: str) -> bytes:
-    """The list in the language `code`: it is made outside of the session that asked for it."""
-    with speaking(code):
-        shown = _shown(rows, marks, 1.0).drop(columns="bar")
-    shown.insert(0, "query_id", rows["query_id"].to_numpy())
-    return csv_bytes(shown.rename(columns=titles))
 
 
 def _open(query_id: str) -> None:

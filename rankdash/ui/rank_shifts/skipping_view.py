@@ -163,6 +163,7 @@ def _points(
         key=f"shifts.margins.{challenger}",
         on_select="rerun",
     )
+    st.caption(_("Click a point to open its query."))
     picked = [
         point["customdata"] for point in event["selection"]["points"] if "customdata" in point
     ]

@@ -20,11 +20,11 @@ from rankdash.ui.sidebar import view
 from rankdash.ui.state import address
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets import dialogs
-from rankdash.ui.widgets.name_rows import row_height
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words import names
 
-_NAME_WIDTH = 270
+# Of the names, in pixels and in columns of text.
+_NAME_WIDTH, _NAME_COLUMNS = 270, 35
 
 
 def draw(dataset_id: str) -> None:
@@ -35,10 +35,8 @@ def draw(dataset_id: str) -> None:
             _("No run yet") if read_only() else _("None yet: choose a reranker above and start.")
         )
         return
-    table = _table(dataset_id, rows)
     event = st.dataframe(
-        table,
-        row_height=row_height(table[_("name")], _NAME_WIDTH),
+        _table(dataset_id, rows),
         hide_index=True,
         placeholder="–",
         # A selection is a row number, so the rows are part of the key.
@@ -113,7 +111,7 @@ def _table(dataset_id: str, rows: Sequence[RunRow]) -> pd.DataFrame:
     notes, pinned = RunNotes(workspace()).all(dataset_id), Pins(workspace()).of(dataset_id)
     table = pd.DataFrame(
         {
-            _("name"): [row.name for row in rows],
+            _("name"): [names.middle(row.name, _NAME_COLUMNS) for row in rows],
             _("baseline"): [_("pinned") if row.id == pinned else None for row in rows],
             _("reranker"): [reranker_title(row.reranker) for row in rows],
             _("depth"): [_("all") if row.depth is None else str(row.depth) for row in rows],

@@ -9,10 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.i18n import speaking
 from rankdash.ranking.ranking import Ranking, Reading
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.ui.queries import query_list
+from rankdash.ui.queries import query_list_file
 from tests.stored import keep_lists, keep_rows
 from tests.ui.test_pages import in_address, open_page, texts
 
@@ -231,22 +230,32 @@ def test_what_has_no_value_is_a_dash_in_every_language(app, stored):
     assert "列出 16 条查询中的 16 条" in texts(app)
 
 
-def test_the_list_as_csv_is_what_the_filters_leave_without_pictures(app, stored):
-    open_page(app, "queries", outcome="helped", sort="helped")
-    rows = listed(app)
-    named = rows.assign(query_id=[f"q{each.rpartition(' ')[2]}" for each in rows["query"]])
-    known = {"text": named["query"], "judged_before": 1.0, "judged_after": 1.0}
-    table = named.assign(**known, reason="rescued", state="ok")
+def test_the_list_as_csv_is_what_the_filters_leave_in_english(app, stored):
+    open_page(app, "queries", outcome="helped", sort="helped", lang="zh")
+    assert "CSV" in next(
+        each.label for each in app.get("download_button") if each.proto.id.endswith("queries.csv")
+    )
+    table = pd.DataFrame(
+        {
+            "query_id": ["q1", "q15"],
+            "text": ["怎么退货", "=1+1"],
+            "before": [0.5, 0.25],
+            "after": [1.0, 0.5],
+            "delta": [0.5, 0.25],
+            "reason": ["rescued", "mixed"],
+            "state": "ok",
+        }
+    )
     marks = pd.DataFrame({"query_id": ["q15"], "tags": ["=1+1"], "note": ["n"]})
-    with speaking("zh"):
-        titles = query_list.titles("First stage", "=better")
-    written = query_list._csv(table, marks, titles, "zh")
+    written = query_list_file.as_csv(table, marks, ("First stage", "=better"))
     read = pd.read_csv(io.BytesIO(written))
-    assert read["查询"].tolist() == rows["query"].tolist()
-    assert read["First stage"].tolist() == pytest.approx(rows["before"].tolist())
-    assert b"svg" not in written
-    assert not any(name.startswith("=") for name in read.columns)
-    assert "List as CSV" in [each.label for each in app.get("download_button")]
+    assert list(read.columns) == [
+        *("query_id", "text", "baseline", "challenger", "before", "after", "delta"),
+        *("reason", "state", "tags", "note"),
+    ]
+    assert read["text"].tolist() == ["怎么退货", "'=1+1"]
+    assert read["challenger"].unique().tolist() == ["'=better"]
+    assert read["tags"].tolist()[1] == "'=1+1"
 
 
 def test_the_line_under_the_title_says_when_only_judged_documents_count(app, stored):
