@@ -27,7 +27,7 @@ from rankdash.study.study import Study
 from rankdash.words.explanations import reasoning, statement_text
 from rankdash.words.faults import fault_words, ground
 from rankdash.words.headroom import best_order
-from rankdash.words.names import distinguishing, shortened
+from rankdash.words.names import distinguishing, middle, shortened
 from rankdash.words.queries import grade, judged_title, label_words
 from rankdash.words.reasons import reason_words
 from rankdash.words.settings import rules_in_words
@@ -251,7 +251,7 @@ def _elsewhere(study: Study, found: Ladder, row: int, own: str = "") -> str:
         if system == own:
             continue
         rank = found.column(system)[row]
-        name = shortened(study.name(system), _NAME)
+        name = middle(study.name(system), _NAME)
         if math.isnan(rank):
             sentences.append(_("{system}: not ranked", system=name))
             continue

@@ -14,10 +14,11 @@ from rankdash.i18n import number, plain
 from rankdash.study import queries
 from rankdash.study.queries import Listed, Text
 from rankdash.study.study import Study
-from rankdash.ui.sidebar.view import safe_name
+from rankdash.ui.sidebar.view import short_name
 from rankdash.ui.state import address, pickers
 from rankdash.ui.widgets.highlight import QueryTerms, marked_html, snippet, spans, terms
 from rankdash.ui.widgets.text import html_safe, shortened
+from rankdash.words.names import middle
 from rankdash.words.queries import grade
 
 _AT_ONCE, _MOST_BELOW, _MISSED_AT_ONCE = 20, 10, 2
@@ -25,6 +26,8 @@ _SNIPPET = 320
 # A document as long as a book is not sent whole with every card.
 _LONGEST_TEXT = 20_000
 _COUNT = "queries.cards"
+# Of a system, in columns of text.
+_NAME_WIDTH = 30
 
 # Colours are mixed from that of the text, so that a card fits light and dark.
 _STYLE = """<style>
@@ -58,7 +61,7 @@ def draw(study: Study, challenger: str, ladder: Ladder, query_id: str, query: st
         st.segmented_control,
         default=usual,
         label=_("Documents in the order of"),
-        format_func=lambda each: safe_name(study, each),
+        format_func=lambda each: short_name(study, each),
         required=True,
     )
     if system is None:
@@ -155,16 +158,20 @@ class _Cards:
             if system == self.system:
                 continue
             rank = float(self.ladder.column(system)[row])
-            name = html_safe(shortened(self.study.name(system), 30))
+            whole = self.study.name(system)
+            name = html_safe(middle(whole, _NAME_WIDTH))
             place = _("not listed") if np.isnan(rank) else number(rank, 0)
             strong = " rd-strong" if system == self.ladder.systems[0] else ""
-            parts.append(f"<span class='rd-chip{strong}'>{_arrow(own, rank)} {name} {place}</span>")
+            parts.append(
+                f"<span class='rd-chip{strong}' title='{html_safe(whole)}'>"
+                f"{_arrow(own, rank)} {name} {place}</span>"
+            )
         return "".join(parts)
 
     def _facts(self, shown: Listed) -> list[str]:
         parts = [_("document {id}", id=shortened(shown.doc_id, 60))]
         if shown.score is not None:
-            name = shortened(self.study.name(self.system), 30)
+            name = middle(self.study.name(self.system), _NAME_WIDTH)
             parts.append(_("score of {system} {score}", system=name, score=plain(shown.score, 4)))
         if shown.read is not None and shown.full is not None:
             parts.append(
