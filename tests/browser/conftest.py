@@ -153,12 +153,17 @@ def app(tmp_path: Path) -> Iterator[App]:
         yield started
 
 
-def new_visit(browser: Browser, app: App, **settings: object) -> Visit:
-    context = browser.new_context(
+def new_page(browser: Browser, **settings: object) -> Page:
+    """A page in a context of its own. Only what hangs runs out of time on it."""
+    page = browser.new_context(
         **{"viewport": {"width": 1280, "height": 900}, "locale": "en-US", **settings}
-    )
-    page = context.new_page()
+    ).new_page()
     page.set_default_timeout(PATIENCE_MS)
+    return page
+
+
+def new_visit(browser: Browser, app: App, **settings: object) -> Visit:
+    page = new_page(browser, **settings)
     visit = Visit(page, app.url)
 
     def watch(url: str) -> None:

@@ -9,6 +9,8 @@ import pytest
 from rankdash.store import Workspace
 from tests.stored import keep_lists, keep_rows
 
+from .conftest import new_page
+
 QUERIES, BEFORE, AFTER = 100, 72, 87
 
 
@@ -46,8 +48,7 @@ def test_a_slider_changes_the_answer_at_once_and_the_link_restores_it(visit, bro
     visit.sees(now)
     visit.page.wait_for_url(re.compile(r"elasticity=0\.95"))
     assert answer(visit) != before
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, locale="en-US")
-    another = type(visit)(context.new_page(), visit.url)
+    another = type(visit)(new_page(browser), visit.url)
     another.page.goto(visit.page.url)
     another.settle()
     another.sees(now)
@@ -58,7 +59,7 @@ def test_a_slider_changes_the_answer_at_once_and_the_link_restores_it(visit, bro
     assert heading.inner_text() == "=cmd|'/c' <img src=x> [go](http://x.y) $1$"
     assert page.locator("img[src='x'], a[href^='http://x']").count() == 0
     assert not re.search(r"\b(nan|inf|infinity|undefined)\b", page.inner_text(), re.IGNORECASE)
-    context.close()
+    another.page.context.close()
 
 
 def test_a_year_in_chinese_as_a_file(visit, shop, tmp_path: Path):

@@ -11,7 +11,7 @@ from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.notes import Notes
 from tests.stored import keep_lists, keep_rows
 
-from .conftest import PATIENCE_MS, serving, visiting
+from .conftest import PATIENCE_MS, new_page, serving, visiting
 
 HOSTILE = (
     "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=2> "
@@ -62,10 +62,7 @@ def test_a_saved_query_opens_offline_asks_for_nothing_and_runs_nothing(
 ):
     file = saved(visit, tmp_path, "queries?q=q2")
     assert file.name == "query-q2.html"
-    context = browser.new_context(
-        viewport={"width": 1280, "height": 900}, color_scheme=scheme, offline=True
-    )
-    page = context.new_page()
+    page = new_page(browser, color_scheme=scheme, offline=True)
     asked, complaints = [], []
     page.on("request", lambda request: asked.append(request.url))
     page.on("console", lambda message: complaints.append(message.text))
@@ -99,7 +96,7 @@ def test_a_saved_query_opens_offline_asks_for_nothing_and_runs_nothing(
     page.emulate_media(media="print", color_scheme=scheme)
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     expect(page.locator(".chart .main-svg").first).to_have_attribute("width", "680")
-    context.close()
+    page.context.close()
 
 
 def test_a_query_is_saved_in_the_language_of_the_interface(visit, tmp_path):

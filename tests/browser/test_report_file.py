@@ -16,7 +16,7 @@ from pypdf import PdfReader
 from rankdash.cli import main
 from rankdash.reporting.report import SECTIONS
 
-from .conftest import PATIENCE_MS
+from .conftest import PATIENCE_MS, new_page
 
 HOSTILE = (
     "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=2> "
@@ -85,10 +85,7 @@ class Opened:
     """The file in a browser without a network; what it asks for, and what it complains of."""
 
     def __init__(self, browser: Browser, file: Path, **settings: object) -> None:
-        context = browser.new_context(
-            viewport={"width": 1280, "height": 900}, offline=True, **settings
-        )
-        self.page: Page = context.new_page()
+        self.page: Page = new_page(browser, offline=True, **settings)
         self.asked: list[str] = []
         self.complaints: list[str] = []
         self.page.on("request", lambda request: self.asked.append(request.url))
@@ -184,12 +181,11 @@ def test_a_file_whose_scripts_are_changed_draws_nothing_and_still_says_all(brows
     text = made.read_text(encoding="utf-8")
     assert text.count("const places = ") == 1
     changed.write_text(text.replace("const places = ", "window.hacked = 5; const places = "))
-    context = browser.new_context(offline=True)
-    page = context.new_page()
+    page = new_page(browser, offline=True)
     page.goto(changed.as_uri())
     expect(page.get_by_role("heading", name="The answer")).to_be_visible()
     assert page.evaluate("window.hacked") is None
     assert page.locator(".chart .main-svg").count() == 0
     assert page.locator("table").count() > 10
-    context.close()
+    page.context.close()
     assert base64.b64encode(png())[:20].decode() in text

@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 from rankdash.store import Workspace
 from tests.stored import keep_lists, keep_rows
 
-from .conftest import PATIENCE_MS, serving, visiting
+from .conftest import PATIENCE_MS, new_page, serving, visiting
 
 HOSTILE = "=HYPERLINK(1)</script><script>window.hacked=1</script> ![p](http://evil.invalid/a.png)"
 
@@ -64,8 +64,7 @@ def test_a_report_is_chosen_named_saved_and_read_offline(browser, visit, tmp_pat
     visit.settle()
     file = saved(visit, tmp_path, "Make the report and save it")
     assert re.fullmatch(r"report-[a-z0-9-]+\.html", file.name)
-    context = browser.new_context(offline=True)
-    page = context.new_page()
+    page = new_page(browser, offline=True)
     asked = []
     page.on("request", lambda request: asked.append(request.url))
     page.goto(file.as_uri())
@@ -74,7 +73,7 @@ def test_a_report_is_chosen_named_saved_and_read_offline(browser, visit, tmp_pat
     expect(page.get_by_role("heading", name="Kinds of queries")).to_have_count(0)
     assert page.evaluate("window.hacked") is None
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
-    context.close()
+    page.context.close()
     # What was typed and chosen is still there after a look at another page.
     visit.go("Overview")
     visit.go("Report")

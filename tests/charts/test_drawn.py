@@ -37,6 +37,8 @@ BOXES = """
 @pytest.fixture(scope="module")
 def page(browser: Browser) -> Page:
     page = browser.new_page(viewport={"width": 1300, "height": 900})
+    # Only what hangs takes so long, however busy the machine is.
+    page.set_default_timeout(300_000)
     page.set_content("<div id='chart'></div>")
     page.add_script_tag(content=plotly.offline.get_plotlyjs())
     return page
