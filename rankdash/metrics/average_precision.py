@@ -26,9 +26,8 @@ def _binary_sum(relevance: Relevance, k: int | None) -> Floats:
 def _graded_sum(relevance: Relevance, k: int | None) -> Floats:
     hits = relevance.hits
     inside = within(hits.rank, k)
-    query = hits.query[inside]
-    share = hits.label[inside] / relevance.top_label[query]
-    return relevance.total(query, hits.ordinal[inside] / hits.rank[inside] * share)
+    weights = hits.ordinal[inside] / hits.rank[inside] * hits.label[inside]
+    return relevance.total(hits.query[inside], weights)
 
 
 def _average_precision(relevance: Relevance, k: int | None, parameter: float) -> Floats:
@@ -36,15 +35,14 @@ def _average_precision(relevance: Relevance, k: int | None, parameter: float) ->
 
 
 def _graded(relevance: Relevance, k: int | None, parameter: float) -> Floats:
-    return ratio(_graded_sum(relevance, k), _divisor(relevance, k))
+    return ratio(_graded_sum(relevance, k), _divisor(relevance, k) * relevance.scale_top)
 
 
 def _graded_normalised(relevance: Relevance, k: int | None, parameter: float) -> Floats:
     labels = relevance.judged.pool_label
     counted = labels >= relevance.conventions.threshold
     counted &= relevance.pool_rank <= _divisor(relevance, k)[relevance.pool_query]
-    query = relevance.pool_query[counted]
-    best = relevance.total(query, labels[counted] / relevance.top_label[query])
+    best = relevance.total(relevance.pool_query[counted], labels[counted])
     return ratio(_graded_sum(relevance, k), best)
 
 
@@ -65,11 +63,12 @@ DEFINITIONS = (
         title="MAP (graded)",
         meaning="MAP in which a document counts by its grade as a share of the highest grade.",
         formula="(1/R) Σ P@i · rel_i/max_rel over the relevant ranks i ≤ k; max_rel is the "
-        "highest label of the query",
+        "highest label of the set",
         reference="The MedCorpus variant of average precision",
-        note="A perfect order does not reach 1 if grades differ: [3,2,1] and [1,2,3] both give "
-        "0.667. Below an irrelevant document, moving a higher grade above a lower one "
-        "lowers it.",
+        note="A perfect order does not reach 1 if a relevant grade is below the highest label: "
+        "with a highest label of 3, [3,2,1] and [1,2,3] both give 0.667. Below an irrelevant "
+        "document, moving a higher grade above a lower one lowers it. Depends on the highest label "
+        "of the whole set, or the one given in the conventions.",
         needs_grades=True,
         perfect_is_top=False,
         compute=_graded,

@@ -96,8 +96,8 @@ class Conventions(Settings):
     )
     err_top_label: float | None = setting(
         None,
-        "Highest label for ERR",
-        "The label that satisfies a reader almost surely. Left empty: the highest in the labels.",
+        "Highest label",
+        "The top of the scale, for ERR and graded MAP. Left empty: the highest in the labels.",
         positive=True,
     )
 

@@ -13,6 +13,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from rankdash.errors import SpecError
+from rankdash.i18n import plain
 from rankdash.metrics.conventions import Conventions
 from rankdash.metrics.judged import Judged
 from rankdash.ranking import ragged
@@ -110,6 +112,24 @@ class Relevance:
         top = np.zeros(len(self))
         filled = self.positive_count > 0
         top[filled] = self.judged.pool_label[self.judged.pool_offsets[:-1][filled]]
+        return top
+
+    @cached_property
+    def scale_top(self) -> float:
+        """The top of the scale: the highest label of the whole set, or the one in the conventions;
+        0 where none is positive.
+
+        Raises SpecError where a label is above the one in the conventions.
+        """
+        highest = float(self.judged.pool_label.max(initial=0.0))
+        top = self.conventions.err_top_label or highest
+        if highest > top:
+            raise SpecError(
+                "A label of {highest} is above the highest label in the conventions, {top}.",
+                remedy="Raise the highest label there, or leave it empty.",
+                highest=plain(highest),
+                top=plain(top),
+            )
         return top
 
     def depth(self, k: int | None) -> Floats:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankdash.errors import SpecError
-from rankdash.i18n import plain
 from rankdash.metrics.definition import MetricDefinition, Parameter
 from rankdash.metrics.engine import Relevance, within
 from rankdash.ranking.ragged import Floats, offsets_from, products_before
@@ -27,15 +25,7 @@ def _rank_biased_precision(relevance: Relevance, k: int | None, persistence: flo
 
 
 def _expected_reciprocal_rank(relevance: Relevance, k: int | None, parameter: float) -> Floats:
-    highest = float(relevance.judged.pool_label.max(initial=0.0))
-    top = relevance.conventions.err_top_label or highest
-    if highest > top:
-        raise SpecError(
-            "A label of {highest} is above the highest label set for ERR, {top}.",
-            remedy="Raise the highest label for ERR, or leave it empty.",
-            highest=plain(highest),
-            top=plain(top),
-        )
+    top = relevance.scale_top
     inside = within(relevance.rank, k)
     query = relevance.query[inside]
     # (2^label - 1) / 2^top, written so that labels of 2,000 stay finite.

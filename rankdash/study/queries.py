@@ -276,7 +276,7 @@ def missed(study: Study, query_id: str, ranked: Iterable[str]) -> list[str]:
 
 
 def _conventions(study: Study) -> Conventions:
-    """The conventions, with the highest label of the data set where ERR looks for it."""
+    """The conventions, with the highest label of the data set as the top of the scale."""
     highest = study.dataset.label_values[-1:]
     if study.conventions.err_top_label is not None or not highest or highest[0] <= 0:
         return study.conventions

@@ -161,13 +161,14 @@ def test_negative_labels_as_unjudged(value_of):
     assert value_of("bpref", [-1, 1], negative="unjudged") == 1.0
 
 
-def test_highest_label_for_err(value_of, evaluation_of):
+def test_highest_label(value_of, evaluation_of):
     assert value_of("err", [1]) == 0.5
     assert value_of("err", [1], err_top_label=3) == 1 / 8
     whole_set = evaluation_of({"a": [1], "b": [3]}, ["err"])
     assert list(whole_set.column("err")) == [1 / 8, 7 / 8]
-    with pytest.raises(SpecError, match="above the highest label"):
-        value_of("err", [4], err_top_label=3)
+    for spec in ("err", "map_graded"):
+        with pytest.raises(SpecError, match="4 is above the highest label in the conventions, 3"):
+            value_of(spec, [4], err_top_label=3)
 
 
 def test_conventions_that_join_otherwise_are_refused(tables):

@@ -160,9 +160,6 @@ def by_formula(name, labels, pool, k, top):
     def ndcg(gain, discount):
         return dcg(ranked, gain, discount) / dcg(ideal, gain, discount)
 
-    def shares():
-        return [label / max(pool) for label in ranked]
-
     hits = [rank for rank, hit in enumerate(relevant, 1) if hit]
     if name == "ndcg":
         return ndcg(lambda x: x, lambda i: math.log2(i + 1))
@@ -175,10 +172,10 @@ def by_formula(name, labels, pool, k, top):
     if name == "map":
         return sum(precision_at(rank) for rank in hits) / total
     if name == "map_graded":
-        return sum(precision_at(rank) * shares()[rank - 1] for rank in hits) / total
+        return sum(precision_at(rank) * ranked[rank - 1] / top for rank in hits) / total
     if name == "map_graded_norm":
-        best = sum(label / max(pool) for label in pool if label >= 1)
-        return sum(precision_at(rank) * shares()[rank - 1] for rank in hits) / best
+        best = sum(label for label in pool if label >= 1)
+        return sum(precision_at(rank) * ranked[rank - 1] for rank in hits) / best
     if name == "precision":
         return found / depth
     if name == "recall":

@@ -32,6 +32,14 @@ def test_published_value(value_of, spec, labels, value):
     assert value_of(spec, labels) == pytest.approx(value, abs=0.5001 * 10**-digits)
 
 
+def test_graded_average_precision_goes_by_the_top_grade_of_the_whole_set(evaluation_of, value_of):
+    of_two_grades = evaluation_of({"q": [1, 0, 1], "other": [2]}, ["map_graded", "map_graded_norm"])
+    assert of_two_grades.values[0] == pytest.approx([5 / 12, 5 / 6])
+    assert value_of("map_graded", [1, 0, 1]) == pytest.approx(5 / 6)
+    assert value_of("map_graded", [1, 0, 1], err_top_label=2) == pytest.approx(5 / 12)
+    assert value_of("map_graded", [0, 0], no_relevant="count") == 0.0
+
+
 def test_err_of_a_published_kind_of_list(value_of):
     # s = 7/8, 1/8, 3/8 for the labels 3, 1, 2 with 3 the highest.
     expected = 7 / 8 + (1 / 8) * (1 / 8) / 2 + (1 / 8) * (7 / 8) * (3 / 8) / 3

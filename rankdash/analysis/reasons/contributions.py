@@ -78,8 +78,8 @@ def split(
 ) -> Split:
     """Split the change of `measure` for one query.
 
-    qrels: query_id, doc_id, label; those of the query, or, for ERR, which looks at the highest
-        label of the set unless the conventions name one, all of them.
+    qrels: query_id, doc_id, label; those of the query, or, for ERR and graded MAP, which look at
+        the highest label of the set unless the conventions name one, all of them.
     left_out: query id → "failed" or "skipped", of both sides together.
     """
     rules = with_top_label(conventions or Conventions(), qrels)
@@ -122,7 +122,7 @@ def credits_of(relevance: Relevance, measure: Measure) -> Floats:
 
 
 def with_top_label(conventions: Conventions, qrels: pd.DataFrame) -> Conventions:
-    """The conventions for a part of the labels: the highest label for ERR is that of them all."""
+    """The conventions for a part of the labels: the top of the scale is that of them all."""
     top = float(qrels["label"].max()) if len(qrels) else 0.0
     if conventions.err_top_label is not None or not top > 0:
         return conventions
@@ -260,8 +260,7 @@ def _precision_at_hit(relevance: Relevance) -> Floats:
 
 
 def _graded_precision(relevance: Relevance) -> Floats:
-    hits = relevance.hits
-    return _precision_at_hit(relevance) * hits.label / relevance.top_label[hits.query]
+    return _precision_at_hit(relevance) * relevance.hits.label
 
 
 def _ap_divisor(relevance: Relevance, k: int | None) -> Floats:
@@ -276,7 +275,7 @@ def _average_precision(relevance: Relevance, k: int | None, parameter: float) ->
 
 
 def _graded_average_precision(relevance: Relevance, k: int | None, parameter: float) -> Floats:
-    divisor = _ap_divisor(relevance, k)[relevance.hits.query]
+    divisor = _ap_divisor(relevance, k)[relevance.hits.query] * relevance.scale_top
     return _hits(relevance, k, ratio(_graded_precision(relevance), divisor))
 
 
@@ -284,8 +283,7 @@ def _normalised_average_precision(relevance: Relevance, k: int | None, parameter
     labels = relevance.judged.pool_label
     counted = labels >= relevance.conventions.threshold
     counted &= relevance.pool_rank <= _ap_divisor(relevance, k)[relevance.pool_query]
-    query = relevance.pool_query[counted]
-    best = relevance.total(query, labels[counted] / relevance.top_label[query])
+    best = relevance.total(relevance.pool_query[counted], labels[counted])
     return _hits(relevance, k, ratio(_graded_precision(relevance), best[relevance.hits.query]))
 
 
@@ -309,8 +307,7 @@ def _rank_biased(relevance: Relevance, k: int | None, persistence: float) -> Flo
 
 
 def _expected_reciprocal_rank(relevance: Relevance, k: int | None, parameter: float) -> Floats:
-    highest = float(relevance.judged.pool_label.max(initial=0.0))
-    top = relevance.conventions.err_top_label or highest
+    top = relevance.scale_top
     stops = np.exp2(relevance.label - top) - np.exp2(-top)
     offsets = offsets_from(np.bincount(relevance.query, minlength=len(relevance)))
     reached = products_before(1.0 - stops, offsets)
