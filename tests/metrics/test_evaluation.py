@@ -50,6 +50,14 @@ def test_only_leaves_no_trace_of_the_others(evaluation_of):
     assert evaluation.counts["unlabelled"] == evaluation.counts["missing"] == 0
 
 
+@pytest.mark.parametrize(("only", "tied"), [(None, 2), (["a", "b"], 1), (["b"], 0), (["c"], 1)])
+def test_tied_queries_are_counted_among_those_evaluated(only, tied):
+    lists = {"a": [1.0, 1.0], "b": [2.0, 1.0], "c": [1.0, 1.0]}
+    ranking = Ranking.from_lists((query, ["x", "y"], scores) for query, scores in lists.items())
+    qrels = pd.DataFrame({"query_id": list(lists), "doc_id": "x", "label": 1.0})
+    assert evaluate(judge(ranking, qrels), ["mrr"], only=only).counts["tied"] == tied
+
+
 def test_frames(evaluation_of):
     evaluation = evaluation_of({"007": [1, 0], "7": [0, 1]}, ["mrr", "P@1"])
     frame = evaluation.frame()

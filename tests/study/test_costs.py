@@ -7,9 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rankdash.dataset import Dataset
 from rankdash.ranking.measured import Level
 from rankdash.ranking.ranking import Ranking, Run
-from rankdash.study.costs import Choice, MeasuredLoad, Waiting, cost_at, load_of
+from rankdash.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.study.costs import Choice, MeasuredLoad, Waiting, cost_at, equal_recall, load_of
+from rankdash.study.study import Study
+from rankdash.study.systems import FIRST_STAGE, systems_of
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.billing import Load, Price
 from rankdash.value.payoff import Option, outcome
@@ -103,3 +107,35 @@ def test_what_the_mean_search_of_a_run_sends(rows, load, estimated):
 def test_the_first_stage_would_send_its_whole_lists():
     ranking, _run = run_of([("done", 2, 80)])
     assert load_of(ranking, None, (10.0, 50.0)) == MeasuredLoad(Load(10, 10, 50), True)
+
+
+@pytest.mark.parametrize(
+    ("reranked", "passages", "enough"),
+    [
+        # "a" and "b" are relevant: the first stage has both among its first three, one before.
+        ("abxy", 3, 2),
+        ("abxy", 2, 1),
+        ("axyb", 3, None),
+        ("axyb", 1, 1),
+        ("xaby", 3, 3),
+    ],
+)
+def test_fewer_passages_are_enough_where_they_hold_as_much_as_those_read_now(
+    reranked, passages, enough
+):
+    ids = [f"q{place}" for place in range(8)]
+
+    def ranking(docs: str) -> Ranking:
+        return Ranking.from_lists((query, list(docs), np.arange(4.0, 0, -1)) for query in ids)
+
+    data = Dataset(
+        "set",
+        pd.DataFrame({"query_id": ids, "text": ids}),
+        pd.DataFrame({"doc_id": list("abxy"), "title": "", "text": "text"}),
+        pd.DataFrame([(query, doc, 1.0) for query in ids for doc in "ab"],
+                     columns=["query_id", "doc_id", "label"]),
+        ranking("axby"),
+    )  # fmt: skip
+    run = run_from_ranking("run", data.id, ranking(reranked), "run.trec")
+    study = Study(data, systems_of(data, [run]), FIRST_STAGE, (run.id,))
+    assert equal_recall(study, run.id, passages) == enough

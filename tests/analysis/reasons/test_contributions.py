@@ -226,6 +226,15 @@ def test_unjudged_documents_lifted_over_a_relevant_one_are_named_with_what_they_
     assert said[1].amount == pytest.approx(found.after - 1.0)
 
 
+def test_what_stood_above_already_was_not_lifted():
+    for above, lifted in (("u", ("b",)), ("", ("u", "b"))):
+        before = f"{above}a{'b' if above else 'ub'}"
+        found, said = told(before, "uba", {"a": 1}, "ndcg@3")
+        assert said[-1].doc_ids == lifted
+        rank_without = 3 - len(lifted)
+        assert said[-1].amount == pytest.approx(found.after - 1 / np.log2(rank_without + 1))
+
+
 def test_of_two_causes_the_dearer_is_named():
     _, said = told("abcde", "dcbea", {"a": 2, "b": 0, "c": 0, "e": 0}, "ndcg@5")
     assert said[-1].kind == "worse_above"
