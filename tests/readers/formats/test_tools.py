@@ -523,6 +523,8 @@ def test_an_unknown_label_is_refused_with_file_line_and_remedy(parse, name, text
         (json.dumps({**RANX_QRELS, "q_3": {}}, indent=1), 9, "no_documents"),
         (LETOR + "3 qid:12 1:2:3\nnothing at all\n", 4, "bad_line"),
         (LETOR + "1 qid:9\n1\n", 5, "bad_line"),
+        # Cut off within "qid:95 1:0.4": with a line end it would be a row whose features are 0.
+        (LETOR + "1 qid:9", 4, "bad_line"),
     ],
 )
 def test_a_row_without_what_it_needs_is_refused_by_line(parse, text, line, code):

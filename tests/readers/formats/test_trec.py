@@ -136,6 +136,26 @@ def test_three_fields_that_count_up_are_a_ranking(parse):
     assert parsed.qrels["doc_id"].tolist() == ["d15"]
 
 
+@pytest.mark.parametrize(("most", "ranks"), [(2, False), (4, False), (5, True)])
+def test_labels_may_happen_to_count_up_to_four(parse, most, ranks):
+    counted = "".join(f"q{q}\td{q}{i}\t{i}\n" for q in range(3) for i in range(1, most + 1))
+
+    parsed = parse({"q": "q1 0 other 1\n", "counted": counted})
+
+    assert len(parsed.qrels) == (1 if ranks else 1 + 3 * most)
+    assert (parsed.candidates is not None) == ranks
+
+
+@pytest.mark.parametrize(("most", "ranks"), [(1, False), (2, True)])
+def test_behind_q0_counting_up_to_two_is_a_ranking(parse, most, ranks):
+    counted = "".join(f"q{q} Q0 d{q}{i} {i}\n" for q in range(3) for i in range(1, most + 1))
+
+    parsed = parse({"q": "q1 0 other 1\n", "counted": counted})
+
+    assert len(parsed.qrels) == (1 if ranks else 1 + 3 * most)
+    assert (parsed.candidates is not None) == ranks
+
+
 def test_ties_are_settled_by_document_id_descending_as_trec_eval_does(parse):
     run = "".join(f"q1 Q0 d{i} {i} 1.0 x\n" for i in range(1, 12))
 
