@@ -246,6 +246,19 @@ def test_a_changed_depth_scores_only_the_new_pairs(make_dataset, workspace):
     assert shallower.calls == []
 
 
+def test_a_query_that_is_cached_in_part_has_no_latency(make_dataset, workspace):
+    """A model that is asked for one query at a time times each, but for half a query."""
+    cache, dataset, one_by_one = workspace.score_cache, make_dataset(queries=4), Capabilities()
+    go(dataset, Model(), depth=3, cache=cache, query_ids=["q0", "q1"])
+    run = go(dataset, Model(), depth=5, cache=cache, capabilities=one_by_one)
+    assert (run.measured.scored_pairs, run.measured.cached_pairs) == (14, 6)
+    assert run.measured.serial_queries == 2
+    latencies = dict(zip(run.queries["query_id"], run.queries["latency_ms"], strict=True))
+    assert latencies == pytest.approx(
+        {"q0": math.nan, "q1": math.nan, "q2": 15.0, "q3": 15.0}, nan_ok=True
+    )
+
+
 def test_cached_scores_are_scored_again_where_the_job_asks_for_the_latency(make_dataset, workspace):
     cache, dataset = workspace.score_cache, make_dataset(queries=8)
     first = go(dataset, Model(), cache=cache)

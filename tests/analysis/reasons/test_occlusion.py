@@ -124,6 +124,16 @@ def test_effects_of_an_additive_scorer_are_what_each_word_is_worth():
     assert len(scorer.asked) == cost("how", document, "term").variants == 6
 
 
+@pytest.mark.parametrize(
+    ("count", "parts"), [(150, 150), (151, 76), (299, 150), (300, 150), (301, 101)]
+)
+def test_neighbouring_sentences_go_together_where_there_are_too_many(count, parts):
+    text = "".join(f"Sentence {number} ends. " for number in range(count))
+    found = sentences(text)
+    assert len(found) == parts
+    assert "".join(text[slice(*place)] for part in found for place in part.places) == text
+
+
 def test_effects_of_sentences_and_of_query_terms():
     scorer = Worth({"refund": 2.0, "gift": 0.5})
     document = "A gift. No refund. The end."
@@ -173,7 +183,7 @@ def test_a_variant_that_failed_has_no_effect_rather_than_none():
 
 
 def test_a_pair_that_cannot_be_scored_is_refused():
-    with pytest.raises(ScoringError, match="no score for the document"):
+    with pytest.raises(ScoringError, match="no score for the complete document"):
         explain("q", "a b", "term", lambda variants: np.full(len(variants), np.nan))
 
 
