@@ -13,6 +13,8 @@ HOSTILE = (
     "![pic](http://evil.invalid/a.png) [link](http://evil.invalid/) "
     "<svg onload=window.hacked=3> <a href='http://evil.invalid/'>x</a>"
 )
+# In the heading of the column of the queries, in pixels.
+QUERY_COLUMN = {"x": 120, "y": 16}
 TEXTS = (f"You return a gift in the shop. {HOSTILE}", "如何退货：退货需要小票。", "Opening hours")
 
 
@@ -83,6 +85,45 @@ def test_filter_open_step_by_key_and_come_back_by_the_address(visit, compared):
     visit.sees("8 of 8 queries listed")
     expect(visit.page.get_by_role("heading", name=second)).to_be_visible()
     assert "segment" not in visit.params
+
+    # A click on a heading is an order like any other: the keys follow it, from its first query.
+    table = visit.page.get_by_test_id("stDataFrame").first
+    table.click(position=QUERY_COLUMN)
+    visit.page.wait_for_url(re.compile("sort=text"))
+    visit.sees("1 of 8")
+    assert opened(visit).startswith("how to return gift 0 ")
+    visit.settle()
+    visit.page.get_by_test_id("stDataFrame").first.click(position=QUERY_COLUMN)
+    visit.page.wait_for_url(re.compile("sort=-text"))
+    visit.settle()
+    assert opened(visit).startswith("how to return gift 7 ")
+    visit.page.keyboard.press("j")
+    visit.sees("2 of 8")
+    assert opened(visit).startswith("how to return gift 6 ")
+
+
+def test_list_and_query_scroll_side_by_side_and_stand_below_each_other_in_a_narrow_window(
+    visit, compared
+):
+    visit.open(f"queries?data={compared}")
+    table = visit.page.get_by_test_id("stDataFrame").first
+    heading = visit.page.get_by_role("heading", level=3).first
+    last = visit.page.locator(".rd-card").last
+    last.scroll_into_view_if_needed()
+    expect(table).to_be_in_viewport()
+    left, right = table.bounding_box(), last.bounding_box()
+    assert left["x"] + left["width"] <= right["x"]
+
+    # A bar of the overview leads to the heading of its query, however narrow the window.
+    visit.page.set_viewport_size({"width": 900, "height": 700})
+    visit.go("Overview")
+    bars = visit.page.locator("[class*='st-key-overview-deltas'] .barlayer .point path")
+    bars.last.scroll_into_view_if_needed()
+    bars.last.click(force=True)
+    expect(visit.page.get_by_role("heading", name="Queries", level=1)).to_be_attached()
+    visit.settle()
+    expect(heading).to_be_in_viewport()
+    assert table.bounding_box()["y"] < heading.bounding_box()["y"]
 
 
 def test_marked_words_of_hostile_documents_are_text_and_the_whole_text_unfolds(visit, compared):
