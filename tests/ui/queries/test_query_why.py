@@ -159,7 +159,8 @@ def test_a_relevant_document_just_below_the_cutoff_is_named(app, shop):
         "Why: **relevant below the cutoff**. The value stayed the same while a relevant document "
         "stands below the cutoff, where it does not count. The nearest is “\\*text\\* of d10”, "
         "label 2: rank 11 → 11.",
-        "**NDCG@10 0.000 → 0.000** · 0.000 same = · best possible 1.000 · 0% of the potential gain realised",
+        "**NDCG@10 0.000 → 0.000** · 0.000 same = · best possible 1.000 · 0% of the potential "
+        "gain realised",
     }
     assert "nothing to win" not in said
 
