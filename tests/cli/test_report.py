@@ -146,7 +146,7 @@ def test_rules_and_statistics_are_obeyed(report, files):
     )  # fmt: skip
     assert code == 0
     assert '<td class="brief">77</td>' in text
-    assert "but only by 100.0%, below the 900.0% threshold set under Statistics" in text
+    assert "but only by 100.0%, less than the minimum practically relevant gain of 900%" in text
 
 
 def test_assumptions_come_from_a_file_in_the_form_of_the_docs(report, files):

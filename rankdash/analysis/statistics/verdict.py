@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from rankdash.analysis.statistics.planning import POWER, QueryPlan
-from rankdash.i18n import plain
+from rankdash.i18n import plain, quantity
 
 Kind = Literal[
     "better",
@@ -160,10 +160,10 @@ _OF_KIND: dict[Kind, str] = {
         "confidence the true gain is between {low} and {high}."
     ),
     "small": (
-        "{challenger} is better than {baseline}, but only by {change:.1%}, below the "
-        "{worthwhile:.1%} threshold set under Statistics: {metric} rises from {before:.{digits}f} "
-        "to {after:.{digits}f} over {n:,} queries, and with {level:g}% confidence the true gain "
-        "is between {low} and {high}."
+        "{challenger} is better than {baseline}, but only by {change:.1%}, less than the minimum "
+        "practically relevant gain of {worthwhile}: {metric} rises from {before:.{digits}f} to "
+        "{after:.{digits}f} over {n:,} queries, and with {level:g}% confidence the true gain is "
+        "between {low} and {high}."
     ),
     "unproven": (
         "Not proven that {challenger} differs from {baseline}: {metric} goes from "
@@ -189,6 +189,12 @@ _OF_KIND: dict[Kind, str] = {
         "{metric} describes the labels and not the quality of a ranking: no verdict follows."
     ),
 }
+_SMALL_BY_DEFAULT = (
+    "{challenger} is better than {baseline}, but only by {change:.1%}, less than {worthwhile}, the "
+    "default minimum practically relevant gain: {metric} rises from {before:.{digits}f} to "
+    "{after:.{digits}f} over {n:,} queries, and with {level:g}% confidence the true gain is "
+    "between {low} and {high}."
+)
 _FROM_NOTHING = (
     "{challenger} is better than {baseline}: {metric} rises from 0 to {after:.{digits}f} over "
     "{n:,} queries, and with {level:g}% confidence the true gain is between {low} and "
@@ -224,14 +230,20 @@ _CORRECTED = (
 )
 _NONE = "More queries like these are unlikely to settle it: the true change may well be zero."
 _TOO_SMALL = (
-    "No number of such queries is likely to show the gain of {worthwhile:.1%} set as the minimum: "
-    "the whole interval is below it."
+    "No number of such queries is likely to show the minimum practically relevant gain of "
+    "{worthwhile}: the whole interval is below it."
+)
+_TOO_SMALL_BY_DEFAULT = (
+    "No number of such queries is likely to show a gain of {worthwhile}, the default minimum "
+    "practically relevant gain: the whole interval is below it."
 )
 
 
 def _template(kind: Kind, facts: Facts) -> str:
     if kind == "better" and math.isnan(relative_change(facts.delta, facts.before)):
         return _FROM_NOTHING
+    if kind == "small" and facts.worthwhile == WORTHWHILE:
+        return _SMALL_BY_DEFAULT
     if kind == "identical" and not facts.exact:
         return _ALIKE
     if kind == "unproven" and not facts.low <= 0 <= facts.high:
@@ -246,7 +258,7 @@ def _advice(kind: Kind, facts: Facts) -> tuple[str, ...]:
     if plan is None:
         return ()
     if facts.high < facts.worthwhile * facts.before:
-        return (_TOO_SMALL,)
+        return (_TOO_SMALL_BY_DEFAULT if facts.worthwhile == WORTHWHILE else _TOO_SMALL,)
     if plan.likely is None or plan.none_within:
         return (_NONE,)
     more = _MORE if plan.most is not None else _MORE_OR_MANY
@@ -272,7 +284,7 @@ def _params(facts: Facts) -> dict[str, object]:
         "p": facts.p,
         "comparisons": facts.comparisons,
         "tie_band": plain(facts.tie_band),
-        "worthwhile": facts.worthwhile,
+        "worthwhile": f"{quantity(100 * facts.worthwhile, 6)}%",
     }
     if facts.plan is not None:
         planned = {"more": facts.plan.likely, "least": facts.plan.least, "most": facts.plan.most}

@@ -105,11 +105,19 @@ def test_a_gain_is_told_with_its_size_its_queries_and_its_interval():
     )
 
 
-def test_a_small_gain_is_told_beside_what_was_asked_for():
-    assert verdict(worthwhile=0.25).sentence == (
-        "MiniLM is better than BM25, but only by 20.0%, below the 25.0% threshold set under "
-        "Statistics: NDCG@10 rises from 0.500 to 0.600 over 60 queries, and with 95% confidence "
-        "the true gain is between +0.050 and +0.150."
+@pytest.mark.parametrize(
+    ("after", "worthwhile", "compared"),
+    [
+        (0.6, 0.255, "20.0%, less than the minimum practically relevant gain of 25.5%"),
+        (0.57, 0.15, "14.0%, less than 15%, the default minimum practically relevant gain"),
+    ],
+)
+def test_a_small_gain_is_told_beside_the_one_it_falls_short_of(after, worthwhile, compared):
+    told = verdict(after=after, delta=after - 0.5, worthwhile=worthwhile)
+    assert told.sentence == (
+        f"MiniLM is better than BM25, but only by {compared}: NDCG@10 rises from 0.500 to "
+        f"{after:.3f} over 60 queries, and with 95% confidence the true gain is between +0.050 and "
+        "+0.150."
     )
 
 
@@ -166,11 +174,15 @@ def test_without_a_plan_nothing_is_promised():
     assert verdict(low=-0.01).sentence.endswith("between -0.010 and +0.150.")
 
 
-def test_an_interval_below_the_gain_asked_for_promises_no_such_gain():
-    """15 % of 0.5."""
-    too_small = "No number of such queries is likely to show the gain of 15.0% that was asked for"
-    assert too_small in verdict(low=-0.01, high=0.0749, plan=PLAN).sentence
-    assert too_small not in verdict(low=-0.01, high=0.075, plan=PLAN).sentence
+def test_an_interval_below_the_smallest_relevant_gain_promises_no_such_gain():
+    """15 % and 16 % of 0.5."""
+    by_default = "No number of such queries is likely to show a gain of 15%, the default minimum"
+    assert by_default in verdict(low=-0.01, high=0.0749, plan=PLAN).sentence
+    assert "No number" not in verdict(low=-0.01, high=0.075, plan=PLAN).sentence
+    chosen = (
+        "No number of such queries is likely to show the minimum practically relevant gain of 16%:"
+    )
+    assert chosen in verdict(low=-0.01, high=0.0799, worthwhile=0.16, plan=PLAN).sentence
 
 
 def test_only_what_is_not_proven_is_planned():
