@@ -11,7 +11,6 @@ from rankdash.i18n import gettext as _
 MARK = "*"
 """Written beside a proven change, in bold: read without colour, and by a screen reader."""
 
-_ROUNDING = 1e-12
 _CAP = 9
 _WIDTH = 1.75
 _LAST = 2000
@@ -27,13 +26,6 @@ def p_limit(corrected: bool) -> str:
 def p_text(corrected: bool, p: str) -> str:
     """A p in a hover label."""
     return _("corrected p {p}", p=p) if corrected else _("p {p}", p=p)
-
-
-def proven(low: float, high: float, p: float, level: float) -> bool:
-    """Whether a change is proven, by the rule of the verdict
-    (`rankdash.analysis.statistics.verdict.decide`): the interval excludes 0 and the corrected p
-    is at most 1 - level."""
-    return (low > 0 < high or low < 0 > high) and p <= 1 - level + _ROUNDING
 
 
 def changed(delta: float, is_proven: bool) -> str:

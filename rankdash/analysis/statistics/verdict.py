@@ -41,6 +41,7 @@ WORTHWHILE = 0.15
 _FEWEST_DIGITS, _MOST_DIGITS = 3, 6
 # Grades of 0 to 100 weigh up to 2^100 in exponential gain, so that a mean may be 1e-27 and not 0.
 _LARGEST = 1e6
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -134,13 +135,13 @@ def decide(facts: Facts) -> Kind:
         return "too_few"
     if facts.identical:
         return "identical"
-    if facts.low <= 0 <= facts.high or not _significant(facts):
+    if not is_proven(facts.low, facts.high, facts.p, facts.level):
         return "unproven"
     if facts.high < 0:
         return "worse"
     # A rounding error of the last digit must not turn a gain of exactly the chosen size small;
     # where the baseline's mean is 0 any proven gain is worth having.
-    return "better" if facts.delta >= facts.worthwhile * facts.before - 1e-12 else "small"
+    return "better" if facts.delta >= facts.worthwhile * facts.before - _ROUNDING else "small"
 
 
 def verdict_on(facts: Facts) -> Verdict:
@@ -149,8 +150,10 @@ def verdict_on(facts: Facts) -> Verdict:
     return Verdict(kind, _template(kind, facts), _advice(kind, facts), _params(facts))
 
 
-def _significant(facts: Facts) -> bool:
-    return facts.p <= 1 - facts.level + 1e-12
+def is_proven(low: float, high: float, p: float, level: float) -> bool:
+    """Whether a change is proven: its interval excludes 0 and its corrected p is at most
+    1 - level."""
+    return (low > 0 < high or low < 0 > high) and p <= 1 - level + _ROUNDING
 
 
 _OF_KIND: dict[Kind, str] = {

@@ -10,6 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rankdash.analysis.statistics.significance import LEVEL
+from rankdash.analysis.statistics.verdict import is_proven
 from rankdash.charts import draw, intervals, style
 from rankdash.i18n import gettext as _
 
@@ -156,7 +157,7 @@ def _rows(table: pd.DataFrame, level: float) -> list[_Row]:
     rows: list[_Row] = []
     for heading, block in enumerate(blocks.values(), start=1):
         for group in block:
-            proven = intervals.proven(group["low"], group["high"], group["p"], level)
+            proven = is_proven(group["low"], group["high"], group["p"], level)
             place = len(rows) + (heading if headed else 0.0)
             rows.append(_Row(**group, place=place, headed=headed, proven=proven))
     return rows

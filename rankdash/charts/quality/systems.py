@@ -10,6 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rankdash.analysis.statistics.significance import LEVEL
+from rankdash.analysis.statistics.verdict import is_proven
 from rankdash.charts import draw, intervals, style
 from rankdash.i18n import gettext as _
 
@@ -190,7 +191,7 @@ def _rows(table: pd.DataFrame, level: float, drawn: Sequence[str]) -> list[_Row]
                     high=min(before + high, _HIGHEST),
                     interval=intervals.span(low, high),
                     p=p,
-                    proven=intervals.proven(low, high, p, level),
+                    proven=is_proven(low, high, p, level),
                     place=metrics[metric] * block + order[system],
                 )
             )

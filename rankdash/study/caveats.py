@@ -1,0 +1,249 @@
+"""What to keep in mind beside a verdict: each caveat is a value, and only those that hold are made.
+
+`rankdash.words.caveats` says them; pages, reports and commands show the same ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from rankdash.analysis.labels.query_groups import SMALL, UNKNOWN
+from rankdash.analysis.statistics.verdict import WORTHWHILE, is_proven
+from rankdash.metrics import parse_measure
+from rankdash.study import latency
+from rankdash.study.costs import Billed, billed
+from rankdash.study.leaderboard import standings
+from rankdash.study.study import Study
+from rankdash.study.systems import FIRST_STAGE
+from rankdash.value.price_list import shipped
+
+LEAST_UNLABELLED = 0.01
+"""A smaller share of documents without a label is not worth a caveat."""
+
+NEAR_CEILING = 0.95
+"""From this share of the best possible value on, little is left to gain."""
+
+GAINS = ("better", "small")
+MOST_GROUPS = 3
+# Queries that the baseline did badly on gain by chance alone, and the others lose.
+_BY_THE_BASELINE = "difficulty"
+
+
+@dataclass(frozen=True)
+class Unlabelled:
+    """Shares of the documents looked at that have no label. skipped: whether the conventions leave
+    them out; else they count as not relevant."""
+
+    code: ClassVar[str] = "unlabelled"
+    baseline: float
+    challenger: float
+    skipped: bool
+
+
+@dataclass(frozen=True)
+class MadeBaseline:
+    """The first stage is not the user's own search. by_bm25: rankdash ordered its documents with
+    BM25; else the order of the rows was taken. labelled_only: it ranks no other documents."""
+
+    code: ClassVar[str] = "baseline"
+    by_bm25: bool
+    labelled_only: bool
+
+
+@dataclass(frozen=True)
+class NearCeiling:
+    """The baseline's mean is close to the best possible one."""
+
+    code: ClassVar[str] = "ceiling"
+    value: float
+    best: float
+
+
+@dataclass(frozen=True)
+class DefaultThreshold:
+    """The gain is called better, and not small, by a threshold that nobody set."""
+
+    code: ClassVar[str] = "default_threshold"
+    gain: float
+
+
+@dataclass(frozen=True)
+class ExamplePrice:
+    """Nobody set the price of the challenger."""
+
+    code: ClassVar[str] = "price"
+    billed: Billed
+
+
+@dataclass(frozen=True)
+class OtherMetrics:
+    """Titles of the other metrics on which the challenger is proven better, or worse."""
+
+    code: ClassVar[str] = "other_metrics"
+    better: tuple[str, ...]
+    worse: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Group:
+    """A kind of queries. segment: the column; value: of that column."""
+
+    segment: str
+    value: str
+    delta: float
+    proven: bool
+
+
+@dataclass(frozen=True)
+class TurnedGroups:
+    """The kinds of queries whose change has the other sign, proven ones and larger changes first.
+    worse: whether they lose where the whole gains. more: how many others there are."""
+
+    code: ClassVar[str] = "segments"
+    worse: bool
+    groups: tuple[Group, ...]
+    more: int
+
+
+@dataclass(frozen=True)
+class ShippedTimings:
+    """The latencies came with the sample."""
+
+    code: ClassVar[str] = "timings"
+
+
+@dataclass(frozen=True)
+class UnprovenLead:
+    """The best system is not proven better than the next best challenger. delta: between them."""
+
+    code: ClassVar[str] = "lead"
+    other: str
+    delta: float
+
+
+Caveat = (
+    Unlabelled
+    | MadeBaseline
+    | NearCeiling
+    | DefaultThreshold
+    | ExamplePrice
+    | OtherMetrics
+    | TurnedGroups
+    | ShippedTimings
+    | UnprovenLead
+)
+
+
+def caveats(study: Study, challenger: str) -> tuple[Caveat, ...]:
+    """The caveats that hold of the verdict on a challenger, the most serious kinds first."""
+    if not study.measures_quality:
+        return ()
+    found = (
+        _made_baseline(study),
+        _unlabelled(study, challenger),
+        _turned_groups(study, challenger),
+        _unproven_lead(study, challenger),
+        _other_metrics(study, challenger),
+        _near_ceiling(study, challenger),
+        _default_threshold(study, challenger),
+        _example_price(study, challenger),
+        _shipped_timings(study, challenger),
+    )
+    return tuple(each for each in found if each is not None)
+
+
+def _unlabelled(study: Study, challenger: str) -> Unlabelled | None:
+    spec = study.spec_of("judged")
+    shares = [
+        1 - study.evaluate(system, study.specs if spec in study.specs else (spec,)).mean(spec)
+        for system in (study.baseline, challenger)
+    ]
+    # Written so that NaN, of a system without a value, is no caveat.
+    if not any(share >= LEAST_UNLABELLED for share in shares):
+        return None
+    return Unlabelled(shares[0], shares[1], study.conventions.judged_only)
+
+
+def _made_baseline(study: Study) -> MadeBaseline | None:
+    by_bm25 = study.dataset.first_stage == "bm25"
+    noticed = () if study.check is None else study.check.findings
+    by_rows = any(finding.code == "order_of_the_file" for finding in noticed)
+    if study.baseline != FIRST_STAGE or not (by_bm25 or by_rows):
+        return None
+    judged = study.judged(FIRST_STAGE)
+    return MadeBaseline(by_bm25, bool((judged.judged_within(None) == judged.lengths).all()))
+
+
+def _near_ceiling(study: Study, challenger: str) -> NearCeiling | None:
+    split = study.headroom(challenger)
+    if split is None or not split.ceiling > 0:
+        return None
+    near = split.baseline >= NEAR_CEILING * split.ceiling - 1e-12
+    return NearCeiling(split.baseline, split.ceiling) if near else None
+
+
+def _default_threshold(study: Study, challenger: str) -> DefaultThreshold | None:
+    """Of a small gain the verdict itself says that the threshold is a default."""
+    kind = study.comparison.row(challenger, study.spec)["verdict"]
+    if kind != "better" or study.statistics.worthwhile != WORTHWHILE:
+        return None
+    return DefaultThreshold(study.statistics.worthwhile)
+
+
+def _example_price(study: Study, challenger: str) -> ExamplePrice | None:
+    cost = None if study.money is None else billed(study, challenger)
+    return ExamplePrice(cost) if cost is not None and cost.listed in shipped() else None
+
+
+def _other_metrics(study: Study, challenger: str) -> OtherMetrics | None:
+    better, worse = [], []
+    for spec in study.specs:
+        kind = study.comparison.row(challenger, spec)["verdict"]
+        if spec != study.spec and kind in (*GAINS, "worse"):
+            (worse if kind == "worse" else better).append(parse_measure(spec).title)
+    return OtherMetrics(tuple(better), tuple(worse)) if better or worse else None
+
+
+def _turned_groups(study: Study, challenger: str) -> TurnedGroups | None:
+    change = float(study.comparison.row(challenger, study.spec)["delta"])
+    if math.isnan(change) or change == 0:
+        return None
+    found = sorted(_turned(study, challenger, change), key=lambda each: (not each.proven, -abs(each.delta)))
+    if not found:
+        return None
+    return TurnedGroups(change > 0, tuple(found[:MOST_GROUPS]), max(len(found) - MOST_GROUPS, 0))
+
+
+def _turned(study: Study, challenger: str, change: float) -> Iterator[Group]:
+    """The groups of enough queries whose change is beyond the tie band on the other side."""
+    rules = study.statistics
+    for segment in study.segments:
+        derived = segment not in study.dataset.segments
+        if derived and segment == _BY_THE_BASELINE:
+            continue
+        table = study.segment(challenger, segment)
+        turned = table[(table["n"] >= SMALL) & (-math.copysign(1, change) * table["delta"] > rules.tie_band)]
+        for row in turned.to_dict("records"):
+            if row["segment"] != UNKNOWN:
+                proven = is_proven(row["low"], row["high"], row["p_corrected"], rules.level)
+                yield Group(segment, str(row["segment"]), float(row["delta"]), proven)
+
+
+def _shipped_timings(study: Study, challenger: str) -> ShippedTimings | None:
+    run = study.run(challenger)
+    if run is None or not run.machine.get("shipped_with"):
+        return None
+    return ShippedTimings() if latency.summary(study, challenger) is not None else None
+
+
+def _unproven_lead(study: Study, challenger: str) -> UnprovenLead | None:
+    """Where the challenger is the best system and another challenger comes next."""
+    order = [each.system for each in standings(study) if not math.isnan(each.mean)]
+    if order[:1] != [challenger] or len(order) < 2 or order[1] == study.baseline:
+        return None
+    pair = replace(study, baseline=order[1], challengers=(challenger,), others=())
+    row = pair.comparison.row(challenger, study.spec)
+    return None if row["verdict"] in GAINS else UnprovenLead(order[1], float(row["delta"]))

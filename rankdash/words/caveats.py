@@ -1,0 +1,146 @@
+"""The caveats of a verdict in short sentences, the same on every surface."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rankdash.analysis.labels.query_groups import DERIVED_SEGMENTS
+from rankdash.i18n import gettext as _
+from rankdash.i18n import ngettext, number, paragraph, percent, signed
+from rankdash.study.caveats import (
+    Caveat,
+    DefaultThreshold,
+    ExamplePrice,
+    Group,
+    MadeBaseline,
+    NearCeiling,
+    OtherMetrics,
+    ShippedTimings,
+    TurnedGroups,
+    Unlabelled,
+    UnprovenLead,
+    caveats,
+)
+from rankdash.study.study import Study
+from rankdash.words import prices
+from rankdash.words.money import money
+
+Fit = Callable[[str], str]
+_DERIVED = {each.name: each for each in DERIVED_SEGMENTS}
+
+
+def lines(study: Study, challenger: str, fit: Fit = str) -> list[str]:
+    """One sentence a caveat. fit: makes names and values from the data fit for where they stand."""
+    return [_line(study, each, fit) for each in caveats(study, challenger)]
+
+
+def _line(study: Study, caveat: Caveat, fit: Fit) -> str:
+    baseline = fit(study.name(study.baseline))
+    match caveat:
+        case Unlabelled():
+            return _unlabelled(study, caveat, baseline)
+        case MadeBaseline():
+            return _made_baseline(caveat, baseline)
+        case TurnedGroups():
+            return _turned(study, caveat, fit)
+        case UnprovenLead():
+            return _(
+                "The lead over {other} ({delta}) is not proven.",
+                other=fit(study.name(caveat.other)),
+                delta=signed(caveat.delta),
+            )
+        case OtherMetrics():
+            return _other_metrics(caveat)
+        case NearCeiling():
+            return _(
+                "Little is left to gain: {baseline} reaches {value}; the best possible {metric} is "
+                "{best}.",
+                baseline=baseline,
+                value=number(caveat.value),
+                metric=study.measure.title,
+                best=number(caveat.best),
+            )
+        case DefaultThreshold():
+            return _(
+                "The minimum practically relevant gain of {gain} is a default; nobody set it.",
+                gain=percent(caveat.gain),
+            )
+        case ExamplePrice():
+            return _example_price(caveat)
+        case ShippedTimings():
+            return _("The latency comes with the sample; it was not measured on this machine.")
+
+
+def _unlabelled(study: Study, caveat: Unlabelled, baseline: str) -> str:
+    shares = {
+        "share": percent(caveat.challenger),
+        "baseline": baseline,
+        "other": percent(caveat.baseline),
+    }
+    if study.cutoff is None:
+        found = _("{share} of the ranked documents have no label ({baseline}: {other})", **shares)
+    else:
+        found = _(
+            "{share} of the top {k} have no label ({baseline}: {other})",
+            k=number(study.cutoff, 0),
+            **shares,
+        )
+    if caveat.skipped:
+        return _("{found} and are skipped.", found=found)
+    return _("{found} and count as not relevant.", found=found)
+
+
+def _made_baseline(caveat: MadeBaseline, baseline: str) -> str:
+    made = (
+        _("{baseline} is not your own search: rankdash made it with BM25.", baseline=baseline)
+        if caveat.by_bm25
+        else _(
+            "{baseline} is not your own search: it is the order of the rows in your files.",
+            baseline=baseline,
+        )
+    )
+    return paragraph([made, _("It ranks labelled documents only.")]) if caveat.labelled_only else made
+
+
+def _other_metrics(caveat: OtherMetrics) -> str:
+    better, worse = prices.joined(caveat.better), prices.joined(caveat.worse)
+    if not worse:
+        return _("Also proven better on {metrics}.", metrics=better)
+    if not better:
+        return _("Proven worse on {metrics}.", metrics=worse)
+    return _("Proven better on {better}, proven worse on {worse}.", better=better, worse=worse)
+
+
+def _turned(study: Study, caveat: TurnedGroups, fit: Fit) -> str:
+    groups = [_group(study, each, fit) for each in caveat.groups]
+    if caveat.more:
+        groups.append(ngettext("{n} other kind", "{n} other kinds", caveat.more))
+    kinds = prices.joined(groups)
+    return (
+        _("Worse for some kinds of queries: {kinds}.", kinds=kinds)
+        if caveat.worse
+        else _("Better for some kinds of queries: {kinds}.", kinds=kinds)
+    )
+
+
+def _group(study: Study, group: Group, fit: Fit) -> str:
+    own = None if group.segment in study.dataset.segments else _DERIVED[group.segment]
+    named = {
+        "segment": fit(group.segment if own is None else _(own.title)),
+        "value": fit(group.value if own is None else _(group.value)),
+        "delta": signed(group.delta),
+    }
+    return (
+        _("{segment} “{value}” ({delta}, proven)", **named)
+        if group.proven
+        else _("{segment} “{value}” ({delta}, not proven)", **named)
+    )
+
+
+def _example_price(caveat: ExamplePrice) -> str:
+    billed = caveat.billed
+    return _(
+        "{amount} for 1,000 searches is assumed ({reasons}).",
+        amount=money(billed.per_thousand, billed.listed.price.currency),
+        reasons=prices.joined(prices.marks(billed.listed, billed.estimated, billed.rate_measured)),
+    )
