@@ -4,19 +4,28 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.ui.labels import unjudged_view
-from rankdash.ui.overview import overview_causes, overview_charts, targets_view, verdict_strip
+from rankdash.ui.overview import (
+    leaderboard_view,
+    overview_causes,
+    overview_charts,
+    targets_view,
+    verdict_strip,
+)
 from rankdash.ui.sidebar import view
 from rankdash.ui.state import address
 from rankdash.ui.widgets.lazy_expander import fold
 
-st.title(_("Overview"))
+head = st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom")
+head.title(_("Overview"), width="content")
 study = view.study("overview")
 view.caption(study)
+with head:
+    in_focus = view.in_focus(study)
 if study.challengers:
-    verdict_strip.draw(study)
+    verdict_strip.draw(study, in_focus)
+    leaderboard_view.draw(study, in_focus)
 else:
     view.only_baseline(study, "overview")
-in_focus = view.in_focus(study)
 verdict_strip.cards(study, in_focus)
 systems, cutoffs = st.columns(2)
 with systems:

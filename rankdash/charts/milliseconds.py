@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import Any
 
 from rankdash.charts import style
 
@@ -32,7 +33,7 @@ def reach(values: Iterable[float], room: float) -> tuple[float, float]:
     return low - more, high + more
 
 
-def log_axis(ends: tuple[float, float], *, short: bool = False) -> dict[str, object]:
+def log_axis(ends: tuple[float, float], *, short: bool = False) -> dict[str, Any]:
     """The layout of an axis from one power of ten to the other, ticks at 1, 2 and 5 of each power,
     or where there are many powers for its length at those alone. short: as a part of a chart."""
     low, high = ends

@@ -35,7 +35,9 @@ FONT = (
     "'Microsoft YaHei', 'Noto Sans CJK SC', sans-serif"
 )
 FONT_SIZE = 13
-_SYMBOLS = (*("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon"),)
+_FILLED = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon")
+# From the ninth system on the colours come again, with hollow marks. A plain ring is the baseline.
+_SYMBOLS = (*_FILLED, "circle-open-dot", *(f"{symbol}-open" for symbol in _FILLED[1:]))
 _DASHES = (
     *("solid", "dash", "dashdot", "longdash", "longdashdot"),
     *("2px,2px", "12px,3px,3px,3px,3px,3px", "6px,2px"),

@@ -211,7 +211,9 @@ def _turned_groups(study: Study, challenger: str) -> TurnedGroups | None:
     change = float(study.comparison.row(challenger, study.spec)["delta"])
     if math.isnan(change) or change == 0:
         return None
-    found = sorted(_turned(study, challenger, change), key=lambda each: (not each.proven, -abs(each.delta)))
+    found = sorted(
+        _turned(study, challenger, change), key=lambda each: (not each.proven, -abs(each.delta))
+    )
     if not found:
         return None
     return TurnedGroups(change > 0, tuple(found[:MOST_GROUPS]), max(len(found) - MOST_GROUPS, 0))
@@ -225,7 +227,9 @@ def _turned(study: Study, challenger: str, change: float) -> Iterator[Group]:
         if derived and segment == _BY_THE_BASELINE:
             continue
         table = study.segment(challenger, segment)
-        turned = table[(table["n"] >= SMALL) & (-math.copysign(1, change) * table["delta"] > rules.tie_band)]
+        turned = table[
+            (table["n"] >= SMALL) & (-math.copysign(1, change) * table["delta"] > rules.tie_band)
+        ]
         for row in turned.to_dict("records"):
             if row["segment"] != UNKNOWN:
                 proven = is_proven(row["low"], row["high"], row["p_corrected"], rules.level)

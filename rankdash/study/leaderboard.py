@@ -63,7 +63,9 @@ def standings(study: Study) -> tuple[Standing, ...]:
     taken = {system: _taken(study, system) for system in study.chosen}
     means = [study.mean(system)[0] for system in study.chosen]
     fronts = {
-        axis: dict(zip(study.chosen, _front([each[axis] for each in taken.values()], means)))
+        axis: dict(
+            zip(study.chosen, _front([each[axis] for each in taken.values()], means), strict=True)
+        )
         for axis in AXES
     }
     rows = [
@@ -76,7 +78,9 @@ def standings(study: Study) -> tuple[Standing, ...]:
 def best_challenger(study: Study) -> str | None:
     """The challenger with the highest mean; None where there is no challenger."""
     means = {system: study.mean(system)[0] for system in study.challengers}
-    return max(means, key=lambda system: (not math.isnan(means[system]), means[system]), default=None)
+    return max(
+        means, key=lambda system: (not math.isnan(means[system]), means[system]), default=None
+    )
 
 
 def _taken(study: Study, system: str) -> Mapping[Axis, float | None]:

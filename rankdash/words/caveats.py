@@ -99,13 +99,15 @@ def _made_baseline(caveat: MadeBaseline, baseline: str) -> str:
             baseline=baseline,
         )
     )
-    return paragraph([made, _("It ranks labelled documents only.")]) if caveat.labelled_only else made
+    return (
+        paragraph([made, _("It ranks labelled documents only.")]) if caveat.labelled_only else made
+    )
 
 
 def _other_metrics(caveat: OtherMetrics) -> str:
     better, worse = prices.joined(caveat.better), prices.joined(caveat.worse)
     if not worse:
-        return _("Also proven better on {metrics}.", metrics=better)
+        return _("Proven better on {metrics}.", metrics=better)
     if not better:
         return _("Proven worse on {metrics}.", metrics=worse)
     return _("Proven better on {better}, proven worse on {worse}.", better=better, worse=worse)

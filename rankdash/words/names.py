@@ -28,13 +28,13 @@ def middle(text: str, width: int) -> str:
     if line.endswith("…"):
         return f"{_head(line, width - 1).rstrip()}…"
     tail = _head(line[::-1], (width - 1) // 2)[::-1]
-    head = _head(line, width - 1 - _columns(tail))
+    head = _head(line, width - 1 - columns(tail))
     return f"{head.rstrip()}…{tail.lstrip()}"
 
 
 def fits(text: str, width: int) -> bool:
     """Whether `middle` leaves the text whole."""
-    return _columns(" ".join(text.split())) <= width
+    return columns(" ".join(text.split())) <= width
 
 
 def lines(text: str, width: int) -> list[str]:
@@ -50,13 +50,14 @@ def lines(text: str, width: int) -> list[str]:
     return [*found, rest]
 
 
-def _columns(text: str) -> int:
+def columns(text: str) -> int:
+    """How wide a text is, in Latin letters: a Chinese character takes two."""
     return sum(2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text)
 
 
 def _head(text: str, width: int) -> str:
     """The longest start of the text that takes at most `width` columns."""
-    ends = itertools.accumulate(_columns(each) for each in text)
+    ends = itertools.accumulate(columns(each) for each in text)
     return text[: sum(1 for end in ends if end <= width)]
 
 

@@ -49,14 +49,8 @@ def change_facts(row: pd.Series, settings: StatisticsSettings, p: str) -> list[s
                 high=signed(row["delta_high"]),
             )
         )
-    if math.isfinite(row[p]):
-        raw, value = p_value(row["p"]), p_value(row[p])
-        if p == "p" or not is_corrected(row, settings):
-            facts.append(_("p {p}", p=raw))
-        elif row["p"] == row["p_corrected"]:
-            facts.append(_("corrected p {p}", p=value))
-        else:
-            facts.append(_("p {raw}, corrected {p}", raw=raw, p=value))
+    if said := p_fact(row, settings, p):
+        facts.append(said)
     facts.append(
         _(
             "{helped} helped, {same} same, {hurt} hurt",
@@ -66,6 +60,21 @@ def change_facts(row: pd.Series, settings: StatisticsSettings, p: str) -> list[s
         )
     )
     return facts
+
+
+def p_fact(row: pd.Series, settings: StatisticsSettings, p: str) -> str:
+    """The p of a change, beside the corrected one where both differ; "" where there is none.
+
+    row, p: as for `change_facts`.
+    """
+    if not math.isfinite(row[p]):
+        return ""
+    raw, value = p_value(row["p"]), p_value(row[p])
+    if p == "p" or not is_corrected(row, settings):
+        return _("p {p}", p=raw)
+    if row["p"] == row["p_corrected"]:
+        return _("corrected p {p}", p=value)
+    return _("p {raw}, corrected {p}", raw=raw, p=value)
 
 
 def interval(low: float, high: float) -> str:

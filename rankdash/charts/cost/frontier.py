@@ -1,4 +1,4 @@
-"""Quality against what it takes, money or time: which options no other beats."""
+"""Quality against what it takes, money or time: which systems are Pareto-optimal."""
 
 from __future__ import annotations
 
@@ -8,14 +8,10 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from rankdash.charts import draw, style
+from rankdash.charts import draw, milliseconds, style
 from rankdash.i18n import gettext as _
+from rankdash.words import names
 
-_HEIGHT = 360
-
-# The plot of a page's width, about, in pixels: enough to keep names apart.
-_WIDE, _HIGH = 520.0, 260.0
-_NAME = 28
 _LETTER, _LINE, _OFF = 7.0, 16.0, 10.0
 _CORNERS = {
     "top right": (1, 1),
@@ -27,15 +23,21 @@ _CORNERS = {
 }
 # How far the axis goes on beyond its ends, as a share of what is drawn: names have to fit.
 _BEFORE, _AFTER = 0.08, 1.2
+# From this ratio of the most to the least on, a linear axis squeezes most points into a corner.
+_WIDE_RANGE = 20.0
+# Where nothing stands on a logarithmic axis: so far below the least, in powers of ten.
+_BELOW = 0.6
+_ROOM = 0.08
 _Box = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True)
 class FrontierPoint:
-    """One option. x: what it takes. low, high: the interval of its quality, NaN for none. front:
-    whether no other beats it. A point without x or quality (NaN) is not drawn."""
+    """One system. x: what it takes, 0 or more. low, high: the interval of its quality, NaN for
+    none. front: whether it is Pareto-optimal. A point without x or quality (NaN) is not drawn."""
 
     name: str
+    mark: style.Mark
     x: float
     quality: float
     front: bool
@@ -47,6 +49,24 @@ class FrontierPoint:
         return math.isfinite(self.x) and math.isfinite(self.quality)
 
 
+@dataclass(frozen=True)
+class Size:
+    """height: of the chart; across, upward: of its plot, about; all in pixels. name: the columns
+    of the longest name beside a mark."""
+
+    height: int
+    across: float
+    upward: float
+    name: int
+
+
+PAGE = Size(360, 520.0, 260.0, 28)
+"""Of a chart as wide as a page."""
+
+BESIDE = Size(330, 310.0, 230.0, 22)
+"""Of one beside a table."""
+
+
 def figure(
     points: Sequence[FrontierPoint],
     metric: str,
@@ -55,40 +75,42 @@ def figure(
     *,
     target: float | None = None,
     written: Callable[[float], str] = str,
+    size: Size = PAGE,
 ) -> go.Figure:
-    """One mark an option, those that no other beats joined by a line.
+    """Each system in its own mark, with its interval; those that are Pareto-optimal have their name
+    in bold, and are joined by a line.
 
-    target: the highest x that will do; beyond it options are grey and crossed out. metric, x_title:
-        titles. written: x in words.
+    target: the highest x that will do; systems beyond it are crossed out. metric, x_title: titles.
+    written: x in words.
     """
     drawn = sorted((point for point in points if point.known), key=lambda point: point.x)
-    corners = dict(zip(drawn, _corners(drawn, target), strict=True))
-    traces: list[style.Trace] = []
+    across = _Across.of(drawn, target)
+    corners = dict(zip(drawn, _corners(drawn, across, target, size), strict=True))
     front = [point for point in drawn if point.front]
-    if len(front) > 1:
+    traces: list[style.Trace] = []
+    if front:
         traces.append(
             draw.scatter(
-                [point.x for point in front],
+                [across.place(point.x) for point in front],
                 [point.quality for point in front],
                 "lines",
-                line={"color": ink.line, "dash": "dot", "width": 1, "shape": "hv"},
+                line={"color": ink.muted, "dash": "dot", "width": 1.5, "shape": "hv"},
+                name=_("Pareto-optimal (name in bold)"),
+                showlegend=True,
             )
         )
-    for state, look in _looks(ink).items():
-        own = [point for point in drawn if _state(point, target) == state]
-        if not own:
-            continue
+    for point in drawn:
+        shown = style.short(point.name, size.name)
         traces.append(
             draw.scatter(
-                [point.x for point in own],
-                [point.quality for point in own],
+                [across.place(point.x)],
+                [point.quality],
                 "markers+text",
-                text=[style.short(point.name, _NAME) for point in own],
-                textposition=[corners[point] for point in own],
-                textfont={"color": look["colour"] if state == "outside" else ink.text},
-                error_y=_error(own, look["colour"]),
-                marker=draw.marker(look["colour"], look["symbol"], 12),
-                name=look["name"],
+                text=[f"<b>{shown}</b>" if point.front else shown],
+                textposition=[corners[point]],
+                textfont={"color": ink.text if point.front else ink.muted},
+                error_y=_error(point),
+                marker=draw.marker(point.mark.colour, point.mark.symbol, 11),
                 hover=[
                     _(
                         "{name}<br>{metric} {quality}<br>{x}",
@@ -97,11 +119,20 @@ def figure(
                         quality=style.number(point.quality),
                         x=style.short(written(point.x), 40),
                     )
-                    for point in own
                 ],
             )
         )
-    highest = _highest(drawn, target)
+    outside = [point for point in drawn if _state(point, target) == "outside"]
+    if outside:
+        traces.append(
+            draw.scatter(
+                [across.place(point.x) for point in outside],
+                [point.quality for point in outside],
+                "markers",
+                marker=draw.marker(ink.text, "x-thin", 16),
+                name=_("over the target"),
+            )
+        )
     if target is not None:
         # Named in the legend: beside the line its words would meet those of an option.
         traces.append(
@@ -114,17 +145,13 @@ def figure(
                 showlegend=True,
             )
         )
+    at = None if target is None else across.place(target)
     return style.finish(
         traces,
         ink,
-        _HEIGHT,
-        shapes=[] if target is None else [draw.upright(target, ink.line, "dash")],
-        xaxis=style.axis(
-            style.short(x_title, 60),
-            range=[-_BEFORE * (highest or 1.0), _AFTER * (highest or 1.0)],
-            zeroline=False,
-            showgrid=True,
-        ),
+        size.height,
+        shapes=[] if at is None else [draw.upright(at, ink.line, "dash")],
+        xaxis=style.axis(style.short(x_title, 60), **across.layout()),
         yaxis=style.axis(style.short(metric), tickformat=".2f", zeroline=False),
     )
 
@@ -162,41 +189,98 @@ def alt(
     ).strip()
 
 
-def _corners(points: Sequence[FrontierPoint], target: float | None) -> list[str]:
+@dataclass(frozen=True)
+class _Across:
+    """The axis of what quality takes: logarithmic where the values are far apart, with a place of
+    its own for 0. ends: the least value above 0 and the most."""
+
+    least: float
+    most: float
+
+    @classmethod
+    def of(cls, points: Sequence[FrontierPoint], target: float | None) -> _Across:
+        values = [point.x for point in points if point.x > 0] + ([target] if target else [])
+        return cls(min(values, default=1.0), max(values, default=1.0))
+
+    @property
+    def logarithmic(self) -> bool:
+        return self.most > _WIDE_RANGE * self.least
+
+    def place(self, x: float) -> float:
+        """Where a value is drawn, in the units of the axis."""
+        return x if x > 0 or not self.logarithmic else self._zero
+
+    def share(self, x: float) -> float:
+        """How far right a value is drawn, 0 to 1."""
+        start, end = self._ends
+        at = self.place(x)
+        return ((math.log10(at) if self.logarithmic else at) - start) / (end - start)
+
+    def layout(self) -> dict[str, object]:
+        start, end = self._ends
+        if not self.logarithmic:
+            return {"range": [start, end], "zeroline": False, "showgrid": True}
+        layout = milliseconds.log_axis((start, end), short=True)
+        ticks = [
+            (at, text)
+            for at, text in zip(layout["tickvals"], layout["ticktext"], strict=True)
+            if at > 2 * self._zero
+        ]
+        return {
+            **layout,
+            "tickvals": [self._zero, *(at for at, _text in ticks)],
+            "ticktext": ["0", *(text for _at, text in ticks)],
+        }
+
+    @property
+    def _zero(self) -> float:
+        return float(self.least * 10**-_BELOW)
+
+    @property
+    def _ends(self) -> tuple[float, float]:
+        """In powers of ten where the axis is logarithmic."""
+        if not self.logarithmic:
+            return -_BEFORE * self.most, _AFTER * self.most
+        low, high = math.log10(self._zero), math.log10(self.most)
+        return low - _ROOM * (high - low), high + 2 * _ROOM * (high - low)
+
+
+def _corners(
+    points: Sequence[FrontierPoint], across: _Across, target: float | None, size: Size
+) -> list[str]:
     """For each point, at which of its corners its name runs into the least: the other names, the
     marks and their intervals, and the edges."""
     if not points:
         return []
-    right = _highest(points, target) or 1.0
     ends = [(_finite(point.low, point), _finite(point.high, point)) for point in points]
     low, high = min(end[0] for end in ends), max(end[1] for end in ends)
     tall = (high - low) or 1.0
-    across = _WIDE / (_BEFORE + _AFTER)
     places = [
-        ((point.x / right + _BEFORE) * across, (point.quality - low) / tall * _HIGH)
+        (across.share(point.x) * size.across, (point.quality - low) / tall * size.upward)
         for point in points
     ]
     taken: list[_Box] = [
-        (x - 8, (below - low) / tall * _HIGH - 4, x + 8, (above - low) / tall * _HIGH + 4)
+        (
+            x - 8,
+            (below - low) / tall * size.upward - 4,
+            x + 8,
+            (above - low) / tall * size.upward + 4,
+        )
         for (x, _y), (below, above) in zip(places, ends, strict=True)
     ]
     if target is not None:
-        line = (target / right + _BEFORE) * across
-        taken.append((line - 2, 0.0, line + 2, _HIGH))
+        line = across.share(target) * size.across
+        taken.append((line - 2, 0.0, line + 2, size.upward))
     chosen: dict[int, str] = {}
     # The best first: of two that lie close the upper one then has its name above.
     for at in sorted(range(len(points)), key=lambda each: -points[each].quality):
         point, (x, y) = points[at], places[at]
-        width = _LETTER * min(len(point.name), _NAME)
+        width = _LETTER * min(names.columns(point.name), size.name)
         boxes = {name: _box(x, y, width, *side) for name, side in _CORNERS.items()}
-        best = min(boxes, key=lambda name: _trouble(boxes[name], taken))
+        best = min(boxes, key=lambda name: _trouble(boxes[name], taken, size.across))
         taken.append(boxes[best])
         chosen[at] = best
     return [chosen[at] for at in range(len(points))]
-
-
-def _highest(points: Sequence[FrontierPoint], target: float | None) -> float:
-    return max([*(point.x for point in points), target or 0.0], default=1.0)
 
 
 def _finite(end: float, point: FrontierPoint) -> float:
@@ -210,23 +294,15 @@ def _box(x: float, y: float, width: float, side: int, up: int) -> _Box:
     return left, bottom, left + width, bottom + _LINE
 
 
-def _trouble(box: _Box, taken: Sequence[_Box]) -> float:
+def _trouble(box: _Box, taken: Sequence[_Box], across: float) -> float:
     """How much of a name lies over something else, or off the chart, in square pixels."""
     left, bottom, right, top = box
-    off = max(right - _WIDE, 0.0) + max(-left, 0.0)
+    off = max(right - across, 0.0) + max(-left, 0.0)
     return _LINE * off + sum(
         max(min(right, other[2]) - max(left, other[0]), 0.0)
         * max(min(top, other[3]) - max(bottom, other[1]), 0.0)
         for other in taken
     )
-
-
-def _looks(ink: style.Ink) -> dict[str, dict[str, str]]:
-    return {
-        "front": {"name": _("Pareto-optimal"), "symbol": "circle", "colour": style.BETTER},
-        "beaten": {"name": _("dominated"), "symbol": "diamond", "colour": style.SYSTEMS[2]},
-        "outside": {"name": _("over the target"), "symbol": "x-thin", "colour": ink.muted},
-    }
 
 
 def _state(point: FrontierPoint, target: float | None) -> str:
@@ -235,13 +311,13 @@ def _state(point: FrontierPoint, target: float | None) -> str:
     return "front" if point.front else "beaten"
 
 
-def _error(points: Sequence[FrontierPoint], colour: str) -> style.Trace:
-    """The intervals, as far as there are any."""
+def _error(point: FrontierPoint) -> style.Trace:
+    """The interval, as far as there is one."""
     return {
         "type": "data",
-        "array": [_reach(point.high - point.quality) for point in points],
-        "arrayminus": [_reach(point.quality - point.low) for point in points],
-        "color": style.faded(colour, 0.5),
+        "array": [_reach(point.high - point.quality)],
+        "arrayminus": [_reach(point.quality - point.low)],
+        "color": style.faded(point.mark.colour, 0.5),
         "thickness": 1.5,
         "width": 4,
     }

@@ -185,10 +185,9 @@ def _rows(table: pd.DataFrame, level: float, drawn: Sequence[str]) -> list[_Row]
                     before=before,
                     after=after,
                     delta=delta,
-                    # The interval is that of the change: from the baseline's mean it may lead to
-                    # what no metric can have.
-                    low=max(before + low, _LOWEST),
-                    high=min(before + high, _HIGHEST),
+                    # A change can look larger than what there is to gain or lose.
+                    low=min(max(before + low, _LOWEST), _HIGHEST),
+                    high=min(max(before + high, _LOWEST), _HIGHEST),
                     interval=intervals.span(low, high),
                     p=p,
                     proven=is_proven(low, high, p, level),
@@ -271,4 +270,4 @@ def _ticks(first: float, last: float) -> list[float]:
     """Round values over the reach of the data, and none that a metric cannot have."""
     step = next((s for s in _TICK_STEPS if (last - first) / s <= _MOST_TICKS), _TICK_STEPS[-1])
     ticks = (place * step for place in range(math.ceil(first / step), math.floor(last / step) + 1))
-    return [round(tick, 2) for tick in ticks if -1e-9 <= tick <= 1 + 1e-9]
+    return [round(tick, 2) for tick in ticks if _LOWEST - 1e-9 <= tick <= _HIGHEST + 1e-9]

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
+from rankdash.charts import style
 from rankdash.charts.cost import depth, frontier, tornado
 from rankdash.errors import RankdashError
 from rankdash.i18n import error_text, ngettext, number, percent, quantity
@@ -145,14 +146,14 @@ def options(study: Study, choices: Sequence[Choice], scenario: Assumptions) -> N
         p95 = choice.waiting.p95
         rows.append(
             (
-                study.name(system),
+                system,
                 math.nan if cost is None else cost,
                 math.nan if p95 is None else p95,
                 *study.mean(system),
             )
         )
     frame = pd.DataFrame(rows, columns=["option", "cost", "p95", "quality", "low", "high"])
-    metric = study.measure.title
+    metric, marks = study.measure.title, style.marks(study.places, study.baseline)
     for x, title, target, written in zip(
         ("cost", "p95"),
         (cost_title, _("p95 added, ms")),
@@ -163,8 +164,10 @@ def options(study: Study, choices: Sequence[Choice], scenario: Assumptions) -> N
         within = frame[x] <= (math.inf if target is None else target)
         front = pareto(frame[x].where(within).tolist(), frame["quality"].tolist())
         points = [
-            frontier.FrontierPoint(str(name), at, quality, bool(on), low, high)
-            for name, at, quality, low, high, on in zip(
+            frontier.FrontierPoint(
+                study.name(system), marks[system], at, quality, bool(on), low, high
+            )
+            for system, at, quality, low, high, on in zip(
                 frame["option"], frame[x], frame["quality"], frame["low"], frame["high"], front,
                 strict=True,
             )
@@ -176,13 +179,13 @@ def options(study: Study, choices: Sequence[Choice], scenario: Assumptions) -> N
         )
     st.caption(
         _(
-            "Circles: Pareto-optimal, no other option is as cheap (or as fast) and better. "
-            "Systems without a price or a latency are not drawn."
+            "Pareto-optimal: no other option is as cheap (or as fast) and better. Systems without "
+            "a price or a latency are not drawn."
         )
     )
     with st.expander(_("As a table")):
         st.dataframe(
-            frame.set_axis(
+            frame.assign(option=frame["option"].map(study.names)).set_axis(
                 [_("option"), cost_title, _("p95 added, ms"), metric, _("low"), _("high")],
                 axis="columns",
             ),

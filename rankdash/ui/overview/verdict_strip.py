@@ -1,58 +1,56 @@
-"""The verdict first: one box a challenger, in a sentence, with the numbers it rests on."""
+"""The verdict in a sentence with its caveats, and the means of one system as cards."""
 
 from __future__ import annotations
 
 import math
 
-import pandas as pd
 import streamlit as st
 
 from rankdash.analysis.statistics.planning import POWER
-from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, percent, signed
 from rankdash.metrics import parse_measure
-from rankdash.study import latency
 from rankdash.study.study import Study
 from rankdash.ui.widgets import badges
 from rankdash.ui.widgets.badges import Colour
 from rankdash.ui.widgets.text import markdown_safe
-from rankdash.words.costs import search_cost
+from rankdash.words import caveats
 from rankdash.words.headroom import documents
-from rankdash.words.latency import where_measured
-from rankdash.words.verdict_chips import change_facts, sentence
+from rankdash.words.html import html_safe
+from rankdash.words.verdict_chips import p_fact, sentence
 
+_STYLE = """<style>
+.rd-caveats { font-size: 0.875rem; line-height: 1.4; margin: 0; padding-left: 1.2rem; }
+.rd-caveats li { overflow-wrap: anywhere; }
+</style>"""
 _CARDS = ("ndcg", "mrr", "map", "judged")
 
 
-def draw(study: Study) -> None:
-    found = study.comparison
-    safe = {system: markdown_safe(study.name(system), 60) for system in study.chosen}
-    for system in study.challengers:
-        verdict = found.verdict(system, study.spec, safe)
-        with st.container(border=True):
+def draw(study: Study, system: str) -> None:
+    """The verdict on a challenger, how sure it is, and its caveats. What it changes, takes and
+    costs stands in the leaderboard."""
+    safe = {each: markdown_safe(study.name(each), 60) for each in study.chosen}
+    verdict = study.comparison.verdict(system, study.spec, safe)
+    notes = caveats.lines(study, system, html_safe)
+    with st.container(border=True, gap="xsmall"):
+        with st.container(horizontal=True, vertical_alignment="center"):
             badges.verdict(verdict.kind)
-            st.markdown(sentence(verdict))
-            facts = _facts(study, system, found.row(system, study.spec))
-            st.caption(" · ".join(facts))
+            st.caption(" · ".join(_facts(study, system)), width="stretch")
+        st.markdown(sentence(verdict))
+        if notes:
+            items = "".join(f"<li>{note}</li>" for note in notes)
+            st.html(f"{_STYLE}<ul class='rd-caveats' aria-label='{_('Caveats')}'>{items}</ul>")
 
 
-def _facts(study: Study, system: str, row: pd.Series) -> list[str]:
-    facts = change_facts(row, study.statistics, "p_corrected")
+def _facts(study: Study, system: str) -> list[str]:
+    row = study.comparison.row(system, study.spec)
+    facts = [p_fact(row, study.statistics, "p_corrected")]
     split = study.headroom(system)
     share = split.share_won if split is not None else None
     if share is not None and share >= 0:
-        won = _("{share} of the potential gain realised", share=percent(share))
+        realised = _("{share} of the potential gain realised", share=percent(share))
         pool = split is not None and split.pool
-        facts.append(_("{fact} ({of})", fact=won, of=documents(pool)) if pool else won)
-    waited = latency.summary(study, system)
-    if waited is not None:
-        p95 = _("p95 {ms} ms a query", ms=ms(waited.p95))
-        run = study.run(system)
-        where = where_measured(run) if run is not None else ""
-        facts.append(_("{fact} ({of})", fact=p95, of=markdown_safe(where, 200)) if where else p95)
-    if cost := search_cost(study, system):
-        facts.append(markdown_safe(cost))
+        facts.append(_("{fact} ({of})", fact=realised, of=documents(pool)) if pool else realised)
     if row["left_out"]:
         facts.append(_("{n} excluded", n=number(row["left_out"], 0)))
     if math.isfinite(row["smallest_detectable"]):
@@ -64,7 +62,7 @@ def _facts(study: Study, system: str, row: pd.Series) -> list[str]:
                 level=percent(row["planned_level"], 1),
             )
         )
-    return facts
+    return [fact for fact in facts if fact]
 
 
 def cards(study: Study, system: str) -> None:

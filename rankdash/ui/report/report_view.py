@@ -7,7 +7,6 @@ from functools import partial
 
 import streamlit as st
 
-from rankdash.analysis.labels.check import CheckReport
 from rankdash.i18n import gettext as _
 from rankdash.reporting import report
 from rankdash.reporting.exports.downloads import file_name
@@ -44,11 +43,9 @@ def draw(study: Study) -> None:
 
 
 def for_report(study: Study) -> Study:
-    """With what the check noticed, and the notes on queries."""
-    check = workspace().check_report(study.stored_id)
+    """With the notes on queries."""
     return replace(
         study,
-        check=CheckReport.from_json(check) if check not in ("", "{}") else None,
         notes={note.query_id: note for note in Notes(workspace()).all(study.stored_id)},
         corrections=study.corrections if study.corrected else 0,
     )

@@ -12,6 +12,7 @@ from rankdash.i18n import enumerated, moment, ngettext, number, plain
 from rankdash.i18n import gettext as _
 from rankdash.shipped import PAGES
 from rankdash.store.notes.corrections import Corrections
+from rankdash.study.leaderboard import best_challenger
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE
 from rankdash.ui.sidebar import comparison_settings, empty_page
@@ -64,6 +65,7 @@ def study(page: str) -> Study:
             cutoff=cutoff_of(address.one("k")),
             conventions=comparison_settings.conventions(),
             statistics=comparison_settings.statistics(dataset.labelled_queries),
+            check=stored.check_report(dataset_id),
             corrections=layer.count,
             dataset_id=dataset_id,
             cache=cache,
@@ -191,14 +193,15 @@ def _corrections(study: Study) -> str:
 
 
 def in_focus(study: Study) -> str:
-    """The challenger that is looked at closely, chosen where there are several; the baseline where
-    there is none."""
+    """The challenger that is looked at closely, chosen where there are several, the best one where
+    nobody chose; the baseline where there is none."""
     if len(study.challengers) < 2:
         return study.challengers[0] if study.challengers else study.baseline
     chosen = pickers.pick_one(
         "vs",
         list(study.challengers),
         st.segmented_control,
+        default=best_challenger(study),
         label=_("System shown (vs. {baseline})", baseline=short_name(study, study.baseline)),
         format_func=lambda system: short_name(study, system),
         help=names_help(map(study.name, study.challengers), _SHORT_NAME),

@@ -57,6 +57,7 @@ FIELDS: Mapping[str, str | None] = {
     "part": "swings",
     "across": "searches_per_day",
     "upward": "elasticity",
+    "trade": None,
     "margin": "first",
     "loss": f"{TOLERANCE:g}",
     "cell": None,

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from rankdash.analysis.labels.check import CheckReport
 from rankdash.dataset import Dataset
 from rankdash.ranking.ranking import Run
 from rankdash.store import RunRow
@@ -52,6 +53,17 @@ def _corrected(dataset_id: str, revision: int) -> Dataset:
             columns=["query_id", "doc_id", "label"],
         )
     )
+
+
+def check_report(dataset_id: str) -> CheckReport | None:
+    """What the check noticed when the data set was stored; None where nobody checked it."""
+    base = stored(dataset_id)
+    return cache(("check report", base), lambda: _check_report(base))
+
+
+def _check_report(dataset_id: str) -> CheckReport | None:
+    text = workspace().check_report(dataset_id)
+    return CheckReport.from_json(text) if text not in ("", "{}") else None
 
 
 def run(run_id: str) -> Run:

@@ -1,0 +1,121 @@
+"""The systems side by side, the best first, and quality against latency or price beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from rankdash.charts import style
+from rankdash.charts.mark_image import mark_image
+from rankdash.i18n import gettext as _
+from rankdash.i18n import paragraph
+from rankdash.reporting import leaderboard as shown
+from rankdash.reporting.leaderboard import Cell
+from rankdash.study.leaderboard import AXES, Axis, Standing, standings
+from rankdash.study.study import Study
+from rankdash.ui.sidebar import view
+from rankdash.ui.state import pickers
+from rankdash.ui.widgets import plotly_chart
+from rankdash.ui.widgets.text import markdown_safe
+from rankdash.words.html import CONTROL, html_safe
+
+_LONGEST_NAME = 48
+# Where it is too wide the table scrolls, not the page.
+_STYLE = """<style>
+.rd-board { overflow-x: auto; }
+.rd-board table { border-collapse: collapse; font-size: 0.875rem; width: 100%; }
+.rd-board th, .rd-board td { text-align: right; vertical-align: top; white-space: nowrap;
+  padding: 0.3rem 0.3rem; line-height: 1.25;
+  border-bottom: 1px solid color-mix(in srgb, currentColor 15%, transparent); }
+.rd-board th { font-weight: 600; white-space: normal; }
+.rd-board tr > :first-child { text-align: left; white-space: normal; overflow-wrap: anywhere;
+  min-width: 7rem; font-weight: 400; padding-left: 1.6rem; position: relative; }
+.rd-board tbody tr:first-child { font-weight: 600; }
+.rd-board tbody tr:first-child > :first-child { font-weight: 600; }
+.rd-board .rd-focus { background: color-mix(in srgb, #0072B2 12%, transparent); }
+.rd-board img { position: absolute; left: 0.3rem; top: 0.4rem; }
+.rd-board small { display: block; font-weight: 400; opacity: 0.75; font-size: 0.72rem; }
+</style>"""
+
+
+def draw(study: Study, in_focus: str) -> None:
+    """in_focus: the challenger whose row is set off."""
+    rows = standings(study)
+    table, chart = st.columns([3, 2])
+    with chart:
+        axis = _axis(rows)
+        drawn = shown.trade_off(study, axis)
+        if drawn is None:
+            st.caption(_("No latency was measured.") if axis == "p95" else _("No price is known."))
+        else:
+            plotly_chart.draw(drawn, key="overview.trade_off")
+    with table:
+        st.subheader(_("Leaderboard"), anchor=False)
+        st.html(_table(study, rows, axis, in_focus))
+        named = [markdown_safe(each, 400) for each in shown.notes(study, rows, axis)]
+        st.caption(paragraph(named))
+
+
+def empty() -> None:
+    """What stands here without a challenger: what will, and one way to it."""
+    with st.container(border=True):
+        st.subheader(_("Leaderboard"), anchor=False)
+        st.write(
+            _(
+                "Only the baseline is here so far. Run a reranker or add a ranking: this table "
+                "then shows each system with its quality, the change against the baseline, its "
+                "latency and its price."
+            )
+        )
+        st.page_link(view.page("run"), label=_("Run a reranker"), icon=":material/arrow_forward:")
+
+
+def _axis(rows: Sequence[Standing]) -> Axis:
+    """The one that was chosen; else latency where it is known of every system, which is measured,
+    while a price may be assumed."""
+    usual: Axis = "p95" if all(row.p95 is not None for row in rows) else "cost"
+    words = {"p95": _("Quality and latency"), "cost": _("Quality and price")}
+    chosen = pickers.pick_one(
+        "trade",
+        list(AXES),
+        st.segmented_control,
+        default=usual,
+        label=_("Trade-off"),
+        label_visibility="collapsed",
+        format_func=words.__getitem__,
+        required=True,
+    )
+    return "p95" if chosen == "p95" else "cost"
+
+
+def _table(study: Study, rows: Sequence[Standing], axis: Axis, in_focus: str) -> str:
+    """A table for `st.html`; everything in it is escaped here."""
+    marks = style.marks(study.places, study.baseline)
+    head = "".join(
+        f"<th scope=col title='{html_safe(cell.more)}'>{html_safe(cell.value)}{_small(cell)}</th>"
+        for cell in shown.headings(study, axis)
+    )
+    body = ""
+    for row in rows:
+        name, *others = shown.cells(study, row, axis)
+        focus = " class='rd-focus'" if row.system == in_focus else ""
+        body += (
+            f"<tr{focus}><th scope=row title='{html_safe(name.value)}'>"
+            f"<img src=\"{mark_image(marks[row.system])}\" alt=''>"
+            f"{style.short(CONTROL.sub('', name.value), _LONGEST_NAME)}{_small(name)}</th>"
+            + "".join(
+                f"<td title='{html_safe(cell.more)}'>{html_safe(cell.value)}{_small(cell)}</td>"
+                for cell in others
+            )
+            + "</tr>"
+        )
+    label = html_safe(_("Leaderboard"))
+    return (
+        f"{_STYLE}<div class='rd-board'><table aria-label='{label}'>"
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _small(cell: Cell) -> str:
+    return f"<small>{html_safe(cell.below)}</small>" if cell.below else ""
