@@ -80,16 +80,13 @@ def cells(study: Study, row: Standing, axis: Axis) -> tuple[Cell, ...]:
 def notes(study: Study, rows: Sequence[Standing], axis: Axis) -> list[str]:
     """What to know to read table and chart; names are as they were typed."""
     sentences = [optimal_meaning(axis)]
-    lacking = [study.name(row.system) for row in rows if row.takes(axis) is None]
-    if lacking:
-        named = prices.joined(lacking)
-        sentences.append(
-            _("Not in the chart, as the latency was not measured: {systems}.", systems=named)
-            if axis == "p95"
-            else _(
-                "Not in the chart, as the price is in another currency: {systems}.", systems=named
-            )
-        )
+    absent = [
+        _("{system} ({reason})", system=study.name(row.system), reason=_absence(row, axis))
+        for row in rows
+        if row.pareto[axis] is None
+    ]
+    if absent:
+        sentences.append(_("Not in the chart: {systems}.", systems=prices.joined(absent)))
     if len({row.n for row in rows}) > 1:
         sentences.append(
             _(
@@ -101,21 +98,22 @@ def notes(study: Study, rows: Sequence[Standing], axis: Axis) -> list[str]:
 
 
 def trade_off(study: Study, axis: Axis) -> Drawing | None:
-    """Quality against latency or price; None where fewer than two systems can be drawn."""
+    """Quality against latency or price; None where both are known of fewer than two systems."""
     marks = style.marks(study.places, study.baseline)
     points = [
         frontier.FrontierPoint(
             study.name(row.system),
             marks[row.system],
-            math.nan if (x := row.takes(axis)) is None else x,
+            row.takes(axis) or 0.0,
             row.mean,
             bool(row.pareto[axis]),
             row.low,
             row.high,
         )
         for row in standings(study)
+        if row.pareto[axis] is not None
     ]
-    if sum(point.known for point in points) < 2:
+    if len(points) < 2:
         return None
     currency = (study.money or Money()).currency
     titles = {
@@ -131,6 +129,13 @@ def trade_off(study: Study, axis: Axis) -> Drawing | None:
         lambda ink: frontier.figure(*given, ink, written=written[axis], size=frontier.BESIDE),
         frontier.alt(*given, written=written[axis]),
     )
+
+
+def _absence(row: Standing, axis: Axis) -> str:
+    """Why a system is not in the chart."""
+    if row.takes(axis) is not None:
+        return chip(row.kind)
+    return _("latency not measured") if axis == "p95" else _("priced in another currency")
 
 
 def _state(row: Standing) -> str:

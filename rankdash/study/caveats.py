@@ -245,7 +245,7 @@ def _shipped_timings(study: Study, challenger: str) -> ShippedTimings | None:
 
 def _unproven_lead(study: Study, challenger: str) -> UnprovenLead | None:
     """Where the challenger is the best system and another challenger comes next."""
-    order = [each.system for each in standings(study) if not math.isnan(each.mean)]
+    order = [each.system for each in standings(study)]
     if order[:1] != [challenger] or len(order) < 2 or order[1] == study.baseline:
         return None
     pair = replace(study, baseline=order[1], challengers=(challenger,), others=())

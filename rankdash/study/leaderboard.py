@@ -16,6 +16,9 @@ from rankdash.value.sensitivity import pareto
 Axis = Literal["p95", "cost"]
 """What quality is traded against."""
 
+# Kinds of verdicts where too few queries were answered for a mean to stand among the others.
+_INCOMPARABLE = ("too_few", "nothing_common", "no_values")
+
 AXES: tuple[Axis, ...] = ("p95", "cost")
 
 
@@ -33,7 +36,7 @@ class Standing:
     per_thousand: the same amount in the currency of the study; 0 for the first stage, None where
         the price is in another currency.
     pareto: axis → whether no other system is as good and takes less, or takes as little and is
-        better; None where its mean or what it takes is not known.
+        better; None where what it takes is not known, or too few queries were answered.
     """
 
     system: str
@@ -59,9 +62,10 @@ class Standing:
 
 
 def standings(study: Study) -> tuple[Standing, ...]:
-    """Every chosen system, the highest mean first; those without one last."""
+    """Every chosen system, the highest mean first; those last that answered too few queries to be
+    compared."""
     taken = {system: _taken(study, system) for system in study.chosen}
-    means = [study.mean(system)[0] for system in study.chosen]
+    means = [_comparable_mean(study, system) for system in study.chosen]
     fronts = {
         axis: dict(
             zip(study.chosen, _front([each[axis] for each in taken.values()], means), strict=True)
@@ -72,15 +76,22 @@ def standings(study: Study) -> tuple[Standing, ...]:
         _standing(study, system, taken[system], {axis: fronts[axis][system] for axis in AXES})
         for system in study.chosen
     ]
-    return tuple(sorted(rows, key=lambda row: (math.isnan(row.mean), -row.mean)))
+    return tuple(sorted(rows, key=lambda row: _place(row.kind, row.mean)))
 
 
 def best_challenger(study: Study) -> str | None:
-    """The challenger with the highest mean; None where there is no challenger."""
-    means = {system: study.mean(system)[0] for system in study.challengers}
-    return max(
-        means, key=lambda system: (not math.isnan(means[system]), means[system]), default=None
-    )
+    """The challenger that stands first; None where there is no challenger."""
+
+    def place(system: str) -> tuple[bool, float]:
+        row = study.comparison.row(system, study.spec)
+        return _place(str(row["verdict"]), float(row["mean"]))
+
+    return min(study.challengers, key=place, default=None)
+
+
+def _place(kind: str, mean: float) -> tuple[bool, float]:
+    """What systems are sorted by."""
+    return kind in _INCOMPARABLE, math.inf if math.isnan(mean) else -mean
 
 
 def _taken(study: Study, system: str) -> Mapping[Axis, float | None]:
@@ -94,6 +105,12 @@ def _taken(study: Study, system: str) -> Mapping[Axis, float | None]:
         "p95": None if measured is None else measured.p95,
         "cost": cost.per_thousand if cost is not None and known else None,
     }
+
+
+def _comparable_mean(study: Study, system: str) -> float:
+    """NaN where too few queries were answered."""
+    kind = study.comparison.row(system, study.spec)["verdict"]
+    return math.nan if kind in _INCOMPARABLE else study.mean(system)[0]
 
 
 def _front(taken: Sequence[float | None], means: Sequence[float]) -> list[bool | None]:

@@ -77,17 +77,17 @@ def _unlabelled(study: Study, caveat: Unlabelled, baseline: str) -> str:
         "baseline": baseline,
         "other": percent(caveat.baseline),
     }
-    if study.cutoff is None:
-        found = _("{share} of the ranked documents have no label ({baseline}: {other})", **shares)
-    else:
-        found = _(
-            "{share} of the top {k} have no label ({baseline}: {other})",
+    found = (
+        _("{share} of the ranked documents have no label ({baseline}: {other}).", **shares)
+        if study.cutoff is None
+        else _(
+            "{share} of the top {k} have no label ({baseline}: {other}).",
             k=number(study.cutoff, 0),
             **shares,
         )
-    if caveat.skipped:
-        return _("{found} and are skipped.", found=found)
-    return _("{found} and count as not relevant.", found=found)
+    )
+    counted = _("They are skipped.") if caveat.skipped else _("They count as not relevant.")
+    return paragraph([found, counted])
 
 
 def _made_baseline(caveat: MadeBaseline, baseline: str) -> str:

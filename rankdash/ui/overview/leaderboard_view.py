@@ -20,10 +20,11 @@ from rankdash.ui.widgets import plotly_chart
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words.html import CONTROL, html_safe
 
-_LONGEST_NAME = 48
-# Where it is too wide the table scrolls, not the page.
+_LONGEST_NAME = 36
+_TABLE_WIDTH = 590
+# On a narrow page each system is a block: its name, then its cells with their headings.
 _STYLE = """<style>
-.rd-board { overflow-x: auto; }
+.rd-board { container-type: inline-size; overflow-x: auto; }
 .rd-board table { border-collapse: collapse; font-size: 0.875rem; width: 100%; }
 .rd-board th, .rd-board td { text-align: right; vertical-align: top; white-space: nowrap;
   padding: 0.3rem 0.3rem; line-height: 1.25;
@@ -36,13 +37,25 @@ _STYLE = """<style>
 .rd-board .rd-focus { background: color-mix(in srgb, #0072B2 12%, transparent); }
 .rd-board img { position: absolute; left: 0.3rem; top: 0.4rem; }
 .rd-board small { display: block; font-weight: 400; opacity: 0.75; font-size: 0.72rem; }
+@container (max-width: 33rem) {
+  .rd-board thead { display: none; }
+  .rd-board tr { display: grid; grid-template-columns: repeat(3, 1fr); }
+  .rd-board tr > * { text-align: left; border-bottom: none; }
+  .rd-board tr > :first-child { grid-column: 1 / -1; }
+  .rd-board tbody tr {
+    border-bottom: 1px solid color-mix(in srgb, currentColor 15%, transparent); }
+  .rd-board td::before { content: attr(data-title); display: block; font-weight: 400;
+    font-size: 0.72rem; opacity: 0.75; }
+}
 </style>"""
 
 
 def draw(study: Study, in_focus: str) -> None:
     """in_focus: the challenger whose row is set off."""
     rows = standings(study)
-    table, chart = st.columns([3, 2])
+    # Beside each other where both fit, else below each other.
+    both = st.container(horizontal=True, gap="medium")
+    table, chart = both.container(width=_TABLE_WIDTH), both.container(width="stretch")
     with chart:
         axis = _axis(rows)
         drawn = shown.trade_off(study, axis)
@@ -92,9 +105,10 @@ def _axis(rows: Sequence[Standing]) -> Axis:
 def _table(study: Study, rows: Sequence[Standing], axis: Axis, in_focus: str) -> str:
     """A table for `st.html`; everything in it is escaped here."""
     marks = style.marks(study.places, study.baseline)
+    headings = shown.headings(study, axis)
     head = "".join(
         f"<th scope=col title='{html_safe(cell.more)}'>{html_safe(cell.value)}{_small(cell)}</th>"
-        for cell in shown.headings(study, axis)
+        for cell in headings
     )
     body = ""
     for row in rows:
@@ -105,8 +119,9 @@ def _table(study: Study, rows: Sequence[Standing], axis: Axis, in_focus: str) ->
             f"<img src=\"{mark_image(marks[row.system])}\" alt=''>"
             f"{style.short(CONTROL.sub('', name.value), _LONGEST_NAME)}{_small(name)}</th>"
             + "".join(
-                f"<td title='{html_safe(cell.more)}'>{html_safe(cell.value)}{_small(cell)}</td>"
-                for cell in others
+                f"<td title='{html_safe(cell.more)}' data-title='{html_safe(title.value)}'>"
+                f"{html_safe(cell.value)}{_small(cell)}</td>"
+                for title, cell in zip(headings[1:], others, strict=True)
             )
             + "</tr>"
         )

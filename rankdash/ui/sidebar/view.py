@@ -32,6 +32,8 @@ _SHORT_NAME = 32
 CORRECTED, UPLOADED = "corrected", "uploaded"
 # The query whose heading is brought into view: a click elsewhere opened it.
 LANDING = "queries.landing"
+# More of them would not stand in one line.
+_MOST_BUTTONS = 4
 
 
 def study(page: str) -> Study:
@@ -197,15 +199,16 @@ def in_focus(study: Study) -> str:
     nobody chose; the baseline where there is none."""
     if len(study.challengers) < 2:
         return study.challengers[0] if study.challengers else study.baseline
+    few = len(study.challengers) <= _MOST_BUTTONS
     chosen = pickers.pick_one(
         "vs",
         list(study.challengers),
-        st.segmented_control,
+        st.segmented_control if few else st.selectbox,
         default=best_challenger(study),
         label=_("System shown (vs. {baseline})", baseline=short_name(study, study.baseline)),
-        format_func=lambda system: short_name(study, system),
+        format_func=lambda system: short_name(study, system) if few else study.name(system),
         help=names_help(map(study.name, study.challengers), _SHORT_NAME),
-        required=True,
+        **({"required": True} if few else {}),
     )
     return chosen or study.challengers[0]
 
