@@ -43,6 +43,7 @@ if study.challengers:
     with queries:
         st.subheader(_("Queries, most hurt first"), anchor=False)
         picked = overview_charts.changes(study, in_focus)
+        st.page_link(view.page("queries"), label=_("All queries as a list"), icon=":material/list:")
     if picked is not None:
         view.open_query(picked)
     with lost:

@@ -9,8 +9,8 @@ from typing import Literal, TypeVar
 
 from rankdash.i18n import all_of, ngettext, number, paragraph, percent, signed, signed_percent
 from rankdash.i18n import gettext as _
-from rankdash.study.costs import Choice, billed
-from rankdash.study.study import Study
+from rankdash.i18n import ngettext, number, paragraph, percent, signed, signed_percent
+from rankdash.study.costs import Choice
 from rankdash.value.assumptions import MONTHS_PER_YEAR, Assumptions
 from rankdash.value.payoff import Amount, End, Gain, MeasuredChange
 from rankdash.words import prices
@@ -352,15 +352,3 @@ def cautions(choice: Choice, target_ms: float) -> list[str]:
             )
         )
     return sentences
-
-
-def search_cost(study: Study, system: str) -> str:
-    """ "$0.14 for 1,000 searches (example price)"; "" where nothing is billed."""
-    cost = billed(study, system)
-    if cost is None:
-        return ""
-    text = _(
-        "{amount} for 1,000 searches", amount=money(cost.per_thousand, cost.listed.price.currency)
-    )
-    unsure = prices.marks(cost.listed, cost.estimated, cost.rate_measured)
-    return f"{text} ({all_of(unsure)})" if unsure else text

@@ -35,7 +35,7 @@ def figure(
     names: system → the name shown.
     """
     bars = [_split(row) for row in table.to_dict("records")]
-    titles = _titles()
+    titles = part_titles()
     systems = [str(system) for system in table["system"]]
     traces: list[style.Trace] = []
     for kind, look in _looks(ink).items():
@@ -92,7 +92,7 @@ def figure(
 
 def alt(table: pd.DataFrame, metric: str, *, names: Mapping[str, str] = style.NO_NAMES) -> str:
     """What the chart says, in words."""
-    titles = _titles()
+    titles = part_titles()
     systems = []
     for row in table.to_dict("records"):
         parts = [
@@ -178,8 +178,8 @@ def _value(kind: str, value: float) -> str:
     return style.signed(value) if kind in ("won", "lost") else style.number(value)
 
 
-def _titles() -> dict[str, str]:
-    """Kind of piece → its words, in the order of the legend."""
+def part_titles() -> dict[str, str]:
+    """Part of the best possible mean → its words, in the order of the legend."""
     return {
         "baseline": _("baseline"),
         "won": _("potential gain realised"),

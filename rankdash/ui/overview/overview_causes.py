@@ -7,6 +7,8 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
+from rankdash.analysis.reasons.headroom import SHARES, shares
+from rankdash.charts.quality.headroom import part_titles
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, paragraph
 from rankdash.reporting import figures
@@ -31,8 +33,21 @@ def headroom(study: Study) -> None:
         st.caption(_("Nothing to split: no query can be compared on this metric."))
         return
     plotly_chart.draw(drawn, key="overview.headroom")
+    with st.expander(_("As a table")):
+        _headroom_table(study)
     if notes := headroom_words.notes(study, partial(markdown_safe, limit=60)):
         st.caption(paragraph(notes))
+
+
+def _headroom_table(study: Study) -> None:
+    table = shares({system: study.headroom(system) for system in study.challengers})
+    titles = part_titles()
+    columns = {titles[part]: table[part].round(4) for part in SHARES}
+    st.dataframe(
+        pd.DataFrame({_("system"): table["system"].map(study.names), **columns}),
+        hide_index=True,
+        alt=_("How the best possible mean splits for each system"),
+    )
 
 
 def segments(study: Study, system: str) -> None:
