@@ -10,8 +10,8 @@ from functools import partial
 from rankdash.charts import style
 from rankdash.charts.cost import frontier
 from rankdash.charts.milliseconds import text as ms
+from rankdash.i18n import all_of, ngettext, number, percent, signed
 from rankdash.i18n import gettext as _
-from rankdash.i18n import ngettext, number, percent, signed
 from rankdash.reporting.figures import Drawing
 from rankdash.study.leaderboard import Axis, Standing, standings
 from rankdash.study.study import Study
@@ -86,7 +86,7 @@ def notes(study: Study, rows: Sequence[Standing], axis: Axis) -> list[str]:
         if row.pareto[axis] is None
     ]
     if absent:
-        sentences.append(_("Not in the chart: {systems}.", systems=prices.joined(absent)))
+        sentences.append(_("Not in the chart: {systems}.", systems=all_of(absent)))
     if len({row.n for row in rows}) > 1:
         sentences.append(
             _(
@@ -157,4 +157,4 @@ def _price(study: Study, row: Standing) -> Cell:
         return Cell(money(row.per_thousand, (study.money or Money()).currency))
     marks = prices.marks(cost.listed, cost.estimated, cost.rate_measured)
     amount = money(cost.per_thousand, cost.listed.price.currency)
-    return Cell(amount, marks[0] if marks else "", prices.joined(marks) if marks else "")
+    return Cell(amount, marks[0] if marks else "", all_of(marks))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rankdash.analysis.labels.query_groups import DERIVED_SEGMENTS
+from rankdash.i18n import all_of, ngettext, number, paragraph, percent, signed
 from rankdash.i18n import gettext as _
-from rankdash.i18n import ngettext, number, paragraph, percent, signed
 from rankdash.study.caveats import (
     Caveat,
     DefaultThreshold,
@@ -105,7 +105,7 @@ def _made_baseline(caveat: MadeBaseline, baseline: str) -> str:
 
 
 def _other_metrics(caveat: OtherMetrics) -> str:
-    better, worse = prices.joined(caveat.better), prices.joined(caveat.worse)
+    better, worse = all_of(caveat.better), all_of(caveat.worse)
     if not worse:
         return _("Proven better on {metrics}.", metrics=better)
     if not better:
@@ -117,7 +117,7 @@ def _turned(study: Study, caveat: TurnedGroups, fit: Fit) -> str:
     groups = [_group(study, each, fit) for each in caveat.groups]
     if caveat.more:
         groups.append(ngettext("{n} other kind", "{n} other kinds", caveat.more))
-    kinds = prices.joined(groups)
+    kinds = all_of(groups)
     return (
         _("Worse for some kinds of queries: {kinds}.", kinds=kinds)
         if caveat.worse
@@ -144,5 +144,5 @@ def _example_price(caveat: ExamplePrice) -> str:
     return _(
         "{amount} for 1,000 searches is assumed ({reasons}).",
         amount=money(billed.per_thousand, billed.listed.price.currency),
-        reasons=prices.joined(prices.marks(billed.listed, billed.estimated, billed.rate_measured)),
+        reasons=all_of(prices.marks(billed.listed, billed.estimated, billed.rate_measured)),
     )

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal, TypeVar
 
-from rankdash.i18n import all_of, ngettext, number, paragraph, percent, signed, signed_percent
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, paragraph, percent, signed, signed_percent
 from rankdash.study.costs import Choice

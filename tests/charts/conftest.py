@@ -261,8 +261,8 @@ def worth(ink: style.Ink) -> dict[str, go.Figure]:
     axes = [break_even.Axis(HOSTILE, [1.0, 10.0], 2.0, True), break_even.Axis("y", [0.0, 1.0], 0.5)]
     net = np.array([[-1.0, 2.0], [3.0, -4.0]])
     points = [
-        frontier.FrontierPoint(HOSTILE, 1.0, 0.5, True),
-        frontier.FrontierPoint("slow", 9.0, 0.6, True),
+        frontier.FrontierPoint(name, style.marks_in_order([name])[name], x, 0.5, True)
+        for name, x in ((HOSTILE, 1.0), ("slow", 9.0))
     ]
     cuts = pd.DataFrame({"depth": [0, 10], "mean": [0.4, 0.5], "low": 0.3, "high": 0.6})
     return {

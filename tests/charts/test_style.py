@@ -1,10 +1,14 @@
 """What all charts share: contrast, escaping, marks that differ in more than colour."""
 
 import itertools
+from dataclasses import replace
+from urllib.parse import unquote
+from xml.etree import ElementTree
 
 import pytest
 
 from rankdash.charts import intervals, style
+from rankdash.charts.mark_image import mark_image
 
 
 def luminance(colour: str) -> float:
@@ -46,6 +50,16 @@ def test_systems_differ_in_more_than_colour():
     for one, other in itertools.combinations(marks.values(), 2):
         assert one.symbol != other.symbol
         assert one.dash != other.dash
+
+
+def test_sixteen_systems_and_a_baseline_differ_without_colour():
+    places = {f"s{place}": place for place in range(1, 17)}
+    marks = style.marks({"baseline": 0, **places}, "baseline")
+    assert len({mark.symbol for mark in marks.values()}) == 17
+    pictures = {mark_image(replace(mark, colour="#000000")) for mark in marks.values()}
+    assert len(pictures) == 17
+    for picture in pictures:
+        ElementTree.fromstring(unquote(picture.removeprefix("data:image/svg+xml,")))
 
 
 def test_a_system_that_is_not_drawn_takes_no_mark_from_the_others():

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import pytest
 
 from rankdash.charts import style
@@ -104,49 +105,74 @@ def test_the_words_tell_how_much_of_the_chart_pays():
     )
 
 
+MARKS = style.marks_in_order(["none", "beaten", "fast", "slow", "unpriced"], "none")
+
+
+def point(name: str, *given: float | bool) -> frontier.FrontierPoint:
+    return frontier.FrontierPoint(name, MARKS.get(name, MARKS["none"]), *given)
+
+
 POINTS = [
-    frontier.FrontierPoint("none", 0.0, 0.5, True, 0.45, 0.55),
-    frontier.FrontierPoint("beaten", 3.0, 0.55, False),
-    frontier.FrontierPoint("fast", 1.0, 0.6, True),
-    frontier.FrontierPoint("slow", 9.0, 0.7, True),
-    frontier.FrontierPoint("unpriced", math.nan, 0.9, False),
+    point("none", 0.0, 0.5, True, 0.45, 0.55),
+    point("beaten", 3.0, 0.55, False),
+    point("fast", 1.0, 0.6, True),
+    point("slow", 9.0, 0.7, True),
+    point("unpriced", math.nan, 0.9, False),
 ]
 
 
-def test_what_is_beaten_and_what_is_too_slow_differ_in_more_than_colour():
+def named(figure: go.Figure) -> dict[str, go.Scatter]:
+    """Name beside a mark, as it is written → its trace."""
+    return {trace.text[0]: trace for trace in figure.data if trace.text}
+
+
+def test_each_system_has_its_own_mark_and_pareto_optimal_ones_a_bold_name_and_a_line():
+    figure = frontier.figure(POINTS, "NDCG@10", "p95", INK)
+    assert list(figure.data[0].x) == [0.0, 1.0, 9.0]
+    assert [*named(figure)] == ["<b>none</b>", "<b>fast</b>", "beaten", "<b>slow</b>"]
+    for text, trace in named(figure).items():
+        mark = MARKS[text.removeprefix("<b>").removesuffix("</b>")]
+        assert (trace.marker.symbol, trace.marker.color) == (mark.symbol, mark.colour)
+    assert list(named(figure)["<b>none</b>"].error_y.array) == pytest.approx([0.05])
+
+
+def test_what_is_over_the_target_is_crossed_out():
     figure = frontier.figure(POINTS, "NDCG@10", "p95", INK, target=5.0)
-    line, front, beaten, outside, named = figure.data
-    assert "5.0" in named.name
-    assert list(line.x) == [0.0, 1.0, 9.0]
-    assert [list(t.text) for t in (front, beaten, outside)] == [
-        ["none", "fast"],
-        ["beaten"],
-        ["slow"],
-    ]
-    assert len({trace.marker.symbol for trace in (front, beaten, outside)}) == 3
-    assert outside.marker.color == INK.muted
-    assert list(front.error_y.array) == pytest.approx([0.05, 0.0])
+    [crossed] = [trace for trace in figure.data if trace.marker.symbol == "x-thin"]
+    assert list(crossed.x) == [9.0]
+    assert "5.0" in figure.data[-1].name
     assert [shape.x0 for shape in figure.layout.shapes] == [5.0]
+
+
+@pytest.mark.parametrize(("most", "kind"), [(20.0, None), (20.1, "log")])
+def test_values_far_apart_have_a_logarithmic_axis_with_a_place_for_0(most, kind):
+    points = [point("none", 0.0, 0.5, True), point("fast", 1.0, 0.6, True)]
+    figure = frontier.figure([*points, point("slow", most, 0.7, True)], "NDCG@10", "ms", INK)
+    axis = figure.layout.xaxis
+    assert axis.type == kind
+    at = figure.data[0].x[0]
+    if kind is None:
+        assert at == 0
+        return
+    assert 0 < at < 1
+    assert (axis.tickvals[0], axis.ticktext[0]) == (at, "0")
+    low, high = axis.range
+    assert low < math.log10(at) < math.log10(most) < high
 
 
 def test_names_of_options_that_lie_close_take_different_corners():
     close = [
-        frontier.FrontierPoint("No reranker", 0.0, 0.500, True),
-        frontier.FrontierPoint("BM25 reranker", 0.01, 0.501, False),
-        frontier.FrontierPoint("a long name at the edge", 2.0, 0.6, True),
+        point("No reranker", 0.0, 0.500, True),
+        point("BM25 reranker", 0.1, 0.501, False),
+        point("a long name at the edge", 2.0, 0.6, True),
     ]
     figure = frontier.figure(close, "NDCG@10", "cost", INK)
-    corner = {
-        name: at
-        for trace in figure.data
-        if trace.text
-        for name, at in zip(trace.text, trace.textposition, strict=True)
-    }
-    assert corner["No reranker"] == "bottom right"
+    corner = {text: trace.textposition[0] for text, trace in named(figure).items()}
+    assert corner["<b>No reranker</b>"] == "bottom right"
     assert corner["BM25 reranker"] == "top right"
-    assert "left" in corner["a long name at the edge"]
+    assert "left" in corner["<b>a long name at the edge</b>"]
     # No name begins left of the plot.
-    assert "left" not in corner["No reranker"]
+    assert "left" not in corner["<b>No reranker</b>"]
 
 
 def test_an_option_without_a_price_is_neither_drawn_nor_told():

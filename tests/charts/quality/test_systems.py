@@ -178,6 +178,19 @@ def test_proven_is_what_the_verdict_calls_proven(
     assert bool(starred(systems.figure(mini, "BM25", INK))) is proven
 
 
+def test_an_interval_is_never_drawn_past_what_a_metric_can_reach(compared: pd.DataFrame):
+    high = compared.assign(before=0.95, after=0.97, delta=0.02, delta_low=-0.98, delta_high=0.08)
+    figure = systems.figure(high, "BM25", INK)
+    drawn = [x for trace in figure.data if trace.mode == "lines+markers" for x in trace.x]
+    ends = [x for x in drawn if np.isfinite(x)]
+    assert (min(ends), max(ends)) == (0.0, 1.0)
+    assert any(
+        "-0.980…+0.080".replace("-", "−") in text
+        for trace in figure.data
+        for text in trace.hovertext or ()
+    )
+
+
 def test_without_intervals_nothing_is_said_of_them(table: pd.DataFrame):
     figure = systems.figure(table, "BM25", INK)
     assert not starred(figure)

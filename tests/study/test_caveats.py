@@ -1,0 +1,288 @@
+"""Each caveat from both sides of where it begins to hold."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+
+import pytest
+
+from rankdash.dataset import Dataset
+from rankdash.loading import Loaded, load
+from rankdash.metrics import Conventions
+from rankdash.ranking.ranking import Ranking, Run
+from rankdash.readers import Source
+from rankdash.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.study.caveats import (
+    Caveat,
+    DefaultThreshold,
+    ExamplePrice,
+    Group,
+    MadeBaseline,
+    NearCeiling,
+    OtherMetrics,
+    ShippedTimings,
+    TurnedGroups,
+    Unlabelled,
+    UnprovenLead,
+    caveats,
+)
+from rankdash.study.study import Study
+from rankdash.study.systems import FIRST_STAGE, Money, systems_of
+from rankdash.value.price_list import shipped
+from rankdash.words import caveats as words
+
+DOCS = 10
+
+
+def rows(
+    relevant: Sequence[int],
+    *,
+    labelled: Mapping[int, int] | None = None,
+    kinds: Sequence[str] = (),
+    scores: bool = True,
+    texts: bool = True,
+) -> Loaded:
+    """A query for each rank of its relevant document. labelled: query → how many of its first
+    documents have a label (all). kinds: of the queries."""
+    lines = []
+    for q, rank in enumerate(relevant):
+        for d in range(DOCS):
+            known = d < (labelled or {}).get(q, DOCS)
+            line = {
+                "query_id": f"q{q}",
+                "query": f"text {q}" if texts else None,
+                "doc_id": f"d{d}",
+                "document": f"document {d}" if texts else None,
+                "label": str(int(d + 1 == rank)) if known else "",
+                "score": str(DOCS - d) if scores else None,
+                "kind": kinds[q] if kinds else None,
+            }
+            lines.append({name: each for name, each in line.items() if each is not None})
+    head = ",".join(lines[0])
+    body = "".join(",".join(line.values()) + "\n" for line in lines)
+    return load([Source("rows.csv", f"{head}\n{body}".encode())])
+
+
+def run(loaded: Loaded, ranks: Sequence[int], name: str = "new", **changes: object) -> Run:
+    """The relevant document of each query moved to a rank."""
+    relevant = {
+        row.query_id: row.doc_id for row in loaded.dataset.qrels.itertuples() if row.label > 0
+    }
+    lists = []
+    for q, rank in enumerate(ranks):
+        best = relevant[f"q{q}"]
+        others = [f"d{d}" for d in range(DOCS) if f"d{d}" != best]
+        order = [*others[: rank - 1], best, *others[rank - 1 :]]
+        lists.append((f"q{q}", order, [float(DOCS - place) for place in range(DOCS)]))
+    made = run_from_ranking(name, loaded.dataset.id, Ranking.from_lists(lists), f"{name}.trec")
+    return replace(made, **changes)
+
+
+def study(loaded: Loaded, *runs: Run, **changes: object) -> Study:
+    given = {
+        "baseline": FIRST_STAGE,
+        "challengers": tuple(each.id for each in runs),
+        "metric": "mrr",
+        "others": (),
+        "check": loaded.report,
+    }
+    return Study(loaded.dataset, systems_of(loaded.dataset, runs), **(given | changes))
+
+
+def one(of: Study, kind: type[Caveat]) -> Caveat | None:
+    """The caveat of a kind on the first challenger."""
+    found = [each for each in caveats(of, of.challengers[0]) if isinstance(each, kind)]
+    assert len(found) <= 1
+    return found[0] if found else None
+
+
+def lines(of: Study) -> list[str]:
+    return words.lines(of, of.challengers[0])
+
+
+FLAT, TOP = [3] * 10, [1] * 10
+
+
+@pytest.mark.parametrize(("unlabelled", "holds"), [(1, True), (0, False)])
+def test_documents_without_a_label(unlabelled, holds):
+    """One of the hundred documents looked at is 1 %."""
+    loaded = rows(FLAT, labelled={0: DOCS - unlabelled})
+    of = study(loaded, run(loaded, TOP))
+    found = one(of, Unlabelled)
+    assert (found is not None) is holds
+    if holds:
+        assert (found.baseline, found.challenger) == pytest.approx((0.01, 0.01))
+        said = "1% of the top 10 have no label (First stage: 1%). They count as not relevant."
+        assert said in lines(of)
+        skipping = replace(of, conventions=Conventions(judged_only=True))
+        assert "(First stage: 1%). They are skipped." in "\n".join(lines(skipping))
+
+
+def test_a_share_below_one_percent_without_a_label_is_none():
+    loaded = rows([3] * 11, labelled={0: DOCS - 1})
+    assert one(study(loaded, run(loaded, [1] * 11)), Unlabelled) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "found", "said"),
+    [
+        ({}, None, ""),
+        (
+            {"scores": False},
+            MadeBaseline(by_bm25=True, labelled_only=True),
+            "is not your own search: rankdash made it with BM25. It ranks labelled documents only.",
+        ),
+        (
+            {"scores": False, "texts": False},
+            MadeBaseline(by_bm25=False, labelled_only=True),
+            "is not your own search: it is the order of the rows in your files. It ranks labelled "
+            "documents only.",
+        ),
+    ],
+)
+def test_a_baseline_that_is_not_the_users_own_search(given, found, said):
+    loaded = rows(FLAT, **given)
+    first, other = run(loaded, TOP), run(loaded, [2] * 10, "other")
+    of = study(loaded, first, other)
+    assert one(of, MadeBaseline) == found
+    assert any(line.endswith(said) for line in lines(of)) or not said
+    between = replace(of, baseline=other.id, challengers=(first.id,))
+    assert one(between, MadeBaseline) is None
+
+
+def test_a_baseline_made_here_of_documents_that_are_not_all_labelled():
+    loaded = rows(FLAT, scores=False)
+    given = loaded.dataset
+    tables = given.queries, given.documents, given.qrels.iloc[1:]
+    data = Dataset(given.name, *tables, given.candidates, first_stage="bm25")
+    of = study(replace(loaded, dataset=data), run(loaded, TOP))
+    assert one(of, MadeBaseline) == MadeBaseline(by_bm25=True, labelled_only=False)
+    assert "First stage (BM25) is not your own search: rankdash made it with BM25." in lines(of)
+
+
+@pytest.mark.parametrize(("ranks", "holds"), [([1] * 9 + [2], True), ([1] * 8 + [2] * 2, False)])
+def test_a_baseline_near_the_best_possible_value(ranks, holds):
+    """0.95 of 1, and 0.9."""
+    loaded = rows(ranks)
+    of = study(loaded, run(loaded, TOP))
+    found = one(of, NearCeiling)
+    assert (found is not None) is holds
+    if holds:
+        assert (found.value, found.best) == pytest.approx((0.95, 1.0))
+        said = (
+            "Little is left to gain: First stage reaches 0.950; the best possible MRR@10 is 1.000."
+        )
+        assert said in lines(of)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "worthwhile", "holds"),
+    [(TOP, 0.15, True), (TOP, 0.2, False), ([3] * 10, 0.15, False)],
+)
+def test_a_gain_called_better_by_a_threshold_that_nobody_set(ranks, worthwhile, holds):
+    loaded = rows(FLAT)
+    of = study(loaded, run(loaded, ranks))
+    of = replace(of, statistics=replace(of.statistics, worthwhile=worthwhile))
+    assert (one(of, DefaultThreshold) is not None) is holds
+    said = "The minimum practically relevant gain of 15% is a default; nobody set it."
+    assert (said in lines(of)) is holds
+
+
+def test_a_price_that_nobody_set():
+    loaded = rows(FLAT)
+    made = run(loaded, TOP)
+    of = study(loaded, made)
+    assert one(of, ExamplePrice) is None
+    assert one(replace(of, money=Money()), ExamplePrice) is not None
+    assert any(
+        "for 1,000 searches is assumed" in line for line in lines(replace(of, money=Money()))
+    )
+    own = replace(shipped()[0], as_of=date(2026, 11, 1))
+    assert one(replace(of, money=Money(prices={made.id: own})), ExamplePrice) is None
+
+
+def test_other_metrics_that_are_proven():
+    """The relevant document goes from rank 5 to 2 or from 1 to 3: MRR, of which ten ones make more
+    than twenty gains, is worse; the hit rate at 4 is better."""
+    loaded = rows([5] * 10 + [1] * 30)
+    of = study(loaded, run(loaded, [4] * 10 + [2] * 30), others=("hit@4", "judged@10", "hit@10"))
+    assert one(of, OtherMetrics) == OtherMetrics(better=("Hit@4",), worse=())
+    assert "Proven better on Hit@4." in lines(of)
+    both = replace(of, others=("hit@4", "hit@1"))
+    assert one(both, OtherMetrics) == OtherMetrics(("Hit@4",), ("Hit@1",))
+    assert "Proven better on Hit@4, proven worse on Hit@1." in lines(both)
+    assert one(replace(of, others=("hit@10", "judged@10")), OtherMetrics) is None
+
+
+@pytest.mark.parametrize(("size", "holds"), [(10, True), (9, False)])
+def test_kinds_of_queries_that_turn_the_other_way(size, holds):
+    kinds = ["easy to say"] * 30 + ["hard"] * size
+    loaded = rows([3] * 30 + [1] * size, kinds=kinds)
+    of = study(loaded, run(loaded, [1] * 30 + [2] * size))
+    found = one(of, TurnedGroups)
+    assert (found is not None) is holds
+    if holds:
+        own = next(group for group in found.groups if group.segment == "kind")
+        assert own == Group("kind", "hard", pytest.approx(-0.5), True)
+        assert found.worse
+        [said] = [line for line in lines(of) if line.startswith("Worse for some kinds of queries:")]
+        assert "kind “hard” (-0.500, proven)" in said
+        turned = replace(of, baseline=of.challengers[0], challengers=(FIRST_STAGE,))
+        assert not one(turned, TurnedGroups).worse
+
+
+@pytest.mark.parametrize(("fallen", "holds"), [(1, False), (2, True)])
+def test_a_kind_of_queries_within_the_tie_band_does_not_turn(fallen, holds):
+    """Of twelve queries, one that falls from 10 to none is -0.0083; the band is set to 0.01."""
+    loaded = rows([3] * 30 + [10] * 12, kinds=["a"] * 30 + ["b"] * 12)
+    made = run(loaded, [1] * 30 + [10] * 12)
+    lists = [
+        (query, [doc for doc in docs if query not in gone or doc != "d9"], scores)
+        for gone in [{f"q{30 + n}" for n in range(fallen)}]
+        for query, docs, scores in (
+            (each, list(made.ranking.documents_of(each)[0]), list(range(DOCS, 0, -1)))
+            for each in made.ranking.query_ids
+        )
+        for scores in [[float(s) for s in scores][: DOCS - (query in gone)]]
+    ]
+    made = replace(made, ranking=Ranking.from_lists(lists))
+    of = study(loaded, made)
+    of = replace(of, statistics=replace(of.statistics, tie_band=0.01))
+    found = one(of, TurnedGroups)
+    assert any(group.segment == "kind" for group in (found.groups if found else ())) is holds
+
+
+def test_timings_that_come_with_the_sample():
+    loaded = rows(FLAT)
+    made = run(loaded, TOP, machine={"shipped_with": "sample"})
+    assert one(study(loaded, made), ShippedTimings) is None
+    timed = replace(made, queries=made.queries.assign(latency_ms=5.0))
+    assert one(study(loaded, timed), ShippedTimings) is not None
+    assert lines(study(loaded, timed))[-1].startswith("The latency comes with the sample")
+    assert one(study(loaded, replace(timed, machine={})), ShippedTimings) is None
+
+
+def test_a_lead_over_the_next_best_that_is_not_proven():
+    loaded = rows(FLAT)
+    best, next_best = run(loaded, TOP), run(loaded, [1] * 9 + [2], "next")
+    of = study(loaded, best, next_best)
+    assert one(of, UnprovenLead) == UnprovenLead(next_best.id, pytest.approx(0.05))
+    assert "The lead over next (+0.050) is not proven." in lines(of)
+    far = study(loaded, best, run(loaded, [2] * 10, "next"))
+    assert one(far, UnprovenLead) is None
+    # Of the next best there is no lead, and over the baseline the verdict speaks.
+    assert one(study(loaded, next_best, best), UnprovenLead) is None
+    assert one(study(loaded, best, run(loaded, [4] * 10, "worse")), UnprovenLead) is None
+
+
+def test_names_and_values_are_made_fit_for_where_they_stand():
+    loaded = rows([3] * 30 + [1] * 10, kinds=["a"] * 30 + ["<b>"] * 10)
+    of = study(loaded, run(loaded, [1] * 30 + [2] * 10))
+    said = "\n".join(words.lines(of, of.challengers[0], lambda text: f"[{text}]"))
+    assert "[kind] “[<b>]”" in said
+
+
+def test_a_metric_that_describes_labels_has_no_caveats():
+    loaded = rows(FLAT, labelled={0: 5})
+    of = study(loaded, run(loaded, TOP), metric="judged")
+    assert caveats(of, of.challengers[0]) == ()

@@ -1,0 +1,136 @@
+"""The leaderboard: its order, what it says of failed, untimed and foreign systems, and who is
+Pareto-optimal."""
+
+import math
+from dataclasses import replace
+from datetime import date
+
+import numpy as np
+import pytest
+
+from rankdash.dataset import Dataset
+from rankdash.loading import load
+from rankdash.ranking.ranking import Ranking, Run
+from rankdash.readers import Source
+from rankdash.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.study.leaderboard import best_challenger, standings
+from rankdash.study.study import Study
+from rankdash.study.systems import FIRST_STAGE, Money, systems_of
+from rankdash.value.billing import Price
+from rankdash.value.price_list import ListedPrice
+
+QUERIES, DOCS = 20, 4
+DATA = "query_id,query,doc_id,document,label,score\n" + "".join(
+    f"q{q},text {q},d{d},document {d},{int(d == 2)},{DOCS - d}\n"
+    for q in range(QUERIES)
+    for d in range(DOCS)
+)
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    return load([Source("rows.csv", DATA.encode())]).dataset
+
+
+def run(
+    data: Dataset, name: str, rank: int, *, ms: float = math.nan, failed: int = 0, kind: str = ""
+) -> Run:
+    """Every relevant document at one rank; the last queries failed."""
+    others = [f"d{d}" for d in range(DOCS) if d != 2]
+    lists = [
+        (f"q{q}", [*others[: rank - 1], "d2", *others[rank - 1 :]], [4.0, 3.0, 2.0, 1.0])
+        for q in range(QUERIES)
+    ]
+    made = run_from_ranking(name, data.id, Ranking.from_lists(lists), f"{name}.trec")
+    queries = made.queries.assign(latency_ms=ms)
+    lost = queries.index >= QUERIES - failed
+    queries.loc[lost, ["state", "reason"]] = ["failed", "time-out"]
+    queries.loc[lost, "latency_ms"] = np.nan
+    kept = Ranking.from_lists(lists[: QUERIES - failed])
+    return replace(made, queries=queries, ranking=kept, reranker=kind or made.reranker)
+
+
+def study(data: Dataset, runs: list[Run], **changes: object) -> Study:
+    systems = systems_of(data, runs)
+    given = {"baseline": FIRST_STAGE, "challengers": tuple(each.id for each in runs)}
+    return Study(data, systems, metric="mrr", **(given | changes))
+
+
+def listed(amount: float, currency: str = "USD") -> ListedPrice:
+    return ListedPrice("own", "Mine", "", Price(amount, "search", currency), "", date(2026, 11, 1))
+
+
+def board(of: Study) -> dict[str, object]:
+    return {of.name(row.system): row for row in standings(of)}
+
+
+def test_the_best_comes_first_and_the_baseline_stands_among_the_others(data):
+    of = study(data, [run(data, "worse", 4), run(data, "best", 1), run(data, "better", 2)])
+    rows = standings(of)
+    assert [of.name(row.system) for row in rows] == ["best", "better", "First stage", "worse"]
+    assert [row.kind for row in rows] == ["better", "better", "baseline", "worse"]
+    assert of.name(best_challenger(of)) == "best"
+    for row in rows:
+        compared = of.comparison.row(row.system, of.spec)
+        assert (row.mean, row.low, row.high) == of.mean(row.system)
+        assert (row.helped, row.hurt) == (compared["helped"], compared["hurt"])
+        if row.kind == "baseline":
+            assert math.isnan(row.delta)
+        else:
+            assert (row.delta, row.delta_low, row.delta_high) == (
+                *(compared[name] for name in ("delta", "delta_low", "delta_high")),
+            )
+
+
+def test_without_a_challenger_there_is_the_baseline_alone(data):
+    of = study(data, [])
+    assert [row.kind for row in standings(of)] == ["baseline"]
+    assert best_challenger(of) is None
+
+
+@pytest.mark.parametrize(("answered", "first"), [(5, "hasty"), (4, "steady")])
+def test_a_system_that_answered_too_few_queries_stands_last_and_is_not_pareto_optimal(
+    data, answered, first
+):
+    hasty = run(data, "hasty", 1, ms=1.0, failed=QUERIES - answered)
+    of = study(data, [run(data, "steady", 2, ms=9.0), hasty])
+    rows = board(of)
+    assert of.name(best_challenger(of)) == next(iter(rows)) == first
+    assert rows["hasty"].mean == 1
+    assert (rows["hasty"].n, rows["hasty"].failed) == (answered, QUERIES - answered)
+    assert rows["hasty"].pareto["p95"] is (True if first == "hasty" else None)
+    assert rows["steady"].pareto["p95"] is (first == "steady")
+
+
+def test_where_every_query_failed_there_is_no_mean_and_no_zero(data):
+    of = study(data, [run(data, "better", 2), run(data, "lost", 1, failed=QUERIES)])
+    *_others, last = standings(of)
+    assert of.name(last.system) == "lost"
+    assert math.isnan(last.mean)
+    assert math.isnan(last.delta)
+    assert last.pareto == {"p95": None, "cost": None}
+
+
+def test_what_is_not_known_of_a_system_decides_nothing(data):
+    fast, slow = run(data, "fast", 2, ms=5.0), run(data, "slow", 3, ms=50.0)
+    best, foreign = run(data, "untimed", 1), run(data, "foreign", 2, ms=7.0)
+    prices = {fast.id: listed(3.0), slow.id: listed(1.0), best.id: listed(9.0)}
+    prices[foreign.id] = listed(0.1, "EUR")
+    of = study(data, [fast, slow, best, foreign], money=Money(prices=prices))
+    rows = board(of)
+    assert [rows[name].p95 for name in ("First stage", "fast", "untimed")] == [0.0, 5.0, None]
+    taken = {name: row.per_thousand for name, row in rows.items()}
+    assert taken == {
+        "untimed": 9.0, "fast": 3.0, "foreign": None, "First stage": 0.0, "slow": 1.0
+    }  # fmt: skip
+    assert rows["foreign"].cost.per_thousand == pytest.approx(0.1)
+    assert rows["First stage"].cost is None
+    optimal = {name: tuple(row.pareto.values()) for name, row in rows.items()}
+    assert optimal == {
+        "untimed": (None, True),
+        "fast": (True, True),
+        "foreign": (False, None),
+        "First stage": (True, True),
+        # As good as the first stage, which takes nothing.
+        "slow": (False, False),
+    }
