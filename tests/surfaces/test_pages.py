@@ -1,6 +1,7 @@
 """The pages say what the study says: tables hold its numbers to the last digit, sentences hold them
 as it rounds them."""
 
+import re
 from collections.abc import Iterator
 
 import pandas as pd
@@ -13,15 +14,17 @@ from rankdash.charts.style import INKS
 from rankdash.i18n import number, percent, signed
 from rankdash.reporting import figures
 from rankdash.store import Workspace
-from rankdash.study import costs, history, latency, queries
+from rankdash.study import costs, history, latency, leaderboard, queries
 from rankdash.study.gains import hit_title
 from rankdash.study.queries import listing
 from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE
+from rankdash.study.systems import FIRST_STAGE, Money
 from rankdash.ui.state import server
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.value.assumptions import Assumptions
+from rankdash.words import caveats
 from rankdash.words.costs import MoneyContext, cell, headline, month, sureness
+from rankdash.words.html import html_safe
 from rankdash.words.money import money
 from rankdash.words.reasons import reason_words
 from rankdash.words.verdict_chips import chip, sentence
@@ -117,28 +120,53 @@ def test_overview_has_every_number_of_the_comparison(case, app):
             assert_says(shown["change_interval"][at], ends)
 
 
-def test_overview_tells_the_verdict_of_every_challenger(case, app):
-    study = case.study
-    boxes = [each.value for each in opened(app, "overview").caption if "helped" in each.value]
-    assert len(boxes) == len(study.challengers)
-    for system, box in zip(study.challengers, boxes, strict=True):
+def test_overview_tells_the_verdict_on_the_system_in_focus_with_its_caveats(case, app):
+    study = case.study_of(case.runs, money=Money())
+    for system in (case.runs[0].id, case.flaky.id):
+        shown = texts(opened(app, "overview", vs=system))
         row = study.comparison.row(system, study.spec)
-        verdict = study.comparison.verdict(system, study.spec, named(study))
-        assert sentence(verdict) in texts(app)
-        split, timed = study.headroom(system), latency.summary(study, system)
+        assert sentence(study.comparison.verdict(system, study.spec, named(study))) in shown
+        split = study.headroom(system)
         share = split.share_won
+        [facts] = [text for text in shown if "minimum detectable change" in text]
         wanted = [
-            signed(row["delta"]),
-            *(percent(0.95), signed(row["delta_low"]), signed(row["delta_high"])),
             number(row["p_corrected"], 4),
-            *(number(row[each], 0) for each in ("helped", "same", "hurt")),
             *([percent(share)] if share is not None and share >= 0 else []),
-            *([ms(timed.p95)] if timed is not None else []),
-            money(costs.billed(study, system).per_thousand, "USD"),
             *([number(row["left_out"], 0)] if row["left_out"] else []),
             number(row["smallest_detectable"]),
         ]
-        assert_says(box, wanted)
+        assert_says(facts, wanted)
+        [body] = [each.proto.body for each in app.get("html") if "rd-caveats" in each.proto.body]
+        said = re.findall("<li>(.*?)</li>", body)
+        assert said == caveats.lines(study, system, html_safe)
+        assert said
+
+
+def test_overview_has_every_system_in_its_leaderboard(case, app):
+    opened(app, "overview")
+    [body] = [each.proto.body for each in app.get("html") if "rd-board" in each.proto.body]
+    [[_head, *rows]] = Page(body).tables[""]
+    study = case.study_of(case.runs, money=Money())
+    standings = leaderboard.standings(study)
+    assert [row.system for row in standings] == sorted(
+        study.chosen, key=lambda system: -study.mean(system)[0]
+    )
+    for row, cells in zip(standings, rows, strict=True):
+        name, mean, change, helped, p95, price, _optimal = cells
+        compared = study.comparison.row(row.system, study.spec)
+        assert name.startswith(study.name(row.system))
+        assert chip(compared["verdict"]) in name
+        assert_says(mean, map(number, study.mean(row.system)))
+        timed, cost = latency.summary(study, row.system), costs.billed(study, row.system)
+        if row.system == FIRST_STAGE:
+            assert (change, helped, p95, price) == ("–", "–", "0 ms", "$0.00")
+            continue
+        assert_says(
+            change, [signed(compared[each]) for each in ("delta", "delta_low", "delta_high")]
+        )
+        assert_says(helped, [number(compared[each], 0) for each in ("helped", "hurt")])
+        assert p95.startswith("–" if timed is None else ms(timed.p95))
+        assert_says(price, [money(cost.per_thousand, "USD")])
 
 
 def test_overview_looks_closely_at_each_challenger(case, app):

@@ -117,7 +117,8 @@ def _table(study: Study, rows: Sequence[Standing], axis: Axis, in_focus: str) ->
         body += (
             f"<tr{focus}><th scope=row title='{html_safe(name.value)}'>"
             f"<img src=\"{mark_image(marks[row.system])}\" alt=''>"
-            f"{style.short(CONTROL.sub('', name.value), _LONGEST_NAME)}{_small(name)}</th>"
+            f"<span>{style.short(CONTROL.sub('', name.value), _LONGEST_NAME)}</span>"
+            f"{_small(name)}</th>"
             + "".join(
                 f"<td title='{html_safe(cell.more)}' data-title='{html_safe(title.value)}'>"
                 f"{html_safe(cell.value)}{_small(cell)}</td>"

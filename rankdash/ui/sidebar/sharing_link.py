@@ -168,6 +168,7 @@ def _title(name: str) -> str:
         "part": _("Show"),
         "across": _("X axis"),
         "upward": _("Y axis"),
+        "trade": _("Trade-off"),
         "margin": _("Margin of the first stage"),
         "loss": _("Acceptable loss, as a share of the mean"),
         "cell": _("Documents from one band of ranks to another"),
