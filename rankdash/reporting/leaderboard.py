@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -64,7 +64,7 @@ def cells(study: Study, row: Standing, axis: Axis) -> tuple[Cell, ...]:
         helped = Cell(f"{number(row.helped, 0)} / {number(row.hurt, 0)}")
     latency = Cell(_NONE, _("not measured"))
     if row.p95 is not None:
-        latency = Cell(_("{ms} ms", ms=ms(row.p95)))
+        latency = Cell(_milliseconds(row.p95))
     optimal = {True: _("✓ optimal"), False: _("dominated"), None: _NONE}[row.pareto[axis]]
     return (
         Cell(study.name(row.system), _state(row)),
@@ -116,19 +116,19 @@ def trade_off(study: Study, axis: Axis) -> Drawing | None:
     if len(points) < 2:
         return None
     currency = (study.money or Money()).currency
-    titles = {
-        "p95": _("p95 latency added, ms"),
-        "cost": _("{currency} for 1,000 searches", currency=currency),
-    }
-    written = {
-        "p95": lambda value: _("{ms} ms", ms=ms(value)),
-        "cost": partial(money, currency=currency),
-    }
-    given = (points, study.measure.title, titles[axis])
+    written: Callable[[float], str] = partial(money, currency=currency)
+    title = _("{currency} for 1,000 searches", currency=currency)
+    if axis == "p95":
+        written, title = _milliseconds, _("p95 latency added, ms")
+    given = (points, study.measure.title, title)
     return Drawing(
-        lambda ink: frontier.figure(*given, ink, written=written[axis], size=frontier.BESIDE),
-        frontier.alt(*given, written=written[axis]),
+        lambda ink: frontier.figure(*given, ink, written=written, size=frontier.BESIDE),
+        frontier.alt(*given, written=written),
     )
+
+
+def _milliseconds(value: float) -> str:
+    return _("{ms} ms", ms=ms(value))
 
 
 def _absence(row: Standing, axis: Axis) -> str:

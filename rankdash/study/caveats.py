@@ -199,7 +199,8 @@ def _example_price(study: Study, challenger: str) -> ExamplePrice | None:
 
 
 def _other_metrics(study: Study, challenger: str) -> OtherMetrics | None:
-    better, worse = [], []
+    better: list[str] = []
+    worse: list[str] = []
     for spec in study.specs:
         kind = study.comparison.row(challenger, spec)["verdict"]
         if spec != study.spec and kind in (*GAINS, "worse"):
@@ -238,7 +239,7 @@ def _turned(study: Study, challenger: str, change: float) -> Iterator[Group]:
 
 def _shipped_timings(study: Study, challenger: str) -> ShippedTimings | None:
     run = study.run(challenger)
-    if run is None or not run.machine.get("shipped_with"):
+    if run is None or not run.shipped:
         return None
     return ShippedTimings() if latency.summary(study, challenger) is not None else None
 

@@ -30,6 +30,7 @@ _STYLE = """<style>
   padding: 0.3rem 0.3rem; line-height: 1.25;
   border-bottom: 1px solid color-mix(in srgb, currentColor 15%, transparent); }
 .rd-board th { font-weight: 600; white-space: normal; }
+.rd-board thead small { white-space: nowrap; }
 .rd-board tr > :first-child { text-align: left; white-space: normal; overflow-wrap: anywhere;
   min-width: 7rem; font-weight: 400; padding-left: 1.6rem; position: relative; }
 .rd-board tbody tr:first-child { font-weight: 600; }
@@ -68,20 +69,6 @@ def draw(study: Study, in_focus: str) -> None:
         st.html(_table(study, rows, axis, in_focus))
         named = [markdown_safe(each, 400) for each in shown.notes(study, rows, axis)]
         st.caption(paragraph(named))
-
-
-def empty() -> None:
-    """What stands here without a challenger: what will, and one way to it."""
-    with st.container(border=True):
-        st.subheader(_("Leaderboard"), anchor=False)
-        st.write(
-            _(
-                "Only the baseline is here so far. Run a reranker or add a ranking: this table "
-                "then shows each system with its quality, the change against the baseline, its "
-                "latency and its price."
-            )
-        )
-        st.page_link(view.page("run"), label=_("Run a reranker"), icon=":material/arrow_forward:")
 
 
 def _axis(rows: Sequence[Standing]) -> Axis:

@@ -199,17 +199,23 @@ def in_focus(study: Study) -> str:
     nobody chose; the baseline where there is none."""
     if len(study.challengers) < 2:
         return study.challengers[0] if study.challengers else study.baseline
-    few = len(study.challengers) <= _MOST_BUTTONS
-    chosen = pickers.pick_one(
-        "vs",
-        list(study.challengers),
-        st.segmented_control if few else st.selectbox,
-        default=best_challenger(study),
-        label=_("System shown (vs. {baseline})", baseline=short_name(study, study.baseline)),
-        format_func=lambda system: short_name(study, system) if few else study.name(system),
-        help=names_help(map(study.name, study.challengers), _SHORT_NAME),
-        **({"required": True} if few else {}),
-    )
+    label = _("System shown (vs. {baseline})", baseline=short_name(study, study.baseline))
+    options, best = list(study.challengers), best_challenger(study)
+    if len(options) > _MOST_BUTTONS:
+        chosen = pickers.pick_one(
+            "vs", options, st.selectbox, default=best, label=label, format_func=study.name
+        )
+    else:
+        chosen = pickers.pick_one(
+            "vs",
+            options,
+            st.segmented_control,
+            default=best,
+            label=label,
+            format_func=lambda system: short_name(study, system),
+            help=names_help(map(study.name, options), _SHORT_NAME),
+            required=True,
+        )
     return chosen or study.challengers[0]
 
 
