@@ -14,7 +14,6 @@ from rankdash.reporting import leaderboard as shown
 from rankdash.reporting.leaderboard import Cell
 from rankdash.study.leaderboard import AXES, Axis, Standing, standings
 from rankdash.study.study import Study
-from rankdash.ui.sidebar import view
 from rankdash.ui.state import pickers
 from rankdash.ui.widgets import plotly_chart
 from rankdash.ui.widgets.text import markdown_safe
