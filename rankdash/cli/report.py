@@ -31,9 +31,10 @@ from rankdash.value.assumptions import ASSUMPTIONS
 
 def add(parser: Parser) -> None:
     parser.description = (
-        "Compare rankings and write the report: verdict and price first, then every "
-        "metric with its interval, the queries helped and hurt, latency, cost, the data and how "
-        "each number is made. One HTML file, which loads nothing."
+        "Compare rankings and write the report: first a page to decide by (what was found, what it "
+        "costs, risk, what is missing, the next step), then every metric with its interval, the "
+        "queries helped and hurt, latency, cost, the data and how each number is made. One HTML "
+        "file, which loads nothing."
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.closing = _closing
@@ -81,13 +82,25 @@ def add(parser: Parser) -> None:
     parser.option("--title", "TEXT", "(default: names the data set)", default="")
     parser.option("--note", "TEXT", "a text under the title", default="")
     parser.option("--logo", "FILE", "a PNG, JPEG, GIF or WebP picture beside the title")
-    parser.several("--sections", "ID", "the parts to write, of those below (default: all)")
+    parts = parser.add_mutually_exclusive_group()
+    parts.add_argument(
+        "--preset",
+        choices=("decision", "full"),
+        help="decision: one printed page; full: all sections (default: full)",
+    )
+    parts.add_argument(
+        "--sections",
+        nargs="+",
+        action="extend",
+        metavar="ID",
+        help="the sections to write, of those below, in place of a preset",
+    )
     parser.option("--language", "CODE", "en or zh (default: %(default)s)", default="en")
     parser.option(
         "--assumptions",
         "FILE",
         "TOML with the value and the cost of a search (see the README); without it the report "
-        "uses example values and says so",
+        "gives the break-even alone",
     )
     add_statistics(parser)
     add_conventions(parser)
@@ -97,19 +110,20 @@ def add(parser: Parser) -> None:
 
 def _report(arguments: argparse.Namespace) -> int:
     """Read, compare and write. What the readers find odd goes to standard error."""
-    from rankdash.reporting.report import ALL, Front, html
+    from rankdash.reporting.report import PRESETS, Front, html
 
     target = target_of(arguments.out)
     given = (arguments.qrels, arguments.baseline, arguments.logo, arguments.assumptions)
     named = [file for file in given if file is not None]
     several = (*(arguments.data or ()), *arguments.challenger, *arguments.timings)
     spare_the_input(target, [*several, *named])
-    typed = (name.strip() for text in arguments.sections or () for name in text.split(","))
+    typed = [name.strip() for text in arguments.sections or () for name in text.split(",")]
+    sections = tuple(name for name in typed if name)
     front = Front(
         title=arguments.title,
         note=arguments.note,
         logo=None if arguments.logo is None else Source.from_path(Path(arguments.logo)).data,
-        sections=tuple(name for name in typed if name) or ALL,
+        sections=sections or PRESETS[arguments.preset or "full"],
         language=arguments.language,
     )
     metrics = metrics_of(arguments.metrics or ["ndcg@10"])

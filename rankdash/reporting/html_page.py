@@ -1,7 +1,7 @@
 """One HTML file that loads nothing: styles, charts and what draws them are inside.
 
 The page forbids the browser everything else by its Content-Security-Policy: no request at all, and
-no script but the two whose hashes it names, so that text from the data could not run even where an
+no script but its own, whose hashes it names, so that text from the data could not run even where an
 escape were forgotten.
 """
 
@@ -65,11 +65,12 @@ class Page:
 
     def html(self, body: str) -> str:
         """The whole file. body: HTML, everything from the data in it escaped."""
-        engine, draw = get_plotlyjs(), _DRAW
+        scripts = (get_plotlyjs(), _DRAW) if self._charts else (_DRAW,)
+        allowed = " ".join(f"'{_hash(script)}'" for script in scripts)
         policy = "; ".join(
             [
                 "default-src 'none'",
-                f"script-src '{_hash(engine)}' '{_hash(draw)}'",
+                f"script-src {allowed}",
                 "style-src 'unsafe-inline'",
                 "img-src data:",
                 "base-uri 'none'",
@@ -89,8 +90,7 @@ class Page:
                 f"<style>{_style()}</style></head>",
                 f"<body><main>{body}</main>",
                 f'<script type="application/json" id="figures">{self._figures()}</script>',
-                f"<script>{engine}</script>",
-                f"<script>{draw}</script>",
+                *(f"<script>{script}</script>" for script in scripts),
                 "</body></html>",
             ]
         )
@@ -230,6 +230,9 @@ border-top:1px solid var(--rule);border-bottom:1px solid var(--rule)}
 nav a{color:inherit}
 .verdict{border:1px solid var(--rule);border-radius:8px;padding:.9rem 1.1rem;margin-bottom:1rem}
 .verdict p,.card p{max-width:none}
+.verdict h4{margin:.9rem 0 .2rem}.verdict>h4:first-of-type{margin-top:.6rem}
+.lead{font-size:1.35rem;font-weight:600;line-height:1.3;font-variant-numeric:tabular-nums}
+.step{border-top:1px solid var(--rule);margin-top:.9rem}
 .facts{display:grid;grid-template-columns:repeat(auto-fit,minmax(160px,1fr));gap:.6rem 1rem;
 margin:.8rem 0}
 .facts dt{color:var(--muted);font-size:.85rem}
@@ -245,7 +248,7 @@ footer{margin-top:2.5rem;font-size:.85rem;color:var(--muted)}
 h2,h3,h4,summary,caption,p:has(+.wide),p:has(+.chart),p:has(+ul){break-after:avoid}
 p,section p{max-width:none}thead{display:table-header-group}
 tr,li,p,.facts,.kept{break-inside:avoid}.whole{break-inside:auto}.wide{overflow:visible}
-nav{display:none}.facts{grid-template-columns:repeat(3,1fr)}
+nav{display:none}#decision:not(:last-of-type){break-after:page}.facts{grid-template-columns:repeat(3,1fr)}
 details.printed>summary{list-style:none}details.printed{border:0}
 .chart .main-svg{max-width:100%}.lists{grid-template-columns:repeat(2,1fr)}}
 """

@@ -18,6 +18,7 @@ from rankdash.reporting.sections import (
     causes,
     cost,
     data,
+    decision,
     latency,
     methods,
     queries,
@@ -38,7 +39,8 @@ class Section:
 
 
 SECTIONS = (
-    Section("verdict", "The answer"),
+    Section("decision", "Decision"),
+    Section("verdict", "Verdict of each system"),
     Section("systems", "Systems and metrics"),
     Section("cutoffs", "The metric by cutoff"),
     Section("queries", "Queries helped and hurt"),
@@ -53,9 +55,13 @@ SECTIONS = (
 
 ALL = tuple(each.id for each in SECTIONS)
 
+PRESETS: Mapping[str, tuple[str, ...]] = {"decision": ("decision",), "full": ALL}
+"""Name → its sections: one page of paper, or everything."""
+
 LONGEST_TITLE, LONGEST_NOTE = 200, 5_000
 
 _DRAWN: Mapping[str, Callable[[Draft], str]] = {
+    "decision": decision.draw,
     "verdict": verdict.draw,
     "systems": systems.means,
     "cutoffs": systems.curve,
@@ -131,7 +137,10 @@ def _written(study: Study, front: Front) -> str:
     draft = Draft(page, study)
     chosen = [each for each in SECTIONS if each.id in front.sections]
     parts = [section(_(each.title), _DRAWN[each.id](draft), each.id) for each in chosen]
-    return page.html("\n".join([_head(study, front, title), _contents(chosen), *parts, _foot()]))
+    # What a reader came for stands before the way to the rest.
+    first, *rest = parts
+    body = [_head(study, front, title), first, _contents(chosen), *rest, _foot()]
+    return page.html("\n".join(body))
 
 
 def _head(study: Study, front: Front, title: str) -> str:

@@ -82,6 +82,11 @@ class Choice:
     def name(self) -> str:
         return self.option.name
 
+    @property
+    def example(self) -> bool:
+        """Whether nobody set its price: it is an example that comes with rankdash."""
+        return self.price in shipped()
+
 
 @dataclass(frozen=True)
 class Terms:

@@ -36,11 +36,11 @@ def gain(study: Study, system: str) -> Gain | None:
     row = study.comparison.row(system, study.spec)
     if row["verdict"] not in _PROOFS or np.isnan(row["relative_delta"]):
         return None
-    hits = _hits(study).row(system, hit_spec(study.cutoff))
+    hit = hits(study, system)
     relative = _measured(row, row["relative_delta"], _relative_interval(study, system))
     return Gain(
         relative,
-        _measured(hits, hits["delta"], (hits["delta_low"], hits["delta_high"])),
+        _measured(hit, hit["delta"], (hit["delta_low"], hit["delta_high"])),
         int(row["paired"]),
     )
 
@@ -70,6 +70,11 @@ def _measured(row: pd.Series, value: float, interval: tuple[float, float]) -> Me
         if known
         else MeasuredChange(float(value), proof=proof)
     )
+
+
+def hits(study: Study, system: str) -> pd.Series:
+    """The row of a comparison that has the change of the hit rate."""
+    return _hits(study).row(system, hit_spec(study.cutoff))
 
 
 def _hits(study: Study) -> Comparison:

@@ -27,8 +27,8 @@ def rows(
     """(title, value, meaning). hit: title of the hit rate that answers found are told by."""
     found = []
     for each in ASSUMPTIONS:
-        value = _value(each, getattr(scenario, each.name), currency)
-        found.append((_(each.title), value, _(each.meaning)))
+        amount = value(each, getattr(scenario, each.name), currency)
+        found.append((_(each.title), amount, _(each.meaning)))
     found.append(
         (
             _("Answers found"),
@@ -69,11 +69,12 @@ def _sent(choice: Choice) -> tuple[str, str, str]:
     )
 
 
-def _value(each: Assumption, value: float, currency: str) -> str:
+def value(each: Assumption, amount: float, currency: str) -> str:
+    """The number of an assumption with its unit."""
     if each.unit == "share":
-        return percent(value, 1)
+        return percent(amount, 1)
     if each.unit == "money":
-        return money(value, currency)
+        return money(amount, currency)
     if each.unit == "money for a million tokens":
-        return f"{money(value, currency)} {_(UNITS['tokens'])}"
-    return f"{quantity(value)} {unit(each, currency)}".strip()
+        return f"{money(amount, currency)} {_(UNITS['tokens'])}"
+    return f"{quantity(amount)} {unit(each, currency)}".strip()

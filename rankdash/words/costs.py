@@ -8,14 +8,14 @@ from functools import partial
 from typing import Literal, TypeVar
 
 from rankdash.i18n import gettext as _
-from rankdash.i18n import ngettext, number, paragraph, percent, signed, signed_percent
+from rankdash.i18n import ngettext, number, paragraph, percent, quantity, signed, signed_percent
 from rankdash.study.costs import Choice
 from rankdash.value.assumptions import MONTHS_PER_YEAR, Assumptions
 from rankdash.value.payoff import Amount, End, Gain, MeasuredChange
 from rankdash.words import prices
 from rankdash.words.money import money
 
-Answer = Literal["yes", "maybe", "unproven", "doubtful", "no", "unknown"]
+Answer = Literal["yes", "maybe", "open", "unproven", "doubtful", "no", "unknown"]
 
 _Amount = TypeVar("_Amount", float | None, End)
 
@@ -57,7 +57,9 @@ def year() -> Period:
 class MoneyContext:
     """What sentences about money have to know. metric, hit: titles of the metric and of
     the hit rate that tickets and working time hang on. level: of the intervals.
-    baseline: its name. period: that amounts are for. safe: makes a name fit for where it stands."""
+    baseline: its name. period: that amounts are for. safe: makes a name fit for where it stands.
+    assumed: whether nobody set what a search is worth and the reader does not see that beside it.
+    """
 
     currency: str
     metric: str
@@ -66,6 +68,7 @@ class MoneyContext:
     baseline: str
     period: Period
     safe: Callable[[str], str]
+    assumed: bool = False
 
 
 def reason(why: str | None) -> str:
@@ -131,13 +134,18 @@ def cell(found: Amount, currency: str, written: str = "money") -> tuple[str, str
     return value, f"{end(found.low)} … {end(found.high)}"
 
 
-def answer(choice: Choice) -> Answer:
+def answer(choice: Choice, *, assumed: bool = False) -> Answer:
     """Does it pay? yes: also at what may be counted on of the change; maybe: every change that
     counts is proven, but the interval of the net holds a loss too, and doubtful the other way
-    round; unproven: one that counts is not proven, and may make it pay."""
+    round; unproven: one that counts is not proven, and may make it pay; open: it depends on a price
+    that nobody set. assumed: whether nobody set what a search is worth either."""
     came, net = choice.came, choice.came.net_per_month
     if choice.option.gain is None or net.value is None:
         return "unknown"
+    if assumed or choice.example:
+        if not _above_0(came.value_per_month):
+            return "no"
+        return "open" if came.proven else "unproven"
     if came.pays:
         return "yes"
     hopeful = not isinstance(net.high, float) or net.high > 0
@@ -149,7 +157,8 @@ def answer(choice: Choice) -> Answer:
 
 
 def headline(context: MoneyContext, choice: Choice, scenario: Assumptions) -> str:
-    """Break-even first, then what it comes to under the assumptions; one paragraph."""
+    """Break-even first, then what it comes to under the assumptions; one paragraph. Where nobody
+    set the price, the break-even alone."""
     name = context.safe(choice.name)
     metric, level, span = context.metric, percent(context.level), context.period
     gain, came = choice.option.gain, choice.came
@@ -168,28 +177,22 @@ def headline(context: MoneyContext, choice: Choice, scenario: Assumptions) -> st
             name=name,
             currency=context.currency,
         )
-    change = signed_percent(gain.relative.value, 1)
-    kind = answer(choice)
+    kind = answer(choice, assumed=context.assumed)
+    unset = context.assumed or choice.example
     if kind == "no" and gain.relative.value <= 0 and not _above_0(value):
-        if gain.relative.proof == "same":
-            return _(
-                "**No: {name} does not pay at any price.** It leaves {metric} as it is, and costs "
-                "{cost} {period}.",
-                name=name,
-                metric=metric,
-                cost=money(cost.value, context.currency),
-                period=span.name,
-            )
-        return _(
-            "**No: {name} does not pay at any price.** It changes {metric} by {change}, and costs "
-            "{cost} {period}.",
-            name=name,
-            metric=metric,
-            change=change,
-            cost=money(cost.value, context.currency),
-            period=span.name,
+        return _never(context, choice, None if unset else money(cost.value, context.currency))
+    even = (
+        _break_even_price(context, choice, scenario)
+        if choice.example
+        else _break_even(choice, metric, level)
+    )
+    if kind == "open":
+        lead = (
+            _("**Break-even only: nobody set the price of {name}.**", name=name)
+            if choice.example
+            else _("**Break-even only: nobody set what a search is worth.**")
         )
-    even = _break_even(choice, metric, level)
+        return f"{lead} {even}"
     if kind == "unproven":
         worth, interval = cell(value, context.currency)
         value_words = _(
@@ -199,7 +202,7 @@ def headline(context: MoneyContext, choice: Choice, scenario: Assumptions) -> st
             cost=money(cost.value, context.currency),
         )
         lead = _("**Not proven that {name} pays.**", name=name)
-        sentences = [_not_proven(context, gain), value_words, even]
+        sentences = [_not_proven(context, gain), "" if unset else value_words, even]
         return f"{lead} {paragraph([each for each in sentences if each])}"
     leads = {
         "yes": _("**{name} pays under these assumptions.**", name=name),
@@ -220,9 +223,24 @@ def headline(context: MoneyContext, choice: Choice, scenario: Assumptions) -> st
     note = _without_gain(gain.relative, metric) if kind == "yes" else ""
     if kind != "yes" and not came.proven:
         note = _not_proven(context, gain)
-    sentences = [note, even, rest]
+    sentences = [note, even, "" if unset else rest]
     # Markdown wants a blank after bold text that ends in a full stop, in Chinese too.
     return f"{leads[kind]} {paragraph([each for each in sentences if each])}"
+
+
+def _never(context: MoneyContext, choice: Choice, cost: str | None) -> str:
+    """That no price is low enough. cost: of a period; None where nobody set a price."""
+    gain, metric = choice.option.gain, context.metric
+    lead = _("**No: {name} does not pay at any price.**", name=context.safe(choice.name))
+    if gain is None or gain.relative.proof == "same":
+        change = _("It leaves {metric} as it is.", metric=metric)
+    else:
+        by = signed_percent(gain.relative.value, 1)
+        change = _("It changes {metric} by {change}.", metric=metric, change=by)
+    if cost is None:
+        return f"{lead} {change}"
+    costs = _("It costs {cost} {period}.", cost=cost, period=context.period.name)
+    return f"{lead} {paragraph([change, costs])}"
 
 
 def _above_0(value: Amount) -> bool:
@@ -263,6 +281,24 @@ def _not_proven(context: MoneyContext, gain: Gain) -> str:
     return _(
         "{metric} changes by {change}, but this may come by chance (see the verdict).", **params
     )
+
+
+def _break_even_price(context: MoneyContext, choice: Choice, scenario: Assumptions) -> str:
+    """Up to which price it pays, and what that takes for granted."""
+    price, interval = cell(choice.came.break_even_price, context.currency)
+    if choice.came.break_even_price.reason == "no_traffic":
+        return _("There are no searches, so nothing can be won.")
+    if choice.came.break_even_price.value is None:
+        return _("No price is low enough: it brings less than its upkeep.")
+    text = _(
+        "It pays while 1,000 searches cost at most {price}, if a search is worth {value} and 1 % "
+        "more {metric} brings {elasticity} % more value.",
+        price=f"**{price}** ({percent(context.level)}: {interval})" if interval else f"**{price}**",
+        value=money(scenario.value_per_search, context.currency),
+        metric=context.metric,
+        elasticity=quantity(scenario.elasticity),
+    )
+    return paragraph([text, _("Both are defaults.")]) if context.assumed else text
 
 
 def _break_even(choice: Choice, metric: str, level: str) -> str:

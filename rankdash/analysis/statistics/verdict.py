@@ -70,6 +70,13 @@ class Verdict:
         """In English, the advice included."""
         return " ".join((self.template, *self.advice)).format(**self.params)
 
+    @property
+    def more(self) -> int | None:
+        """How many more queries it advises to label; None where it advises none."""
+        planned = {_MORE, _MORE_OR_MANY} & set(self.advice)
+        more = self.params.get("more") if planned else None
+        return more if isinstance(more, int) else None
+
     def named(self, names: Mapping[str, str]) -> Verdict:
         """The same with systems under the names given, such as display names for ids."""
         known = {

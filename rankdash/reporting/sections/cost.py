@@ -105,6 +105,8 @@ def _column(draft: Draft, choice: Choice) -> list[str]:
         return said(costs.cell(getattr(came, of), money.currency, kinds.get(of, "money")))
 
     price = DASH if choice.price is None else prices.words(choice.price)
+    if choice.example:
+        price = _("{price} (example price)", price=price)
     if choice.foreign:
         return [price, _("priced in another currency"), *[DASH] * 9]
     cost = written("cost_per_month")

@@ -14,7 +14,6 @@ from rankdash.study.costs import Choice, choices
 from rankdash.study.gains import hit_title
 from rankdash.study.study import Study
 from rankdash.study.systems import Money
-from rankdash.value.price_list import shipped
 from rankdash.words import costs
 from rankdash.words.costs import MoneyContext
 from rankdash.words.html import html_safe
@@ -29,7 +28,7 @@ class Draft:
         self.page = page
         self.study = study
 
-    @property
+    @cached_property
     def choices(self) -> list[Choice]:
         """The baseline without a reranker, then every challenger at its price."""
         return choices(self.study)
@@ -44,7 +43,7 @@ class Draft:
     @property
     def examples(self) -> list[str]:
         """The systems whose price is an example that comes with rankdash."""
-        return [each.name for each in self.choices if each.price in shipped()]
+        return [each.name for each in self.choices if each.example]
 
     @cached_property
     def context(self) -> MoneyContext:
@@ -57,6 +56,7 @@ class Draft:
             baseline=study.name(study.baseline),
             period=costs.month(),
             safe=str,
+            assumed=not self.money.chosen,
         )
 
     def chart(self, drawing: Drawing | None) -> str:

@@ -1,4 +1,4 @@
-"""The answer first: is it better, how surely, and at what price."""
+"""Of every system: is it better, how surely, and at what price."""
 
 from __future__ import annotations
 
@@ -10,15 +10,11 @@ from rankdash.i18n import gettext as _
 from rankdash.reporting.html_page import prose
 from rankdash.reporting.sections.draft import Draft, span
 from rankdash.study import latency
-from rankdash.study.systems import FIRST_STAGE
 from rankdash.words import costs, prices
 from rankdash.words.headroom import whole
 from rankdash.words.html import html_safe
 from rankdash.words.queries import left_out_text
 from rankdash.words.verdict_chips import chip, is_corrected, p_title, p_value, sentence
-
-# Below this share of labelled documents, what has no label weighs more than what has.
-_FEW_JUDGED = 0.5
 
 
 def draw(draft: Draft) -> str:
@@ -35,38 +31,7 @@ def draw(draft: Draft) -> str:
             mean=number(row["mean"]),
         )
         parts.append(prose(text))
-    parts += [prose(each, "muted") for each in _meanings(draft)]
     return "".join(parts)
-
-
-def _meanings(draft: Draft) -> list[str]:
-    """What someone who has only this file cannot know: the metric, the first stage, the labels."""
-    study = draft.study
-    sentences = [draft.explained(study.measure.title, _(study.measure.metric.meaning))]
-    if study.baseline == FIRST_STAGE:
-        order = _("the order of the search, before any reranking.")
-        sentences.append(draft.explained(study.name(FIRST_STAGE), order))
-    return [*sentences, *_few_labels(draft)]
-
-
-def _few_labels(draft: Draft) -> list[str]:
-    """A caution where most of the documents that a ranking shows were never judged."""
-    study = draft.study
-    spec = study.spec_of("judged")
-    shares = {system: study.comparison.row(system, spec)["mean"] for system in study.chosen}
-    known = {system: share for system, share in shares.items() if math.isfinite(share)}
-    if not study.measures_quality or not known or min(known.values()) >= _FEW_JUDGED:
-        return []
-    sentences = [f"{study.name(system)} {percent(share)}" for system, share in known.items()]
-    return [
-        _(
-            "Most of the top documents have no label ({title}, the share that has one: {shares}). "
-            "A document without a label counts as not relevant, so a system that finds good new "
-            "documents looks worse than it is.",
-            title=study.titles[spec],
-            shares=all_of(sentences),
-        )
-    ]
 
 
 def _one(draft: Draft, challenger: str) -> str:
@@ -146,6 +111,9 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
     if choice.price is not None:
         marks = prices.marks(choice.price, choice.load.estimated, choice.rate_measured)
         beside = all_of(marks)
+    if choice.example:
+        beside = _("{part}: {value}", part=beside, value=cost)
+        cost = _("not set")
     found.append((_("cost of 1,000 searches"), cost, beside))
     return found
 

@@ -15,7 +15,7 @@ from rankdash.errors import DataError
 from rankdash.i18n import error_text, language
 from rankdash.i18n import gettext as _
 from rankdash.reporting import logo
-from rankdash.reporting.report import LONGEST_NOTE, LONGEST_TITLE, SECTIONS, Front
+from rankdash.reporting.report import LONGEST_NOTE, LONGEST_TITLE, PRESETS, SECTIONS, Front
 from rankdash.ui.report.report_preview import Preview
 from rankdash.ui.sidebar import view
 from rankdash.ui.state import pickers
@@ -64,7 +64,7 @@ def draw(
 
 def _sections(previews: Mapping[str, Preview]) -> tuple[str, ...]:
     """A line for each section: whether it is wanted, and what it would say or what it lacks."""
-    st.markdown(f"**{_('Content')}**")
+    _preset(previews)
     wanted = []
     for section in SECTIONS:
         preview = previews[section.id]
@@ -85,6 +85,31 @@ def _sections(previews: Mapping[str, Preview]) -> tuple[str, ...]:
                 view.page(preview.page), label=preview.link, icon=":material/arrow_forward:"
             )
     return tuple(wanted)
+
+
+def _preset(previews: Mapping[str, Preview]) -> None:
+    """Choose several sections at once; none is marked where the sections are those of no preset."""
+    titles = {"decision": _("Decision, one page"), "full": _("Full report")}
+    possible = {
+        name: [each for each in sections if not previews[each].empty]
+        for name, sections in PRESETS.items()
+    }
+    kept: dict[str, Any] = st.session_state.setdefault(_KEPT, {})
+    wanted = [
+        each.id
+        for each in SECTIONS
+        if kept.get(f"section.{each.id}", True) and not previews[each.id].empty
+    ]
+    now = next((name for name, sections in possible.items() if sections == wanted), None)
+
+    def changed() -> None:
+        chosen = st.session_state["report.preset"]
+        if chosen is not None:
+            kept.update({f"section.{each.id}": each.id in PRESETS[chosen] for each in SECTIONS})
+
+    pickers.show(st.segmented_control, "report.preset", now, changed)(
+        label=_("What is in it"), options=list(titles), format_func=titles.__getitem__
+    )
 
 
 def _logo() -> bytes | None:

@@ -33,6 +33,10 @@ def of(study: Study) -> Mapping[str, Preview]:
     return {section: tell(study) for section, tell in _TOLD.items()}
 
 
+def _decision(study: Study) -> Preview:
+    return Preview(_("What was found, what it costs, risk, what is missing, the next step"))
+
+
 def _verdict(study: Study) -> Preview:
     compared = study.comparison
     found = (
@@ -105,7 +109,8 @@ def _latency(study: Study) -> Preview:
 
 def _money(study: Study) -> Preview:
     if study.money is None or not study.money.chosen:
-        return Preview(_("With example assumptions: none were set."), "cost", _("Set your own"))
+        text = _("Break-even only: price and value are not set.")
+        return Preview(text, "cost", _("Set your own"))
     return Preview(_("With the assumptions that you set on Cost & ROI."))
 
 
@@ -146,6 +151,7 @@ def _name(study: Study, system: str) -> str:
 
 
 _TOLD: Mapping[str, Callable[[Study], Preview]] = {
+    "decision": _decision,
     "verdict": _verdict,
     "systems": _systems,
     "cutoffs": _cutoffs,

@@ -14,6 +14,7 @@ from rankdash.store.notes.notes import Notes
 from rankdash.study.study import Study
 from rankdash.ui.report import report_exports, report_form, report_preview
 from rankdash.ui.state.server import workspace
+from rankdash.ui.widgets.text import markdown_safe
 
 
 def draw(study: Study) -> None:
@@ -27,19 +28,34 @@ def draw(study: Study) -> None:
     words, parts = st.columns([1, 2], gap="large")
     usual_title = _("Reranking on {data}", data=study.dataset.name)
     front = report_form.draw(words, parts, usual_title, report_preview.of(study))
-    words.download_button(
+    file = file_name(study.dataset.name, "report", "html")
+    made = words.download_button(
         _("Make the report and save it"),
         data=b"" if front is None else partial(report.html, study, front),
-        file_name=file_name(study.dataset.name, "report", "html"),
+        file_name=file,
         mime="text/html",
         type="primary",
         icon=":material/description:",
         key="report.make",
-        on_click="ignore",
         disabled=front is None,
         width="stretch",
     )
+    if made and front is not None:
+        _show(study, front, file)
     report_exports.draw(study, front)
+
+
+def _show(study: Study, front: report.Front, file: str) -> None:
+    """Where the file went, and how it begins."""
+    st.success(
+        _(
+            "Your browser saves the report as **{file}**, in its folder for downloads.",
+            file=markdown_safe(file),
+        ),
+        icon=":material/download_done:",
+    )
+    first = replace(front, sections=front.sections[:1])
+    st.iframe(report.html(study, first).decode(), height=700, alt=_("The first page of the report"))
 
 
 def for_report(study: Study) -> Study:

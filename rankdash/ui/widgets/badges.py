@@ -24,6 +24,7 @@ _VERDICTS: dict[str, Look] = {
 _ANSWERS: dict[Answer, Look] = {
     "yes": (":material/check_circle:", "blue"),
     "maybe": (":material/trending_up:", "blue"),
+    "open": (":material/price_change:", "gray"),
     "unproven": (":material/help:", "gray"),
     "doubtful": (":material/trending_down:", "orange"),
     "no": (":material/cancel:", "orange"),
@@ -42,6 +43,7 @@ def answer(kind: Answer) -> None:
     words: dict[Answer, str] = {
         "yes": _("pays"),
         "maybe": _("probably pays"),
+        "open": _("break-even only"),
         "unproven": _("not proven"),
         "doubtful": _("probably does not pay"),
         "no": _("does not pay"),

@@ -1,0 +1,158 @@
+"""The first page: what was found, what it costs, what may go wrong, and what to do next."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+
+from rankdash.charts.milliseconds import text as ms
+from rankdash.i18n import gettext as _
+from rankdash.i18n import ngettext, number, percent, signed
+from rankdash.reporting.html_page import PageTable, listed, prose, table
+from rankdash.reporting.sections.draft import DASH, Draft, span
+from rankdash.study import decision, latency, leaderboard
+from rankdash.study.decision import Decision
+from rankdash.study.leaderboard import Standing
+from rankdash.study.systems import FIRST_STAGE
+from rankdash.value.price_list import shipped
+from rankdash.words import costs, prices
+from rankdash.words import decision as words
+from rankdash.words.html import html_safe
+from rankdash.words.money import money
+from rankdash.words.queries import left_out_text
+from rankdash.words.verdict_chips import chip, sentence
+
+
+def draw(draft: Draft) -> str:
+    study = draft.study
+    best = leaderboard.best_challenger(study)
+    if best is None:
+        alone, step = words.nothing_compared(study)
+        return prose(alone) + _mean(draft) + _step(step)
+    found = decision.decision(study, best)
+    parts = [
+        (_("What was found"), _found(draft, found)),
+        (_("What it costs"), _cost(draft, found)),
+        (_("Risk"), listed(words.risks(study, found))),
+        (_("Before you pay"), listed(words.gaps(study, found))),
+    ]
+    kind = str(found.row["verdict"])
+    return "".join(
+        [
+            f'<div class="verdict {html_safe(kind)}"><h3><span class=tag>{html_safe(chip(kind))}'
+            f"</span> {html_safe(draft.against(best))}</h3>",
+            *(f"<h4>{html_safe(title)}</h4>{inside}" for title, inside in parts),
+            _step(words.next_step(study, found)),
+            "</div>",
+            _standings(draft) if len(study.challengers) > 1 else "",
+            *(prose(each, "muted") for each in _meanings(draft)),
+        ]
+    )
+
+
+def _step(step: str) -> str:
+    title = html_safe(_("Next step"))
+    return f"<div class=step><h4>{title}</h4><p><strong>{html_safe(step)}</strong></p></div>"
+
+
+def _mean(draft: Draft) -> str:
+    """Of the only system, where it has one."""
+    study = draft.study
+    mean = study.mean(study.baseline)[0]
+    if math.isnan(mean):
+        return ""
+    text = _("{metric} is {mean} on average.", metric=study.measure.title, mean=number(mean))
+    return prose(text)
+
+
+def _found(draft: Draft, found: Decision) -> str:
+    """In counts first: what a mean of the metric amounts to for a searcher."""
+    study, hits = draft.study, found.hits
+    said = []
+    if hits is not None and study.measures_quality:
+        said += [prose(words.hits(hits), "lead"), prose(_sureness(draft, hits.change), "muted")]
+    verdict = study.comparison.verdict(found.challenger, study.spec, study.names)
+    out = left_out_text(study.comparison.left_out(found.challenger, study.spec))
+    return "".join([*said, prose(sentence(verdict)), prose(out) if out else ""])
+
+
+def _sureness(draft: Draft, row: pd.Series) -> str:
+    """The change of the hit rate as the statistics have it, its verdict last."""
+    study = draft.study
+    title = draft.context.hit
+    if not math.isfinite(row["delta_low"]):
+        return _("{part}: {value}", part=title, value=chip(str(row["verdict"])))
+    return _(
+        "{metric} {change} ({level}: {interval}): {verdict}",
+        metric=title,
+        change=signed(row["delta"]),
+        level=percent(study.statistics.level),
+        interval=span(row["delta_low"], row["delta_high"]),
+        verdict=chip(str(row["verdict"])),
+    )
+
+
+def _cost(draft: Draft, found: Decision) -> str:
+    study, choice = draft.study, found.choice
+    said = [costs.headline(draft.context, choice, draft.money.assumptions)]
+    if not choice.example and not choice.foreign:
+        amount, _interval = costs.cell(choice.came.cost_per_thousand, draft.money.currency)
+        marks = prices.marks(choice.price, choice.load.estimated, choice.rate_measured)
+        text = _("1,000 searches cost {amount}.", amount=amount)
+        said.append(f"{text} ({prices.joined(marks)})" if marks else text)
+    summary = latency.summary(study, found.challenger)
+    if summary is not None:
+        said.append(
+            ngettext(
+                "Latency: p95 {ms} ms ({n} query timed).",
+                "Latency: p95 {ms} ms ({n} queries timed).",
+                summary.n,
+                ms=ms(summary.p95),
+            )
+        )
+    return "".join(map(prose, said))
+
+
+def _standings(draft: Draft) -> str:
+    """Every system in a row, the best first."""
+    study = draft.study
+    rows = [_row(draft, each) for each in leaderboard.standings(study)]
+    head = (
+        *(_("system"), study.measure.title, _("change"), _("verdict"), _("hurt")),
+        *(_("p95 latency"), _("1,000 searches")),
+    )
+    return table(PageTable(head, rows, frozenset((1, 2, 4, 5, 6))), _("All systems, best first"))
+
+
+def _row(draft: Draft, each: Standing) -> list[str]:
+    study, own = draft.study, each.system == draft.study.baseline
+    ends = span(each.low, each.high)
+    p95 = _("not measured") if each.p95 is None else _("{ms} ms", ms=ms(each.p95))
+    return [
+        study.name(each.system),
+        number(each.mean) if ends == DASH else f"{number(each.mean)} ({ends})",
+        DASH if own else signed(each.delta),
+        chip(each.kind),
+        DASH if own else number(each.hurt, 0),
+        DASH if each.system == FIRST_STAGE else p95,
+        _price(draft, each),
+    ]
+
+
+def _price(draft: Draft, each: Standing) -> str:
+    if each.cost is None:
+        return DASH
+    if each.per_thousand is None or each.cost.listed in shipped():
+        return _("not set")
+    return money(each.per_thousand, draft.money.currency)
+
+
+def _meanings(draft: Draft) -> list[str]:
+    """What someone who has only this file cannot know: the metric and the first stage."""
+    study = draft.study
+    sentences = [draft.explained(study.measure.title, _(study.measure.metric.meaning))]
+    if study.baseline == FIRST_STAGE:
+        order = _("the order in which the search finds documents, before any reranking.")
+        sentences.append(draft.explained(study.name(FIRST_STAGE), order))
+    return sentences

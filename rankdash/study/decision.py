@@ -1,0 +1,226 @@
+"""What a decision on one system rests on: who loses, what is not known or set, what to do next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import pandas as pd
+
+from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
+from rankdash.analysis.unjudged.pool import pool
+from rankdash.study import costs
+from rankdash.study.gains import hits
+from rankdash.study.study import Study
+from rankdash.study.systems import Money
+from rankdash.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
+
+Step = Literal[
+    "label",
+    "queries",
+    "same_queries",
+    "metric",
+    "settle",
+    "judge",
+    "price",
+    "latency",
+    "faster",
+    "worse",
+    "same",
+    "unprovable",
+    "loss",
+    "trial",
+]
+"""What to do next.
+
+label: label enough queries for a verdict. queries: the same, where some are labelled.
+same_queries: compare systems that answer the same queries. metric: choose one of quality.
+settle: label more queries, as the verdict advises. judge: label the documents without a label.
+price: set a price and what a search is worth. latency: measure it. faster: meet the latency target.
+worse, same, unprovable, loss: stop, as the system is worse, changes nothing, can hardly be proven
+better, or costs more than it brings. trial: let searchers try it.
+"""
+
+# Below this share of labelled documents, what has no label weighs more than what has.
+FEW_LABELS = 0.5
+# Made out of values and labels: no kinds that a searcher or a router could tell apart.
+_NO_KINDS = frozenset({"difficulty", "relevant_documents"})
+# Assumption → the one that switches it on.
+_SWITCHES = {
+    "passages": "passages",
+    "passage_tokens": "passages",
+    "llm_price": "passages",
+    "ticket_share": "ticket_share",
+    "ticket_cost": "ticket_share",
+    "seconds_saved": "seconds_saved",
+    "hourly_wage": "seconds_saved",
+    "loss_per_100_ms": "loss_per_100_ms",
+}
+
+
+@dataclass(frozen=True)
+class Hits:
+    """How many of n queries show a relevant document in the first k. change: the row of a
+    comparison that says how sure the difference is."""
+
+    before: int
+    after: int
+    n: int
+    k: int
+    change: pd.Series
+
+
+@dataclass(frozen=True)
+class Group:
+    """A kind of queries: column and value. worse: a proven loss; else the change is not proven."""
+
+    column: str
+    value: str
+    n: int
+    delta: float
+    worse: bool
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What is known of one challenger.
+
+    row: of the study's comparison. hits: None where no query has a value. worst: query_id, before,
+        after and delta of the query that loses most; None where none is hurt.
+    groups: kinds of queries without a proven gain, losses first; those that rankdash makes out of
+        values and labels are none.
+    k: how many documents of each list count. unlabelled: how many documents without a label are
+        among the first k of either system; judged: the share of the challenger's that have one, NaN
+        where it has none.
+    choice: the system at its price. target_ms: of the p95 latency. priced: whether somebody set
+        price and assumptions. defaults: assumptions that count here and are at their defaults.
+    more: how many queries the step asks for, where it asks for queries.
+    """
+
+    challenger: str
+    row: pd.Series
+    hits: Hits | None
+    worst: pd.Series | None
+    groups: tuple[Group, ...]
+    k: int
+    unlabelled: int
+    judged: float
+    choice: costs.Choice
+    target_ms: float
+    priced: bool
+    defaults: tuple[Assumption, ...]
+    step: Step
+    more: int = 0
+
+
+def decision(study: Study, challenger: str) -> Decision:
+    """What is known of a challenger, and what to do next."""
+    money = study.money or Money()
+    pairs = study.pairs(challenger).dropna(subset="delta")
+    hurt = pairs[pairs["delta"] < -study.statistics.tie_band]
+    k = study.measure.k or study.cutoff or 10
+    judged_spec = f"judged@{k}"
+    known = study.specs if judged_spec in study.specs else (judged_spec,)
+    choice = next(each for each in costs.choices(study) if each.system == challenger)
+    found = Decision(
+        challenger=challenger,
+        row=study.comparison.row(challenger, study.spec),
+        hits=_hits(study, challenger),
+        worst=None if hurt.empty else hurt.nsmallest(1, "delta", keep="first").iloc[0],
+        groups=_groups(study, challenger),
+        k=k,
+        unlabelled=_unlabelled(study, challenger, k),
+        judged=study.evaluate(challenger, known).mean(judged_spec),
+        choice=choice,
+        target_ms=money.assumptions.latency_target_ms,
+        priced=money.chosen and not choice.example and not choice.foreign,
+        defaults=_defaults(money.assumptions),
+        step="trial",
+    )
+    step, more = _next(study, found)
+    return replace(found, step=step, more=more)
+
+
+def _hits(study: Study, challenger: str) -> Hits | None:
+    row = hits(study, challenger)
+    n = int(row["paired"])
+    if not n:
+        return None
+    # Each query counts 1 or 0, so that a mean of n of them is a count.
+    before, after = (round(row[side] * n) for side in ("before", "after"))
+    return Hits(before, after, n, study.cutoff or 10, row)
+
+
+def _groups(study: Study, challenger: str) -> tuple[Group, ...]:
+    found = []
+    for column in study.segments:
+        table = study.segment(challenger, column)
+        if column in _NO_KINDS - set(study.dataset.segments) or (table["n"] > 0).sum() < 2:
+            continue
+        for _at, row in table[table["n"] >= FEWEST_QUERIES].iterrows():
+            sure = row["p_corrected"] <= 1 - study.statistics.level
+            if not (sure and row["low"] > 0):
+                worse = bool(sure and row["high"] < 0)
+                found.append(
+                    Group(column, str(row["segment"]), int(row["n"]), float(row["delta"]), worse)
+                )
+    return tuple(sorted(found, key=lambda each: (not each.worse, each.delta)))
+
+
+def _unlabelled(study: Study, challenger: str, k: int) -> int:
+    sides = (study.baseline, challenger)
+    return study.once(
+        study.key("unlabelled", *sides, k),
+        lambda: len(
+            pool(
+                [study.ranking(each) for each in sides],
+                [study.judged(each) for each in sides],
+                study.conventions,
+                k,
+            )
+        ),
+    )
+
+
+def _defaults(scenario: Assumptions) -> tuple[Assumption, ...]:
+    return tuple(
+        each
+        for each in ASSUMPTIONS
+        if getattr(scenario, each.name) == each.default
+        and (each.name not in _SWITCHES or getattr(scenario, _SWITCHES[each.name]))
+    )
+
+
+def _next(study: Study, found: Decision) -> tuple[Step, int]:
+    """The step and how many queries it asks for."""
+    kind, row = str(found.row["verdict"]), found.row
+    few_labels = found.unlabelled > 0 and found.judged < FEW_LABELS
+    match kind:
+        case "no_values":
+            return "label", FEWEST_QUERIES
+        case "too_few":
+            return "queries", FEWEST_QUERIES - int(row["paired"])
+        case "nothing_common":
+            return "same_queries", 0
+        case "descriptive":
+            return "metric", 0
+        case "worse" | "unproven" | "better" | "small" if few_labels:
+            return "judge", 0
+        case "worse" | "identical":
+            return ("worse" if kind == "worse" else "same"), 0
+        case "unproven":
+            more = study.comparison.verdict(found.challenger, study.spec).more
+            return ("settle", more) if more else ("unprovable", 0)
+    return _of_a_gain(found), 0
+
+
+def _of_a_gain(found: Decision) -> Step:
+    """What a proven gain still lacks."""
+    net, p95 = found.choice.came.net_per_month.value, found.choice.waiting.p95
+    if found.priced and net is not None and net <= 0:
+        return "loss"
+    if p95 is None:
+        return "latency"
+    if p95 > found.target_ms:
+        return "faster"
+    return "trial" if found.priced else "price"

@@ -1,0 +1,252 @@
+"""A decision in sentences: what was found, what may go wrong, what is missing, what to do next."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from rankdash.analysis.labels.query_groups import DERIVED_SEGMENTS
+from rankdash.i18n import gettext as _
+from rankdash.i18n import ngettext, number, paragraph, percent, plain, signed
+from rankdash.study.decision import Decision, Group, Hits
+from rankdash.study.study import Study
+from rankdash.study.systems import Money
+from rankdash.words import assumptions
+from rankdash.words.prices import joined
+
+_NAMED = 4
+_DERIVED = {each.name: each for each in DERIVED_SEGMENTS}
+
+
+def hits(found: Hits) -> str:
+    """How many queries show a relevant document, before and after."""
+    return ngettext(
+        "{before} → {after} of {n} query has a relevant document in the top {k}.",
+        "{before} → {after} of {n} queries have a relevant document in the top {k}.",
+        found.n,
+        before=number(found.before, 0),
+        after=number(found.after, 0),
+        k=found.k,
+    )
+
+
+def risks(study: Study, found: Decision, fit: Callable[[str], str] = str) -> list[str]:
+    """Who loses, where nothing is proven, and what nobody measured. fit: makes a name fit for where
+    it stands."""
+    name = fit(study.name(found.challenger))
+    said = [_hurt(study, found, fit)]
+    worse = [each for each in found.groups if each.worse]
+    open_ = [each for each in found.groups if not each.worse]
+    if worse:
+        said.append(_("Worse in: {groups}.", groups=_groups(study, worse, fit)))
+    if open_ and found.row["verdict"] in ("better", "small"):
+        said.append(_("No gain is proven in: {groups}.", groups=_groups(study, open_, fit)))
+    p95, target = found.choice.waiting.p95, number(found.target_ms, 0)
+    if p95 is None:
+        said.append(
+            _(
+                "Latency is not measured: it is open whether {name} meets the target of {target} "
+                "ms (p95).",
+                name=name,
+                target=target,
+            )
+        )
+    elif p95 > found.target_ms:
+        said.append(
+            _(
+                "p95 latency is {ms} ms: over the target of {target} ms.",
+                ms=number(p95, 0),
+                target=target,
+            )
+        )
+    if found.unlabelled and math.isfinite(found.judged):
+        said.append(
+            _(
+                "{share} of the top {k} of {name} have no label and count as not relevant: the "
+                "values may be too low.",
+                share=percent(1 - found.judged),
+                k=found.k,
+                name=name,
+            )
+        )
+    if not found.priced:
+        said.append(_("Price or value is not set: it is open whether {name} pays.", name=name))
+    return said
+
+
+def gaps(study: Study, found: Decision, fit: Callable[[str], str] = str) -> list[str]:
+    """What to add or confirm before money is spent, by name."""
+    money = study.money or Money()
+    said = []
+    if found.unlabelled:
+        said.append(
+            ngettext(
+                "Labels: {n} document without a label is in the top {k} of one of the two.",
+                "Labels: {n} documents without a label are in the top {k} of one of the two.",
+                found.unlabelled,
+                k=found.k,
+            )
+        )
+    if found.choice.example:
+        said.append(_("Price of {name}: not set.", name=fit(found.choice.name)))
+    elif found.choice.foreign:
+        said.append(
+            _(
+                "Price of {name}: not in {currency}.",
+                name=fit(found.choice.name),
+                currency=money.currency,
+            )
+        )
+    if found.defaults:
+        listed = [
+            _(
+                "{title} ({value})",
+                title=_(each.title),
+                value=assumptions.value(
+                    each, getattr(money.assumptions, each.name), money.currency
+                ),
+            )
+            for each in found.defaults
+        ]
+        said.append(_("At their defaults: {assumptions}.", assumptions=joined(listed)))
+    return said or [_("Nothing: labels, price and assumptions are your own.")]
+
+
+def next_step(study: Study, found: Decision, fit: Callable[[str], str] = str) -> str:
+    """One thing to do."""
+    name, baseline = fit(study.name(found.challenger)), fit(study.name(study.baseline))
+    match found.step:
+        case "label":
+            return ngettext(
+                "Label documents of at least {n} query, then compare again.",
+                "Label documents of at least {n} queries, then compare again.",
+                found.more,
+            )
+        case "queries":
+            return ngettext(
+                "Label {n} more query: fewer give no verdict.",
+                "Label {n} more queries: fewer give no verdict.",
+                found.more,
+            )
+        case "same_queries":
+            return _("Compare systems that answer the same queries under the same ids.")
+        case "metric":
+            return _("Choose a metric of quality, such as NDCG@10, for the verdict.")
+        case "settle":
+            return ngettext(
+                "Label {n} more query like these, then compare again.",
+                "Label {n} more queries like these, then compare again.",
+                found.more,
+            )
+        case "judge":
+            return ngettext(
+                "Label the {n} document without a label in the top {k} of {baseline} and {name}, "
+                "then compare again.",
+                "Label the {n} documents without a label in the top {k} of {baseline} and {name}, "
+                "then compare again.",
+                found.unlabelled,
+                k=found.k,
+                baseline=baseline,
+                name=name,
+            )
+        case "price":
+            return _(
+                "Set the price of {name} and the value of a search, then compare gain and cost.",
+                name=name,
+            )
+        case "latency":
+            return _("Measure the latency of {name} on the machine that will serve it.", name=name)
+        case "faster":
+            return _(
+                "Make {name} faster (fewer documents, a smaller model), then measure it again.",
+                name=name,
+            )
+        case "worse":
+            return _("Stop: keep {baseline}. {name} is worse.", baseline=baseline, name=name)
+        case "same":
+            return _(
+                "Stop: keep {baseline}. {name} changes nothing that counts.",
+                baseline=baseline,
+                name=name,
+            )
+        case "unprovable":
+            return _(
+                "Stop: keep {baseline}. More queries like these are not likely to prove a gain "
+                "worth having.",
+                baseline=baseline,
+            )
+        case "loss":
+            return _(
+                "Stop: keep {baseline}. {name} costs more than it brings under these assumptions.",
+                baseline=baseline,
+                name=name,
+            )
+        case "trial":
+            return _(
+                "Run a trial: serve {name} to part of the traffic and compare it with {baseline}.",
+                name=name,
+                baseline=baseline,
+            )
+
+
+def nothing_compared(study: Study, fit: Callable[[str], str] = str) -> tuple[str, str]:
+    """Of a study of one system: what cannot be decided, and what to do."""
+    name = fit(study.name(study.baseline))
+    return (
+        _("Only {name} is here: there is nothing to compare it with.", name=name),
+        _("Run a reranker or add its ranking, then compare it with {name}.", name=name),
+    )
+
+
+def _hurt(study: Study, found: Decision, fit: Callable[[str], str]) -> str:
+    band, n = plain(study.statistics.tie_band), int(found.row["paired"])
+    if not n:
+        return _("No query can be compared.")
+    if found.worst is None:
+        return ngettext(
+            "No query gets worse by more than {band} ({n} query compared).",
+            "No query gets worse by more than {band} ({n} queries compared).",
+            n,
+            band=band,
+        )
+    hurt = int(found.row["hurt"])
+    share = _(
+        "{hurt} of {queries} get worse ({share}).",
+        hurt=number(hurt, 0),
+        queries=ngettext("{n} query", "{n} queries", n),
+        share=percent(hurt / n),
+    )
+    query = str(found.worst["query_id"])
+    worst = _(
+        "Worst: “{query}”, {metric} {before} → {after}.",
+        query=fit(study.dataset.query_names.get(query, query)),
+        metric=study.measure.title,
+        before=number(found.worst["before"]),
+        after=number(found.worst["after"]),
+    )
+    return paragraph([share, worst])
+
+
+def _groups(study: Study, groups: Sequence[Group], fit: Callable[[str], str]) -> str:
+    """The first ones by name."""
+    named = [
+        _(
+            "{value} ({column}; {queries}, {change})",
+            **{part: fit(text) for part, text in _group(study, each).items()},
+            queries=ngettext("{n} query", "{n} queries", each.n),
+            change=signed(each.delta),
+        )
+        for each in groups[:_NAMED]
+    ]
+    more = len(groups) - _NAMED
+    if more > 0:
+        named.append(ngettext("{n} more kind", "{n} more kinds", more))
+    return joined(named)
+
+
+def _group(study: Study, group: Group) -> dict[str, str]:
+    """Column and value, in the reader's language where rankdash named them."""
+    own = None if group.column in study.dataset.segments else _DERIVED.get(group.column)
+    if own is None:
+        return {"column": group.column, "value": group.value}
+    return {"column": _(own.title), "value": _(group.value)}
