@@ -7,9 +7,10 @@ from typing import Literal
 
 import pandas as pd
 
-from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
+from rankdash.analysis.statistics.verdict import FEWEST_QUERIES, is_proven
 from rankdash.analysis.unjudged.pool import pool
 from rankdash.study import costs
+from rankdash.study.caveats import Caveat, Unlabelled, caveats
 from rankdash.study.gains import hits
 from rankdash.study.study import Study
 from rankdash.study.systems import Money
@@ -22,6 +23,7 @@ Step = Literal[
     "metric",
     "settle",
     "judge",
+    "baseline",
     "price",
     "latency",
     "faster",
@@ -36,13 +38,14 @@ Step = Literal[
 label: label enough queries for a verdict. queries: the same, where some are labelled.
 same_queries: compare systems that answer the same queries. metric: choose one of quality.
 settle: label more queries, as the verdict advises. judge: label the documents without a label.
+baseline: compare with the ranking of one's own search.
 price: set a price and what a search is worth. latency: measure it. faster: meet the latency target.
 worse, same, unprovable, loss: stop, as the system is worse, changes nothing, can hardly be proven
 better, or costs more than it brings. trial: let searchers try it.
 """
 
-# Below this share of labelled documents, what has no label weighs more than what has.
-FEW_LABELS = 0.5
+# Above this share, what has no label weighs more than what has.
+_MOST_UNLABELLED = 0.5
 # Made out of values and labels: no kinds that a searcher or a router could tell apart.
 _NO_KINDS = frozenset({"difficulty", "relevant_documents"})
 # Assumption → the one that switches it on.
@@ -90,8 +93,7 @@ class Decision:
     groups: kinds of queries without a proven gain, losses first; those that rankdash makes out of
         values and labels are none.
     k: how many documents of each list count. unlabelled: how many documents without a label are
-        among the first k of either system; judged: the share of the challenger's that have one, NaN
-        where it has none.
+        among the first k of either system. caveats: of the verdict.
     choice: the system at its price. target_ms: of the p95 latency. priced: whether somebody set
         price and assumptions. defaults: assumptions that count here and are at their defaults.
     more: how many queries the step asks for, where it asks for queries.
@@ -104,7 +106,7 @@ class Decision:
     groups: tuple[Group, ...]
     k: int
     unlabelled: int
-    judged: float
+    caveats: tuple[Caveat, ...]
     choice: costs.Choice
     target_ms: float
     priced: bool
@@ -119,8 +121,6 @@ def decision(study: Study, challenger: str) -> Decision:
     pairs = study.pairs(challenger).dropna(subset="delta")
     hurt = pairs[pairs["delta"] < -study.statistics.tie_band]
     k = study.measure.k or study.cutoff or 10
-    judged_spec = f"judged@{k}"
-    known = study.specs if judged_spec in study.specs else (judged_spec,)
     choice = next(each for each in costs.choices(study) if each.system == challenger)
     found = Decision(
         challenger=challenger,
@@ -130,7 +130,7 @@ def decision(study: Study, challenger: str) -> Decision:
         groups=_groups(study, challenger),
         k=k,
         unlabelled=_unlabelled(study, challenger, k),
-        judged=study.evaluate(challenger, known).mean(judged_spec),
+        caveats=caveats(study, challenger),
         choice=choice,
         target_ms=money.assumptions.latency_target_ms,
         priced=money.chosen and not choice.example and not choice.foreign,
@@ -158,12 +158,10 @@ def _groups(study: Study, challenger: str) -> tuple[Group, ...]:
         if column in _NO_KINDS - set(study.dataset.segments) or (table["n"] > 0).sum() < 2:
             continue
         for _at, row in table[table["n"] >= FEWEST_QUERIES].iterrows():
-            sure = row["p_corrected"] <= 1 - study.statistics.level
-            if not (sure and row["low"] > 0):
-                worse = bool(sure and row["high"] < 0)
-                found.append(
-                    Group(column, str(row["segment"]), int(row["n"]), float(row["delta"]), worse)
-                )
+            proven = is_proven(row["low"], row["high"], row["p_corrected"], study.statistics.level)
+            if not (proven and row["delta"] > 0):
+                size = int(row["n"]), float(row["delta"])
+                found.append(Group(column, str(row["segment"]), *size, worse=proven))
     return tuple(sorted(found, key=lambda each: (not each.worse, each.delta)))
 
 
@@ -194,7 +192,10 @@ def _defaults(scenario: Assumptions) -> tuple[Assumption, ...]:
 def _next(study: Study, found: Decision) -> tuple[Step, int]:
     """The step and how many queries it asks for."""
     kind, row = str(found.row["verdict"]), found.row
-    few_labels = found.unlabelled > 0 and found.judged < FEW_LABELS
+    few_labels = any(
+        isinstance(each, Unlabelled) and max(each.baseline, each.challenger) > _MOST_UNLABELLED
+        for each in found.caveats
+    )
     match kind:
         case "no_values":
             return "label", FEWEST_QUERIES
@@ -219,6 +220,8 @@ def _of_a_gain(found: Decision) -> Step:
     net, p95 = found.choice.came.net_per_month.value, found.choice.waiting.p95
     if found.priced and net is not None and net <= 0:
         return "loss"
+    if any(each.code == "baseline" for each in found.caveats):
+        return "baseline"
     if p95 is None:
         return "latency"
     if p95 > found.target_ms:

@@ -31,10 +31,11 @@ _DERIVED = {each.name: each for each in DERIVED_SEGMENTS}
 
 def lines(study: Study, challenger: str, fit: Fit = str) -> list[str]:
     """One sentence a caveat. fit: makes names and values from the data fit for where they stand."""
-    return [_line(study, each, fit) for each in caveats(study, challenger)]
+    return [line(study, each, fit) for each in caveats(study, challenger)]
 
 
-def _line(study: Study, caveat: Caveat, fit: Fit) -> str:
+def line(study: Study, caveat: Caveat, fit: Fit = str) -> str:
+    """One of them."""
     baseline = fit(study.name(study.baseline))
     match caveat:
         case Unlabelled():

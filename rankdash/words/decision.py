@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 from rankdash.analysis.labels.query_groups import DERIVED_SEGMENTS
@@ -11,10 +10,12 @@ from rankdash.i18n import ngettext, number, paragraph, percent, plain, signed
 from rankdash.study.decision import Decision, Group, Hits
 from rankdash.study.study import Study
 from rankdash.study.systems import Money
-from rankdash.words import assumptions
+from rankdash.words import assumptions, caveats
 from rankdash.words.prices import joined
 
 _NAMED = 4
+# Codes of caveats by where they are said; kinds of queries and prices are said more fully here.
+_RISKS, _GAPS = ("unlabelled", "lead", "ceiling"), ("baseline", "default_threshold", "timings")
 _DERIVED = {each.name: each for each in DERIVED_SEGMENTS}
 
 
@@ -28,6 +29,11 @@ def hits(found: Hits) -> str:
         after=number(found.after, 0),
         k=found.k,
     )
+
+
+def other_metrics(study: Study, found: Decision) -> str:
+    """What the other metrics say; "" where they prove nothing."""
+    return "".join(_caveats(study, found, ("other_metrics",), str))
 
 
 def risks(study: Study, found: Decision, fit: Callable[[str], str] = str) -> list[str]:
@@ -59,16 +65,7 @@ def risks(study: Study, found: Decision, fit: Callable[[str], str] = str) -> lis
                 target=target,
             )
         )
-    if found.unlabelled and math.isfinite(found.judged):
-        said.append(
-            _(
-                "{share} of the top {k} of {name} have no label and count as not relevant: the "
-                "values may be too low.",
-                share=percent(1 - found.judged),
-                k=found.k,
-                name=name,
-            )
-        )
+    said += _caveats(study, found, _RISKS, fit)
     if not found.priced:
         said.append(_("Price or value is not set: it is open whether {name} pays.", name=name))
     return said
@@ -87,6 +84,7 @@ def gaps(study: Study, found: Decision, fit: Callable[[str], str] = str) -> list
                 k=found.k,
             )
         )
+    said += _caveats(study, found, _GAPS, fit)
     if found.choice.example:
         said.append(_("Price of {name}: not set.", name=fit(found.choice.name)))
     elif found.choice.foreign:
@@ -149,6 +147,8 @@ def next_step(study: Study, found: Decision, fit: Callable[[str], str] = str) ->
                 baseline=baseline,
                 name=name,
             )
+        case "baseline":
+            return _("Add the ranking of your own search and compare {name} with it.", name=name)
         case "price":
             return _(
                 "Set the price of {name} and the value of a search, then compare gain and cost.",
@@ -196,6 +196,12 @@ def nothing_compared(study: Study, fit: Callable[[str], str] = str) -> tuple[str
         _("Only {name} is here: there is nothing to compare it with.", name=name),
         _("Run a reranker or add its ranking, then compare it with {name}.", name=name),
     )
+
+
+def _caveats(
+    study: Study, found: Decision, codes: Sequence[str], fit: Callable[[str], str]
+) -> list[str]:
+    return [caveats.line(study, each, fit) for each in found.caveats if each.code in codes]
 
 
 def _hurt(study: Study, found: Decision, fit: Callable[[str], str]) -> str:

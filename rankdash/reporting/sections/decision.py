@@ -74,7 +74,8 @@ def _found(draft: Draft, found: Decision) -> str:
         said += [prose(words.hits(hits), "lead"), prose(_sureness(draft, hits.change), "muted")]
     verdict = study.comparison.verdict(found.challenger, study.spec, study.names)
     out = left_out_text(study.comparison.left_out(found.challenger, study.spec))
-    return "".join([*said, prose(sentence(verdict)), prose(out) if out else ""])
+    rest = [sentence(verdict), words.other_metrics(study, found), out]
+    return "".join([*said, *(prose(each) for each in rest if each)])
 
 
 def _sureness(draft: Draft, row: pd.Series) -> str:
