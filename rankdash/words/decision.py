@@ -67,26 +67,32 @@ def risks(study: Study, found: Decision, fit: Callable[[str], str] = str) -> lis
         )
     said += _caveats(study, found, _RISKS, fit)
     if not found.priced:
-        said.append(_("Price or value is not set: it is open whether {name} pays.", name=name))
+        text = _(
+            "The price or the value of a search is not set: it is open whether {name} pays.",
+            name=name,
+        )
+        said.append(text)
     return said
 
 
 def gaps(study: Study, found: Decision, fit: Callable[[str], str] = str) -> list[str]:
     """What to add or confirm before money is spent, by name."""
-    money = study.money or Money()
+    money, name = study.money or Money(), fit(study.name(found.challenger))
     said = []
     if found.unlabelled:
         said.append(
             ngettext(
-                "Labels: {n} document without a label is in the top {k} of one of the two.",
-                "Labels: {n} documents without a label are in the top {k} of one of the two.",
+                "Missing: the label of {n} document in the top {k} of {baseline} or {name}.",
+                "Missing: labels of {n} documents in the top {k} of {baseline} or {name}.",
                 found.unlabelled,
                 k=found.k,
+                baseline=fit(study.name(study.baseline)),
+                name=name,
             )
         )
     said += _caveats(study, found, _GAPS, fit)
     if found.choice.example:
-        said.append(_("Price of {name}: not set.", name=fit(found.choice.name)))
+        said.append(_("Missing: the price of {name}.", name=name))
     elif found.choice.foreign:
         said.append(
             _(
@@ -138,10 +144,10 @@ def next_step(study: Study, found: Decision, fit: Callable[[str], str] = str) ->
             )
         case "judge":
             return ngettext(
-                "Label the {n} document without a label in the top {k} of {baseline} and {name}, "
-                "then compare again.",
-                "Label the {n} documents without a label in the top {k} of {baseline} and {name}, "
-                "then compare again.",
+                "Label documents in the top {k} of {baseline} and {name}, those first that could "
+                "turn the verdict: {n} has no label.",
+                "Label documents in the top {k} of {baseline} and {name}, those first that could "
+                "turn the verdict: {n} have no label.",
                 found.unlabelled,
                 k=found.k,
                 baseline=baseline,
@@ -246,7 +252,7 @@ def _groups(study: Study, groups: Sequence[Group], fit: Callable[[str], str]) ->
     ]
     more = len(groups) - _NAMED
     if more > 0:
-        named.append(ngettext("{n} more kind", "{n} more kinds", more))
+        named.append(ngettext("{n} other kind", "{n} other kinds", more))
     return joined(named)
 
 

@@ -147,7 +147,7 @@ def _origin(study: Study) -> Preview:
 
 
 def _name(study: Study, system: str) -> str:
-    return markdown_safe(study.name(system), _NAME)
+    return markdown_safe(study.name(system))
 
 
 _TOLD: Mapping[str, Callable[[Study], Preview]] = {

@@ -21,10 +21,11 @@ def draw(study: Study) -> None:
     study = for_report(study)
     st.markdown(
         _(
-            "One page that opens in any browser without a network, with interactive charts, for "
-            "decision makers. It prints to PDF and is a static snapshot."
+            "One HTML file for decision makers: a page to decide by, then the details. It opens in "
+            "any browser without a network, prints to PDF, and is a static snapshot."
         )
     )
+    top = st.container()
     words, parts = st.columns([1, 2], gap="large")
     usual_title = _("Reranking on {data}", data=study.dataset.name)
     front = report_form.draw(words, parts, usual_title, report_preview.of(study))
@@ -41,7 +42,8 @@ def draw(study: Study) -> None:
         width="stretch",
     )
     if made and front is not None:
-        _show(study, front, file)
+        with top:
+            _show(study, front, file)
     report_exports.draw(study, front)
 
 
@@ -55,7 +57,7 @@ def _show(study: Study, front: report.Front, file: str) -> None:
         icon=":material/download_done:",
     )
     first = replace(front, sections=front.sections[:1])
-    st.iframe(report.html(study, first).decode(), height=700, alt=_("The first page of the report"))
+    st.iframe(report.html(study, first).decode(), height=640, alt=_("The first page of the report"))
 
 
 def for_report(study: Study) -> Study:
