@@ -19,6 +19,7 @@ import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs, get_plotlyjs_version
 
 from rankdash.charts.style import FONT, INKS, Ink
+from rankdash.i18n import gettext as _
 from rankdash.words.html import html_safe
 
 _BRIEF = 16
@@ -120,7 +121,9 @@ def table(content: PageTable, caption: str = "") -> str:
     body = "".join(row(cells, "td") for cells in content.rows)
     head = f"<thead>{row(content.columns, 'th')}</thead>"
     kind = "wide kept" if len(content.rows) <= _KEPT_ROWS else "wide"
-    return f'<div class="{kind}"><table>{sentence}{head}<tbody>{body}</tbody></table></div>'
+    hint = html_safe(_("Scroll sideways to see all columns →"))
+    inside = f"<table>{sentence}{head}<tbody>{body}</tbody></table>"
+    return f'<div class="{kind}" data-hint="{hint}">{inside}</div>'
 
 
 def together(*parts: str) -> str:
@@ -203,6 +206,8 @@ header p{max-width:none}
 ul{margin:.3rem 0;padding-left:1.2rem}
 .muted,caption,th{color:var(--muted)}
 .wide{overflow-x:auto}
+.wide.more::before{content:attr(data-hint);position:sticky;left:0;display:block;width:max-content;
+font-size:.85rem;color:var(--muted)}
 table{border-collapse:collapse;width:100%;font-size:.9rem}
 caption{text-align:left;padding-bottom:.3rem}
 th,td{text-align:left;vertical-align:top;padding:.35rem .6rem;border-bottom:1px solid var(--rule);
@@ -247,14 +252,14 @@ footer{margin-top:2.5rem;font-size:.85rem;color:var(--muted)}
 @media print{html{font-size:11px}main{max-width:none;padding:0}body{font-size:1rem}
 h2,h3,h4,summary,caption,p:has(+.wide),p:has(+.chart),p:has(+ul){break-after:avoid}
 p,section p{max-width:none}thead{display:table-header-group}
-tr,li,p,.facts,.kept{break-inside:avoid}.whole{break-inside:auto}.wide{overflow:visible}
+tr,li,p,.facts,.kept{break-inside:avoid}.whole{break-inside:auto}.wide{overflow:visible}.wide.more::before{display:none}
 nav{display:none}#decision:not(:last-of-type){break-after:page}.facts{grid-template-columns:repeat(3,1fr)}
 details.printed>summary{list-style:none}details.printed{border:0}
 .chart .main-svg{max-width:100%}.lists{grid-template-columns:repeat(2,1fr)}}
 """
 
-# Drawn again when the reader changes between light and dark, and in light for paper, where parts
-# that belong there are opened.
+# Charts are drawn again when the reader changes between light and dark, and in light for paper, where
+# parts that belong there are opened.
 _DRAW = """
 (() => {
   const figures = JSON.parse(document.getElementById("figures").textContent);
@@ -269,6 +274,11 @@ _DRAW = """
   const show = () => draw(dark.matches ? "dark" : "light");
   show();
   dark.addEventListener("change", show);
+  // A table that is cut at the side says so.
+  const hint = () => document.querySelectorAll(".wide").forEach((part) =>
+    part.classList.toggle("more", part.scrollWidth > part.clientWidth));
+  hint();
+  window.addEventListener("resize", hint);
   let opened = [];
   window.addEventListener("beforeprint", () => {
     opened = [...document.querySelectorAll("details.printed:not([open])")];

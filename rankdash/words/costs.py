@@ -290,10 +290,15 @@ def _break_even_price(context: MoneyContext, choice: Choice, scenario: Assumptio
         return _("There are no searches, so nothing can be won.")
     if choice.came.break_even_price.value is None:
         return _("No price is low enough: it brings less than its upkeep.")
+    if interval:
+        level = percent(context.level)
+        price = _("**{price}** ({level}: {interval})", price=price, level=level, interval=interval)
+    else:
+        price = f"**{price}**"
     text = _(
         "It pays while 1,000 searches cost at most {price}, if a search is worth {value} and 1 % "
         "more {metric} brings {elasticity} % more value.",
-        price=f"**{price}** ({percent(context.level)}: {interval})" if interval else f"**{price}**",
+        price=price,
         value=money(scenario.value_per_search, context.currency),
         metric=context.metric,
         elasticity=quantity(scenario.elasticity),

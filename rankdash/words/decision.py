@@ -155,6 +155,10 @@ def next_step(study: Study, found: Decision, fit: Callable[[str], str] = str) ->
             )
         case "baseline":
             return _("Add the ranking of your own search and compare {name} with it.", name=name)
+        case "price" if not found.choice.example and not found.choice.foreign:
+            return _("Set the value of a search, then compare gain and cost.")
+        case "price" if study.money is not None and study.money.chosen:
+            return _("Set the price of {name}, then compare gain and cost.", name=name)
         case "price":
             return _(
                 "Set the price of {name} and the value of a search, then compare gain and cost.",

@@ -273,7 +273,7 @@ def test_it_is_written_in_chinese_and_leaves_the_language_of_others_alone(study)
     assert "这些是有待更改的默认值" in read.text("cost")
     english = [s.title for s in SECTIONS if any(s.title in part for part in read.sections[s.id])]
     assert english == []
-    assert "The answer" in Read(html(study, Front(sections=("verdict",)))).text("verdict")
+    assert "What was found" in Read(html(study, Front(sections=("decision",)))).text("decision")
 
 
 def test_text_from_the_data_is_no_element_and_no_attribute(report):
@@ -366,18 +366,10 @@ def test_a_subject_refuses_what_cannot_be_compared(study):
 
 
 def test_a_reader_of_the_file_alone_learns_what_its_words_stand_for(study, report):
-    said = report.text("verdict")
+    said = report.text("decision")
     assert "NDCG@10: How close the order is" in said
     assert "first: the order of the search, before any reranking." in said
-    assert "95% of the 27 queries timed took no longer" in said
-    # Every document has a label here; where few have one, the answer itself says so.
-    assert "have no label" not in said
-    data = study.dataset
-    labelled = data.qrels[data.qrels["label"] > 0]
-    fewer = Dataset(data.name, data.queries, data.documents, labelled, data.candidates)
-    few = dataclasses.replace(study, dataset=fewer)
-    said = Read(html(few, Front(sections=("verdict",)))).text("verdict")
-    assert "(Judged@10, the share that has one: first 12% and mover plain 12%)" in said
+    assert "95% of the 27 queries timed took no longer" in report.text("verdict")
     # A rule stands with what it decides: "0.15" alone could be a share or a change.
     [worthwhile] = [row for row in report.rows if row[0] == "Minimum practically relevant gain"]
     assert worthwhile[1:] == [
@@ -438,6 +430,12 @@ def test_a_value_that_may_be_a_loss_is_told_with_it(study):
     system = System("run", "mixed", load=lambda: dataclasses.replace(run, ranking=mixed))
     unsure = dataclasses.replace(study, systems={**study.systems, "run": system})
     said = Read(html(unsure, Front(sections=("cost",)))).text("cost")
+    # Nobody set a price, so no amount is said beside it.
+    assert "a month, for" not in said
+    own = dataclasses.replace(shipped()[0], source="our contract")
+    money = Money(prices={"run": own}, chosen=True)
+    priced = dataclasses.replace(unsure, money=money)
+    said = Read(html(priced, Front(sections=("cost",)))).text("cost")
     assert re.search(r"The value is \$[\d,.]+ \(-\$[\d,.]+ … \$[\d,.]+\) a month", said)
 
 

@@ -48,6 +48,7 @@ def test_the_answer(case, report):
             number(row["p_corrected"], 4),
             *([percent(share)] if share is not None and share >= 0 else []),
             *([ms(timed.p95), number(timed.n, 0)] if timed is not None else []),
+            # Money that nobody set: how far the price may go, and what the example would cost.
             money(costs.billed(study, system).per_thousand, "USD"),
             *(number(n, 0) for n in study.comparison.left_out(system, study.spec).values()),
         ]

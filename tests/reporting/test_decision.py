@@ -1,0 +1,268 @@
+"""The page to decide by: what was found, cost, risk, what is missing and one next step, under every
+combination of verdict, labels, price and latency."""
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from rankdash.dataset import Dataset
+from rankdash.ranking.ranking import Ranking
+from rankdash.reporting.report import PRESETS, Front, html
+from rankdash.study.decision import decision
+from rankdash.study.study import Study
+from rankdash.study.systems import FIRST_STAGE, Money, System
+from rankdash.value.assumptions import Assumptions
+from rankdash.value.price_list import shipped
+from tests.reporting.test_report import DOCS, FAILED, QUERIES, SKIPPED, Read, study_of
+
+OWN = dataclasses.replace(
+    shipped()[0], source="our contract", price=dataclasses.replace(shipped()[0].price, amount=1.0)
+)
+DEAR = dataclasses.replace(OWN, price=dataclasses.replace(OWN.price, amount=1000.0))
+# Nothing of the sample's own texts, so that a sentence of the page is one line here.
+MONEY = Money(Assumptions(searches_per_day=5000.0), {"run": OWN}, chosen=True)
+
+
+@pytest.fixture(scope="module")
+def better() -> Study:
+    return study_of()
+
+
+def page(study: Study, language: str = "en") -> str:
+    """The text of the page on one line, and that there is no other section."""
+    read = Read(html(study, Front(sections=PRESETS["decision"], language=language)))
+    assert list(read.sections) == ["", "decision"]
+    assert not read.attributes("nav")
+    return " ".join(read.text("decision").split())
+
+
+def moved(study: Study, place: Callable[[int], int]) -> Study:
+    """The study with a run that puts the relevant document of each query at a place; it is fourth
+    in the first stage."""
+    run = study.run("run")
+    assert run is not None
+
+    def order(query: str) -> list[str]:
+        at = place(QUERIES.index(query))
+        rest = [f"{query}-d{d}" for d in range(DOCS) if d != 3]
+        return [*rest[:at], f"{query}-d3", *rest[at:]]
+
+    done = [q for q in QUERIES if q not in FAILED + SKIPPED]
+    ranking = Ranking.from_lists((q, order(q), np.arange(DOCS, 0, -1.0)) for q in done)
+    other = dataclasses.replace(run, ranking=ranking)
+    systems = {**study.systems, "run": System("run", run.name, load=lambda: other)}
+    return dataclasses.replace(study, systems=systems)
+
+
+def labelled(study: Study, keep: Callable[[str, float], bool], **changes: object) -> Study:
+    """The study with the labels for which `keep` holds."""
+    data = study.dataset
+    kept = [keep(*each) for each in zip(data.qrels["query_id"], data.qrels["label"], strict=True)]
+    fewer = Dataset(
+        data.name, data.queries, data.documents, data.qrels[kept], data.candidates, **changes
+    )
+    return dataclasses.replace(study, dataset=fewer)
+
+
+def test_what_was_found_is_counted_in_queries_beside_the_metric(better):
+    narrow = dataclasses.replace(better, cutoff=3)
+    said = page(narrow)
+    hits = narrow.comparison.row("run", "hit@3")
+    paired = narrow.pairs("run", "hit@3").dropna()
+    before, after = int(paired["before"].sum()), int(paired["after"].sum())
+    assert f"{before} → {after} of 27 queries have a relevant document in the top 3." in said
+    assert (before, after) == (0, 17)
+    assert f"Hit@3 +{hits['delta']:.3f} (95%: {hits['delta_low']:.3f} …" in said
+    assert "): better mover plain is better than first: NDCG@3 rises from 0 to" in said
+    assert "3 queries are left out on both sides" in said
+
+
+def test_a_price_that_nobody_set_carries_no_verdict(better):
+    said = page(better)
+    assert "Break-even only: nobody set the price of mover plain. It pays while 1,000 " in said
+    assert "Both are defaults." in said
+    assert "$0.01" in said
+    for word in ("pays under", " net ", "contract", "costs $"):
+        assert word not in said
+    assert "Missing: the price of mover plain." in said
+    # Of a price alone, what a search is worth is still open.
+    half = page(dataclasses.replace(better, money=Money(prices={"run": OWN})))
+    assert "Break-even only: nobody set what a search is worth. It pays if 1 % more" in half
+    assert "the price of" not in half
+    assert "Set the value of a search, then compare gain and cost." in half
+    priceless = page(dataclasses.replace(better, money=Money(MONEY.assumptions, chosen=True)))
+    assert "Set the price of mover plain, then compare gain and cost." in priceless
+    assert "Both are defaults." not in priceless
+
+
+def test_a_price_that_was_set_carries_the_verdict_and_what_is_left_at_its_default(better):
+    said = page(dataclasses.replace(better, money=MONEY))
+    assert "mover plain pays under these assumptions." in said
+    assert "1,000 searches cost $1.00." in said
+    assert "Missing" not in said
+    left = said[said.index("At their defaults: ") : said.index("Next step")]
+    assert "Value of a search ($0.01)" in left
+    assert "Latency target (p95) (500 ms)" in left
+    # What was set, and what does not count here, is no default that anything hangs on.
+    for title in ("Searches a day", "Cost of a ticket", "Price of the LLM's input"):
+        assert title not in left
+
+
+def test_who_is_hurt_is_counted_and_the_worst_query_named(better):
+    said = page(better)
+    pairs = better.pairs("run").dropna()
+    hurt = int((pairs["delta"] < 0).sum())
+    worst = pairs.set_index("query_id")["delta"].idxmin()
+    row = pairs.set_index("query_id").loc[worst]
+    assert f"{hurt} of 27 queries get worse ({hurt / 27:.0%})." in said
+    assert (
+        f"Worst: “plain question {worst}”, NDCG@10 {row['before']:.3f} → {row['after']:.3f}." in said
+    )
+    nobody = page(moved(better, lambda at: 0))
+    assert "No query gets worse by more than 0.005 (27 queries compared)." in nobody
+    assert "Worst" not in nobody
+
+
+def test_kinds_of_queries_without_a_proven_gain_are_named(better):
+    said = page(better)
+    found = decision(better, "run")
+    assert {each.column for each in found.groups} <= {"kind", "query_length", "language"}
+    for group in found.groups[:4]:
+        row = better.segment("run", group.column).set_index("segment").loc[group.value]
+        assert row["low"] <= 0 or row["p_corrected"] > 0.05 or row["delta"] <= 0
+        assert f"{group.value} ({group.column}; {group.n} queries, {group.delta:+.3f})" in said
+    # Every third query is of the kind "return", and only those lose.
+    worse = page(moved(better, lambda at: 7 if at % 3 == 1 else 0))
+    assert "Worse in: return (kind; 8 queries, -0.115)." in worse
+
+
+STEPS = {
+    "price": (lambda study: study, "Set the price of mover plain and the value of a search"),
+    "trial": (
+        lambda study: dataclasses.replace(study, money=MONEY),
+        "Run a trial: serve mover plain to part of the traffic and compare it with first.",
+    ),
+    "loss": (
+        lambda study: dataclasses.replace(
+            study, money=dataclasses.replace(MONEY, prices={"run": DEAR})
+        ),
+        "Stop: keep first. mover plain costs more than it brings under these assumptions.",
+    ),
+    "latency": (
+        lambda study: study_of(timed=False),
+        "Measure the latency of mover plain on the machine that will serve it.",
+    ),
+    "faster": (
+        lambda study: dataclasses.replace(
+            study, money=Money(Assumptions(latency_target_ms=10.0), {"run": OWN}, chosen=True)
+        ),
+        "Make mover plain faster (fewer documents, a smaller model), then measure it again.",
+    ),
+    "worse": (
+        lambda study: moved(study, lambda at: 7),
+        "Stop: keep first. mover plain is worse.",
+    ),
+    "same": (
+        lambda study: moved(study, lambda at: 3),
+        "Stop: keep first. mover plain changes nothing that counts.",
+    ),
+    "settle": (
+        lambda study: moved(study, lambda at: 0 if at % 3 == 0 else 7),
+        "more queries like these, then compare again.",
+    ),
+    "unprovable": (
+        lambda study: moved(study, lambda at: (2, 4)[at % 2]),
+        "Stop: keep first. More queries like these are not likely to prove a gain worth having.",
+    ),
+    "judge": (
+        lambda study: labelled(study, lambda query, label: label > 0),
+        "Label documents in the top 10 of first and mover plain, those first that could turn the "
+        "verdict: 210 have no label.",
+    ),
+    "label": (
+        lambda study: labelled(study, lambda query, label: False),
+        "Label documents of at least 5 queries, then compare again.",
+    ),
+    "queries": (
+        lambda study: labelled(study, lambda query, label: query in ("q00", "q01", "q02")),
+        "Label 2 more queries: fewer give no verdict.",
+    ),
+    "baseline": (
+        lambda study: labelled(study, lambda query, label: True, first_stage="bm25"),
+        "Add the ranking of your own search and compare mover plain with it.",
+    ),
+    "metric": (
+        lambda study: dataclasses.replace(study, metric="judged"),
+        "Choose a metric of quality, such as NDCG@10, for the verdict.",
+    ),
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_there_is_one_next_step(better, step):
+    change, sentence = STEPS[step]
+    study = change(better)
+    assert decision(study, "run").step == step
+    said = page(study)
+    assert said.count("Next step") == 1
+    assert sentence in said[said.index("Next step") :]
+    # Whatever is known and is not, it is said in Chinese too.
+    assert "下一步" in page(study, "zh")
+
+
+def test_latency_that_nobody_measured_blocks_the_target_by_name(better):
+    bare = page(study_of(timed=False))
+    assert (
+        "Latency is not measured: it is open whether mover plain meets the target of 500 ms (p95)."
+    ) in bare
+    assert "Latency: p95" not in bare
+    timed = page(better)
+    assert "not measured" not in timed
+    assert "Latency: p95 47.7 ms (27 queries timed)." in timed
+    slow = Money(Assumptions(latency_target_ms=10.0), {"run": OWN}, chosen=True)
+    assert "p95 latency is 48 ms: over the target of 10 ms." in page(
+        dataclasses.replace(better, money=slow)
+    )
+
+
+def test_labels_that_are_missing_are_counted(better):
+    few = page(labelled(better, lambda query, label: label > 0))
+    assert "Missing: labels of 210 documents in the top 10 of first or mover plain." in few
+    assert "88% of the top 10 have no label (first: 88%) and count as not relevant." in few
+    assert "no label" not in page(better)
+
+
+def test_one_system_says_what_cannot_be_decided(better):
+    alone = dataclasses.replace(better, challengers=())
+    said = page(alone)
+    assert "Only first is here: there is nothing to compare it with." in said
+    assert f"NDCG@10 is {alone.mean(FIRST_STAGE)[0]:.3f} on average." in said
+    assert "Run a reranker or add its ranking, then compare it with first." in said
+
+
+def test_all_systems_stand_below_the_best_one_under_their_full_names(better):
+    name = "a cross-encoder with a long name that a table would like to cut, 50 candidates"
+    last = moved(better, lambda at: 7).systems["run"]
+    systems = {**better.systems, "worse": dataclasses.replace(last, id="worse", name=name)}
+    both = dataclasses.replace(better, systems=systems, challengers=("worse", "run"))
+    read = Read(html(both, Front(sections=PRESETS["decision"])))
+    names = [row[0] for row in read.rows]
+    assert names == ["system", "mover plain", "first", name]
+    [lost] = [row for row in read.rows if row[0] == name]
+    assert lost[3:] == ["worse", "27", "47.7 ms", "not set"]
+    assert "mover plain against first" in " ".join(read.text("decision").split())
+
+
+def test_a_page_without_charts_carries_none_of_what_draws_them(better):
+    content = html(better, Front(sections=PRESETS["decision"]))
+    assert len(content) < 50_000
+    assert b"Plotly.newPlot" not in content
+    assert len(html(better)) > 1_000_000
+
+
+def test_the_answer_stands_before_the_links_to_the_rest(better):
+    content = html(better).decode()
+    assert content.index('<section id="decision">') < content.index("<nav>")
+    assert content.index("<nav>") < content.index('<section id="verdict">')
