@@ -92,6 +92,7 @@ def add(parser: Parser) -> None:
         "--sections",
         nargs="+",
         action="extend",
+        default=[],
         metavar="ID",
         help="the sections to write, of those below, in place of a preset",
     )
@@ -117,7 +118,7 @@ def _report(arguments: argparse.Namespace) -> int:
     named = [file for file in given if file is not None]
     several = (*(arguments.data or ()), *arguments.challenger, *arguments.timings)
     spare_the_input(target, [*several, *named])
-    typed = [name.strip() for text in arguments.sections or () for name in text.split(",")]
+    typed = [name.strip() for text in arguments.sections for name in text.split(",")]
     sections = tuple(name for name in typed if name)
     front = Front(
         title=arguments.title,
