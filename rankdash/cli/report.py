@@ -28,6 +28,8 @@ from rankdash.readers import Source
 from rankdash.study.study import Study
 from rankdash.value.assumptions import ASSUMPTIONS
 
+_MB = 1_000_000
+
 
 def add(parser: Parser) -> None:
     parser.description = (
@@ -135,9 +137,9 @@ def _report(arguments: argparse.Namespace) -> int:
         study = replace(study, money=read_money(Path(arguments.assumptions), names))
     content = html(study, front)
     write(content, target)
+    size = f"{len(content) / 1e6:.1f} MB" if len(content) >= _MB else f"{len(content) / 1e3:.0f} kB"
     sys.stderr.write(
-        f"Written: {place_name(target)} ({len(content) / 1e6:.1f} MB, it opens in a browser "
-        "without a network)\n"
+        f"Written: {place_name(target)} ({size}, it opens in a browser without a network)\n"
     )
     return DONE
 

@@ -258,8 +258,8 @@ details.printed>summary{list-style:none}details.printed{border:0}
 .chart .main-svg{max-width:100%}.lists{grid-template-columns:repeat(2,1fr)}}
 """
 
-# Charts are drawn again when the reader changes between light and dark, and in light for paper, where
-# parts that belong there are opened.
+# Charts are drawn again when the reader changes between light and dark, and in light for paper,
+# where parts that belong there are opened.
 _DRAW = """
 (() => {
   const figures = JSON.parse(document.getElementById("figures").textContent);

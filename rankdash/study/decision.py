@@ -7,8 +7,8 @@ from typing import Literal
 
 import pandas as pd
 
+from rankdash.analysis.statistics.pairs import direction
 from rankdash.analysis.statistics.verdict import FEWEST_QUERIES, is_proven
-from rankdash.analysis.unjudged.pool import pool
 from rankdash.study import costs
 from rankdash.study.caveats import Caveat, Unlabelled, caveats
 from rankdash.study.gains import hits
@@ -92,8 +92,8 @@ class Decision:
         after and delta of the query that loses most; None where none is hurt.
     groups: kinds of queries without a proven gain, losses first; those that rankdash makes out of
         values and labels are none.
-    k: how many documents of each list count. unlabelled: how many documents without a label are
-        among the first k of either system. caveats: of the verdict.
+    unlabelled: how many documents without a label either system ranks within the cutoff.
+    caveats: of the verdict.
     choice: the system at its price. target_ms: of the p95 latency. priced: whether somebody set
         price and assumptions. defaults: assumptions that count here and are at their defaults.
     more: how many queries the step asks for, where it asks for queries.
@@ -104,7 +104,6 @@ class Decision:
     hits: Hits | None
     worst: pd.Series | None
     groups: tuple[Group, ...]
-    k: int
     unlabelled: int
     caveats: tuple[Caveat, ...]
     choice: costs.Choice
@@ -119,8 +118,7 @@ def decision(study: Study, challenger: str) -> Decision:
     """What is known of a challenger, and what to do next."""
     money = study.money or Money()
     pairs = study.pairs(challenger).dropna(subset="delta")
-    hurt = pairs[pairs["delta"] < -study.statistics.tie_band]
-    k = study.measure.k or study.cutoff or 10
+    hurt = pairs[direction(pairs["delta"].to_numpy(), study.statistics.tie_band) < 0]
     choice = next(each for each in costs.choices(study) if each.system == challenger)
     found = Decision(
         challenger=challenger,
@@ -128,8 +126,7 @@ def decision(study: Study, challenger: str) -> Decision:
         hits=_hits(study, challenger),
         worst=None if hurt.empty else hurt.nsmallest(1, "delta", keep="first").iloc[0],
         groups=_groups(study, challenger),
-        k=k,
-        unlabelled=_unlabelled(study, challenger, k),
+        unlabelled=(len(study.unjudged_change(challenger).pool) if study.measures_quality else 0),
         caveats=caveats(study, challenger),
         choice=choice,
         target_ms=money.assumptions.latency_target_ms,
@@ -163,21 +160,6 @@ def _groups(study: Study, challenger: str) -> tuple[Group, ...]:
                 size = int(row["n"]), float(row["delta"])
                 found.append(Group(column, str(row["segment"]), *size, worse=proven))
     return tuple(sorted(found, key=lambda each: (not each.worse, each.delta)))
-
-
-def _unlabelled(study: Study, challenger: str, k: int) -> int:
-    sides = (study.baseline, challenger)
-    return study.once(
-        study.key("unlabelled", *sides, k),
-        lambda: len(
-            pool(
-                [study.ranking(each) for each in sides],
-                [study.judged(each) for each in sides],
-                study.conventions,
-                k,
-            )
-        ),
-    )
 
 
 def _defaults(scenario: Assumptions) -> tuple[Assumption, ...]:

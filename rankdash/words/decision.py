@@ -11,9 +11,11 @@ from rankdash.study.decision import Decision, Group, Hits
 from rankdash.study.study import Study
 from rankdash.study.systems import Money
 from rankdash.words import assumptions, caveats
+from rankdash.words.names import shortened
 from rankdash.words.prices import joined
 
 _NAMED = 4
+_LONGEST = 200
 # Codes of caveats by where they are said; kinds of queries and prices are said more fully here.
 _RISKS, _GAPS = ("unlabelled", "lead", "ceiling"), ("baseline", "default_threshold", "timings")
 _DERIVED = {each.name: each for each in DERIVED_SEGMENTS}
@@ -82,10 +84,10 @@ def gaps(study: Study, found: Decision, fit: Callable[[str], str] = str) -> list
     if found.unlabelled:
         said.append(
             ngettext(
-                "Missing: the label of {n} document in the top {k} of {baseline} or {name}.",
-                "Missing: labels of {n} documents in the top {k} of {baseline} or {name}.",
+                "Missing: the label of {n} document in {where} of {baseline} or {name}.",
+                "Missing: labels of {n} documents in {where} of {baseline} or {name}.",
                 found.unlabelled,
-                k=found.k,
+                where=_where(study),
                 baseline=fit(study.name(study.baseline)),
                 name=name,
             )
@@ -144,12 +146,12 @@ def next_step(study: Study, found: Decision, fit: Callable[[str], str] = str) ->
             )
         case "judge":
             return ngettext(
-                "Label documents in the top {k} of {baseline} and {name}, those first that could "
-                "turn the verdict: {n} has no label.",
-                "Label documents in the top {k} of {baseline} and {name}, those first that could "
-                "turn the verdict: {n} have no label.",
+                "Label documents in {where} of {baseline} and {name}, those first that could turn "
+                "the verdict: {n} has no label.",
+                "Label documents in {where} of {baseline} and {name}, those first that could turn "
+                "the verdict: {n} have no label.",
                 found.unlabelled,
-                k=found.k,
+                where=_where(study),
                 baseline=baseline,
                 name=name,
             )
@@ -208,6 +210,12 @@ def nothing_compared(study: Study, fit: Callable[[str], str] = str) -> tuple[str
     )
 
 
+def _where(study: Study) -> str:
+    """The documents that the metric looks at."""
+    k = study.measure.k
+    return _("the lists") if k is None else _("the top {k}", k=number(k, 0))
+
+
 def _caveats(
     study: Study, found: Decision, codes: Sequence[str], fit: Callable[[str], str]
 ) -> list[str]:
@@ -235,7 +243,7 @@ def _hurt(study: Study, found: Decision, fit: Callable[[str], str]) -> str:
     query = str(found.worst["query_id"])
     worst = _(
         "Worst: “{query}”, {metric} {before} → {after}.",
-        query=fit(study.dataset.query_names.get(query, query)),
+        query=fit(shortened(study.dataset.query_names.get(query, query), _LONGEST)),
         metric=study.measure.title,
         before=number(found.worst["before"]),
         after=number(found.worst["after"]),

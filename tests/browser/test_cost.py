@@ -1,6 +1,7 @@
 """What it costs and whether it pays, in a real browser: sliders, links, scenarios, the file."""
 
 import csv
+import json
 import re
 from pathlib import Path
 
@@ -24,6 +25,10 @@ def shop(app) -> str:
         for d, score in ((0, 2 if q < BEFORE else 0), (1, 1))
     )
     workspace = Workspace(app.home)
+    # A price of one's own: an example carries no verdict.
+    price = {"key": "flat", "provider": "Flat", "unit": "search", "amount": 1.0,
+             "source": "a test", "as_of": "2026-11-21"}  # fmt: skip
+    workspace.set_setting("prices", json.dumps({"prices": [price]}))
     dataset_id = keep_rows(workspace, rows, "Shop")
     order = [("d0", "d1") if q < AFTER else ("d1", "d0") for q in range(QUERIES)]
     lists = ((f"q{q}", docs, [2.0, 1.0]) for q, docs in enumerate(order))

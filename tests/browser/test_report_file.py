@@ -161,6 +161,9 @@ def test_it_prints_every_section_with_its_charts_and_folded_tables(browser, made
     text = " ".join(" ".join(pages).split())
     at = [text.find(section.title) for section in SECTIONS]
     assert -1 not in at
+    # What to decide by has the first page for itself.
+    assert "Next step" in pages[0]
+    assert [section.title for section in SECTIONS[1:] if section.title in pages[0]] == []
     # Folded on screen and open on paper; and what only a chart writes.
     assert "the target is met" in text
     assert text.count("As a table") == 3
@@ -183,7 +186,7 @@ def test_a_file_whose_scripts_are_changed_draws_nothing_and_still_says_all(brows
     changed.write_text(text.replace("const places = ", "window.hacked = 5; const places = "))
     page = new_page(browser, offline=True)
     page.goto(changed.as_uri())
-    expect(page.get_by_role("heading", name="The answer")).to_be_visible()
+    expect(page.get_by_role("heading", name="What was found")).to_be_visible()
     assert page.evaluate("window.hacked") is None
     assert page.locator(".chart .main-svg").count() == 0
     assert page.locator("table").count() > 10

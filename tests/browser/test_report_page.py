@@ -64,12 +64,17 @@ def test_a_report_is_chosen_named_saved_and_read_offline(browser, visit, tmp_pat
     visit.settle()
     file = saved(visit, tmp_path, "Make the report and save it")
     assert re.fullmatch(r"report-[a-z0-9-]+\.html", file.name)
+    # The page says where the file went, and shows how it begins.
+    visit.sees(f"Your browser saves the report as {file.name}")
+    shown = visit.page.frame_locator("iframe")
+    expect(shown.get_by_role("heading", name="Ship it?")).to_be_visible()
+    expect(shown.get_by_role("heading", name="Next step")).to_be_attached()
     page = new_page(browser, offline=True)
     asked = []
     page.on("request", lambda request: asked.append(request.url))
     page.goto(file.as_uri())
     expect(page.get_by_role("heading", level=1)).to_have_text("Ship it?")
-    expect(page.get_by_role("heading", name="The answer")).to_be_visible()
+    expect(page.get_by_role("heading", name="What was found")).to_be_visible()
     expect(page.get_by_role("heading", name="Kinds of queries")).to_have_count(0)
     assert page.evaluate("window.hacked") is None
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []

@@ -114,6 +114,22 @@ def test_labels_and_two_runs_are_enough(report, files):
         assert "are needed too" in err
 
 
+def test_a_preset_is_one_page_or_everything_and_goes_with_no_sections(report, files):
+    sides = ("--challenger", files / "up.trec", "--resamples", "100")
+    code, err, text = report(*sides, "--preset", "decision")
+    assert code == 0
+    assert re.search(rf"Written: {re.escape(str(files / 'out.html'))} \(\d+ kB, it opens in", err)
+    assert re.findall(r'<section id="(\w+)"', text) == ["decision"]
+    assert "of 24 queries have a relevant document in the top 10." in text
+    assert "Missing: the price of up." in text
+    code, err, _ = report(*sides, "--preset", "full", "--sections", "data")
+    assert code == 2
+    assert "--sections: not allowed with argument --preset" in err
+    code, err, _ = report(*sides, "--preset", "tiny")
+    assert code == 2
+    assert "tiny" in err
+
+
 def test_a_run_can_be_the_baseline_and_the_first_stage_is_left_alone(report, files):
     code, _, text = report("--baseline", files / "base.trec", "--challenger", files / "up.trec")
     assert code == 0

@@ -3,7 +3,7 @@
 from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import number, percent, signed
 from rankdash.reporting.sections.draft import span
-from rankdash.study import costs, latency
+from rankdash.study import costs, latency, leaderboard
 from rankdash.words.costs import cell
 from rankdash.words.headroom import documents
 from rankdash.words.money import money
@@ -33,7 +33,41 @@ def test_every_metric_of_every_system(case, report):
         ]
 
 
-def test_the_answer(case, report):
+def test_the_page_to_decide_by(case, report):
+    study, said = case.study, report.texts["decision"]
+    best = leaderboard.best_challenger(study)
+    assert best is not None
+    hit, row = study.comparison.row(best, "hit@10"), study.comparison.row(best, study.spec)
+    hits = study.pairs(best, "hit@10").dropna(subset="delta")
+    worst = study.pairs(best).dropna(subset="delta").nsmallest(1, "delta").iloc[0]
+    unlabelled = study.unjudged_change(best).pool
+    [choice] = [each for each in costs.choices(study) if each.system == best]
+    price, interval = cell(choice.came.break_even_price, "USD")
+    assert_says(
+        said,
+        [
+            *(number(hits[side].sum(), 0) for side in ("before", "after")),
+            number(len(hits), 0),
+            *(signed(hit["delta"]), number(hit["delta_low"]), number(hit["delta_high"])),
+            sentence(study.comparison.verdict(best, study.spec, study.names)),
+            *(price, interval),
+            *(number(row["hurt"], 0), number(row["paired"], 0)),
+            *(number(worst["before"]), number(worst["after"])),
+            *([number(len(unlabelled), 0)] if len(unlabelled) else []),
+        ],
+    )
+    (rows,) = report.tables["decision"]
+    assert [row[0] for row in rows[1:]] == [
+        study.name(each.system) for each in leaderboard.standings(study)
+    ]
+    for cells, each in zip(rows[1:], leaderboard.standings(study), strict=True):
+        assert_says(cells[1], map(number, (each.mean, each.low, each.high)))
+        assert cells[3] == chip(each.kind)
+        # Nobody set a price.
+        assert cells[6] in ("not set", "–")
+
+
+def test_the_verdict_of_each_system(case, report):
     study, said = case.study, report.texts["verdict"]
     for system in study.challengers:
         row = study.comparison.row(system, study.spec)
