@@ -226,9 +226,10 @@ def report(
 
     runs: what is compared with the baseline (None: the first stage). metric: what the verdict is
     on. assumptions: what a search is worth, by the names of the Cost page, such as
-    {"searches_per_day": 5000, "value_per_search": 0.02}; None: example values, which the report
-    calls so. logo: a PNG, JPEG, GIF or WebP file. sections: None for all of "verdict", "systems",
-    "cutoffs", "queries", "segments", "reasons", "latency", "cost", "data", "rules", "origin".
+    {"searches_per_day": 5000, "value_per_search": 0.02}; None: the report gives the break-even
+    alone. logo: a PNG, JPEG, GIF or WebP file. sections: None for all of "decision", "verdict",
+    "systems", "cutoffs", "queries", "segments", "reasons", "latency", "cost", "data", "rules",
+    "origin"; ["decision"] for one page to decide by.
     language: "en" or "zh".
 
     Returns where the file is. Raises SpecError for a metric, section or language that does not

@@ -188,7 +188,7 @@ def headline(context: MoneyContext, choice: Choice, scenario: Assumptions) -> st
     )
     if kind == "open":
         lead = (
-            _("**Break-even only: nobody set the price of {name}.**", name=name)
+            _("**Break-even only: the price of {name} is an example.**", name=name)
             if choice.example
             else _("**Break-even only: nobody set what a search is worth.**")
         )

@@ -81,7 +81,7 @@ def test_what_was_found_is_counted_in_queries_beside_the_metric(better):
 
 def test_a_price_that_nobody_set_carries_no_verdict(better):
     said = page(better)
-    assert "Break-even only: nobody set the price of mover plain. It pays while 1,000 " in said
+    assert "Break-even only: the price of mover plain is an example. It pays while 1,000 " in said
     assert "Both are defaults." in said
     assert "$0.01" in said
     for word in ("pays under", " net ", "contract", "costs $"):
@@ -231,7 +231,7 @@ def test_latency_that_nobody_measured_blocks_the_target_by_name(better):
 def test_labels_that_are_missing_are_counted(better):
     few = page(labelled(better, lambda query, label: label > 0))
     assert "Missing: labels of 189 documents in the top 10 of first or mover plain." in few
-    assert "88% of the top 10 have no label (first: 88%) and count as not relevant." in few
+    assert "88% of the top 10 have no label (first: 88%). They count as not relevant." in few
     assert "no label" not in page(better)
 
 

@@ -154,6 +154,6 @@ def _meanings(draft: Draft) -> list[str]:
     study = draft.study
     sentences = [draft.explained(study.measure.title, _(study.measure.metric.meaning))]
     if study.baseline == FIRST_STAGE:
-        order = _("the order in which the search finds documents, before any reranking.")
+        order = _("the order of the search, before any reranking.")
         sentences.append(draft.explained(study.name(FIRST_STAGE), order))
     return sentences
