@@ -287,7 +287,7 @@ def _break_even_price(context: MoneyContext, choice: Choice, scenario: Assumptio
     """Up to which price it pays, and what that takes for granted."""
     price, interval = cell(choice.came.break_even_price, context.currency)
     if choice.came.break_even_price.reason == "no_traffic":
-        return _("There are no searches, so nothing can be won.")
+        return _("There are no searches, so there is nothing to gain.")
     if choice.came.break_even_price.value is None:
         return _("No price is low enough: it brings less than its upkeep.")
     if interval:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from rankdash.analysis.labels.query_groups import DERIVED_SEGMENTS
+from rankdash.i18n import all_of, ngettext, number, paragraph, percent, plain, signed
 from rankdash.i18n import gettext as _
-from rankdash.i18n import ngettext, number, paragraph, percent, plain, signed
 from rankdash.study.decision import Decision, Group, Hits
 from rankdash.study.study import Study
 from rankdash.study.systems import Money
 from rankdash.words import assumptions, caveats
 from rankdash.words.names import shortened
-from rankdash.words.prices import joined
 
 _NAMED = 4
 _LONGEST = 200
@@ -114,7 +113,7 @@ def gaps(study: Study, found: Decision, fit: Callable[[str], str] = str) -> list
             )
             for each in found.defaults
         ]
-        said.append(_("At their defaults: {assumptions}.", assumptions=joined(listed)))
+        said.append(_("At their defaults: {assumptions}.", assumptions=all_of(listed)))
     return said or [_("Nothing: labels, price and assumptions are your own.")]
 
 
@@ -265,7 +264,7 @@ def _groups(study: Study, groups: Sequence[Group], fit: Callable[[str], str]) ->
     more = len(groups) - _NAMED
     if more > 0:
         named.append(ngettext("{n} other kind", "{n} other kinds", more))
-    return joined(named)
+    return all_of(named)
 
 
 def _group(study: Study, group: Group) -> dict[str, str]:

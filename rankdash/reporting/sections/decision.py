@@ -7,8 +7,8 @@ import math
 import pandas as pd
 
 from rankdash.charts.milliseconds import text as ms
+from rankdash.i18n import all_of, ngettext, number, percent, signed
 from rankdash.i18n import gettext as _
-from rankdash.i18n import ngettext, number, percent, signed
 from rankdash.reporting.html_page import PageTable, listed, prose, table
 from rankdash.reporting.sections.draft import DASH, Draft, span
 from rankdash.study import decision, latency, leaderboard
@@ -101,7 +101,7 @@ def _cost(draft: Draft, found: Decision) -> str:
         amount, _interval = costs.cell(choice.came.cost_per_thousand, draft.money.currency)
         marks = prices.marks(choice.price, choice.load.estimated, choice.rate_measured)
         text = _("1,000 searches cost {amount}.", amount=amount)
-        said.append(f"{text} ({prices.joined(marks)})" if marks else text)
+        said.append(f"{text} ({all_of(marks)})" if marks else text)
     summary = latency.summary(study, found.challenger)
     if summary is not None:
         said.append(
