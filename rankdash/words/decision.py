@@ -204,7 +204,7 @@ def nothing_compared(study: Study, fit: Callable[[str], str] = str) -> tuple[str
     """Of a study of one system: what cannot be decided, and what to do."""
     name = fit(study.name(study.baseline))
     return (
-        _("Only {name} is here: there is nothing to compare it with.", name=name),
+        _("Only {name} is here: whether reranking helps cannot be decided.", name=name),
         _("Run a reranker or add its ranking, then compare it with {name}.", name=name),
     )
 

@@ -238,7 +238,7 @@ def test_labels_that_are_missing_are_counted(better):
 def test_one_system_says_what_cannot_be_decided(better):
     alone = dataclasses.replace(better, challengers=())
     said = page(alone)
-    assert "Only first is here: there is nothing to compare it with." in said
+    assert "Only first is here: whether reranking helps cannot be decided." in said
     assert f"NDCG@10 is {alone.mean(FIRST_STAGE)[0]:.3f} on average." in said
     assert "Run a reranker or add its ranking, then compare it with first." in said
 
