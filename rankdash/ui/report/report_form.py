@@ -108,7 +108,7 @@ def _preset(previews: Mapping[str, Preview]) -> None:
             kept.update({f"section.{each.id}": each.id in PRESETS[chosen] for each in SECTIONS})
 
     pickers.show(st.segmented_control, "report.preset", now, changed)(
-        label=_("What is in it"), options=list(titles), format_func=titles.__getitem__
+        label=_("Content"), options=list(titles), format_func=titles.__getitem__
     )
 
 
