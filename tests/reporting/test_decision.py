@@ -76,7 +76,7 @@ def test_what_was_found_is_counted_in_queries_beside_the_metric(better):
     assert (before, after) == (0, 17)
     assert f"Hit@3 +{hits['delta']:.3f} (95%: {hits['delta_low']:.3f} …" in said
     assert "): better mover plain is better than first: NDCG@3 rises from 0 to" in said
-    assert "3 queries are left out on both sides" in said
+    assert "3 queries are excluded on both sides" in said
 
 
 def test_a_price_that_nobody_set_carries_no_verdict(better):
