@@ -36,7 +36,8 @@ _DASH = "–"
 _MOST_DIGITS = 400
 _MOST_DECIMALS = 12
 _TELLING = "123456789"
-_HAN = re.compile("[\u3400-\u9fff]")
+# With the punctuation that is as wide.
+_HAN = re.compile("[\u3001-\u3011\u3400-\u9fff\uff01-\uff5e]")
 
 
 def _languages(folder: Path) -> dict[str, str]:

@@ -158,3 +158,26 @@ def test_sentences_are_joined_as_the_language_does(code, said):
     with i18n.speaking(code):
         assert i18n.paragraph(["One.", "Two."]) == said
         assert i18n.paragraph([]) == ""
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "said"),
+    [
+        ("BM25", "MiniLM", "BM25 对比 MiniLM"),
+        ("初排", "MiniLM", "初排对比 MiniLM"),
+        ("融合（RRF）", "**重排序**", "融合（RRF）对比**重排序**"),
+    ],
+)
+def test_no_blank_stands_between_han_characters_around_a_name(one, other, said):
+    with i18n.speaking("zh"):
+        text = i18n.gettext("{system} against {baseline}", system=one, baseline=other)
+    assert text == said
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_lists_are_joined_as_the_language_does(n):
+    names = ["first", "second", "third"][:n]
+    assert i18n.all_of(names) == ["first", "first and second", "first, second, and third"][n - 1]
+    with i18n.speaking("zh"):
+        assert i18n.enumerated(names) == "、".join(names)
+        assert i18n.all_of(["3 条", "甲", "乙"][:n]) == ["3 条", "3 条和甲", "3 条、甲和乙"][n - 1]
