@@ -197,7 +197,7 @@ def headline(context: MoneyContext, choice: Choice, scenario: Assumptions) -> st
         worth, interval = cell(value, context.currency)
         value_words = _(
             "The value is {worth} {period}, for {cost}.",
-            worth=f"{worth} ({interval})" if interval else worth,
+            worth=_("{fact} ({of})", fact=worth, of=interval) if interval else worth,
             period=span.name,
             cost=money(cost.value, context.currency),
         )

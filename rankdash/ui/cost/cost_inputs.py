@@ -91,7 +91,9 @@ def _slider(each: Assumption) -> None:
     usual = (low, high) == (each.low, each.high)
     # A slider with other ends is another one: it is not shown a value that it has not got.
     key = f"cost.{each.name}" if usual else f"cost.{each.name}.{low:g}.{high:g}"
-    label = f"{_(each.title)} ({unit(each)})" if unit(each) else _(each.title)
+    label = (
+        _("{title} ({unit})", title=_(each.title), unit=unit(each)) if unit(each) else _(each.title)
+    )
 
     def changed() -> None:
         address.choose(each.name, f"{st.session_state[key]:.10g}")
@@ -132,7 +134,7 @@ def _exact() -> None:
     with st.form("cost.exact", border=False):
         typed = {
             each.name: st.number_input(
-                f"{_(each.title)} ({unit(each) or _(each.unit)})",
+                _("{title} ({unit})", title=_(each.title), unit=unit(each) or _(each.unit)),
                 value=float(getattr(now, each.name)),
                 format="%.10g",
                 key=f"cost.exact.{each.name}.{getattr(now, each.name)}",
