@@ -36,8 +36,11 @@ _DASH = "–"
 _MOST_DIGITS = 400
 _MOST_DECIMALS = 12
 _TELLING = "123456789"
-# With the punctuation that is as wide.
+# With the punctuation that is as wide. The marks of bold text may stand between.
 _HAN = re.compile("[\u3001-\u3011\u3400-\u9fff\uff01-\uff5e]")
+_ENDS_IN_HAN = re.compile(rf"{_HAN.pattern}\**$")
+_BLANK_BEFORE_HAN = re.compile(rf"^(\**) (?={_HAN.pattern})")
+_BLANK_AFTER_HAN = re.compile(rf"({_HAN.pattern}) (\**)$")
 
 
 def _languages(folder: Path) -> dict[str, str]:
@@ -112,27 +115,19 @@ def _fill(text: str, values: Mapping[str, object]) -> str:
     """
     if not _HAN.search(text):
         return text.format(**values)
-    filled, before_field = "", False
+    filled, after_field = "", False
     for literal, name, spec, conversion in Formatter().parse(text):
-        if before_field and literal.startswith(" ") and _ends_in_han(filled):
-            literal = literal[1:] if _starts_with_han(literal[1:]) else literal
-        filled, before_field = filled + literal, name is not None
+        if after_field and _ENDS_IN_HAN.search(filled):
+            literal = _BLANK_BEFORE_HAN.sub(r"\1", literal)
+        filled, after_field = filled + literal, name is not None
         if name is None:
             continue
         field = name + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
         value = f"{{{field}}}".format(**values)
-        if filled.endswith(" ") and _ends_in_han(filled[:-1]) and _starts_with_han(value):
-            filled = filled[:-1]
+        if _HAN.match(value.lstrip("*")):
+            filled = _BLANK_AFTER_HAN.sub(r"\1\2", filled)
         filled += value
     return filled
-
-
-def _ends_in_han(text: str) -> bool:
-    return bool(_HAN.match(text.rstrip("*")[-1:]))
-
-
-def _starts_with_han(text: str) -> bool:
-    return bool(_HAN.match(text.lstrip("*")[:1]))
 
 
 def ngettext(one: str, many: str, n: int, **params: object) -> str:

@@ -171,7 +171,9 @@ def test_sentences_are_joined_as_the_language_does(code, said):
 def test_no_blank_stands_between_han_characters_around_a_name(one, other, said):
     with i18n.speaking("zh"):
         text = i18n.gettext("{system} against {baseline}", system=one, baseline=other)
+        bold = i18n.gettext("**{system}** against **{baseline}**", system=one, baseline=other)
     assert text == said
+    assert bold.replace("*", "") == said.replace("*", "")
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])

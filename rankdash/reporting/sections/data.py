@@ -10,6 +10,7 @@ from rankdash.reporting import figures
 from rankdash.reporting.html_page import PageTable, folded, prose, table, together
 from rankdash.reporting.sections.draft import DASH, Draft, filled
 from rankdash.words.html import html_safe
+from rankdash.words.queries import judged_title
 
 _EXAMPLES = 3
 _LONGEST = 200
@@ -86,7 +87,7 @@ def _rankings(report: CheckReport) -> str:
         )
         for each in report.rankings
     ]
-    head = (_("ranking"), _("queries"), _("rows"), "judged@10", _("queries with ties"))
+    head = (_("ranking"), _("queries"), _("rows"), judged_title(10), _("queries with ties"))
     return table(
         PageTable(head, rows, frozenset(range(1, 5))), _("Rankings that came with the data")
     )

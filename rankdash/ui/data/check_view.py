@@ -13,6 +13,7 @@ from rankdash.reporting import figures
 from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets import plotly_chart
 from rankdash.ui.widgets.text import markdown_safe, shortened, table_html
+from rankdash.words.queries import judged_title
 
 _EXAMPLE_CHARS = 200
 
@@ -136,11 +137,11 @@ def _rankings(report: CheckReport) -> None:
                 _("ranking"): names,
                 _("queries"): [ranking.queries for ranking in report.rankings],
                 _("rows"): [ranking.rows for ranking in report.rankings],
-                "judged@10": [ranking.judged_at_10 for ranking in report.rankings],
+                judged_title(10): [ranking.judged_at_10 for ranking in report.rankings],
                 _("queries with ties"): [ranking.tied_queries for ranking in report.rankings],
             }
         ),
         hide_index=True,
-        column_config={"judged@10": st.column_config.NumberColumn(format="percent")},
+        column_config={judged_title(10): st.column_config.NumberColumn(format="percent")},
         alt=_("The rankings that came with the data"),
     )
