@@ -91,7 +91,7 @@ def test_one_split_is_fetched_or_the_one_that_the_name_says(monkeypatch):
 
     assert sorted(usual.dataset.queries["text"]) == ["test 0", "test 1"]
     (split,) = [found for found in usual.report.warnings if found.code == "one_split"]
-    assert "test is used, train left aside" in split.text
+    assert "test is used, not train" in split.text
     assert sorted(named.dataset.queries["text"]) == ["train 0", "train 1"]
 
 

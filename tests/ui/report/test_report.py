@@ -62,7 +62,7 @@ def test_it_offers_the_report_and_every_file_with_a_line_on_what_it_is_for(app, 
         ),
     ]
     said = texts(page)
-    for purpose in ("for whoever decides", "For a spreadsheet", "for a paper", "trec_eval"):
+    for purpose in ("for decision makers", "For a spreadsheet", "for a paper", "trec_eval"):
         assert purpose.casefold() in said.casefold()
 
 
