@@ -209,8 +209,8 @@ class _Case(MainDocuments):
     def unjudged(self) -> Flags:
         """(Q,) whether none of the first k documents of either list has a label."""
         k = None if self.rules.judged_only else self.measure.k
-        shown = sum(side.judged.judged_within(k) for side in (self.before, self.after))
-        nothing: Flags = shown == 0
+        before, after = (side.judged.judged_within(k) for side in (self.before, self.after))
+        nothing: Flags = before + after == 0
         return nothing
 
     def table(self, reading: Reading | None) -> pd.DataFrame:

@@ -162,7 +162,7 @@ def test_without_queries_nothing_is_claimed():
 
 def test_a_measure_of_the_labels_has_no_headroom():
     labels = qrels(q={"a": 1})
-    with pytest.raises(SpecError, match="no headroom"):
+    with pytest.raises(SpecError, match="no potential gain"):
         split(ranking(q="a"), ranking(q="a"), ranking(q="a"), labels, "judged@10")
 
 
