@@ -64,7 +64,7 @@ def _parts() -> dict[str, tuple[tuple[str, str], ...]]:
             (":material/fast_forward:", _("for which queries reranking can be skipped")),
         ),
         "latency": (
-            (":material/timer:", _("how long a query takes: p50, p95 and p99")),
+            (":material/timer:", _("the latency of a query: p50, p95 and p99")),
             (":material/speed:", _("throughput at several concurrent queries")),
             (":material/trending_up:", _("what latency grows with: documents and tokens")),
         ),
