@@ -8,6 +8,7 @@ from rankdash.study.query_table import (
     ALL_UNJUDGED,
     ORDERS,
     Filters,
+    by_column,
     filtered,
     ordered,
     orders,
@@ -45,6 +46,25 @@ KNOWN = {
 @pytest.fixture
 def table() -> pd.DataFrame:
     return query_table(QUERIES, PAIRS, known=KNOWN)
+
+
+def test_a_column_orders_the_lowest_first_and_then_the_highest(table):
+    assert by_column("delta", "given") == "hurt", "which has a name"
+    assert by_column("delta", "hurt") == "helped"
+    assert by_column("delta", "helped") == "hurt"
+    assert by_column("text", "hurt") == "text"
+    assert by_column("text", "text") == "-text"
+    assert by_column("text", "-text") == "text"
+    assert ordered(table, "text")["query_id"].tolist() == ["q5", "q1", "q2", "q4", "q3"]
+    assert ordered(table, "-text")["query_id"].tolist() == ["q4", "q2", "q1", "q5", "q3"]
+    assert ordered(table, "-after")["query_id"].tolist() == ["q1", "q4", "q2", "q3", "q5"]
+
+
+def test_an_order_by_a_column_is_offered_only_where_the_column_says_something(table):
+    assert orders(table, "-text") == [*orders(table), "-text"]
+    assert orders(table, "hurt") == orders(table)
+    for wanted in ("ceiling", "-words", "nonsense", "-"):
+        assert orders(table, wanted) == orders(table)
 
 
 def test_outcomes_follow_the_tie_band_and_a_failure_keeps_its_name(table):

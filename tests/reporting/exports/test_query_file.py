@@ -3,6 +3,9 @@
 import re
 from dataclasses import replace
 
+import pandas as pd
+
+from rankdash.dataset import Dataset
 from rankdash.i18n import gettext as _
 from rankdash.i18n import speaking
 from rankdash.reporting.exports import query_file
@@ -35,6 +38,33 @@ def test_the_file_has_the_values_the_note_and_the_corrected_labels():
         *("words", "1", "not judged", "Ann", "Nov 21, 2026, 6:14:49 AM")
     ]
     assert "<script src" not in made
+
+
+def test_the_file_says_whose_fault_it_is_and_what_was_not_retrieved():
+    study = study_of()
+    lost = pd.DataFrame([("q1", "far", 1.0)], columns=["query_id", "doc_id", "label"])
+    far = pd.DataFrame(
+        [("far", "Far away", "<b>never</b> ranked")], columns=["doc_id", "title", "text"]
+    )
+    data = study.dataset
+    study = replace(
+        study,
+        dataset=Dataset(
+            data.name,
+            data.queries,
+            pd.concat([data.documents, far], ignore_index=True),
+            pd.concat([data.qrels, lost], ignore_index=True),
+            data.candidates,
+        ),
+        dataset_id="with a document that no ranking holds",
+    )
+    made = query_file.html(study, study.challengers[0], "q1").decode()
+    sections = dict(re.findall(r"<section><h2>(.*?)</h2>(.*?)</section>", made, re.DOTALL))
+    assert "<strong>Fault: retriever</strong>" in sections["Why it changed"]
+    assert "1 relevant document was not retrieved." in sections["Why it changed"]
+    missed = sections["Relevant documents that were not retrieved"]
+    assert "Far away" in missed
+    assert "&lt;b&gt;never&lt;/b&gt; ranked" in missed
 
 
 def test_the_file_is_in_the_language_of_the_moment():
