@@ -1,0 +1,45 @@
+"""What a fault rests on, in one line, for every fault there is."""
+
+import pytest
+
+from rankdash.analysis.reasons.fault import FAULTS, LABELS_SAY_TOO_LITTLE, fault
+from rankdash.study.queries import Blame
+from rankdash.words.faults import fault_words, ground
+
+
+@pytest.mark.parametrize(
+    ("numbers", "missed", "unlabelled", "said"),
+    [
+        ((0.2, 0.2, 0.4, 1.0), 2, 0, "retriever 0.600, reranker 0.200. 2 relevant documents were "
+         "not retrieved."),
+        ((0.2, 0.2, 0.4, 1.0), 0, 0, "retriever 0.600, reranker 0.200. Relevant documents stand "
+         "below the depth that is reranked."),
+        ((0.2, 0.2, 1.0, 1.0), 0, 0, "reranker 0.800. A better order of the same documents would "
+         "gain it."),
+        ((0.2, 0.9, 1.0, 1.0), 0, 1, "labels 0.700, reranker 0.100. 1 document without a label "
+         "stands above relevant ones."),
+        ((0.2, 0.5, 0.7, 1.0), 1, 3, "retriever 0.300, labels 0.300, reranker 0.200."),
+    ],
+)  # fmt: skip
+def test_the_ground_splits_the_loss_and_says_what_the_largest_part_comes_from(
+    numbers, missed, unlabelled, said
+):
+    blame = Blame(fault(*numbers), 3, missed, unlabelled)
+    assert ground(blame, "NDCG@10") == f"NDCG@10 is 0.800 below a perfect ranking: {said}"
+
+
+def test_what_is_not_lost_and_what_labels_do_not_tell():
+    perfect = Blame(fault(1.0, 1.0, 1.0, 1.0), 3, 0, 0)
+    assert ground(perfect, "MAP") == (
+        "MAP is as high as a perfect ranking, or within the tie band."
+    )
+    assert ground(Blame(LABELS_SAY_TOO_LITTLE, 0, 0, 0), "MAP") == (
+        "No document is labelled as relevant, so nothing certain can be said of the value."
+    )
+    assert ground(Blame(LABELS_SAY_TOO_LITTLE, 1, 1, 0), "MAP") == (
+        "No document that is shown has a label, so nothing certain can be said of the value."
+    )
+
+
+def test_every_fault_has_a_word():
+    assert set(fault_words()) == set(FAULTS)
