@@ -46,6 +46,10 @@ _GAP = 12
 _LEGEND_LINE = 20
 _HOVER_WIDTH = 60
 
+CLEAR_OF_CAMERA: Mapping[str, int] = MappingProxyType({"r": 76})
+"""The margin of a chart that has no labels at its left: a legend is as wide as the plot and begins
+at the left edge, and the buttons of the chart stand at the right one."""
+
 NO_NAMES: Mapping[str, str] = MappingProxyType({})
 """For ids that are shown as they are."""
 

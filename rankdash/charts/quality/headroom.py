@@ -74,6 +74,7 @@ def figure(
         ink,
         len(bars) * _ROW + _FURNITURE,
         barmode="overlay",
+        margin=style.CLEAR_OF_CAMERA,
         xaxis=style.axis(
             _("mean {metric}", metric=style.short(metric)),
             range=[0, best],

@@ -89,6 +89,7 @@ def figure(
         traces,
         ink,
         len(rows) * _ROW + _FURNITURE,
+        margin=style.CLEAR_OF_CAMERA,
         xaxis=style.axis(
             _("agreement: 1 is the same order"),
             range=[left, 1 + _ROOM],

@@ -101,6 +101,7 @@ def figure(
         traces,
         ink,
         _HEIGHT,
+        margin=style.CLEAR_OF_CAMERA,
         xaxis=style.axis(
             _("the first stage's margin, as a share of its score range"),
             tickformat=".2~f",
