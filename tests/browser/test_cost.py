@@ -26,7 +26,7 @@ def shop(app) -> str:
     )
     workspace = Workspace(app.home)
     # A price of one's own: an example carries no verdict.
-    price = {"key": "flat", "provider": "Flat", "unit": "search", "amount": 1.0,
+    price = {"key": "flat", "provider": "Flat", "unit": "search", "amount": 2.0,
              "source": "a test", "as_of": "2026-11-21"}  # fmt: skip
     workspace.set_setting("prices", json.dumps({"prices": [price]}))
     dataset_id = keep_rows(workspace, rows, "Shop")

@@ -97,7 +97,7 @@ def _sureness(draft: Draft, row: pd.Series) -> str:
 def _cost(draft: Draft, found: Decision) -> str:
     study, choice = draft.study, found.choice
     said = [costs.headline(draft.context, choice, draft.money.assumptions)]
-    if not choice.example and not choice.foreign:
+    if choice.price is not None and not choice.example and not choice.foreign:
         amount, _interval = costs.cell(choice.came.cost_per_thousand, draft.money.currency)
         marks = prices.marks(choice.price, choice.load.estimated, choice.rate_measured)
         text = _("1,000 searches cost {amount}.", amount=amount)
