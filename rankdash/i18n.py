@@ -38,7 +38,7 @@ _MOST_DECIMALS = 12
 _TELLING = "123456789"
 # With the punctuation that is as wide. The marks of bold text may stand between.
 _HAN = re.compile("[\u3001-\u3011\u3400-\u9fff\uff01-\uff5e]")
-_ENDS_IN_HAN = re.compile(rf"{_HAN.pattern}\**$")
+_HAN_LETTER = re.compile("[\u3400-\u9fff]")
 _BLANK_BEFORE_HAN = re.compile(rf"^(\**) (?={_HAN.pattern})")
 _BLANK_AFTER_HAN = re.compile(rf"({_HAN.pattern}) (\**)$")
 
@@ -117,17 +117,24 @@ def _fill(text: str, values: Mapping[str, object]) -> str:
         return text.format(**values)
     filled, after_field = "", False
     for literal, name, spec, conversion in Formatter().parse(text):
-        if after_field and _ENDS_IN_HAN.search(filled):
+        if after_field and _is_han(filled[::-1], literal):
             literal = _BLANK_BEFORE_HAN.sub(r"\1", literal)
         filled, after_field = filled + literal, name is not None
         if name is None:
             continue
         field = name + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
         value = f"{{{field}}}".format(**values)
-        if _HAN.match(value.lstrip("*")):
+        if _is_han(value, filled[::-1]):
             filled = _BLANK_AFTER_HAN.sub(r"\1\2", filled)
         filled += value
     return filled
+
+
+def _is_han(text: str, beside: str) -> bool:
+    """Whether the text begins as Han text does. Markdown's bold is none where a bracket meets its
+    asterisks and a letter follows, so only a letter counts there."""
+    marked = text.startswith("*") or beside.startswith("*")
+    return bool((_HAN_LETTER if marked else _HAN).match(text.lstrip("*")))
 
 
 def ngettext(one: str, many: str, n: int, **params: object) -> str:

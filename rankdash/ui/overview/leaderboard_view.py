@@ -37,7 +37,7 @@ _STYLE = """<style>
 .rd-board .rd-focus { background: color-mix(in srgb, #0072B2 12%, transparent); }
 .rd-board img { position: absolute; left: 0.3rem; top: 0.4rem; }
 .rd-board small { display: block; font-weight: 400; opacity: 0.75; font-size: 0.72rem; }
-@container (max-width: 33rem) {
+@container (max-width: 35rem) {
   .rd-board thead { display: none; }
   .rd-board tr { display: grid; grid-template-columns: repeat(3, 1fr); }
   .rd-board tr > * { text-align: left; border-bottom: none; }
