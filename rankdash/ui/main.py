@@ -9,6 +9,9 @@ from rankdash.ui.sidebar import repair_view, sharing_link, sidebar, view
 from rankdash.ui.state import pickers
 from rankdash.ui.widgets import narrow
 
+# Before the pages: the browser would fetch a page's own icon from a font service; this file is
+# served from here.
+st.set_page_config(page_title="rankdash", page_icon=ASSETS / "logo.svg", layout="wide")
 pickers.restore()
 sidebar.choose_language()
 
@@ -49,10 +52,7 @@ def named_overview() -> None:
 page = st.navigation(
     [*pages, st.Page(named_overview, title=_("Overview"), url_path="overview")], position="hidden"
 )
-# A named icon would be fetched from a font service; this file is served from here.
-st.set_page_config(
-    page_title=f"{page.title} · rankdash", page_icon=ASSETS / "logo.svg", layout="wide"
-)
+st.set_page_config(page_title=f"{page.title} · rankdash")
 st.logo(ASSETS / "logo_wide.svg", icon_image=ASSETS / "logo.svg")
 narrow.style()
 place = st.sidebar.container(gap="xxsmall")

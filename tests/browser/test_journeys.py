@@ -254,9 +254,16 @@ def test_cancel_keeps_what_is_done_and_resume_goes_on(slow_reranker, visit):
     )
 
 
-def test_the_interface_speaks_chinese(visit):
-    visit.open("data?lang=zh")
-    expect(visit.page.get_by_role("heading", name="数据", level=1)).to_be_visible()
+def test_the_switch_of_the_language_changes_every_word_at_once(visit):
+    visit.open("?lang=en")
+    expect(visit.page.get_by_role("combobox", name="Baseline")).to_have_value("First stage")
+    visit.page.get_by_test_id("stSidebar").get_by_text("中文", exact=True).click()
+    expect(visit.page.get_by_role("heading", name="概览", level=1)).to_be_visible()
+    expect(visit.page.get_by_role("combobox", name="基线")).to_have_value(re.compile("^初排"))
+    expect(visit.page).to_have_title("概览 · rankdash")
+    # Nothing is still on its way once the page is drawn.
+    visit.settle()
+    expect(visit.page.get_by_test_id(re.compile("^stSkeleton"))).to_have_count(0)
 
 
 def test_a_zip_bomb_is_refused_in_words(visit):

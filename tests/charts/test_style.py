@@ -118,3 +118,10 @@ def test_queries_are_counted_as_the_language_does(n, said):
 )
 def test_a_p_has_no_exponent(p, said):
     assert intervals.chance(p) == said
+
+
+def test_a_name_under_the_pointer_is_whole_and_escaped():
+    name = "<b>" + "cross-encoder " * 6 + "final</b>"
+    assert "<br>" in style.whole(name)
+    assert "<b>" not in style.whole(name)
+    assert style.whole(name).replace("<br>", " ") == style.short(name, 500)

@@ -1,5 +1,6 @@
 """Names tell things apart."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,3 +39,23 @@ def test_the_end_of_a_title_always_stays(titles):
     named = names.distinguishing({str(place): title for place, title in enumerate(titles)})
     for place, title in enumerate(titles):
         assert named[str(place)].split()[-1] == title.split()[-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "expected"),
+    [
+        ("short", 10, ["short"]),
+        ("cross-encoder max length 512", 14, ["cross-encoder", "max length 512"]),
+        ("a" * 25, 10, ["a" * 10, "a" * 10, "a" * 5]),
+        ("重排序模型第二版", 8, ["重排序模", "型第二版"]),
+        ("", 10, [""]),
+    ],
+)
+def test_a_name_is_whole_on_lines_that_fit(text, width, expected):
+    assert names.lines(text, width) == expected
+
+
+def test_of_a_name_without_end_the_middle_is_left_out():
+    found = names.lines("x" * 10_000 + "end", 10)
+    assert len(found) <= 6
+    assert "".join(found).endswith("end")
