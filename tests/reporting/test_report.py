@@ -385,7 +385,7 @@ def test_what_went_before_the_times_is_told_and_an_unknown_end_is_no_dash(study)
     systems = {**study.systems, "run": System("run", run.name, load=lambda: measured)}
     page = html(dataclasses.replace(study, systems=systems), Front(sections=("latency",)))
     said = " ".join(Read(page).text("latency").split())
-    assert "Not included in the times of mover plain: 2 min of work done beforehand" in said
+    assert "Not included in the times of mover plain: 2 min of preparation" in said
     # Which system met the target is said in the sentence before, in the same paragraph.
     assert "**" not in said
     assert re.search(r"half within [\d.]+ ms\. 27 of 27 queries took at most 500 ms", said)

@@ -134,7 +134,7 @@ def test_a_kept_answer_and_a_kept_model_are_not_made_again(explainer, add_run, a
     [
         ({"k1": 9}, "No model 'nine' here. Give a folder."),
         ({"k1": 8}, "unexpected error (RuntimeError: a bug in the model's code)"),
-        ({}, "cannot be scored as it is: a text without has."),
+        ({}, "cannot be scored: a text without has."),
     ],
 )
 def test_a_failure_is_said_in_words(explainer, add_run, ask, settings, said):

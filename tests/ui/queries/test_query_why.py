@@ -219,7 +219,7 @@ def test_the_overview_counts_reasons_and_what_they_add_to_the_mean(app, shop):
     assert rows.loc["irrelevant promoted", "mean"] == pytest.approx(-0.5)
     # One has no relevant label; of the other the document was not retrieved.
     assert "no relevant label" not in rows.index, "no mean counts it"
-    assert rows.loc["nothing relevant retrieved", "queries"] == 1
+    assert rows.loc["no relevant document retrieved", "queries"] == 1
     assert list(rows.index) == [
         reason_words()[code] for code in CODES if reason_words()[code] in rows.index
     ]
