@@ -16,7 +16,7 @@ from rankdash.study.study import Study
 from rankdash.ui.state import pickers
 from rankdash.ui.widgets import plotly_chart
 from rankdash.ui.widgets.signed_cells import signed_cells
-from rankdash.ui.widgets.text import markdown_safe
+from rankdash.ui.widgets.text import markdown_safe, name_safe
 from rankdash.words import headroom as headroom_words
 from rankdash.words.queries import left_out_text
 from rankdash.words.reasons import reason_meanings, reason_words
@@ -66,8 +66,8 @@ def segments(study: Study, system: str) -> None:
     st.caption(
         _(
             "{system} against {baseline}",
-            system=markdown_safe(study.name(system), 60),
-            baseline=markdown_safe(study.name(study.baseline), 60),
+            system=name_safe(study.name(system)),
+            baseline=name_safe(study.name(study.baseline)),
         )
     )
     table = figures.group(study, system, chosen)

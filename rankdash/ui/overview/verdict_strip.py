@@ -13,7 +13,7 @@ from rankdash.metrics import parse_measure
 from rankdash.study.study import Study
 from rankdash.ui.widgets import badges
 from rankdash.ui.widgets.badges import Colour
-from rankdash.ui.widgets.text import markdown_safe
+from rankdash.ui.widgets.text import name_safe
 from rankdash.words import caveats
 from rankdash.words.headroom import documents
 from rankdash.words.html import html_safe
@@ -29,7 +29,7 @@ _CARDS = ("ndcg", "mrr", "map", "judged")
 def draw(study: Study, system: str) -> None:
     """The verdict on a challenger, how sure it is, and its caveats. What it changes, takes and
     costs stands in the leaderboard."""
-    safe = {each: markdown_safe(study.name(each), 60) for each in study.chosen}
+    safe = {each: name_safe(study.name(each)) for each in study.chosen}
     verdict = study.comparison.verdict(system, study.spec, safe)
     notes = caveats.lines(study, system, html_safe)
     with st.container(border=True, gap="xsmall"):
@@ -69,14 +69,14 @@ def cards(study: Study, system: str) -> None:
     """Four means of a system, with the change against the baseline where it is another."""
     found = study.comparison
     alone = system == study.baseline
-    safe = markdown_safe(study.name(system), 60)
+    safe = name_safe(study.name(system))
     st.markdown(
         _("Means of **{system}**", system=safe)
         if alone
         else _(
             "Means of **{system}**, and the change against {baseline}; grey where it is not proven",
             system=safe,
-            baseline=markdown_safe(study.name(study.baseline), 60),
+            baseline=name_safe(study.name(study.baseline)),
         )
     )
     chosen = tuple(dict.fromkeys([study.metric, *_CARDS]))
