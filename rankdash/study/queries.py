@@ -212,11 +212,9 @@ def change(study: Study, challenger: str, query_id: str) -> Split:
     )
 
 
-def change_statements(study: Study, challenger: str, query_id: str) -> tuple[Statement, ...]:
-    """The same in at most three statements."""
-    return statements(
-        change(study, challenger, query_id), labels(study, query_id), _conventions(study)
-    )
+def change_statements(study: Study, found: Split) -> tuple[Statement, ...]:
+    """The same in at most three statements. found: from `change`."""
+    return statements(found, labels(study, found.query_id), _conventions(study))
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ def _page(study: Study, challenger: str, query_id: str, corrections: PageTable |
         missed=_missed(study, missed, query_id),
         sentences=[
             statement_text(said, measure.k).replace("**", "")
-            for said in queries.change_statements(study, challenger, query_id)
+            for said in queries.change_statements(study, split)
         ],
         waterfall=None
         if split.documents.empty

@@ -98,8 +98,7 @@ def _why(draft: Draft, challenger: str, query: str) -> str:
     code = str(row["reason"])
     head = f"<p><strong>{html_safe(reason_words()[code])}</strong> · {html_safe(paragraph(text))}"
     sentences = [
-        statement_text(each, found.measure.k)
-        for each in queries.change_statements(study, challenger, query)
+        statement_text(each, found.measure.k) for each in queries.change_statements(study, found)
     ]
     return f"{head}</p>{listed(sentences)}"
 

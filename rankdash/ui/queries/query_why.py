@@ -51,7 +51,7 @@ def draw(study: Study, challenger: str, query_id: str, missed: int) -> None:
         st.markdown(paragraph([fault, ground(blame, study.measure.title)]))
     if found.why_not:
         return
-    text = queries.change_statements(study, challenger, query_id)
+    text = queries.change_statements(study, found)
     st.markdown("\n".join(f"- {statement_text(sentences, found.measure.k)}" for sentences in text))
     moved = found.documents[found.documents["delta"].abs() > _ZERO]
     if moved.empty:
