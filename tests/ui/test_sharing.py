@@ -251,7 +251,7 @@ FOLDS = [
 ]  # fmt: skip
 # Words on buttons that change nothing that is kept.
 HARMLESS = {
-    "Previous", "Next", "Back to the defaults", "Apply", "Use it", "Compare on Overview",
+    "Previous", "Next", "Restore the defaults", "Apply", "Use it", "Compare on Overview",
 }  # fmt: skip
 
 

@@ -133,7 +133,7 @@ def _care(draft: Draft) -> str:
         )
     if not draft.examples:
         return _(
-            "The author of this report set the prices, but not the number of searches or the "
+            "Prices were set by the author of this report, but not the number of searches or the "
             "value of one. Those are defaults of rankdash, listed under “Cost and break-even”: "
             "replace them with your own before you decide."
         )

@@ -69,7 +69,7 @@ def draw() -> Assumptions:
     with st.popover(_("Enter exact values"), icon=":material/edit:", width="stretch"):
         _exact()
     st.button(
-        _("Back to the defaults"),
+        _("Restore the defaults"),
         icon=":material/undo:",
         width="stretch",
         on_click=take_over,

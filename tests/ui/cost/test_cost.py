@@ -97,7 +97,7 @@ def test_what_costs_more_than_it_brings_at_its_upper_end_does_not_pay_proven_or_
 @pytest.mark.parametrize(
     ("params", "said"),
     [
-        ({"searches_per_day": "10", "traffic_share": "0"}, "nothing can be won"),
+        ({"searches_per_day": "10", "traffic_share": "0"}, "nothing to gain"),
         ({"value_per_search": "0"}, "A search is worth nothing here"),
         ({"currency": "EUR"}, "Its price is not in EUR"),
     ],
@@ -153,7 +153,7 @@ def test_a_scenario_is_saved_compared_and_taken_back(opened, workspace: Workspac
     assert json.loads(workspace.setting("scenarios"))["careful"]["elasticity"] == 0.25
     names = re.findall(r"<tr><td class=''><span>([^<]+)</span>", htmls(app)[-1])
     assert names == ["pessimistic", "as set now (expected)", "optimistic", "careful"]
-    next(each for each in app.button if each.label == "Back to the defaults").click().run()
+    next(each for each in app.button if each.label == "Restore the defaults").click().run()
     assert app.slider(key="cost.elasticity").value == 1.0
     next(each for each in app.button if each.label == "Use it").click().run()
     assert app.slider(key="cost.elasticity").value == 0.25
