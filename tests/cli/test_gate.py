@@ -154,7 +154,7 @@ def test_latencies_may_be_missing_and_come_from_a_named_column(gate, tmp_path):
         (("--min", "ndcg@10=0.8", "--confidence", "0.4"), "between 0.75 and 0.9999"),
         (("--min", "ndcg@10=0.8", "--timings", "nowhere.csv"), "nowhere.csv"),
         (("--min", "ndcg@10=0.8", "--challenger", "nowhere.trec"), "nowhere.trec"),
-        (("--min", "ndcg@10=0.8", "--out", "nowhere/gate.md"), "Make it first"),
+        (("--min", "ndcg@10=0.8", "--out", "nowhere/gate.md"), "Create it first"),
         (("--min", "ndcg@10=0.8", "--format", "html"), "gate --help"),
     ],
 )

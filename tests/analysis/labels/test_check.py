@@ -351,7 +351,7 @@ def test_one_relevant_document_a_query_is_how_a_set_was_made_and_a_note():
     report = report_of(shallow([1]))
 
     assert found(report, "sparse_labels").severity == "note"
-    assert "1.0 a query" in found(report, "sparse_labels").text
+    assert "1.0 per query" in found(report, "sparse_labels").text
     assert "Condensed lists (judged documents only)" not in found(report, "sparse_labels").remedy
     assert "mostly_unjudged" not in codes(report)
 
