@@ -41,7 +41,7 @@ def headings(study: Study, axis: Axis) -> tuple[Cell, ...]:
         Cell(_("System"), _("best first")),
         Cell(study.measure.title, within),
         Cell(_("Change"), within),
-        Cell(_("Helped / hurt")),
+        Cell(_("Helped / hurt"), _("queries")),
         Cell(_("p95 added")),
         Cell(_("Price"), _("1,000 searches")),
         Cell(_("Pareto"), _("and {axis}", axis=against), optimal_meaning(axis)),

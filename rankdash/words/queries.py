@@ -43,6 +43,12 @@ def left_out_text(counts: Mapping[str, int]) -> str:
     )
 
 
+def excluded(counts: Mapping[str, int]) -> list[str]:
+    """One short fact for each reason. counts: as for `left_out_text`."""
+    words = left_out_words()
+    return [_("{n} excluded ({why})", n=number(n, 0), why=words[why]) for why, n in counts.items()]
+
+
 def count_words() -> dict[str, str]:
     """Key of `Evaluation.counts` → what it counts the queries of a system for."""
     return {

@@ -22,7 +22,7 @@ from rankdash.ui.sidebar import view
 from rankdash.ui.state import address
 from rankdash.ui.widgets import badges
 from rankdash.ui.widgets.text import name_safe
-from rankdash.words.queries import outcome_words
+from rankdash.words.queries import excluded
 from rankdash.words.verdict_chips import change_facts, p_value, sentence
 
 _NOTHING = (None, "")
@@ -84,11 +84,7 @@ def _choose(chosen: Sequence[str]) -> None:
 
 
 def _facts(history: Past, row: pd.Series, left_out: Mapping[str, int]) -> list[str]:
-    words = outcome_words()
-    return [
-        *change_facts(row, history.study.statistics, "p"),
-        *(_("{n} excluded ({why})", n=number(n, 0), why=words[why]) for why, n in left_out.items()),
-    ]
+    return [*change_facts(row, history.study.statistics, "p"), *excluded(left_out)]
 
 
 def _differences(history: Past, before: str, after: str) -> None:

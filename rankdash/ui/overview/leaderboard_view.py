@@ -106,7 +106,7 @@ def _table(study: Study, rows: Sequence[Standing], axis: Axis, in_focus: str) ->
             f"<span>{style.short(CONTROL.sub('', name.value), _LONGEST_NAME)}</span>"
             f"{_small(name)}</th>"
             + "".join(
-                f"<td title='{html_safe(cell.more)}' data-title='{html_safe(title.value)}'>"
+                f"<td title='{html_safe(cell.more)}' data-title='{html_safe(_heading(title))}'>"
                 f"{html_safe(cell.value)}{_small(cell)}</td>"
                 for title, cell in zip(headings[1:], others, strict=True)
             )
@@ -117,6 +117,11 @@ def _table(study: Study, rows: Sequence[Standing], axis: Axis, in_focus: str) ->
         f"{_STYLE}<div class='rd-board'><table aria-label='{label}'>"
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
+
+
+def _heading(title: Cell) -> str:
+    """A heading in one line, for a narrow page."""
+    return f"{title.value} · {title.below}" if title.below else title.value
 
 
 def _small(cell: Cell) -> str:

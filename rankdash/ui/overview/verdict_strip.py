@@ -17,6 +17,7 @@ from rankdash.ui.widgets.text import name_safe
 from rankdash.words import caveats
 from rankdash.words.headroom import documents
 from rankdash.words.html import html_safe
+from rankdash.words.queries import excluded
 from rankdash.words.verdict_chips import p_fact, sentence
 
 _STYLE = """<style>
@@ -51,8 +52,7 @@ def _facts(study: Study, system: str) -> list[str]:
         realised = _("{share} of the potential gain realised", share=percent(share))
         pool = split is not None and split.pool
         facts.append(_("{fact} ({of})", fact=realised, of=documents(pool)) if pool else realised)
-    if row["left_out"]:
-        facts.append(_("{n} excluded", n=number(row["left_out"], 0)))
+    facts += excluded(study.comparison.left_out(system, study.spec))
     if math.isfinite(row["smallest_detectable"]):
         facts.append(
             _(

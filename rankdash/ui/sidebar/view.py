@@ -21,7 +21,7 @@ from rankdash.ui.state.cache import cache
 from rankdash.ui.state.scenario import with_money
 from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets.text import markdown_safe, name_safe, names_help
-from rankdash.words.queries import outcome_words
+from rankdash.words.queries import excluded
 
 LARGEST_CUTOFF = 1000
 WHOLE_LIST = "all"
@@ -231,12 +231,9 @@ def short_name(study: Study, system_id: str) -> str:
 
 def tally_line(study: Study, system: str) -> None:
     """Helped, same, hurt with the tie band, and what was left out and why."""
-    found, words = study.comparison, outcome_words()
+    found = study.comparison
     row = found.row(system, study.spec)
-    out = [
-        _("{n} excluded ({why})", n=number(n, 0), why=words[why])
-        for why, n in found.left_out(system, study.spec).items()
-    ]
+    out = excluded(found.left_out(system, study.spec))
     line = _(
         "**{name}**: {helped} helped · {same} same (±{band}) · {hurt} hurt, of {queries}",
         name=safe_name(study, system),
