@@ -112,7 +112,7 @@ def cancel(workspace: Workspace, job_id: str) -> None:
 
 def resume(workspace: Workspace, job_id: str) -> None:
     """Queue a failed, cancelled or interrupted job again; scored queries are not scored again."""
-    Queue(workspace).requeue(job_id)
+    Queue(workspace).resume(job_id)
 
 
 def delete(workspace: Workspace, job_id: str) -> None:

@@ -23,9 +23,9 @@ from rankdash.analysis.statistics.bootstrap import (
     Columns,
     bca_interval,
     bootstrap_means,
-    sign_flip_p,
 )
 from rankdash.analysis.statistics.comparison import Comparison, StatisticsSettings, compare
+from rankdash.analysis.statistics.significance import sign_flip_p
 from rankdash.metrics import STATES, Conventions, Evaluation, parse_measures
 
 QUERIES, SYSTEMS, REPEATS, BATCH = 10_000, 5, 5, 100

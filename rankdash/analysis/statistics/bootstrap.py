@@ -1,4 +1,5 @@
-"""Bootstrap and sign-flip distributions of means, for many columns in one pass.
+"""Bootstrap distributions of means, for many columns in one pass, and what they share with those
+of `significance.sign_flip_p`: exact sums and random bits.
 
 A column is a metric of a system, or its difference from another system's; NaN marks a query that
 it has no value for, and such a query takes no part in it. The same random numbers serve every
@@ -32,7 +33,7 @@ POISSON_FROM = 1_000
 """From so many queries on, a query's weights are drawn on their own: the number of queries in a
 resample then varies, which widens an interval by less than one part in a thousand."""
 
-_TIE = 1e-9
+TIE = 1e-9
 """Means that differ by less than this share of a column's largest value are the same mean: the
 last digits of 1/3 + 1/6 and of 1/2 are not."""
 
@@ -50,7 +51,7 @@ def _libraries() -> ThreadpoolController:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
     """Products in one thread. They are so small that a second thread mostly spins while it waits,
     and on a busy machine each waits until the other is scheduled: ten times slower. The limit is
     the process's, hence the lock."""
@@ -103,7 +104,7 @@ class Columns:
         """Means (…, C) of the columns: each lies within its values, and one of 0, on which a
         verdict turns, is exactly 0."""
         lowest, highest = self._ends
-        means[np.abs(means) <= _TIE * np.maximum(np.abs(lowest), np.abs(highest))] = 0.0
+        means[np.abs(means) <= TIE * np.maximum(np.abs(lowest), np.abs(highest))] = 0.0
         within: FloatArray = np.clip(means, lowest, highest)
         return within
 
@@ -144,7 +145,7 @@ def bootstrap_means(
         groups = list(_by_queries(known, np.flatnonzero(large)))
         sets = np.stack([known[:, alike[0]] for _, alike in groups], axis=1).astype(np.float64)
         sums, counts = np.zeros_like(means), np.zeros((len(groups), resamples))
-        with _one_thread():
+        with one_thread():
             for draws, rows, drawn in _poisson_weights(len(known), resamples, seed):
                 weights = drawn.astype(np.float64)
                 counts[:, draws] += sets[rows].T @ weights
@@ -155,7 +156,7 @@ def bootstrap_means(
             means[alike] = sums[alike] / count
     for members, alike in _by_queries(known, np.flatnonzero((sizes > 0) & ~large)):
         own = steps[np.ix_(members, alike)].T
-        with _one_thread():
+        with one_thread():
             for draws, counted in _multinomial_counts(len(members), resamples, seed):
                 means[alike, draws] = own @ counted.T.astype(np.float64) / len(members)
     return columns.without_rounding_errors(means.T * columns.step)
@@ -195,39 +196,32 @@ def _multinomial_counts(
         yield chunk, counts.reshape(rows, n)
 
 
-_Tile = tuple[slice, slice, npt.NDArray[np.uint8]]
+Tile = tuple[slice, slice, npt.NDArray[np.uint8]]
 """Draws, queries, and what was drawn: a row for each query, a column for each draw."""
 
 
-def _poisson_weights(n: int, resamples: int, seed: int) -> Iterable[_Tile]:
+def _poisson_weights(n: int, resamples: int, seed: int) -> Iterable[Tile]:
     """Independent Poisson(1) weights of n queries, to 2^-16 exact."""
     few_enough = n * resamples <= _KEPT_CELLS
     return (_kept_weights if few_enough else _drawn_weights)(n, resamples, seed)
 
 
 @lru_cache(maxsize=6)
-def _kept_weights(n: int, resamples: int, seed: int) -> tuple[_Tile, ...]:
+def _kept_weights(n: int, resamples: int, seed: int) -> tuple[Tile, ...]:
     """Drawing costs more than the product that uses it, and a slider asks for the same again."""
     return tuple(_drawn_weights(n, resamples, seed))
 
 
-def _drawn_weights(n: int, resamples: int, seed: int) -> Iterator[_Tile]:
+def _drawn_weights(n: int, resamples: int, seed: int) -> Iterator[Tile]:
     from scipy.special import pdtr
 
     edges = np.round(pdtr(np.arange(12), 1.0) * 2**16)
     weight_of = np.searchsorted(edges, np.arange(2**16), side="right").astype(np.uint8)
-    for draws, rows, words in _random_bits(n, resamples, 16, seed):
+    for draws, rows, words in random_bits(n, resamples, 16, seed):
         yield draws, rows, weight_of.take(words.view("<u2")[:, : draws.stop - draws.start])
 
 
-def _signs(n: int, flips: int, seed: int) -> Iterator[_Tile]:
-    """1 where the sign of one of n differences stays as it is, 0 where it is flipped."""
-    for draws, rows, words in _random_bits(n, flips, 1, seed):
-        bits = np.unpackbits(words.view(np.uint8), axis=1)
-        yield draws, rows, bits[:, : draws.stop - draws.start]
-
-
-def _random_bits(n: int, draws: int, bits: int, seed: int) -> Iterator[tuple[slice, slice, _Words]]:
+def random_bits(n: int, draws: int, bits: int, seed: int) -> Iterator[tuple[slice, slice, _Words]]:
     """Tiles with at least so many random bits for each draw of each query, in whole words. Those of
     the first queries do not depend on how many follow."""
     for columns in _slices(draws, _TILE):
@@ -285,7 +279,7 @@ def bca_shares(columns: Columns, means: FloatArray, level: float = 0.95) -> Floa
         spread[at], skew[at] = _added(squares), _added(squares * deviations)
     # Draws equal to the estimate count half: per-query metrics have few distinct values.
     largest = np.maximum(steps.max(axis=0, initial=0.0), -steps.min(axis=0, initial=0.0))
-    tie = _TIE * largest * step
+    tie = TIE * largest * step
     draws = len(means)
     counted = (means < centre - tie).sum(axis=0) + (means <= centre + tie).sum(axis=0)
     bias = ndtri(np.clip(counted / 2, 0.5, draws - 0.5) / draws)
@@ -307,44 +301,3 @@ def ends(draws: FloatArray, shares: FloatArray) -> FloatArray:
     weight = positions - lower
     bounds: FloatArray = (1 - weight) * ordered[lower, columns] + weight * ordered[upper, columns]
     return bounds
-
-
-def sign_flip_p(differences: FloatArray, *, flips: int = RESAMPLES, seed: int = SEED) -> FloatArray:
-    """Two-sided p of the paired randomisation test for each column.
-
-    differences: (n, C), NaN where a column lacks a pair; NaN comes back for a column without any.
-    Under the null hypothesis each query's difference is as likely to have the other sign.
-    p = (b + 1) / (m + 1) for b of m flips at least as far from 0 as what was seen, so it is never
-    0. Where so few queries changed that all their flips are no more than `flips`, p is the exact
-    share of these. Source: Fisher (1935); Smucker, Allan & Carterette (2007).
-    """
-    steps = Columns.of(differences).steps
-    # Only sizes matter, as either sign is as likely. Sorted, they meet the same flips whatever the
-    # order of the queries and the other columns, and a query without a pair comes last.
-    sizes = -np.sort(-np.abs(steps), axis=0)
-    largest = sizes.sum(axis=0)
-    seen = np.abs(steps.sum(axis=0)) - _TIE * largest
-    changed = (sizes > 0).sum(axis=0)
-    # The sign of one may stay: the other half of the flips mirrors this one.
-    exact = changed <= int(np.log2(flips)) + 1
-    p = np.full(len(seen), np.nan)
-    for column in np.flatnonzero(exact).tolist():
-        every = _all_sums(sizes[: changed[column], column])
-        p[column] = np.mean(np.abs(every) >= seen[column])
-    drawn = np.flatnonzero(~exact)
-    kept = np.zeros((len(drawn), flips))
-    with _one_thread():
-        for draws, rows, signs in _signs(changed.max(initial=0) if len(drawn) else 0, flips, seed):
-            kept[:, draws] += sizes[rows][:, drawn].T @ signs.astype(np.float64)
-    # What is kept less what is flipped is twice what is kept, less everything.
-    extreme = (np.abs(2 * kept.T - largest[drawn]) >= seen[drawn]).sum(axis=0)
-    p[drawn] = (extreme + 1.0) / (flips + 1.0)
-    return np.where(np.isnan(differences).all(axis=0), np.nan, p).astype(np.float64)
-
-
-def _all_sums(sizes: FloatArray) -> FloatArray:
-    """(2^(m - 1),) the sums of (m,) sizes with every choice of signs but that of the first."""
-    sums = sizes[:1] if len(sizes) else np.zeros(1)
-    for size in sizes[1:]:
-        sums = np.concatenate([sums + size, sums - size])
-    return sums

@@ -15,10 +15,14 @@ from rankdash.analysis.statistics.bootstrap import (
     ends,
     percentile_interval,
     percentile_shares,
-    sign_flip_p,
 )
 from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.analysis.statistics.significance import corrected, paired_t_p, wilcoxon_p
+from rankdash.analysis.statistics.significance import (
+    corrected,
+    paired_t_p,
+    sign_flip_p,
+    wilcoxon_p,
+)
 from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
 
 FloatArray = npt.NDArray[np.float64]

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from rankdash.analysis.statistics.bootstrap import SEED, sign_flip_p
-from rankdash.analysis.statistics.significance import LEVEL, Test, spread_of
+from rankdash.analysis.statistics.bootstrap import SEED
+from rankdash.analysis.statistics.significance import LEVEL, Test, sign_flip_p, spread_of
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

@@ -2,7 +2,7 @@
 
     queued ──claim──▶ running ──▶ done | failed | cancelled
        ▲                 │
-       └──requeue── interrupted   the worker died or fell silent; also from failed and cancelled
+       └──resume── interrupted   the worker died or fell silent; also from failed and cancelled
 
 How a worker owns what it claimed is told in `rankdash.store.jobs.worker_lease`.
 """
@@ -202,7 +202,7 @@ class Queue(Leases["JobRow"]):
         super().fail_waiting(error)
         self._explanations.fail_waiting(error)
 
-    def requeue(self, job_id: str) -> None:
+    def resume(self, job_id: str) -> None:
         """Put a job that stopped before its end back into the queue, last; else without effect."""
         self._set(
             "state = 'queued', stage = 'waiting', queued = :now, cancel = 0, worker = NULL, "

@@ -11,8 +11,8 @@ from rankdash.analysis.statistics.bootstrap import (
     POISSON_FROM,
     Columns,
     percentile_interval,
-    sign_flip_p,
 )
+from rankdash.analysis.statistics.significance import sign_flip_p
 
 SETS, QUERIES = 1000, 60
 

@@ -74,7 +74,7 @@ def test_a_job_waits_runs_and_ends(queue, submit):
 def test_the_longest_wait_comes_first(queue, submit):
     ids = [submit(), submit(), submit()]
     queue.cancel(ids[0])
-    queue.requeue(ids[0])
+    queue.resume(ids[0])
     assert [queue.claim(Owner()).id for _ in ids] == [ids[1], ids[2], ids[0]]
     assert queue.claim(Owner()) is None
 
@@ -111,7 +111,7 @@ def test_what_stopped_can_be_queued_again(queue, submit, state):
     job_id, me = submit(), Owner()
     queue.claim(me)
     queue.finish(job_id, me, state, UnavailableError("No model."))
-    queue.requeue(job_id)
+    queue.resume(job_id)
     assert (queue.row(job_id).state, queue.row(job_id).message) == ("queued", "")
     assert queue.beat(queue.claim(me).id, me)
 
@@ -120,7 +120,7 @@ def test_what_is_done_is_not_run_again(queue, submit):
     job_id, me = submit(), Owner()
     queue.claim(me)
     queue.finish(job_id, me, "done")
-    queue.requeue(job_id)
+    queue.resume(job_id)
     queue.cancel(job_id)
     assert queue.row(job_id).state == "done"
     assert queue.claim(me) is None
@@ -161,7 +161,7 @@ def test_a_worker_that_was_written_off_and_replaced_changes_nothing_any_more(
     queue.claim(slept)
     with clock_moved(monkeypatch, STALE_SECONDS + 1):
         queue.rows()
-    queue.requeue(job_id)
+    queue.resume(job_id)
     assert not queue.beat(job_id, slept)
     queue.claim(took_over)
     queue.progress(job_id, slept, Progress("scoring", done=99))
@@ -247,7 +247,7 @@ def test_batches_are_kept_until_the_job_is_done_and_the_latest_counts(queue, sub
     assert [list(counts) for counts in rows["full"]] == [[5, 9], [5, 9]]
     queue.finish(job_id, me, "interrupted")
     assert len(read_parts(workspace, job_id)) == 2
-    queue.requeue(job_id)
+    queue.resume(job_id)
     queue.claim(me)
     queue.finish(job_id, me, "done")
     assert not (workspace.root / "jobs" / job_id).exists()
