@@ -102,7 +102,8 @@ def test_the_verdict_is_a_sentence_with_its_interval_and_what_was_left_out(app, 
     assert {*said.splitlines()} >= {
         "better is better than First stage: NDCG@10 rises by 52.8%, from 0.654 to 1.000 over 15 "
         "queries, and with 95% confidence the true gain is between +0.216 and +0.442.",
-        "p 0.0010 · 100% of the potential gain realised · 1 excluded · minimum detectable change "
+        "p 0.0010 · 100% of the potential gain realised · 1 excluded (failed) · minimum "
+        "detectable change "
         "0.177 (80% power at 95.0%)",
     }
     assert "nan" not in said.lower()
