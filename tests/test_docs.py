@@ -121,7 +121,7 @@ def test_assumptions_with_their_defaults_and_units():
     assert first_names(units) == list(billing.UNITS)
     assert f"{billing.DOCUMENTS_PER_UNIT} document chunks" in units
     assert f"`chunk_tokens` ({billing.CHUNK_TOKENS})" in units
-    assert f"more than {price_list.STALE_DAYS} days" in text_of(DOCS / "cost.md")
+    assert f"older than {price_list.STALE_DAYS} days" in text_of(DOCS / "cost.md")
 
 
 # --- data -----------------------------------------------------------------------------------------

@@ -132,7 +132,7 @@ def test_overview_tells_the_verdict_on_the_system_in_focus_with_its_caveats(case
         wanted = [
             number(row["p_corrected"], 4),
             *([percent(share)] if share is not None and share >= 0 else []),
-            *([number(row["left_out"], 0)] if row["left_out"] else []),
+            *(number(n, 0) for n in study.comparison.left_out(system, study.spec).values()),
             number(row["smallest_detectable"]),
         ]
         assert_says(facts, wanted)

@@ -13,7 +13,7 @@ from rankdash.analysis.reasons.contributions import credits_of
 from rankdash.analysis.unjudged.unjudged import RankedLabels
 from rankdash.metrics import Conventions, Judged, Measure
 from rankdash.metrics.engine import Relevance
-from rankdash.ranking.ragged import Flags, Floats, Integers, offsets_from
+from rankdash.ranking.ragged import Flags, Floats, Integers, offsets_from, owners
 from rankdash.ranking.ranking import Ranking
 
 _ROUNDING = 1e-9
@@ -69,6 +69,7 @@ class Side:
         first, last = starts[some], (starts + lengths - 1)[some]
         span[some] = scores[first] - scores[last]
         step = span / np.maximum(lengths - 1, 1)
+        allowed = _ROUNDING * np.maximum(span, 1e-300)
         # Even steps leave every score where a straight line from first to last has it; three
         # points tell nearly all lists that are no ranks from those that may be.
         even = np.ones(len(lengths), dtype=bool)
@@ -76,7 +77,14 @@ class Side:
             place = np.floor(share * np.maximum(lengths - 1, 0)).astype(np.int64)
             at = np.where(some, starts + place, 0)
             line = np.where(some, scores[np.where(some, starts, 0)] - step * place, 0.0)
-            even &= ~some | (np.abs(scores[at] - line) <= _ROUNDING * np.maximum(span, 1e-300))
+            even &= ~some | (np.abs(scores[at] - line) <= allowed)
+        # Of these every step is looked at.
+        lists = np.flatnonzero(even & (lengths > 2))
+        offsets = offsets_from(lengths[lists] - 1)
+        of = owners(offsets)
+        rows = np.arange(len(of)) - offsets[of] + starts[lists][of]
+        uneven = np.abs(scores[rows] - scores[rows + 1] - step[lists][of]) > allowed[lists][of]
+        even[lists] = np.bincount(of, uneven, minlength=len(lists)) == 0
         return lengths, span, some & (lengths > 2) & (span > 0) & ~even
 
 

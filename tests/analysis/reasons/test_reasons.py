@@ -271,6 +271,15 @@ def test_ranks_in_disguise_make_no_near_tie():
     assert np.isnan(row["margin"])
 
 
+def test_ties_at_every_second_rank_are_no_ranks_in_disguise():
+    """A straight line from first to last meets them at every quarter of the list."""
+    docs = [f"d{n}" for n in range(49)]
+    after = Ranking.from_lists([("q", docs, [-float((n + 1) // 2) for n in range(49)])])
+    before = Ranking.from_lists([("q", [docs[0], docs[2], docs[1], *docs[3:]], range(0, -49, -1))])
+    row = reason(before, after, {"d1": 1})
+    assert (row["reason"], row["margin"]) == ("near_tie", 0.0)
+
+
 def test_documents_below_the_depth_have_no_margin():
     nan = float("nan")
     after = Ranking.from_lists([("q", list("bcdae"), [9.0, 8.9, 3.0, nan, nan])])
