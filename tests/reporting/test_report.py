@@ -407,8 +407,8 @@ def test_whose_the_prices_are_is_told_apart_from_whose_the_assumptions_are(study
         cost, verdict = (" ".join(read.text(each).split()) for each in ("cost", "verdict"))
         assert there in cost.replace("but not the price", "the price")
         assert absent not in cost
-        assert ("set by the author of this report" in verdict) == chosen
-        assert ("The author of this report set the prices, but not" in verdict) == (
+        assert ("“Cost and break-even”, set by the author of this report" in verdict) == chosen
+        assert ("Prices were set by the author of this report, but not" in verdict) == (
             bool(prices) and not chosen
         )
         assert ("an example price that comes with rankdash (mover plain)" in verdict) == (

@@ -41,7 +41,7 @@ def decided(workspace) -> str:
 def test_without_a_second_ranking_the_page_says_what_to_do(app, workspace, stored):
     workspace.delete_run(workspace.runs(stored)[0].id)
     assert {*said(open_page(app, "rank_shifts")).splitlines()} >= {
-        "Documents move between two rankings, but here there is only the baseline."
+        "There is only the baseline so far. Run a reranker to see what it changes."
     }
 
 
