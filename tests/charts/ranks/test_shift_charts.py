@@ -165,7 +165,7 @@ def test_a_mark_leads_to_its_query_and_directions_differ_in_shape():
     assert shapes["helped"].customdata == ("q0", "q3")
     assert len({shapes[name].marker.symbol for name in ("helped", "same", "hurt")}) == 3
     assert shapes["skip from 0.400 on"].x == (0.4, 0.4)
-    assert margins.alt(*pairs(6), MEANS, "M").endswith("most decided tenth: +0.100, 0.000.")
+    assert margins.alt(*pairs(6), MEANS, "M").endswith("largest margin: +0.100, 0.000.")
 
 
 def test_many_queries_are_gathered_and_none_is_lost_or_changes_direction():

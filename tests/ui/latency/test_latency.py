@@ -178,7 +178,7 @@ def test_throughput_is_measured_or_said_not_to_be(app, save):
     other = save("served", 10.0, measured=Measured(pairs=64, seconds=0.5, throughput=LEVELS))
     words = said(open_page(app, "latency", target="50", base=alone, system=other))
     assert {*words.splitlines()} >= {
-        "**served** serves **50 queries/s** within 50 ms, (concurrency 1, p95 20 ms).",
+        "**served** serves **50 queries/s** within 50 ms (concurrency 1, p95 20 ms).",
         unmeasured,
     }
 
