@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rankdash.analysis.statistics.bootstrap import bootstrap_means, oriented
+from rankdash.analysis.statistics.bootstrap import Columns, bootstrap_means
 from rankdash.analysis.statistics.inference import intervals, p_values
 from rankdash.analysis.statistics.settings import StatisticsSettings
 
@@ -36,9 +36,10 @@ def expected(metric: str, p: float) -> float:
 
 def scipy_intervals(columns: np.ndarray, steps: int) -> np.ndarray:
     """(2, C) in whole steps, so that equal means are equal; SciPy has none without spread."""
-    own, sign = oriented(columns)
+    ready, sign = Columns.oriented(columns)
+    own = ready.values
     whole, n = np.rint(own * steps), len(own)
-    means = np.rint(bootstrap_means(own, resamples=RULES.resamples) * steps * n) / n
+    means = np.rint(bootstrap_means(ready, resamples=RULES.resamples) * steps * n) / n
     ends = np.repeat(whole[:1], 2, axis=0)
     varies = np.flatnonzero(np.ptp(whole, axis=0))
     ends[:, varies] = stats.bootstrap(

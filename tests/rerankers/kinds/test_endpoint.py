@@ -233,7 +233,9 @@ def test_a_service_that_goes_away_ends_the_run_after_a_few_queries(make, server)
     reranker = make(retries=0, concurrency=1)
     assert reranker.score([ask()])[0].error == ""
     server.fail(*[{"status": 502}] * 20)
-    with pytest.raises(UnavailableError, match=r"keeps failing: the service answered 502.*\. Check"):
+    with pytest.raises(
+        UnavailableError, match=r"keeps failing: the service answered 502.*\. Check"
+    ):
         reranker.score([ask(name=str(number)) for number in range(20)])
     assert len(server.seen) == 1 + 5
 

@@ -42,7 +42,7 @@ def test_a_note_is_kept_as_it_was_written_for_the_next_session_and_goes_when_emp
 def test_too_long_a_note_is_refused_and_what_was_there_stays(workspace, stored):
     notes = RunNotes(workspace)
     before = notes.keep("one", "kept")
-    with pytest.raises(DataError, match="4000 characters at most"):
+    with pytest.raises(DataError, match="at most 4000 characters"):
         notes.keep("one", "x" * (LONGEST_NOTE + 1))
     assert notes.of("one") == before
 

@@ -86,6 +86,6 @@ def test_a_run_that_is_being_cancelled_says_so_and_is_cancelled_once(run_form, w
     assert not button(run_form, "Cancel").disabled
     button(run_form, "Cancel").click().run()
     run_form.run()
-    assert "being cancelled" in said(run_form)
+    assert "cancelling after the current batch" in said(run_form)
     assert button(run_form, "Cancel").disabled
     assert jobs.list(workspace, stored)[0].id == job.id
