@@ -247,7 +247,7 @@ def test_cancel_keeps_what_is_done_and_resume_goes_on(slow_reranker, visit):
     run_first_offered(visit)
     visit.sees(re.compile(r"[1-9]\d* of 168 queries"), timeout=RUN_MS)
     visit.page.get_by_role("button", name="Cancel").click()
-    visit.sees(re.compile(r"quer(y is|ies are) done and kept"), timeout=RUN_MS)
+    visit.sees(re.compile(r"quer(y is|ies are) done and saved"), timeout=RUN_MS)
     visit.page.get_by_role("button", name="Resume").click()
     expect(visit.page.get_by_role("button", name="Compare on Overview")).to_be_visible(
         timeout=RUN_MS
