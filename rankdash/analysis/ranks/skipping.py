@@ -20,7 +20,7 @@ FloatArray = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 TOLERANCE = 0.01
-"""The loss that is put up with, as a share of the mean of reranking everything."""
+"""The acceptable loss, as a share of the mean of reranking everything."""
 
 FEWEST = 20
 """With fewer queries no rule is chosen: a fold would hold three or less."""
@@ -50,7 +50,7 @@ class Rule(Change):
 
 @dataclass(frozen=True, eq=False)
 class Rules:
-    """What every rule would cost, whatever loss is put up with. n queries, T rules.
+    """What every rule would cost, whatever loss is acceptable. n queries, T rules.
 
     curve: one row for each rule, the most careful first: threshold (inf: skip nothing), skipped,
         share, mean (of the mixed system), change (mean less that of reranking everything), low,
@@ -91,7 +91,7 @@ class Rules:
 class Skipping(Rules):
     """The rule that a loss allows, and what skipping by it would cost.
 
-    tolerance: the loss put up with, in units of the metric.
+    tolerance: the acceptable loss, in units of the metric.
     rule: the rule that skips the largest share while `low` stays above -tolerance; None where only
         skipping nothing does, or there are too few queries. Judged on the queries it was chosen on.
     held_out: rules chosen in the same way on four fifths of the queries and applied to the rest,
