@@ -26,7 +26,7 @@ def figure(
     level: float = LEVEL,
 ) -> go.Figure:
     """The change of the mean with its band, beside that of skipping at random; a dashed line at the
-    loss put up with, and a mark on the rule chosen.
+    acceptable loss, and a mark on the rule chosen.
 
     curve: as in `analysis.skipping.Skipping`. metric: its title. chosen: the threshold of the rule.
     """
