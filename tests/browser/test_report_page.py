@@ -63,7 +63,7 @@ def test_a_report_is_chosen_named_saved_and_read_offline(browser, visit, tmp_pat
     visit.page.get_by_text("Kinds of queries", exact=True).click()
     visit.settle()
     file = saved(visit, tmp_path, "Make the report and save it")
-    assert re.fullmatch(r"report-[a-z0-9-]+\.html", file.name)
+    assert re.fullmatch(r"rankdash_[\w-]+_report\.html", file.name)
     # The page says where the file went, and shows how it begins.
     visit.sees(f"Your browser saves the report as {file.name}")
     shown = visit.page.frame_locator("iframe")
