@@ -76,7 +76,7 @@ def test_pin_note_compare_and_back_and_a_fresh_session_sees_them(visit, app, bro
     visit.page.go_back()
     visit.sees("Differences")
 
-    other = new_visit(browser, app)
+    other = new_visit(browser, app, viewport={"width": 1700, "height": 900})
     other.open("history")
     expect(baseline(other)).to_have_value("As it was (pinned)")
     assert f"base={straight}" in other.params

@@ -49,7 +49,7 @@ def test_a_reason_on_the_overview_leads_to_its_queries_and_each_says_why(visit, 
     visit.settle()
     assert "reason=buried" in visit.params
     visit.sees("2 of 6 queries listed")
-    visit.sees("Why: buried.")
+    visit.sees("Why: relevant dropped out.")
     visit.sees("title of d0")
     visit.sees(re.compile(r"1 relevant document dropped out of the top 10 \(1 → 12\)"))
     chart = visit.page.locator(".st-key-queries-waterfall")
