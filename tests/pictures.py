@@ -1,10 +1,12 @@
 """Takes the pictures of the docs from a dashboard on the sample: `python -m tests.pictures`."""
 
+import io
 import re
 import shutil
 import tempfile
 from pathlib import Path
 
+from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from tests.browser.conftest import Visit, new_visit, serving
@@ -43,7 +45,8 @@ def take(visit: Visit, name: str) -> None:
     visit.page.mouse.move(WINDOW["width"] / 2, 1)
     # Charts are drawn after the app is idle.
     visit.page.wait_for_timeout(2_000)
-    visit.page.screenshot(path=FOLDER / f"{name}.png")
+    picture = Image.open(io.BytesIO(visit.page.screenshot()))
+    picture.convert("RGB").quantize().save(FOLDER / f"{name}.png", optimize=True)
 
 
 if __name__ == "__main__":

@@ -234,7 +234,7 @@ def _config(titles: Mapping[str, str]) -> dict[str, Any]:
                 "other documents, that of an order of all documents of the systems."
             ),
         ),
-        "reason": column.TextColumn(titles["reason"], width=110),
+        "reason": column.TextColumn(titles["reason"], width=135),
         "state": column.TextColumn(titles["state"], width=90),
         "to_win": column.NumberColumn(titles["to_win"], format=decimal, width=80),
         "spread": column.NumberColumn(

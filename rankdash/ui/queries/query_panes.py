@@ -29,7 +29,7 @@ _STYLE = f"""<style>
   .st-key-queries-panes {{ flex-wrap: nowrap; }}
   .st-key-queries-panes > :has(> [class*="st-key-queries-pane-"]),
   [class*="st-key-queries-pane-"] {{ height: max({_SHORTEST}, 100vh - {_ABOVE}) !important; }}
-  .st-key-queries-panes > :has(> .st-key-queries-pane-list) {{ flex: 0 0 50%; }}
+  .st-key-queries-panes > :has(> .st-key-queries-pane-list) {{ flex: 0 0 52%; }}
   .st-key-queries-panes > :has(> [class*="st-key-queries-pane-query-"]) {{ flex: 1 1 0; min-width: 0; }}
   [class*="st-key-queries-pane-query-"] {{ flex-wrap: nowrap; overflow-y: auto; padding-right: 0.5rem; }}
 }}
