@@ -14,6 +14,7 @@ from rankdash.store.notes.notes import Notes
 from rankdash.study.study import Study
 from rankdash.ui.report import report_exports, report_form, report_preview
 from rankdash.ui.state.server import workspace
+from rankdash.ui.widgets import narrow
 from rankdash.ui.widgets.text import markdown_safe
 
 
@@ -26,7 +27,7 @@ def draw(study: Study) -> None:
         )
     )
     top = st.container()
-    words, parts = st.columns([1, 2], gap="large")
+    words, parts = st.container(key=narrow.STACKED).columns([1, 2], gap="large")
     usual_title = _("Reranking on {data}", data=study.dataset.name)
     front = report_form.draw(words, parts, usual_title, report_preview.of(study))
     file = file_name(study.dataset.name, "report", "html")

@@ -13,6 +13,9 @@ _WIDE = 1100
 BELOW = "sliders-below"
 """The key of a container of two columns, of which the first has the sliders: below the other."""
 
+STACKED = "form-stacked"
+"""The key of a container of two columns, of which one has a field for long text: stacked."""
+
 _ROW, _COLUMN = '[data-testid="stHorizontalBlock"]', '[data-testid="stColumn"]'
 _DRAWN = '[data-testid="stPlotlyChart"], [data-testid="stDataFrame"]'
 _SLIDER = '[data-testid="stSlider"]'
@@ -24,6 +27,7 @@ _STYLE = f"""<style>
   {_ROW} > {_COLUMN}:has({_DRAWN}) {{ flex: 1 1 100%; min-width: 100%; }}
   /* Four in two rows. */
   {_ROW}:has(> {_COLUMN}:nth-child(4)) > {_COLUMN} {{ min-width: calc(50% - 1rem); }}
+  .st-key-{STACKED} {_ROW}:has([data-testid="stTextArea"]) > {_COLUMN} {{ flex: 1 1 100%; }}
   /* The answer, then the sliders. */
   .st-key-{BELOW} {_ROW}:has(> {_COLUMN} {_SLIDER}) > {_COLUMN} {{ flex: 1 1 100%; order: 1; }}
   .st-key-{BELOW} {_ROW}:has(> {_COLUMN} {_SLIDER}) > {_COLUMN}:last-child {{ order: 0; }}
