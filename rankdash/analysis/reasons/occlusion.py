@@ -1,4 +1,4 @@
-"""Which parts of a text a score hangs on, by leaving them out one at a time (occlusion).
+"""Which parts of a text a score depends on, by removing them one at a time (occlusion).
 
 The effect of a part is the score of the whole less the score without it. It is an approximation:
 parts that say the same cover for each other, and what is left is no natural text. Zeiler & Fergus,
