@@ -11,7 +11,7 @@ from rankdash.redaction import redact
 from rankdash.runs.runner import Cancelled
 from rankdash.store.jobs.explanations import Explanations
 from rankdash.store.jobs.queue import Queue
-from rankdash.store.jobs.worker_lease import Ending, Owner
+from rankdash.store.jobs.states import Ending, Owner
 
 BEAT_SECONDS = 1.0
 _log = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from rankdash.runs.plan import Timing
 from rankdash.runs.process import WorkerProcess
 from rankdash.store import Workspace
 from rankdash.store.jobs.queue import LIVE, JobRow, Queue, Stage, new_id
-from rankdash.store.jobs.worker_lease import State as JobState
+from rankdash.store.jobs.states import State as JobState
 
 __all__ = [
     "LIVE",

@@ -11,7 +11,7 @@ from rankdash.study import latency
 from rankdash.study.costs import Billed, billed
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money
-from rankdash.value.sensitivity import pareto
+from rankdash.value.pareto import pareto
 
 Axis = Literal["p95", "cost"]
 """What quality is traded against."""

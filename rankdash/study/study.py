@@ -23,7 +23,7 @@ from rankdash.analysis.reasons.reasons import counted, reasons
 from rankdash.analysis.statistics.comparison import Comparison, compare, mean_intervals
 from rankdash.analysis.statistics.pairs import paired
 from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.analysis.unjudged.unjudged import RankedLabels, UnjudgedComparison, bounds_table
+from rankdash.analysis.unjudged.system_bounds import RankedLabels, UnjudgedComparison, bounds_table
 from rankdash.dataset import Dataset
 from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, Evaluation, Judged, Measure, evaluate, judge
@@ -31,7 +31,7 @@ from rankdash.metrics import parse_measure as parse
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.store.notes.notes import Note
 from rankdash.study.cache import Cache, Key, Made
-from rankdash.study.ceiling import limits_of
+from rankdash.study.headroom import limits_of
 from rankdash.study.systems import Money, System
 
 METRICS = ("ndcg", "mrr", "map", "recall", "precision", "hit", "judged")

@@ -1,4 +1,4 @@
-"""What a result hangs on: one input at a time, two at a time, and options against each other."""
+"""What a result hangs on: one input at a time, and two at a time."""
 
 from __future__ import annotations
 
@@ -102,18 +102,6 @@ def net_grid(
             if net is not None:
                 grid[row, column] = net
     return grid
-
-
-def pareto(costs: Sequence[float], qualities: Sequence[float]) -> npt.NDArray[np.bool_]:
-    """(n,) which options no other beats: none is as cheap and better, or as good and cheaper.
-
-    NaN on either side is never on the front.
-    """
-    cost, quality = np.asarray(costs, dtype=float), np.asarray(qualities, dtype=float)
-    at_least = (cost[:, None] <= cost) & (quality[:, None] >= quality)
-    better = at_least & ((cost[:, None] < cost) | (quality[:, None] > quality))
-    front: npt.NDArray[np.bool_] = ~better.any(axis=0) & np.isfinite(cost) & np.isfinite(quality)
-    return front
 
 
 def _with(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from rankdash.analysis.reasons.headroom import Headroom
 from rankdash.i18n import all_of, ngettext, number, percent
 from rankdash.i18n import gettext as _
-from rankdash.study import ceiling
+from rankdash.study.headroom import systems_adding_documents
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE
 
@@ -40,7 +40,7 @@ def notes(study: Study, fit: Callable[[str], str] = str) -> list[str]:
     pooled = [fit(study.name(system)) for system, split in known.items() if split.pool]
     if not pooled:
         return sentences[::-1]
-    adding = [fit(study.name(system)) for system in ceiling.systems_adding_documents(study)]
+    adding = [fit(study.name(system)) for system in systems_adding_documents(study)]
     return [_pool(adding, pooled, fit(study.name(FIRST_STAGE))), *sentences[::-1]]
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from rankdash.analysis.labels.labelling import merge_labels, to_label
 from rankdash.analysis.reasons.headroom import SHARES, headroom, limits
-from rankdash.analysis.unjudged.unjudged import RankedLabels, UnjudgedComparison, bounds_table
+from rankdash.analysis.unjudged.system_bounds import RankedLabels, UnjudgedComparison, bounds_table
 from rankdash.metrics import evaluate, judge
 from rankdash.readers import Source, read
 from rankdash.spreadsheet import csv_bytes

@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.payoff import NO_CHANGE, Gain, MeasuredChange, Option, outcome
@@ -14,7 +12,6 @@ from rankdash.value.sensitivity import (
     PRICE,
     net_grid,
     net_per_month,
-    pareto,
     tornado,
     usual_ranges,
 )
@@ -55,16 +52,3 @@ def test_the_grid_holds_the_net_of_each_pair():
     assert grid[1, 1] == pytest.approx(net_per_month(OPTION, SCENARIO))
     assert (np.diff(grid, axis=0) > 0).all()
     assert (np.diff(grid, axis=1) < 0).all()
-
-
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=8))
-def test_on_the_front_is_what_no_other_beats(points: list[tuple[int, int]]):
-    costs, qualities = zip(*points, strict=True)
-    front = pareto(costs, qualities)
-    for (cost, quality), on in zip(points, front, strict=True):
-        beaten = any(c <= cost and q >= quality and (c < cost or q > quality) for c, q in points)
-        assert on == (not beaten)
-
-
-def test_an_unknown_cost_is_never_on_the_front():
-    assert list(pareto([float("nan"), 1.0], [0.9, 0.5])) == [False, True]

@@ -16,7 +16,7 @@ import pandas as pd
 from rankdash.analysis.reasons.contributions import CARRIED, Split
 from rankdash.analysis.reasons.sides import Side, given_rows, joined, rows
 from rankdash.analysis.statistics.pairs import direction
-from rankdash.analysis.unjudged.unjudged import RankedLabels
+from rankdash.analysis.unjudged.system_bounds import RankedLabels
 from rankdash.metrics import Conventions, Measure
 from rankdash.ranking.ragged import Floats, Integers
 from rankdash.ranking.ranking import Reading

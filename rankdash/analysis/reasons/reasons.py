@@ -52,7 +52,7 @@ from rankdash.analysis.reasons.main_document import (
     MainDocuments,
 )
 from rankdash.analysis.statistics.pairs import TIE_BAND
-from rankdash.analysis.unjudged.unjudged import RankedLabels
+from rankdash.analysis.unjudged.system_bounds import RankedLabels
 from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, Judged, Measure
 from rankdash.metrics.engine import Relevance

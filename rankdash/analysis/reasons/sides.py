@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from rankdash.analysis.reasons.contributions import credits_of
-from rankdash.analysis.unjudged.unjudged import RankedLabels
+from rankdash.analysis.unjudged.system_bounds import RankedLabels
 from rankdash.metrics import Conventions, Judged, Measure
 from rankdash.metrics.engine import Relevance
 from rankdash.ranking.ragged import Flags, Floats, Integers, offsets_from, owners

@@ -30,8 +30,8 @@ def figure(
     harm, the baseline and what is to be won overlap by the loss: there the bar is split in two,
     and the upper half is marked as lost.
 
-    table: as from `analysis.headroom.shares`; won may be negative. A bar that is split by the pool
-    of all systems says so beside its name. metric: its title.
+    table: as from `analysis.reasons.headroom.shares`; won may be negative. A bar that is split by
+    the pool of all systems says so beside its name. metric: its title.
     names: system → the name shown.
     """
     bars = [_split(row) for row in table.to_dict("records")]

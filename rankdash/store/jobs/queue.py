@@ -4,7 +4,7 @@
        ▲                 │
        └──resume── interrupted   the worker died or fell silent; also from failed and cancelled
 
-How a worker owns what it claimed is told in `rankdash.store.jobs.worker_lease`.
+How a worker owns what it claimed is told in `rankdash.store.jobs.states`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from rankdash.errors import RankdashError, StoreError
 from rankdash.store import folders
 from rankdash.store.failures import refuse_unknown
 from rankdash.store.jobs.explanations import Explanations
-from rankdash.store.jobs.worker_lease import STALE_SECONDS as STALE_SECONDS
-from rankdash.store.jobs.worker_lease import Ending, Leases, State, lost, problem_from_json
-from rankdash.store.jobs.worker_lease import Owner as Owner
+from rankdash.store.jobs.states import STALE_SECONDS as STALE_SECONDS
+from rankdash.store.jobs.states import Ending, Leases, State, lost, problem_from_json
+from rankdash.store.jobs.states import Owner as Owner
 from rankdash.store.rows import insert, now
 from rankdash.store.workspace import Workspace
 

@@ -25,13 +25,13 @@ from rankdash.ui.widgets import plotly_chart
 from rankdash.ui.widgets.plotly_chart import ink, show
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
+from rankdash.value.pareto import pareto
 from rankdash.value.sensitivity import (
     GAIN,
     INPUTS,
     PRICE,
     input_value,
     net_per_month,
-    pareto,
     usual_ranges,
 )
 from rankdash.value.sensitivity import tornado as swings_of

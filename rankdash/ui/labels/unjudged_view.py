@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.analysis.labels.labelling import to_label, to_label_jsonl
-from rankdash.analysis.unjudged.unjudged import UnjudgedComparison
+from rankdash.analysis.unjudged.system_bounds import UnjudgedComparison
 from rankdash.dataset import Dataset
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, signed

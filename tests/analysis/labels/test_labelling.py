@@ -12,7 +12,7 @@ from rankdash.analysis.labels.labelling import (
     to_label,
     to_label_jsonl,
 )
-from rankdash.analysis.unjudged.unjudged import RankedLabels, UnjudgedComparison
+from rankdash.analysis.unjudged.system_bounds import RankedLabels, UnjudgedComparison
 from rankdash.dataset import Dataset
 from rankdash.errors import DataError
 from rankdash.loading import load

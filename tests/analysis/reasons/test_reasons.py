@@ -10,7 +10,7 @@ from rankdash.analysis.reasons.contributions import split
 from rankdash.analysis.reasons.main_document import evidence
 from rankdash.analysis.reasons.reasons import CODES, DECIDED, counted, reasons
 from rankdash.analysis.statistics.pairs import TIE_BAND
-from rankdash.analysis.unjudged.unjudged import RankedLabels
+from rankdash.analysis.unjudged.system_bounds import RankedLabels
 from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, evaluate, judge, parse_measure, registry
 from rankdash.ranking.ranking import Ranking, Reading

@@ -10,7 +10,7 @@ from rankdash.analysis.reasons.headroom import SHARES
 from rankdash.dataset import Dataset
 from rankdash.ranking.ranking import Ranking
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.study.ceiling import systems_adding_documents
+from rankdash.study.headroom import systems_adding_documents
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, systems_of
 

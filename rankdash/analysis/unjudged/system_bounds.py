@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.analysis.unjudged.bounds import BoundSide, Case, Kind, highest
+from rankdash.analysis.unjudged.metric_bounds import BoundSide, Case, Kind, highest
 from rankdash.analysis.unjudged.pool import Pool, all_labelled, each_labelled, pool
 from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, Evaluation, Judged, Measure, evaluate, parse_measure

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankdash.analysis.unjudged.unjudged import RankedLabels, UnjudgedComparison, bounds_table
+from rankdash.analysis.unjudged.system_bounds import RankedLabels, UnjudgedComparison, bounds_table
 from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, evaluate, judge
 from rankdash.ranking.ranking import Ranking

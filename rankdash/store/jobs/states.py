@@ -1,8 +1,10 @@
-"""What is queued, and who works on it: a process that claims it, beats, and may be found dead.
+"""The states of queued work: claim, beat, cancel, interrupt, finish; and who works on it.
 
-    queued ──claim──▶ running ──▶ done | failed | cancelled
+    queued ──claim──▶ running ──finish, cancel──▶ done | failed | cancelled
                          │
                     interrupted   the worker died or fell silent
+
+`Queue.resume` puts a job that failed, was cancelled or was interrupted back into the queue.
 
 A worker owns what it claimed by its token, and everything it writes is conditional on still owning
 it: a worker that was suspended and written off can neither overwrite nor finish what another one
