@@ -48,6 +48,8 @@ def choose(visit, label: str, option: str) -> None:
 
 
 def opened(visit) -> str:
+    """The query whose page is shown, once the script is through: its place is drawn before it."""
+    visit.settle()
     return visit.page.get_by_role("heading", level=3).first.inner_text()
 
 

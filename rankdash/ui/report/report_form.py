@@ -88,28 +88,25 @@ def _sections(previews: Mapping[str, Preview]) -> tuple[str, ...]:
 
 
 def _preset(previews: Mapping[str, Preview]) -> None:
-    """Choose several sections at once; none is marked where the sections are those of no preset."""
-    titles = {"decision": _("Decision, one page"), "full": _("Full report")}
-    possible = {
-        name: [each for each in sections if not previews[each].empty]
-        for name, sections in PRESETS.items()
-    }
+    """A button for each preset, which chooses its sections; the one in force is highlighted.
+
+    Buttons, as a choice that follows from the boxes would be taken back by a click on a second box
+    that comes before the browser has heard what the first one changed.
+    """
     kept: dict[str, Any] = st.session_state.setdefault(_KEPT, {})
-    wanted = [
-        each.id
-        for each in SECTIONS
-        if kept.get(f"section.{each.id}", True) and not previews[each.id].empty
-    ]
-    now = next((name for name, sections in possible.items() if sections == wanted), None)
-
-    def changed() -> None:
-        chosen = st.session_state["report.preset"]
-        if chosen is not None:
-            kept.update({f"section.{each.id}": each.id in PRESETS[chosen] for each in SECTIONS})
-
-    pickers.show(st.segmented_control, "report.preset", now, changed)(
-        label=_("Content"), options=list(titles), format_func=titles.__getitem__
-    )
+    titles = {"decision": _("Decision, one page"), "full": _("Full report")}
+    possible = [each.id for each in SECTIONS if not previews[each.id].empty]
+    wanted = {each for each in possible if kept.get(f"section.{each}", True)}
+    with st.container(horizontal=True):
+        for name, title in titles.items():
+            sections = PRESETS[name]
+            st.button(
+                title,
+                key=f"report.preset.{name}",
+                type="primary" if wanted == {*possible}.intersection(sections) else "secondary",
+                on_click=kept.update,
+                args=({f"section.{each.id}": each.id in sections for each in SECTIONS},),
+            )
 
 
 def _logo() -> bytes | None:
