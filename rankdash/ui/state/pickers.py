@@ -11,7 +11,7 @@ what comes                         state      what is done
 =================================  =========  ====================================================
 nothing, or what was written last  in step    the choices stand; what was sent has arrived
 one of before, by a click          behind     the choices stand; what was sent is still under way
-one of before, by going back       gone back  it is chosen; for 2 s the browser counts as behind
+one of before, by going back       gone back  it is chosen; for 5 s the browser counts as behind
 one that was never here            followed   it is chosen
 =================================  =========  ====================================================
 
@@ -55,9 +55,9 @@ _PAGE = "address.page"
 _UNSENT = "address.unsent"
 # Widget → where it stood when it was put elsewhere, until the browser is known to have heard of it.
 _UNDER_WAY = "address.sent"
-# When the person last went back or forward, and how long what is sent then may be under way.
+# When what going back or forward shows was last sent, and how long it may be under way.
 _BACK = "address.back"
-_UNDER_WAY_S = 2.0
+_UNDER_WAY_S = 5.0
 # What a widget calls the value that it starts at.
 _STARTS = ("index", "selection_default", "default", "value")
 
@@ -79,8 +79,7 @@ def restore() -> None:
         address.forget_lost()
     if not _behind():
         _under_way().clear()
-    if _gone_back():
-        st.session_state[_BACK] = time.monotonic()
+    _note_going_back()
     if given and given != address.written() and (_gone_back() or not address.is_known(given)):
         address.take_over(given)
 
@@ -215,6 +214,7 @@ def shown() -> None:
     """The script or a fragment ran to its end, so the browser has what it was sent. What was drawn
     before a rerun, or before a click cut the script short, may never have reached it."""
     _unsent().clear()
+    _note_going_back()
     language.shown()
 
 
@@ -231,6 +231,12 @@ def _gone_back() -> bool:
     """Whether the address was reached by going back, or forward again."""
     context = get_script_run_ctx()
     return context is not None and context.is_history_navigation
+
+
+def _note_going_back() -> None:
+    """What the person went back to is on its way: as a run begins, and again as it ends."""
+    if _gone_back():
+        st.session_state[_BACK] = time.monotonic()
 
 
 def _under_way() -> dict[str, list[Any]]:
