@@ -26,7 +26,10 @@ from rankdash.cli.rankings import Files, study_of
 from rankdash.metrics import Measure
 from rankdash.readers import Conflict
 from rankdash.reporting.exports.tables import cells, head, latex, made_with, markdown
+from rankdash.study.caveats import caveats
+from rankdash.study.leaderboard import standings
 from rankdash.study.study import Study
+from rankdash.words.caveats import line
 from rankdash.words.counts import query_count
 
 LEFT_OUT = {
@@ -42,7 +45,8 @@ LEFT_OUT = {
 def add(parser: Parser) -> None:
     parser.description = (
         "Compare rankings with a baseline, query by query: the change with its "
-        "interval, p values, queries helped and hurt, and a verdict."
+        "interval, p values, queries helped and hurt, and a verdict with its caveats. Several "
+        "challengers are a leaderboard by the first metric."
     )
     add_labels(parser)
     parser.option("--baseline", "FILE", "the ranking to compare with", required=True)
@@ -91,17 +95,25 @@ class Compared:
 
 
 def text(compared: Compared) -> Iterator[str]:
-    """A table for each metric, the verdicts below, the excluded queries, and how it was made."""
-    comparison, names = compared.comparison, compared.study.names
+    """A table for each metric, the verdicts and caveats below, the excluded queries, and how it was
+    made. Several challengers stand with the baseline in the order of the leaderboard."""
+    study, comparison, names = compared.study, compared.comparison, compared.study.names
+    systems = study.chosen
+    if len(study.challengers) > 1:
+        systems = tuple(each.system for each in standings(study))
+        yield f"Leaderboard by {study.measure.title}, best first\n\n"
     for measure in comparison.measures:
         rows = [[measure.title, *head(comparison)[1:]]]
-        for system, name in names.items():
-            rows.append([name, *cells(comparison.row(system, measure), comparison)])
+        for system in systems:
+            rows.append([names[system], *cells(comparison.row(system, measure), comparison)])
         yield aligned(rows)
         yield "\n"
         for system in comparison.challengers:
             yield f"{one_line(comparison.verdict(system, measure, names).sentence)}\n"
-        yield from _notes(compared.study, measure)
+            if measure == study.measure:
+                for each in caveats(study, system):
+                    yield f"  Caveat: {line(study, each, one_line)}\n"
+        yield from _notes(study, measure)
         yield "\n"
     yield f"{made_with(comparison)}\n"
 
@@ -127,8 +139,9 @@ def _notes(study: Study, measure: Measure) -> Iterator[str]:
 
 
 def as_json(compared: Compared) -> Iterator[str]:
-    """Unrounded numbers, null where one does not exist."""
-    comparison, names = compared.comparison, compared.study.names
+    """Unrounded numbers, null where one does not exist. Caveats are those of the first metric, by
+    which the leaderboard is ordered."""
+    study, comparison, names = compared.study, compared.comparison, compared.study.names
     rows = []
     for row in comparison.frame.to_dict("records"):
         system, spec = row["system"], row["metric"]
@@ -150,6 +163,14 @@ def as_json(compared: Compared) -> Iterator[str]:
         },
         "baseline": names[comparison.baseline],
         "challengers": [names[system] for system in comparison.challengers],
+        "leaderboard": [names[each.system] for each in standings(study)],
+        "caveats": {
+            names[system]: [
+                {"code": each.code, "sentence": line(study, each)}
+                for each in caveats(study, system)
+            ]
+            for system in comparison.challengers
+        },
         "comparisons": rows,
     }
     yield json.dumps(document, indent=2, allow_nan=False)

@@ -53,6 +53,7 @@ def test_the_table_says_change_interval_p_tally_and_verdict(sides, compared):
     head, base, up = outcome.out.splitlines()[:3]
     assert head.split()[:3] == ["MRR@10", "mean", "Δ"]
     assert base.split()[0] == "base"
+    assert "Leaderboard" not in outcome.out
     assert "+0.3111" in up
     assert up.split()[-6:] == ["20", "6", "4", "30", "0", "better"]
     assert "up is better than base: MRR@10 rises by 62.2%" in outcome.out
@@ -160,6 +161,7 @@ def test_an_unproven_change_says_what_could_have_been_seen(sides, compared):
         "but with 95% confidence the true change may be anything between -0.025 and +0.275. "
         "Between 24 and 140 more queries like these would settle it, most likely 53: if the true "
         "change is the observed one, they prove it in 80% of all cases.",
+        "  Caveat: 38% of the top 10 have no label (base: 50%). They count as not relevant.",
         "Minimum detectable change with up: 0.2541 (80% power at 95% confidence).",
         "",
         "Intervals: 95%, BCa bootstrap over queries, 10,000 resamples, seed 20261121. p: two-sided "
@@ -167,6 +169,39 @@ def test_an_unproven_change_says_what_could_have_been_seen(sides, compared):
         "0.005. Worthwhile: 15.0% or more. Ties: by the ranking's own rule (files: document id, "
         "descending).",
     ]
+
+
+def test_several_challengers_are_a_leaderboard_with_the_caveats_of_each(sides, compared):
+    """Ordered by the first metric, also where the second one says otherwise."""
+    folder = sides(base=[2] * 30, down=[5] * 30, up=[1] * 30, nearly=[1] * 28 + [2, 3])
+    metrics = ("--metric", "mrr@10", "--metric", "judged@1")
+    told = compared(folder, "down", "nearly", "up", options=metrics).out
+    title, _blank, *lines = told.splitlines()
+    assert title == "Leaderboard by MRR@10, best first"
+    best_first = ["up", "nearly", "base", "down"]
+    assert [line.split()[0] for line in lines[1:5]] == best_first
+    second = next(at for at, line in enumerate(lines) if line.startswith("Judged@1 "))
+    assert [line.split()[0] for line in lines[second + 1 : second + 5]] == best_first
+    # Below the verdict of the first metric, and below no other.
+    verdict = next(at for at, line in enumerate(lines) if line.startswith("up is better"))
+    assert lines[verdict + 1 : verdict + 4] == [
+        "  Caveat: 0% of the top 10 have no label (base: 50%). They count as not relevant.",
+        "  Caveat: The lead over nearly (+0.039) is not proven.",
+        "  Caveat: The minimum practically relevant gain of 15% is a default; nobody set it.",
+    ]
+    assert "Caveat" not in "\n".join(lines[second:])
+
+    found = compared(folder, "down", "nearly", "up", options=(*metrics, "--format", "json")).json
+    assert found["leaderboard"] == best_first
+    assert {name: [each["code"] for each in own] for name, own in found["caveats"].items()} == {
+        "down": ["unlabelled"],
+        "nearly": ["unlabelled", "default_threshold"],
+        "up": ["unlabelled", "lead", "default_threshold"],
+    }
+    sentences = [
+        f"  Caveat: {each['sentence']}" for own in found["caveats"].values() for each in own
+    ]
+    assert sentences == [line for line in lines if line.startswith("  Caveat")]
 
 
 def test_the_verdicts_on_real_sets(run: Callable, shared_data: Path):
