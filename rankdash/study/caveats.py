@@ -6,16 +6,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from rankdash.analysis.labels.query_groups import SMALL, UNKNOWN
-from rankdash.analysis.statistics.verdict import WORTHWHILE, is_proven
+from rankdash.analysis.labels.query_groups import SMALL
+from rankdash.analysis.statistics.verdict import WORTHWHILE
 from rankdash.metrics import parse_measure
 from rankdash.study import latency
 from rankdash.study.costs import Billed, billed
 from rankdash.study.leaderboard import standings
+from rankdash.study.query_groups import Group, groups
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE
 from rankdash.value.price_list import shipped
@@ -27,9 +27,6 @@ NEAR_CEILING = 0.95
 """From this share of the best possible value on, little is left to gain."""
 
 GAINS = ("better", "small")
-MOST_GROUPS = 3
-# Queries that the baseline did badly on gain by chance alone, and the others lose.
-_BY_THE_BASELINE = "difficulty"
 
 
 @dataclass(frozen=True)
@@ -88,24 +85,13 @@ class OtherMetrics:
 
 
 @dataclass(frozen=True)
-class Group:
-    """A kind of queries. segment: the column; value: of that column."""
-
-    segment: str
-    value: str
-    delta: float
-    proven: bool
-
-
-@dataclass(frozen=True)
 class TurnedGroups:
     """The kinds of queries whose change has the other sign, proven ones and larger changes first.
-    worse: whether they lose where the whole gains. more: how many others there are."""
+    worse: whether they lose where the whole gains."""
 
     code: ClassVar[str] = "segments"
     worse: bool
     groups: tuple[Group, ...]
-    more: int
 
 
 @dataclass(frozen=True)
@@ -209,32 +195,18 @@ def _other_metrics(study: Study, challenger: str) -> OtherMetrics | None:
 
 
 def _turned_groups(study: Study, challenger: str) -> TurnedGroups | None:
+    """Of enough queries, and beyond the tie band on the other side."""
     change = float(study.comparison.row(challenger, study.spec)["delta"])
     if math.isnan(change) or change == 0:
         return None
-    found = sorted(
-        _turned(study, challenger, change), key=lambda each: (not each.proven, -abs(each.delta))
-    )
-    if not found:
-        return None
-    return TurnedGroups(change > 0, tuple(found[:MOST_GROUPS]), max(len(found) - MOST_GROUPS, 0))
-
-
-def _turned(study: Study, challenger: str, change: float) -> Iterator[Group]:
-    """The groups of enough queries whose change is beyond the tie band on the other side."""
-    rules = study.statistics
-    for segment in study.segments:
-        derived = segment not in study.dataset.segments
-        if derived and segment == _BY_THE_BASELINE:
-            continue
-        table = study.segment(challenger, segment)
-        turned = table[
-            (table["n"] >= SMALL) & (-math.copysign(1, change) * table["delta"] > rules.tie_band)
-        ]
-        for row in turned.to_dict("records"):
-            if row["segment"] != UNKNOWN:
-                proven = is_proven(row["low"], row["high"], row["p_corrected"], rules.level)
-                yield Group(segment, str(row["segment"]), float(row["delta"]), proven)
+    other_side = -math.copysign(1, change)
+    turned = [
+        each
+        for each in groups(study, challenger)
+        if each.n >= SMALL and other_side * each.delta > study.statistics.tie_band
+    ]
+    turned.sort(key=lambda each: (not each.proven, -abs(each.delta)))
+    return TurnedGroups(change > 0, tuple(turned)) if turned else None
 
 
 def _shipped_timings(study: Study, challenger: str) -> ShippedTimings | None:

@@ -8,10 +8,11 @@ from typing import Literal
 import pandas as pd
 
 from rankdash.analysis.statistics.pairs import direction
-from rankdash.analysis.statistics.verdict import FEWEST_QUERIES, is_proven
+from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
 from rankdash.study import costs
 from rankdash.study.caveats import Caveat, Unlabelled, caveats
 from rankdash.study.gains import hits
+from rankdash.study.query_groups import Group, groups
 from rankdash.study.study import Study
 from rankdash.study.systems import Money
 from rankdash.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
@@ -46,8 +47,6 @@ better, or costs more than it brings. trial: let searchers try it.
 
 # Above this share, what has no label weighs more than what has.
 _MOST_UNLABELLED = 0.5
-# Made out of values and labels: no kinds that a searcher or a router could tell apart.
-_NO_KINDS = frozenset({"difficulty", "relevant_documents"})
 # Assumption → the one that switches it on.
 _SWITCHES = {
     "passages": "passages",
@@ -74,24 +73,12 @@ class Hits:
 
 
 @dataclass(frozen=True)
-class Group:
-    """A kind of queries: column and value. worse: a proven loss; else the change is not proven."""
-
-    column: str
-    value: str
-    n: int
-    delta: float
-    worse: bool
-
-
-@dataclass(frozen=True)
 class Decision:
     """What is known of one challenger.
 
     row: of the study's comparison. hits: None where no query has a value. worst: query_id, before,
         after and delta of the query that loses most; None where none is hurt.
-    groups: kinds of queries without a proven gain, losses first; those that rankdash makes out of
-        values and labels are none.
+    groups: kinds of queries without a proven gain, proven losses first.
     unlabelled: how many documents without a label either system ranks within the cutoff.
     caveats: of the verdict.
     choice: the system at its price. target_ms: of the p95 latency. priced: whether somebody set
@@ -125,7 +112,7 @@ def decision(study: Study, challenger: str) -> Decision:
         row=study.comparison.row(challenger, study.spec),
         hits=_hits(study, challenger),
         worst=None if hurt.empty else hurt.nsmallest(1, "delta", keep="first").iloc[0],
-        groups=_groups(study, challenger),
+        groups=_without_gain(study, challenger),
         unlabelled=(len(study.unjudged_change(challenger).pool) if study.measures_quality else 0),
         caveats=caveats(study, challenger),
         choice=choice,
@@ -148,18 +135,9 @@ def _hits(study: Study, challenger: str) -> Hits | None:
     return Hits(before, after, n, study.cutoff or 10, row)
 
 
-def _groups(study: Study, challenger: str) -> tuple[Group, ...]:
-    found = []
-    for column in study.segments:
-        table = study.segment(challenger, column)
-        if column in _NO_KINDS - set(study.dataset.segments) or (table["n"] > 0).sum() < 2:
-            continue
-        for _at, row in table[table["n"] >= FEWEST_QUERIES].iterrows():
-            proven = is_proven(row["low"], row["high"], row["p_corrected"], study.statistics.level)
-            if not (proven and row["delta"] > 0):
-                size = int(row["n"]), float(row["delta"])
-                found.append(Group(column, str(row["segment"]), *size, worse=proven))
-    return tuple(sorted(found, key=lambda each: (not each.worse, each.delta)))
+def _without_gain(study: Study, challenger: str) -> tuple[Group, ...]:
+    found = [each for each in groups(study, challenger) if not (each.proven and each.delta > 0)]
+    return tuple(sorted(found, key=lambda each: (not each.proven, each.delta)))
 
 
 def _defaults(scenario: Assumptions) -> tuple[Assumption, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from rankdash.analysis.labels.query_groups import DERIVED_SEGMENTS
 from rankdash.i18n import all_of, ngettext, number, paragraph, percent, signed
@@ -11,7 +11,6 @@ from rankdash.study.caveats import (
     Caveat,
     DefaultThreshold,
     ExamplePrice,
-    Group,
     MadeBaseline,
     NearCeiling,
     OtherMetrics,
@@ -21,12 +20,14 @@ from rankdash.study.caveats import (
     UnprovenLead,
     caveats,
 )
+from rankdash.study.query_groups import Group
 from rankdash.study.study import Study
 from rankdash.words import prices
 from rankdash.words.money import money
 
 Fit = Callable[[str], str]
 _DERIVED = {each.name: each for each in DERIVED_SEGMENTS}
+_NAMED = 3
 
 
 def lines(study: Study, challenger: str, fit: Fit = str) -> list[str]:
@@ -43,7 +44,10 @@ def line(study: Study, caveat: Caveat, fit: Fit = str) -> str:
         case MadeBaseline():
             return _made_baseline(caveat, baseline)
         case TurnedGroups():
-            return _turned(study, caveat, fit)
+            named = kinds(study, caveat.groups, fit)
+            if caveat.worse:
+                return _("Worse for some kinds of queries: {kinds}.", kinds=named)
+            return _("Better for some kinds of queries: {kinds}.", kinds=named)
         case UnprovenLead():
             return _(
                 "The lead over {other} ({delta}) is not proven.",
@@ -114,29 +118,28 @@ def _other_metrics(caveat: OtherMetrics) -> str:
     return _("Proven better on {better}, proven worse on {worse}.", better=better, worse=worse)
 
 
-def _turned(study: Study, caveat: TurnedGroups, fit: Fit) -> str:
-    groups = [_group(study, each, fit) for each in caveat.groups]
-    if caveat.more:
-        groups.append(ngettext("{n} other kind", "{n} other kinds", caveat.more))
-    kinds = all_of(groups)
-    return (
-        _("Worse for some kinds of queries: {kinds}.", kinds=kinds)
-        if caveat.worse
-        else _("Better for some kinds of queries: {kinds}.", kinds=kinds)
-    )
+def kinds(study: Study, groups: Sequence[Group], fit: Fit = str) -> str:
+    """The first kinds of queries by name, in the reader's language where rankdash named them, and
+    how many others there are."""
+    named = [_kind(study, each, fit) for each in groups[:_NAMED]]
+    more = len(groups) - _NAMED
+    if more > 0:
+        named.append(ngettext("{n} other kind", "{n} other kinds", more))
+    return all_of(named)
 
 
-def _group(study: Study, group: Group, fit: Fit) -> str:
-    own = None if group.segment in study.dataset.segments else _DERIVED[group.segment]
-    named = {
-        "segment": fit(group.segment if own is None else _(own.title)),
+def _kind(study: Study, group: Group, fit: Fit) -> str:
+    own = None if group.column in study.dataset.segments else _DERIVED[group.column]
+    said = {
+        "column": fit(group.column if own is None else _(own.title)),
         "value": fit(group.value if own is None else _(group.value)),
-        "delta": signed(group.delta),
+        "queries": ngettext("{n} query", "{n} queries", group.n),
+        "change": signed(group.delta),
     }
     return (
-        _("{segment} “{value}” ({delta}, proven)", **named)
+        _("{column} “{value}” ({queries}, {change}, proven)", **said)
         if group.proven
-        else _("{segment} “{value}” ({delta}, not proven)", **named)
+        else _("{column} “{value}” ({queries}, {change}, not proven)", **said)
     )
 
 

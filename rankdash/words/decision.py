@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from rankdash.analysis.labels.query_groups import DERIVED_SEGMENTS
-from rankdash.i18n import all_of, ngettext, number, paragraph, percent, plain, signed
+from rankdash.i18n import all_of, ngettext, number, paragraph, percent, plain
 from rankdash.i18n import gettext as _
-from rankdash.study.decision import Decision, Group, Hits
+from rankdash.study.caveats import GAINS
+from rankdash.study.decision import Decision, Hits
 from rankdash.study.study import Study
 from rankdash.study.systems import Money
 from rankdash.words import assumptions, caveats
 from rankdash.words.names import shortened
 
-_NAMED = 4
 _LONGEST = 200
 # Codes of caveats by where they are said; kinds of queries and prices are said more fully here.
 _RISKS, _GAPS = ("unlabelled", "lead", "ceiling"), ("baseline", "default_threshold", "timings")
-_DERIVED = {each.name: each for each in DERIVED_SEGMENTS}
 
 
 def hits(found: Hits) -> str:
@@ -42,12 +40,14 @@ def risks(study: Study, found: Decision, fit: Callable[[str], str] = str) -> lis
     it stands."""
     name = fit(study.name(found.challenger))
     said = [_hurt(study, found, fit)]
-    worse = [each for each in found.groups if each.worse]
-    open_ = [each for each in found.groups if not each.worse]
+    worse = [each for each in found.groups if each.proven]
+    unproven = [each for each in found.groups if not each.proven]
     if worse:
-        said.append(_("Worse in: {groups}.", groups=_groups(study, worse, fit)))
-    if open_ and found.row["verdict"] in ("better", "small"):
-        said.append(_("No gain is proven in: {groups}.", groups=_groups(study, open_, fit)))
+        said.append(_("Worse in: {groups}.", groups=caveats.kinds(study, worse, fit)))
+    if unproven and found.row["verdict"] in GAINS:
+        said.append(
+            _("No gain is proven in: {groups}.", groups=caveats.kinds(study, unproven, fit))
+        )
     p95, target = found.choice.waiting.p95, number(found.target_ms, 0)
     if p95 is None:
         said.append(
@@ -248,28 +248,3 @@ def _hurt(study: Study, found: Decision, fit: Callable[[str], str]) -> str:
         after=number(found.worst["after"]),
     )
     return paragraph([share, worst])
-
-
-def _groups(study: Study, groups: Sequence[Group], fit: Callable[[str], str]) -> str:
-    """The first ones by name."""
-    named = [
-        _(
-            "{value} ({column}; {queries}, {change})",
-            **{part: fit(text) for part, text in _group(study, each).items()},
-            queries=ngettext("{n} query", "{n} queries", each.n),
-            change=signed(each.delta),
-        )
-        for each in groups[:_NAMED]
-    ]
-    more = len(groups) - _NAMED
-    if more > 0:
-        named.append(ngettext("{n} other kind", "{n} other kinds", more))
-    return all_of(named)
-
-
-def _group(study: Study, group: Group) -> dict[str, str]:
-    """Column and value, in the reader's language where rankdash named them."""
-    own = None if group.column in study.dataset.segments else _DERIVED.get(group.column)
-    if own is None:
-        return {"column": group.column, "value": group.value}
-    return {"column": _(own.title), "value": _(group.value)}

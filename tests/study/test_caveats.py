@@ -16,7 +16,6 @@ from rankdash.study.caveats import (
     Caveat,
     DefaultThreshold,
     ExamplePrice,
-    Group,
     MadeBaseline,
     NearCeiling,
     OtherMetrics,
@@ -26,6 +25,7 @@ from rankdash.study.caveats import (
     UnprovenLead,
     caveats,
 )
+from rankdash.study.query_groups import Group
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money, systems_of
 from rankdash.value.price_list import shipped
@@ -222,11 +222,11 @@ def test_kinds_of_queries_that_turn_the_other_way(size, holds):
     found = one(of, TurnedGroups)
     assert (found is not None) is holds
     if holds:
-        own = next(group for group in found.groups if group.segment == "kind")
-        assert own == Group("kind", "hard", pytest.approx(-0.5), True)
+        # What is made of values and labels is none: nobody knows which query is of which kind.
+        assert found.groups == (Group("kind", "hard", 10, pytest.approx(-0.5), True),)
         assert found.worse
         [said] = [line for line in lines(of) if line.startswith("Worse for some kinds of queries:")]
-        assert "kind “hard” (-0.500, proven)" in said
+        assert said.endswith(": kind “hard” (10 queries, -0.500, proven).")
         turned = replace(of, baseline=of.challengers[0], challengers=(FIRST_STAGE,))
         assert not one(turned, TurnedGroups).worse
 
@@ -249,7 +249,7 @@ def test_a_kind_of_queries_within_the_tie_band_does_not_turn(fallen, holds):
     of = study(loaded, made)
     of = replace(of, statistics=replace(of.statistics, tie_band=0.01))
     found = one(of, TurnedGroups)
-    assert any(group.segment == "kind" for group in (found.groups if found else ())) is holds
+    assert any(group.column == "kind" for group in (found.groups if found else ())) is holds
 
 
 def test_timings_that_come_with_the_sample():
