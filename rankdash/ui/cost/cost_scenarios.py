@@ -23,6 +23,7 @@ from rankdash.ui.cost import cost_cards, cost_inputs, cost_terms
 from rankdash.ui.cost.cost_cards import Cell
 from rankdash.ui.cost.cost_terms import period
 from rankdash.ui.state.server import read_only, workspace
+from rankdash.ui.widgets import dialogs
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.payoff import Outcome, outcome
@@ -80,13 +81,13 @@ def _offer_saved(saved: dict[str, Assumptions]) -> None:
         on_click=cost_inputs.take_over,
         args=(saved[picked],),
     )
-    if not read_only():
-        columns[2].button(
-            _("Delete"),
-            icon=":material/delete:",
-            width="stretch",
-            on_click=_keep,
-            args=({name: each for name, each in saved.items() if name != picked},),
+    if not read_only() and columns[2].button(
+        _("Delete"), icon=":material/delete:", width="stretch"
+    ):
+        dialogs.delete(
+            _("Delete the scenario?"),
+            [_("{names} will be deleted permanently.", names=markdown_safe(picked, 80))],
+            lambda: _keep({name: each for name, each in _load().items() if name != picked}),
         )
 
 

@@ -158,6 +158,10 @@ def test_a_scenario_is_saved_compared_and_taken_back(opened, workspace: Workspac
     assert app.slider(key="cost.elasticity").value == 1.0
     next(each for each in app.button if each.label == "Use it").click().run()
     assert app.slider(key="cost.elasticity").value == 0.25
+    next(each for each in app.button if each.label == "Delete").click().run()
+    assert "careful will be deleted permanently." in text(app)
+    assert "careful" in json.loads(workspace.setting("scenarios"))
+    assert app.button(key="delete.confirm")
 
 
 @pytest.mark.parametrize("part", ["swings", "map", "options", "depth", "units", "assumptions"])
