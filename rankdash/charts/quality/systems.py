@@ -13,6 +13,7 @@ from rankdash.analysis.statistics.significance import LEVEL
 from rankdash.analysis.statistics.verdict import is_proven
 from rankdash.charts import draw, intervals, style
 from rankdash.i18n import gettext as _
+from rankdash.metrics import parse_measure
 
 _ROW = 26
 _FURNITURE = 110
@@ -22,10 +23,7 @@ _KEYS = 30
 _MARGIN = 44
 _TITLE_WIDTH = 22
 _BLOCK_GAP = 0.7
-_TICK_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
-_MOST_TICKS = 7
-# Of every metric.
-_LOWEST, _HIGHEST = 0.0, 1.0
+_LEAST_STEP, _MOST_TICKS = 0.01, 7
 
 
 def figure(
@@ -101,7 +99,7 @@ def figure(
             _("mean over the queries that both systems have"),
             showgrid=True,
             range=reach,
-            tickvals=_ticks(*reach),
+            tickvals=_ticks(*reach, _highest(table)),
         ),
         yaxis=style.row_labels(
             ink, tickvals=list(ticks.values()), ticktext=words, range=[bottom - 0.3, -0.7]
@@ -177,6 +175,7 @@ def _rows(table: pd.DataFrame, level: float, drawn: Sequence[str]) -> list[_Row]
         *given, *means, *tests, strict=True
     ):
         if system in order:
+            lowest, highest = parse_measure(metric).metric.range
             rows.append(
                 _Row(
                     system=system,
@@ -186,8 +185,8 @@ def _rows(table: pd.DataFrame, level: float, drawn: Sequence[str]) -> list[_Row]
                     after=after,
                     delta=delta,
                     # A change can look larger than what there is to gain or lose.
-                    low=min(max(before + low, _LOWEST), _HIGHEST),
-                    high=min(max(before + high, _LOWEST), _HIGHEST),
+                    low=min(max(before + low, lowest), highest),
+                    high=min(max(before + high, lowest), highest),
                     interval=intervals.span(low, high),
                     p=p,
                     proven=is_proven(low, high, p, level),
@@ -266,8 +265,15 @@ def _hover(
     return "<br>".join(lines)
 
 
-def _ticks(first: float, last: float) -> list[float]:
-    """Round values over the reach of the data, and none that a metric cannot have."""
-    step = next((s for s in _TICK_STEPS if (last - first) / s <= _MOST_TICKS), _TICK_STEPS[-1])
+def _highest(table: pd.DataFrame) -> float:
+    """What the metrics of the table reach at most."""
+    return max((parse_measure(each).metric.range[1] for each in set(table["metric"])), default=1.0)
+
+
+def _ticks(first: float, last: float, highest: float) -> list[float]:
+    """Round values over the reach of the data, and none that no metric can have."""
+    least = max((last - first) / _MOST_TICKS, _LEAST_STEP)
+    power = 10.0 ** math.floor(math.log10(least))
+    step = next(each * power for each in (1, 2, 5, 10) if each * power >= least)
     ticks = (place * step for place in range(math.ceil(first / step), math.floor(last / step) + 1))
-    return [round(tick, 2) for tick in ticks if _LOWEST - 1e-9 <= tick <= _HIGHEST + 1e-9]
+    return [round(tick, 2) for tick in ticks if -1e-9 <= tick <= highest + 1e-9]

@@ -1,11 +1,15 @@
 """Dumbbells: each system against the named baseline, on the values of the table."""
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from rankdash.charts import style
 from rankdash.charts.quality import systems
+from rankdash.metrics import parse_measure
 
 INK = style.INKS["light"]
 
@@ -189,6 +193,18 @@ def test_an_interval_is_never_drawn_past_what_a_metric_can_reach(compared: pd.Da
         for trace in figure.data
         for text in trace.hovertext or ()
     )
+
+
+def test_a_metric_without_a_highest_value_has_its_intervals_and_ticks_whole(compared, monkeypatch):
+    measure = parse_measure("ndcg@10")
+    endless = replace(measure, metric=replace(measure.metric, range=(0.0, math.inf)))
+    monkeypatch.setattr(systems, "parse_measure", lambda spec: endless)
+    high = compared.assign(before=12.0, after=14.0, delta=2.0, delta_low=-0.5, delta_high=4.5)
+    figure = systems.figure(high, "BM25", INK)
+    drawn = [x for trace in figure.data if trace.mode == "lines+markers" for x in trace.x]
+    ends = [x for x in drawn if np.isfinite(x)]
+    assert (min(ends), max(ends)) == (11.5, 16.5)
+    assert list(figure.layout.xaxis.tickvals) == [12, 14, 16]
 
 
 def test_without_intervals_nothing_is_said_of_them(table: pd.DataFrame):
