@@ -6,7 +6,6 @@ speaks alone; every mark that has one also has a shape, a dash, a pattern or a p
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import plotly.graph_objects as go
 
 from rankdash.i18n import ngettext
 from rankdash.words import names
+from rankdash.words.html import html_safe
 
 # All reach 3:1 on white and on dark; the first three and WORSE are from the palette of Okabe & Ito
 # (2008).
@@ -147,12 +147,12 @@ def short(text: str, width: int = 28) -> str:
 
     Plotly draws a part of HTML, links included, so nothing from the data may reach it unescaped.
     """
-    return html.escape(names.middle(text, width))
+    return html_safe(names.middle(text, width))
 
 
 def whole(text: str) -> str:
     """The name of a system for a hover label: escaped, and on as many lines as it takes."""
-    return "<br>".join(map(html.escape, names.lines(text, _HOVER_WIDTH)))
+    return "<br>".join(map(html_safe, names.lines(text, _HOVER_WIDTH)))
 
 
 def number(value: float, digits: int = 3) -> str:

@@ -76,6 +76,7 @@ def test_a_system_that_is_not_drawn_takes_no_mark_from_the_others():
         ("a  b\n c", 10, "a b c"),
         ("<b>", 10, "&lt;b&gt;"),
         ("a & b", 10, "a &amp; b"),
+        ("a\u202eb\x1b", 10, "ab"),
         ("急性淋巴细胞白血病", 10, "急性…血病"),
         ("", 10, ""),
     ],

@@ -17,7 +17,8 @@ from rankdash.study.study import Study
 from rankdash.ui.state import pickers
 from rankdash.ui.widgets import plotly_chart
 from rankdash.ui.widgets.text import markdown_safe
-from rankdash.words.html import CONTROL, html_safe
+from rankdash.words.html import html_safe
+from rankdash.words.names import middle
 
 _LONGEST_NAME = 36
 _TABLE_WIDTH = 590
@@ -103,7 +104,7 @@ def _table(study: Study, rows: Sequence[Standing], axis: Axis, in_focus: str) ->
         body += (
             f"<tr{focus}><th scope=row title='{html_safe(name.value)}'>"
             f"<img src=\"{mark_image(marks[row.system])}\" alt=''>"
-            f"<span>{style.short(CONTROL.sub('', name.value), _LONGEST_NAME)}</span>"
+            f"<span>{html_safe(middle(name.value, _LONGEST_NAME))}</span>"
             f"{_small(name)}</th>"
             + "".join(
                 f"<td title='{html_safe(cell.more)}' data-title='{html_safe(_heading(title))}'>"
