@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Sequence
 
 import streamlit as st
@@ -12,6 +11,7 @@ from rankdash import __version__, sharing
 from rankdash.errors import RankdashError
 from rankdash.i18n import enumerated, error_text, finding_text, ngettext, number
 from rankdash.i18n import gettext as _
+from rankdash.reporting.exports.downloads import file_name
 from rankdash.store import DatasetRow
 from rankdash.store.workspace_file.merge_rows import TakenIn
 from rankdash.ui.state import address
@@ -21,7 +21,6 @@ from rankdash.ui.widgets.text import markdown_safe
 _SAID = "sharing.said"
 _GENERATION = "sharing.generation"
 _MOST_FINDINGS = 20
-_NO_FILE_NAME = re.compile(r"[^\w-]+")
 
 
 def draw(rows: Sequence[DatasetRow]) -> None:
@@ -69,7 +68,9 @@ def _export(rows: Sequence[DatasetRow]) -> None:
     right.download_button(
         _("Export"),
         data=lambda: exported(chosen),
-        file_name=_file_name([names[each] for each in chosen]),
+        file_name=file_name(
+            names[chosen[0]] if len(chosen) == 1 else "", "workspace", sharing.SUFFIX[1:]
+        ),
         mime="application/zip",
         icon=":material/download:",
         key="sharing.export",
@@ -84,11 +85,6 @@ def exported(dataset_ids: Sequence[str]) -> bytes:
     target = io.BytesIO()
     sharing.export(workspace(), target, __version__, dataset_ids)
     return target.getvalue()
-
-
-def _file_name(names: Sequence[str]) -> str:
-    name = _NO_FILE_NAME.sub("-", names[0]).strip("-")[:60] if len(names) == 1 else ""
-    return (name or "workspace") + sharing.SUFFIX
 
 
 def _import() -> None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import streamlit as st
 
 from rankdash.charts.style import INKS, Ink
+from rankdash.reporting.exports.downloads import file_name
 from rankdash.reporting.figures import Drawing
 
-# Keys hold ids, and a file name must fit every system.
-_UNSAFE = re.compile(r"[^A-Za-z0-9]+")
 _CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"]}
 
 
@@ -25,9 +23,13 @@ def show(figure: Any, *, alt: str, key: str, on_select: Any = "ignore") -> Any:
     return st.plotly_chart(
         figure,
         theme=None,
+        # Plotly adds the ending itself.
         config={
             **_CONFIG,
-            "toImageButtonOptions": {"format": "svg", "filename": _UNSAFE.sub("-", key)},
+            "toImageButtonOptions": {
+                "format": "svg",
+                "filename": file_name("", key, "svg").removesuffix(".svg"),
+            },
         },
         key=key,
         alt=alt,
