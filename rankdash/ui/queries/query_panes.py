@@ -12,9 +12,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from rankdash.ranking.ranking import digest
 from rankdash.ui.sidebar import view
+from rankdash.ui.widgets.narrow import WIDE
 
-# Side by side from this width of the window on, in pixels.
-_WIDE = 1100
 # What stands above of them, so that both end where a window ends.
 _ABOVE = "22rem"
 _SHORTEST = "28rem"
@@ -25,7 +24,7 @@ _STYLE = f"""<style>
 [class*="st-key-queries-pane-query-"] {{ scroll-margin-top: 4rem; }}
 /* The tools of a table stand above of it. */
 .st-key-queries-panes .st-key-queries-pane-list {{ overflow: visible; }}
-@media screen and (min-width: {_WIDE}px) {{
+@media screen and (min-width: {WIDE}px) {{
   .st-key-queries-panes {{ flex-wrap: nowrap; }}
   .st-key-queries-panes > :has(> [class*="st-key-queries-pane-"]),
   [class*="st-key-queries-pane-"] {{ height: max({_SHORTEST}, 100vh - {_ABOVE}) !important; }}

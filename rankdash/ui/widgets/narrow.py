@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-# Below this width of the window, in pixels. The list of queries has the same.
-_WIDE = 1100
+WIDE = 1100
+"""From this width of the window on, in pixels, columns stand side by side."""
+
 BELOW = "sliders-below"
 """The key of a container of two columns, of which the first has the sliders: below the other."""
 
@@ -21,7 +22,7 @@ _DRAWN = '[data-testid="stPlotlyChart"], [data-testid="stDataFrame"]'
 _SLIDER = '[data-testid="stSlider"]'
 
 _STYLE = f"""<style>
-@media screen and (max-width: {_WIDE - 1}px) {{
+@media screen and (max-width: {WIDE - 1}px) {{
   [data-testid="stMainBlockContainer"] {{ padding-left: 2rem; padding-right: 2rem; }}
   /* Charts and tables below each other. */
   {_ROW} > {_COLUMN}:has({_DRAWN}) {{ flex: 1 1 100%; min-width: 100%; }}
