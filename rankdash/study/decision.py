@@ -136,6 +136,9 @@ def _hits(study: Study, challenger: str) -> Hits | None:
 
 
 def _without_gain(study: Study, challenger: str) -> tuple[Group, ...]:
+    """None of a metric that describes labels: more of them is no gain."""
+    if not study.measures_quality:
+        return ()
     found = [each for each in groups(study, challenger) if not (each.proven and each.delta > 0)]
     return tuple(sorted(found, key=lambda each: (not each.proven, each.delta)))
 

@@ -39,7 +39,7 @@ def risks(study: Study, found: Decision, fit: Callable[[str], str] = str) -> lis
     """Who loses, where nothing is proven, and what nobody measured. fit: makes a name fit for where
     it stands."""
     name = fit(study.name(found.challenger))
-    said = [_hurt(study, found, fit)]
+    said = [_hurt(study, found, fit)] if study.measures_quality else []
     worse = [each for each in found.groups if each.proven]
     unproven = [each for each in found.groups if not each.proven]
     if worse:

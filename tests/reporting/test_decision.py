@@ -126,6 +126,13 @@ def test_who_is_hurt_is_counted_and_the_worst_query_named(better):
     assert "Worst" not in nobody
 
 
+def test_nobody_is_hurt_by_fewer_labels_in_the_list(better):
+    few = labelled(better, lambda query, label: label > 0)
+    described = dataclasses.replace(few, metric="judged", cutoff=3)
+    assert (described.pairs("run")["delta"].dropna() != 0).any()
+    assert "worse" not in page(described).lower()
+
+
 def test_kinds_of_queries_without_a_proven_gain_are_named(better):
     said = page(better)
     found = decision(better, "run")
