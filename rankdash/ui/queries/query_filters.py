@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from rankdash.i18n import enumerated, ngettext, number, percent
 from rankdash.i18n import gettext as _
-from rankdash.i18n import ngettext, number, percent
 from rankdash.study.queries import Listing
 from rankdash.study.query_table import (
     OK,
@@ -172,7 +172,7 @@ def _several(
 def _none(name: str) -> list[str]:
     """A filter that has nothing to offer here leaves nothing out, and says what a link wanted."""
     wanted = address.several(name)
-    address.lose(name, ", ".join(wanted) if wanted else None)
+    address.lose(name, enumerated(wanted) if wanted else None)
     address.settle(name, None)
     return []
 
