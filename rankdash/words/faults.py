@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from rankdash.analysis.reasons.fault import Fault
+from rankdash.i18n import enumerated, ngettext, number, paragraph
 from rankdash.i18n import gettext as _
-from rankdash.i18n import ngettext, number, paragraph
 from rankdash.study.queries import Blame
 
 
@@ -29,7 +29,7 @@ def ground(blame: Blame, metric: str) -> str:
     if found.code == "none":
         return _("{metric} is as high as a perfect ranking, or within the tie band.", metric=metric)
     words = fault_words()
-    shares = ", ".join(
+    shares = enumerated(
         _("{part} {amount}", part=words[part], amount=number(amount))
         for part, amount in sorted(found.parts.items(), key=lambda each: -each[1])
         if round(amount, 3) > 0

@@ -3,6 +3,7 @@
 import pytest
 
 from rankdash.analysis.reasons.fault import FAULTS, LABELS_SAY_TOO_LITTLE, fault
+from rankdash.i18n import speaking
 from rankdash.study.queries import Blame
 from rankdash.words.faults import fault_words, ground
 
@@ -43,3 +44,8 @@ def test_what_is_not_lost_and_what_labels_do_not_tell():
 
 def test_every_fault_has_a_word():
     assert set(fault_words()) == set(FAULTS)
+
+
+def test_the_parts_are_listed_as_the_language_does():
+    with speaking("zh"):
+        assert "0.700、" in ground(Blame(fault(0.2, 0.9, 1.0, 1.0), 3, 0, 1), "NDCG@10")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from rankdash.charts import draw, milliseconds, style
+from rankdash.i18n import enumerated
 from rankdash.i18n import gettext as _
 from rankdash.ranking.measured import Level
 from rankdash.runs.concurrency import within_target
@@ -102,7 +103,7 @@ def alt(measured: Sequence[Measurement]) -> str:
             )
             for level in each.levels
         ]
-        sentences.append(_("{name}: {levels}.", name=each.name, levels=", ".join(levels)))
+        sentences.append(_("{name}: {levels}.", name=each.name, levels=enumerated(levels)))
     return _("Queries per second by concurrent queries. {systems}", systems=" ".join(sentences))
 
 

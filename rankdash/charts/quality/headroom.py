@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 
 from rankdash.analysis.reasons.headroom import SHARES
 from rankdash.charts import draw, style
+from rankdash.i18n import enumerated
 from rankdash.i18n import gettext as _
 
 _ROW = 78
@@ -104,7 +105,7 @@ def alt(table: pd.DataFrame, metric: str, *, names: Mapping[str, str] = style.NO
         name = names.get(system, system)
         if row["pool"]:
             name = _("{system} ({note})", system=name, note=_("pool of all systems"))
-        systems.append(_("{system}: {parts}.", system=name, parts=", ".join(parts)))
+        systems.append(_("{system}: {parts}.", system=name, parts=enumerated(parts)))
     return _(
         "How the best possible mean {metric} splits. {systems}",
         metric=metric,

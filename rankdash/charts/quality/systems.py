@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 from rankdash.analysis.statistics.significance import LEVEL
 from rankdash.analysis.statistics.verdict import is_proven
 from rankdash.charts import draw, intervals, style
+from rankdash.i18n import enumerated
 from rankdash.i18n import gettext as _
 from rankdash.metrics import parse_measure
 
@@ -123,7 +124,7 @@ def alt(
         _(
             "{system}: {changes}.",
             system=names.get(name, name),
-            changes=", ".join(_in_words(row, titles, level) for row in rows if row.system == name),
+            changes=enumerated(_in_words(row, titles, level) for row in rows if row.system == name),
         )
         for name in challengers
     ]

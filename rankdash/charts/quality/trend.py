@@ -10,8 +10,8 @@ import plotly.graph_objects as go
 
 from rankdash.analysis.statistics.significance import LEVEL
 from rankdash.charts import draw, intervals, milliseconds, style
+from rankdash.i18n import enumerated, ngettext
 from rankdash.i18n import gettext as _
-from rankdash.i18n import ngettext
 
 _MEAN, _MS, _FAILED = 240, 110, 80
 _GAP = 26
@@ -134,7 +134,7 @@ def alt(points: Sequence[TrendPoint], metric: str, across: Sequence[Across]) -> 
     sentences = []
     lines = [f"{line.name} {style.number(line.mean)}" for line in across]
     if lines:
-        sentences.append(_("Horizontal lines: {lines}.", lines=", ".join(lines)))
+        sentences.append(_("Horizontal lines: {lines}.", lines=enumerated(lines)))
     compared = [point for point in points if point.compared and math.isfinite(point.mean)]
     if compared:
         best = max(compared, key=lambda point: point.mean)

@@ -11,8 +11,8 @@ import plotly.graph_objects as go
 from rankdash.analysis.ranks.ladder import Ladder
 from rankdash.charts import draw, style
 from rankdash.charts.ranks.ladder_places import IDEAL, Drawn, directions, placed, shown
+from rankdash.i18n import enumerated, ngettext, plain
 from rankdash.i18n import gettext as _
-from rankdash.i18n import ngettext, plain
 from rankdash.words.names import fits
 
 # Roomy while there are few rows; close enough for a cutoff of 50, and still legible.
@@ -106,7 +106,7 @@ def alt(ladder: Ladder, *, titles: Mapping[str, str] = style.NO_NAMES, every: bo
         "{risen} rose, {fallen} fell and {held} kept their rank; {enters} entered the first {k} "
         "and {leaves} left it.",
         len(shown(ladder, every=every)),
-        systems=", ".join(names),
+        systems=enumerated(names),
         before=names[0],
         after=names[second],
         risen=int((move > 0).sum()),
