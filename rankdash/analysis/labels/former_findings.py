@@ -70,6 +70,40 @@ _REWORDED = (
         "If it is something else, rename the column, for example to label, first_stage_score, "
         "query or document, and load the file again.",
     ),
+    (
+        "is taken as the first-stage ranking; the others are compared with it as systems that were "
+        "run elsewhere:",
+        "is the first-stage ranking; the others are added as systems:",
+    ),
+    ("is taken as the first-stage ranking.", "is the first-stage ranking."),
+    ("Columns left aside, since", "Columns not used, since"),
+    ("kept as candidates that nobody judged:", "used as unjudged candidates:"),
+    ("is the mean of what its annotators say.", "is the mean of its annotators' labels."),
+    (
+        "is what most of its annotators say; where no grade has more votes, the lower one.",
+        "is the majority vote of its annotators; on a tie, the lower label.",
+    ),
+    (
+        "gave one and the same label in every row they share ({rows}), which says nothing of their "
+        "agreement.",
+        "gave the same label in every row they share ({rows}), so their agreement cannot be "
+        "measured.",
+    ),
+    ("because as quotes they do not work out.", "because reading them as quotes fails."),
+    ('because "" does not work out.', 'because reading them as "" fails.'),
+    ("so ids were made that", "so ids were generated that"),
+    (
+        "as for a search that finds nothing, unless you leave them out.",
+        "like a search that finds nothing, unless you exclude them.",
+    ),
+    (
+        "The rule Judged documents only needs labels",
+        "Condensed lists (judged documents only) need labels",
+    ),
+    (
+        "or choose the rule Judged documents only.",
+        "or choose Condensed lists (judged documents only) under Metric conventions.",
+    ),
 )
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from rankdash.analysis.labels.former_findings import in_todays_words
 from rankdash.findings import Finding
-from rankdash.i18n import finding_text, speaking
+from rankdash.i18n import finding_text, gettext, speaking
 
 
 @pytest.mark.parametrize(
@@ -36,6 +36,38 @@ from rankdash.i18n import finding_text, speaking
 def test_a_message_as_it_was_worded_before_is_translated(template, params, said):
     with speaking("zh"):
         assert finding_text(in_todays_words(Finding("note", "any", template, params))) == said
+
+
+@pytest.mark.parametrize(
+    "former",
+    [
+        "{name} is taken as the first-stage ranking.",
+        "{name} is taken as the first-stage ranking; the others are compared with it as systems "
+        "that were run elsewhere: {others}.",
+        "Columns left aside, since they describe more than the query: {columns}.",
+        "Rows without a label, kept as candidates that nobody judged: {count}.",
+        "The label of a row is the mean of what its annotators say.",
+        "The label of a row is what most of its annotators say; where no grade has more votes, the "
+        "lower one.",
+        "{raters} annotators gave one and the same label in every row they share ({rows}), which "
+        "says nothing of their agreement.",
+        "Quotation marks were read as plain characters, because as quotes they do not work out.",
+        'Quotation marks inside a text were read as \\", because "" does not work out.',
+        "The rows have no ids, so ids were made that the ranking cannot know: add columns query_id "
+        "and doc_id to the rows.",
+        "They count as 0, as for a search that finds nothing, unless you leave them out.",
+        "See Overview > Documents without a label for what they could change and which to label "
+        "first. The rule Judged documents only needs labels of not relevant documents, and here "
+        "there are none.",
+        "See Overview > Documents without a label for what they could change and which to label "
+        "first, or choose the rule Judged documents only.",
+    ],
+)
+def test_every_message_and_remedy_that_was_reworded_has_a_translation(former):
+    today = in_todays_words(Finding("note", "any", former, {}, former))
+    with speaking("zh"):
+        assert gettext(today.template) != today.template
+    assert today.remedy == today.template
 
 
 def test_a_message_of_today_stays():
