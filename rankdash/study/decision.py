@@ -61,7 +61,7 @@ _SWITCHES = {
 
 
 @dataclass(frozen=True)
-class Hits:
+class HitCounts:
     """How many of n queries show a relevant document in the first k. change: the row of a
     comparison that says how sure the difference is."""
 
@@ -88,7 +88,7 @@ class Decision:
 
     challenger: str
     row: pd.Series
-    hits: Hits | None
+    hits: HitCounts | None
     worst: pd.Series | None
     groups: tuple[Group, ...]
     unlabelled: int
@@ -125,14 +125,14 @@ def decision(study: Study, challenger: str) -> Decision:
     return replace(found, step=step, more=more)
 
 
-def _hits(study: Study, challenger: str) -> Hits | None:
+def _hits(study: Study, challenger: str) -> HitCounts | None:
     row = hits(study, challenger)
     n = int(row["paired"])
     if not n:
         return None
     # Each query counts 1 or 0, so that a mean of n of them is a count.
     before, after = (round(row[side] * n) for side in ("before", "after"))
-    return Hits(before, after, n, study.cutoff or 10, row)
+    return HitCounts(before, after, n, study.cutoff or 10, row)
 
 
 def _without_gain(study: Study, challenger: str) -> tuple[Group, ...]:

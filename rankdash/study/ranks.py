@@ -13,7 +13,7 @@ from rankdash.analysis.ranks.margins import Margin, by_margin
 from rankdash.analysis.ranks.margins import margins as margins_of
 from rankdash.analysis.ranks.shifts import Moves, Pairing, pair, settled
 from rankdash.analysis.ranks.shifts import moves as moves_of
-from rankdash.analysis.ranks.skipping import Rules, Skipping, rules_on
+from rankdash.analysis.ranks.skipping import RuleCosts, Skipping, rules_on
 from rankdash.analysis.ranks.skipping import skipping as skipping_of
 from rankdash.analysis.ranks.transitions import Flow
 from rankdash.analysis.ranks.transitions import flow as flow_of
@@ -146,7 +146,7 @@ def skipping(study: Study, challenger: str, margin: Margin, k: int, tolerance: f
     margin. tolerance: as a share of the mean."""
     on = (challenger, margin, k, study.spec, study.statistics)
 
-    def rules() -> Rules:
+    def rules() -> RuleCosts:
         pairs = against_first_stage(study, challenger)
         return rules_on(pairs, margins(study, FIRST_STAGE, k)[margin], study.statistics)
 

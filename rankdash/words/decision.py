@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from rankdash.i18n import all_of, ngettext, number, paragraph, percent, plain
 from rankdash.i18n import gettext as _
 from rankdash.study.caveats import GAINS
-from rankdash.study.decision import Decision, Hits
+from rankdash.study.decision import Decision, HitCounts
 from rankdash.study.study import Study
 from rankdash.study.systems import Money
 from rankdash.words import assumptions, caveats
@@ -18,7 +18,7 @@ _LONGEST = 200
 _RISKS, _GAPS = ("unlabelled", "lead", "ceiling"), ("baseline", "default_threshold", "timings")
 
 
-def hits(found: Hits) -> str:
+def hits(found: HitCounts) -> str:
     """How many queries show a relevant document, before and after."""
     return ngettext(
         "{before} → {after} of {n} query has a relevant document in the top {k}.",

@@ -49,7 +49,7 @@ class Rule(Change):
 
 
 @dataclass(frozen=True, eq=False)
-class Rules:
+class RuleCosts:
     """What every rule would cost, whatever loss is acceptable. n queries, T rules.
 
     curve: one row for each rule, the most careful first: threshold (inf: skip nothing), skipped,
@@ -88,7 +88,7 @@ class Rules:
 
 
 @dataclass(frozen=True, eq=False)
-class Skipping(Rules):
+class Skipping(RuleCosts):
     """The rule that a loss allows, and what skipping by it would cost.
 
     tolerance: the acceptable loss, in units of the metric.
@@ -108,7 +108,9 @@ class Skipping(Rules):
         return self.held_out is not None and self.held_out.low >= -self.tolerance - _ROUNDING
 
 
-def rules_on(pairs: pd.DataFrame, margin: pd.Series[float], settings: StatisticsSettings) -> Rules:
+def rules_on(
+    pairs: pd.DataFrame, margin: pd.Series[float], settings: StatisticsSettings
+) -> RuleCosts:
     """What the rules on a margin would skip, lose and keep.
 
     pairs: as from `compare.paired`, the first stage against a reranker. margin: query id → the
@@ -143,7 +145,7 @@ def rules_on(pairs: pd.DataFrame, margin: pd.Series[float], settings: Statistics
             "random": -share * (reranked - first_stage),
         }
     )
-    return Rules(
+    return RuleCosts(
         n=n,
         no_margin=int(np.isnan(gap).sum()),
         curve=curve,
@@ -161,7 +163,7 @@ def rules_on(pairs: pd.DataFrame, margin: pd.Series[float], settings: Statistics
     )
 
 
-def skipping(rules: Rules, tolerance: float = TOLERANCE) -> Skipping:
+def skipping(rules: RuleCosts, tolerance: float = TOLERANCE) -> Skipping:
     """The rule to skip by. tolerance: as a share of the mean of reranking everything."""
     limit = tolerance * rules.reranked
     enough = rules.n >= FEWEST
@@ -219,7 +221,7 @@ def _rule(curve: pd.DataFrame, limit: float) -> Rule | None:
     )
 
 
-def _held_out(rules: Rules, limit: float) -> Change:
+def _held_out(rules: RuleCosts, limit: float) -> Change:
     """Each query under the rule that was chosen without it."""
     chosen = np.array([_best(low, limit) for low in rules.fold_low])[rules.folds]
     rows = np.arange(rules.n)
