@@ -107,7 +107,7 @@ def test_a_plugin_that_is_not_there_is_named_without_the_name_of_an_exception(tm
         "without it."
     )
     assert in_chinese(found) == (
-        f"插件 {file} 未载入：没有这个文件。请修好它，或不带它启动 rankdash。"
+        f"插件 {file} 未加载：没有这个文件。请修好它，或不带它启动 rankdash。"
     )
 
 

@@ -69,7 +69,7 @@ def test_a_slider_changes_the_answer_at_once_and_the_link_restores_it(visit, bro
 
 def test_a_year_in_chinese_as_a_file(visit, shop, tmp_path: Path):
     visit.open(f"cost?data={shop}&metric=hit&k=1&per=year&lang=zh&part=scenarios&currency=CNY")
-    visit.sees("没有答案")
+    visit.sees("无法得出结论")
     visit.open(f"cost?data={shop}&metric=hit&k=1&per=year&lang=zh&part=scenarios")
     visit.sees("每年净值")
     with visit.page.expect_download() as waited:

@@ -89,7 +89,7 @@ def test_chinese_names_the_pool_too():
         "文档池，"
         "即所比较各系统排出的全部文档。"
     )
-    assert found == "所比较的各系统合在一起排出了全部相关文档。"
+    assert found == "所比较各系统的排序合在一起，包含了全部相关文档。"
 
 
 def test_a_share_says_what_it_is_of():

@@ -58,6 +58,6 @@ def test_how_cost_depth_and_skipping_take_the_verdict_is_told_in_both_languages(
     )
     with speaking("zh"):
         assert cost().startswith(
-            "成本与回报采用结论的重采样与答案。相对变化的区间取自同一批重采样中变化与基线之比，"
+            "成本与回报采用结论的重采样与判断。相对变化的区间取自同一批重采样中变化与基线之比，"
             "两端位于相同的分位处：两个区间符号一致，且要么都不含 0，要么都含 0。"
         )

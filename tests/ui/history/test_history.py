@@ -370,4 +370,4 @@ def test_a_workspace_that_is_only_shown_shows_pin_and_note_and_changes_nothing(
 def test_it_speaks_chinese(app, several):
     app = opened(app, lang="zh", runs=[several["old"], several["again"]])
     assert app.title[0].value == "历史"
-    assert "有何不同" in said(app)
+    assert "**差异**" in said(app)

@@ -57,7 +57,7 @@ def test_a_page_that_only_shows_has_no_button(app, monkeypatch, workspace):
 
 @pytest.mark.parametrize(
     ("language", "heads"),
-    [("en", ["Prepare", "Evaluate", "Decide"]), ("zh", ["准备", "评估", "决策"])],
+    [("en", ["Prepare", "Evaluate", "Decide"]), ("zh", ["准备", "评测", "决策"])],
 )
 def test_the_menu_is_in_the_order_of_work(app, stored, language, heads):
     open_page(app, "overview", lang=language)
