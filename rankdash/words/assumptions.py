@@ -75,6 +75,8 @@ def value(each: Assumption, amount: float, currency: str) -> str:
         return percent(amount, 1)
     if each.unit == "money":
         return money(amount, currency)
+    if each.unit == "%":
+        return _("{n} %", n=quantity(amount))
     if each.unit == "money for a million tokens":
         return f"{money(amount, currency)} {_(UNITS['tokens'])}"
     return f"{quantity(amount)} {unit(each, currency)}".strip()

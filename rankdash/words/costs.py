@@ -88,7 +88,7 @@ def reason(why: str | None) -> str:
 
 
 def _elasticity(value: float) -> str:
-    return f"{_small_number(value)} %"
+    return _("{n} %", n=_small_number(value))
 
 
 def _small_number(value: float | None) -> str:

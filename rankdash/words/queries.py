@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from rankdash.i18n import enumerated, ngettext, number, plain
 from rankdash.i18n import gettext as _
+from rankdash.metrics import parse_measure
 
 
 def outcome_words() -> dict[str, str]:
@@ -61,6 +62,12 @@ def count_words() -> dict[str, str]:
         "tied": _("with tied scores"),
         "unlabelled": _("ranked but without labels"),
     }
+
+
+def metric_title(spec: str) -> str:
+    """A metric as a reader finds it in a list of metrics: "NDCG@10", "MAP (graded)"."""
+    measure = parse_measure(spec)
+    return measure.title.replace(measure.metric.title, _(measure.metric.title), 1)
 
 
 def judged_title(k: int | None) -> str:

@@ -14,7 +14,7 @@ from rankdash.reporting.html_page import CHART_ENGINE, PageTable, prose, table, 
 from rankdash.reporting.sections.draft import DASH, Draft
 from rankdash.words.html import html_safe
 from rankdash.words.methods import methods
-from rankdash.words.queries import count_words
+from rankdash.words.queries import count_words, metric_title
 from rankdash.words.settings import rule_meanings, rules_in_words
 
 _LONGEST = 200
@@ -23,15 +23,15 @@ _LONGEST = 200
 def rules(draft: Draft) -> str:
     """Definitions, the rules and the statistics in force, and what was left out of each system."""
     study = draft.study
-    measures = [parse_measure(spec).metric for spec in study.specs]
+    measures = {spec: parse_measure(spec).metric for spec in study.specs}
     definitions = [
         (
-            title,
+            metric_title(spec),
             paragraph([_(each) for each in (metric.meaning, metric.note) if each]),
             _(metric.formula),
             metric.reference,
         )
-        for title, metric in zip(study.titles.values(), measures, strict=True)
+        for spec, metric in measures.items()
     ]
     text = _(
         "A query that failed, or has no value for another reason on one side, is excluded from "

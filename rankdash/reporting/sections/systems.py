@@ -11,6 +11,7 @@ from rankdash.i18n import number, percent, signed
 from rankdash.reporting import figures
 from rankdash.reporting.html_page import PageTable, prose, table, together
 from rankdash.reporting.sections.draft import DASH, Draft, as_table, span
+from rankdash.words.queries import metric_title
 from rankdash.words.verdict_chips import chip, p_title, p_value
 
 
@@ -18,10 +19,12 @@ def means(draft: Draft) -> str:
     study = draft.study
     level = percent(study.statistics.level)
     rows = []
-    for spec, title in study.titles.items():
+    for spec in study.specs:
         for system in study.chosen:
             row = study.comparison.row(system, spec)
-            rows.append((title, study.name(system), *_cells(row, system == study.baseline)))
+            rows.append(
+                (metric_title(spec), study.name(system), *_cells(row, system == study.baseline))
+            )
     head = (
         *(_("metric"), _("system"), _("mean"), _("{level} of the mean", level=level)),
         *(

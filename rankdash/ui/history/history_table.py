@@ -116,7 +116,7 @@ def _columns(history: Past, listed: Sequence[str]) -> tuple[pd.DataFrame, dict[s
         "change": count(_("change"), width=68),
         "change_interval": text(_("{level} of the change", level=level), width=124),
         "p": count(p_title(corrected), format="%.4f", width=80),
-        "verdict": text(_("verdict"), width=98),
+        "verdict": text(_("verdict"), width=118),
         "queries": count(_("queries"), format="%.0f", width=62),
         "p95": count(_("p95 ms"), format="%.3g", width=70),
         "failed": count(_("failed"), format="%.0f", width=60),

@@ -15,7 +15,7 @@ from babel.dates import format_skeleton
 from rankdash.analysis.statistics.history import APART, Made, Trend, repeated
 from rankdash.charts.quality import trend as trend_chart
 from rankdash.i18n import gettext as _
-from rankdash.i18n import language, ngettext, number
+from rankdash.i18n import language, ngettext, number, paragraph
 from rankdash.i18n import moment as moment_words
 from rankdash.store import RunRow
 from rankdash.store.notes.pins import Pins
@@ -241,15 +241,17 @@ def looks(history: Past) -> None:
     )
     if study.statistics.correction != "none":
         way = {"holm": _("Holm"), "bh": _("Benjamini–Hochberg")}[study.statistics.correction]
+        corrected = _(
+            "The p values below are corrected for all {n} ({way}).", n=number(made, 0), way=way
+        )
         st.info(
-            f"{text} "
-            + _(
-                "The p values below are corrected for all {n} ({way}).", n=number(made, 0), way=way
-            ),
+            paragraph([text, corrected]),
             icon=":material/functions:",
         )
         return
-    st.warning(f"{text} " + _("The p values below are not corrected."), icon=":material/functions:")
+    st.warning(
+        paragraph([text, _("The p values below are not corrected.")]), icon=":material/functions:"
+    )
     st.button(
         _("Correct for all {n}", n=number(made, 0)),
         icon=":material/functions:",

@@ -17,7 +17,7 @@ from rankdash.ui.sidebar.view import tally_line
 from rankdash.ui.widgets import plotly_chart
 from rankdash.ui.widgets.signed_cells import signed_cells
 from rankdash.words.methods import methods
-from rankdash.words.queries import count_words
+from rankdash.words.queries import count_words, metric_title
 from rankdash.words.settings import rules_in_words
 from rankdash.words.verdict_chips import chip, interval
 
@@ -30,10 +30,10 @@ def systems(study: Study) -> None:
 def systems_table(study: Study) -> None:
     """Every number behind the chart, sortable."""
     table = study.comparison.frame
-    names, titles = study.names, study.titles
+    names = study.names
     own = table["system"] == study.baseline
     columns = {
-        "metric": table["metric"].map(titles),
+        "metric": table["metric"].map(metric_title),
         "system": table["system"].map(names),
         "mean": table["mean"],
         "interval": [
@@ -137,7 +137,7 @@ def definitions(study: Study, specs: Sequence[str]) -> None:
     st.dataframe(
         pd.DataFrame(
             {
-                _("metric"): [measure.title for measure in measures],
+                _("metric"): [metric_title(spec) for spec in specs],
                 _("meaning"): [_(measure.metric.meaning) for measure in measures],
                 _("formula"): [_(measure.metric.formula) for measure in measures],
                 _("caveats"): [_(measure.metric.note) for measure in measures],

@@ -17,7 +17,7 @@ from rankdash.ui.widgets.text import name_safe
 from rankdash.words import caveats
 from rankdash.words.headroom import documents
 from rankdash.words.html import html_safe
-from rankdash.words.queries import excluded
+from rankdash.words.queries import excluded, metric_title
 from rankdash.words.verdict_chips import p_fact, sentence
 
 _STYLE = """<style>
@@ -90,7 +90,7 @@ def cards(study: Study, system: str) -> None:
         text = percent_change if share else signed
         change = text(row["delta"])
         column.metric(
-            parse_measure(spec).title,
+            metric_title(spec),
             percent(row["mean"]) if share else number(row["mean"]),
             # Without a comparison there is no arrow either.
             delta=change if not alone and math.isfinite(row["delta"]) else None,

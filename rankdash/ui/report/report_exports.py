@@ -101,7 +101,7 @@ def draw(study: Study, front: Front | None) -> None:
             "In the formats of TREC, for trec_eval and compatible tools. A query without a "
             "result is not in its ranking, so that nothing counts it as 0."
         ),
-        _trec(named),
+        _trec(study, named),
     )
 
 
@@ -120,10 +120,11 @@ def _spoken(make: Callable[[], bytes], code: str) -> bytes:
         return make()
 
 
-def _trec(study: Study) -> list[_File]:
+def _trec(study: Study, named: Study) -> list[_File]:
+    """The files of the study as it is named in English, each called as it is on the page."""
     blank = study.dataset.ids_with_blanks
     hindered = _("Ids with blanks cannot stand in a TREC file.") if blank else ""
-    labels, *runs = zip_file.trec_files(study)
+    labels, *runs = zip_file.trec_files(named)
     return [
         _File(
             _("Judgments (relevance labels)"), "qrels.txt", _TEXT, labels.make, hindered=hindered
