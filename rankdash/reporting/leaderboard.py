@@ -15,7 +15,7 @@ from rankdash.i18n import gettext as _
 from rankdash.reporting.figures import Drawing
 from rankdash.study.leaderboard import Axis, Standing, standings
 from rankdash.study.study import Study
-from rankdash.study.systems import Money
+from rankdash.study.systems import FIRST_STAGE, Money
 from rankdash.words import prices
 from rankdash.words.money import money
 from rankdash.words.verdict_chips import chip, interval
@@ -44,15 +44,21 @@ def headings(study: Study, axis: Axis) -> tuple[Cell, ...]:
         Cell(_("Helped / hurt"), _("queries")),
         Cell(_("p95 added")),
         Cell(_("Price"), _("1,000 searches")),
-        Cell(_("Pareto"), _("and {axis}", axis=against), optimal_meaning(axis)),
+        Cell(_("Pareto"), _("quality, {axis}", axis=against), optimal_meaning(axis)),
     )
 
 
 def optimal_meaning(axis: Axis) -> str:
-    """What it means to be Pareto-optimal on an axis."""
+    """What it means to be Pareto-optimal on an axis, and what to be dominated."""
     if axis == "p95":
-        return _("✓ optimal: no other system is as good and faster, or as fast and better.")
-    return _("✓ optimal: no other system is as good and cheaper, or as cheap and better.")
+        return _(
+            "✓ optimal: no other system is as good and faster, or as fast and better. Dominated: "
+            "another one is. Means are compared as measured: a difference may be chance."
+        )
+    return _(
+        "✓ optimal: no other system is as good and cheaper, or as cheap and better. Dominated: "
+        "another one is. Means are compared as measured: a difference may be chance."
+    )
 
 
 def cells(study: Study, row: Standing, axis: Axis) -> tuple[Cell, ...]:
@@ -139,10 +145,12 @@ def _absence(row: Standing, axis: Axis) -> str:
 
 
 def _state(row: Standing) -> str:
-    if not row.failed:
-        return chip(row.kind)
-    failed = ngettext("{n} query failed", "{n} queries failed", row.failed)
-    return f"{chip(row.kind)} · {failed}"
+    said = [chip(row.kind)]
+    if row.system == FIRST_STAGE:
+        said.append(_("before reranking"))
+    if row.failed:
+        said.append(ngettext("{n} query failed", "{n} queries failed", row.failed))
+    return " · ".join(said)
 
 
 def _changes(low: float, high: float) -> str:

@@ -166,14 +166,14 @@ def is_proven(low: float, high: float, p: float, level: float) -> bool:
 _OF_KIND: dict[Kind, str] = {
     "better": (
         "{challenger} is better than {baseline}: {metric} rises by {change:.1%}, from "
-        "{before:.{digits}f} to {after:.{digits}f} over {n:,} queries, and with {level:g}% "
-        "confidence the true gain is between {low} and {high}."
+        "{before:.{digits}f} to {after:.{digits}f} ({delta:+.{digits}f}) over {n:,} queries, and "
+        "with {level:g}% confidence the true gain is between {low} and {high}."
     ),
     "small": (
         "{challenger} is better than {baseline}, but only by {change:.1%}, less than the minimum "
         "practically relevant gain of {worthwhile}: {metric} rises from {before:.{digits}f} to "
-        "{after:.{digits}f} over {n:,} queries, and with {level:g}% confidence the true gain is "
-        "between {low} and {high}."
+        "{after:.{digits}f} ({delta:+.{digits}f}) over {n:,} queries, and with {level:g}% "
+        "confidence the true gain is between {low} and {high}."
     ),
     "unproven": (
         "Not proven that {challenger} differs from {baseline}: {metric} goes from "
@@ -183,8 +183,8 @@ _OF_KIND: dict[Kind, str] = {
     ),
     "worse": (
         "{challenger} is worse than {baseline}: {metric} falls by {change:.1%}, from "
-        "{before:.{digits}f} to {after:.{digits}f} over {n:,} queries, and with {level:g}% "
-        "confidence the true change is between {low} and {high}."
+        "{before:.{digits}f} to {after:.{digits}f} ({delta:+.{digits}f}) over {n:,} queries, and "
+        "with {level:g}% confidence the true change is between {low} and {high}."
     ),
     "identical": "{challenger} and {baseline} score the same on every one of the {n:,} queries.",
     "too_few": (
@@ -202,8 +202,8 @@ _OF_KIND: dict[Kind, str] = {
 _SMALL_BY_DEFAULT = (
     "{challenger} is better than {baseline}, but only by {change:.1%}, less than {worthwhile}, the "
     "default minimum practically relevant gain: {metric} rises from {before:.{digits}f} to "
-    "{after:.{digits}f} over {n:,} queries, and with {level:g}% confidence the true gain is "
-    "between {low} and {high}."
+    "{after:.{digits}f} ({delta:+.{digits}f}) over {n:,} queries, and with {level:g}% confidence "
+    "the true gain is between {low} and {high}."
 )
 _FROM_NOTHING = (
     "{challenger} is better than {baseline}: {metric} rises from 0 to {after:.{digits}f} over "

@@ -34,35 +34,48 @@ def draw(study: Study, system: str) -> None:
     verdict = study.comparison.verdict(system, study.spec, safe)
     notes = caveats.lines(study, system, html_safe)
     with st.container(border=True, gap="xsmall"):
-        with st.container(horizontal=True, vertical_alignment="center"):
-            badges.verdict(verdict.kind)
-            st.caption(" · ".join(_facts(study, system)), width="stretch")
+        badges.verdict(verdict.kind)
         st.markdown(sentence(verdict))
         if notes:
             items = "".join(f"<li>{note}</li>" for note in notes)
             st.html(f"{_STYLE}<ul class='rd-caveats' aria-label='{_('Caveats')}'>{items}</ul>")
+        facts = _facts(study, system)
+        if facts:
+            meanings = [f"- {meaning}" for _fact, meaning in facts if meaning]
+            st.caption(
+                " · ".join(fact for fact, _meaning in facts), help="\n".join(meanings) or None
+            )
 
 
-def _facts(study: Study, system: str) -> list[str]:
+def _facts(study: Study, system: str) -> list[tuple[str, str]]:
+    """(fact, what its term means), the second "" where the fact says it."""
     row = study.comparison.row(system, study.spec)
-    facts = [p_fact(row, study.statistics, "p_corrected")]
+    facts = []
+    if p := p_fact(row, study.statistics, "p_corrected"):
+        meaning = _(
+            "**p**: how often chance alone gives a change at least as large, up or down. The "
+            "corrected p allows for the other comparisons as well."
+        )
+        facts.append((p, meaning))
     split = study.headroom(system)
     share = split.share_won if split is not None else None
     if share is not None and share >= 0:
         realised = _("{share} of the potential gain realised", share=percent(share))
         pool = split is not None and split.pool
-        facts.append(_("{fact} ({of})", fact=realised, of=documents(pool)) if pool else realised)
-    facts += excluded(study.comparison.left_out(system, study.spec))
+        fact = _("{fact} ({of})", fact=realised, of=documents(pool)) if pool else realised
+        meaning = _("**Potential gain**: from the baseline to the best possible order.")
+        facts.append((fact, meaning))
+    facts += [(fact, "") for fact in excluded(study.comparison.left_out(system, study.spec))]
     if math.isfinite(row["smallest_detectable"]):
-        facts.append(
-            _(
-                "minimum detectable change {n} ({power} power at {level})",
-                n=number(row["smallest_detectable"]),
-                power=percent(POWER),
-                level=percent(row["planned_level"], 1),
-            )
+        fact = _("minimum detectable change {n}", n=number(row["smallest_detectable"]))
+        meaning = _(
+            "**Minimum detectable change**: the true change that this many queries prove in "
+            "{power} of all cases, at a level of {level}. Smaller ones are often missed.",
+            power=percent(POWER),
+            level=percent(row["planned_level"], 1),
         )
-    return [fact for fact in facts if fact]
+        facts.append((fact, meaning))
+    return facts
 
 
 def cards(study: Study, system: str) -> None:

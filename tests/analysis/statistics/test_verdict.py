@@ -100,8 +100,8 @@ def test_a_proven_loss_is_worse_however_small_the_chosen_size():
 
 def test_a_gain_is_told_with_its_size_its_queries_and_its_interval():
     assert verdict().sentence == (
-        "MiniLM is better than BM25: NDCG@10 rises by 20.0%, from 0.500 to 0.600 over 60 queries, "
-        "and with 95% confidence the true gain is between +0.050 and +0.150."
+        "MiniLM is better than BM25: NDCG@10 rises by 20.0%, from 0.500 to 0.600 (+0.100) over 60 "
+        "queries, and with 95% confidence the true gain is between +0.050 and +0.150."
     )
 
 
@@ -116,8 +116,8 @@ def test_a_small_gain_is_told_beside_the_one_it_falls_short_of(after, worthwhile
     told = verdict(after=after, delta=after - 0.5, worthwhile=worthwhile)
     assert told.sentence == (
         f"MiniLM is better than BM25, but only by {compared}: NDCG@10 rises from 0.500 to "
-        f"{after:.3f} over 60 queries, and with 95% confidence the true gain is between +0.050 and "
-        "+0.150."
+        f"{after:.3f} (+{after - 0.5:.3f}) over 60 queries, and with 95% confidence the true gain "
+        "is between +0.050 and +0.150."
     )
 
 
@@ -199,8 +199,8 @@ def test_among_many_systems_one_may_look_better_by_chance():
 
 def test_an_end_of_the_interval_that_is_not_zero_is_not_shown_as_zero():
     assert verdict(low=0.0003).sentence == (
-        "MiniLM is better than BM25: NDCG@10 rises by 20.0%, from 0.5000 to 0.6000 over 60 "
-        "queries, and with 95% confidence the true gain is between +0.0003 and +0.1500."
+        "MiniLM is better than BM25: NDCG@10 rises by 20.0%, from 0.5000 to 0.6000 (+0.1000) over "
+        "60 queries, and with 95% confidence the true gain is between +0.0003 and +0.1500."
     )
 
 

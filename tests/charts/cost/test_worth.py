@@ -175,6 +175,20 @@ def test_names_of_options_that_lie_close_take_different_corners():
     assert "left" not in corner["<b>No reranker</b>"]
 
 
+@pytest.mark.parametrize(("x", "most"), [(0.0, 9.0), (9.0, 9.0), (1.0, 30.0)])
+def test_marks_that_would_cover_each_other_stand_side_by_side(x, most):
+    alike = [point("beaten", x, 0.650, False), point("fast", x, 0.651, True)]
+    ends = [point("none", 0.0, 0.5, False), point("slow", most, 0.8, True)]
+    figure = frontier.figure([*alike, *ends], "NDCG@10", "ms", INK)
+    better, worse = (named(figure)[text].x[0] for text in ("<b>fast</b>", "beaten"))
+    # The better one stays where it is, and the line goes through its mark.
+    assert better == x
+    assert better in figure.data[0].x
+    axis = figure.layout.xaxis
+    moved = math.log10(worse / better) if axis.type == "log" else worse - better
+    assert 0.02 < moved / (axis.range[1] - axis.range[0]) < 0.04
+
+
 def test_an_option_without_a_price_is_neither_drawn_nor_told():
     said = frontier.alt(POINTS, "NDCG@10", "cost", written=money)
     assert said == (
