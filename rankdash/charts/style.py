@@ -150,9 +150,10 @@ def short(text: str, width: int = 28) -> str:
     return html_safe(names.middle(text, width))
 
 
-def whole(text: str) -> str:
-    """The name of a system for a hover label: escaped, and on as many lines as it takes."""
-    return "<br>".join(map(html_safe, names.lines(text, _HOVER_WIDTH)))
+def whole(text: str, width: int = _HOVER_WIDTH) -> str:
+    """A name that is not cut, as for a hover label: escaped, and on as many lines of `width`
+    columns as it takes."""
+    return "<br>".join(map(html_safe, names.lines(text, width)))
 
 
 def number(value: float, digits: int = 3) -> str:

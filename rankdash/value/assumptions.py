@@ -80,8 +80,8 @@ class Assumptions(Settings):
         "value", "money", 0.0, 1.0, 0.001, logarithmic=True,
     )  # fmt: skip
     elasticity: float = _assumed(
-        1.0, "Value gained for each 1 % of quality",
-        "How much more a search is worth when the metric rises by 1 %. Only an experiment can "
+        1.0, "Value gained for each 1% of quality",
+        "How much more a search is worth when the metric rises by 1%. Only an experiment can "
         "measure yours; common calculators assume 1 without saying so.",
         "value", "%", 0.0, 2.0, 0.01, most=10.0,
     )  # fmt: skip

@@ -70,7 +70,7 @@ def usual(kind: str, prices: Mapping[str, ListedPrice]) -> str:
 
 def title(each: ListedPrice) -> str:
     """Whose price for which model; as it was typed, not safe for Markdown."""
-    return " ".join(
+    return ", ".join(
         part for part in (_(each.provider), _(each.model) if each.model else "") if part
     )
 

@@ -76,7 +76,9 @@ def value(each: Assumption, amount: float, currency: str) -> str:
     if each.unit == "money":
         return money(amount, currency)
     if each.unit == "%":
-        return _("{n} %", n=quantity(amount))
+        return f"{quantity(amount)}%"
     if each.unit == "money for a million tokens":
         return f"{money(amount, currency)} {_(UNITS['tokens'])}"
+    if each.unit == "%":
+        return f"{quantity(amount)}%"
     return f"{quantity(amount)} {unit(each, currency)}".strip()

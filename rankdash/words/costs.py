@@ -88,7 +88,7 @@ def reason(why: str | None) -> str:
 
 
 def _elasticity(value: float) -> str:
-    return _("{n} %", n=_small_number(value))
+    return f"{_small_number(value)}%"
 
 
 def _small_number(value: float | None) -> str:
@@ -118,7 +118,7 @@ def cell(found: Amount, currency: str, written: str = "money") -> tuple[str, str
 
     def end(of: End) -> str:
         if of == "always" and written == "elasticity":
-            return _("from 0 %")
+            return _("from 0%")
         if isinstance(of, str):
             return reason(of)
         return "–" if of is None else write(of)
@@ -212,8 +212,7 @@ def headline(context: MoneyContext, choice: Choice, scenario: Assumptions) -> st
     }
     net, interval = cell(span.of(came.net_per_month), context.currency)
     rest = _(
-        "At the {elasticity} % assumed here it brings {value} {period} and costs {cost}: net "
-        "{net}.",
+        "At the {elasticity}% assumed here it brings {value} {period} and costs {cost}: net {net}.",
         elasticity=number(scenario.elasticity, 2),
         value=money(value.value, context.currency),
         period=span.name,
@@ -296,8 +295,8 @@ def _break_even_price(context: MoneyContext, choice: Choice, scenario: Assumptio
     else:
         price = f"**{price}**"
     text = _(
-        "It pays while 1,000 searches cost at most {price}, if a search is worth {value} and 1 % "
-        "more {metric} brings {elasticity} % more value.",
+        "It pays while 1,000 searches cost at most {price}, if a search is worth {value} and 1% "
+        "more {metric} brings {elasticity}% more value.",
         price=price,
         value=money(scenario.value_per_search, context.currency),
         metric=context.metric,
@@ -317,13 +316,13 @@ def _break_even(choice: Choice, metric: str, level: str) -> str:
         }.get(even.reason or "", "")
     need, interval = cell(even, "", "elasticity")
     text = _(
-        "It pays if 1 % more {metric} brings at least **{need}** more value.",
+        "It pays if 1% more {metric} brings at least **{need}** more value.",
         metric=metric,
         need=need,
     )
     if interval:
         text = _(
-            "It pays if 1 % more {metric} brings at least **{need}** more value ({level}: "
+            "It pays if 1% more {metric} brings at least **{need}** more value ({level}: "
             "{interval}).",
             metric=metric,
             need=need,

@@ -11,6 +11,8 @@ from collections.abc import Collection, Mapping
 _COMMON_START = 4
 _LONGEST_START = 5
 _MOST_LINES = 5
+# Columns of the narrowest place that titles are cut to.
+_NARROW = 16
 
 
 def shortened(text: str, limit: int) -> str:
@@ -76,9 +78,10 @@ def distinct(labels: Mapping[str, str]) -> dict[str, str]:
     return result
 
 
-def distinguishing(titles: Mapping[str, str]) -> dict[str, str]:
-    """option → its title without the words that many titles begin with, so that what is left when
-    it is cut short tells one from another ("What is (are) X ?", "What is (are) Y ?" …).
+def distinguishing(titles: Mapping[str, str], width: int = _NARROW) -> dict[str, str]:
+    """option → its title; one of more than `width` columns without the first of the words that many
+    titles begin with, so that what is left when it is cut short tells one from another ("What is
+    (are) X ?", "What is (are) Y ?" …).
 
     The opening of a text, which ends in an ellipsis, is no title, and stays as it is."""
     words = {option: title.split() for option, title in titles.items() if not title.endswith("…")}
@@ -97,5 +100,7 @@ def distinguishing(titles: Mapping[str, str]) -> dict[str, str]:
             ),
             default=0,
         )
-        result[option] = ("… " if shared else "") + " ".join(parts[shared:])
+        cut = (("… " if start else "") + " ".join(parts[start:]) for start in range(shared + 1))
+        *longer, shortest = cut
+        result[option] = next((each for each in longer if fits(each, width)), shortest)
     return result

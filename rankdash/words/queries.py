@@ -39,7 +39,7 @@ def left_out_text(counts: Mapping[str, int]) -> str:
         "{n} queries are excluded on both sides and count neither for nor against: {counts}.",
         sum(counts.values()),
         counts=enumerated(
-            _("{n} {why}", n=number(n, 0), why=words[reason]) for reason, n in counts.items()
+            _("{why} ({n})", why=words[reason], n=number(n, 0)) for reason, n in counts.items()
         ),
     )
 

@@ -47,7 +47,7 @@ def test_new_kinds_run_and_stored_runs_are_combined(plugins, visit):
     expect(visit.page.get_by_text("of 168 queries")).to_have_count(0, timeout=RUN_MS)
 
     visit.page.get_by_text("Fuse runs").click()
-    visit.sees("nothing is scored")
+    visit.sees("without running a model")
     combine = visit.page.get_by_role("button", name="Fuse", exact=True)
     expect(combine).to_be_disabled()
     visit.settle()

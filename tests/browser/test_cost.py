@@ -45,7 +45,7 @@ def test_a_slider_changes_the_answer_at_once_and_the_link_restores_it(visit, bro
     visit.open(f"cost?data={shop}&metric=hit&k=1")
     visit.sees("pays under these assumptions")
     before = answer(visit)
-    slider = visit.page.get_by_role("slider", name=re.compile("Value gained for each 1 %"))
+    slider = visit.page.get_by_role("slider", name=re.compile("Value gained for each 1%"))
     slider.focus()
     for _ in range(5):
         slider.press("ArrowLeft")

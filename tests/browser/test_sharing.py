@@ -63,7 +63,7 @@ def test_a_view_opens_the_same_for_another_person(visit, browser: Browser, app: 
     visit.page.locator("summary", has_text="Link to this view").click()
     expect(visit.page.get_by_test_id("stCode")).to_contain_text("q=q7")
     visit.settle()
-    slider = visit.page.get_by_role("slider", name=re.compile("Value gained for each 1 %"))
+    slider = visit.page.get_by_role("slider", name=re.compile("Value gained for each 1%"))
     slider.focus()
     slider.press("ArrowLeft")
     visit.page.wait_for_url(re.compile(r"elasticity=0\.99"))

@@ -172,7 +172,7 @@ def test_a_slider_is_pressed_on_after_the_defaults_were_taken_back(visit, line):
 def test_a_slider_is_pressed_before_the_defaults_have_come(visit, line):
     visit.open("cost?k=3&searches_per_day=2000&elasticity=0.5")
     searches = visit.page.get_by_role("slider", name=re.compile("Searches"))
-    another = visit.page.get_by_role("slider", name=re.compile("Value gained for each 1 %"))
+    another = visit.page.get_by_role("slider", name=re.compile("Value gained for each 1%"))
     expect(searches).to_have_attribute("aria-valuetext", "2,000")
     expect(another).to_have_attribute("aria-valuetext", "0.50")
     line.hold("down")

@@ -51,7 +51,7 @@ def test_costs(own, said):
     }
     paying: dict[str, Callable[[float], float]] = {
         "break-even price of 1,000 searches": lambda gain: WORTH * gain * 1000,
-        "break-even: value gained for 1 % quality": lambda gain: cost / (worth * gain),
+        "break-even: value gained for 1% quality": lambda gain: cost / (worth * gain),
     }
     for place, system in enumerate(own.challengers):
         cells = {title: row[place].rstrip(")").partition(" (") for title, row in rows.items()}

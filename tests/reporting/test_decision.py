@@ -89,7 +89,7 @@ def test_a_price_that_nobody_set_carries_no_verdict(better):
     assert "Missing: the price of mover plain." in said
     # Of a price alone, what a search is worth is still open.
     half = page(dataclasses.replace(better, money=Money(prices={"run": OWN})))
-    assert "Break-even only: nobody set what a search is worth. It pays if 1 % more" in half
+    assert "Break-even only: nobody set what a search is worth. It pays if 1% more" in half
     assert "the price of" not in half
     assert "Set the value of a search, then compare gain and cost." in half
     priceless = page(dataclasses.replace(better, money=Money(MONEY.assumptions, chosen=True)))

@@ -27,11 +27,11 @@ COUNTS = {
 QUERIES = {"queries: values", "reasons: mean change"}
 RELATIVE = {
     *("cost: value a month", "cost: net a month", "cost: return on the cost"),
-    *("cost: months to pay back", "cost: break-even: value gained for 1 % quality"),
+    *("cost: months to pay back", "cost: break-even: value gained for 1% quality"),
     *("cost: break-even searches a day", "cost: break-even price of 1,000 searches"),
 }
 MONEY_INTERVALS = {f"{name}, interval" for name in RELATIVE if name.startswith("cost")}
-ROUNDED = {"cost: break-even: value gained for 1 % quality, interval"}
+ROUNDED = {"cost: break-even: value gained for 1% quality, interval"}
 """Shown in so few digits that a small change may not show."""
 VALUE = {"cost: value a month, interval"}
 """Told of a proven gain only."""

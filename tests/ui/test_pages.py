@@ -65,7 +65,7 @@ def test_overview_compares_by_query_and_counts_the_failed_one_apart(app, stored)
     assert {*said.splitlines()} >= {
         "**better**: 11 helped · 4 same (±0.005) · 0 hurt, of 15 queries · 1 excluded (failed)",
         "Choose a row to see its queries. 1 query is excluded on both sides and counts neither "
-        "for nor against: 1 failed.",
+        "for nor against: failed (1).",
     }
 
 
@@ -221,7 +221,7 @@ def test_a_run_that_appears_after_a_visit_is_compared(app, stored, workspace):
 def test_a_change_of_nothing_points_nowhere(app, stored):
     open_page(app, "overview")
     arrows = {card.label: (card.delta, card.proto.direction) for card in app.metric}
-    assert arrows["Judged@10"] == ("0 pp", MetricProto.NONE)
+    assert arrows["Judged@10"] == ("0 percentage points", MetricProto.NONE)
     assert arrows["NDCG@10"][1] == MetricProto.UP
 
 

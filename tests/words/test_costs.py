@@ -99,12 +99,12 @@ def test_an_end_that_never_pays_is_never_and_a_loss_keeps_its_sign():
     assert (value, interval) == ("$6.08", "-$15.21 … $30.72")
     assert came.value_per_month.low == pytest.approx(-0.05 * 10 * DAYS_PER_MONTH)
     assert cell(came.break_even_price, "USD") == ("$0.20", "never … $1.01")
-    assert cell(came.break_even_elasticity, "USD", "elasticity") == ("5.00 %", "0.99 % … never")
+    assert cell(came.break_even_elasticity, "USD", "elasticity") == ("5.00%", "0.99% … never")
 
 
 def test_a_break_even_that_needs_no_gain_starts_from_0():
     found = Amount(None, "always", 3.0, "always")
-    assert cell(found, "USD", "elasticity") == ("from 0 %", "from 0 % … 3.00 %")
+    assert cell(found, "USD", "elasticity") == ("from 0%", "from 0% … 3.00%")
     assert cell(Amount(reason="never"), "USD") == ("never", "")
 
 

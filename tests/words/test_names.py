@@ -22,8 +22,16 @@ def test_no_two_labels_are_alike(labels):
 def test_the_start_that_many_titles_share_is_dropped():
     titles = {name: f"What is (are) {name} ?" for name in ("Asthma", "Flu", "Gout", "Lupus")}
     titles["x"] = "How to treat Flu"
-    assert names.distinguishing(titles)["Gout"] == "… Gout ?"
-    assert names.distinguishing(titles)["x"] == "How to treat Flu"
+    assert names.distinguishing(titles, 10)["Gout"] == "… Gout ?"
+    assert names.distinguishing(titles, 10)["x"] == "How to treat Flu"
+
+
+def test_no_more_of_a_shared_start_is_dropped_than_has_to_be():
+    titles = {name: f"What is (are) {name} ?" for name in ("Asthma", "Flu", "Gout", "Lupus")}
+    assert names.distinguishing(titles, 20)["Gout"] == "What is (are) Gout ?"
+    assert names.distinguishing(titles, 17)["Gout"] == "… is (are) Gout ?"
+    assert names.distinguishing(titles, 16)["Gout"] == "… (are) Gout ?"
+    assert names.distinguishing(titles, 2)["Gout"] == "… Gout ?"
 
 
 def test_how_a_text_begins_is_not_cut_at_both_ends():

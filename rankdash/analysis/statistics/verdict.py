@@ -166,13 +166,13 @@ def is_proven(low: float, high: float, p: float, level: float) -> bool:
 _OF_KIND: dict[Kind, str] = {
     "better": (
         "{challenger} is better than {baseline}: {metric} rises by {change:.1%}, from "
-        "{before:.{digits}f} to {after:.{digits}f} ({delta:+.{digits}f}) over {n:,} queries, and "
+        "{before:.{digits}f} to {after:.{digits}f} ({points}) over {n:,} queries, and "
         "with {level:g}% confidence the true gain is between {low} and {high}."
     ),
     "small": (
         "{challenger} is better than {baseline}, but only by {change:.1%}, less than the minimum "
         "practically relevant gain of {worthwhile}: {metric} rises from {before:.{digits}f} to "
-        "{after:.{digits}f} ({delta:+.{digits}f}) over {n:,} queries, and with {level:g}% "
+        "{after:.{digits}f} ({points}) over {n:,} queries, and with {level:g}% "
         "confidence the true gain is between {low} and {high}."
     ),
     "unproven": (
@@ -183,7 +183,7 @@ _OF_KIND: dict[Kind, str] = {
     ),
     "worse": (
         "{challenger} is worse than {baseline}: {metric} falls by {change:.1%}, from "
-        "{before:.{digits}f} to {after:.{digits}f} ({delta:+.{digits}f}) over {n:,} queries, and "
+        "{before:.{digits}f} to {after:.{digits}f} ({points}) over {n:,} queries, and "
         "with {level:g}% confidence the true change is between {low} and {high}."
     ),
     "identical": "{challenger} and {baseline} score the same on every one of the {n:,} queries.",
@@ -202,7 +202,7 @@ _OF_KIND: dict[Kind, str] = {
 _SMALL_BY_DEFAULT = (
     "{challenger} is better than {baseline}, but only by {change:.1%}, less than {worthwhile}, the "
     "default minimum practically relevant gain: {metric} rises from {before:.{digits}f} to "
-    "{after:.{digits}f} ({delta:+.{digits}f}) over {n:,} queries, and with {level:g}% confidence "
+    "{after:.{digits}f} ({points}) over {n:,} queries, and with {level:g}% confidence "
     "the true gain is between {low} and {high}."
 )
 _FROM_NOTHING = (
@@ -287,6 +287,7 @@ def _params(facts: Facts) -> dict[str, object]:
         "after": facts.after,
         "delta": facts.delta,
         "change": abs(relative_change(facts.delta, facts.before)),
+        "points": _signed(facts.delta, digits),
         "low": _signed(facts.low, digits),
         "high": _signed(facts.high, digits),
         "digits": digits,

@@ -86,7 +86,7 @@ def figure(
 def _marked_depth(name: str, depth: object) -> str:
     words = {
         "best": _("best: {depth}", depth=depth),
-        "most": _("90 % of the gain: {depth}", depth=depth),
+        "most": _("90% of the gain: {depth}", depth=depth),
         "enough": _("within noise of the best: {depth}", depth=depth),
     }
     return words[name]

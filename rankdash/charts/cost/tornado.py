@@ -12,6 +12,8 @@ from rankdash.i18n import gettext as _
 
 _ROW = 44
 _TOP = 96
+# Of a line of a name, in columns of text.
+_NAME_WIDTH = 28
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ def figure(
     Better is solid and right of the line, worse is hatched and left of it.
     """
     upward = list(reversed(rows))
-    titles = [style.short(row.name, 30) for row in upward]
+    titles = [style.whole(row.name, _NAME_WIDTH) for row in upward]
     # At the ends of the bars the values would run into the titles.
     ticks = [
         f"{title}<br>{style.short(row.low, 14)} … {style.short(row.high, 14)}"

@@ -19,7 +19,7 @@ MOST_BARS = 8
 _ROW = 38
 _FURNITURE = 100
 _BAR = 0.5
-_NAME_WIDTH = 30
+NAME_WIDTH = 30
 _ZERO = 1e-12
 
 _Step = tuple[str, float, float, float, float, int]
@@ -123,7 +123,7 @@ def figure(
         )
     )
     scale = style.row_labels(ink, range=[rows - 0.5, -0.5], tickvals=list(range(rows)), ticks="")
-    sides = [f"<b>{style.short(system, _NAME_WIDTH)}</b>" for system in systems]
+    sides = [f"<b>{style.short(system, NAME_WIDTH)}</b>" for system in systems]
     named = [_tick(step, names, threshold) for step in steps]
     values = [style.number(before), *(_signed(step.delta) for step in steps), style.number(after)]
     return style.finish(
@@ -198,7 +198,7 @@ def _ranks(step: Bar) -> str:
 def _tick(step: Bar, names: Mapping[str, str], threshold: float) -> str:
     if not step.doc_id:
         return _("{n} other documents", n=step.documents)
-    name = style.short(names.get(step.doc_id, step.doc_id), _NAME_WIDTH)
+    name = style.short(names.get(step.doc_id, step.doc_id), NAME_WIDTH)
     bold = f"<b>{name}</b>" if step.label >= threshold else name
     return f"{bold}<br>{_ranks(step)}"
 

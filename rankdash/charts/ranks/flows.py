@@ -34,13 +34,13 @@ def figure(flow: Flow, before: str, after: str, ink: style.Ink) -> go.Figure:
         bar(
             came,
             1,
-            _("▲ came into the top {k} from there: {n:,}", k=flow.k, n=flow.entered),
+            _("▲ came into the top {k} from these ranks: {n:,}", k=flow.k, n=flow.entered),
             {"color": style.BETTER, "line": {"width": 0}},
         ),
         bar(
             went,
             -1,
-            _("▼ dropped out of it to there: {n:,}", k=flow.k, n=flow.left),
+            _("▼ dropped out of it to these ranks: {n:,}", k=flow.k, n=flow.left),
             draw.hatched(style.WORSE, "\\", ink),
         ),
         draw.texts(

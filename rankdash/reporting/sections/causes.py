@@ -76,7 +76,7 @@ def _segments(draft: Draft, challenger: str) -> str:
     ]
     head = (
         *(_("grouped by"), _("group"), _("queries"), study.measure.title, _("change")),
-        _("{level} of the change", level=percent(study.statistics.level)),
+        _("{level} interval of the change", level=percent(study.statistics.level)),
         *(p_title(figures.groups_corrected(study, rows)), _("helped · same · hurt")),
     )
     first, *rest = [*(draft.titled(each) for each in figures.segments(study, challenger)), ""]

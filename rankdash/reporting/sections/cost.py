@@ -71,7 +71,7 @@ def _figures(draft: Draft) -> str:
     titles = [
         *(_("price"), _("cost of 1,000 searches"), span.cost, span.value, span.net),
         *(_("return on the cost"), _("months to pay back")),
-        *(_("break-even: value gained for 1 % quality"), _("break-even searches a day")),
+        *(_("break-even: value gained for 1% quality"), _("break-even searches a day")),
         *(_("break-even price of 1,000 searches"), _("p95 added")),
     ]
     rows = [

@@ -26,10 +26,10 @@ def means(draft: Draft) -> str:
                 (metric_title(spec), study.name(system), *_cells(row, system == study.baseline))
             )
     head = (
-        *(_("metric"), _("system"), _("mean"), _("{level} of the mean", level=level)),
+        *(_("metric"), _("system"), _("mean"), _("{level} interval of the mean", level=level)),
         *(
             _("change"),
-            _("{level} of the change", level=level),
+            _("{level} interval of the change", level=level),
             p_title(study.comparison.corrected),
         ),
         *(_("queries"), _("excluded"), _("verdict")),

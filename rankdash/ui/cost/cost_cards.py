@@ -134,7 +134,7 @@ def draw(study: Study, choices: Sequence[Choice], scenario: Assumptions, in_focu
         "net": (span.net, ""),
         "roi": (_("return on the cost"), ""),
         "payback": (_("months to pay back"), ""),
-        "even": (_("break-even"), _("value for 1 % quality")),
+        "even": (_("break-even"), _("value for 1% quality")),
         "p95": (_("p95 added"), ""),
         "care": (_("caveats"), ""),
     }

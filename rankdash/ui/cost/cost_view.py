@@ -53,7 +53,10 @@ def draw(study: Study, in_focus: str) -> None:
                 _("Trade-off: quality, cost, latency"),
                 lambda: cost_sensitivity.options(study, choices, assumed),
             ),
-            "depth": (_("How deep"), lambda: cost_sensitivity.depths(study, choice, assumed)),
+            "depth": (
+                _("Reranking depth"),
+                lambda: cost_sensitivity.depths(study, choice, assumed),
+            ),
             "units": (_("Billing units"), lambda: cost_units.draw(choice, assumed, prices)),
             "scenarios": (_("Scenarios"), lambda: cost_scenarios.draw(study, choice, assumed)),
             "simple": (

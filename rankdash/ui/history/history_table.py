@@ -19,14 +19,15 @@ from rankdash.ui.runs import run_records
 from rankdash.ui.runs.run_records import reranker_title, settings_in_words
 from rankdash.ui.state import address, pickers
 from rankdash.ui.widgets.signed_cells import signed_cells
-from rankdash.words.names import middle
+from rankdash.words.names import columns as columns_of
 from rankdash.words.verdict_chips import chip, interval, p_title
 
 # The chosen runs in the address: of two the first is the one that the other is compared with.
 CHOSEN = "runs"
 _ROW, _MOST_SHOWN = 35, 14
-# Of the names, in pixels and in columns of text. The whole name stands below once it is chosen.
-_NAME_WIDTH, _NAME_COLUMNS = 200, 25
+# Of the names, in pixels: of the widest column, and of a column of text. A longer name is whole in
+# the opened cell, and below once it is chosen.
+_NAME_WIDTH, _LETTER = 300, 8
 
 
 def draw(history: Past) -> list[str]:
@@ -81,7 +82,7 @@ def _columns(history: Past, listed: Sequence[str]) -> tuple[pd.DataFrame, dict[s
     notes = [history.notes[system].text if system in history.notes else None for system in listed]
     columns = {
         "number": [history.number(system) or None for system in listed],
-        "name": [middle(system.name, _NAME_COLUMNS) for system in systems],
+        "name": [system.name for system in systems],
         "role": [_role(history, system) for system in listed],
         "mean": [row["mean"] for row in rows],
         "queries": queries,
@@ -106,17 +107,18 @@ def _columns(history: Past, listed: Sequence[str]) -> tuple[pd.DataFrame, dict[s
         "settings": [settings_in_words(run.settings) or None if run else None for run in runs],
     }
     text, count = st.column_config.TextColumn, st.column_config.NumberColumn
+    longest = max(columns_of(system.name) for system in systems)
     corrected = study.statistics.corrects(history.trend.comparisons)
     config: dict[str, Any] = {
         "number": count(_("run"), format="%.0f", width=42, pinned=True),
-        "name": text(_("name"), width=_NAME_WIDTH, pinned=True),
+        "name": text(_("name"), width=min(_LETTER * longest + 20, _NAME_WIDTH), pinned=True),
         "role": text(_("baseline"), width=62),
         "mean": count(study.measure.title, format="%.4f", width=70),
-        "interval": text(_("{level} of the mean", level=level), width=120),
+        "interval": text(_("{level} interval of the mean", level=level), width=180),
         "change": count(_("change"), width=68),
-        "change_interval": text(_("{level} of the change", level=level), width=124),
+        "change_interval": text(_("{level} interval of the change", level=level), width=180),
         "p": count(p_title(corrected), format="%.4f", width=80),
-        "verdict": text(_("verdict"), width=118),
+        "verdict": text(_("verdict"), width=120),
         "queries": count(_("queries"), format="%.0f", width=62),
         "p95": count(_("p95 ms"), format="%.3g", width=70),
         "failed": count(_("failed"), format="%.0f", width=60),

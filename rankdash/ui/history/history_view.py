@@ -232,9 +232,9 @@ def looks(history: Past) -> None:
     by_chance = made * (1 - study.statistics.level)
     text = _(
         "**{n} systems were compared with {baseline} on the same queries.** If none of them "
-        "differed, about {false} would still look proven by chance, each counted alone. The best "
-        "of many systems is partly lucky: expect a slightly smaller gain on new queries. Deleted "
-        "runs are not counted.",
+        "differed, about {false} would on average still look proven by chance, each tested alone. "
+        "The best of many systems is partly lucky: expect a slightly smaller gain on new queries. "
+        "Deleted runs are not counted.",
         n=number(made, 0),
         baseline=name_safe(study.name(study.baseline)),
         false=number(by_chance, 1),

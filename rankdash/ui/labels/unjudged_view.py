@@ -52,13 +52,16 @@ def draw(study: Study) -> None:
 def _difference(study: Study, system: str, names: dict[str, str]) -> None:
     settled = study.unjudged_change(system)
     open_range = settled.bounds()
+    given = {"name": name_safe(names[system]), "delta": signed(open_range.delta)}
+    if open_range.lowest == open_range.highest:
+        st.markdown(_("**{name}**: no missing label can alter the change of {delta}.", **given))
+        return
     sentence = _(
         "**{name}**: with all labels complete, the change of {delta} could be anywhere from "
         "{low} to {high}.",
-        name=name_safe(names[system]),
-        delta=signed(open_range.delta),
         low=signed(open_range.lowest),
         high=signed(open_range.highest),
+        **given,
     )
     if not math.isfinite(open_range.delta):
         st.markdown(_("**{name}**: no query can be compared.", name=name_safe(names[system])))

@@ -72,7 +72,7 @@ def not_timed(study: Study, found: dict[str, Times]) -> None:
 def _why_not(study: Study, system: str) -> str:
     times = latency.times(study, system)
     if times is None:
-        return _("it is the order before any run.")
+        return _("it is the order of the search before reranking.")
     if times.run.reranker == FUSION:
         return _("it was fused from other systems, and nothing was scored for it.")
     if times.run.measured is None:
@@ -120,7 +120,7 @@ def _one(name: str, times: Times, target_ms: float, level: float) -> None:
     else:
         facts.append(_("p99 {ms} ms", ms=ms(summary.p99)))
     if math.isfinite(times.run.load_ms):
-        facts.append(_("cold start {time}, apart", time=duration(times.run.load_ms / 1e3)))
+        facts.append(_("cold start {time}, not included", time=duration(times.run.load_ms / 1e3)))
     if measured is not None and math.isfinite(measured.pairs_per_second):
         rate = ms(measured.pairs_per_second)
         facts.append(
@@ -171,9 +171,9 @@ def _interval(summary: LatencySummary, level: float) -> str:
     queries = ngettext("{n} query", "{n} queries", summary.n)
     given = {"queries": queries, "level": percent(level), "low": ms(low)}
     if math.isfinite(low) and math.isfinite(high):
-        return _("{queries}, {level}: {low} … {high}", high=ms(high), **given)
+        return _("{queries}, {level} interval {low} … {high}", high=ms(high), **given)
     if math.isfinite(low):
-        return _("{queries}, {level}: at least {low}", **given)
+        return _("{queries}, {level} interval from {low} up", **given)
     return _("{queries}, too few for an interval", queries=queries)
 
 

@@ -60,11 +60,11 @@ def spread(study: Study, found: dict[str, Times], target_ms: float) -> None:
 
 
 def compared(study: Study, found: dict[str, Times]) -> None:
-    """The others against the first, on the queries timed in both."""
-    first, *others = found
+    """The others against the fastest, on the queries timed in both."""
+    first = min(found, key=lambda system: found[system].summary.p50)
     sentences = []
-    for system in others:
-        ratio = latency.ratio(study, first, system)
+    for system in found:
+        ratio = None if system == first else latency.ratio(study, first, system)
         if ratio is not None:
             sentences.append(_ratio_in_words(study, first, system, ratio))
     if not sentences:

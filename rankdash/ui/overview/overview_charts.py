@@ -62,9 +62,11 @@ def systems_table(study: Study) -> None:
         "metric": st.column_config.TextColumn(_("metric"), pinned=True),
         "system": st.column_config.TextColumn(_("system"), pinned=True),
         "mean": st.column_config.NumberColumn(_("mean"), format=decimal),
-        "interval": st.column_config.TextColumn(_("{level} of the mean", level=level)),
+        "interval": st.column_config.TextColumn(_("{level} interval of the mean", level=level)),
         "delta": st.column_config.NumberColumn(_("change")),
-        "change_interval": st.column_config.TextColumn(_("{level} of the change", level=level)),
+        "change_interval": st.column_config.TextColumn(
+            _("{level} interval of the change", level=level)
+        ),
         "p": st.column_config.NumberColumn("p", format=decimal),
         "p_corrected": st.column_config.NumberColumn(_("corrected p"), format=decimal),
         "effect_size": st.column_config.NumberColumn(_("effect size d"), format="%.2f"),

@@ -8,7 +8,7 @@ import streamlit as st
 
 from rankdash.analysis.statistics.planning import POWER
 from rankdash.i18n import gettext as _
-from rankdash.i18n import number, percent, signed
+from rankdash.i18n import ngettext, number, percent, signed
 from rankdash.metrics import parse_measure
 from rankdash.study.study import Study
 from rankdash.ui.widgets import badges
@@ -116,4 +116,10 @@ def cards(study: Study, system: str) -> None:
 
 def percent_change(value: float) -> str:
     """A change of a share, with its sign, in percentage points."""
-    return _("{n} pp", n=signed(100 * value, 0))
+    points = round(100 * value)
+    return ngettext(
+        "{change} percentage point",
+        "{change} percentage points",
+        abs(points),
+        change=signed(points, 0),
+    )

@@ -12,6 +12,7 @@ import streamlit as st
 
 from rankdash.analysis.reasons.contributions import Split
 from rankdash.analysis.reasons.main_document import evidence
+from rankdash.charts.quality.waterfall import NAME_WIDTH
 from rankdash.i18n import gettext as _
 from rankdash.i18n import paragraph
 from rankdash.reporting import figures
@@ -57,7 +58,7 @@ def draw(study: Study, challenger: str, query_id: str, missed: int) -> None:
     if moved.empty:
         st.caption(_("No document counts for more or less than before."))
         return
-    drawn = figures.waterfall(study, challenger, found, distinguishing(names))
+    drawn = figures.waterfall(study, challenger, found, distinguishing(names, NAME_WIDTH))
     plotly_chart.draw(drawn, key="queries.waterfall")
     fold(
         _("Contribution of each document"),

@@ -155,8 +155,8 @@ def _count_tables(table: pd.DataFrame, way: Flow) -> None:
         pd.DataFrame(
             {
                 _("rank"): way.bands["band"].replace(unranked),
-                _("came in from there"): way.bands["entered"],
-                _("dropped out to there"): way.bands["left"],
+                _("came in from these ranks"): way.bands["entered"],
+                _("dropped out to these ranks"): way.bands["left"],
             }
         ),
         hide_index=True,

@@ -112,8 +112,8 @@ def readout(study: Study, challenger: str, found: Skipping, gaps: pd.Series[floa
         )
     st.caption(
         _(
-            "Chosen on all queries; its cost was estimated by {folds}-fold cross-validation (seed "
-            "{seed}), in which the rules skipped {share} of the held-out queries.",
+            "The threshold was chosen on all queries. Its effect was estimated by {folds}-fold "
+            "cross-validation (seed {seed}), which skipped {share} of the held-out queries.",
             folds=FOLDS,
             seed=study.statistics.seed,
             share=share(other.share),

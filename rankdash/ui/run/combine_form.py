@@ -37,8 +37,8 @@ def _form(dataset_id: str) -> None:
     systems = stored.systems(dataset_id)
     st.caption(
         _(
-            "One ranking made of several, at once: nothing is scored. Missing documents get the "
-            "lowest rank. A query that failed in one of them fails here."
+            "Makes one ranking of several without running a model. A document that one of them "
+            "lacks gets its lowest rank. A query that failed in one of them fails here."
         )
     )
     made = st.session_state.pop(_MADE, "")

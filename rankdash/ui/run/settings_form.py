@@ -89,7 +89,7 @@ def _widget(kind: str, spec: SettingSpec) -> str | int | float | bool:
                 str(spec.default),
                 help=help_text,
                 key=key,
-                placeholder=None if spec.default or spec.required else _("as usual"),
+                placeholder=None if spec.default or spec.required else _("default"),
                 persist_state="session",
             )
         )

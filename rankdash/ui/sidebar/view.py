@@ -168,7 +168,7 @@ def caption(study: Study, extra: Iterable[str] = ()) -> None:
         ),
         ngettext("{n} query", "{n} queries", len(data.queries)),
         *extra,
-        *([moment(newest)] if newest else []),
+        *([_("newest run {when} UTC", when=moment(newest))] if newest else []),
     ]
     if not study.corrections:
         st.caption(" · ".join(parts), help=whole)

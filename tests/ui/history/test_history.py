@@ -140,7 +140,7 @@ def test_runs_without_a_query_in_common_are_not_compared(app, several, workspace
 def test_looks_are_counted_and_a_correction_is_offered(app, several):
     app = opened(app, correction="none")
     assert "**3 systems were compared with First stage on the same queries.**" in said(app)
-    assert "about 0.2 would still look proven by chance" in said(app)
+    assert "about 0.2 would on average still look proven by chance" in said(app)
     assert "The p values below are not corrected." in said(app)
     before = by_name(app)["p"]
     press(app, "Correct for all 3")

@@ -70,7 +70,7 @@ def test_without_a_measured_run_the_page_says_why_and_what_to_do(app, stored):
     title, state, _of, *sentences = said(open_page(app, "latency")).splitlines()
     assert (title, state) == ("Latency", "No latency measured yet")
     assert {*sentences} >= {
-        "**First stage** has no latency: it is the order before any run.",
+        "**First stage** has no latency: it is the order of the search before reranking.",
         "**better** has no latency: its ranking was read from a file, or is of an older version.",
         "A run times queries one at a time, on a warm model, with their own documents. None of the "
         "systems compared has such times.",
@@ -80,12 +80,12 @@ def test_without_a_measured_run_the_page_says_why_and_what_to_do(app, stored):
 def test_the_readout_says_how_fast_how_sure_and_on_what(app, save):
     save("MiniLM", np.arange(10.0, 26.0))
     assert {*said(open_page(app, "latency")).splitlines()} >= {
-        "**MiniLM** answers 95% of queries within **24.2 ms** (16 queries, 95%: at least 22), 4 "
-        "documents each. Half are answered within 17.5 ms.",
+        "**MiniLM** answers 95% of queries within **24.2 ms** (16 queries, 95% interval from 22 "
+        "up), 4 documents each. Half are answered within 17.5 ms.",
         ":gray-badge[:material/help: within 500 ms, too few queries to be sure]",
         # Trap 15: a cold start is never mixed with warm times.
-        "16 of 16 within the target · no p99: needs 1,000 queries · cold start 2.1 s, apart · "
-        "128 pairs/s over the whole run",
+        "16 of 16 within the target · no p99: needs 1,000 queries · cold start 2.1 s, not "
+        "included · 128 pairs/s over the whole run",
     }
 
 
@@ -124,9 +124,9 @@ def test_what_failed_was_late_or_asked_again_stands_apart(app, save):
     save("Remote", 10.0, state="failed", calls=calls)
     # What timed out is not in time, and is no failed query besides.
     assert {*said(open_page(app, "latency")).splitlines()} >= {
-        "15 of 16 within the target · no p99: needs 1,000 queries · cold start 2.1 s, apart · "
-        "128 pairs/s over the whole run · of a call, 70 ms in the model and 30 ms on the network "
-        "· 10 ms in the service's queue  ",
+        "15 of 16 within the target · no p99: needs 1,000 queries · cold start 2.1 s, not "
+        "included · 128 pairs/s over the whole run · of a call, 70 ms in the model and 30 ms on "
+        "the network · 10 ms in the service's queue  ",
         "Not included: 1 query given up after 30 s, which counts as over the target; 1.5 s of "
         "waiting before retries, for 1 query.",
     }

@@ -72,8 +72,8 @@ def test_a_sure_first_stage_can_skip_the_reranker(app, decided):
         "**50% of the queries can skip reranking**: those with a margin of at least 0.556. On "
         "held-out queries NDCG@3 changes by 0.000 (95%: 0.000 … 0.000); the acceptable loss is "
         "0.010.",
-        "Chosen on all queries; its cost was estimated by 5-fold cross-validation (seed "
-        "20261121), in which the rules skipped 50% of the held-out queries.",
+        "The threshold was chosen on all queries. Its effect was estimated by 5-fold "
+        "cross-validation (seed 20261121), which skipped 50% of the held-out queries.",
         saves,
     }
     app.number_input(key="address.paid").set_value(2.0).run()
@@ -178,7 +178,7 @@ def test_tables_hold_the_numbers_of_the_charts(app, decided):
         each.value for each in app.dataframe
     )
     assert counts.loc["6–10", "1"] == QUERIES / 2
-    assert bands["came in from there"].sum() == QUERIES / 2
+    assert bands["came in from these ranks"].sum() == QUERIES / 2
     assert sizes["relevant"].sum() == QUERIES
     assert agreement["queries"].tolist() == [QUERIES]
     assert by_query["rbo"].is_monotonic_increasing
