@@ -18,6 +18,9 @@ from rankdash.readers.parse.values import blank, labels, numbers
 Flags = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
+# A field that ranks documents → why a row is refused whose value cannot be read.
+_RANKED_BY = {"score": "bad_score", "rank": "bad_rank", "reranked": "bad_score"}
+
 
 def part_of(
     table: Table,
@@ -93,21 +96,43 @@ class _Rows:
     def check(self) -> None:
         self._refuse("no_query", blank(self._texts(self._query)))
         self._refuse("no_document", blank(self._texts(self._document)))
-        for field, code in (
-            ("score", "bad_score"),
-            ("rank", "bad_rank"),
-            ("reranked", "bad_score"),
-        ):
+        for field, code in _RANKED_BY.items():
             if field in self._fields:
-                values = numbers(self._texts(self._fields[field]))
+                texts = self._texts(self._fields[field])
+                values = numbers(texts)
                 bad = ~np.isfinite(values)
                 if field == "rank":
                     bad |= np.floor(np.where(bad, 0, values)) != np.where(bad, 0, values)
                 self._numbers[field] = values
-                self._refuse(code, bad)
+                self._refuse(code, bad & ~blank(texts))
         if "label" in self._fields:
             self._check_labels(self._texts(self._fields["label"]))
+        else:
+            for field in [field for field in _RANKED_BY if field in self._numbers][:1]:
+                self._refuse(_RANKED_BY[field], ~self._ranked())
+        self._note_unranked()
         self._compare_rank_and_score()
+        self._find_gaps()
+
+    def _ranked(self) -> Flags:
+        """Whether a row is in any ranking of the file."""
+        given = [np.isfinite(values) for values in self._numbers.values()]
+        return np.any(given, axis=0) if given else np.zeros(len(self._keep), dtype=bool)
+
+    def _note_unranked(self) -> None:
+        """A label without a rank or a score is one of a document that the ranking lacks."""
+        if "label" not in self._fields:
+            return
+        for field, values in self._order().items():
+            missing = int((np.isnan(values) & self._keep).sum())
+            if missing:
+                self._note(
+                    "unranked_rows",
+                    "Rows with an empty {column}: {count}. Their labels count; their documents are "
+                    "not in this ranking.",
+                    count=missing,
+                    column=self._fields[field],
+                )
 
     def _refuse(self, code: str, bad: Flags) -> None:
         positions = np.flatnonzero(bad & self._keep)
@@ -121,16 +146,15 @@ class _Rows:
         empty_cells = blank(texts)
         self._refuse("bad_label", ~np.isfinite(read.values) & ~empty_cells)
         self._labels = read.values
-        if "score" in self._fields or "rank" in self._fields:
-            unlabelled = int((empty_cells & self._keep).sum())
-            if unlabelled:
-                self._note(
-                    "unlabelled_rows",
-                    "Rows without a label, used as unjudged candidates: {count}.",
-                    count=unlabelled,
-                )
-        else:
-            self._refuse("no_label", empty_cells)
+        ranked = self._ranked()
+        unlabelled = int((empty_cells & ranked & self._keep).sum())
+        if unlabelled:
+            self._note(
+                "unlabelled_rows",
+                "Rows without a label, used as unjudged candidates: {count}.",
+                count=unlabelled,
+            )
+        self._refuse("no_label", empty_cells & ~ranked)
         if read.words:
             self.findings.append(word_finding(self._table.file, read.words, self._words))
 
@@ -149,7 +173,9 @@ class _Rows:
     def _compare_rank_and_score(self) -> None:
         if not {"rank", "score"} <= self._numbers.keys():
             return
-        keep = self._keep
+        keep = self._keep & np.all(
+            [np.isfinite(self._numbers[x]) for x in ("rank", "score")], axis=0
+        )
         codes = pd.factorize(self._texts(self._query)[keep])[0]
         rank, score = self._numbers["rank"][keep], self._numbers["score"][keep]
         order = np.lexsort((rank, codes))
@@ -175,6 +201,33 @@ class _Rows:
             )
         )
 
+    def _find_gaps(self) -> None:
+        """Ranks 2, 5 without 1, 3, 4 would become places 1 and 2, and every metric too high."""
+        if "rank" not in self._order():
+            return
+        ranks = self._numbers["rank"]
+        keep = self._keep & np.isfinite(ranks)
+        rows = pd.DataFrame({"query": self._texts(self._query)[keep], "rank": ranks[keep]})
+        by_query = rows.groupby("query", sort=False)["rank"]
+        lowest, highest = by_query.min(), by_query.max()
+        gaps = (lowest > 1) | (highest - lowest >= by_query.nunique())
+        if not gaps.any():
+            return
+        self.findings.append(
+            Finding(
+                "warning",
+                "rank_gaps",
+                "Queries whose ranks leave out places: {count} of {queries}. The documents in "
+                "between are not in the file, so the others move up and the metrics are too high.",
+                {"count": int(gaps.sum()), "queries": len(gaps)},
+                "Add a row for each document that the search returned, with an empty label where "
+                "nobody judged it.",
+                self._table.file,
+                count=int(gaps.sum()),
+                examples=tuple(gaps.index[gaps][:5]),
+            )
+        )
+
     def keys(self) -> pd.DataFrame:
         """query_id and doc_id of the kept rows."""
         return pd.DataFrame(
@@ -194,20 +247,29 @@ class _Rows:
 
     def scores(self, among_rows: bool) -> tuple[Scores, ...]:
         """The rankings in these rows; `among_rows`: they stand beside labels or texts."""
-        found: list[Scores] = []
         role: Role = "first stage" if among_rows else "run"
-        values = self._numbers.get("score")
-        if values is None and "rank" in self._numbers:
-            values = -self._numbers["rank"]
-        if values is not None:
-            found.append(Scores(stem_of(self._table.file), role, self._scored(values)))
-        if "reranked" in self._numbers:
-            column = self._fields["reranked"]
-            found.append(Scores(column, "system", self._scored(self._numbers["reranked"])))
+        found: list[Scores] = []
+        for field, values in self._order().items():
+            frame = self._scored(-values if field == "rank" else values)
+            if len(frame) and field == "reranked":
+                found.append(Scores(self._fields[field], "system", frame))
+            elif len(frame):
+                found.append(Scores(stem_of(self._table.file), role, frame))
         return tuple(found)
 
+    def _order(self) -> dict[str, Floats]:
+        """field → (N,) values, NaN where a row is not in the ranking: of each ranking in the rows.
+        Ranks give the order where there are no scores, or rows with a rank have none."""
+        found = dict(self._numbers)
+        if {"rank", "score"} <= found.keys():
+            by_rank = self._keep & np.isfinite(found["rank"])
+            del found["rank" if np.isfinite(found["score"][by_rank]).all() else "score"]
+        return found
+
     def _scored(self, values: Floats) -> pd.DataFrame:
-        return self.keys().assign(score=values[self._keep], line=self._table.lines[self._keep])
+        ranked = np.isfinite(values[self._keep])
+        scored = self.keys().assign(score=values[self._keep], line=self._table.lines[self._keep])
+        return scored[ranked].reset_index(drop=True)
 
     def queries(self) -> pd.DataFrame:
         """query_id, text and segments: the columns that say one thing for each query."""

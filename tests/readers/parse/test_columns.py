@@ -127,7 +127,7 @@ def test_a_rank_alone_orders_best_first(parse):
     assert parsed.candidates.documents_of("q1")[0] == ["d2", "d3", "d1"]
 
 
-@pytest.mark.parametrize("rank", ["first", "1.5", ""])
+@pytest.mark.parametrize("rank", ["first", "1.5"])
 def test_a_rank_that_is_no_whole_number_is_refused(parse, found, rank):
     parsed = parse({"x": f"query,document,rank,label\na,b,{rank},0\na,c,1,1\n"})
 
