@@ -18,7 +18,7 @@ from rankdash.analysis.statistics.settings import STATISTICS_SETTINGS
 from rankdash.cli.main import COMMANDS
 from rankdash.loading import load
 from rankdash.metrics import CONVENTION_SETTINGS, registry
-from rankdash.readers import FORMATS, ReadLimits, Source, read
+from rankdash.readers import FORMATS, SHAPES, ReadLimits, Source, read
 from rankdash.rerankers.remote.apis import DIALECTS
 from rankdash.value import billing, price_list
 from rankdash.value.assumptions import ASSUMPTIONS
@@ -41,6 +41,7 @@ PICTURES = sorted((DOCS / "pictures").glob("*.png"))
 FILE = re.compile(r"^`([^`\n]+)`:\n\n```\w+\n(.*?)```", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 FORMAT_SECTIONS = section(DOCS / "data.md", "## Formats").split("\n### ")[1:]
+SHAPE_SECTIONS = section(DOCS / "data.md", "## Shapes of JSON").split("\n### ")[1:]
 
 
 # --- metrics and rules ----------------------------------------------------------------------------
@@ -131,6 +132,22 @@ def test_formats():
     assert [each.splitlines()[0] for each in FORMAT_SECTIONS] == list(FORMATS)
     for file in (README, CHINESE):
         assert [name for name in FORMATS if name not in text_of(file)] == []
+
+
+@pytest.mark.parametrize("shown", SHAPE_SECTIONS, ids=lambda shown: shown.splitlines()[0])
+def test_a_shape_of_json_is_a_data_set_with_a_first_stage(shown):
+    ((name, text),) = FILE.findall(shown)
+
+    loaded = load([Source(name, text.encode())])
+
+    assert loaded.dataset.first_stage == "given"
+    assert loaded.report.labels >= 1
+    assert loaded.report.errors == ()
+
+
+def test_every_named_shape_is_documented():
+    titles = [each.splitlines()[0] for each in SHAPE_SECTIONS]
+    assert [name for name in SHAPES if name not in titles] == []
 
 
 @pytest.mark.parametrize("shown", FORMAT_SECTIONS, ids=lambda shown: shown.splitlines()[0])

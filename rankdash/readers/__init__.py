@@ -17,8 +17,8 @@ What happens to a bad file or row, in one place:
   empty query or document, an empty or unknown label, a score that is not finite, a document that
   the query's list already holds. Refused rows are findings (warnings) by file and reason, with
   the count, the first lines and the first rows.
-- A row without a label is no bad row where it has a first-stage score or rank: it is a candidate
-  that nobody judged.
+- A row without a label is no bad row where it has a score or a rank: it is a candidate that nobody
+  judged. A row with a label and neither is none either: its document is not in the ranking.
 - Nothing is changed in silence: words read as numbers, ids made from texts, labels settled by a
   rule, a split or a first stage that was chosen are findings.
 Lines are physical lines, from 1, also where a quoted field holds line breaks; the line of a row is
@@ -44,10 +44,12 @@ from rankdash.readers.parse.source import (
     stem_of,
 )
 from rankdash.readers.registry import NAMES as FORMATS
+from rankdash.readers.registry import SHAPES
 
 __all__ = [
     "FIELDS",
     "FORMATS",
+    "SHAPES",
     "Choices",
     "Conflict",
     "MappingNeeded",

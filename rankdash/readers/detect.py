@@ -70,6 +70,7 @@ def _read_text(text: str, file: str, limits: ReadLimits) -> Table:
 def _read_json(text: str, file: str, limits: ReadLimits) -> Table:
     # A list of rows may be long, and is decoded once only where it can be something else.
     readers = [reader for reader in registry.JSON if reader.may_match(text[:_SAMPLE_CHARS])]
+    text = json_lines.as_one(text) if readers else text
     outer = json_lines.whole(text) if readers else None
     for reader in readers:
         if reader.matches(outer):

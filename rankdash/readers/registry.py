@@ -9,10 +9,19 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from rankdash.readers.formats import esci, huggingface, letor, opensearch, quepid, ranx, rre
+from rankdash.readers.formats import (
+    esci,
+    huggingface,
+    layouts,
+    letor,
+    opensearch,
+    quepid,
+    ranx,
+    rre,
+)
 
 TEXT: tuple[ModuleType, ...] = (letor,)
-JSON: tuple[ModuleType, ...] = (opensearch, rre, ranx)
+JSON: tuple[ModuleType, ...] = (opensearch, rre, layouts, ranx)
 PREPARERS: tuple[ModuleType, ...] = (huggingface, quepid, esci)
 
 # As people look for them; the pages, the README and messages list these.
@@ -35,3 +44,6 @@ NAMES = (
     "ranx",
     "LETOR (SVMlight)",
 )
+# Shapes of JSON that say what was retrieved and what is relevant: `formats.retrieved` and
+# `formats.layouts` read them.
+SHAPES = ("LlamaIndex", "Ragas", "LangChain and LangSmith", "Haystack")

@@ -254,7 +254,14 @@ EXAMPLES = [
     *of_rows("Arrow", arrow, 2),
     Broken("Arrow", CUT, {"a": GOOD["Arrow"]["a"][:-9]}, "a", "is damaged or cut short", AGAIN),
     no_column("JSON, nested", "label", "a", {"a": text(without(NESTED, "true_scores"))}),
-    no_column("JSON, nested", "document", "a", {"a": text(without(NESTED, "docs"))}),
+    Broken(
+        "JSON, nested",
+        COLUMN,
+        {"a": text(without(NESTED, "docs"))},
+        "a",
+        "its shape is not known. It holds: query, true_scores.",
+        "Write an entry for each query",
+    ),
     Broken(
         "JSON, nested",
         "lists differ in length",

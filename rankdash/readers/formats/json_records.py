@@ -15,8 +15,8 @@ import numpy as np
 
 from rankdash.errors import FormatError
 from rankdash.findings import Finding
-from rankdash.readers.formats import nested
-from rankdash.readers.parse.columns import known, names_a_value
+from rankdash.readers.formats import nested, retrieved
+from rankdash.readers.parse.columns import known, names_a_value, unknown_shape
 from rankdash.readers.parse.limits import ReadLimits
 from rankdash.readers.parse.skipped_rows import Refusals
 from rankdash.readers.parse.table import (
@@ -30,6 +30,7 @@ from rankdash.readers.parse.table import (
 Record = dict[str, Any]
 
 _BETWEEN = re.compile(r"[ \t\r\n]*")
+_SEEN_CHARS = 80
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 _ESCAPED_HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
 _REMEDY = "Copy or download the file again; if a program wrote it, write it with a JSON library."
@@ -71,6 +72,8 @@ def table_of(
     are replaced by U+FFFD, and a finding says so.
     """
     refusals = Refusals(file)
+    records = retrieved.joined(records)
+    keys_seen = tuple(dict.fromkeys(key for record in records for key in record))
     alone = nested.side_alone(records[0]) if records else None
     if alone:
         raise FormatError(
@@ -85,6 +88,7 @@ def table_of(
         refuse_many_rows(len(records), file, limits)
         name = f"nested {name}"
     keys: dict[str, None] = {}
+    unknown = False
     for record in records:
         metadata = record.get("metadata")
         if isinstance(metadata, dict):
@@ -92,6 +96,7 @@ def table_of(
             for key, value in metadata.items():
                 # What metadata calls "query" or "text" is not the query or the text.
                 record["metadata " + key if key in record or known([key]) else key] = value
+        unknown = unknown or any(isinstance(value, list | dict) for value in record.values())
         for key in [key for key, value in record.items() if _is_several(value)]:
             # Several values are no one label, score or rank.
             if names_a_value(key):
@@ -105,7 +110,15 @@ def table_of(
     line_numbers = np.array(lines, dtype=np.int64)
     for cells in columns.values():
         refuse_long_fields(cells, line_numbers, file, limits)
-    return Table(file, name, frame_of(columns), line_numbers, refusals, findings=findings)
+    return Table(
+        file,
+        name,
+        frame_of(columns),
+        line_numbers,
+        refusals,
+        findings=findings,
+        keys=keys_seen if unknown else (),
+    )
 
 
 def _walk(text: str, file: str) -> Iterator[tuple[int, Record]]:
@@ -121,7 +134,7 @@ def _walk(text: str, file: str) -> Iterator[tuple[int, Record]]:
     if _skip(text, stop) < len(text) or not isinstance(only, dict):
         yield from walker.sequence(start)
         return
-    wrapped = None if nested.holds_lists([only]) else _wrapped_list(only)
+    wrapped = None if nested.holds_lists(retrieved.joined([only])) else _wrapped_list(only)
     if wrapped is None:
         yield walker.line_of(start), only
     else:
@@ -207,7 +220,7 @@ class _Walker:
 
     def _object(self, item: object, position: int) -> tuple[int, Record]:
         if not isinstance(item, dict):
-            raise self._broken(position, "an entry is not an object with names and values")
+            raise unknown_shape(self._file, json.dumps(item)[:_SEEN_CHARS], self.line_of(position))
         return self.line_of(position), item
 
     def _broken(self, position: int, problem: str, noticed: int = 0) -> FormatError:

@@ -12,11 +12,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rankdash.readers.parse.columns import PLAIN_SCORE, plain, recognise
+from rankdash.readers.parse.columns import (
+    PLAIN_ID,
+    PLAIN_SCORE,
+    SYSTEM,
+    plain,
+    recognise,
+    systems_in,
+)
 from rankdash.readers.parse.skipped_rows import Refusals
 
 Record = dict[str, Any]
 
+# The scores of a system, which is named by the list's own key.
+_SYSTEM = "system"
 # The plural forms, and what they are called in a row.
 _LISTS = {
     "docs": "document",
@@ -39,13 +48,17 @@ _LISTS = {
     "relevance": "label",
     "relevances": "label",
     "grades": "label",
+    "gtrels": "label",
+    "rels": "label",
+    "relevancelabels": "label",
+    "truelabels": "label",
+    "truerelevance": "label",
+    "ytrue": "label",
+    "gains": "label",
     "标签": "label",
     "相关性": "label",
-    "predscores": "pred_scores",
-    "predictedscores": "pred_scores",
-    "predictions": "pred_scores",
-    "rerankscores": "pred_scores",
-    "预测分数": "pred_scores",
+    "predictions": _SYSTEM,
+    "yscore": _SYSTEM,
     "initialscores": "initial_score",
     "firststagescores": "initial_score",
     "retrievalscores": "initial_score",
@@ -71,6 +84,7 @@ _BESIDE_SIDES = {
     ("posscores", "negscores"): "pred_scores",
 }
 _DOCUMENT = frozenset({"document", "doc_id"})
+_NEEDED = _DOCUMENT | {"label"}
 # Names that say the field again when the rows are read by their columns.
 _FIELD_NAMES = {"score": "initial_score", "reranked": "pred_scores"}
 
@@ -119,21 +133,40 @@ def _side(value: object, name: str) -> bool:
 
 
 def _lists_of(record: Record) -> dict[str, str]:
-    """field → key, for the keys of `record` that hold a list of known meaning."""
+    """Column of a row → key, for the keys of `record` that hold a list of known meaning."""
     found: dict[str, str] = {}
     for key, value in record.items():
-        field = _LISTS.get(plain(key))
-        if field and isinstance(value, list):
-            found.setdefault(field, key)
-    scores = [
-        key
+        column = _LISTS.get(plain(key), _SYSTEM if systems_in([key]) else None)
+        if column and isinstance(value, list):
+            found.setdefault(_column_of(key) if column == _SYSTEM else column, key)
+    scores = {
+        key: value
         for key, value in record.items()
         if isinstance(value, list) and plain(key) in PLAIN_SCORE
-    ]
+    }
     if scores:
         # Alone a list of scores is one of labels; beside labels it is the first stage's.
-        found.setdefault("initial_score" if "label" in found else "label", scores[0])
+        found.setdefault("initial_score" if "label" in found else "label", next(iter(scores)))
+    documents = next((record[found[name]] for name in _DOCUMENT if name in found), [])
+    for key, value in record.items():
+        if key not in found.values() and _scores_each(key, value, len(documents)):
+            found[_column_of(key)] = key
     return found
+
+
+def _column_of(key: str) -> str:
+    """The column of a system's scores, from which its name can be told."""
+    return key if systems_in([key]) else SYSTEM + key
+
+
+def _scores_each(key: str, value: object, documents: int) -> bool:
+    """Whether the list has a score for each of some documents, such as `minilm_scores`."""
+    return (
+        plain(key).endswith(PLAIN_SCORE)
+        and isinstance(value, list)
+        and len(value) == documents > 0
+        and all(score is None or isinstance(score, int | float) for score in value)
+    )
 
 
 def side_alone(record: Record) -> str | None:
@@ -163,6 +196,9 @@ def flatten(
     for entry, line in zip(records, lines, strict=True):
         record = _one_list(entry)
         lists = _lists_of(record)
+        if any(record[lists[name]] for name in _DOCUMENT & lists.keys()):
+            # No scores at all are none for each document.
+            lists = {name: key for name, key in lists.items() if record[key] or name in _NEEDED}
         lengths = {len(record[key]) for key in lists.values()}
         if len(lengths) != 1 or not _DOCUMENT & lists.keys():
             refusals.add("not_paired", [line], [str(record.get("query", record))])
@@ -177,15 +213,17 @@ def flatten(
             row = dict(shared)
             for field, key in lists.items():
                 value = record[key][position]
-                row.update(_document(value) if field == "document" else {field: value})
+                row.update(document_row(value) if field == "document" else {field: value})
             rows.append(row)
             row_lines.append(line)
     return rows, row_lines
 
 
 def _query_of(shared: Record) -> Record:
-    """A query given as an object, as an id and a text; other values as they are."""
-    column = recognise(list(shared)).get("query")
+    """The query's own values: one given as an object is an id and a text, and the `id` of the entry
+    is that of its query."""
+    fields = recognise(list(shared))
+    column = fields.get("query")
     query = shared.get(column) if column else None
     if column and isinstance(query, dict):
         named = {plain(key): value for key, value in query.items()}
@@ -194,12 +232,19 @@ def _query_of(shared: Record) -> Record:
         if identity is not None:
             rest["query_id"] = identity
         return {**rest, "query": named.get("text", named.get("query"))}
+    own = next((key for key in shared if plain(key) in PLAIN_ID), None)
+    if own and "query_id" not in fields:
+        return {"query_id" if key == own else key: value for key, value in shared.items()}
     return shared
 
 
-def _document(value: object) -> Record:
+def document_row(value: object) -> Record:
+    """Columns of a row for a document: a text, or an object, also as LangChain, LlamaIndex and
+    Haystack write theirs."""
     if not isinstance(value, dict):
         return {"document": value}
+    inner = value.get("kwargs", value.get("node"))
+    value = inner if isinstance(inner, dict) else value
     named = {plain(key): item for key, item in value.items()}
     fields = recognise(list(value))
     row = {_FIELD_NAMES.get(field, field): value[key] for field, key in fields.items()}
@@ -207,6 +252,9 @@ def _document(value: object) -> Record:
     score = next((name for name in PLAIN_SCORE if name in named), None)
     if score:
         row.setdefault("initial_score" if "label" in row else "score", named[score])
+    about = named.get("metadata", named.get("meta"))
+    if isinstance(about, dict):
+        named = {plain(key): item for key, item in about.items()} | named
     for field, name in (("doc_id", "id"), ("document", "text")):
         if name in named:
             row.setdefault(field, named[name])

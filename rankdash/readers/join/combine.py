@@ -119,7 +119,7 @@ def rankings_in(parts: Sequence[ParsedFile], file: str) -> dict[str, Ranking]:
     if not found:
         return {}
     chosen = found[0] if alone else _first_stage(found, None, mine)[0] or found[0]
-    return {"": chosen.ranking} | {each.name: each.ranking for each in found if each is not chosen}
+    return {"": chosen.ranking} | {each.own: each.ranking for each in found if each is not chosen}
 
 
 def _joined(frames: Iterable[pd.DataFrame], *columns: str) -> pd.DataFrame:
@@ -132,6 +132,7 @@ class _Named:
 
     def __init__(self, name: str, part: ParsedFile, scores: Scores, ranking: Ranking) -> None:
         self.name = name
+        self.own = scores.name if len(part.scores) > 1 else name
         self.file = part.file
         self.origin = part.origin
         self.role = scores.role
@@ -142,18 +143,41 @@ def _rankings(parts: Sequence[ParsedFile]) -> list[_Named]:
     """Every ranking of the files. First-stage scores that stand in several files of rows are one
     ranking."""
     found: list[_Named] = []
-    among_rows = scores_by_role(parts, "first stage")
-    if among_rows:
-        part, scores = among_rows[0]
-        frame = _joined([scores.frame for _, scores in among_rows])
+    first = scores_by_role(parts, "first stage")
+    apart = _rank_the_same(first)
+    if first and not apart:
+        part, scores = first[0]
+        frame = _joined([scores.frame for _, scores in first])
         found.append(_Named(scores.name, part, scores, ranking_of(part, frame)))
-    for role in ("run", "system"):
-        for part, scores in scores_by_role(parts, role):
-            ranking = ranking_of(part, scores.frame)
-            taken = {named.name for named in found}
-            name = part.file if scores.name in taken else scores.name
-            found.append(_Named(name, part, scores, ranking))
+    others = [*(first if apart else ()), *scores_by_role(parts, "run")]
+    for part, scores in [*others, *scores_by_role(parts, "system")]:
+        name = scores.name
+        if scores.role == "system":
+            alone = len(part.scores) == 1
+            name = stem_of(part.file) if alone else f"{stem_of(part.file)}/{scores.name}"
+        if name in {named.name for named in found}:
+            name = part.file if len(part.scores) == 1 else f"{part.file}/{scores.name}"
+        found.append(_Named(name, part, scores, ranking_of(part, scores.frame)))
     return found
+
+
+def _rank_the_same(found: Sequence[tuple[ParsedFile, Scores]]) -> bool:
+    """Whether the files rank the same queries: then each is a system of its own. The parts of one
+    table share a query at most where it was cut, and no pair."""
+    if len(found) < 2:
+        return False
+    rows = pd.concat(
+        [
+            scores.frame[["query_id", "doc_id"]].drop_duplicates().assign(file=index)
+            for index, (_, scores) in enumerate(found)
+        ],
+        ignore_index=True,
+    )
+    if not rows.duplicated(["query_id", "doc_id"]).any():
+        return False
+    queries = rows[["query_id", "file"]].drop_duplicates()
+    shared = queries["query_id"].duplicated(keep=False)
+    return 2 * int(shared.sum()) >= len(queries)
 
 
 def _choose_first_stage(
@@ -196,10 +220,10 @@ def _first_stage(
                 names=", ".join(named.name for named in rankings) or "none",
             )
         rankings = inside
-    for named in rankings:
-        if named.role == "first stage":
-            return named, True
-    runs = [named for named in rankings if named.role == "run"]
+    beside_rows = [named for named in rankings if named.role == "first stage"]
+    if len(beside_rows) == 1:
+        return beside_rows[0], True
+    runs = beside_rows or [named for named in rankings if named.role == "run"]
     runs = [named for named in runs if not _RERANKED.search(named.name)] or runs
     for pattern in _FIRST_STAGE_NAMES:
         fitting = [named for named in runs if pattern.search(named.name)]

@@ -17,6 +17,7 @@ from rankdash.readers.parse.columns import (
     id_and_text,
     mapped,
     recognise,
+    unknown_shape,
 )
 from rankdash.readers.parse.rows import part_of
 from rankdash.readers.parse.source import Source, stem_of
@@ -102,7 +103,7 @@ def _ask_for_labels(
         if table.file in mapping or table.fields is not None or part.scores:
             continue
         if len(part.pairs):
-            raise MappingNeeded(table.file, table.frame, "label")
+            raise _asked(table, "label")
         if _VALUES & fields_of(table.frame).keys():
             raise MappingNeeded(
                 table.file, table.frame, "document" if len(part.queries) else "query"
@@ -181,7 +182,16 @@ def _part(
         return documents_part(table, fields, source)
     if not queries and not documents and not alone and _id_and_text(table):
         return None
-    raise MappingNeeded(table.file, table.frame, _missing(queries, documents, alone=alone))
+    raise _asked(table, _missing(queries, documents, alone=alone))
+
+
+def _asked(table: Table, missing: str) -> FormatError:
+    """A question about the columns; where no column can be what is missing, since lists or objects
+    hold it, what the file's entries look like."""
+    needed = MappingNeeded(table.file, table.frame, missing)
+    if table.keys and not all(needed.guess.get(field) for field in missing.split(" or ")):
+        return unknown_shape(table.file, ", ".join(table.keys[:20]))
+    return needed
 
 
 def _doubts(table: Table, fields: Mapping[str, str]) -> list[Finding]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
+import numpy as np
 import pandas as pd
 
 from rankdash.errors import DataError, FormatError
-from rankdash.readers.parse.values import looks_like_ids, numbers
+from rankdash.readers.parse.values import blank, labels, looks_like_ids, numbers, words_in
 
 # The fields a column can be mapped to, in the order a form asks for them.
 FIELDS = ("query_id", "query", "doc_id", "document", "title", "label", "score", "rank", "reranked")
@@ -18,7 +20,7 @@ _NAMES: dict[str, str] = {
     "query_id": "queryid qid topic topicid topicno topicnumber questionid searchid queryno qnum "
     "querynumber 查询id 查询编号 查询号 问题id 问题编号 检索词id 搜索词id 题目id",
     "query": "query querytext question questiontext search searchquery searchterm searchterms "
-    "searchtext querystring keyword keywords utterance userquery q "
+    "searchtext querystring keyword keywords utterance userquery userinput q "
     "查询 查询文本 查询内容 查询词 查询语句 "
     "问题 问题文本 问句 提问 检索词 检索式 搜索词 关键词 搜索 用户问题 用户查询",
     "doc_id": "docid documentid did pid passageid corpusid productid itemid docno docnumber "
@@ -26,7 +28,8 @@ _NAMES: dict[str, str] = {
     "文档id 文档编号 文档号 段落id 段落编号 商品id 商品编号 文章id 文章编号 "
     "答案id 答案编号 候选id 文本id 片段id",
     "document": "document doc doctext documenttext passage passagetext content contents body "
-    "answer answertext chunk chunktext paragraph context snippet candidate candidatetext product "
+    "answer answertext chunk chunktext pagecontent paragraph context snippet candidate "
+    "candidatetext product "
     "producttext productdescription article articletext "
     "文档 文档内容 文档文本 段落 段落内容 段落文本 答案 回答 内容 "
     "文本 文章 文章内容 正文 候选 候选文档 候选文本 候选答案 商品 商品描述 片段 上下文",
@@ -46,8 +49,14 @@ _NAMES: dict[str, str] = {
     "rerankerscore rerankedscore crossencoderscore 预测分数 预测得分 重排分数 重排得分 精排分数",
 }
 _FIELD_OF = {name: field for field, names in _NAMES.items() for name in names.split()}
+# Other columns of scores that systems gave: pred_scores_bge, minilm_rerank_score.
+_OF_A_SYSTEM = re.compile(
+    r"(pred|predicted|rerank|reranked|reranker|crossencoder)scores?|(预测|重排|精排)(分数|得分)"
+)
+# What stands before the name of a system where a format knows that a column is its scores.
+SYSTEM = "pred_scores "
 PLAIN_SCORE = ("score", "scores", "分数", "得分")
-_PLAIN_ID = ("id", "编号")
+PLAIN_ID = ("id", "编号")
 _PLAIN_TEXT = ("text", "texts")
 # A grade scale has few steps; scores of a search system hardly ever repeat.
 MOST_GRADES = 12
@@ -100,6 +109,27 @@ class MappingNeeded(FormatError):  # noqa: N818 - it asks, and is mended by an a
         )
 
 
+# What is shown to a person whose JSON has a shape that no reader knows.
+_SHAPE = '{"query": "…", "retrieved": ["d3", "d1"], "relevant": {"d1": 2}}'
+
+
+def unknown_shape(file: str, seen: str, line: int | None = None) -> FormatError:
+    """What to raise for valid JSON that says nothing of queries and documents.
+
+    seen: the keys of its entries, or the beginning of an entry.
+    """
+    return FormatError(
+        "The file is valid JSON, but its shape is not known. It holds: {seen}. Nothing was read "
+        "from the file.",
+        remedy="Write an entry for each query, for example {example}, or rows as in a table.",
+        file=file,
+        line=line,
+        seen=seen,
+        example=_SHAPE,
+    )
+
+
+@lru_cache(maxsize=10_000)
 def plain(name: str) -> str:
     """A column's name as it is compared: `Query-ID ` and `query_id` are both `queryid`."""
     folded = unicodedata.normalize("NFKC", name).casefold()
@@ -110,21 +140,31 @@ def recognise(columns: Sequence[str]) -> dict[str, str]:
     """field → column for the names that are known; the first column wins a field."""
     found: dict[str, str] = {}
     for column in columns:
-        field = _FIELD_OF.get(plain(column))
+        field = _field(column)
         if field and field not in found:
             found[field] = column
     return found
 
 
+def _field(column: str) -> str | None:
+    name = plain(column)
+    return _FIELD_OF.get(name, "reranked" if _OF_A_SYSTEM.search(name) else None)
+
+
+def systems_in(columns: Sequence[str]) -> list[str]:
+    """The columns that hold the scores of a system each."""
+    return [column for column in columns if _field(column) == "reranked"]
+
+
 def names_a_value(column: str) -> bool:
     """Whether the name alone makes a column a label, a score or a rank."""
     name = plain(column)
-    return name in PLAIN_SCORE or _FIELD_OF.get(name) in ("label", "score", "rank", "reranked")
+    return name in PLAIN_SCORE or _field(column) in ("label", "score", "rank", "reranked")
 
 
 def known(columns: Sequence[str]) -> int:
     """How many of the names mean something here, the ambiguous ones included."""
-    ambiguous = (*PLAIN_SCORE, *_PLAIN_ID, *_PLAIN_TEXT)
+    ambiguous = (*PLAIN_SCORE, *PLAIN_ID, *_PLAIN_TEXT)
     return sum(plain(name) in _FIELD_OF or plain(name) in ambiguous for name in columns)
 
 
@@ -141,6 +181,7 @@ def fields_of(frame: pd.DataFrame) -> dict[str, str]:
     by_plain_name = {plain(column): column for column in reversed(columns)}
     _settle_score(fields, frame, by_plain_name)
     _settle_id_and_text(fields, by_plain_name)
+    _settle_query_id(fields, frame, by_plain_name)
     for text, identity in (("query", "query_id"), ("document", "doc_id")):
         both = {"query", "query_id"} & set(fields) and {"document", "doc_id"} & set(fields)
         if (
@@ -196,7 +237,7 @@ def _few_whole_steps(values: pd.Series[str]) -> bool:
 
 
 def _settle_id_and_text(fields: dict[str, str], by_plain_name: Mapping[str, str]) -> None:
-    identity = next((by_plain_name[name] for name in _PLAIN_ID if name in by_plain_name), None)
+    identity = next((by_plain_name[name] for name in PLAIN_ID if name in by_plain_name), None)
     text = next((by_plain_name[name] for name in _PLAIN_TEXT if name in by_plain_name), None)
     queries = bool({"query", "query_id"} & set(fields))
     documents = bool({"document", "doc_id", "title"} & set(fields))
@@ -212,11 +253,30 @@ def _settle_id_and_text(fields: dict[str, str], by_plain_name: Mapping[str, str]
         fields.setdefault("doc_id", identity)
 
 
+def _settle_query_id(
+    fields: dict[str, str], frame: pd.DataFrame, by_plain_name: Mapping[str, str]
+) -> None:
+    """An `id` that several rows share, and that always stands beside the same query, is the
+    query's; one of its own for each row is the row's."""
+    identity = next((by_plain_name[name] for name in PLAIN_ID if name in by_plain_name), None)
+    if identity is None or "query" not in fields or {"query_id", "doc_id"} & set(fields):
+        return
+    ids, queries = frame[identity], frame[fields["query"]]
+    shared = ids.notna().all() and ids.duplicated().any()
+    if shared and (queries.groupby(ids).nunique() == 1).all():
+        fields["query_id"] = identity
+
+
+def is_id(column: str) -> bool:
+    """Whether a column is called an id and nothing more: it numbers rows, and groups no queries."""
+    return plain(column) in PLAIN_ID
+
+
 def id_and_text(frame: pd.DataFrame) -> tuple[str, str] | None:
     """The (id, text) columns of a table of either queries or documents, where that is all that
     the names say."""
     names = {plain(column): column for column in reversed(list(frame.columns))}
-    identity = next((names[name] for name in _PLAIN_ID if name in names), None)
+    identity = next((names[name] for name in PLAIN_ID if name in names), None)
     text = next((names[name] for name in _PLAIN_TEXT if name in names), None)
     return (identity, text) if identity and text else None
 
@@ -227,9 +287,13 @@ def guess(frame: pd.DataFrame) -> dict[str, str | None]:
     free = [column for column in frame.columns if column not in found.values()]
     for field, hint in _HINTS:
         column = next((name for name in free if hint.search(plain(name))), None)
+        if column and field == "label" and not _can_be_labels(frame[column]):
+            continue
         if column and field not in found:
             found[field] = column
             free.remove(column)
+    if "label" in found and not _can_be_labels(frame[found["label"]]):
+        free.append(found.pop("label"))
     numeric = [name for name in free if _numeric(frame[name])]
     if "label" not in found:
         grades = next((name for name in numeric if _few_whole_steps(frame[name])), None)
@@ -241,6 +305,15 @@ def guess(frame: pd.DataFrame) -> dict[str, str | None]:
         if wordy and field not in found and identity not in found:
             found[field] = wordy.pop()
     return {field: found.get(field) for field in FIELDS}
+
+
+def _can_be_labels(cells: pd.Series[str]) -> bool:
+    """Whether most cells that say anything are numbers or words of a scale, or few words come
+    again and again."""
+    texts = cells.to_numpy(dtype=object)
+    given = int((~blank(texts)).sum())
+    read = int(np.isfinite(labels(texts).values).sum())
+    return 2 * read > given or bool(words_in(texts))
 
 
 def _numeric(values: pd.Series[str]) -> bool:

@@ -14,6 +14,17 @@ from typing import Any, NamedTuple
 _BETWEEN = re.compile(r"[ \t\r\n]*")
 
 
+_BETWEEN_LISTS = re.compile(r"\](\s*\n\s*)\[")
+
+
+def as_one(text: str) -> str:
+    """Lists that stand a line each as a list of them, every one on the line that it had."""
+    if not text.lstrip().startswith("[") or whole(text) is not None:
+        return text
+    joined = "[" + _BETWEEN_LISTS.sub(r"],\1[", text) + "]"
+    return text if whole(joined) is None else joined
+
+
 def whole(text: str) -> object:
     """The one value that the text is; None where it is not one valid value."""
     try:

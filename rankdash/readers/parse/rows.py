@@ -11,6 +11,7 @@ import pandas as pd
 from rankdash.findings import Finding
 from rankdash.readers.join.parsed_file import ParsedFile, Role, Scores, empty, texts
 from rankdash.readers.parse.annotators import word_finding
+from rankdash.readers.parse.columns import SYSTEM, is_id, systems_in
 from rankdash.readers.parse.source import Source, stem_of
 from rankdash.readers.parse.table import Table
 from rankdash.readers.parse.values import blank, labels, numbers
@@ -18,8 +19,8 @@ from rankdash.readers.parse.values import blank, labels, numbers
 Flags = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
-# A field that ranks documents → why a row is refused whose value cannot be read.
-_RANKED_BY = {"score": "bad_score", "rank": "bad_rank", "reranked": "bad_score"}
+# The first stage's values → why a row is refused where one cannot be read.
+_BAD = {"score": "bad_score", "rank": "bad_rank"}
 
 
 def part_of(
@@ -96,23 +97,31 @@ class _Rows:
     def check(self) -> None:
         self._refuse("no_query", blank(self._texts(self._query)))
         self._refuse("no_document", blank(self._texts(self._document)))
-        for field, code in _RANKED_BY.items():
-            if field in self._fields:
-                texts = self._texts(self._fields[field])
-                values = numbers(texts)
-                bad = ~np.isfinite(values)
-                if field == "rank":
-                    bad |= np.floor(np.where(bad, 0, values)) != np.where(bad, 0, values)
-                self._numbers[field] = values
-                self._refuse(code, bad & ~blank(texts))
+        for field, column in self._rankings():
+            texts = self._texts(column)
+            values = numbers(texts)
+            bad = ~np.isfinite(values)
+            if field == "rank":
+                bad |= np.floor(np.where(bad, 0, values)) != np.where(bad, 0, values)
+            self._numbers[field] = values
+            self._refuse(_BAD.get(field, "bad_score"), bad & ~blank(texts))
         if "label" in self._fields:
             self._check_labels(self._texts(self._fields["label"]))
-        else:
-            for field in [field for field in _RANKED_BY if field in self._numbers][:1]:
-                self._refuse(_RANKED_BY[field], ~self._ranked())
+        elif self._numbers:
+            self._refuse(_BAD.get(next(iter(self._numbers)), "bad_score"), ~self._ranked())
         self._note_unranked()
         self._compare_rank_and_score()
         self._find_gaps()
+
+    def _rankings(self) -> list[tuple[str, str]]:
+        """(field, column) of what ranks documents: "score", "rank", or a system's own column."""
+        found = [(field, self._fields[field]) for field in _BAD if field in self._fields]
+        systems = systems_in([str(column) for column in self._table.frame.columns])
+        own = [self._fields["reranked"]] if "reranked" in self._fields else []
+        used = {column for field, column in self._fields.items() if field != "reranked"}
+        if own:
+            own = [*own, *(each for each in systems if each not in own and each not in used)]
+        return [*found, *((column, column) for column in own)]
 
     def _ranked(self) -> Flags:
         """Whether a row is in any ranking of the file."""
@@ -131,7 +140,7 @@ class _Rows:
                     "Rows with an empty {column}: {count}. Their labels count; their documents are "
                     "not in this ranking.",
                     count=missing,
-                    column=self._fields[field],
+                    column=self._fields.get(field, field),
                 )
 
     def _refuse(self, code: str, bad: Flags) -> None:
@@ -251,10 +260,10 @@ class _Rows:
         found: list[Scores] = []
         for field, values in self._order().items():
             frame = self._scored(-values if field == "rank" else values)
-            if len(frame) and field == "reranked":
-                found.append(Scores(self._fields[field], "system", frame))
-            elif len(frame):
+            if len(frame) and field in _BAD:
                 found.append(Scores(stem_of(self._table.file), role, frame))
+            elif len(frame):
+                found.append(Scores(field.removeprefix(SYSTEM), "system", frame))
         return tuple(found)
 
     def _order(self) -> dict[str, Floats]:
@@ -284,10 +293,10 @@ class _Rows:
         found["text"] = texts(text)
         ignored: list[str] = []
         for column in self._table.frame.columns:
-            if column in self._fields.values():
+            if column in self._fields.values() or column in self._numbers:
                 continue
             values, varying = one_each(self._texts(column)[self._keep], codes)
-            if varying.any():
+            if varying.any() or is_id(column):
                 ignored.append(column)
             elif any(value for value in values):
                 found[free_name(column, found)] = texts(values)

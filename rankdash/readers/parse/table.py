@@ -34,6 +34,7 @@ class Table:
     wants:    the fields that a person may add to `fields`, such as which of many columns is the
               score.
     raters:   columns that hold the labels of one annotator each.
+    keys:     of entries of JSON, where some hold lists or objects that no reader knows.
     """
 
     file: str
@@ -46,6 +47,7 @@ class Table:
     findings: tuple[Finding, ...] = ()
     wants: tuple[str, ...] = ()
     raters: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
 
     def row_text(self, position: int) -> str:
         cells = self.frame.iloc[position].to_list()

@@ -12,7 +12,7 @@ import pandas as pd
 
 from rankdash.findings import Finding
 from rankdash.readers.join.parsed_file import ParsedFile
-from rankdash.readers.parse.columns import MappingNeeded, id_and_text
+from rankdash.readers.parse.columns import MappingNeeded, id_and_text, is_id
 from rankdash.readers.parse.rows import free_name
 from rankdash.readers.parse.source import Source, stem_of
 from rankdash.readers.parse.table import Table
@@ -28,7 +28,8 @@ def queries_part(table: Table, fields: Mapping[str, str], source: Source) -> Par
     frame, part = _rows_of(table, fields, source, "query_id", "query")
     found = part.queries
     for column in frame.columns:
-        if column not in fields.values() and not blank(frame[column].to_numpy(dtype=object)).all():
+        told = column not in fields.values() and not is_id(str(column))
+        if told and not blank(frame[column].to_numpy(dtype=object)).all():
             found[free_name(column, found)] = frame[column]
     return replace(part, queries=found.reset_index(drop=True))
 

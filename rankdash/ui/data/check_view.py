@@ -7,9 +7,12 @@ import streamlit as st
 
 from rankdash.analysis.labels.check import FIRST_STAGE, CheckReport, LabelSpread
 from rankdash.findings import Finding
-from rankdash.i18n import finding_text, ngettext, number, percent, where_text
+from rankdash.i18n import enumerated, finding_text, ngettext, number, percent, where_text
 from rankdash.i18n import gettext as _
 from rankdash.reporting import figures
+from rankdash.rerankers.kinds.precomputed import Precomputed
+from rankdash.ui.sidebar import view
+from rankdash.ui.state import address
 from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets import plotly_chart
 from rankdash.ui.widgets.text import markdown_safe, shortened, table_html
@@ -31,6 +34,7 @@ def draw(dataset_id: str) -> None:
         _labels(report)
     with rankings:
         _rankings(report)
+        _systems(dataset_id)
 
 
 def _summary(report: CheckReport) -> str:
@@ -144,4 +148,25 @@ def _rankings(report: CheckReport) -> None:
         hide_index=True,
         column_config={judged_title(10): st.column_config.NumberColumn(format="percent")},
         alt=_("The rankings that came with the data"),
+    )
+
+
+def _systems(dataset_id: str) -> None:
+    """Which systems came with the files, and the way to their comparison."""
+    systems = [run for run in workspace().runs(dataset_id) if run.reranker == Precomputed.name]
+    if not systems:
+        return
+    st.caption(
+        ngettext(
+            "{n} system came with the files: {names}.",
+            "{n} systems came with the files: {names}.",
+            len(systems),
+            names=enumerated(markdown_safe(run.name, 60) for run in systems),
+        )
+    )
+    st.page_link(
+        view.page("overview"),
+        label=_("Compare them with the first stage"),
+        icon=":material/arrow_forward:",
+        query_params={**address.offered(), "system": [run.id for run in systems]},
     )

@@ -10,10 +10,18 @@ import streamlit as st
 
 from rankdash import sharing
 from rankdash.errors import RankdashError
-from rankdash.i18n import LANGUAGES, error_text, ngettext
+from rankdash.i18n import LANGUAGES, enumerated, error_text, ngettext
 from rankdash.i18n import gettext as _
 from rankdash.loading import load
-from rankdash.readers import FORMATS, Conflict, MappingNeeded, Source, Together, WordsNeeded
+from rankdash.readers import (
+    FORMATS,
+    SHAPES,
+    Conflict,
+    MappingNeeded,
+    Source,
+    Together,
+    WordsNeeded,
+)
 from rankdash.ui.state import address, language, pickers, samples
 from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets.text import markdown_safe
@@ -57,9 +65,12 @@ def upload_panel() -> None:
         accept_multiple_files=True,
         key=f"upload.files.{st.session_state.get(_GENERATION, 0)}",
         help=_(
-            "Supported: {formats}; plain, .gz or .zip. The format is detected from the content. "
-            "Upload all files of a data set together; zip a folder.",
+            "Supported: {formats}; plain, .gz or .zip. JSON may also list for each query what was "
+            "retrieved and what is relevant, as ids, texts or grades, or be the output of {tools}. "
+            "The format is detected from the content. Upload all files of a data set together; zip "
+            "a folder.",
             formats=", ".join(FORMATS),
+            tools=enumerated(SHAPES),
         ),
     )
     if not files:

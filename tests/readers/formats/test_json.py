@@ -120,8 +120,8 @@ def test_nested_entries_of_a_reranker_tutorial(parse):
     assert parsed.qrels["label"].tolist() == [3, 0.5, 0, 1, 0]
     # The scores are a system's; the order of `docs` is no first stage.
     assert parsed.candidates is None
-    assert parsed.rankings["pred_scores"].documents_of("q1")[0] == ["d2", "d1", "d3"]
-    assert parsed.rankings["pred_scores"].documents_of("q2")[0] == ["d4", "d1"]
+    assert parsed.rankings["tutorial"].documents_of("q1")[0] == ["d2", "d1", "d3"]
+    assert parsed.rankings["tutorial"].documents_of("q2")[0] == ["d4", "d1"]
 
 
 def test_nested_documents_and_queries_as_objects(parse):
@@ -225,7 +225,7 @@ def test_predictions_inside_documents_are_a_system(parse):
 
     parsed = parse({"x": json.dumps([{"query": "x", "docs": docs}])})
 
-    assert parsed.rankings["pred_scores"].documents_of("q1")[0] == ["d2", "d1"]
+    assert parsed.rankings["x"].documents_of("q1")[0] == ["d2", "d1"]
 
 
 @pytest.mark.parametrize("key", ["scores", "score"])
@@ -271,7 +271,7 @@ def test_scores_of_training_data_go_through_the_relevant_documents_first(parse):
     for entry in (together, apart):
         parsed = parse({"x.json": json.dumps([entry])})
         texts = parsed.documents.set_index("doc_id")["text"]
-        ranked, _ = parsed.rankings["pred_scores"].documents_of("q1")
+        ranked, _ = parsed.rankings["x"].documents_of("q1")
         by_text[entry["query"]] = [texts[doc] for doc in ranked]
 
     assert by_text == {"x": ["b", "c", "a"], "y": ["c", "a"]}

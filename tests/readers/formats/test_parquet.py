@@ -74,7 +74,7 @@ def test_lists_in_cells_are_entries_as_in_json(parse):
     parsed = parse({"x": written(frame)})
 
     assert parsed.qrels["label"].tolist() == [1.0, 0.0]
-    assert parsed.rankings["pred_scores"].documents_of("q1")[0] == ["d2", "d1"]
+    assert parsed.rankings["x"].documents_of("q1")[0] == ["d2", "d1"]
 
 
 @pytest.mark.parametrize("cut", [10, 200, -5])

@@ -138,7 +138,7 @@ def test_predictions_are_a_system_of_their_own(parse):
     parsed = parse({"x": "query,document,label,bm25_score,pred_score\na,b,1,1,9\na,c,0,2,3\n"})
 
     assert parsed.candidates.documents_of("q1")[0] == ["d2", "d1"]
-    assert parsed.rankings["pred_score"].documents_of("q1")[0] == ["d1", "d2"]
+    assert parsed.rankings["x/pred_score"].documents_of("q1")[0] == ["d1", "d2"]
 
 
 def test_further_query_columns_are_segments_and_others_are_left_aside(parse, found):

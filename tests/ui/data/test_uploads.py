@@ -2,7 +2,7 @@
 
 import pytest
 
-from rankdash.readers import FORMATS
+from rankdash.readers import FORMATS, SHAPES
 from tests.sets import ROOT
 
 ROWS = "query,document,{names}\n" + "".join(
@@ -38,7 +38,7 @@ def labels(workspace) -> list[float]:
 
 
 def test_the_uploader_names_every_format(data):
-    assert all(name in data.file_uploader[0].help for name in FORMATS)
+    assert all(name in data.file_uploader[0].help for name in (*FORMATS, *SHAPES))
 
 
 def test_words_are_asked_for_with_the_scale_filled_in_and_the_answer_counts(data, workspace):
@@ -127,3 +127,22 @@ def test_a_wrong_column_of_words_can_be_taken_back(data, workspace):
     next(button for button in data.button if button.label == "Back to the columns").click().run()
     choose(Query_text="wer", Document_text="was", Label="wie_gut")
     assert labels(workspace) == [0, 1]
+
+
+def test_files_of_scores_are_named_systems_with_a_link_to_compare_them(data, workspace):
+    entry = '[{"id": 7, "query": "a gift", "docs": ["one", "two"], "true_scores": [1, 0], %s}]'
+    files = [
+        (f"{name}.json", (entry % f'"pred_scores": {scores}').encode(), "application/json")
+        for name, scores in (("bge", [1, 2]), ("minilm", [2, 1]), ("cohere", [3, 1]))
+    ]
+    data.file_uploader[0].set_value(files).run()
+    read(data)
+
+    [row] = workspace.datasets()
+    runs = workspace.runs(row.id)
+    assert {run.name for run in runs} == {"bge", "minilm", "cohere"}
+    assert workspace.dataset(row.id).queries["query_id"].tolist() == ["7"]
+    [said] = [each.value for each in data.caption if "systems came with the files" in each.value]
+    assert said.startswith("3 systems") and all(run.name in said for run in runs)
+    [link] = [each for each in data.get("page_link") if each.proto.label.startswith("Compare them")]
+    assert all(f"system={run.id}" in link.proto.query_string for run in runs)
