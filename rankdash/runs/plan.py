@@ -107,9 +107,16 @@ def drawn(ids: Iterable[str], seed: int) -> tuple[str, ...]:
 
 
 def plan(
-    dataset: Dataset, depth: int | None = None, query_ids: Collection[str] | None = None
+    dataset: Dataset,
+    depth: int | None = None,
+    query_ids: Collection[str] | None = None,
+    *,
+    needs_text: bool = False,
 ) -> Plan:
     """Plan to rerank the first `depth` candidates (None: all) of `query_ids` (None: all queries).
+
+    needs_text: candidates without a text are not asked for, and keep their order below those that
+    are; where all of a query's are without, the query fails, and so they stay in the plan.
 
     Raises SettingError where the depth is under 1 or a query is not in the data set.
     """
@@ -124,6 +131,8 @@ def plan(
     unknown = sorted(wanted.difference(known))
     if unknown:
         raise SettingError("The data set has no query {query!r}.", query=unknown[0])
+    texts = dataset.document_text() if needs_text else None
+    silent = set() if texts is None else set(texts.index[texts.str.strip() == ""])
     documents: dict[str, list[str]] = {}
     skipped: dict[str, str] = {}
     for query in known:
@@ -133,5 +142,5 @@ def plan(
         elif query not in wanted:
             skipped[query] = NOT_SAMPLED
         else:
-            documents[query] = docs
+            documents[query] = [doc for doc in docs if doc not in silent] or docs
     return Plan(documents, skipped)

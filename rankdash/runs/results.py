@@ -109,7 +109,8 @@ def assemble(
             result = results[query]
             if result.state == "done":
                 order = np.argsort(-result.scores, kind="stable")
-                below = dataset.candidates.documents_of(query)[0][len(docs) :]
+                scored, candidates = set(docs), dataset.candidates.documents_of(query)[0]
+                below = [doc for doc in candidates if doc not in scored]
                 ranked = [docs[place] for place in order] + below
                 read.append(_ranked(result.read, order, len(below)))
                 full.append(_ranked(result.full, order, len(below)))

@@ -75,7 +75,7 @@ def rerank(
     Raises UnavailableError where the reranker cannot be had, SettingError for a wrong depth or
     query, and Cancelled.
     """
-    asked = plan(dataset, depth, query_ids)
+    asked = plan(dataset, depth, query_ids, needs_text=capabilities.needs_text)
     results = {
         result.query_id: result
         for result in done

@@ -58,6 +58,7 @@ class Requests:
             return ""
         if not self._queries[query].strip():
             return "the query has no text"
+        # The plan asks for documents without a text only where the query has no others.
         empty = [doc for doc in self._asked[query] if not self._documents[doc].strip()]
         if not empty:
             return ""

@@ -121,7 +121,8 @@ class Attempt:
         job, workspace = self._job, self._workspace
         dataset = workspace.dataset(job.dataset_id)
         sample = None if job.sample is None else sample_queries(dataset, job.sample, job.seed)
-        asked = plan(dataset, job.depth, sample)
+        capabilities = get(job.reranker).able(job.settings)
+        asked = plan(dataset, job.depth, sample, needs_text=capabilities.needs_text)
         self._pairs = {query: len(docs) for query, docs in asked.documents.items()}
         self._progress = replace(
             self._progress, total=len(asked.documents), pairs_total=asked.pairs
@@ -134,7 +135,7 @@ class Attempt:
             depth=job.depth,
             query_ids=sample,
             done=kept,
-            capabilities=get(job.reranker).able(job.settings),
+            capabilities=capabilities,
             timing=Timing.from_mapping(job.timing),
             cache=_Cache(workspace),
             on_loaded=self._loaded,

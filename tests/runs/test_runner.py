@@ -155,17 +155,36 @@ def test_a_reranker_that_cannot_be_had_ends_the_run(make_dataset):
             rerank(make_dataset(), reranker)
 
 
+def test_a_candidate_without_a_text_stays_below_and_ends_no_query(make_dataset):
+    dataset = make_dataset(queries=2, documents=5, depth=5, doc_text={"d1": None, "d3": " "})
+    seen = set()
+
+    def answer(request):
+        seen.update(request.doc_ids)
+        return Scored(np.arange(float(len(request.doc_ids))))
+
+    run = rerank(dataset, Scripted(answer))
+
+    assert states(run) == {"q0": "done", "q1": "done"}
+    assert seen == {"d0", "d2", "d4"}
+    for query in ("q0", "q1"):
+        ranked, scores = run.ranking.documents_of(query)
+        given = [doc for doc in dataset.candidates.documents_of(query)[0] if doc in ("d1", "d3")]
+        assert ranked[3:] == given
+        assert np.isnan(scores).tolist() == [False] * 3 + [True] * 2
+    assert run.queries["pairs"].tolist() == [3, 3]
+
+
 def test_what_has_no_text_fails_by_name_where_text_is_needed(make_dataset):
-    dataset = make_dataset(queries=2, documents=5, depth=5, doc_text={"d1": None})
+    dataset = make_dataset(queries=2, documents=1, depth=1, doc_text={"d0": None})
     reranker = Scripted()
     run = rerank(dataset, reranker)
-    assert set(reasons(run).values()) == {"document 'd1' has no text"}
+    assert set(reasons(run).values()) == {"document 'd0' has no text"}
     assert reranker.seen == []
-    several = make_dataset(queries=1, documents=5, depth=5, doc_text={"d1": " ", "d2": None})
+    several = make_dataset(queries=1, documents=2, depth=2, doc_text={"d0": " ", "d1": None})
     docs = several.candidates.documents_of("q0")[0]
-    first = min(("d1", "d2"), key=docs.index)
     assert reasons(rerank(several, reranker)) == {
-        "q0": f"2 documents have no text, such as {first!r}"
+        "q0": f"2 documents have no text, such as {docs[0]!r}"
     }
     silent = make_dataset(queries=1, query_text=" ")
     assert reasons(rerank(silent, reranker)) == {"q0": "the query has no text"}
