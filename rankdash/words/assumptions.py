@@ -75,8 +75,6 @@ def value(each: Assumption, amount: float, currency: str) -> str:
         return percent(amount, 1)
     if each.unit == "money":
         return money(amount, currency)
-    if each.unit == "%":
-        return f"{quantity(amount)}%"
     if each.unit == "money for a million tokens":
         return f"{money(amount, currency)} {_(UNITS['tokens'])}"
     if each.unit == "%":

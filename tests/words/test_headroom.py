@@ -9,7 +9,7 @@ from rankdash.dataset import Dataset
 from rankdash.i18n import speaking
 from rankdash.study.study import Study
 from rankdash.words import headroom
-from tests.study.test_ceiling import QUERIES, study_of
+from tests.study.test_headroom import QUERIES, study_of
 
 
 def labelled(study: Study, *relevant: str) -> Study:
