@@ -19,9 +19,9 @@ _PROOFS: Mapping[str, Proof] = {
     "worse": "proven",
     "identical": "same",
     "unproven": "unproven",
-    "too_few": "too_few",
 }
-"""Kind of verdict → what it proves. Of any other kind there is no change to speak of."""
+"""Kind of verdict → what it proves. Any other kind, such as too few queries, leaves no change that
+money could be worked out from."""
 
 
 def gain(study: Study, system: str) -> Gain | None:
@@ -30,8 +30,8 @@ def gain(study: Study, system: str) -> Gain | None:
     Interval and proof are those of the verdict. That of the relative change is of the same draws
     (`inference.relative_interval`), so that both have one sign, and both exclude 0 or neither does.
 
-    None where the baseline's mean is 0 or next to nothing, no query can be compared or the metric
-    is not one of quality.
+    None where the baseline's mean is 0 or next to nothing, too few queries can be compared or the
+    metric is not one of quality.
     """
     row = study.comparison.row(system, study.spec)
     if row["verdict"] not in _PROOFS or np.isnan(row["relative_delta"]):

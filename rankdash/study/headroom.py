@@ -1,11 +1,11 @@
-"""Of which documents the ceiling of a comparison is: those that both of its systems rank."""
+"""How high systems can come: the best order of the documents that they rank."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rankdash.analysis.reasons.headroom import Ceilings, limits
-from rankdash.metrics import judge
+from rankdash.analysis.reasons.headroom import Ceilings, best_values, limits
+from rankdash.metrics import Evaluation, Judged, judge
 from rankdash.ranking.pooling import adds_documents, pooled
 from rankdash.study.systems import FIRST_STAGE
 
@@ -31,6 +31,18 @@ def limits_of(study: Study, challenger: str) -> Ceilings:
     )
 
 
+def best_of_all(study: Study, specs: tuple[str, ...]) -> Evaluation:
+    """What the best order of the documents that the chosen systems rank, the first stage's
+    candidates among them, gets on each metric, query by query: no order of theirs gets more."""
+    pool = bool(systems_adding_documents(study))
+    return study.once(
+        study.key("best of all", study.chosen if pool else (), specs),
+        lambda: best_values(
+            _pool(study) if pool else study.judged(FIRST_STAGE), specs, study.conventions
+        ),
+    )
+
+
 def systems_adding_documents(study: Study) -> list[str]:
     """The chosen systems that rank documents for labelled queries that the first stage did not
     find."""
@@ -48,7 +60,12 @@ def _adds_documents(study: Study, system: str) -> bool:
 
 
 def _limits_of_pool(study: Study) -> Ceilings:
-    judged = study.once(
+    return limits(_pool(study), study.measure, study.conventions, pool=True)
+
+
+def _pool(study: Study) -> Judged:
+    """Every document that a chosen system ranks, with its label."""
+    return study.once(
         ("pool", study.dataset_id, study.chosen, *study.conventions.joining),
         lambda: judge(
             pooled([study.ranking(system) for system in study.chosen]),
@@ -56,4 +73,3 @@ def _limits_of_pool(study: Study) -> Ceilings:
             study.conventions,
         ),
     )
-    return limits(judged, study.measure, study.conventions, pool=True)

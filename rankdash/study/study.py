@@ -31,7 +31,7 @@ from rankdash.metrics import parse_measure as parse
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.store.notes.notes import Note
 from rankdash.study.cache import Cache, Key, Made
-from rankdash.study.headroom import limits_of
+from rankdash.study.headroom import best_of_all, limits_of
 from rankdash.study.systems import Money, System
 
 METRICS = ("ndcg", "mrr", "map", "recall", "precision", "hit", "judged")
@@ -207,7 +207,12 @@ class Study:
         """The baseline against every challenger on every metric of `specs`."""
         return self.once(
             self.key("comparison", self.chosen, self.specs, self.statistics),
-            lambda: compare(self.evaluations, self.baseline, self.statistics),
+            lambda: compare(
+                self.evaluations,
+                self.baseline,
+                self.statistics,
+                best=best_of_all(self, self.specs),
+            ),
         )
 
     def mean(self, system: str) -> tuple[float, float, float]:

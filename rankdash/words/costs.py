@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal, TypeVar
 
+from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, paragraph, percent, quantity, signed, signed_percent
 from rankdash.study.costs import Choice
@@ -165,9 +166,10 @@ def headline(context: MoneyContext, choice: Choice, scenario: Assumptions) -> st
     cost, value = (span.of(each) for each in (came.cost_per_month, came.value_per_month))
     if gain is None:
         return _(
-            "**No answer for {name}.** {metric} of {baseline} is 0 or does not measure quality, or "
-            "no query can be compared, so there is no relative gain.",
+            "**No answer for {name}.** Fewer than {fewest} queries can be compared, or {metric} of "
+            "{baseline} is 0 or does not measure quality, so there is no relative gain.",
             name=name,
+            fewest=number(FEWEST_QUERIES, 0),
             metric=metric,
             baseline=context.safe(context.baseline),
         )

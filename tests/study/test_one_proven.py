@@ -19,6 +19,7 @@ from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money, systems_of
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.billing import Price
+from rankdash.value.payoff import Amount
 from rankdash.value.price_list import ListedPrice
 from rankdash.words import costs as words
 
@@ -75,7 +76,7 @@ CASES = [
     Case("one query hurt", **first(40, 20, 0, 1), kind="unproven", answer="no"),
     Case("six of six hurt", **first(40, 20, 0, 6), kind="worse", answer="no"),
     Case("nothing changes", **first(40, 20, 0), kind="identical", answer="no"),
-    Case("four queries", **first(4, 1, 3), kind="too_few", answer="unproven"),
+    Case("four queries", **first(4, 1, 3), kind="too_few", answer="unknown"),
     Case("five queries", **first(5, 1, 4), kind="unproven", answer="unproven"),
     Case("six, percentiles and t", **first(40, 20, 6), kind="better", answer="yes",
          rules={"interval": "percentile", "test": "t"}),
@@ -133,10 +134,11 @@ def test_all_parts_agree(case: Case):
     assert (row["verdict"], words.answer(choice)) == (case.kind, case.answer)
 
     # The interval of the relative change is of the verdict's draws: 0 lies where it does there.
-    change = choice.option.gain.relative
     if case.kind == "too_few":
-        assert change.low is None and choice.came.net_per_month.low is None
+        assert choice.option.gain is None
+        assert choice.came.break_even_elasticity == Amount(reason="unknown_gain")
     else:
+        change = choice.option.gain.relative
         assert (
             np.sign([change.low, change.high]).tolist()
             == np.sign([row["delta_low"], row["delta_high"]]).tolist()

@@ -13,7 +13,7 @@ documents passes the ceiling, so that no query hides a negative `to_win` or `ret
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from weakref import WeakKeyDictionary
@@ -208,10 +208,8 @@ def limits(
             remedy="Choose a metric such as ndcg@10.",
             metric=measure.title,
         )
-    # A query whose candidates hold nothing relevant has a ceiling of 0, whatever its systems are
-    # given for finding nothing.
-    rules = replace(conventions, missing="zero", mrr_none="zero", queries="qrels")
-    found = evaluate(best_order(documents, depth), [measure], rules)
+    found = best_values(documents, [measure], conventions, depth)
+    rules = found.conventions
     relevance = Relevance(documents, rules)
     lengths = np.maximum(relevance.lengths, relevance.relevant_count.astype(np.int64))
     rules = replace(rules, judged_only=False)
@@ -228,6 +226,21 @@ def limits(
         perfect=perfect.values[:, 0],
         recall=np.where(relevance.relevant_count > 0, recall.values[:, 0], np.nan),
     )
+
+
+def best_values(
+    documents: Judged,
+    measures: Sequence[str | Measure],
+    conventions: Conventions,
+    depth: int | None = None,
+) -> Evaluation:
+    """What the best order of the documents gets, query by query. documents, depth: as for `limits`.
+
+    A query whose documents hold nothing relevant gets 0, whatever its systems are given for finding
+    nothing.
+    """
+    rules = replace(conventions, missing="zero", mrr_none="zero", queries="qrels")
+    return evaluate(best_order(documents, depth), measures, rules)
 
 
 def best_order(judged: Judged, depth: int | None = None) -> Judged:

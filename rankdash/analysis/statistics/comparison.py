@@ -25,7 +25,14 @@ from rankdash.analysis.statistics.settings import (
     StatisticsSettings,
 )
 from rankdash.analysis.statistics.significance import effect_size
-from rankdash.analysis.statistics.verdict import Facts, Verdict, decide, relative_change, verdict_on
+from rankdash.analysis.statistics.verdict import (
+    FEWEST_QUERIES,
+    Facts,
+    Verdict,
+    decide,
+    relative_change,
+    verdict_on,
+)
 from rankdash.errors import SpecError
 from rankdash.metrics import STATES, Conventions, Evaluation, Measure, parse_measure
 
@@ -60,14 +67,15 @@ class Comparison:
     - effect_size: Cohen's d_z, NaN where the differences do not vary.
     - helped, same, hurt: paired queries beyond the tie band, or within.
     - smallest_detectable: the change that so many queries find at 80 % power, NaN where the
-      differences do not vary or the metric cannot rise so far. more_queries, more_least, more_most:
+      differences do not vary or the system cannot rise so far. more_queries, more_least, more_most:
       where nothing is proven, how many more would prove it (`planning.Plan`), NaN where no number
       would or it cannot be told. Both at planned_level, which a correction leaves to each
       comparison (Bonferroni's, the strictest).
     - verdict: its kind.
 
-    With fewer than `FEWEST_QUERIES` values there is no interval, and with fewer pairs no test. The
-    baseline's own rows have delta 0, no test, and the verdict "baseline".
+    With fewer than `FEWEST_QUERIES` values there is no interval, and with fewer pairs no test and
+    no smallest_detectable. The baseline's own rows have delta 0, no test, and the verdict
+    "baseline".
     """
 
     baseline: str
@@ -154,11 +162,14 @@ def compare(
     evaluations: Mapping[str, Evaluation],
     baseline: str,
     settings: StatisticsSettings | None = None,
+    *,
+    best: Evaluation | None = None,
 ) -> Comparison:
     """Every system against the baseline on every metric that the baseline was evaluated with.
 
     evaluations: system → its evaluation; they are joined by query id. A query that failed, or has
-    no value for another reason, on one side leaves both sides of that pair.
+    no value for another reason, on one side leaves both sides of that pair. best: the highest
+    values that a system can have; None for those of the metrics, whatever the labels.
 
     Raises SpecError where the baseline is not among the systems, a system lacks a metric, or the
     systems follow different conventions.
@@ -183,6 +194,7 @@ def compare(
         p=raw,
         corrected=after_correction,
         comparisons=comparisons,
+        best=_best(aligned, best),
     )
     means = low[:split].reshape(systems, measures), high[:split].reshape(systems, measures)
     return _assembled(aligned, means, deltas, settings)
@@ -223,7 +235,8 @@ def mean_intervals(
 
 @dataclass(frozen=True, eq=False)
 class _Deltas:
-    """S - 1 challengers × M measures; values (S - 1, Q, M)."""
+    """S - 1 challengers × M measures; values (S - 1, Q, M). best: (Q, M), the highest values that a
+    system can have."""
 
     values: FloatArray
     low: FloatArray
@@ -231,6 +244,21 @@ class _Deltas:
     p: FloatArray
     corrected: FloatArray
     comparisons: npt.NDArray[np.int64]
+    best: FloatArray
+
+
+def _best(aligned: Aligned, best: Evaluation | None) -> FloatArray:
+    """(Q, M) the highest values that a system can have; what one has can be had."""
+    tops = np.array([measure.metric.range[1] for measure in aligned.measures])
+    most: FloatArray = np.tile(tops, (len(aligned.query_ids), 1))
+    if best is not None:
+        places = pd.Index(best.query_ids, dtype=object).get_indexer(aligned.query_ids)
+        for m, measure in enumerate(aligned.measures):
+            if measure.metric.measures_quality:
+                found = np.where(places >= 0, best.column(measure)[places], np.nan)
+                most[:, m] = np.where(np.isnan(found), most[:, m], found)
+        most = np.fmax(most, np.fmax.reduce(aligned.values, axis=0))
+    return most
 
 
 def _assembled(
@@ -312,8 +340,8 @@ def _change(
     comparisons = int(deltas.comparisons[place])
     strict = settings.corrects(comparisons)
     level = 1 - (1 - settings.level) / comparisons if strict else settings.level
-    room = aligned.measures[m].metric.range[1] - before
-    detectable = smallest_detectable(changes, level=level)
+    room = _mean(deltas.best[both, m]) - before
+    detectable = smallest_detectable(changes, level=level) if n >= FEWEST_QUERIES else np.nan
     known, answered = aligned.known[[0, s], :, m], aligned.answered[[0, s], :, m]
     columns: dict[str, object] = {
         "paired": n,

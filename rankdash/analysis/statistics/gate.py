@@ -190,12 +190,13 @@ def _hurt(condition: Condition, hurt: int, n: int, confidence: float) -> GateOut
     """Limits of a share: Clopper & Pearson (1934)."""
     from scipy.special import betaincinv
 
-    if not n:
-        return GateOutcome(condition, math.nan, math.nan, math.nan, 0, "no_values")
+    if n < FEWEST_QUERIES:
+        share = hurt / n if n else math.nan
+        reason: Reason = "too_few" if n else "no_values"
+        return GateOutcome(condition, share, math.nan, math.nan, n, reason)
     low = float(betaincinv(hurt, n - hurt + 1, 1 - confidence)) if hurt else 0.0
     high = float(betaincinv(hurt + 1, n - hurt, confidence)) if hurt < n else 1.0
-    reason: Reason = "too_few" if n < FEWEST_QUERIES else _seen(hurt / n, condition.limit)
-    return GateOutcome(condition, hurt / n, low, high, n, reason)
+    return GateOutcome(condition, hurt / n, low, high, n, _seen(hurt / n, condition.limit))
 
 
 def _failures(condition: Condition, timings: pd.DataFrame) -> GateOutcome:

@@ -84,6 +84,8 @@ def _figures(draft: Draft) -> str:
         rows,
         frozenset(range(1, len(columns) + 1)),
     )
+    if all(choice.option.gain is None for choice in draft.choices[1:]):
+        return table(content)
     notes = _(
         "In brackets: the results at the ends of the verdict's {level} interval; prices and "
         "assumptions are held fixed, so the brackets show how sure the measurement is, not how "
@@ -113,13 +115,17 @@ def _column(draft: Draft, choice: Choice) -> list[str]:
     if choice.option.free:
         return [DASH, written("cost_per_thousand"), cost, *[DASH] * 8]
     p95 = choice.waiting.p95
+    follows = (
+        *("net_per_month", "roi", "payback_months", "break_even_elasticity"),
+        *("break_even_searches", "break_even_price"),
+    )
     return [
         price,
         written("cost_per_thousand"),
         cost,
         said(costs.cell(span.of(came.value_per_month), money.currency)),
-        *map(written, ("net_per_month", "roi", "payback_months", "break_even_elasticity")),
-        *map(written, ("break_even_searches", "break_even_price")),
+        # Without a gain the value says so, and nothing follows from it.
+        *([DASH] * len(follows) if choice.option.gain is None else map(written, follows)),
         _("not measured") if p95 is None else _("{ms} ms", ms=ms(p95)),
     ]
 

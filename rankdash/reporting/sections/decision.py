@@ -10,7 +10,7 @@ from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import all_of, ngettext, number, percent, signed
 from rankdash.i18n import gettext as _
 from rankdash.reporting.html_page import PageTable, listed, prose, table
-from rankdash.reporting.sections.draft import DASH, Draft, span
+from rankdash.reporting.sections.draft import DASH, Draft, span, with_interval
 from rankdash.study import decision, latency, leaderboard
 from rankdash.study.decision import Decision
 from rankdash.study.leaderboard import Standing
@@ -128,11 +128,10 @@ def _standings(draft: Draft) -> str:
 
 def _row(draft: Draft, each: Standing) -> list[str]:
     study, own = draft.study, each.system == draft.study.baseline
-    ends = span(each.low, each.high)
     p95 = _("not measured") if each.p95 is None else _("{ms} ms", ms=ms(each.p95))
     return [
         study.name(each.system),
-        number(each.mean) if ends == DASH else f"{number(each.mean)} ({ends})",
+        with_interval(number(each.mean), each.low, each.high),
         DASH if own else signed(each.delta),
         chip(each.kind),
         DASH if own else number(each.hurt, 0),

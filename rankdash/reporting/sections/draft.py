@@ -96,3 +96,9 @@ def span(low: float, high: float, digits: int = 3) -> str:
     if not (math.isfinite(low) and math.isfinite(high)):
         return DASH
     return f"{number(low, digits)} … {number(high, digits)}"
+
+
+def with_interval(value: str, low: float, high: float) -> str:
+    """A value with its interval, where it has one."""
+    ends = span(low, high)
+    return value if ends == DASH else f"{value} ({ends})"

@@ -7,10 +7,10 @@ import math
 import pandas as pd
 
 from rankdash.i18n import gettext as _
-from rankdash.i18n import number, percent, signed
+from rankdash.i18n import number, paragraph, percent, signed
 from rankdash.reporting import figures
 from rankdash.reporting.html_page import PageTable, prose, table, together
-from rankdash.reporting.sections.draft import DASH, Draft, as_table, span
+from rankdash.reporting.sections.draft import DASH, Draft, as_table, span, with_interval
 from rankdash.words.queries import metric_title
 from rankdash.words.verdict_chips import chip, p_title, p_value
 
@@ -25,7 +25,7 @@ def means(draft: Draft) -> str:
             rows.append(
                 (metric_title(spec), study.name(system), *_cells(row, system == study.baseline))
             )
-    head = (
+    head = [
         *(_("metric"), _("system"), _("mean"), _("{level} interval of the mean", level=level)),
         *(
             _("change"),
@@ -33,17 +33,31 @@ def means(draft: Draft) -> str:
             p_title(study.comparison.corrected),
         ),
         *(_("queries"), _("excluded"), _("verdict")),
+    ]
+    said = [
+        _(
+            "Each mean is over all queries that the system has a value for; each change is over "
+            "the queries that both systems have."
+        )
+    ]
+    if study.comparison.frame["mean_low"].notna().any():
+        said.append(
+            _(
+                "An interval holds the true value with {level} confidence; a change counts as "
+                "proven when its interval excludes 0 and the {p} agrees.",
+                level=level,
+                p=p_title(study.comparison.corrected),
+            )
+        )
+    # Too few queries leave no interval and no p, and then no column for them.
+    used = [place for place in range(len(head)) if any(row[place] != DASH for row in rows)]
+    content = PageTable(
+        [head[place] for place in used],
+        [[row[place] for place in used] for row in rows],
+        frozenset(range(2, len(used) - 1)),
     )
-    text = _(
-        "Each mean is over all queries that the system has a value for; each change is over the "
-        "queries that both systems have. An interval holds the true value with {level} confidence; "
-        "a change counts as proven when its interval excludes 0 and the {p} agrees.",
-        level=level,
-        p=p_title(study.comparison.corrected),
-    )
-    return together(prose(text), draft.chart(figures.systems(study))) + table(
-        PageTable(head, rows, frozenset(range(2, 9)))
-    )
+    chart = draft.chart(figures.systems(study))
+    return together(prose(paragraph(said)), chart) + table(content)
 
 
 def _cells(row: pd.Series, alone: bool) -> list[str]:
@@ -71,14 +85,13 @@ def curve(draft: Draft) -> str:
     for k in sorted(set(curves["k"])):
         own = curves[curves["k"] == k].set_index("system")
         cells = [
-            f"{number(own['mean'][system])} ({span(own['low'][system], own['high'][system])})"
+            with_interval(number(own["mean"][system]), own["low"][system], own["high"][system])
             for system in study.chosen
         ]
         rows.append((str(k), *cells))
-    text = _(
-        "How the mean changes with how far down the list a searcher looks (k). The number in "
-        "brackets is the {level} interval.",
-        level=percent(study.statistics.level),
-    )
+    said = [_("How the mean changes with how far down the list a searcher looks (k).")]
+    if curves["low"].notna().any():
+        level = percent(study.statistics.level)
+        said.append(_("The number in brackets is the {level} interval.", level=level))
     content = PageTable(("k", *study.names.values()), rows, frozenset(range(len(study.chosen) + 1)))
-    return together(prose(text), draft.chart(drawn)) + as_table(content)
+    return together(prose(paragraph(said)), draft.chart(drawn)) + as_table(content)

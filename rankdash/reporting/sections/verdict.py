@@ -8,7 +8,7 @@ from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import all_of, enumerated, ngettext, number, percent, signed
 from rankdash.i18n import gettext as _
 from rankdash.reporting.html_page import prose
-from rankdash.reporting.sections.draft import Draft, span
+from rankdash.reporting.sections.draft import DASH, Draft, span
 from rankdash.study import latency
 from rankdash.words import costs, prices
 from rankdash.words.headroom import whole
@@ -63,7 +63,7 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
         (
             _("change in {metric}", metric=study.measure.title),
             signed(row["delta"]),
-            _("{level}: {interval}", level=level, interval=ends),
+            "" if ends == DASH else _("{level}: {interval}", level=level, interval=ends),
         ),
         (
             _("helped · same · hurt"),

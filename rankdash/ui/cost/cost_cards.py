@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from rankdash.errors import RankdashError
-from rankdash.i18n import all_of, error_text, number, percent
+from rankdash.i18n import all_of, error_text, number, paragraph, percent
 from rankdash.i18n import gettext as _
 from rankdash.study.costs import Choice, system_of
 from rankdash.study.study import Study
@@ -154,12 +154,13 @@ def draw(study: Study, choices: Sequence[Choice], scenario: Assumptions, in_focu
             strong=(span.net, span.cost, span.value),
         )
     )
-    st.caption(
-        _(
-            "Small: {level} intervals. Sources of prices and token counts: see Assumptions.",
-            level=percent(study.statistics.level),
-        )
-    )
+    sources = _("Sources of prices and token counts: see Assumptions.")
+    # The baseline is the first, and no gain is measured for a price alone.
+    if all(choice.option.gain is None for choice in choices[1:]):
+        st.caption(sources)
+        return
+    level = percent(study.statistics.level)
+    st.caption(paragraph([_("Small: {level} intervals.", level=level), sources]))
 
 
 def _heading(choice: Choice) -> str:
@@ -221,14 +222,15 @@ def assumptions_table(study: Study, scenario: Assumptions, choices: Sequence[Cho
         hide_index=True,
         alt=_("All sources, definitions and settings"),
     )
-    st.caption(
-        _(
-            "Intervals ({level}) follow from that of the verdict; prices and assumptions are "
-            "held fixed, so they show how sure the measurement is, not how good the assumptions "
-            "are.",
-            level=percent(study.statistics.level),
+    if any(choice.option.gain is not None for choice in choices[1:]):
+        st.caption(
+            _(
+                "Intervals ({level}) follow from that of the verdict; prices and assumptions "
+                "are held fixed, so they show how sure the measurement is, not how good the "
+                "assumptions are.",
+                level=percent(study.statistics.level),
+            )
         )
-    )
     st.caption(methods.cost())
 
 

@@ -1,0 +1,118 @@
+"""Fewer than five queries: no verdict, interval, p, minimum detectable change or break-even, on any
+surface; from five on there are."""
+
+import re
+from io import StringIO
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rankdash.analysis.statistics.gate import Condition, decide
+from rankdash.analysis.statistics.planning import smallest_detectable
+from rankdash.cli import compare as compare_command
+from rankdash.dataset import Dataset
+from rankdash.i18n import speaking
+from rankdash.ranking.ranking import Ranking
+from rankdash.reporting.exports import tables
+from rankdash.reporting.report import Front, html
+from rankdash.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.study import costs, leaderboard
+from rankdash.study.decision import decision
+from rankdash.study.study import Study
+from rankdash.study.systems import FIRST_STAGE, Money, systems_of
+from rankdash.value.assumptions import Assumptions
+from rankdash.value.payoff import Amount
+from rankdash.words import costs as words
+
+DOCS = [f"d{place}" for place in range(6)]
+SURE = ("mean_low", "mean_high", "delta_low", "delta_high", "p", "p_corrected")
+SECTIONS = ("decision", "verdict", "systems", "cutoffs", "cost")
+
+
+def study_of(n: int, relevant: int = 1) -> Study:
+    """The relevant documents first for every other query in the first stage, and for two of three
+    in the run; last for the rest."""
+    ids = [f"q{at}" for at in range(n)]
+    scores = np.arange(len(DOCS), 0, -1.0)
+    labels = [(query, doc, 1.0) for query in ids for doc in DOCS[-relevant:]]
+    data = Dataset(
+        "set",
+        pd.DataFrame({"query_id": ids, "text": ids}),
+        pd.DataFrame({"doc_id": DOCS, "title": DOCS, "text": DOCS}),
+        pd.DataFrame(labels, columns=["query_id", "doc_id", "label"]),
+        Ranking.from_lists(
+            (query, DOCS if at % 2 else DOCS[::-1], scores) for at, query in enumerate(ids)
+        ),
+    )
+    lists = [(q, DOCS[::-1] if at % 3 else DOCS, scores) for at, q in enumerate(ids)]
+    run = run_from_ranking("run", data.id, Ranking.from_lists(lists), "run.trec")
+    return Study.on(
+        "precision@3",
+        dataset=data,
+        systems=systems_of(data, [run]),
+        baseline=FIRST_STAGE,
+        challengers=(run.id,),
+        money=Money(Assumptions(), chosen=True),
+    )
+
+
+@pytest.mark.parametrize(("n", "few"), [(2, True), (4, True), (5, False)])
+def test_less_than_five_queries_give_a_mean_and_nothing_that_sounds_sure(n, few):
+    study = study_of(n)
+    (run,) = study.challengers
+    frame = study.comparison.frame
+    assert frame["mean"].notna().all()
+    changes = frame[frame["system"] == run]
+    assert frame[["mean_low", "mean_high"]].isna().all(axis=None) == few
+    assert changes[[*SURE, "smallest_detectable"]].isna().all(axis=None) == few
+    assert (study.comparison.row(run, study.spec)["verdict"] == "too_few") == few
+
+    choice = costs.choices(study)[1]
+    assert (choice.option.gain is None) == few
+    for figure in ("net_per_month", "roi", "break_even_elasticity", "break_even_searches"):
+        assert (getattr(choice.came, figure) == Amount(reason="unknown_gain")) == few
+    assert (words.answer(choice) == "unknown") == few
+    assert (decision(study, run).step == "queries") == few
+    best = leaderboard.standings(study)[0]
+    assert np.isnan([best.low, best.high]).all() == few
+
+    gates = decide([Condition("min", study.spec, 0.1), Condition("max-hurt", study.spec, 0.9)],
+                   study.comparison, run)  # fmt: skip
+    assert [gate.reason == "too_few" for gate in gates] == [few, few]
+    assert [np.isnan([gate.low, gate.high]).all() for gate in gates] == [few, few]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize(("n", "few"), [(2, True), (5, False)])
+def test_no_surface_writes_an_interval_or_a_break_even_of_two_queries(n, few, language):
+    study = study_of(n)
+    front = Front(sections=SECTIONS, language=language)
+    page = re.sub(r"(?s)<(script|style).*?</\1>|<[^>]+>", " ", html(study, front).decode())
+    # One stands in what the latency target means.
+    assert (page.count("95%") == 1) == few
+    assert ("break-even: value" in page or "盈亏平衡：" in page) != few
+
+    compared = compare_command.Compared("qrels", "highest", study)
+    written = "".join(compare_command.text(compared))
+    assert ("confidence the true" in written) != few
+    rows = pd.read_csv(StringIO("".join(compare_command.as_csv(compared))))
+    assert rows.loc[rows["system"] == "run", list(SURE)].isna().all(axis=None) == few
+    with speaking("en"):
+        table = "".join(tables.markdown(study.comparison, study.names))
+    assert bool(re.search(r"\d to [+-]?\d", table)) != few
+
+
+def test_the_minimum_detectable_change_is_within_what_labels_and_candidates_allow():
+    """Precision@3 of queries with one relevant document is at most 0.333. Where half of them have
+    it, the rest can bring 0.167; with three each, 0.5."""
+    for relevant, allowed in ((1, 1 / 6), (3, 1 / 2)):
+        study = study_of(12, relevant)
+        row = study.comparison.row(study.challengers[0], study.spec)
+        found = smallest_detectable(study.pairs(study.challengers[0])["delta"].to_numpy())
+        assert row["before"] == pytest.approx(allowed)
+        assert found > allowed
+        assert np.isnan(row["smallest_detectable"])
+    many = study_of(120)
+    row = many.comparison.row(many.challengers[0], many.spec)
+    assert 0 < row["smallest_detectable"] < 1 / 6
