@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 DONE, INCOMPLETE, REFUSED, INTERRUPTED = 0, 1, 2, 130
 
-_CONVENTIONS = ("ties", "threshold", "judged_only", "missing", "no_relevant")
+_CONVENTIONS = ("ties", "threshold", "judged_only", "missing", "no_relevant", "err_top_label")
 _STATISTICS = (
     *("level", "interval", "test", "correction", "family"),
     *("resamples", "seed", "tie_band", "worthwhile"),
@@ -169,6 +169,11 @@ def add_conventions(parser: Parser) -> None:
         "--no-relevant",
         ("count", "skip"),
         "a query without a relevant document: counts as 0, or is excluded",
+    )
+    parser.number(
+        "--highest-label",
+        "the top of the scale, for graded MAP and ERR (default: the highest of the labels)",
+        dest="err_top_label",
     )
 
 

@@ -53,6 +53,7 @@ DEFINITIONS = (
         meaning="Precision averaged over the ranks of all relevant documents: those not found "
         "count 0.",
         formula="(1/R) Σ P@i over the relevant ranks i ≤ k",
+        latex=r"\frac{1}{R} \sum_{i=1}^{k} g_i P_i",
         reference="Buckley and Voorhees 2005, Retrieval System Evaluation; as in trec_eval",
         note="Divided by R, also at a cutoff below R, unless the conventions say min(R,k).",
         compute=_average_precision,
@@ -64,6 +65,7 @@ DEFINITIONS = (
         meaning="MAP in which a document counts by its grade as a share of the highest grade.",
         formula="(1/R) Σ P@i · rel_i/max_rel over the relevant ranks i ≤ k; max_rel is the "
         "highest label of the set",
+        latex=r"\frac{1}{R} \sum_{i=1}^{k} g_i P_i \frac{\mathrm{rel}_i}{\mathrm{rel}_{\max}}",
         reference="The MedCorpus variant of average precision",
         note="A perfect order does not reach 1 if a relevant grade is below the highest label: "
         "with a highest label of 3, [3,2,1] and [1,2,3] both give 0.667. Below an irrelevant "
@@ -80,6 +82,7 @@ DEFINITIONS = (
         meaning="Graded MAP divided by the best it could be, so that a perfect order is 1.",
         formula="Σ P@i · rel_i/max_rel over the relevant ranks i ≤ k, divided by Σ rel/max_rel "
         "over all relevant documents",
+        latex=r"\frac{\sum_{i=1}^{k} g_i P_i \, \mathrm{rel}_i}{\sum_{i=1}^{R} \mathrm{rel}^{*}_i}",
         reference="The MedCorpus variant of average precision, normalised",
         note="Any order that puts all relevant documents first is 1, whatever their grades. Below "
         "an irrelevant document, moving a higher grade above a lower one lowers it.",

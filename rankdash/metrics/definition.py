@@ -35,6 +35,9 @@ class MetricDefinition:
     meaning:      one line in the user's terms.
     formula:      plain text; rel_i is the label at rank i, R the number of relevant documents in
                   the labels of the query, k the cutoff.
+    latex:        the same in LaTeX, to be drawn. rel*_i is the label at rank i of the best order of
+                  all labelled documents, g_i 1 where the document at rank i is relevant, else 0,
+                  P_i the precision of the first i.
     range:        lowest and highest value.
     needs_grades: whether it says more on graded than on 0/1 labels.
     binary:       whether the relevance threshold decides it.
@@ -49,6 +52,7 @@ class MetricDefinition:
     title: str
     meaning: str
     formula: str
+    latex: str
     reference: str
     compute: Compute
     note: str = ""

@@ -42,6 +42,7 @@ DEFINITIONS = (
         meaning="The share of relevant documents that a patient reader sees; p is the chance of "
         "going on to the next document.",
         formula="(1 − p) Σ p^(i−1) over the relevant ranks i ≤ k; p = 0.8 unless given",
+        latex=r"(1 - p) \sum_{i=1}^{k} g_i \, p^{i-1}",
         reference="Moffat and Zobel 2008, Rank-Biased Precision",
         note="A perfect order does not reach 1: that needs endless relevant documents.",
         perfect_is_top=False,
@@ -54,6 +55,8 @@ DEFINITIONS = (
         meaning="How soon a reader who stops when satisfied is expected to stop.",
         formula="Σ (1/i) · s_i · Π_(j<i) (1 − s_j) over ranks i ≤ k; s = (2^rel − 1) / 2^max, "
         "max the highest label of the set",
+        latex=r"\sum_{i=1}^{k} \frac{s_i}{i} \prod_{j=1}^{i-1} (1 - s_j),"
+        r" \quad s_i = \frac{2^{\mathrm{rel}_i} - 1}{2^{\mathrm{rel}_{\max}}}",
         reference="Chapelle et al. 2009, Expected Reciprocal Rank for Graded Relevance",
         note="A perfect order does not reach 1: no label satisfies for certain. Depends on the "
         "highest label of the whole set, or the one given in the conventions.",

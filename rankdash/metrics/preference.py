@@ -27,6 +27,7 @@ DEFINITIONS = (
         "documents without a label change nothing.",
         formula="(1/R) Σ 1 − min(n_i, R) / min(N, R) over the relevant ranks i ≤ k; n_i documents "
         "labelled not relevant stand above i, N are in the labels",
+        latex=r"\frac{1}{R} \sum_{i=1}^{k} g_i \left(1 - \frac{\min(n_i, R)}{\min(N, R)}\right)",
         reference="Buckley and Voorhees 2004, Retrieval Evaluation with Incomplete Information; "
         "as in trec_eval",
         compute=_bpref,

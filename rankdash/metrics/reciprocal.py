@@ -24,6 +24,7 @@ DEFINITIONS = (
         title="MRR",
         meaning="How near the top the first relevant document is.",
         formula="1 / rank of the first relevant document within k, else 0",
+        latex=r"\max_{i \le k} \frac{g_i}{i}",
         reference="Voorhees 1999, The TREC-8 Question Answering Track Report",
         compute=_reciprocal_rank,
         aliases=("rr", "recip_rank", "reciprocal_rank"),

@@ -53,6 +53,7 @@ DEFINITIONS = (
         title="Precision",
         meaning="The share of the first k places that hold a relevant document.",
         formula="relevant documents within k, divided by k",
+        latex=r"\frac{1}{k} \sum_{i=1}^{k} g_i",
         reference="Manning, Raghavan and Schütze 2008, chapter 8",
         note="Divided by k even when fewer came back. A perfect order does not reach 1 where a "
         "list holds fewer relevant documents than places.",
@@ -65,6 +66,7 @@ DEFINITIONS = (
         title="Recall",
         meaning="The share of all relevant documents that is within the first k.",
         formula="relevant documents within k, divided by R",
+        latex=r"\frac{1}{R} \sum_{i=1}^{k} g_i",
         reference="Manning, Raghavan and Schütze 2008, chapter 8",
         compute=_recall,
         aliases=("r", "set_recall", "setr"),
@@ -74,6 +76,7 @@ DEFINITIONS = (
         title="Hit",
         meaning="Whether at least one relevant document is within the first k.",
         formula="1 if a relevant document is within k, else 0",
+        latex=r"\max_{i \le k} g_i",
         reference="Success@k in trec_eval",
         compute=_hit,
         aliases=("success", "hit_rate", "hits"),
@@ -83,6 +86,7 @@ DEFINITIONS = (
         title="R-precision",
         meaning="Precision at the number of relevant documents the query has.",
         formula="relevant documents within R, divided by R",
+        latex=r"\frac{1}{R} \sum_{i=1}^{R} g_i",
         reference="Buckley and Voorhees 2005, Retrieval System Evaluation",
         has_cutoff=False,
         compute=_r_precision,
@@ -93,6 +97,7 @@ DEFINITIONS = (
         title="F1",
         meaning="The harmonic mean of precision and recall within the first k.",
         formula="2 · precision@k · recall@k / (precision@k + recall@k)",
+        latex=r"\frac{2 \sum_{i=1}^{k} g_i}{k + R}",
         reference="van Rijsbergen 1979, Information Retrieval",
         note="A perfect order does not reach 1 if a list holds fewer relevant documents than "
         "places.",
@@ -105,6 +110,7 @@ DEFINITIONS = (
         title="Judged",
         meaning="The share of the first k documents that has a label, relevant or not.",
         formula="labelled documents within k, divided by k or by the length of a shorter list",
+        latex=r"\frac{1}{\min(k, n)} \sum_{i=1}^{k} j_i",
         reference="Judged@k in ir_measures",
         note="Says nothing of quality. If it differs between systems, trust their other numbers "
         "differently. An empty list has no value.",

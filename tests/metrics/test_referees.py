@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import pytrec_eval
-from sklearn.metrics import average_precision_score, ndcg_score
+from sklearn.metrics import average_precision_score, dcg_score, ndcg_score
 
 from rankdash.metrics import Conventions, evaluate, judge, judge_frame, parse_measure, registry
 from rankdash.ranking.ranking import Ranking
@@ -111,7 +111,7 @@ def test_single_precision_decides_what_is_tied_for_trec_eval(gap, tied):
 
 @pytest.mark.parametrize("fractional", [False, True])
 @pytest.mark.parametrize("k", [1, 3, 10, None])
-def test_ndcg_agrees_with_scikit_learn(fractional, k):
+def test_dcg_and_ndcg_agree_with_scikit_learn(fractional, k):
     rng = np.random.default_rng(3)
     lists = [
         rng.integers(0, 4, rng.integers(2, 40)) * (0.5 if fractional else 1) for _ in range(60)
@@ -127,7 +127,7 @@ def test_ndcg_agrees_with_scikit_learn(fractional, k):
     conventions = Conventions(threshold=0.5)
     judged = judge(ranking_of(frame), frame, conventions)
     suffix = f"@{k}" if k else ""
-    specs = [f"ndcg{suffix}", f"ndcg_exp{suffix}", "map"]
+    specs = [f"{name}{suffix}" for name in ("ndcg", "ndcg_exp", "dcg", "dcg_exp")] + ["map"]
     wide = evaluate(judged, specs, conventions).wide()
     for q, (labels, given) in enumerate(zip(lists, scores, strict=True)):
         row = wide.loc[f"q{q}"]
@@ -135,6 +135,9 @@ def test_ndcg_agrees_with_scikit_learn(fractional, k):
         exponential = ndcg_score([2.0**labels - 1], [given], k=k, ignore_ties=True)
         assert row[specs[0]] == pytest.approx(linear, abs=1e-9)
         assert row[specs[1]] == pytest.approx(exponential, abs=1e-9)
+        for spec, gains in ((specs[2], labels), (specs[3], 2.0**labels - 1)):
+            expected = dcg_score([gains], [given], k=k, ignore_ties=True)
+            assert row[spec] == pytest.approx(expected, abs=1e-9)
         assert row["map"] == pytest.approx(average_precision_score(labels > 0, given), abs=1e-9)
 
 
@@ -160,6 +163,10 @@ def by_formula(name, labels, pool, k, top):
     def ndcg(gain, discount):
         return dcg(ranked, gain, discount) / dcg(ideal, gain, discount)
 
+    if name == "dcg":
+        return dcg(ranked, lambda x: x, lambda i: math.log2(i + 1))
+    if name == "dcg_exp":
+        return dcg(ranked, lambda x: 2**x - 1, lambda i: math.log2(i + 1))
     hits = [rank for rank, hit in enumerate(relevant, 1) if hit]
     if name == "ndcg":
         return ndcg(lambda x: x, lambda i: math.log2(i + 1))

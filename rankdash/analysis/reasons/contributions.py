@@ -7,6 +7,7 @@ it, to float rounding. What a document is credited with:
 | metric | credit of the document at rank i |
 |---|---|
 | NDCG, all forms | its discounted gain over the ideal sum |
+| DCG, both forms | its discounted gain |
 | MRR | 1/i for the first relevant document within k, 0 for every other |
 | hit | 1 for the first relevant document within k, 0 for every other |
 | MAP | P@i / R for a relevant document, at its own rank (R: see `ap_norm`) |
@@ -29,7 +30,13 @@ import pandas as pd
 
 from rankdash.metrics import Conventions, Evaluation, Measure, evaluate, judge
 from rankdash.metrics.engine import Relevance, ratio, within
-from rankdash.metrics.gain import EXPONENTIAL, JARVELIN_KEKALAINEN, LINEAR, GainForm
+from rankdash.metrics.gain import (
+    EXPONENTIAL,
+    JARVELIN_KEKALAINEN,
+    LINEAR,
+    GainForm,
+    raw_credits,
+)
 from rankdash.ranking.ragged import Floats, offsets_from, products_before
 from rankdash.ranking.ranking import Ranking
 
@@ -239,6 +246,13 @@ def _gain(form: GainForm) -> _Credit:
     return credit
 
 
+def _sum(form: GainForm) -> _Credit:
+    def credit(relevance: Relevance, k: int | None, parameter: float) -> Floats:
+        return np.where(within(relevance.rank, k), raw_credits(relevance, form), 0.0)
+
+    return credit
+
+
 def _hits(relevance: Relevance, k: int | None, worth: Floats) -> Floats:
     """(J,) the worth of each hit within the cutoff, 0 elsewhere."""
     credit = np.zeros(len(relevance.rank))
@@ -327,6 +341,8 @@ _CREDITS: Mapping[str, _Credit] = {
     "ndcg": _gain(LINEAR),
     "ndcg_exp": _gain(EXPONENTIAL),
     "ndcg_jk": _gain(JARVELIN_KEKALAINEN),
+    "dcg": _sum(LINEAR),
+    "dcg_exp": _sum(EXPONENTIAL),
     "mrr": _first,
     "hit": _found,
     "map": _average_precision,

@@ -22,13 +22,14 @@ from rankdash.analysis.unjudged.ndcg_bounds import Ideal, discounted, discounts,
 from rankdash.analysis.unjudged.pool import all_labelled
 from rankdash.metrics import Conventions, Judged, Measure
 from rankdash.metrics.engine import Relevance, within
-from rankdash.metrics.gain import EXPONENTIAL, JARVELIN_KEKALAINEN, LINEAR
+from rankdash.metrics.gain import EXPONENTIAL, JARVELIN_KEKALAINEN, LINEAR, raw_gain
 from rankdash.ranking.ragged import Floats, Integers, blocks, offsets_from
 
 Kind = Literal["tight", "outer", "range"]
 """tight: some assignment of labels reaches the bound. outer: no assignment goes beyond it, but
 none may reach it. range: only the metric's own range is known."""
 
+_SUMS = {"dcg": LINEAR, "dcg_exp": EXPONENTIAL}
 _FORMS = {"ndcg": LINEAR, "ndcg_exp": EXPONENTIAL, "ndcg_jk": JARVELIN_KEKALAINEN}
 
 
@@ -141,6 +142,12 @@ def _ndcg(case: Case, plus: BoundSide | None, minus: BoundSide | None) -> Floats
         ordered = _descending(weights)
         best[queries] = highest_quotient(start[queries], ordered, queries, ideal)
     return best
+
+
+def _dcg(case: Case, plus: BoundSide | None, minus: BoundSide | None) -> tuple[Floats, Kind]:
+    form = _SUMS[case.measure.metric.name]
+    top = raw_gain(form, np.array([case.top]))
+    return _additive(case, plus, minus, lambda side: top * discounts(form, side.rank)), "tight"
 
 
 def _precision(case: Case, plus: BoundSide | None, minus: BoundSide | None) -> tuple[Floats, Kind]:
@@ -329,6 +336,8 @@ def _err_if_relevant(case: Case, side: BoundSide) -> Floats:
 
 
 _KERNELS: dict[str, Callable[[Case, BoundSide | None, BoundSide | None], tuple[Floats, Kind]]] = {
+    "dcg": _dcg,
+    "dcg_exp": _dcg,
     "precision": _precision,
     "rbp": _rank_biased,
     "mrr": _reciprocal,

@@ -10,7 +10,7 @@ import streamlit as st
 from rankdash.analysis.statistics.planning import POWER
 from rankdash.i18n import gettext as _
 from rankdash.i18n import percent
-from rankdash.metrics import parse_measure
+from rankdash.metrics import MetricDefinition, parse_measure, registry
 from rankdash.reporting import figures
 from rankdash.study.study import Study
 from rankdash.ui.sidebar.view import tally_line
@@ -135,19 +135,18 @@ def changes(study: Study, system: str) -> str | None:
 
 def definitions(study: Study, specs: Sequence[str]) -> None:
     """Definitions, settings, and which queries were left out of which system, and why."""
-    measures = [parse_measure(spec) for spec in specs]
-    st.dataframe(
-        pd.DataFrame(
-            {
-                _("metric"): [metric_title(spec) for spec in specs],
-                _("meaning"): [_(measure.metric.meaning) for measure in measures],
-                _("formula"): [_(measure.metric.formula) for measure in measures],
-                _("caveats"): [_(measure.metric.note) for measure in measures],
-                _("source"): [measure.metric.reference for measure in measures],
-            }
-        ),
-        hide_index=True,
-        alt=_("Definition of each metric"),
+    shown = {parse_measure(spec).metric for spec in specs}
+    # Beside a metric its other forms, such as exponential gain: which one is meant differs.
+    families = tuple(metric.name for metric in shown)
+    for metric in registry.values():
+        if metric in shown or metric.name.startswith(families):
+            _definition(metric)
+    st.caption(
+        _(
+            "rel_i: the label at rank i; rel*_i: at rank i of the best order of all labelled "
+            "documents. g_i: 1 if the document at rank i is relevant, else 0. P_i: precision of "
+            "the first i. R: relevant documents among the labels of the query. k: the cutoff."
+        )
     )
     st.dataframe(
         pd.DataFrame(
@@ -160,6 +159,17 @@ def definitions(study: Study, specs: Sequence[str]) -> None:
     for what, how in methods(study.statistics, study.comparison.corrected):
         st.markdown(f"**{what}**: {how}")
     st.dataframe(_left_out(study, specs), hide_index=True, alt=_("Excluded queries of each system"))
+
+
+def _definition(metric: MetricDefinition) -> None:
+    """A metric with its formula drawn, and the same in words below."""
+    with st.container(border=True, gap="xsmall"):
+        st.markdown(f"**{_(metric.title)}** (`{metric.spec}`)  \n{_(metric.meaning)}")
+        st.latex(metric.latex)
+        source = _("Source: {source}.", source=metric.reference)
+        # Plain text: asterisks and underscores of a formula are no markup.
+        words = [f"`{_(metric.formula)}`", _(metric.note), source]
+        st.caption("  \n".join(each for each in words if each))
 
 
 def _left_out(study: Study, specs: Sequence[str]) -> pd.DataFrame:

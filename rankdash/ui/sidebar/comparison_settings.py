@@ -16,6 +16,7 @@ from rankdash.ui.state import address, pickers
 from rankdash.ui.widgets.lazy_expander import fold
 from rankdash.words.settings import key_of, options_of
 
+_TOPS = (1.0, 2.0, 3.0, 4.0, 5.0, 10.0, 100.0)
 _STATISTICS_OFFERED = {
     "level": (0.8, 0.9, 0.99),
     "resamples": (1_000, 2_000, 20_000),
@@ -28,7 +29,9 @@ _STATISTICS_OFFERED = {
 def draw(labels: Sequence[float]) -> None:
     """labels: those that the data set uses."""
     positive = [label for label in labels if label > 0]
-    grades = {"threshold": positive, "err_top_label": positive}
+    # A scale may end above the highest label that was given, and never below it.
+    tops = [top for top in {*positive, *_TOPS} if top >= max(positive, default=0.0)]
+    grades = {"threshold": positive, "err_top_label": tops}
     fold(
         _("Metric conventions"),
         "sidebar.rules",
