@@ -80,13 +80,15 @@ class Listing:
     """The list of queries of one comparison.
 
     table: from `table`. segments: column → its values, of those that are worth a filter. positions:
-    query id → row. reach: the largest change, or change that is possible, of any query.
+    query id → row. reach: the largest change, or change that is possible, of any query. highest:
+    the highest value that the metric can have, or has where it has no limit.
     """
 
     table: pd.DataFrame
     segments: Mapping[str, tuple[str, ...]]
     positions: Mapping[str, int]
     reach: float
+    highest: float
 
     def row(self, query_id: str) -> pd.Series | None:
         """The row of a query; None where it is not listed."""
@@ -102,11 +104,13 @@ def listing(study: Study, challenger: str) -> Listing:
             for column in study.dataset.segments
         }
         room = rows["ceiling"] - rows["before"] if "ceiling" in rows else rows["size"]
+        top, seen = study.measure.metric.range[1], [*rows["before"], *rows["after"]]
         return Listing(
             table=rows,
             segments={name: each for name, each in values.items() if 1 < len(each) <= _MOST_VALUES},
             positions={query: place for place, query in enumerate(rows["query_id"])},
             reach=float(np.nanmax([*rows["size"], *room, 0.0])),
+            highest=top if np.isfinite(top) else float(np.nanmax([*seen, 0.0])),
         )
 
     return study.once(_table_key("listing", study, challenger), make)

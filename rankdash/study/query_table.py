@@ -18,6 +18,7 @@ ORDERS = (
     "changed",
     "headroom",
     "lowest",
+    "lowest_after",
     "disagreement",
     "latency",
     "given",
@@ -29,6 +30,7 @@ _KEYS = {
     "changed": ("size", True),
     "headroom": ("to_win", True),
     "lowest": ("before", False),
+    "lowest_after": ("after", False),
     "disagreement": ("spread", True),
     "latency": ("latency_ms", True),
 }
@@ -124,7 +126,8 @@ class Filters:
     """Which queries are wanted; what is empty or None does not filter.
 
     outcomes, states, reasons: values of these columns. segments: column → values.
-    delta: the lowest and highest change; queries without a change are left out.
+    before, after, delta: the lowest and highest value of either side, and change; queries without
+        one are left out.
     judged: the least share of judged documents that both sides show.
     text: in query or id (case ignored). tags: any of these tags.
     """
@@ -134,6 +137,8 @@ class Filters:
     reasons: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     segments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    before: tuple[float, float] | None = None
+    after: tuple[float, float] | None = None
     delta: tuple[float, float] | None = None
     judged: float = 0.0
     text: str = ""
@@ -148,9 +153,10 @@ def filtered(
     for column, values in {**chosen, **wanted.segments}.items():
         if values:
             keep &= table[column].isin(values).to_numpy()
-    if wanted.delta is not None:
-        low, high = wanted.delta
-        keep &= table["delta"].between(low, high).to_numpy()
+    for column in ("before", "after", "delta"):
+        ends = getattr(wanted, column)
+        if ends is not None:
+            keep &= table[column].between(*ends).to_numpy()
     if wanted.judged > 0:
         keep &= (table[["judged_before", "judged_after"]].min(axis=1) >= wanted.judged).to_numpy()
     if wanted.tags:

@@ -56,6 +56,8 @@ def test_a_column_orders_the_lowest_first_and_then_the_highest(table):
     assert by_column("text", "text") == "-text"
     assert by_column("text", "-text") == "text"
     assert ordered(table, "text")["query_id"].tolist() == ["q5", "q1", "q2", "q4", "q3"]
+    assert by_column("after", "given") == "lowest_after", "which has a name"
+    assert by_column("after", "lowest_after") == "-after"
     assert ordered(table, "-text")["query_id"].tolist() == ["q4", "q2", "q1", "q5", "q3"]
     assert ordered(table, "-after")["query_id"].tolist() == ["q1", "q4", "q2", "q3", "q5"]
 
@@ -91,6 +93,7 @@ def test_texts_and_segments_are_joined_by_query_id(table):
         ("helped", ["q1", "q3", "q4", "q2", "q5"]),
         ("changed", ["q2", "q1", "q3", "q4", "q5"]),
         ("lowest", ["q3", "q4", "q1", "q2", "q5"]),
+        ("lowest_after", ["q3", "q2", "q4", "q1", "q5"]),
         ("given", ["q1", "q2", "q3", "q4", "q5"]),
         ("headroom", ["q2", "q4", "q1", "q3", "q5"]),
         ("disagreement", ["q3", "q1", "q2", "q4", "q5"]),
@@ -109,7 +112,7 @@ def test_every_order_offered_is_known(table):
 def test_an_order_by_what_nobody_knows_is_not_offered(table):
     assert orders(table) == list(ORDERS)
     bare = query_table(QUERIES, PAIRS)
-    assert orders(bare) == ["hurt", "helped", "changed", "lowest", "given"]
+    assert orders(bare) == ["hurt", "helped", "changed", "lowest", "lowest_after", "given"]
     unknown = query_table(QUERIES, PAIRS, known={"latency_ms": pd.Series({"q1": np.nan})})
     assert "latency" not in orders(unknown)
 
@@ -142,3 +145,16 @@ def test_filters_by_reason_state_change_judged_share_and_tag(table):
     tags = {"q1": ("wrong label", "ask"), "q4": ("ask",), "gone": ("ask",)}
     assert left(table, tags, tags=("ask",)) == ["q1", "q4"]
     assert left(table, tags, tags=("wrong label",), outcomes=("hurt",)) == []
+
+
+@pytest.mark.parametrize(
+    ("wanted", "ids"),
+    [
+        ({"after": (0.0, 0.3)}, ["q2", "q3"]),
+        ({"before": (0.4, 0.5)}, ["q1", "q4"]),
+        ({"before": (0.4, 1.0), "after": (0.0, 0.4)}, ["q2", "q4"]),
+        ({"before": (0.0, 1.0)}, ["q1", "q2", "q3", "q4"]),
+    ],
+)
+def test_the_value_of_either_system_filters_by_its_ends_included(table, wanted, ids):
+    assert left(table, **wanted) == ids

@@ -22,7 +22,7 @@ from rankdash.study.query_table import (
     orders,
 )
 from rankdash.ui.state import address, pickers
-from rankdash.ui.widgets.text import shortened
+from rankdash.ui.widgets.text import markdown_safe, shortened
 from rankdash.words.queries import outcome_words, state_words
 from rankdash.words.reasons import reason_words
 
@@ -82,7 +82,15 @@ def draw(
             if every
             else _none("tag")
         )
-        delta = _delta(listing.reach)
+        values = {
+            side: _range(
+                side,
+                _("Value of {system}", system=markdown_safe(titles[side], 80)),
+                listing.highest,
+            )
+            for side in ("before", "after")
+        }
+        delta = _range("delta", _("Change"), listing.reach, both_ways=True)
         share = _share(depth)
     return ordered(
         filtered(
@@ -93,6 +101,7 @@ def draw(
                 reasons=tuple(reasons),
                 tags=tuple(chosen_tags),
                 segments=_chosen_segments(segments, options),
+                **values,
                 delta=delta,
                 judged=share,
                 text=text,
@@ -121,6 +130,7 @@ def _order(table: pd.DataFrame, place: Place, titles: Mapping[str, str]) -> str:
         "changed": _("largest change first"),
         "headroom": _("largest potential gain left first"),
         "lowest": _("lowest baseline first"),
+        "lowest_after": _("lowest after reranking first"),
         "disagreement": _("rerankers disagree most first"),
         "latency": _("slowest first"),
         "given": _("as in the data"),
@@ -210,12 +220,16 @@ def _chosen_segments(
     return wanted
 
 
-def _delta(reach: float) -> tuple[float, float] | None:
-    """The range of changes that is wanted; None for all of them."""
-    step = 10 ** math.floor(math.log10(reach / 5)) if reach > 0 else 0.1
+def _range(
+    field: str, label: str, reach: float, *, both_ways: bool = False
+) -> tuple[float, float] | None:
+    """The range of values that is wanted; None for all of them. reach: the end of the axis, which
+    begins at 0, or at -reach."""
+    parts = 5 if both_ways else 50
+    step = 10 ** math.floor(math.log10(reach / parts)) if reach > 0 else 0.1
     end = max(math.ceil(round(reach / step, 6)) * step, step)
     digits = max(0, -math.floor(math.log10(step)))
-    whole = (-round(end, digits), round(end, digits))
+    whole = (-round(end, digits) if both_ways else 0.0, round(end, digits))
 
     def read(given: str | None) -> tuple[float, float]:
         try:
@@ -231,11 +245,11 @@ def _delta(reach: float) -> tuple[float, float] | None:
         return None if (low, high) == whole else f"{low:g}..{high:g}"
 
     chosen = pickers.pick_free(
-        "delta",
+        field,
         st.slider,
         read,
         write,
-        label=_("Change"),
+        label=label,
         min_value=whole[0],
         max_value=whole[1],
         step=step,

@@ -35,6 +35,8 @@ FIELDS: Mapping[str, str | None] = {
     "tag": None,
     "text": None,
     "delta": None,
+    "before": None,
+    "after": None,
     "share": None,
     "docs": "telling",
     "follow": None,
@@ -72,7 +74,18 @@ OF_A_DATA_SET = (
     *("segment", "tag", "against", "price"),
 )
 # Which queries are listed.
-QUERY_FILTERS = ("outcome", "reason", "segment", "text", "state", "tag", "delta", "share")
+QUERY_FILTERS = (
+    "outcome",
+    "reason",
+    "segment",
+    "text",
+    "state",
+    "tag",
+    "delta",
+    "before",
+    "after",
+    "share",
+)
 _CHOICES = "address.choices"
 _WRITTEN = "address.written"
 # Every address of this session so far, those that only the links of a page carry included.
