@@ -23,6 +23,7 @@ from rankdash.analysis.statistics.bootstrap import (
     percentile_interval,
 )
 from rankdash.analysis.statistics.significance import LEVEL
+from rankdash.ranking.measured import FEWEST_TIMED
 from rankdash.ranking.ranking import Reading, Run
 
 MOST_POINTS = 400
@@ -47,8 +48,10 @@ def latencies(queries: pd.DataFrame) -> FloatArray:
 
 @dataclass(frozen=True)
 class LatencySummary:
-    """Quantiles of the n measured latencies in milliseconds, NaN where n is 0.
+    """The n measured latencies in milliseconds, NaN where n is 0.
 
+    mean, deviation: their mean and standard deviation (n - 1 in the divisor; NaN for one).
+    p90, p95: None under `FEWEST_TIMED` latencies, where they would be the slowest one.
     p99: None under 1,000 latencies, where it would rest on a handful of them.
     p50_interval, p95_interval: the latencies between which the quantile lies with at least the
         confidence `level`, whatever the distribution; NaN for a side on which n is too small to
@@ -56,9 +59,11 @@ class LatencySummary:
     """
 
     n: int
+    mean: float
+    deviation: float
     p50: float
-    p90: float
-    p95: float
+    p90: float | None
+    p95: float | None
     p99: float | None
     p50_interval: tuple[float, float]
     p95_interval: tuple[float, float]
@@ -74,17 +79,30 @@ def summarize(queries: pd.DataFrame, level: float = LEVEL) -> LatencySummary:
     values = latencies(queries)
     if not len(values):
         none = (math.nan, math.nan)
-        return LatencySummary(0, math.nan, math.nan, math.nan, None, none, none)
+        return LatencySummary(0, *[math.nan] * 3, None, None, None, none, none)
     p50, p90, p95, p99 = (float(value) for value in np.quantile(values, [0.5, 0.9, 0.95, 0.99]))
+    n = len(values)
     return LatencySummary(
-        n=len(values),
+        n=n,
+        mean=float(values.mean()),
+        deviation=float(values.std(ddof=1)) if n > 1 else math.nan,
         p50=p50,
-        p90=p90,
-        p95=p95,
-        p99=p99 if len(values) >= P99_NEEDS else None,
+        p90=p90 if n >= FEWEST_TIMED else None,
+        p95=p95 if n >= FEWEST_TIMED else None,
+        p99=p99 if n >= P99_NEEDS else None,
         p50_interval=_interval(values, 0.5, level),
-        p95_interval=_interval(values, 0.95, level),
+        p95_interval=(
+            _interval(values, 0.95, level) if n >= FEWEST_TIMED else (math.nan, math.nan)
+        ),
     )
+
+
+def repeats_deviation(run: Run) -> float:
+    """How much the repeats of one query differ: the standard deviation within a query, over all
+    that were timed several times (the root of the mean variance); NaN without repeats."""
+    repeated = () if run.measured is None else run.measured.repeated_ms.values()
+    variances = [np.var(each, ddof=1) for each in repeated if len(each) > 1]
+    return float(np.sqrt(np.mean(variances))) if variances else math.nan
 
 
 def _interval(ordered: FloatArray, quantile: float, level: float) -> tuple[float, float]:

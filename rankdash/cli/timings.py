@@ -21,12 +21,24 @@ _COLUMNS = ["query_id", "state", "reason", "latency_ms", "pairs"]
 
 
 def write_timings(run: Run, target: Path) -> None:
-    """A row for each query: CSV for a spreadsheet where the name ends in .csv, JSON else. A latency
-    that was not measured is empty, or null.
+    """A row for each query: CSV for a spreadsheet where the name ends in .csv, JSON else. Where
+    queries were timed several times, a column for each time. A latency that was not measured is
+    empty, or null.
 
     Raises OSError where nothing can be written.
     """
     frame = run.queries[_COLUMNS]
+    repeated = {} if run.measured is None else run.measured.repeated_ms
+    if repeated:
+        own = [repeated.get(query, ()) for query in frame["query_id"]]
+        frame = frame.assign(
+            **{
+                f"repeat_{place + 1}_ms": [
+                    each[place] if place < len(each) else np.nan for each in own
+                ]
+                for place in range(max(map(len, own)))
+            }
+        )
     if target.suffix.lower() == ".csv":
         write(csv_bytes(frame), target)
         return

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 # A computation that keeps its threads busy gets at least this share of them; below it, other
 # programs took the processor away, and the times are longer than the machine needs.
 CONTENDED_SHARE = 0.7
 # In less time than this, starting threads and the clock's own steps weigh as much.
 CONTENDED_SECONDS = 1.0
+
+FEWEST_TIMED = 5
+"""Of fewer latencies p90 and p95 would be the slowest one."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +24,8 @@ class Level:
 
     queries, failed: answered with scores, and not. seconds: from the first sent to the last
         answered.
-    p50_ms, p95_ms: of the latencies of the answered ones, without index work; NaN where none was.
+    p50_ms, p95_ms: of the latencies of the answered ones, without index work; NaN where none was,
+        and p95_ms where fewer than `FEWEST_TIMED` were.
     queries_per_second, pairs_per_second: answered, over `seconds`: measured, not derived.
     cpu_per_wall: CPU seconds of this process per second; as many as cores where all were busy.
     """
@@ -51,7 +55,8 @@ class Measured:
 
     Latency, in the table of the run:
     serial_queries: how many queries were timed, alone and warm. repeats: how often each; its
-        latency is the median.
+        latency is the median. repeated_ms: query id → the latency of each of its repeats, in order;
+        none where each was timed once.
     serial_seconds, serial_cpu_seconds: wall and CPU time of that.
 
     first_call_ms: the first call after loading, which is in no latency; NaN where there was none.
@@ -69,6 +74,7 @@ class Measured:
     together: int = 0
     serial_queries: int = 0
     repeats: int = 1
+    repeated_ms: dict[str, tuple[float, ...]] = field(default_factory=dict)
     serial_seconds: float = 0.0
     serial_cpu_seconds: float = 0.0
     first_call_ms: float = math.nan

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rankdash.errors import UnavailableError
-from rankdash.ranking.measured import Level
+from rankdash.ranking.measured import FEWEST_TIMED, Level
 from rankdash.rerankers import Request, Reranker
 
 # Enough different queries that no client meets the same one twice in a row.
@@ -127,7 +127,7 @@ def _level(
         queries=done,
         failed=tally.failed,
         p50_ms=float(p50),
-        p95_ms=float(p95),
+        p95_ms=float(p95) if done >= FEWEST_TIMED else math.nan,
         queries_per_second=done / spent,
         pairs_per_second=tally.pairs / spent,
         cpu_per_wall=(time.process_time() - cpu_started) / spent,

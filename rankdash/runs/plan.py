@@ -37,6 +37,7 @@ class Timing:
 
     latency: of which queries the serial latency is measured. "auto": a sample, of which those
         count that have no cached score. "always": a sample, scored even where scores are cached.
+        "every": every query, scored even where scores are cached, and none with others.
         "never": no sample is set apart. Rerankers that are asked one query at a time anyway are
         always timed where they score a whole query.
     repeats: how often a query is timed; its latency is the median.
@@ -47,7 +48,7 @@ class Timing:
         empty: not at all.
     """
 
-    latency: Literal["auto", "always", "never"] = "auto"
+    latency: Literal["auto", "always", "every", "never"] = "auto"
     repeats: int = 1
     sample: int = 200
     seed: int = 0
@@ -56,9 +57,10 @@ class Timing:
 
     def __post_init__(self) -> None:
         """Raises SettingError for a value out of its range."""
-        if self.latency not in ("auto", "always", "never"):
+        if self.latency not in ("auto", "always", "every", "never"):
             raise SettingError(
-                "The latency is measured auto, always or never, not {value!r}.", value=self.latency
+                "The latency is measured auto, always, every or never, not {value!r}.",
+                value=self.latency,
             )
         for name, value, most in (
             ("repeats", self.repeats, 100),

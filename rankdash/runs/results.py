@@ -39,6 +39,7 @@ class QueryResult:
         where unknown.
     cached: how many of the scores were kept from an earlier run.
     calls: the requests to other machines that were made for it.
+    repeated_ms: (r,) the latency of each of its repeats; empty where it was timed once at most.
     """
 
     query_id: str
@@ -51,6 +52,7 @@ class QueryResult:
     full: Counts = field(default_factory=lambda: _NO_COUNTS)
     cached: int = 0
     calls: tuple[Call, ...] = ()
+    repeated_ms: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
 
     @property
     def tokens(self) -> float:
@@ -76,6 +78,9 @@ def results_from(rows: pd.DataFrame) -> list[QueryResult]:
     # A job that an older version began kept less.
     for name in ("read", "full"):
         columns[name] = [_NO_COUNTS if value is None else value for value in columns[name]]
+    columns["repeated_ms"] = [
+        np.zeros(0) if value is None else value for value in columns["repeated_ms"]
+    ]
     columns["cached"] = [0 if pd.isna(value) else int(value) for value in columns["cached"]]
     columns["calls"] = [_calls(value) for value in columns["calls"]]
     return [QueryResult(*values) for values in zip(*columns.values(), strict=True)]
@@ -150,6 +155,11 @@ def _counted(measured: Measured, results: Collection[QueryResult]) -> Measured:
         cached_pairs=cached,
         scored_pairs=sum(len(result.scores) for result in done) - cached,
         serial_queries=sum(not math.isnan(result.latency_ms) for result in done),
+        repeated_ms={
+            result.query_id: tuple(map(float, result.repeated_ms))
+            for result in done
+            if len(result.repeated_ms)
+        },
     )
 
 

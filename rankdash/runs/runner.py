@@ -205,10 +205,12 @@ class _Work:
     def _look_up(self, left: list[str]) -> None:
         """Share the queries out: kept whole, to score alone, to score in blocks."""
         timing = self._timing
-        sample = drawn(self._asked.documents, timing.seed)[: timing.sample]
-        if self._blocks:
-            sample = sample[: max(1, len(self._asked.documents) // 2)]
-        again = set(sample) if timing.latency == "always" else set()
+        sample = drawn(self._asked.documents, timing.seed)
+        if timing.latency != "every":
+            sample = sample[: timing.sample]
+            if self._blocks:
+                sample = sample[: max(1, len(self._asked.documents) // 2)]
+        again = set(sample) if timing.latency in ("always", "every") else set()
         self._read_cache(left, again)
         whole = {query for query in self._scoring.kept if not self._scoring.missing(query)}
         self._ready += [self._scoring.cached(query) for query in left if query in whole]

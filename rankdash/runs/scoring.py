@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -170,7 +170,8 @@ class Scoring:
             self.serial.add(asked, 1)
         known = [latency for latency in map(_latency_ms, times) if not math.isnan(latency)]
         latency = statistics.median(known) if known else math.nan
-        return self._result(query, request, first.answers[0], latency)
+        found = self._result(query, request, first.answers[0], latency)
+        return replace(found, repeated_ms=np.array(known)) if len(known) > 1 else found
 
     def together(self, queries: Sequence[str]) -> list[QueryResult]:
         """Score queries in one call. Their latencies are unknown: they share the time."""

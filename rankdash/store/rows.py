@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from rankdash.dataset import Dataset
+from rankdash.ranking.measured import FEWEST_TIMED
 from rankdash.ranking.ranking import Run
 
 
@@ -87,7 +88,8 @@ def run_values(run: Run) -> dict[str, object]:
     done = run.queries[run.queries["state"] == "done"]
     latency = done["latency_ms"].to_numpy(dtype=np.float64)
     latency = latency[np.isfinite(latency)]
-    p50, p95 = np.quantile(latency, [0.5, 0.95]) if len(latency) else (math.nan, math.nan)
+    p50 = np.quantile(latency, 0.5) if len(latency) else math.nan
+    p95 = np.quantile(latency, 0.95) if len(latency) >= FEWEST_TIMED else math.nan
     rate = math.nan if run.measured is None else run.measured.pairs_per_second
     return {
         "id": run.id,

@@ -21,7 +21,8 @@ _COLUMN: dict[Against, str] = {"documents": "pairs", "tokens": "tokens"}
 @dataclass(frozen=True, eq=False)
 class Times:
     """The latencies of a run, ascending, and what comes of them. steps: as from
-    `analysis.latency.ecdf`. documents: the fewest and the most of a timed query."""
+    `analysis.latency.ecdf`. documents: the fewest and the most of a timed query.
+    repeats_deviation: as from `analysis.latency.repeats_deviation`."""
 
     run: Run
     ordered: FloatArray
@@ -29,6 +30,7 @@ class Times:
     steps: pd.DataFrame
     apart: Apart
     documents: tuple[int, int]
+    repeats_deviation: float
 
 
 def times(study: Study, system: str) -> Times | None:
@@ -49,6 +51,7 @@ def times(study: Study, system: str) -> Times | None:
             steps=latency.ecdf(ordered),
             apart=latency.apart(run),
             documents=(int(timed.min()), int(timed.max())) if len(timed) else (0, 0),
+            repeats_deviation=latency.repeats_deviation(run),
         )
 
     return study.once(("times", system, level), make)

@@ -207,11 +207,21 @@ def test_every_pair_is_in_the_bin_of_its_length(pairs):
 
 
 def test_quantiles():
-    summary = summarize(table([10.0, 20.0, 30.0, 40.0, np.nan]))
-    assert summary.n == 4
-    assert summary.p50 == pytest.approx(25.0)
-    assert summary.p90 == pytest.approx(37.0)
-    assert summary.p95 == pytest.approx(38.5)
+    summary = summarize(table([10.0, 20.0, 30.0, 40.0, 50.0, np.nan]))
+    assert summary.n == 5
+    assert summary.p50 == pytest.approx(30.0)
+    assert summary.p90 == pytest.approx(46.0)
+    assert summary.p95 == pytest.approx(48.0)
+    assert (summary.mean, summary.deviation) == (30.0, pytest.approx(250**0.5))
+
+
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_a_handful_of_latencies_has_no_95th_percentile(n):
+    summary = summarize(table(np.arange(1.0, n + 1)))
+    assert (summary.n, summary.p50, summary.mean) == (n, (n + 1) / 2, (n + 1) / 2)
+    assert (summary.p90, summary.p95, summary.p99) == (None, None, None)
+    assert np.isnan(summary.p95_interval).all()
+    assert math.isnan(summary.deviation) == (n == 1)
 
 
 def test_an_interval_is_as_wide_as_its_confidence_asks_for():
@@ -229,16 +239,17 @@ def test_no_99th_percentile_from_less_than_1000_latencies():
 def test_nothing_measured_is_not_zero():
     summary = summarize(table([np.nan]))
     assert summary.n == 0
-    assert summary.p99 is None
-    assert all(math.isnan(v) for v in (summary.p50, summary.p95, *summary.p50_interval))
+    assert (summary.p90, summary.p95, summary.p99) == (None, None, None)
+    assert all(math.isnan(v) for v in (summary.p50, summary.mean, *summary.p50_interval))
 
 
-@given(st.lists(st.floats(0.001, 1e6), min_size=1, max_size=50))
+@given(st.lists(st.floats(0.001, 1e6), min_size=5, max_size=50))
 def test_quantiles_rise_and_stay_between_the_extremes(latencies):
     summary = summarize(table(latencies))
     slack = 1e-9 * max(latencies)
     assert min(latencies) - slack <= summary.p50 <= summary.p90 + slack
     assert summary.p90 <= summary.p95 + slack <= max(latencies) + 2 * slack
+    assert min(latencies) - slack <= summary.mean <= max(latencies) + slack
 
 
 def test_an_interval_holds_the_true_quantile_19_times_in_20():
@@ -249,6 +260,6 @@ def test_an_interval_holds_the_true_quantile_19_times_in_20():
         low, high = summarize(table(rng.exponential(size=60))).p50_interval
         inside += low <= math.log(2) <= high
     assert 0.95 <= inside / 400 <= 0.995
-    low, high = summarize(table([1.0, 2.0, 3.0])).p95_interval
-    assert low == 2.0
+    low, high = summarize(table([1.0, 2.0, 3.0, 4.0, 5.0])).p95_interval
+    assert low == 4.0
     assert math.isnan(high)

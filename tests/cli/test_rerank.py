@@ -2,6 +2,7 @@
 
 import json
 import re
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -96,7 +97,9 @@ def test_latency_and_throughput_are_told_apart(run: Callable, data: Path, tmp_pa
         "rerank", "--data", data, "--reranker", "bm25", "--out", tmp_path / "a.trec",
         "--repeats", "3",
     )  # fmt: skip
-    assert re.search(r"alone, warm: p50 [\d.]+ ms, p90 .*p95 [\d.]+ ms \(2 queries\)", outcome.err)
+    # Two queries have no p95.
+    taken = r"alone, warm: p50 [\d.]+ ms, mean [\d.]+ ± [\d.]+ ms \(2 queries\)"
+    assert re.search(taken, outcome.err)
     assert re.search(r"Throughput: [\d.,]+ pairs a second \(one query at a time\)", outcome.err)
     refused = run(
         "rerank", "--data", data, "--reranker", "bm25", "--out", tmp_path / "b.trec",
@@ -104,6 +107,22 @@ def test_latency_and_throughput_are_told_apart(run: Callable, data: Path, tmp_pa
     )  # fmt: skip
     assert refused.code == 2
     assert "concurrency must be from 1" in refused.err
+
+
+def test_a_file_of_timings_has_every_query_and_every_repeat(
+    run: Callable, data: Path, tmp_path: Path
+):
+    taken = tmp_path / "timings.json"
+    outcome = run(
+        "rerank", "--data", data, "--reranker", "bm25", "--out", tmp_path / "a.trec",
+        "--repeats", "3", "--timings", taken,
+    )  # fmt: skip
+    assert outcome.code == 0
+    rows = json.loads(taken.read_text())
+    assert [row["query_id"] for row in rows] == ["q1", "q2"]
+    for row in rows:
+        repeats = [row[f"repeat_{place}_ms"] for place in (1, 2, 3)]
+        assert row["latency_ms"] == statistics.median(repeats)
 
 
 def test_candidates_below_the_depth_keep_their_order(

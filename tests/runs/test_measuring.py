@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankdash.analysis.latency import summarize
+from rankdash.analysis.latency import repeats_deviation, summarize
 from rankdash.errors import SettingError
 from rankdash.ranking.measured import Measured
 from rankdash.rerankers import Call, Capabilities, Scored
@@ -138,6 +138,9 @@ def test_half_of_the_queries_at_most_are_timed_alone_and_the_rest_go_together(ma
     assert timed == set(again.queries["query_id"][again.queries["latency_ms"].notna()])
     few = go(make_dataset(queries=9), Model(), timing=Timing(sample=2))
     assert set(few.queries["query_id"][few.queries["latency_ms"].notna()]) < timed
+    every = go(make_dataset(queries=9), Model(), timing=Timing(latency="every", sample=2))
+    assert every.queries["latency_ms"].notna().all()
+    assert every.measured.serial_queries == 9
     none = go(make_dataset(queries=9), Model(), timing=Timing(latency="never"))
     assert none.queries["latency_ms"].isna().all()
     assert none.measured.serial_seconds == 0.0
@@ -158,6 +161,9 @@ def test_a_repeated_query_has_the_median_of_its_latencies(make_dataset):
     run = go(make_dataset(queries=1), model, timing=Timing(repeats=3), capabilities=Capabilities())
     assert len(model.calls) == 1 + 3
     assert run.queries["latency_ms"][0] == pytest.approx(15.0)
+    assert sorted(run.measured.repeated_ms["q0"]) == pytest.approx([15.0, 15.0, 55.0])
+    assert repeats_deviation(run) == pytest.approx(1600**0.5 / 3**0.5)
+    assert not go(make_dataset(queries=1), Model()).measured.repeated_ms
     # Repeats are for the latency; the throughput is that of what was asked for.
     assert run.measured.pairs == 5
     assert run.measured.serial_seconds == pytest.approx(0.085)
@@ -429,6 +435,17 @@ def test_a_paid_call_is_made_once_and_the_first_is_no_latency(make_dataset, work
     write_part(workspace, "job", [to_row(result) for result in results])
     kept = results_from(read_parts(workspace, "job"))
     assert repr([result.calls for result in kept]) == repr([r.calls for r in results])
+
+
+def test_repeats_are_kept_with_the_batches_of_an_unfinished_job(make_dataset, workspace):
+    batches = []
+    run = go(make_dataset(queries=4), Model(), timing=Timing(latency="every", repeats=2),
+             on_batch=batches.append)  # fmt: skip
+    write_part(workspace, "job", [to_row(result) for batch in batches for result in batch])
+    kept = {each.query_id: each for each in results_from(read_parts(workspace, "job"))}
+    resumed = go(make_dataset(queries=4), Model(), done=kept.values())
+    assert set(run.measured.repeated_ms) == {"q0", "q1", "q2", "q3"}
+    assert resumed.measured.repeated_ms == run.measured.repeated_ms
 
 
 def test_a_block_keeps_as_many_requests_under_way_as_are_allowed(make_dataset):

@@ -94,6 +94,8 @@ def make_run():
                 cpu_seconds=0.15,
                 index_seconds=0.06,
                 together=2,
+                repeats=2,
+                repeated_ms={"007": (1.0, 2.5)},
                 threads=2,
                 load_start=0.5,
                 throughput=(Level(2, 5.0, 40, 1, 10.0, 30.0, 8.0, 24.0, 1.9),),

@@ -142,7 +142,7 @@ def test_lists_tell_what_there_is_without_loading_it(workspace, make_dataset, ma
     assert (run.queries_done, run.queries_failed, run.queries_skipped) == (2, 1, 0)
     assert run.settings == {"k1": 1.2, "language": "auto", "cased": False, "n": 3}
     assert run.p50_ms == pytest.approx(20.0)
-    assert run.p95_ms == pytest.approx(29.0)
+    assert np.isnan(run.p95_ms), "two latencies have no p95"
     # Measured by itself, and not from the latencies: 4 pairs in 100 ms.
     assert run.pairs_per_second == pytest.approx(40.0)
     assert workspace.runs("another") == []

@@ -326,8 +326,11 @@ def test_latency_has_every_quantile(case, app):
     found, times = latency.summary(study, system), latency.times(study, system)
     shown = table(app, "p50", "p95").iloc[0]
     assert_same(
-        [shown[each] for each in ("queries timed", "p50", "p90", "p95", "p99")],
-        [found.n, found.p50, found.p90, found.p95, float("nan")],
+        [
+            shown[each]
+            for each in ("queries timed", "mean", "standard deviation", "p50", "p90", "p95", "p99")
+        ],
+        [found.n, found.mean, found.deviation, found.p50, found.p90, found.p95, float("nan")],
     )
     assert_same([shown["p50, low"], shown["p50, high"]], found.p50_interval)
     assert_same([shown["p95, low"], shown["p95, high"]], found.p95_interval)

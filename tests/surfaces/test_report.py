@@ -168,8 +168,9 @@ def test_latency(case, report):
     found = latency.summary(case.study, case.flaky.id)
     rows = report.tables["latency"][0]
     assert len(rows) == 2
-    name, n, p50, p90, p95, *_rest = rows[1]
+    name, n, mean, deviation, p50, p90, p95, *_rest = rows[1]
     assert (name, n, p90) == (case.flaky.name, number(found.n, 0), ms(found.p90))
+    assert (mean, deviation) == (ms(found.mean), ms(found.deviation))
     assert_says(p50, map(ms, (found.p50, *found.p50_interval)))
     assert_says(p95, [ms(found.p95), ms(found.p95_interval[0])])
 

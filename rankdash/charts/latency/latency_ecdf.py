@@ -103,7 +103,7 @@ def alt(curves: Sequence[Curve]) -> str:
             "{name}: p50 {p50} ms, p95 {p95} ms, {queries}.",
             name=curve.name,
             p50=milliseconds.text(curve.summary.p50),
-            p95=milliseconds.text(curve.summary.p95),
+            p95=milliseconds.text(math.nan if curve.summary.p95 is None else curve.summary.p95),
             queries=style.queries(curve.summary.n),
         )
         for curve in curves
@@ -113,8 +113,8 @@ def alt(curves: Sequence[Curve]) -> str:
 
 def _percentiles(summary: LatencySummary) -> list[tuple[str, float, float]]:
     """Name, share, milliseconds."""
-    found = [("p50", 0.5, summary.p50), ("p95", 0.95, summary.p95)]
-    return found if summary.p99 is None else [*found, ("p99", 0.99, summary.p99)]
+    found = [("p50", 0.5, summary.p50), ("p95", 0.95, summary.p95), ("p99", 0.99, summary.p99)]
+    return [(name, share, ms) for name, share, ms in found if ms is not None]
 
 
 def _line(curve: Curve, mark: style.Mark) -> style.Trace:
@@ -164,6 +164,8 @@ def _interval(curve: Curve, row: float, mark: style.Mark) -> list[style.Trace]:
         ("p50", summary.p50, summary.p50_interval),
         ("p95", summary.p95, summary.p95_interval),
     ):
+        if value is None:
+            continue
         hover = _(
             "{name}<br>{percentile}: {ms} ms ({low} … {high})",
             name=style.whole(curve.name),

@@ -103,7 +103,7 @@ def _cost(draft: Draft, found: Decision) -> str:
         text = _("1,000 searches cost {amount}.", amount=amount)
         said.append(f"{text} ({all_of(marks)})" if marks else text)
     summary = latency.summary(study, found.challenger)
-    if summary is not None:
+    if summary is not None and summary.p95 is not None:
         said.append(
             ngettext(
                 "Latency: p95 {ms} ms ({n} query timed).",

@@ -8,6 +8,7 @@ from rankdash.analysis.latency import P99_NEEDS, LatencySummary, apart, latencie
 from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import duration, ngettext, number, paragraph, percent
 from rankdash.i18n import gettext as _
+from rankdash.ranking.measured import FEWEST_TIMED
 from rankdash.ranking.ranking import Run
 from rankdash.reporting import figures
 from rankdash.reporting.html_page import PageTable, listed, prose, table
@@ -36,8 +37,9 @@ def draw(draft: Draft) -> str:
     notes = _(
         "Times in milliseconds of one query with its own documents, alone, on a warm system; in "
         "brackets the {level} interval, without an upper end where too few queries were timed. "
-        "p99 needs at least {n} queries.",
+        "p90 and p95 need at least {fewest} queries, p99 needs {n}.",
         level=percent(study.statistics.level),
+        fewest=number(FEWEST_TIMED, 0),
         n=number(P99_NEEDS, 0),
     )
     return (
@@ -51,12 +53,18 @@ def _sentences(draft: Draft, system: str, run: Run, summary: LatencySummary) -> 
     lost = apart(run)
     level = draft.study.statistics.level
     met = on_target(latencies(run.queries), target, timed_out=lost.timed_out, level=level)
-    answers = _(
-        "**{system}** answers 95% of queries within **{p95} ms**, half within {p50} ms.",
-        system=name,
-        p95=ms(summary.p95),
-        p50=ms(summary.p50),
-    )
+    p50 = ms(summary.p50)
+    if summary.p95 is None:
+        answers = _(
+            "**{system}** answers half of the queries within {p50} ms.", system=name, p50=p50
+        )
+    else:
+        answers = _(
+            "**{system}** answers 95% of queries within **{p95} ms**, half within {p50} ms.",
+            system=name,
+            p95=ms(summary.p95),
+            p50=p50,
+        )
     sentences = [answers]
     if met is not None:
         # Which system it is stands before it, in the same paragraph.
@@ -97,15 +105,20 @@ def _quantiles(draft: Draft, timed: list[tuple[str, Run, LatencySummary]]) -> st
             (
                 draft.study.name(system),
                 number(summary.n, 0),
+                ms(summary.mean),
+                ms(summary.deviation),
                 _with_ends(summary.p50, summary.p50_interval),
-                ms(summary.p90),
-                _with_ends(summary.p95, summary.p95_interval),
+                DASH if summary.p90 is None else ms(summary.p90),
+                DASH if summary.p95 is None else _with_ends(summary.p95, summary.p95_interval),
                 DASH if summary.p99 is None else ms(summary.p99),
                 duration(run.load_ms / 1e3) if math.isfinite(run.load_ms) else DASH,
             )
         )
-    head = (_("system"), _("queries timed"), "p50", "p90", "p95", "p99", _("cold start"))
-    return table(PageTable(head, rows, frozenset(range(1, 7))))
+    head = (
+        *(_("system"), _("queries timed"), _("mean"), _("standard deviation")),
+        *("p50", "p90", "p95", "p99", _("cold start")),
+    )
+    return table(PageTable(head, rows, frozenset(range(1, 9))))
 
 
 def _with_ends(value: float, ends: tuple[float, float]) -> str:

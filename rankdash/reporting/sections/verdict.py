@@ -92,12 +92,13 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
             )
         )
     summary = latency.summary(study, challenger)
+    p95 = None if summary is None else summary.p95
     found.append(
         (
             _("p95 latency"),
-            _("not measured") if summary is None else _("{ms} ms", ms=ms(summary.p95)),
+            _("not measured") if p95 is None else _("{ms} ms", ms=ms(p95)),
             ""
-            if summary is None
+            if summary is None or p95 is None
             else ngettext(
                 "95% of the {n} query timed took no longer",
                 "95% of the {n} queries timed took no longer",

@@ -28,6 +28,7 @@ _SCHEMA = pa.schema(
         ("full", pa.list_(pa.int32())),
         ("cached", pa.int64()),
         ("calls", pa.string()),
+        ("repeated_ms", pa.list_(pa.float64())),
     ]
 )
 

@@ -12,6 +12,7 @@ from rankdash.analysis.latency import P99_NEEDS, LatencySummary, OnTarget, call_
 from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import duration, ngettext, number, percent
 from rankdash.i18n import gettext as _
+from rankdash.ranking.measured import FEWEST_TIMED
 from rankdash.runs.combining import KIND as FUSION
 from rankdash.study import latency
 from rankdash.study.latency import Times
@@ -99,17 +100,7 @@ def _one(name: str, times: Times, target_ms: float, level: float) -> None:
             st.badge(word, icon=icon, color=colour)
         if measured is not None and measured.contended:
             st.badge(_("on a busy machine"), icon=":material/speed:", color="orange")
-    st.markdown(
-        _(
-            "**{system}** answers 95% of queries within **{p95} ms** ({interval}), {documents}. "
-            "Half are answered within {p50} ms.",
-            system=name,
-            p95=ms(summary.p95),
-            interval=_interval(summary, level),
-            documents=_documents(times.documents),
-            p50=ms(summary.p50),
-        )
-    )
+    st.markdown(_answers(name, times, level))
     facts = []
     if met is not None:
         facts.append(
@@ -119,6 +110,15 @@ def _one(name: str, times: Times, target_ms: float, level: float) -> None:
         facts.append(_("no p99: needs {n} queries", n=number(P99_NEEDS, 0)))
     else:
         facts.append(_("p99 {ms} ms", ms=ms(summary.p99)))
+    facts.append(
+        _("mean {mean} ms", mean=ms(summary.mean))
+        if math.isnan(summary.deviation)
+        else _(
+            "mean {mean} ms, standard deviation {deviation} ms",
+            mean=ms(summary.mean),
+            deviation=ms(summary.deviation),
+        )
+    )
     if math.isfinite(times.run.load_ms):
         facts.append(_("cold start {time}, not included", time=duration(times.run.load_ms / 1e3)))
     if measured is not None and math.isfinite(measured.pairs_per_second):
@@ -145,6 +145,29 @@ def _one(name: str, times: Times, target_ms: float, level: float) -> None:
     if parts := left_out_of_times(times.apart, measured):
         lines.append(_("Not included: {parts}.", parts=parts))
     st.caption("  \n".join(lines))
+
+
+def _answers(name: str, times: Times, level: float) -> str:
+    summary, documents = times.summary, _documents(times.documents)
+    if summary.p95 is None:
+        return _(
+            "**{system}** answers half of {queries} within {p50} ms, {documents}. p95 needs at "
+            "least {fewest}.",
+            system=name,
+            queries=ngettext("{n} query", "{n} queries", summary.n),
+            p50=ms(summary.p50),
+            documents=documents,
+            fewest=number(FEWEST_TIMED, 0),
+        )
+    return _(
+        "**{system}** answers 95% of queries within **{p95} ms** ({interval}), {documents}. "
+        "Half are answered within {p50} ms.",
+        system=name,
+        p95=ms(summary.p95),
+        interval=_interval(summary, level),
+        documents=documents,
+        p50=ms(summary.p50),
+    )
 
 
 def _badge(met: OnTarget, target: str) -> tuple[str, str, Colour]:
@@ -208,6 +231,7 @@ def numbers(study: Study, found: dict[str, Times]) -> None:
             [
                 *("p50", "p90", "p95", "p99", _("first call")),
                 *(_("p50, low"), _("p50, high"), _("p95, low"), _("p95, high")),
+                *(_("mean"), _("standard deviation"), _("deviation of repeats")),
             ],
             _format("%.2f"),
         ),
@@ -237,20 +261,23 @@ def _row(name: str, times: Times) -> dict[str, object]:
     row = {
         _("system"): name,
         _("queries timed"): summary.n,
+        _("mean"): summary.mean,
+        _("standard deviation"): summary.deviation,
         "p50": summary.p50,
         _("p50, low"): summary.p50_interval[0],
         _("p50, high"): summary.p50_interval[1],
-        "p90": summary.p90,
-        "p95": summary.p95,
+        "p90": _or_nan(summary.p90),
+        "p95": _or_nan(summary.p95),
         _("p95, low"): summary.p95_interval[0],
         _("p95, high"): summary.p95_interval[1],
-        "p99": math.nan if summary.p99 is None else summary.p99,
+        "p99": _or_nan(summary.p99),
         _("cold start, s"): times.run.load_ms / 1e3,
     }
     if measured is not None:
         row |= {
             _("first call"): measured.first_call_ms,
             _("timed how often"): measured.repeats,
+            _("deviation of repeats"): times.repeats_deviation,
             _("pairs/s"): measured.pairs_per_second,
             _("tokens/s"): measured.tokens_per_second,
         }
@@ -260,6 +287,10 @@ def _row(name: str, times: Times) -> dict[str, object]:
         _("asked again"): apart.retried,
         _("not timed"): apart.untimed,
     }
+
+
+def _or_nan(value: float | None) -> float:
+    return math.nan if value is None else value
 
 
 def machines(study: Study, found: dict[str, Times]) -> None:

@@ -84,9 +84,9 @@ def _queries(study: Study) -> Preview:
 
 def _latency(study: Study) -> Preview:
     timed = {
-        system: found
+        system: found.p95
         for system in study.challengers
-        if (found := latency.summary(study, system)) is not None
+        if (found := latency.summary(study, system)) is not None and found.p95 is not None
     }
     if not timed:
         return Preview(
@@ -100,9 +100,9 @@ def _latency(study: Study) -> Preview:
             _(
                 "{name}: p95 {ms} ms",
                 name=_name(study, system),
-                ms=number(found.p95, 0 if found.p95 >= _COARSE_MS else 1),
+                ms=number(p95, 0 if p95 >= _COARSE_MS else 1),
             )
-            for system, found in timed.items()
+            for system, p95 in timed.items()
         )
     )
 

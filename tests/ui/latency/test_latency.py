@@ -84,8 +84,8 @@ def test_the_readout_says_how_fast_how_sure_and_on_what(app, save):
         "up), 4 documents each. Half are answered within 17.5 ms.",
         ":gray-badge[:material/help: within 500 ms, too few queries to be sure]",
         # Trap 15: a cold start is never mixed with warm times.
-        "16 of 16 within the target · no p99: needs 1,000 queries · cold start 2.1 s, not "
-        "included · 128 pairs/s over the whole run",
+        "16 of 16 within the target · no p99: needs 1,000 queries · mean 17.5 ms, standard "
+        "deviation 4.76 ms · cold start 2.1 s, not included · 128 pairs/s over the whole run",
     }
 
 
@@ -124,9 +124,10 @@ def test_what_failed_was_late_or_asked_again_stands_apart(app, save):
     save("Remote", 10.0, state="failed", calls=calls)
     # What timed out is not in time, and is no failed query besides.
     assert {*said(open_page(app, "latency")).splitlines()} >= {
-        "15 of 16 within the target · no p99: needs 1,000 queries · cold start 2.1 s, not "
-        "included · 128 pairs/s over the whole run · of a call, 70 ms in the model and 30 ms on "
-        "the network · 10 ms in the service's queue  ",
+        "15 of 16 within the target · no p99: needs 1,000 queries · mean 10 ms, standard "
+        "deviation 0 ms · cold start 2.1 s, not included · "
+        "128 pairs/s over the whole run · of a call, 70 ms in the model and 30 ms on the network "
+        "· 10 ms in the service's queue  ",
         "Not included: 1 query given up after 30 s, which counts as over the target; 1.5 s of "
         "waiting before retries, for 1 query.",
     }
