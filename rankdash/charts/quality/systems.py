@@ -100,7 +100,7 @@ def figure(
             _("mean over the queries that both systems have"),
             showgrid=True,
             range=reach,
-            tickvals=_ticks(*reach, _highest(table)),
+            tickvals=_ticks(reach, _highest(table)),
         ),
         yaxis=style.row_labels(
             ink, tickvals=list(ticks.values()), ticktext=words, range=[bottom - 0.3, -0.7]
@@ -271,8 +271,9 @@ def _highest(table: pd.DataFrame) -> float:
     return max((parse_measure(each).metric.range[1] for each in set(table["metric"])), default=1.0)
 
 
-def _ticks(first: float, last: float, highest: float) -> list[float]:
+def _ticks(reach: Sequence[float], highest: float) -> list[float]:
     """Round values over the reach of the data, and none that no metric can have."""
+    first, last = reach
     least = max((last - first) / _MOST_TICKS, _LEAST_STEP)
     power = 10.0 ** math.floor(math.log10(least))
     step = next(each * power for each in (1, 2, 5, 10) if each * power >= least)
