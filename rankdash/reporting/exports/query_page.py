@@ -148,7 +148,7 @@ def _missed(documents: Sequence[Document]) -> str:
     return "".join(
         f'<div class="card relevant"><b dir=auto>{html_safe(document.title or document.doc_id)}</b>'
         f'<p class="muted">{html_safe(document.about)}</p>'
-        f'<p class="whole" dir=auto>{html_safe(document.text)}</p></div>'
+        f'<p class="whole" dir=auto>{_whole(document)}</p></div>'
         for document in documents
     )
 
@@ -160,10 +160,14 @@ def _texts(documents: Sequence[Document]) -> str:
             f"{document.title or document.doc_id} · {document.about}",
             f'<div class="whole" dir=auto id="text-{at}">'
             f'<p class="muted">{html_safe(document.doc_id)}</p>'
-            f"{html_safe(document.text or _('The data has no text for it.'))}</div>",
+            f"{_whole(document)}</div>",
         )
         for at, document in enumerate(documents)
     )
+
+
+def _whole(document: Document) -> str:
+    return html_safe(document.text or _("The data has no text for it."))
 
 
 def _notes(page: QueryPage) -> str:
