@@ -191,7 +191,7 @@ def rests_on(history: Past) -> None:
                 n=number(len(machines), 0),
             )
         )
-    st.caption(" ".join(sentences))
+    st.caption(paragraph(sentences))
     if found.apart or address.one(LINE) == _EVERY:
         pickers.pick_one(
             LINE,

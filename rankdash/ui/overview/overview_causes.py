@@ -89,7 +89,7 @@ def segments(study: Study, system: str) -> None:
     notes.append(_("Chosen after the results were known: a reason to test, not a proof."))
     if corrected:
         notes.append(_("p is corrected for {n} groups.", n=number(table["p"].count(), 0)))
-    st.caption(" ".join(note for note in notes if note))
+    st.caption(paragraph([note for note in notes if note]))
 
 
 def _table(table: pd.DataFrame, p: str) -> None:

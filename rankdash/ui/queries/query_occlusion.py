@@ -13,7 +13,7 @@ import streamlit as st
 from rankdash.analysis.ranks.ladder import Ladder
 from rankdash.analysis.reasons.occlusion import LEVELS, Cost, Explanation, Level, TextVariant, cost
 from rankdash.errors import RankdashError
-from rankdash.i18n import duration, error_text, ngettext, number
+from rankdash.i18n import duration, error_text, ngettext, number, paragraph
 from rankdash.i18n import gettext as _
 from rankdash.ranking.ranking import Run
 from rankdash.rerankers import Request, RerankerKind, create, get
@@ -216,7 +216,7 @@ def _offer(question: _Question, row: ExplanationRow | None, rows: Explanations) 
     if not text.variants:
         st.caption(_("No text would be left to score without any one part."))
         return
-    st.caption(" ".join(_price(question, text)))
+    st.caption(paragraph(_price(question, text)))
     ready, found = True, key_field.Found()
     if question.kind.capabilities.needs_network:
         name = f"occlusion.{question.asked.id}"

@@ -27,9 +27,9 @@ LARGEST_CUTOFF = 1000
 WHOLE_LIST = "all"
 # The field of the address that says which labels are in force where some were corrected.
 LABELS = "labels"
+CORRECTED, UPLOADED = "corrected", "uploaded"
 # Columns of text.
 _SHORT_NAME = 32
-CORRECTED, UPLOADED = "corrected", "uploaded"
 # The query whose heading is brought into view: a click elsewhere opened it.
 LANDING = "queries.landing"
 # More of them would not stand in one line.
