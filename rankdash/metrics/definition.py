@@ -45,6 +45,8 @@ class MetricDefinition:
     perfect_is_top: whether ranking all labelled documents best first, uncut, reaches the highest
                   value; where it does not, `note` says so.
     measures_quality: False for a metric that describes the labels rather than the ranking.
+    skips_unlabelled: whether a document without a label changes nothing; else it counts as not
+                  relevant.
     dcg:          what ir_measures calls this form of NDCG, as in `nDCG(dcg='exp-log2')`.
     """
 
@@ -62,6 +64,7 @@ class MetricDefinition:
     has_cutoff: bool = True
     perfect_is_top: bool = True
     measures_quality: bool = True
+    skips_unlabelled: bool = False
     parameter: Parameter | None = None
     aliases: tuple[str, ...] = ()
     dcg: str = ""

@@ -31,5 +31,6 @@ DEFINITIONS = (
         reference="Buckley and Voorhees 2004, Retrieval Evaluation with Incomplete Information; "
         "as in trec_eval",
         compute=_bpref,
+        skips_unlabelled=True,
     ),
 )

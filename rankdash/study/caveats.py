@@ -31,8 +31,8 @@ GAINS = ("better", "small")
 
 @dataclass(frozen=True)
 class Unlabelled:
-    """Shares of the documents looked at that have no label. skipped: whether the conventions leave
-    them out; else they count as not relevant."""
+    """Shares of the documents looked at that have no label. skipped: whether the conventions or the
+    metric leave them out; else they count as not relevant."""
 
     code: ClassVar[str] = "unlabelled"
     baseline: float
@@ -150,7 +150,8 @@ def _unlabelled(study: Study, challenger: str) -> Unlabelled | None:
     # Written so that NaN, of a system without a value, is no caveat.
     if not any(share >= LEAST_UNLABELLED for share in shares):
         return None
-    return Unlabelled(shares[0], shares[1], study.conventions.judged_only)
+    skipped = study.conventions.judged_only or study.measure.metric.skips_unlabelled
+    return Unlabelled(shares[0], shares[1], skipped)
 
 
 def _made_baseline(study: Study) -> MadeBaseline | None:

@@ -168,6 +168,8 @@ def _next(study: Study, found: Decision) -> tuple[Step, int]:
             return "same_queries", 0
         case "descriptive":
             return "metric", 0
+        case "identical" if few_labels and _open(study, found.challenger):
+            return "judge", 0
         case "worse" | "unproven" | "better" | "small" if few_labels:
             return "judge", 0
         case "worse" | "identical":
@@ -176,6 +178,12 @@ def _next(study: Study, found: Decision) -> tuple[Step, int]:
             more = study.comparison.verdict(found.challenger, study.spec).more
             return ("settle", more) if more else ("unprovable", 0)
     return _of_a_gain(found), 0
+
+
+def _open(study: Study, challenger: str) -> bool:
+    """Whether labels could make a difference between two systems."""
+    change = study.unjudged_change(challenger).bounds()
+    return change.lowest < change.highest
 
 
 def _of_a_gain(found: Decision) -> Step:

@@ -220,6 +220,17 @@ def test_there_is_one_next_step(better, step):
     assert "下一步" in page(study, "zh")
 
 
+def test_equal_values_of_documents_without_labels_are_no_reason_to_stop(better):
+    """bpref knows nothing of a list without documents that are labelled as not relevant."""
+    few = labelled(better, lambda query, label: label > 0)
+    blind = dataclasses.replace(few, metric="bpref", cutoff=None)
+    assert blind.comparison.row("run", "bpref")["verdict"] == "identical"
+    assert decision(blind, "run").step == "judge"
+    assert "of the ranked documents have no label (first: 88%). They are skipped." in page(blind)
+    same = moved(dataclasses.replace(few, cutoff=3), lambda at: 3)
+    assert decision(same, "run").step == "same"
+
+
 def test_latency_that_nobody_measured_blocks_the_target_by_name(better):
     bare = page(study_of(timed=False))
     assert (
