@@ -30,6 +30,7 @@ _STYLE = """<style>
   padding: 0.3rem 0.3rem; line-height: 1.25;
   border-bottom: 1px solid color-mix(in srgb, currentColor 15%, transparent); }
 .rd-board th { font-weight: 600; white-space: normal; }
+.rd-board thead th { word-break: keep-all; }
 .rd-board thead small { white-space: nowrap; }
 .rd-board tr > :first-child { text-align: left; white-space: normal; overflow-wrap: anywhere;
   min-width: 7rem; font-weight: 400; padding-left: 1.6rem; position: relative; }
