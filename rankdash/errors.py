@@ -3,6 +3,7 @@
     RankdashError            has a message and, where there is one, a remedy
     ├── DataError            something in the user's data; names file and line where known
     │   ├── FormatError      no reader understands the file, or the file is broken
+    │   │   └── RefusedFilesError  several files, each with its own error
     │   └── LimitError       the file is larger than what is accepted
     ├── SpecError            a metric spec or a convention that does not exist
     ├── RerankerError
@@ -17,6 +18,8 @@ a `Phrase`.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 
 class Phrase(str):
@@ -84,6 +87,23 @@ class DataError(RankdashError):
 
 class FormatError(DataError):
     pass
+
+
+class RefusedFilesError(FormatError):
+    """Several files that cannot be used; `errors` has one for each."""
+
+    def __init__(self, errors: Sequence[DataError]) -> None:
+        self.errors = tuple(errors)
+        super().__init__(
+            "Files that cannot be used: {count}. {each}",
+            count=len(errors),
+            each=" ".join(map(str, errors)),
+        )
+
+
+def refused(errors: Sequence[DataError]) -> DataError:
+    """What to raise for the errors of one or several files."""
+    return errors[0] if len(errors) == 1 else RefusedFilesError(errors)
 
 
 class LimitError(DataError):

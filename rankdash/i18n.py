@@ -27,7 +27,7 @@ from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 from babel.numbers import format_decimal, format_percent
 
-from rankdash.errors import DataError, Phrase, RankdashError
+from rankdash.errors import DataError, Phrase, RankdashError, RefusedFilesError
 from rankdash.findings import Finding
 
 _FOLDER = Path(__file__).with_name("locale")
@@ -146,6 +146,9 @@ def ngettext(one: str, many: str, n: int, **params: object) -> str:
 
 def error_text(error: RankdashError) -> str:
     """What failed, where, and what to do, in the reader's language."""
+    if isinstance(error, RefusedFilesError):
+        each = paragraph([error_text(inner) for inner in error.errors])
+        return gettext(error.template, count=len(error.errors), each=each)
     where = where_text(error) if isinstance(error, DataError) else ""
     parts = (error.template, error.remedy)
     text = paragraph([gettext(part, **error.params) for part in parts if part])

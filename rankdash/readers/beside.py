@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from rankdash.dataset import Dataset
-from rankdash.errors import DataError
+from rankdash.errors import DataError, refused
 from rankdash.findings import Finding
 from rankdash.ranking.ranking import Ranking
 from rankdash.readers.files import parts_of, told
@@ -83,11 +83,16 @@ def read_beside(
     by_text: dict[str, bool] = {}
     found: dict[str, list[ParsedFile]] = {}
     ranked: dict[str, dict[str, Ranking]] = {}
+    problems: list[DataError] = []
     for name, source, own in _named(files, sources):
         called[name], by_text[name] = source.name, keyed
         if own:
             continue
-        read, notes = parts_of([source], beside=parts)
+        try:
+            read, notes = parts_of([source], beside=parts)
+        except DataError as problem:
+            problems.append(problem)
+            continue
         noticed += notes
         by_text[name] = keyed or any(part.keyed_by_text for part in read)
         if parts and not by_text[name]:
@@ -95,6 +100,8 @@ def read_beside(
             ranked[name] = rankings_in(read, source.name)
             read = [replace(part, scores=()) for part in read]
         found[name] = [replace(part, labels=part.labels.head(0)) for part in read]
+    if problems:
+        raise refused(problems)
     kept, beside, notes = identified(parts, [part for read in found.values() for part in read])
     noticed += notes
     placed = iter(beside)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypedDict
 
-from rankdash.errors import DataError
+from rankdash.errors import DataError, refused
 from rankdash.findings import Finding
 from rankdash.readers import registry
 from rankdash.readers.detect import UnknownFormError, table_of
@@ -108,7 +108,9 @@ def parts_of(
             remedy="Give every file a name of its own.",
             name=repeated[0],
         )
-    files, findings = _without_papers(unpack(sources, limits))
+    unpacked, broken = unpack(sources, limits)
+    files, findings = _without_papers(unpacked)
+    errors: list[DataError] = [*broken]
     findings += [note for source in sources for note in source.notes]
     tables: list[tuple[Table, Source]] = []
     unknown: UnknownFormError | None = None
@@ -117,7 +119,8 @@ def parts_of(
             tables.append((table_of(source, limits), source))
         except UnknownFormError as problem:
             if not source.origin:
-                raise
+                errors.append(problem)
+                continue
             unknown = unknown or problem
             findings.append(
                 Finding(
@@ -128,10 +131,15 @@ def parts_of(
                     file=source.name,
                 )
             )
+        except DataError as problem:
+            errors.append(problem)
     if unknown and not tables:
-        raise unknown
-    for preparer in registry.PREPARERS:
-        tables = preparer.prepare(tables)
+        errors.append(unknown)
+    try:
+        for preparer in registry.PREPARERS:
+            tables = preparer.prepare(tables)
+    except DataError as problem:
+        raise refused([*errors, problem]) from problem
     parts = interpret(
         tables,
         mapping or {},
@@ -139,6 +147,7 @@ def parts_of(
         annotators=annotators,
         ask=ask,
         beside=beside,
+        errors=errors,
     )
     return parts, findings
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from rankdash.errors import refused
 from rankdash.readers.by_name.fetching import MOST_DOCUMENTS, Fetched, partly_read
 from rankdash.readers.detect import table_of
 from rankdash.readers.parse.columns import fields_of, plain, recognise
@@ -103,7 +104,10 @@ def _mentioned(file: Fetched) -> Iterable[str]:
     source = Source(file.name, file.path.read_bytes())
     if source.is_readme:
         return
-    for each in unpack([source], ReadLimits()):
+    files, broken = unpack([source], ReadLimits())
+    if broken:
+        raise refused(broken)
+    for each in files:
         table = table_of(each, ReadLimits())
         fields = table.fields if table.fields is not None else fields_of(table.frame)
         for field in ("query_id", "doc_id"):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from rankdash.errors import FormatError, Phrase
+from rankdash.errors import DataError, FormatError, Phrase, refused
 from rankdash.findings import Finding
 from rankdash.readers.join.conflicts import SPLITS
 from rankdash.readers.join.parsed_file import ParsedFile
-from rankdash.readers.parse.annotators import Together, ask_for_words, joined
+from rankdash.readers.parse.annotators import Together, WordsNeeded, ask_for_words, joined
 from rankdash.readers.parse.columns import (
     MappingNeeded,
     doubts,
@@ -39,6 +39,7 @@ def interpret(
     annotators: Together,
     ask: bool,
     beside: Sequence[ParsedFile] = (),
+    errors: Sequence[DataError] = (),
 ) -> list[ParsedFile]:
     """A part for each table, in their order.
 
@@ -47,6 +48,7 @@ def interpret(
     mapping: file → field → column, from a person; a file in it is read by it alone.
     words:   file → word → label, from a person.
     ask:     whether a person is there to answer what the files leave open but need not be asked.
+    errors:  of files that are refused already; they are raised with those of the tables.
     Raises MappingNeeded where the columns of a table say too little, WordsNeeded where labels are
     words and a person is there, FormatError for a table without rows.
     """
@@ -62,30 +64,48 @@ def interpret(
     known = any(len(part.labels) for part in beside)
     parts: list[ParsedFile] = []
     unsettled: list[tuple[Table, Source]] = []
+    problems = list(errors)
+    question: MappingNeeded | WordsNeeded | None = None
     for table, source in tables:
-        asked = ask and table.file not in words
-        if asked and table.file not in mapping and table.wants:
-            raise MappingNeeded(table.file, table.frame, ", ".join(table.wants), optional=True)
-        if asked:
-            ask_for_words(table, _label_of(table, mapping.get(table.file)))
-        told = joined(table, annotators, words.get(table.file))
-        part = _part(
-            told,
-            source,
-            mapping.get(table.file),
-            words.get(table.file),
-            alone=len(tables) == 1 and not beside,
-            beside_labels=known or bool(labelled - {table.file}),
-        )
+        own, graded = mapping.get(table.file), words.get(table.file)
+        try:
+            if ask and table.file not in words:
+                _ask(table, own)
+            part = _part(
+                joined(table, annotators, graded),
+                source,
+                own,
+                graded,
+                alone=len(tables) == 1 and not beside,
+                beside_labels=known or bool(labelled - {table.file}),
+            )
+        except (MappingNeeded, WordsNeeded) as asked:
+            question = question or asked
+            continue
+        except DataError as problem:
+            problems.append(problem)
+            continue
         if part is None:
             unsettled.append((table, source))
         else:
             parts.append(part)
+    # A question is worth its answer only where the other files can be used.
+    if problems:
+        raise refused(problems)
+    if question is not None:
+        raise question
     parts.extend(settle(unsettled, [*beside, *parts]))
     if not beside:
         _ask_for_labels(tables, parts, mapping)
     position = {table.file: index for index, (table, _) in enumerate(tables)}
     return sorted(parts, key=lambda part: position[part.file])
+
+
+def _ask(table: Table, mapping: Mapping[str, str] | None) -> None:
+    """Raises MappingNeeded or WordsNeeded for what the table leaves open."""
+    if mapping is None and table.wants:
+        raise MappingNeeded(table.file, table.frame, ", ".join(table.wants), optional=True)
+    ask_for_words(table, _label_of(table, mapping))
 
 
 def _ask_for_labels(

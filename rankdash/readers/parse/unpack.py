@@ -35,20 +35,25 @@ _UTF8_NAME = 0x800
 _ENCRYPTED = 0x1
 
 
-def unpack(sources: Sequence[Source], limits: ReadLimits) -> list[Source]:
-    """The files inside the archives, in order; a file that is no archive stays as it is.
+def unpack(sources: Sequence[Source], limits: ReadLimits) -> tuple[list[Source], list[FormatError]]:
+    """The files inside the archives, in order, a file that is no archive as it is; and an error for
+    each archive that is damaged, encrypted or empty.
 
     Raises LimitError for too large or too many files, archives inside archives, and names that
-    lead out of the archive; FormatError for archives that are damaged, encrypted or empty.
+    lead out of the archive.
     """
     unpacker = _Unpacker(limits)
     files: list[Source] = []
+    broken: list[FormatError] = []
     for source in sources:
         refuse_large(source.name, len(source.data), limits)
-        files.extend(unpacker.files_of(source))
+        try:
+            files.extend(unpacker.files_of(source))
+        except FormatError as problem:
+            broken.append(problem)
         if len(files) > limits.files:
             raise too_many_files(source.name, limits)
-    return files
+    return files, broken
 
 
 class _Unpacker:

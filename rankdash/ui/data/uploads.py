@@ -9,7 +9,7 @@ from typing import get_args
 import streamlit as st
 
 from rankdash import sharing
-from rankdash.errors import RankdashError
+from rankdash.errors import RankdashError, RefusedFilesError
 from rankdash.i18n import LANGUAGES, enumerated, error_text, ngettext
 from rankdash.i18n import gettext as _
 from rankdash.loading import load
@@ -175,7 +175,8 @@ def _read(upload: _Upload) -> None:
         _next_uploader()
     except RankdashError as error:
         # Files, options and mapping stay, so that one of them can be changed and read again.
-        st.error(markdown_safe(error_text(error), 600), icon=":material/error:")
+        files = len(error.errors) if isinstance(error, RefusedFilesError) else 1
+        st.error(markdown_safe(error_text(error), 600 * files), icon=":material/error:")
     else:
         st.session_state.pop(_PENDING, None)
         _stored(stored)
