@@ -25,16 +25,16 @@ class UnknownFormError(FormatError):
     """Text that has no form of a data file; beside other files it is set aside."""
 
 
-def table_of(source: Source, limits: ReadLimits) -> Table:
-    """Read one unpacked file as a table.
+def tables_of(source: Source, limits: ReadLimits) -> list[Table]:
+    """Read one unpacked file as a table, or as several where it holds several.
 
     Raises UnknownFormError where no reader knows the form, FormatError where the file is broken,
     and LimitError.
     """
     if source.data.startswith(parquet.MAGIC):
-        return parquet.read(source.data, source.name, limits)
+        return [parquet.read(source.data, source.name, limits)]
     if arrow.matches(source.data):
-        return arrow.read(source.data, source.name, limits)
+        return [arrow.read(source.data, source.name, limits)]
     decoded = decode(source.data, source.name)
     if not decoded.text.strip():
         raise FormatError(
@@ -42,13 +42,15 @@ def table_of(source: Source, limits: ReadLimits) -> Table:
             remedy="Check that the file was written to its end.",
             file=source.name,
         )
-    table = _read_text(decoded.text, source.name, limits)
-    return replace(table, findings=(*_encoding(decoded, source.name), *table.findings))
+    notes = _encoding(decoded, source.name)
+    if decoded.text.lstrip()[0] in "[{":
+        tables = _read_json(decoded.text, source.name, limits)
+    else:
+        tables = [_read_text(decoded.text, source.name, limits)]
+    return [replace(table, findings=(*notes, *table.findings)) for table in tables]
 
 
 def _read_text(text: str, file: str, limits: ReadLimits) -> Table:
-    if text.lstrip()[0] in "[{":
-        return _read_json(text, file, limits)
     for reader in registry.TEXT:
         if reader.matches(text):
             table: Table = reader.read(text, file, limits)
@@ -67,16 +69,16 @@ def _read_text(text: str, file: str, limits: ReadLimits) -> Table:
     return delimited.read(text, delimiter, file, limits)
 
 
-def _read_json(text: str, file: str, limits: ReadLimits) -> Table:
+def _read_json(text: str, file: str, limits: ReadLimits) -> list[Table]:
     # A list of rows may be long, and is decoded once only where it can be something else.
     readers = [reader for reader in registry.JSON if reader.may_match(text[:_SAMPLE_CHARS])]
     text = json_lines.as_one(text) if readers else text
     outer = json_lines.whole(text) if readers else None
     for reader in readers:
         if reader.matches(outer):
-            table: Table = reader.read(text, file, limits)
-            return table
-    return json_records.read(text, file, limits)
+            found: Table | list[Table] = reader.read(text, file, limits)
+            return found if isinstance(found, list) else [found]
+    return [json_records.read(text, file, limits)]
 
 
 def _encoding(decoded: Decoded, file: str) -> tuple[Finding, ...]:

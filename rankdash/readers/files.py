@@ -9,7 +9,7 @@ from typing import TypedDict
 from rankdash.errors import DataError, refused
 from rankdash.findings import Finding
 from rankdash.readers import registry
-from rankdash.readers.detect import UnknownFormError, table_of
+from rankdash.readers.detect import UnknownFormError, tables_of
 from rankdash.readers.join.combine import combine, identified
 from rankdash.readers.join.conflicts import RULES, Conflict
 from rankdash.readers.join.interpret import interpret
@@ -116,7 +116,9 @@ def parts_of(
     unknown: UnknownFormError | None = None
     for source in files:
         try:
-            tables.append((table_of(source, limits), source))
+            found = tables_of(source, limits)
+            origin = source.origin or (source.name if len(found) > 1 else "")
+            tables += [(table, replace(source, origin=origin)) for table in found]
         except UnknownFormError as problem:
             if not source.origin:
                 errors.append(problem)

@@ -1,8 +1,8 @@
 """What is read, and the readers of formats that have one: a line each.
 
-Text, JSON and Arrow readers make a `Table` of a file whose content they recognise. Preparers look
-at all tables of a call, and change those whose columns they recognise. Everything else is told by
-its columns alone.
+Text, JSON and Arrow readers make a `Table` of a file whose content they recognise, `collection`
+several of one that holds a whole data set. Preparers look at all tables of a call, and change those
+whose columns they recognise. Everything else is told by its columns alone.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from rankdash.readers.formats import (
+    collection,
     esci,
     huggingface,
     layouts,
@@ -21,7 +22,7 @@ from rankdash.readers.formats import (
 )
 
 TEXT: tuple[ModuleType, ...] = (letor,)
-JSON: tuple[ModuleType, ...] = (opensearch, rre, layouts, ranx)
+JSON: tuple[ModuleType, ...] = (opensearch, rre, collection, layouts, ranx)
 PREPARERS: tuple[ModuleType, ...] = (huggingface, quepid, esci)
 
 # As people look for them; the pages, the README and messages list these.

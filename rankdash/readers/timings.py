@@ -11,7 +11,7 @@ import pandas as pd
 
 from rankdash.errors import DataError
 from rankdash.findings import Finding
-from rankdash.readers.detect import table_of
+from rankdash.readers.detect import tables_of
 from rankdash.readers.parse.limits import ReadLimits
 from rankdash.readers.parse.source import Source
 from rankdash.readers.parse.table import Table
@@ -33,7 +33,7 @@ def read_timings(
     Raises FormatError and LimitError as the other readers do, and DataError with the line where
     the column is missing, or a cell is neither a latency nor a state.
     """
-    table = table_of(source, limits or ReadLimits())
+    table = tables_of(source, limits or ReadLimits())[0]
     names = {str(name).strip(): name for name in table.frame.columns}
     if column not in names or not table.names:
         raise DataError(

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from rankdash.errors import refused
 from rankdash.readers.by_name.fetching import MOST_DOCUMENTS, Fetched, partly_read
-from rankdash.readers.detect import table_of
+from rankdash.readers.detect import tables_of
 from rankdash.readers.parse.columns import fields_of, plain, recognise
 from rankdash.readers.parse.limits import ReadLimits
 from rankdash.readers.parse.source import Source
@@ -107,8 +107,7 @@ def _mentioned(file: Fetched) -> Iterable[str]:
     files, broken = unpack([source], ReadLimits())
     if broken:
         raise refused(broken)
-    for each in files:
-        table = table_of(each, ReadLimits())
+    for table in (table for each in files for table in tables_of(each, ReadLimits())):
         fields = table.fields if table.fields is not None else fields_of(table.frame)
         for field in ("query_id", "doc_id"):
             if field in fields:

@@ -217,6 +217,24 @@ SHAPES = [
         *(WITH_D9, (), IDS),
         texts=(Q1, Q2, *texts(*RANKED)),
     ),
+    *(
+        Shape(
+            f"LlamaIndex, a data set and {name}",
+            {
+                "queries": {"a7": Q1, "b8": Q2},
+                "corpus": {**TEXT, "d5": {"title": "Jobs", "text": "Work with us"}},
+                "relevant_docs": {"a7": ["d1", "d9"], "b8": {"d2": 1}},
+                "retrieved": ranked,
+                "mode": "text",
+            },
+            *(WITH_D9, ASKED, (*IDS, "d5")),
+            texts=(Q1, Q2, *texts(*IDS), "Work with us"),
+        )
+        for name, ranked in (
+            ("lists", {"a7": FOUND[0], "b8": FOUND[1]}),
+            ("scores", {"a7": {"d3": 3.5, "d1": 2.5, "d7": 1}, "b8": {"d2": 9}}),
+        )
+    ),
     Shape(
         "Ragas",
         [
