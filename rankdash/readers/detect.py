@@ -8,7 +8,7 @@ from dataclasses import replace
 from rankdash.errors import FormatError
 from rankdash.findings import Finding
 from rankdash.readers import registry
-from rankdash.readers.formats import arrow, delimited, json_records, parquet, trec
+from rankdash.readers.formats import arrow, delimited, json_records, parquet, trec, workbook
 from rankdash.readers.parse import json_lines
 from rankdash.readers.parse.encoding import Decoded, decode
 from rankdash.readers.parse.limits import ReadLimits
@@ -31,6 +31,8 @@ def tables_of(source: Source, limits: ReadLimits) -> list[Table]:
     Raises UnknownFormError where no reader knows the form, FormatError where the file is broken,
     and LimitError.
     """
+    if source.data.startswith(workbook.MAGIC):
+        return workbook.read(source.data, source.name, limits)
     if source.data.startswith(parquet.MAGIC):
         return [parquet.read(source.data, source.name, limits)]
     if arrow.matches(source.data):

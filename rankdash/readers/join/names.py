@@ -50,7 +50,7 @@ def data_set_name(parts: Sequence[ParsedFile]) -> str:
 def _without_ending(origin: str) -> str:
     """The name of an archive without its ending; that of a folder as it is, for a dot in it ends
     nothing."""
-    return stem_of(origin) if origin.lower().endswith((".zip", ".gz")) else origin
+    return stem_of(origin) if origin.lower().endswith((".zip", ".gz", ".xlsx")) else origin
 
 
 def _is_generic(name: str) -> bool:

@@ -20,6 +20,7 @@ from rankdash.readers.parse.source import Source, refuse_large, too_many_files
 _CHUNK = 1 << 20
 _GZIP = b"\x1f\x8b"
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
+_WORKBOOK = "xl/workbook.xml"
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ZIP_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
 _BROKEN = (
@@ -89,7 +90,10 @@ class _Unpacker:
                 if len(entries) > self._limits.files:
                     raise too_many_files(source.name, self._limits)
                 names = [_safe_name(entry, source.name) for entry in entries]
-                _refuse_workbook(names, source.name)
+                if _WORKBOOK in names:
+                    self._count(archive, entries, source.name)
+                    return [source]
+                _refuse_office(names, source.name)
                 members = [
                     self._member(archive, entry, f"{source.name}/{name}", source.name)
                     for entry, name in zip(entries, names, strict=True)
@@ -129,12 +133,24 @@ class _Unpacker:
             )
         with archive.open(entry) as packed:
             data = self._read(packed, name)
-        if data.startswith(_OLD_OFFICE) or (data.startswith(_ZIP) and _is_workbook(data)):
+        if data.startswith(_OLD_OFFICE):
             raise _workbook(name)
-        if data.startswith(_ZIP):
-            raise _nested(name)
         member = Source(name, data, origin)
+        if data.startswith(_ZIP):
+            with zipfile.ZipFile(io.BytesIO(data)) as inner:
+                if _WORKBOOK not in inner.namelist():
+                    raise _nested(name)
+                self._count(inner, inner.infolist(), name)
+            return member
         return self._gunzip(member) if data.startswith(_GZIP) else member
+
+    def _count(
+        self, workbook: zipfile.ZipFile, entries: Sequence[zipfile.ZipInfo], name: str
+    ) -> None:
+        """Spend the budget on what a workbook holds, before anything else opens it."""
+        for entry in entries:
+            with workbook.open(entry) as packed:
+                self._read(packed, name)
 
     def _read(self, packed: gzip.GzipFile | IO[bytes], name: str) -> bytes:
         """Everything in `packed`, stopping as soon as the budget is spent."""
@@ -180,7 +196,7 @@ def _safe_name(entry: zipfile.ZipInfo, archive: str) -> str:
     return name
 
 
-def _refuse_workbook(names: Sequence[str], archive: str) -> None:
+def _refuse_office(names: Sequence[str], archive: str) -> None:
     if any(name.startswith("xl/") for name in names):
         raise _workbook(archive)
     if "[Content_Types].xml" in names:
@@ -191,18 +207,10 @@ def _refuse_workbook(names: Sequence[str], archive: str) -> None:
         )
 
 
-def _is_workbook(data: bytes) -> bool:
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            return any(name.startswith("xl/") for name in archive.namelist())
-    except _BROKEN:
-        return False
-
-
 def _workbook(name: str) -> FormatError:
     return FormatError(
-        "This is an Excel workbook.",
-        remedy="Save the sheet as CSV (UTF-8) and load that.",
+        "This is an Excel workbook of an old or binary kind.",
+        remedy="Save it as .xlsx, or the sheet as CSV (UTF-8), and load that.",
         file=name,
     )
 

@@ -65,10 +65,10 @@ def upload_panel() -> None:
         accept_multiple_files=True,
         key=f"upload.files.{st.session_state.get(_GENERATION, 0)}",
         help=_(
-            "Supported: {formats}; plain, .gz or .zip. JSON may also list for each query what was "
-            "retrieved and what is relevant, as ids, texts or grades, or be the output of {tools}. "
-            "The format is detected from the content. Upload all files of a data set together; zip "
-            "a folder.",
+            "Supported: {formats}, Excel (.xlsx); plain, .gz or .zip. JSON may also list for each "
+            "query what was retrieved and what is relevant, as ids, texts or grades, or be the "
+            "output of {tools}. The format is detected from the content. Upload all files of a "
+            "data set together; zip a folder.",
             formats=", ".join(FORMATS),
             tools=enumerated(SHAPES),
         ),
