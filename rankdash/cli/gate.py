@@ -32,6 +32,8 @@ from rankdash.cli.timings import Timings
 from rankdash.errors import RankdashError
 from rankdash.metrics import one_threshold
 from rankdash.study.study import Study
+from rankdash.study.targets import figures
+from rankdash.value.targets import Goals, shipped
 
 
 def add(parser: Parser) -> None:
@@ -45,6 +47,13 @@ def add(parser: Parser) -> None:
     parser.option("--baseline", "FILE", "the ranking to compare with", required=True)
     parser.option("--challenger", "FILE", "the ranking to let through", required=True)
     _add_conditions(parser)
+    parser.option(
+        "--profile",
+        "NAME",
+        "also the targets of a profile, as --min of each of its metrics, and with --timings its "
+        "p95; one that these labels and candidates do not allow is skipped: "
+        + ", ".join(shipped().profiles),
+    )
     parser.option(
         "--timings",
         "FILE",
@@ -117,6 +126,7 @@ def _gate(arguments: argparse.Namespace) -> int:
             arguments.max_hurt,
             arguments.max,
             arguments.metrics,
+            _of_profile(arguments.profile, timed=arguments.timings is not None),
         )
         threshold = one_threshold(each.threshold for each in conditions)
         checked = check_files(
@@ -138,6 +148,20 @@ def _gate(arguments: argparse.Namespace) -> int:
     return DONE if checked.passed else INCOMPLETE
 
 
+def _of_profile(name: str | None, *, timed: bool) -> list[Condition]:
+    """The targets of a profile as conditions. Raises DataError for one that does not exist."""
+    if name is None:
+        return []
+    profile = Goals(shipped(), name).profile
+    found = [
+        Condition("min", each.metric, each.required, of_profile=True) for each in profile.targets
+    ]
+    limit = profile.limit("p95_ms")
+    if timed and limit is not None:
+        found.append(Condition("max", limit.what, limit.target, of_profile=True))
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class Checked:
     """What became of every condition. untimed: queries that are done and have no latency."""
@@ -148,7 +172,9 @@ class Checked:
 
     @property
     def passed(self) -> bool:
-        return all(outcome.passed for outcome in self.outcomes)
+        """Whether all conditions that count are met, and one counts."""
+        reasons = {outcome.reason for outcome in self.outcomes}
+        return "met" in reasons and reasons <= {"met", "unreachable"}
 
     @property
     def comparison(self) -> Comparison:
@@ -202,7 +228,10 @@ def check_files(
     own = next(system for system, called in study.names.items() if called == name)
     study = replace(study, challengers=(own,))
     table = None if timed is None else timed.table
-    outcomes = decide(conditions, study.comparison, own, table)
+    asked = tuple(each.subject for each in conditions if each.of_profile and each.kind == "min")
+    reached = figures(study, own, asked)
+    most = {spec: each.most for spec, each in reached.items()}
+    outcomes = decide(conditions, study.comparison, own, table, most)
     untimed = 0
     if table is not None:
         untimed = int(((table["state"] == "done") & table["latency_ms"].isna()).sum())

@@ -29,12 +29,18 @@ _ENDINGS = {".md": "markdown", ".xml": "junit", ".txt": "text", ".json": "json"}
 def text(checked: Checked) -> str:
     """For a terminal."""
     lines = [f"{_headline(checked)}\n", "\n"]
-    rows = [["pass" if each.passed else "FAIL", *_cells(each)] for each in checked.outcomes]
+    rows = [[_result(each), *_cells(each)] for each in checked.outcomes]
     lines.append(aligned([_HEAD, *rows], left=2))
     lines.append("\n")
     lines += [f"- {one_line(reason)}\n" for reason in _reasons(checked)]
     lines += [f"{one_line(note)}\n" for note in _notes(checked)]
     return "".join(lines)
+
+
+def _result(outcome: GateOutcome) -> str:
+    if outcome.reason == "unreachable":
+        return "skip"
+    return "pass" if outcome.passed else "FAIL"
 
 
 def as_json(checked: Checked) -> str:
@@ -47,7 +53,7 @@ def as_json(checked: Checked) -> str:
             "subject": each.condition.subject,
             "limit": each.condition.limit,
             "passed": each.passed,
-            "message": "" if each.passed else _reason(each, comparison.settings),
+            "message": "" if each.reason == "met" else _reason(each, comparison.settings),
         }
         for each in checked.outcomes
     ]
@@ -78,7 +84,7 @@ def markdown(checked: Checked) -> str:
     lines = [f"## {markdown_safe(_headline(checked))}\n\n", piped(_HEAD)]
     lines.append(piped(["---", "---", *["---:"] * (len(_HEAD) - 2)]))
     for each in checked.outcomes:
-        mark = "✅ pass" if each.passed else "❌ **fail**"
+        mark = {"pass": "✅ pass", "FAIL": "❌ **fail**", "skip": "➖ skipped"}[_result(each)]
         lines.append(piped([mark, *map(markdown_safe, _cells(each))]))
     lines.append("\n")
     lines += [f"- {markdown_safe(reason)}\n" for reason in _reasons(checked)]
@@ -90,6 +96,8 @@ def junit(checked: Checked) -> str:
     """A test case for each condition, in the XML that CI systems read as JUnit's."""
     failures = str(sum(not each.passed for each in checked.outcomes))
     counts = {"tests": str(len(checked.outcomes)), "failures": failures, "errors": "0"}
+    skipped = str(sum(each.reason == "unreachable" for each in checked.outcomes))
+    counts["skipped"] = skipped
     root = ElementTree.Element("testsuites", {"name": "rankdash gate", **counts})
     suite = ElementTree.SubElement(root, "testsuite", {"name": one_line(checked.sides), **counts})
     for each in checked.outcomes:
@@ -104,6 +112,9 @@ def junit(checked: Checked) -> str:
                 case, "failure", {"type": each.reason, "message": reason}
             )
             failure.text = reason
+        elif each.reason == "unreachable":
+            reason = one_line(_reason(each, checked.comparison.settings))
+            ElementTree.SubElement(case, "skipped", {"message": reason})
         _, seen, limits, queries = _cells(each)
         output = ElementTree.SubElement(case, "system-out")
         output.text = f"Seen {seen}, limits {limits}, queries {queries}"
@@ -172,12 +183,17 @@ def _document(root: ElementTree.Element) -> str:
 
 def _headline(checked: Checked) -> str:
     failed = sum(not each.passed for each in checked.outcomes)
+    skipped = sum(each.reason == "unreachable" for each in checked.outcomes)
+    counted = len(checked.outcomes) - skipped
+    rest = f" Skipped: {skipped}." if skipped else ""
+    if not counted:
+        return f"Failed: {checked.sides}. No condition can be reached."
     if not failed:
         conditions = "The condition is met"
-        if len(checked.outcomes) > 1:
-            conditions = f"All {len(checked.outcomes)} conditions are met"
-        return f"Passed: {checked.sides}. {conditions}."
-    return f"Failed: {checked.sides}. Not met: {failed} of {len(checked.outcomes)}."
+        if counted > 1:
+            conditions = f"All {counted} conditions are met"
+        return f"Passed: {checked.sides}. {conditions}.{rest}"
+    return f"Failed: {checked.sides}. Not met: {failed} of {counted}.{rest}"
 
 
 def _stated(condition: Condition) -> str:
@@ -214,7 +230,7 @@ def _number(condition: Condition, value: float) -> str:
 
 def _reasons(checked: Checked) -> Iterator[str]:
     for each in checked.outcomes:
-        if not each.passed:
+        if each.reason != "met":
             reason = _reason(each, checked.comparison.settings)
             yield f"{_stated(each.condition)}: {reason[0].lower()}{reason[1:]}"
 
@@ -223,6 +239,11 @@ def _reason(outcome: GateOutcome, settings: StatisticsSettings) -> str:
     """Why a condition is not met."""
     condition = outcome.condition
     kind = "latency" if condition.kind == "max" else "value"
+    if outcome.reason == "unreachable":
+        return (
+            f"The best order of these documents has {_number(condition, outcome.most)}, so the "
+            "target cannot be reached and does not count."
+        )
     if outcome.reason == "no_values":
         return f"No query has a {kind}, so nothing is known."
     if outcome.reason == "too_few":

@@ -27,6 +27,7 @@ from rankdash.metrics import MetricList
 from rankdash.readers import Source
 from rankdash.study.study import Study
 from rankdash.value.assumptions import ASSUMPTIONS
+from rankdash.value.targets import Goals, shipped
 
 _MB = 1_000_000
 
@@ -80,6 +81,9 @@ def add(parser: Parser) -> None:
         "the report to write; - is standard output",
         also=("-o",),
         required=True,
+    )
+    parser.option(
+        "--profile", "NAME", "also show the targets of a profile: " + ", ".join(shipped().profiles)
     )
     parser.option("--title", "TEXT", "(default: names the data set)", default="")
     parser.option("--note", "TEXT", "a text under the title", default="")
@@ -135,6 +139,8 @@ def _report(arguments: argparse.Namespace) -> int:
     if arguments.assumptions is not None:
         names = {system: study.name(system) for system in study.challengers}
         study = replace(study, money=read_money(Path(arguments.assumptions), names))
+    if arguments.profile is not None:
+        study = replace(study, goals=Goals(shipped(), arguments.profile))
     content = html(study, front)
     write(content, target)
     size = f"{len(content) / 1e6:.1f} MB" if len(content) >= _MB else f"{len(content) / 1e3:.0f} kB"

@@ -33,6 +33,7 @@ from rankdash.store.notes.notes import Note
 from rankdash.study.cache import Cache, Key, Made
 from rankdash.study.headroom import best_of_all, limits_of
 from rankdash.study.systems import Money, System
+from rankdash.value.targets import Goals
 
 METRICS = ("ndcg", "mrr", "map", "recall", "precision", "hit", "judged")
 """Evaluated beside the metric that was chosen, at the same cutoff."""
@@ -49,6 +50,7 @@ class Study:
     "ndcg". cutoff: its k, None for the whole list. others: specs that are evaluated beside it; None
     for `METRICS` at the same cutoff. check: what reading the data set noticed, where that is known.
     money: None where nothing is known of prices. notes: query id → what an analyst remarked.
+    goals: the profile of targets that was chosen; None where none was.
     corrections: how many labels of the data set were corrected by hand.
     cache: where parts are shared with other studies; None: nowhere. dataset_id: the id under which
     they are kept there; where a revision of corrected labels follows ("<id>+<revision>"), what does
@@ -70,6 +72,7 @@ class Study:
     check: CheckReport | None = None
     money: Money | None = None
     notes: Mapping[str, Note] = field(default_factory=dict)
+    goals: Goals | None = None
     corrections: int = 0
     dataset_id: str = ""
     cache: Cache | None = field(default=None, repr=False)

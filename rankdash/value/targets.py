@@ -20,7 +20,9 @@ from rankdash.shipped import ASSETS
 
 SHIPPED = ASSETS / "targets.toml"
 
-Status = Literal["below", "meets", "excellent"]
+Status = Literal["met", "missed", "undecided", "unreachable"]
+"""What an interval says of a target. undecided: it holds the target, or there is no interval.
+unreachable: no order of the documents reaches the target with these labels, which is no failure."""
 
 LIMITS = ("p95_ms", "per_million_tokens")
 
@@ -75,12 +77,6 @@ class Target:
         value = next(v for v in (self.target, self.minimum, self.excellent) if v is not None)
         return float(value)
 
-    def status(self, value: float) -> Status:
-        """Where a mean stands: below what is required, meeting it, or excellent."""
-        if self.excellent is not None and value >= self.excellent - _ROUNDING:
-            return "excellent"
-        return "meets" if value >= self.required - _ROUNDING else "below"
-
 
 @dataclass(frozen=True)
 class Limit:
@@ -112,24 +108,23 @@ class Limit:
                 metric=self.what,
             )
 
-    def status(self, value: float) -> Status:
-        """Where a figure stands; "below" where it misses the limit."""
-        if self.excellent is not None and value < self.excellent:
-            return "excellent"
-        return "meets" if value < self.target else "below"
-
 
 @dataclass(frozen=True)
 class Profile:
-    """The targets of one use. Raises DataError without a title or with a metric twice."""
+    """The targets of one use. measure: the metric with its cutoff that suits it, "" where none is
+    said. Raises DataError without a title or with a metric twice, SpecError for a measure that does
+    not exist."""
 
     title: str
     targets: tuple[Target, ...]
     limits: tuple[Limit, ...] = ()
+    measure: str = ""
 
     def __post_init__(self) -> None:
         if not self.title.strip():
             raise DataError("A profile needs a title.")
+        if self.measure:
+            parse_measure(self.measure)
         metrics = [target.metric for target in self.targets]
         twice = next((metric for metric in metrics if metrics.count(metric) > 1), None)
         if twice is not None:
@@ -143,6 +138,10 @@ class Profile:
     def specs(self) -> tuple[str, ...]:
         """What to evaluate to judge by this profile."""
         return tuple(target.metric for target in self.targets)
+
+    def limit(self, what: str) -> Limit | None:
+        """The limit of latency or cost; None where the profile has none."""
+        return next((limit for limit in self.limits if limit.what == what), None)
 
 
 @dataclass(frozen=True)
@@ -229,6 +228,7 @@ def _targets(fields: Mapping[str, Any], start: str) -> Targets:
                     str(profile["title"]),
                     tuple(Target(**target) for target in profile["targets"]),
                     tuple(Limit(**limit) for limit in profile.get("limits", ())),
+                    str(profile.get("measure", "")),
                 )
                 for key, profile in fields["profiles"].items()
             },
@@ -254,52 +254,89 @@ def shipped() -> Targets:
 
 
 @dataclass(frozen=True)
+class Goals:
+    """The profile that systems are judged by. Raises DataError for a key that does not exist."""
+
+    targets: Targets
+    key: str
+
+    def __post_init__(self) -> None:
+        if self.key not in self.targets.profiles:
+            raise DataError(
+                "There is no profile {key!r}.",
+                remedy="Possible: {keys}.",
+                key=self.key,
+                keys=", ".join(self.targets.profiles),
+            )
+
+    @property
+    def profile(self) -> Profile:
+        return self.targets.profiles[self.key]
+
+
+@dataclass(frozen=True)
+class Reached:
+    """A figure with the ends of its interval, and the highest that it could be; NaN where unknown.
+
+    Of latency and cost, where less is better, there is no highest.
+    """
+
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+    most: float = math.nan
+
+
+@dataclass(frozen=True)
 class TargetRow:
-    """One metric of a profile.
+    """One metric, or limit, of a profile.
 
-    value and status: None where the metric has no mean. band: what such a value is usually
-    called, and advice what to look at; both "" where the metric has no bands. gap: how far the
-    value is below what is required; 0 where it is met.
+    status: None where there is no figure. excellent: whether it surely is that. band: what such a
+    mean is usually called, and advice what to look at where it may be below the target; both ""
+    where there is nothing to say. example: whether the figure rests on an example price.
     """
 
-    metric: str
-    value: float | None
-    minimum: float | None
-    target: float | None
-    excellent: float | None
+    subject: str
+    reached: Reached
+    asked: Target | Limit
     status: Status | None
-    gap: float
-    band: str
-    advice: str
+    excellent: bool = False
+    band: str = ""
+    advice: str = ""
+    example: bool = False
 
 
-def judge_targets(
-    means: Mapping[str, float], profile: Profile, targets: Targets | None = None
-) -> tuple[TargetRow, ...]:
-    """Each metric of a profile, in its order, beside the mean it got.
-
-    means: spec → mean, such as `Evaluation.means()`; a metric that is not there, or whose mean is
-        NaN, is unknown. targets: whose bands to use; the shipped ones for None.
-    """
-    found = {parse_measure(spec).spec: float(mean) for spec, mean in means.items()}
-    bands = targets or shipped()
-    return tuple(
-        _row(found.get(target.metric, math.nan), target, bands) for target in profile.targets
+def judge(target: Target, reached: Reached, targets: Targets) -> TargetRow:
+    """A mean beside its target: met or missed where the whole interval says so."""
+    status = _status(target.required, reached)
+    excellent = (
+        status == "met"
+        and target.excellent is not None
+        and _status(target.excellent, reached) == "met"
     )
-
-
-def _row(value: float, target: Target, targets: Targets) -> TargetRow:
     band = targets.band(target.metric)
-    known = math.isfinite(value)
-    grade = band.grade(value) if band is not None and known else None
+    if band is None or status is None:
+        return TargetRow(target.metric, reached, target, status, excellent)
+    grade = band.grade(reached.value)
+    # What would help a system on its way is no advice for one that is there, or cannot be.
+    below = status in ("missed", "undecided") and reached.value < target.required
+    advised = below and grade != band.grades[-1]
     return TargetRow(
-        metric=target.metric,
-        value=value if known else None,
-        minimum=target.minimum,
-        target=target.target,
-        excellent=target.excellent,
-        status=target.status(value) if known else None,
-        gap=max(0.0, target.required - value) if known else 0.0,
-        band=grade.name if grade else "",
-        advice=grade.advice if grade else "",
+        subject=target.metric,
+        reached=reached,
+        asked=target,
+        status=status,
+        excellent=excellent,
+        band=grade.name,
+        advice=grade.advice if advised else "",
     )
+
+
+def _status(required: float, reached: Reached) -> Status | None:
+    if math.isnan(reached.value):
+        return None
+    if reached.most < required - _ROUNDING:
+        return "unreachable"
+    if reached.low >= required - _ROUNDING:
+        return "met"
+    return "missed" if reached.high < required - _ROUNDING else "undecided"

@@ -68,6 +68,39 @@ def test_it_passes_with_exit_code_0(gate, tmp_path):
     assert passed.err == ""
 
 
+def test_a_profile_is_a_set_of_conditions_and_what_cannot_be_reached_is_skipped(gate, tmp_path):
+    """With one relevant document a query, precision@3 is at most 0.333 where 0.8 is asked for."""
+    out = [tmp_path / name for name in ("gate.json", "gate.md", "gate.xml")]
+    files = [part for file in out for part in ("--out", file)]
+    passed = gate(
+        [2] * 20, [1] * 20, "--profile", "faq", "--timings", timings(tmp_path, [120.0] * 20), *files
+    )  # fmt: skip
+    assert passed.code == 0, passed.err
+    assert passed.out.startswith("Passed: up against base. All 3 conditions are met. Skipped: 1.")
+    assert re.search(r"skip +Precision@3, at least 0.8 +0.3333", passed.out)
+    assert "the best order of these documents has 0.3333, so the target cannot" in passed.out
+    said = json.loads(out[0].read_text())["conditions"]
+    assert {each["subject"]: each["reason"] for each in said} == {
+        "mrr": "met", "hit@3": "met", "precision@3": "unreachable", "p95_ms": "met",
+    }  # fmt: skip
+    assert "➖ skipped" in out[1].read_text()
+    suites = ElementTree.fromstring(out[2].read_text())
+    assert (suites.get("tests"), suites.get("failures"), suites.get("skipped")) == ("4", "0", "1")
+    assert len(suites.findall("testsuite/testcase/skipped")) == 1
+
+
+def test_what_is_typed_goes_before_the_profile(gate):
+    failed = gate([2] * 20, [1] * 14 + [4] * 6, "--profile", "faq", "--min", "mrr=0.5")
+    assert failed.code == 1
+    assert "pass    MRR, at least 0.5" in failed.out
+    assert "MRR, at least 0.85" not in failed.out
+    assert "FAIL    Hit@3, at least 0.9" in failed.out
+    # A limit that was typed is one that is meant.
+    typed = gate([2] * 20, [1] * 20, "--min", "precision@3=0.8")
+    assert typed.code == 1
+    assert gate([2] * 20, [1] * 20, "--profile", "shop").code == 2
+
+
 def test_it_fails_with_exit_code_1_and_the_reasons(gate, tmp_path):
     failed = gate(
         [2] * 20, [1] * 14 + [4] * 6, "--min", "mrr@10=0.76", "hit@1=0.9",

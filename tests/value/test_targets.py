@@ -8,9 +8,10 @@ from rankdash.value.targets import (
     Grade,
     Limit,
     Profile,
+    Reached,
     Target,
     Targets,
-    judge_targets,
+    judge,
     shipped,
 )
 
@@ -44,8 +45,6 @@ def test_limits_are_met_by_less_and_travel_with_their_profile():
         ("p95_ms", 500, 300),
         ("per_million_tokens", 0.05, 0.03),
     ]
-    told = {500: "below", 499: "meets", 300: "meets", 299: "excellent"}
-    assert {value: limits[0].status(value) for value in told} == told
     assert Targets.from_json(shipped().to_json()) == shipped()
 
 
@@ -83,45 +82,39 @@ def test_a_value_lies_in_the_band_of_its_metric_whatever_the_cutoff(spec, value,
 
 def test_a_metric_without_bands_has_no_advice():
     assert shipped().band("rbp@10") is None
-    row = judge_targets({"hit@3": 0.95}, Profile("p", (Target("hit@3", target=0.9),)))[0]
-    assert (row.status, row.band, row.advice) == ("meets", "", "")
+    row = judge(Target("hit@3", target=0.9), Reached(0.95, 0.92, 0.98), shipped())
+    assert (row.status, row.band, row.advice) == ("met", "", "")
 
 
-TIERS = Profile("tiers", (Target("mrr", minimum=0.5, target=0.7, excellent=0.8),))
+TIERS = Target("mrr", minimum=0.5, target=0.7, excellent=0.8)
 
 
 @pytest.mark.parametrize(
-    ("value", "status", "gap"),
+    ("reached", "status", "excellent"),
     [
-        (0.6, "below", 0.1),
-        (0.7, "meets", 0.0),
-        (0.1 * 7, "meets", 0.0),
-        (0.79, "meets", 0.0),
-        (0.8, "excellent", 0.0),
+        (Reached(0.6, 0.55, 0.65), "missed", False),
+        (Reached(0.6, 0.5, 0.7), "undecided", False),
+        (Reached(0.75, 0.7, 0.8), "met", False),
+        (Reached(0.75, 0.1 * 7, 0.8), "met", False),
+        (Reached(0.75, 0.69, 0.8), "undecided", False),
+        (Reached(0.85, 0.8, 0.9), "met", True),
+        (Reached(0.85), "undecided", False),
+        (Reached(0.6, 0.55, 0.65, most=0.69), "unreachable", False),
+        (Reached(0.6, 0.55, 0.65, most=0.7), "missed", False),
+        (Reached(float("nan")), None, False),
     ],
 )
-def test_a_mean_is_below_meets_or_is_excellent(value, status, gap):
-    row = judge_targets({"mrr": value}, TIERS)[0]
-    assert row.status == status
-    assert row.gap == pytest.approx(gap)
-    assert (row.minimum, row.target, row.excellent) == (0.5, 0.7, 0.8)
-
-
-def test_a_metric_without_a_mean_is_neither_met_nor_missed():
-    for means in ({}, {"mrr": float("nan")}):
-        row = judge_targets(means, TIERS)[0]
-        assert (row.value, row.status, row.advice, row.gap) == (None, None, "", 0.0)
-
-
-def test_means_are_found_whatever_their_spelling():
-    assert judge_targets({"RR": 0.9}, TIERS)[0].status == "excellent"
-    assert Target("P@5", target=0.5).metric == "precision@5"
+def test_an_interval_meets_misses_or_leaves_open(reached, status, excellent):
+    row = judge(TIERS, reached, shipped())
+    assert (row.status, row.excellent) == (status, excellent)
+    assert (row.band == "") == (status is None)
 
 
 def test_only_a_minimum_or_only_excellent_can_be_asked_for():
-    assert Target("mrr", minimum=0.5).status(0.5) == "meets"
-    assert Target("mrr", excellent=0.5).status(0.4) == "below"
-    assert Target("mrr", excellent=0.5).status(0.5) == "excellent"
+    for target in (Target("P@5", minimum=0.5), Target("P@5", excellent=0.5)):
+        assert (target.metric, target.required) == ("precision@5", 0.5)
+        assert judge(target, Reached(0.45, 0.4, 0.49), shipped()).status == "missed"
+        assert judge(target, Reached(0.6, 0.5, 0.7), shipped()).status == "met"
 
 
 @pytest.mark.parametrize(

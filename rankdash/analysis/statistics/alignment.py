@@ -56,6 +56,20 @@ class Aligned:
         judged query that it lacks may count 0 all the same."""
         return self.known & ~np.isin(self.states, _UNANSWERED)
 
+    def highest(self, best: Evaluation | None) -> FloatArray:
+        """(Q, M) the highest values that a system can have: those of `best`, or where it has none
+        the top of the metric; what a system has can be had."""
+        tops = np.array([measure.metric.range[1] for measure in self.measures])
+        most: FloatArray = np.tile(tops, (len(self.query_ids), 1))
+        if best is None:
+            return most
+        places = pd.Index(best.query_ids, dtype=object).get_indexer(self.query_ids)
+        for m, measure in enumerate(self.measures):
+            if measure.metric.measures_quality:
+                found = np.where(places >= 0, best.column(measure)[places], np.nan)
+                most[:, m] = np.where(np.isnan(found), most[:, m], found)
+        return np.fmax(most, np.fmax.reduce(self.values, axis=0))
+
     def reasons(self) -> Codes:
         """(S, Q, M) why a query is left out of the pair of a system and the baseline: an index
         into `REASONS`, or `HAS_VALUE` where both have a value."""

@@ -73,9 +73,8 @@ class Comparison:
       comparison (Bonferroni's, the strictest).
     - verdict: its kind.
 
-    With fewer than `FEWEST_QUERIES` values there is no interval, and with fewer pairs no test and
-    no smallest_detectable. The baseline's own rows have delta 0, no test, and the verdict
-    "baseline".
+    With fewer than `FEWEST_QUERIES` values there is no interval, and with fewer pairs no test or
+    smallest_detectable. The baseline's own rows have delta 0 and the verdict "baseline".
     """
 
     baseline: str
@@ -167,9 +166,8 @@ def compare(
 ) -> Comparison:
     """Every system against the baseline on every metric that the baseline was evaluated with.
 
-    evaluations: system → its evaluation; they are joined by query id. A query that failed, or has
-    no value for another reason, on one side leaves both sides of that pair. best: the highest
-    values that a system can have; None for those of the metrics, whatever the labels.
+    evaluations: system → its evaluation; they are joined by query id. A query without a value on
+    one side leaves both. best: the highest values that a system can have; None: a metric's own.
 
     Raises SpecError where the baseline is not among the systems, a system lacks a metric, or the
     systems follow different conventions.
@@ -194,7 +192,7 @@ def compare(
         p=raw,
         corrected=after_correction,
         comparisons=comparisons,
-        best=_best(aligned, best),
+        best=aligned.highest(best),
     )
     means = low[:split].reshape(systems, measures), high[:split].reshape(systems, measures)
     return _assembled(aligned, means, deltas, settings)
@@ -235,8 +233,7 @@ def mean_intervals(
 
 @dataclass(frozen=True, eq=False)
 class _Deltas:
-    """S - 1 challengers × M measures; values (S - 1, Q, M). best: (Q, M), the highest values that a
-    system can have."""
+    """S - 1 challengers × M measures; values (S - 1, Q, M), best (Q, M): the highest possible."""
 
     values: FloatArray
     low: FloatArray
@@ -245,20 +242,6 @@ class _Deltas:
     corrected: FloatArray
     comparisons: npt.NDArray[np.int64]
     best: FloatArray
-
-
-def _best(aligned: Aligned, best: Evaluation | None) -> FloatArray:
-    """(Q, M) the highest values that a system can have; what one has can be had."""
-    tops = np.array([measure.metric.range[1] for measure in aligned.measures])
-    most: FloatArray = np.tile(tops, (len(aligned.query_ids), 1))
-    if best is not None:
-        places = pd.Index(best.query_ids, dtype=object).get_indexer(aligned.query_ids)
-        for m, measure in enumerate(aligned.measures):
-            if measure.metric.measures_quality:
-                found = np.where(places >= 0, best.column(measure)[places], np.nan)
-                most[:, m] = np.where(np.isnan(found), most[:, m], found)
-        most = np.fmax(most, np.fmax.reduce(aligned.values, axis=0))
-    return most
 
 
 def _assembled(

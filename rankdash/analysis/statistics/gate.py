@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
@@ -25,7 +26,7 @@ from rankdash.i18n import plain
 from rankdash.metrics import Measure, parse_measure, parse_metrics
 
 Kind = Literal["min", "min-gain", "max-hurt", "max"]
-Reason = Literal["met", "missed", "unproven", "too_few", "no_values"]
+Reason = Literal["met", "missed", "unproven", "too_few", "no_values", "unreachable"]
 
 LOWEST_CONFIDENCE, HIGHEST_CONFIDENCE = 0.75, 0.9999
 QUANTILES: Mapping[str, float] = {"p50_ms": 0.5, "p90_ms": 0.9, "p95_ms": 0.95}
@@ -44,12 +45,14 @@ class Condition:
         "max-hurt": the share of paired queries that got worse; "max": a latency or a count.
     subject: the metric's spec, or for "max" one of `QUANTILES` or `FAILED`.
     threshold: the lowest relevant label, where the spec was typed with it (`rel=2`).
+    of_profile: whether it is a target of a profile, which does not count where nothing reaches it.
     """
 
     kind: Kind
     subject: str
     limit: float
     threshold: float | None = None
+    of_profile: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,8 @@ class GateOutcome:
         queries are too few for one, and for a count. n: the queries it rests on.
     reason: "met"; "missed": what was seen misses the limit; "unproven": what was seen meets it,
         but the lower limit of confidence does not; "too_few": under `FEWEST_QUERIES` queries;
-        "no_values": none.
+        "no_values": none; "unreachable": no order of the documents has a mean above `most`.
+    most: the highest mean, where it was asked for; NaN elsewhere.
     """
 
     condition: Condition
@@ -70,10 +74,12 @@ class GateOutcome:
     high: float
     n: int
     reason: Reason
+    most: float = math.nan
 
     @property
     def passed(self) -> bool:
-        return self.reason == "met"
+        """Whether it holds; one that cannot be reached is no failure."""
+        return self.reason in ("met", "unreachable")
 
 
 def parse_conditions(
@@ -82,10 +88,12 @@ def parse_conditions(
     hurt: Iterable[str] = (),
     maxima: Iterable[str] = (),
     metrics: Iterable[str] = (),
+    profile: Iterable[Condition] = (),
 ) -> tuple[Condition, ...]:
-    """Conditions as typed, "ndcg@10=0.8" each. A bare number holds for each of `metrics`; where
-    there are none, for each metric that `minima` and `gains` name, and for ndcg@10 where they name
-    none.
+    """Conditions as typed, "ndcg@10=0.8" each, then those of a profile that were not typed.
+
+    A bare number holds for each of `metrics`; where there are none, for each metric that `minima`
+    and `gains` name, and for ndcg@10 where they name none.
 
     Raises SpecError for one that cannot be read, that is stated twice, or where there is none.
     """
@@ -102,6 +110,8 @@ def parse_conditions(
         listed = parse_metrics(subject) if subject else named
         found += [Condition(kind, spec, limit, listed.threshold) for spec in listed.specs]
     found += [_of_quantity(text) for text in maxima]
+    own = {(each.kind, each.subject) for each in found}
+    found += [each for each in profile if (each.kind, each.subject) not in own]
     if not found:
         raise SpecError(
             "There is no condition to check.",
@@ -143,15 +153,27 @@ def decide(
     comparison: Comparison,
     challenger: str,
     timings: pd.DataFrame | None = None,
+    most: Mapping[str, float] = MappingProxyType({}),
 ) -> tuple[GateOutcome, ...]:
     """An outcome for each condition, in order.
 
     comparison: made with `settings_at`. timings: query_id, state and latency_ms, as the table of a
-        `Run`.
+        `Run`. most: spec → the highest mean that labels and candidates allow, for the targets of a
+        profile.
 
     Raises SpecError where a condition needs timings and there are none.
     """
-    return tuple(_outcome(each, comparison, challenger, timings) for each in conditions)
+    outcomes = (_outcome(each, comparison, challenger, timings) for each in conditions)
+    return tuple(_within_reach(each, most) for each in outcomes)
+
+
+def _within_reach(outcome: GateOutcome, most: Mapping[str, float]) -> GateOutcome:
+    condition = outcome.condition
+    if not condition.of_profile or condition.subject not in most:
+        return outcome
+    top = most[condition.subject]
+    reason = "unreachable" if top < condition.limit - _ROUNDING else outcome.reason
+    return replace(outcome, most=top, reason=reason)
 
 
 def _outcome(

@@ -8,9 +8,10 @@ import pandas as pd
 
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, paragraph, percent, signed
-from rankdash.reporting import figures
+from rankdash.reporting import figures, targets
 from rankdash.reporting.html_page import PageTable, prose, table, together
 from rankdash.reporting.sections.draft import DASH, Draft, as_table, span, with_interval
+from rankdash.words.html import html_safe
 from rankdash.words.queries import metric_title
 from rankdash.words.verdict_chips import chip, p_title, p_value
 
@@ -57,7 +58,17 @@ def means(draft: Draft) -> str:
         frozenset(range(2, len(used) - 1)),
     )
     chart = draft.chart(figures.systems(study))
-    return together(prose(paragraph(said)), chart) + table(content)
+    return together(prose(paragraph(said)), chart) + table(content) + _targets(draft)
+
+
+def _targets(draft: Draft) -> str:
+    """The systems beside the profile of targets, where one was chosen."""
+    goals = draft.study.goals
+    if goals is None:
+        return ""
+    title = _("Targets: {profile}", profile=_(goals.profile.title))
+    content = PageTable(targets.head(), targets.rows(draft.study, goals), frozenset(range(2, 8)))
+    return f"<h3>{html_safe(title)}</h3>{table(content)}{prose(targets.note(goals), 'muted')}"
 
 
 def _cells(row: pd.Series, alone: bool) -> list[str]:

@@ -6,136 +6,78 @@ import math
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from rankdash.errors import RankdashError
-from rankdash.i18n import error_text, number
+from rankdash.i18n import error_text, number, paragraph
 from rankdash.i18n import gettext as _
 from rankdash.metrics import parse_measure
-from rankdash.study import costs, latency
+from rankdash.reporting import targets
 from rankdash.study.study import Study
-from rankdash.ui.state import pickers
-from rankdash.ui.state.server import read_only, workspace
+from rankdash.ui.state import address, goals, pickers
+from rankdash.ui.state.server import read_only
 from rankdash.ui.widgets.text import markdown_safe, table_html
-from rankdash.value.targets import (
-    Limit,
-    Profile,
-    Target,
-    TargetRow,
-    Targets,
-    judge_targets,
-    shipped,
-)
-from rankdash.words.money import money
+from rankdash.value.targets import Goals, Limit, Profile, Target, Targets
+from rankdash.words.queries import metric_title
 
-_SAVED = "targets"
-_DOLLARS = "USD"
 _LEVELS = ("minimum", "target", "excellent")
 
 
 def draw(study: Study) -> None:
-    targets = _saved()
+    saved = goals.saved()
+    choose, offer = st.columns([1, 2], vertical_alignment="bottom")
     key = pickers.pick_one(
         "profile",
-        list(targets.profiles),
-        st.selectbox,
+        list(saved.profiles),
+        choose.selectbox,
         label=_("Profile"),
-        format_func=lambda name: _(targets.profiles[name].title),
+        format_func=lambda name: _(saved.profiles[name].title),
     )
     if key is None:
         return
-    profile = targets.profiles[key]
-    headings = (
-        _("system"), _("metric"), _("mean"), _("minimum"), _("target"), _("excellent"),
-        _("status"), _("advice"),
-    )  # fmt: skip
-    rows = []
-    for system in study.chosen:
-        found = study.evaluate(system, profile.specs())
-        rows += [
-            _cells(study, system, row) for row in judge_targets(found.means(), profile, targets)
-        ]
-        rows += [_limit_cells(study, system, limit) for limit in profile.limits]
-    st.html(table_html(headings, rows))
-    st.caption(
-        _(
-            "{source}: no source justifies a number for your own labels. Edit them.",
-            source=_(targets.source),
-        )
-    )
+    chosen = Goals(saved, key)
+    _offer(study, chosen.profile, offer)
+    st.html(table_html(targets.head(), targets.rows(study, chosen)))
+    st.caption(paragraph([targets.note(chosen), _("Edit them.")]))
     if read_only():
         return
     with st.popover(_("Edit this profile"), icon=":material/edit:"):
-        _edit(targets, key, profile)
+        _edit(saved, key, chosen.profile)
 
 
-def _saved() -> Targets:
-    text = workspace().setting(_SAVED)
-    if not text:
-        return shipped()
-    try:
-        return Targets.from_json(text)
-    except RankdashError as error:
-        st.warning(markdown_safe(error_text(error), 300), icon=":material/warning:")
-        return shipped()
+def _offer(study: Study, profile: Profile, place: DeltaGenerator) -> None:
+    """A button that sets metric, cutoff and latency target as the profile has them."""
+    limit = profile.limit("p95_ms")
+    if not profile.measure or limit is None:
+        return
+    measure = parse_measure(profile.measure)
+    target = f"{limit.target:.0f}"
+    wanted = {
+        "metric": measure.metric.name,
+        "k": None if measure.k is None else str(measure.k),
+        "target": target,
+        "latency_target_ms": target,
+    }
 
+    def use() -> None:
+        for field, value in wanted.items():
+            address.choose(field, value)
 
-def _cells(study: Study, system: str, row: TargetRow) -> tuple[str, ...]:
-    status = {
-        "below": _("▼ below by {gap}", gap=number(row.gap)),
-        "meets": _("✓ meets it"),
-        "excellent": _("★ excellent"),
-        None: _("not known"),
-    }[row.status]
-    levels = (number(getattr(row, level), 2) for level in _LEVELS)
-    advice = _(row.advice) if row.status == "below" and row.advice else ""
-    return (
-        study.name(system),
-        parse_measure(row.metric).title,
-        number(row.value),
-        *levels,
-        status,
-        advice,
+    place.button(
+        _(
+            "Use it: {metric}, latency target {ms} ms",
+            metric=metric_title(profile.measure),
+            ms=number(limit.target, 0),
+        ),
+        icon=":material/tune:",
+        help=_("Sets the metric, its cutoff k and the latency targets of Latency and Cost."),
+        on_click=use,
+        disabled=all(address.one(field) == value for field, value in wanted.items()),
+        key="targets.use",
     )
 
 
-def _limit_cells(study: Study, system: str, limit: Limit) -> tuple[str, ...]:
-    value = _taken(study, system, limit.what)
-    status = {
-        "below": _("▼ over it"),
-        "meets": _("✓ meets it"),
-        "excellent": _("★ excellent"),
-        None: _("not known"),
-    }[None if value is None else limit.status(value)]
-    levels = ("–", _limit_words(limit, limit.target), _limit_words(limit, limit.excellent))
-    text = (study.name(system), _limit_title(limit), _limit_words(limit, value))
-    return (*text, *levels, status, "")
-
-
-def _taken(study: Study, system: str, what: str) -> float | None:
-    """What a system takes of it, where that is known."""
-    if what == "p95_ms":
-        waited = latency.summary(study, system)
-        return None if waited is None else waited.p95
-    cost = costs.billed(study, system)
-    # The limit is in dollars; a price in another currency says nothing about it.
-    return (
-        None
-        if cost is None or cost.listed.price.currency != _DOLLARS
-        else (cost.per_million_tokens)
-    )
-
-
-def _limit_title(limit: Limit) -> str:
-    return _("p95, ms") if limit.what == "p95_ms" else _("cost of a million tokens")
-
-
-def _limit_words(limit: Limit, value: float | None) -> str:
-    if value is None:
-        return "–"
-    return number(value, 0) if limit.what == "p95_ms" else money(value, _DOLLARS)
-
-
-def _edit(targets: Targets, key: str, profile: Profile) -> None:
+def _edit(saved: Targets, key: str, profile: Profile) -> None:
     edited = st.data_editor(
         pd.DataFrame(
             [
@@ -159,7 +101,7 @@ def _edit(targets: Targets, key: str, profile: Profile) -> None:
     )
     limits = [
         st.number_input(
-            _limit_title(each),
+            targets.limit_title(each),
             min_value=0.0,
             value=float(each.target),
             format="%.10g",
@@ -178,14 +120,15 @@ def _edit(targets: Targets, key: str, profile: Profile) -> None:
                     Limit(each.what, value, each.excellent and min(each.excellent, value))
                     for each, value in zip(profile.limits, limits, strict=True)
                 ),
+                profile.measure,
             )
-            workspace().set_setting(_SAVED, targets.with_profile(key, changed).to_json())
+            goals.save(saved, key, changed)
         except RankdashError as error:
             st.error(markdown_safe(error_text(error), 300), icon=":material/error:")
         else:
             st.rerun()
     if reset.button(_("Restore the built-in targets"), key="targets.reset", width="stretch"):
-        workspace().set_setting(_SAVED, "")
+        goals.reset()
         st.rerun()
 
 

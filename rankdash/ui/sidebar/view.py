@@ -16,7 +16,7 @@ from rankdash.study.leaderboard import best_challenger
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE
 from rankdash.ui.sidebar import comparison_settings, empty_page
-from rankdash.ui.state import address, pickers, stored
+from rankdash.ui.state import address, goals, pickers, stored
 from rankdash.ui.state.cache import cache
 from rankdash.ui.state.scenario import with_money
 from rankdash.ui.state.server import workspace
@@ -68,6 +68,7 @@ def study(page: str) -> Study:
             conventions=comparison_settings.conventions(),
             statistics=comparison_settings.statistics(dataset.labelled_queries),
             check=stored.check_report(dataset_id),
+            goals=goals.chosen(),
             corrections=layer.count,
             dataset_id=dataset_id,
             cache=cache,

@@ -294,7 +294,7 @@ def test_overview_says_what_it_costs_and_judges_it_by_the_targets(opened):
     assert "$1.00<small>tokens estimated</small>" in board
     table = next(each for each in htmls(app) if "cost of a million tokens" in each)
     # Two documents of few tokens at $1 for 1,000 searches are dear by the token.
-    assert "▼ over it" in table
+    assert "▼ missed" in table
     assert "p95, ms" in table
     limit = next(each for each in app.number_input if each.label == "cost of a million tokens")
     limit.set_value(1_000_000.0)

@@ -1,13 +1,20 @@
 """The targets that a person sets, as a form."""
 
+from pathlib import Path
+
 from streamlit.testing.v1 import AppTest
+
+from tests.ui.test_pages import in_address
+
+OVERVIEW = Path(__file__).parents[3] / "pages" / "overview.py"
 
 
 def profile() -> None:
     """The form of the first shipped profile that has a limit."""
     from rankdash.ui.overview import targets_view
+    from rankdash.ui.state import goals
 
-    targets = targets_view._saved()
+    targets = goals.saved()
     key = next(name for name, each in targets.profiles.items() if each.limits)
     targets_view._edit(targets, key, targets.profiles[key])
 
@@ -22,3 +29,19 @@ def test_a_limit_put_back_is_shown_put_back(workspace):
     assert app.number_input[0].value == usual
     app.button(key="targets.save").click().run()
     assert app.number_input[0].value == usual
+
+
+def test_a_scenario_sets_metric_cutoff_and_latency_targets_together(app, stored):
+    app.query_params["data"] = stored
+    app.query_params["profile"] = "faq"
+    app.run()
+    app.switch_page(str(OVERVIEW)).run()
+    app.session_state["overview.targets"] = True
+    app.run()
+    button = app.button(key="targets.use")
+    assert button.label == "Use it: MRR@3, latency target 500 ms"
+    button.click().run()
+    assert not app.exception
+    for name, value in (("metric", "mrr"), ("k", "3"), ("profile", "faq")):
+        assert in_address(app, name) == [value]
+    assert app.button(key="targets.use").disabled

@@ -12,7 +12,7 @@ def change(given: str) -> None:
     from rankdash.ui.state import address
 
     address.take_over({"delta": [given]})
-    st.text(str(query_filters._delta(1.0)))
+    st.text(str(query_filters._range("delta", "Change", 1.0, both_ways=True)))
     st.text(str("delta" in address.lost()))
 
 
