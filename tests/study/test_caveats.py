@@ -286,3 +286,118 @@ def test_a_metric_that_describes_labels_has_no_caveats():
     loaded = rows(FLAT, labelled={0: 5})
     of = study(loaded, run(loaded, TOP), metric="judged")
     assert caveats(of, of.challengers[0]) == ()
+
+
+def test_each_side_has_its_own_share_without_a_label():
+    """Of its first four documents the first stage shows one without a label, the other four."""
+    loaded = rows([1] * 10, labelled=dict.fromkeys(range(10), 3))
+    first = loaded.dataset.candidates
+    lists = [(query, list(first.documents_of(query)[0])[::-1], list(range(DOCS, 0, -1)))
+             for query in first.query_ids]  # fmt: skip
+    made = run_from_ranking("new", loaded.dataset.id, Ranking.from_lists(lists), "new.trec")
+    found = one(study(loaded, made, cutoff=4), Unlabelled)
+    assert (found.baseline, found.challenger) == pytest.approx((0.25, 1.0))
+    assert not found.skipped
+
+
+def turning(groups: Sequence[tuple[int, int, int]], whole: int = 60) -> TurnedGroups | None:
+    """groups: (queries of a kind, their rank before, after), beside so many that gain."""
+    before, after, kinds = [3] * whole, [1] * whole, ["gain"] * whole
+    for place, (size, was, now) in enumerate(groups):
+        before += [was] * size
+        after += [now] * size
+        kinds += [f"kind {place}"] * size
+    loaded = rows(before, kinds=kinds)
+    of = study(loaded, run(loaded, after))
+    return one(replace(of, statistics=replace(of.statistics, resamples=1000)), TurnedGroups)
+
+
+def own(found: TurnedGroups) -> list[tuple[str, bool]]:
+    return [(each.value, each.proven) for each in found.groups if each.segment == "kind"]
+
+
+def test_of_kinds_that_turn_the_largest_three_are_named_and_the_others_counted():
+    groups = [(10, 9, 10), (10, 1, 2), (10, 4, 5), (10, 2, 4), (10, 6, 8)]
+    found = turning(groups)
+    assert own(found) == [("kind 1", True), ("kind 3", True), ("kind 2", True)]
+    assert (len(found.groups), found.more) == (3, 2)
+    three = turning(groups[:3])
+    assert (own(three), three.more) == (
+        [("kind 1", True), ("kind 2", True), ("kind 0", True)], 0
+    )  # fmt: skip
+
+
+def test_a_kind_that_is_proven_to_turn_comes_before_one_that_turns_farther():
+    """Five of ten fall from 1 to 10, which five signs do not prove."""
+    before = [3] * 60 + [1] * 5 + [3] * 5 + [4] * 10
+    after = [1] * 60 + [10] * 5 + [3] * 5 + [5] * 10
+    kinds = ["gain"] * 60 + ["far"] * 10 + ["sure"] * 10
+    loaded = rows(before, kinds=kinds)
+    found = one(study(loaded, run(loaded, after)), TurnedGroups)
+    assert own(found) == [("sure", True), ("far", False)]
+    assert [each.delta for each in found.groups] == pytest.approx([-0.05, -0.45])
+
+
+@pytest.mark.parametrize(("level", "proven"), [(0.95, True), (0.99, False)])
+def test_a_kind_is_proven_to_turn_at_the_level_of_the_study(level, proven):
+    """Eight of ten fall: p is 0.008, and 0.016 with the other kind."""
+    before, after = [3] * 40 + [1] * 10, [1] * 40 + [2] * 8 + [1] * 2
+    loaded = rows(before, kinds=["gain"] * 40 + ["turn"] * 10)
+    of = study(loaded, run(loaded, after))
+    of = replace(of, statistics=replace(of.statistics, level=level, resamples=1000))
+    assert own(one(of, TurnedGroups)) == [("turn", proven)]
+
+
+def test_where_nothing_changes_on_the_whole_no_kind_turns():
+    loaded = rows([1] * 10 + [2] * 10, kinds=["down"] * 10 + ["up"] * 10)
+    of = study(loaded, run(loaded, [2] * 10 + [1] * 10))
+    assert of.comparison.row(of.challengers[0], of.spec)["delta"] == 0
+    assert one(of, TurnedGroups) is None
+
+
+def test_a_group_of_unknown_kind_turns_nothing_and_the_baselines_own_value_makes_none():
+    """The queries that lose are those that the baseline did well on; their kind is not known."""
+    loaded = rows([3] * 30 + [1] * 10, kinds=["a"] * 30 + [""] * 10)
+    of = study(loaded, run(loaded, [1] * 30 + [2] * 10))
+    assert "difficulty" in of.segments
+    assert one(of, TurnedGroups) is None
+    data = loaded.dataset
+    named = Dataset(
+        data.name,
+        data.queries.assign(difficulty=["hard"] * 30 + ["easy"] * 10).drop(columns="kind"),
+        data.documents,
+        data.qrels,
+        data.candidates,
+    )
+    found = one(study(replace(loaded, dataset=named), run(loaded, [1] * 30 + [2] * 10)),
+                TurnedGroups)  # fmt: skip
+    assert [(each.segment, each.value) for each in found.groups] == [("difficulty", "easy")]
+
+
+def test_a_lead_is_proven_also_where_it_is_small():
+    """Over 60 queries eight go from 2 to 1: 6.7 % more, which is proven and small."""
+    loaded = rows([3] * 60)
+    best, next_best = run(loaded, TOP * 6), run(loaded, [1] * 52 + [2] * 8, "next")
+    of = study(loaded, best, next_best)
+    pair = replace(of, baseline=next_best.id, challengers=(best.id,))
+    assert pair.comparison.row(best.id, pair.spec)["verdict"] == "small"
+    assert one(of, UnprovenLead) is None
+
+
+def test_a_small_gain_on_another_metric_is_proven_too():
+    loaded = rows([2] * 8 + [1] * 52)
+    of = study(loaded, run(loaded, [1] * 60), metric="hit", cutoff=10, others=("mrr",))
+    assert of.comparison.row(of.challengers[0], "mrr")["verdict"] == "small"
+    assert one(of, OtherMetrics) == OtherMetrics(better=("MRR",), worse=())
+
+
+def test_the_most_serious_caveat_comes_first():
+    loaded = rows([1] * 9 + [2] * 31, labelled={0: 5}, scores=False)
+    made = run(loaded, TOP * 4, machine={"shipped_with": "sample"})
+    made = replace(made, queries=made.queries.assign(latency_ms=5.0))
+    next_best = run(loaded, [1] * 39 + [2], "next")
+    of = study(loaded, made, next_best, others=("hit@1",), money=Money())
+    assert [each.code for each in caveats(of, of.challengers[0])] == [
+        *("baseline", "unlabelled", "lead", "other_metrics", "default_threshold", "price"),
+        "timings",
+    ]

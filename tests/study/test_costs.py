@@ -1,6 +1,7 @@
 """What a search of a system sends and costs, by its run and its price."""
 
 import math
+from dataclasses import replace
 from datetime import date
 
 import numpy as np
@@ -8,16 +9,33 @@ import pandas as pd
 import pytest
 
 from rankdash.dataset import Dataset
-from rankdash.ranking.measured import Level
+from rankdash.ranking.measured import Level, Measured
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.study.costs import Choice, MeasuredLoad, Waiting, cost_at, equal_recall, load_of
+from rankdash.runs import combining
+from rankdash.study.costs import (
+    BASELINE,
+    Choice,
+    MeasuredLoad,
+    Waiting,
+    billed,
+    choices,
+    cost_at,
+    depths,
+    equal_recall,
+    listwise,
+    load_of,
+    price_of,
+    system_of,
+    waiting,
+    with_measured_rate,
+)
 from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE, systems_of
+from rankdash.study.systems import FIRST_STAGE, Money, systems_of
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.billing import Load, Price
 from rankdash.value.payoff import Option, outcome
-from rankdash.value.price_list import ListedPrice
+from rankdash.value.price_list import ListedPrice, shipped, usual
 
 SCENARIO = Assumptions(latency_target_ms=500.0)
 
@@ -139,3 +157,168 @@ def test_fewer_passages_are_enough_where_they_hold_as_much_as_those_read_now(
     run = run_from_ranking("run", data.id, ranking(reranked), "run.trec")
     study = Study(data, systems_of(data, [run]), FIRST_STAGE, (run.id,))
     assert equal_recall(study, run.id, passages) == enough
+
+
+# The options of a study.
+
+
+def priced(amount: float, unit: str = "search", currency: str = "USD") -> ListedPrice:
+    price = Price(amount, unit, currency, searches_per_second=10.0)
+    return ListedPrice("own", "Us", "", price, "our invoice", date(2026, 11, 1))
+
+
+def two(money: Money, *, levels: tuple[Level, ...] = (), **changes: object) -> Study:
+    """Eight queries whose first document is the relevant one; "small" reranked two documents of
+    each and "large" four, in 10 to 80 ms."""
+    ids = [f"q{place}" for place in range(8)]
+    ranking = Ranking.from_lists((query, list("abxy"), np.arange(4.0, 0, -1)) for query in ids)
+    data = Dataset(
+        "set",
+        pd.DataFrame({"query_id": ids, "text": "a question of words"}),
+        pd.DataFrame({"doc_id": list("abxy"), "title": "", "text": "some words here"}),
+        pd.DataFrame({"query_id": ids, "doc_id": "a", "label": 1.0}),
+        ranking,
+    )
+    runs = []
+    for name, pairs in (("small", 2), ("large", 4)):
+        made = run_from_ranking(name, data.id, ranking, f"{name}.trec")
+        ms = [10.0 * (place + 1) for place in range(8)]
+        table = made.queries.assign(pairs=pairs, tokens=pairs * 100, latency_ms=ms)
+        measured = Measured(throughput=levels)
+        runs.append(replace(made, id=name, queries=table, measured=measured, **changes))
+    return Study(data, systems_of(data, runs), FIRST_STAGE, ("small", "large"), money=money)
+
+
+def test_options_are_the_baseline_every_challenger_and_prices_alone_at_the_last_load():
+    money = Money(prices={"small": priced(1.0), "large": priced(2.0)}, also=(priced(5.0),))
+    free, small, large, alone = choices(two(money))
+    assert (free.name, free.system, free.price) == ("No reranker: First stage", BASELINE, None)
+    assert (free.option.cost_per_search, free.waiting) == (0.0, Waiting(0.0, 0.0))
+    assert (small.name, small.system, large.system, alone.system) == ("small", "small", "large", "")
+    assert [each.load.load.documents for each in (free, small, large, alone)] == [4, 2, 4, 4]
+    assert alone.load == large.load and not alone.load.estimated
+    assert alone.waiting == Waiting(None, None) and alone.option.gain is None
+    costs = [each.option.cost_per_search for each in (small, large, alone)]
+    assert costs == pytest.approx([0.001, 0.002, 0.005])
+    study = two(money)
+    assert [system_of(study, each) for each in (free, small, large, alone)] == [
+        FIRST_STAGE, "small", "large", None
+    ]  # fmt: skip
+
+
+def test_waiting_is_the_median_and_what_is_in_another_currency_costs_nothing_known():
+    money = Money(prices={"small": priced(1.0, currency="EUR"), "large": priced(2.0)})
+    _free, small, large = choices(two(money))
+    assert (small.foreign, small.option.cost_per_search) == (True, None)
+    assert (large.foreign, large.option.cost_per_search) == (False, pytest.approx(0.002))
+    assert (large.option.extra_ms, large.waiting.p50) == (45.0, 45.0)
+    assert large.waiting.p95 > 75
+    euros = replace(money, currency="EUR")
+    assert [each.foreign for each in choices(two(euros))] == [False, False, True]
+
+
+@pytest.mark.parametrize(("read", "passages"), [(0, None), (1, 1), (2, 1)])
+def test_passages_are_looked_at_from_the_first_one_that_an_llm_reads(read, passages):
+    money = Money(Assumptions(passages=read), {"small": priced(1.0), "large": priced(1.0)})
+    _free, small, _large = choices(two(money))
+    assert (small.passages, small.option.passages_after) == (passages, passages)
+
+
+def test_only_a_price_by_the_hour_has_a_measured_rate():
+    levels = (served(50.0, 500.0),)
+    for unit, rate, known in (("hour", 50.0, True), ("tokens", 10.0, False)):
+        price = Price(3.6, unit, searches_per_second=10.0)
+        found, measured = with_measured_rate(price, Waiting(None, None, levels), 500.0)
+        assert (found.searches_per_second, measured) == (rate, known)
+        assert with_measured_rate(price, Waiting(None, None, levels), 499.0) == (price, False)
+    money = Money(prices={"small": priced(3.6, "hour"), "large": priced(1.0)})
+    study = two(money, levels=levels)
+    assert [billed(study, each).rate_measured for each in ("small", "large")] == [True, False]
+    # $3.60 for an hour of 50 searches a second.
+    assert billed(study, "small").per_thousand == pytest.approx(0.02)
+    assert [each.rate_measured for each in choices(study)] == [False, True, False]
+
+
+def test_what_a_system_is_billed_is_its_price_by_the_search_and_by_the_token():
+    study = two(Money(prices={"small": priced(1.0, "tokens"), "large": priced(2.0)}))
+    small, large = billed(study, "small"), billed(study, "large")
+    assert (small.listed.price.unit, small.estimated) == ("tokens", False)
+    # Two pairs of 100 tokens each for every search.
+    assert small.per_thousand == pytest.approx(0.2)
+    assert small.per_million_tokens == pytest.approx(1.0)
+    # Four of them for $2 a thousand.
+    assert (large.per_thousand, large.per_million_tokens) == pytest.approx((2.0, 5.0))
+    assert billed(study, FIRST_STAGE) is None
+    data = study.dataset
+    bare = Dataset(
+        "set",
+        data.queries.assign(text=""),
+        data.documents.assign(text=""),
+        data.qrels,
+        data.candidates,
+    )
+    silent = replace(study.run("large"), queries=study.run("large").queries.assign(tokens=np.nan))
+    wordless = Study(bare, systems_of(bare, [silent]), FIRST_STAGE, ("large",), money=study.money)
+    assert billed(wordless, "large").per_million_tokens is None
+    assert billed(wordless, "large").per_thousand == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("kind", ["bi-encoder", "precomputed", "bm25"])
+def test_a_system_without_a_price_has_the_usual_one_of_its_kind(kind):
+    study = two(Money(prices={"small": priced(1.0)}), reranker=kind)
+    assert price_of(study, "small").provider == "Us"
+    prices = {each.key: each for each in shipped()}
+    assert price_of(study, "large") == prices[usual(kind, prices)]
+    assert usual("bi-encoder", prices) != usual("precomputed", prices)
+    assert price_of(study, FIRST_STAGE) == prices[usual("", prices)]
+
+
+def test_the_first_stage_adds_no_waiting_and_what_was_not_timed_is_unknown():
+    levels = (served(50.0, 500.0),)
+    study = two(Money(), levels=levels)
+    assert waiting(study, FIRST_STAGE) == Waiting(0.0, 0.0)
+    found = waiting(study, "small")
+    assert (found.p50, found.levels) == (45.0, levels)
+    assert found.p95 > found.p50
+    untimed = replace(
+        study.run("small"), queries=study.run("small").queries.assign(latency_ms=np.nan)
+    )
+    alone = Study(study.dataset, systems_of(study.dataset, [untimed]), FIRST_STAGE, ("small",))
+    assert waiting(alone, "small") == Waiting(None, None, levels)
+
+
+@pytest.mark.parametrize(
+    ("kind", "together"),
+    [("llm-listwise", True), ("cascade", True), (combining.KIND, True), ("bm25", False)],
+)
+def test_scores_of_lists_depend_on_which_documents_were_scored_together(kind, together):
+    study = two(Money(), reranker=kind)
+    assert listwise(study, "small") is together
+    assert listwise(study, FIRST_STAGE) is False
+
+
+def test_depths_leave_out_the_queries_that_failed_and_no_reranking_takes_no_time():
+    study = two(Money(), depth=4)
+    run = study.run("small")
+    lists = [(query, list("bxya"), np.arange(4.0, 0, -1)) for query in run.ranking.query_ids]
+    lost = run.queries["query_id"].isin(["q0", "q1"])
+    run = replace(
+        run,
+        ranking=Ranking.from_lists(lists).without(["q0", "q1"]),
+        queries=run.queries.assign(
+            pairs=4,
+            state=np.where(lost, "failed", "done"),
+            latency_ms=run.queries["latency_ms"].mask(lost),
+        ),
+    )
+    study = Study(study.dataset, systems_of(study.dataset, [run]), FIRST_STAGE, ("small",))
+    found = depths(study, "small")
+    table = found.curve.table
+    assert (table["depth"].iloc[0], found.p95[0]) == (0, 0.0)
+    assert found.p95[-1] == pytest.approx(waiting(study, "small").p95)
+    # A zero for those that failed would be a gain of less than it is.
+    assert table["gain"].iloc[-1] == pytest.approx(
+        study.comparison.row("small", study.spec)["delta"]
+    )
+    assert table["mean"].iloc[0] == pytest.approx(1.0)
+    assert depths(study, FIRST_STAGE) is None

@@ -82,6 +82,22 @@ def test_a_reranker_of_the_candidates_keeps_their_ceiling_beside_one_with_its_ow
     no_query_passes_its_ceiling(study)
 
 
+def test_documents_of_a_query_without_a_label_add_none():
+    """Nothing is lost or won on it, so the ceiling stays that of the candidates."""
+    own = study_of("reranked")
+    data = own.dataset
+    labels = data.qrels[data.qrels["query_id"] != "q7"]
+    fewer = Dataset(data.name, data.queries, data.documents, labels, data.candidates)
+    lists = [(query, LISTS["reranked"], np.arange(6, 0, -1.0)) for query in QUERIES[:-1]]
+    beside = Ranking.from_lists([*lists, ("q7", LISTS["dense"], np.arange(5, 0, -1.0))])
+    run = run_from_ranking("beside", fewer.id, beside, "beside.trec")
+    study = Study(fewer, systems_of(fewer, [run]), FIRST_STAGE, (run.id,))
+    assert systems_adding_documents(study) == []
+    assert not study.headroom(run.id).pool
+    labelled = Study(data, systems_of(data, [run]), FIRST_STAGE, (run.id,))
+    assert systems_adding_documents(labelled) == [run.id]
+
+
 def test_a_baseline_with_documents_of_its_own_needs_the_pool_for_every_challenger():
     study = study_of("reranked", "sparse", baseline="dense")
     assert [study.headroom(system).pool for system in study.challengers] == [True, True]

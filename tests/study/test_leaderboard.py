@@ -134,3 +134,32 @@ def test_what_is_not_known_of_a_system_decides_nothing(data):
         # As good as the first stage, which takes nothing.
         "slow": (False, False),
     }
+
+
+def test_a_query_that_was_not_asked_for_has_not_failed(data):
+    quick = run(data, "quick", 1, failed=6)
+    states = quick.queries["state"].mask(quick.queries.index >= QUERIES - 2, "skipped")
+    quick = replace(quick, queries=quick.queries.assign(state=states))
+    row = board(study(data, [quick]))["quick"]
+    assert (row.failed, row.n) == (4, QUERIES - 6)
+
+
+def test_latency_is_the_95th_percentile_and_money_that_of_the_study(data):
+    made = run(data, "varied", 1)
+    ms = [float(place + 1) for place in range(QUERIES)]
+    made = replace(made, queries=made.queries.assign(latency_ms=ms))
+    euros = Money(prices={made.id: listed(3.0, "EUR")}, currency="EUR")
+    row = board(study(data, [made], money=euros))["varied"]
+    assert row.p95 == pytest.approx(np.quantile(ms, 0.95))
+    assert (row.per_thousand, row.takes("p95"), row.takes("cost")) == (3.0, row.p95, 3.0)
+    dollars = replace(euros, currency="USD")
+    assert board(study(data, [made], money=dollars))["varied"].per_thousand is None
+
+
+def test_a_mean_is_over_its_own_queries_and_a_change_over_those_of_both(data):
+    """The baseline failed on half of them."""
+    half, whole = run(data, "half", 3, failed=10), run(data, "whole", 1)
+    of = study(data, [half, whole], baseline=half.id, challengers=(whole.id,))
+    row = board(of)["whole"]
+    assert (row.n, row.helped) == (QUERIES, 10)
+    assert (row.mean, row.delta) == pytest.approx((1.0, 2 / 3))

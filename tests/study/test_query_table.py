@@ -158,3 +158,66 @@ def test_filters_by_reason_state_change_judged_share_and_tag(table):
 )
 def test_the_value_of_either_system_filters_by_its_ends_included(table, wanted, ids):
     assert left(table, **wanted) == ids
+
+
+def test_equal_queries_stay_in_the_order_of_the_data_whichever_comes_first():
+    """More rows than a sort that is not stable leaves in place by chance."""
+    ids = [f"q{place:03}" for place in range(200)]
+    deltas = [-0.5 if place % 3 else 0.5 for place in range(200)]
+    pairs = pd.DataFrame(
+        {"query_id": ids, "before": 0.5, "after": 0.5, "delta": deltas, "state": "paired"}
+    )
+    table = query_table(pd.DataFrame({"query_id": ids, "text": ids}), pairs)
+    lost = [query for query, delta in zip(ids, deltas, strict=True) if delta < 0]
+    gained = [query for query, delta in zip(ids, deltas, strict=True) if delta > 0]
+    assert ordered(table, "hurt")["query_id"].tolist() == [*lost, *gained]
+    assert ordered(table, "helped")["query_id"].tolist() == [*gained, *lost]
+    assert ordered(table, "changed")["query_id"].tolist() == ids
+
+
+def test_a_query_without_a_difference_says_why_and_not_that_nothing_is_judged():
+    known = {name: pd.Series({"q5": 0.0, "q1": 0.0}) for name in ("judged_before", "judged_after")}
+    table = query_table(QUERIES, PAIRS, known=known).set_index("query_id")
+    assert table["state"].to_dict() == {
+        "q1": ALL_UNJUDGED, "q2": "ok", "q3": "ok", "q4": "ok", "q5": "failed"
+    }  # fmt: skip
+    # What one side shows is not known: then nothing is said of it.
+    half = query_table(QUERIES, PAIRS, known={"judged_before": known["judged_before"]})
+    assert set(half["state"]) == {"ok", "failed"}
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ids"),
+    [
+        (-0.6, 0.2, ["q1", "q2", "q3", "q4"]),
+        (-0.6, 0.199, ["q2", "q3", "q4"]),
+        (-0.599, 0.2, ["q1", "q3", "q4"]),
+        (0.0, 0.0, ["q4"]),
+    ],
+)
+def test_a_range_of_changes_includes_both_ends(table, low, high, ids):
+    assert left(table, delta=(low, high)) == ids
+
+
+@pytest.mark.parametrize(
+    ("judged", "ids"), [(0.0, 5), (1e-9, 2), (0.5, 2), (0.500001, 1), (1.0, 1)]
+)
+def test_a_share_of_judged_documents_is_that_of_the_side_that_shows_fewer(table, judged, ids):
+    assert len(left(table, judged=judged)) == ids
+
+
+def test_a_text_is_looked_for_without_the_spaces_around_it_in_any_case(table):
+    assert left(table, text="  TWO (A+b)  ") == ["q2"]
+    assert left(table, text="   ") == list(table["query_id"])
+    assert left(table, text="Q3 ") == ["q3"]
+    tags = {"q1": ("ask", "later"), "q2": ("later",)}
+    assert left(table, tags, tags=("ask", "later")) == ["q1", "q2"]
+    assert left(table, None, tags=("ask",)) == []
+
+
+def test_texts_are_put_in_order_whatever_their_case_and_the_largest_disagreement_first():
+    queries = pd.DataFrame({"query_id": QUERIES["query_id"], "text": ["b", "C", "A", "d", "B"]})
+    known = {"spread": pd.Series({"q1": 0.1, "q3": 0.4, "q5": 0.2})}
+    table = query_table(queries, PAIRS, known=known)
+    assert ordered(table, "text")["text"].tolist() == ["A", "B", "b", "C", "d"]
+    assert ordered(table, "disagreement")["query_id"].tolist() == ["q3", "q5", "q1", "q2", "q4"]

@@ -4,19 +4,22 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from rankdash.analysis.labels.query_groups import DERIVED_SEGMENTS
 from rankdash.charts import style
 from rankdash.dataset import Dataset
+from rankdash.errors import SpecError
 from rankdash.loading import load
 from rankdash.metrics import Conventions
-from rankdash.ranking.ranking import Ranking
+from rankdash.ranking.ranking import Ranking, Reading
 from rankdash.readers import sources_from_path
 from rankdash.reporting import figures
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, systems_of
+from tests.study.test_queries import small
 
 SAMPLE = Path(__file__).parents[2] / "assets" / "samples" / "helpcentre"
 
@@ -176,3 +179,157 @@ def test_parts_are_kept_by_the_cache_that_is_passed_in_and_shared(data):
     )
     assert threshold.comparison is not one.comparison
     assert threshold.judged(one.baseline) is one.judged(one.baseline)
+
+
+# What a study is of.
+
+FOUR = {"q": "abcd", "r": "abcd"}
+LABELS = {"q": {"a": 1.0}, "r": {"b": 1.0, "h": 2.0}}
+
+
+def test_a_system_is_known_and_named_once():
+    of = small(FOUR, FOUR, labels=LABELS)
+    for wrong in ({"baseline": "nobody"}, {"challengers": ("nobody",)}):
+        with pytest.raises(SpecError, match="nobody"):
+            replace(of, **wrong)
+    for wrong in ((FIRST_STAGE,), (*of.challengers, *of.challengers)):
+        with pytest.raises(SpecError, match="itself"):
+            replace(of, challengers=wrong)
+    with pytest.raises(SpecError):
+        replace(of, metric="nonsense")
+
+
+@pytest.mark.parametrize(
+    ("spec", "metric", "cutoff"),
+    [("ndcg@10", "ndcg", 10), ("ndcg", "ndcg", None), ("rbp", "rbp", None), ("hit@1", "hit", 1)],
+)
+def test_a_spec_is_a_metric_and_its_cutoff(spec, metric, cutoff):
+    of = small(FOUR, FOUR, labels=LABELS)
+    found = Study.on(spec, dataset=of.dataset, systems=of.systems, baseline=FIRST_STAGE,
+                     challengers=of.challengers)  # fmt: skip
+    assert (found.spec, found.cutoff) == (spec, cutoff)
+    assert found.metric.partition("(")[0] == metric
+
+
+def test_other_metrics_have_the_cutoff_as_far_as_they_have_one_and_the_chosen_is_first():
+    of = small(FOUR, FOUR, labels=LABELS, metric="recall", cutoff=3)
+    assert of.specs == (
+        *("recall@3", "ndcg@3", "mrr@3", "map@3", "precision@3", "hit@3", "judged@3"),
+    )
+    assert of.spec_of("r_precision") == "r_precision"
+    whole = replace(of, cutoff=None)
+    assert whole.specs[:2] == ("recall", "ndcg")
+    own = replace(of, others=("mrr@1", "recall@3", "mrr@1"))
+    assert own.specs == ("recall@3", "mrr@1")
+    assert list(own.titles) == ["recall@3", "mrr@1"]
+
+
+def test_failures_are_those_that_failed_with_their_reason():
+    of = small(FOUR, {"q": "abcd"}, labels=LABELS)
+    run = of.run(of.challengers[0])
+    rows = pd.DataFrame({"query_id": ["q", "r"], "state": ["failed", "skipped"],
+                         "reason": ["time-out", ""]})  # fmt: skip
+    run = replace(run, ranking=run.ranking.without(["q"]), queries=rows)
+    of = replace(of, systems=systems_of(of.dataset, [run]))
+    found = of.failures(run.id)
+    assert found.to_dict("list") == {"query_id": ["q"], "reason": ["time-out"]}
+    assert of.excluded(run.id) == {"q": "failed", "r": "skipped"}
+    assert of.excluded(FIRST_STAGE) == {} and of.failures(FIRST_STAGE).empty
+    assert list(of.ranked_labels(run.id).left_out) == ["q", "r"]
+
+
+def test_a_curve_holds_the_cutoff_that_was_chosen_and_nothing_where_there_is_none():
+    long = {"q": "abcdefgh"}
+    of = small(long, long, labels={"q": {"a": 1.0}})
+    cutoffs = {k: sorted(set(replace(of, cutoff=k).curves["k"])) for k in (4, 10, None)}
+    assert cutoffs == {4: [1, 3, 4, 5, 8], 10: [1, 3, 5, 8], None: [1, 3, 5, 8]}
+    assert replace(of, metric="r_precision").curves.empty
+    assert set(of.curves["system"]) == {FIRST_STAGE, *of.challengers}
+
+
+def test_pairs_are_of_any_metric_from_the_baseline_to_the_challenger():
+    of = small(FOUR, {"q": "bacd", "r": "bacd"}, labels=LABELS, metric="mrr")
+    (system,) = of.challengers
+    pairs = of.pairs(system).set_index("query_id")
+    assert pairs.loc["q", ["before", "after"]].tolist() == [1.0, 0.5]
+    others = of.pairs(system, "hit@1").set_index("query_id")
+    assert others.loc["q", ["before", "after", "delta"]].tolist() == [1.0, 0.0, -1.0]
+    assert others.loc["r", "delta"] == 1.0
+
+
+def test_reasons_follow_the_tie_band_the_direction_and_what_the_challenger_read():
+    of = small(FOUR, {"q": "bacd", "r": "abcd"}, labels=LABELS, metric="mrr")
+    (system,) = of.challengers
+
+    def reasons(study: Study, challenger: str) -> dict[str, str]:
+        found: dict[str, str] = study.reasons(challenger)["reason"].to_dict()
+        return found
+
+    assert reasons(of, system) == {"q": "unjudged_lifted", "r": "idle"}
+    wide = replace(of, statistics=replace(of.statistics, tie_band=0.6))
+    assert reasons(wide, system) == {"q": "already_ideal", "r": "idle"}
+    turned = replace(of, baseline=system, challengers=(FIRST_STAGE,))
+    assert reasons(turned, FIRST_STAGE) == {"q": "rescued", "r": "idle"}
+    half = Reading(read=np.full(8, 5, dtype=np.int32), full=np.full(8, 10, dtype=np.int32))
+    cut = replace(of, systems=systems_of(of.dataset, [replace(of.run(system), reading=half)]))
+    assert reasons(cut, system) == {"q": "truncated", "r": "idle"}
+    described = replace(of, metric="judged")
+    assert described.reasons(system) is None and described.headroom(system) is None
+    assert described.reason_counts(system) is None
+
+
+def test_a_column_of_ones_own_takes_the_place_of_the_group_of_that_name():
+    of = small(FOUR, {"q": "bacd", "r": "bacd"}, labels=LABELS, metric="mrr")
+    data = of.dataset
+    queries = data.queries.assign(difficulty=["hard", "easy"], kind=["x", "y"])
+    named = type(data)(data.name, queries, data.documents, data.qrels, data.candidates)
+    own = replace(of, dataset=named)
+    assert own.segments == ("difficulty", "kind", "language", "query_length",
+                            "relevant_documents")  # fmt: skip
+    # In the order of the data where they are as large, and not in that of the group's own values.
+    found = own.segment(of.challengers[0], "difficulty")
+    assert found["segment"].tolist() == ["hard", "easy"]
+    assert found["delta"].tolist() == [-0.5, 0.5]
+    assert of.segments == ("language", "query_length", "relevant_documents", "difficulty")
+    assert list(of.segment(of.challengers[0], "relevant_documents")["segment"]) == [
+        "1 relevant", "2–3 relevant"
+    ]  # fmt: skip
+
+
+def test_how_difficult_a_query_is_follows_the_baseline_and_the_metric():
+    """Of three queries the baseline finds one at once, one late and one in between."""
+    first = {"q": "abcd", "r": "bacd", "s": "bcad"}
+    turned = {"q": "bcda", "r": "bacd", "s": "abcd"}
+    of = small(first, turned, labels={query: {"a": 1.0} for query in first}, metric="mrr")
+    (system,) = of.challengers
+    back = replace(of, baseline=system, challengers=(FIRST_STAGE,))
+    forth, back_again = (
+        study.segment(study.challengers[0], "difficulty").set_index("segment")["delta"].to_dict()
+        for study in (of, back)
+    )
+    assert forth == pytest.approx({"easy": -3 / 4, "medium": 0.0, "hard": 2 / 3})
+    assert back_again == pytest.approx({"easy": -2 / 3, "medium": 0.0, "hard": 3 / 4})
+
+
+def test_what_labels_leave_open_is_of_every_system_and_of_both_sides():
+    of = small({"q": "abcd"}, {"q": "efgh"}, labels={"q": {"a": 1.0, "b": 0.0}}, metric="mrr")
+    (system,) = of.challengers
+    assert len(of.unjudged) == 2
+    change = of.unjudged_change(system).bounds()
+    turned = replace(of, baseline=system, challengers=(FIRST_STAGE,))
+    back = turned.unjudged_change(FIRST_STAGE).bounds()
+    assert (change.lowest, change.highest) == pytest.approx((-1.0, 0.0))
+    assert (back.lowest, back.highest) == pytest.approx((0.0, 1.0))
+
+
+def test_corrected_labels_are_told_by_the_revision_behind_the_id():
+    of = small(FOUR, FOUR, labels=LABELS, dataset_id="set")
+    assert (of.corrected, of.stored_id) == (False, "set")
+    corrected = replace(of, dataset_id="set+3")
+    assert (corrected.corrected, corrected.stored_id) == (True, "set")
+
+
+def test_places_are_those_among_all_systems_of_the_data_set():
+    of = small(FOUR, FOUR, FOUR, labels=LABELS)
+    *_first, last = of.challengers
+    assert replace(of, challengers=(last,)).places == {FIRST_STAGE: 0, last: 2}

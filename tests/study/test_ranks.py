@@ -1,0 +1,152 @@
+"""Where documents went and who agrees: of which systems, from which to which."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from rankdash.analysis.statistics.settings import StatisticsSettings
+from rankdash.metrics import Conventions
+from rankdash.ranking.ranking import Ranking
+from rankdash.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.study import ranks
+from rankdash.study.study import Study
+from rankdash.study.systems import FIRST_STAGE, systems_of
+from tests.study.test_queries import small
+
+FIRST = {"q": "abcd", "r": "abcd"}
+LABELS = {"q": {"a": 1.0, "d": 2.0}, "r": {"a": 1.0}}
+
+
+def study_of(**changes: object) -> Study:
+    """ "d" rises from the last rank to the first in "q"."""
+    return small(FIRST, {"q": "dabc", "r": "abcd"}, FIRST, labels=LABELS, **changes)
+
+
+def test_documents_go_from_the_baseline_to_the_challenger():
+    of = study_of()
+    risen, same = of.challengers
+    found = ranks.moves(of, risen)
+    frame = found.frame(found.up > 0)
+    assert frame[["query_id", "doc_id", "before", "after"]].to_numpy().tolist() == [
+        ["q", "d", 4.0, 1.0]
+    ]
+    turned = replace(of, baseline=risen, challengers=(FIRST_STAGE, same))
+    assert (ranks.moves(turned, FIRST_STAGE).up == -3).sum() == 1
+    flows = {k: ranks.flow(of, risen, k) for k in (1, 3, 4)}
+    assert {k: (flow.entered, flow.left) for k, flow in flows.items()} == {
+        1: (1, 1), 3: (1, 0), 4: (0, 0)
+    }  # fmt: skip
+    sizes = ranks.move_sizes(of, risen).set_index("step")
+    assert sizes.loc["3…5", ["relevant", "other"]].tolist() == [1, 0]
+    assert ranks.move_sizes(of, same)["relevant"].sum() == 3
+
+
+@pytest.mark.parametrize(("threshold", "relevant"), [(1.0, 3), (2.0, 1), (3.0, 0)])
+def test_a_document_is_relevant_from_the_threshold_of_the_study_on(threshold, relevant):
+    of = study_of(conventions=Conventions(threshold=threshold))
+    found = ranks.moves(of, of.challengers[0])
+    assert found.relevant.sum() == relevant
+    only = ranks.transitions(of, of.challengers[0], relevant_only=True)
+    every = ranks.transitions(of, of.challengers[0], relevant_only=False)
+    assert (only.to_numpy().sum(), every.to_numpy().sum()) == (relevant, 8)
+
+
+def test_parts_under_other_rules_are_other_parts_of_one_cache():
+    kept: dict[tuple[object, ...], object] = {}
+
+    def keep(key, make):
+        if key not in kept:
+            kept[key] = make()
+        return kept[key]
+
+    of = study_of(cache=keep)
+    system = of.challengers[0]
+    assert ranks.moves(of, system).relevant.sum() == 3
+    strict = replace(of, conventions=Conventions(threshold=2.0))
+    assert ranks.moves(strict, system).relevant.sum() == 1
+    assert ranks.flow(of, system, 1).entered == 1
+    assert ranks.flow(of, system, 4).entered == 0
+    assert ranks.agreements(of, FIRST_STAGE, system).set_index("query_id").loc["q", "tau"] < 1
+    assert (ranks.agreements(of, FIRST_STAGE, of.challengers[1])["tau"] == 1).all()
+    losses = [ranks.skipping(of, system, "first", 1, loss).tolerance for loss in (0.01, 0.5)]
+    assert losses[0] < losses[1]
+    edges = [ranks.margins(of, FIRST_STAGE, k)["edge"]["q"] for k in (3, 4)]
+    assert edges[0] == pytest.approx(1 / 3) and math.isnan(edges[1])
+
+
+def test_equal_scores_are_put_in_the_order_that_the_metrics_read():
+    """By id descending "b" stands before "a": then both systems agree."""
+    of = small({"q": "ba"}, {"q": "ab"}, labels={"q": {"a": 1.0}})
+    run = of.run(of.challengers[0])
+    tied = replace(run, ranking=Ranking.from_lists([("q", ["a", "b"], [1.0, 1.0])]))
+    of = replace(of, systems=systems_of(of.dataset, [tied]))
+    as_given = replace(of, conventions=Conventions(ties="as_ranked"))
+    by_id = replace(of, conventions=Conventions(ties="trec"))
+    assert (ranks.moves(as_given, tied.id).up != 0).sum() == 2
+    assert (ranks.moves(by_id, tied.id).up != 0).sum() == 0
+
+
+def test_each_two_systems_agree_the_baseline_among_them():
+    of = study_of()
+    table = ranks.agreement_table(of)
+    assert len(table) == 3
+    pairs = {tuple(row) for row in table.iloc[:, :2].to_numpy().tolist()}
+    assert pairs == {
+        (FIRST_STAGE, of.challengers[0]),
+        (FIRST_STAGE, of.challengers[1]),
+        of.challengers,
+    }
+
+
+def test_skipping_is_about_the_first_stage_whatever_the_baseline():
+    of = study_of(metric="mrr")
+    risen, same = of.challengers
+    turned = replace(of, baseline=risen, challengers=(same, FIRST_STAGE))
+    for study in (of, turned):
+        found = ranks.against_first_stage(study, risen).set_index("query_id")
+        assert found.loc["q", ["before", "after"]].tolist() == [1.0, 1.0]
+    strict = replace(turned, conventions=Conventions(threshold=2.0))
+    found = ranks.against_first_stage(strict, risen).set_index("query_id")
+    assert found.loc["q", ["before", "after"]].tolist() == [0.25, 1.0]
+
+
+def test_the_margin_of_a_change_is_that_of_the_first_stage():
+    """In "q" the first two scores of the first stage are far apart and in "r" they are equal; the
+    challenger has them the other way round."""
+    of = small({"q": "abc", "r": "abc"}, {"q": "bac", "r": "abc"},
+               labels={"q": {"a": 1.0}, "r": {"a": 1.0}}, metric="mrr")  # fmt: skip
+    data = of.dataset
+    apart = [9.0, 1.0, 0.0]
+    tied = [9.0, 9.0, 0.0]
+    candidates = Ranking.from_lists([("q", list("abc"), apart), ("r", list("abc"), tied)])
+    lists = Ranking.from_lists([("q", list("bac"), tied), ("r", list("abc"), apart)])
+    scored = type(data)(data.name, data.queries, data.documents, data.qrels, candidates)
+    run = run_from_ranking("run", data.id, lists, "run.trec")
+    of = Study(scored, systems_of(scored, [run]), FIRST_STAGE, (run.id,), metric="mrr")
+    found = ranks.margins(of, FIRST_STAGE, 2)
+    assert found["first"].to_dict() == pytest.approx({"q": 8 / 9, "r": 0.0})
+    assert found["edge"].to_dict() == pytest.approx({"q": 1 / 9, "r": 1.0})
+    first = ranks.change_by_margin(of, run.id, "first", 2)
+    assert first["delta"].tolist() == pytest.approx([0.0, -0.5])
+    edge = ranks.change_by_margin(of, run.id, "edge", 2)
+    assert edge["delta"].tolist() == pytest.approx([-0.5, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("rules", "kind"),
+    [({"correction": "none"}, "better"), ({}, "better"), ({"family": "all"}, "unproven")],
+    ids=str,
+)
+def test_the_verdict_on_the_first_stage_is_corrected_as_the_settings_say(rules, kind):
+    """Seven of seven queries helped is p 0.016: below 0.05 also where two systems are compared, and
+    above it where they are compared on three metrics."""
+    first = {f"q{place:02}": "ab" for place in range(40)}
+    labels = {query: {"b": 1.0} for query in first}
+    helped = {query: "ba" if place < 7 else "ab" for place, query in enumerate(first)}
+    of = small(first, helped, helped, labels=labels, metric="hit", cutoff=1,
+               others=("mrr", "ndcg@2"))  # fmt: skip
+    one, other = of.challengers
+    of = replace(of, baseline=one, challengers=(other,),
+                 statistics=StatisticsSettings(resamples=1000, **rules))  # fmt: skip
+    assert ranks.first_stage_kind(of, other) == kind
