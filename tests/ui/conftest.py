@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -89,3 +90,11 @@ def run_form(app: AppTest, stored: str, monkeypatch: pytest.MonkeyPatch) -> AppT
     app.switch_page(str(ROOT / "pages" / "run.py")).run()
     app.multiselect(key="run.rerankers").set_value(["bm25"]).run()
     return app
+
+
+@pytest.fixture
+def session(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The session of a reader as a plain dictionary, for what draws nothing."""
+    kept: dict[str, Any] = {}
+    monkeypatch.setattr(st, "session_state", kept)
+    return kept

@@ -17,6 +17,7 @@ from rankdash.store.notes.run_notes import RunNotes
 from rankdash.study import history
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE
+from rankdash.ui.history import history_pair, history_table
 from rankdash.ui.history.history_table import ordered
 from rankdash.ui.runs.run_records import setting_titles
 from rankdash.ui.state import server
@@ -371,3 +372,36 @@ def test_it_speaks_chinese(app, several):
     app = opened(app, lang="zh", runs=[several["old"], several["again"]])
     assert app.title[0].value == "历史"
     assert "**差异**" in said(app)
+
+
+def told(**row: object) -> SimpleNamespace:
+    study = SimpleNamespace(baseline="base")
+    return SimpleNamespace(study=study, pinned=row.get("pinned"))
+
+
+@pytest.mark.parametrize(
+    ("system", "pinned", "role"),
+    [("base", None, "current"), ("base", "base", "pinned"), ("base", "pin", "current"),
+     ("pin", "pin", "pinned"), ("other", "pin", None)],
+)  # fmt: skip
+def test_the_pinned_run_is_called_so_also_where_it_is_the_baseline(system, pinned, role):
+    assert history_table._role(told(pinned=pinned), system) == role
+
+
+@pytest.mark.parametrize(
+    ("missing", "said"),
+    [
+        (0, []),
+        (1, ["1 query without documents counts 0"]),
+        (2, ["2 queries without documents count 0"]),
+    ],
+)
+def test_queries_without_documents_are_a_remark_of_a_run(missing, said):
+    assert history_table._remarks(None, pd.Series({"missing": missing})) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "given"), [(None, None), (5, "5"), (0, "0"), ("", ""), (True, "True")]
+)
+def test_a_recorded_value_is_shown_as_it_is_and_none_as_nothing(text, given):
+    assert history_pair._shown(text) == given

@@ -1,11 +1,16 @@
 """The means of a system as cards: a change has a colour where it is proven, up or down."""
 
+import math
 from pathlib import Path
+from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 from streamlit.proto.Metric_pb2 import Metric
 
+from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.study.systems import FIRST_STAGE
+from rankdash.ui.overview.verdict_strip import _facts, percent_change
 from tests.stored import keep_lists
 
 OVERVIEW = Path(__file__).parents[3] / "pages" / "overview.py"
@@ -38,3 +43,44 @@ def test_a_proven_change_has_a_colour_and_another_is_grey(
     assert not app.exception
     card = next(each for each in app.metric if each.label == "NDCG@10")
     assert (card.proto.color, card.proto.direction) == (colour, points)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [(0.125, "+12 pp"), (-0.126, "-13 pp"), (0.004, "0 pp"), (-0.004, "0 pp"), (0.0, "0 pp")],
+)
+def test_a_change_of_a_share_is_in_whole_points_and_none_has_no_sign(change, said):
+    assert percent_change(change) == said
+
+
+def of(share: float | None, pool: bool = False, detectable: float = math.nan) -> SimpleNamespace:
+    """A study whose challenger realised a share of the potential gain."""
+    row = {"smallest_detectable": detectable, "planned_level": 0.975, "p_corrected": 0.01,
+           "p": 0.01}  # fmt: skip
+    return SimpleNamespace(
+        spec="ndcg@10",
+        statistics=StatisticsSettings(),
+        comparison=SimpleNamespace(
+            row=lambda _system, _spec: pd.Series(row), left_out=lambda _system, _spec: {}
+        ),
+        headroom=lambda _system: SimpleNamespace(share_won=share, pool=pool),
+    )
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [(0.0, "0% of the potential gain realised"), (0.57, "57% of the potential gain realised"),
+     (-0.01, None), (None, None)],
+)  # fmt: skip
+def test_a_share_of_the_potential_gain_is_said_where_none_was_lost(share, said):
+    facts = _facts(of(share), "run")
+    assert [each for each in facts if "potential" in each] == ([said] if said else [])
+    pooled = [each for each in _facts(of(share, pool=True), "run") if "potential" in each]
+    assert all(each.startswith(f"{said} (") for each in pooled) and bool(pooled) is bool(said)
+
+
+def test_the_minimum_detectable_change_is_said_with_power_and_level_where_there_is_one():
+    assert not any("detectable" in each for each in _facts(of(None), "run"))
+    assert "minimum detectable change 0.049 (80% power at 97.5%)" in _facts(
+        of(None, detectable=0.049), "run"
+    )

@@ -1,8 +1,11 @@
 """Jobs that ended while a person watched, and those that cannot go on here."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from rankdash.runs import jobs
+from rankdash.ui.run import job_list
 from tests.sets import ROOT
 
 RUN = str(ROOT / "pages" / "run.py")
@@ -60,3 +63,54 @@ def test_a_job_whose_reranker_is_gone_is_removed_and_hides_nothing(started, work
     assert "Compare on Overview" in labels(started)
     button(started, "Remove").click().run()
     assert jobs.list(workspace) == ()
+
+
+def job(**changes: object) -> SimpleNamespace:
+    usual = {"id": "a", "grid": None, "state": "queued", "stage": "", "cancelling": False,
+             "pairs_done": 0, "pairs_total": 0, "done": 0, "total": 0, "failed": 0,
+             "rate_pairs_s": None, "seconds_left": None}  # fmt: skip
+    return SimpleNamespace(**(usual | changes))
+
+
+def test_the_variants_of_a_grid_stand_together_until_all_are_done():
+    rows = [
+        job(id="1", grid="g", state="done"), job(id="2", state="done"), job(id="3", grid="g"),
+        job(id="4", state="failed"), job(id="5", grid="h", state="done"),
+    ]  # fmt: skip
+    found = job_list._unfinished(rows)
+    assert [[row.id for row in group] for group in found] == [["1", "3"], ["4"]]
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"state": "running", "stage": "scoring"}, "scoring"),
+        ({"state": "running", "stage": "scoring", "cancelling": True},
+         "cancelling after the current batch"),
+        ({"state": "running", "stage": "loading"}, "loading model, warming up"),
+        ({"state": "running", "stage": "timing"}, "all scored; measuring the throughput"),
+        ({"state": "running"}, "starting"),
+        ({"state": "queued", "stage": "scoring"}, "waiting for its turn"),
+        ({"state": "interrupted"}, "interrupted"),
+    ],
+)  # fmt: skip
+def test_a_job_says_what_it_does(row, said):
+    assert job_list._state(job(**row)) == said
+
+
+@pytest.mark.parametrize(
+    ("done", "total", "share"), [(0, 0, 0.0), (5, 10, 0.5), (10, 10, 1.0), (11, 10, 1.0)]
+)
+def test_a_share_is_of_the_pairs_and_at_most_all(done, total, share):
+    assert job_list._share(job(pairs_done=done, pairs_total=total)) == share
+
+
+def test_the_time_left_is_said_of_a_job_that_runs():
+    counts = {"pairs_done": 5, "pairs_total": 10, "done": 1, "total": 2}
+    assert job_list._progress(job(**counts)) == "5 of 10 pairs · 1 of 2 queries"
+    running = job(**counts, state="running", rate_pairs_s=2.4, seconds_left=3.0, failed=1)
+    parts = job_list._progress(running).split(" · ")
+    assert parts[2] == "2 pairs a second" and parts[3].endswith(" left")
+    assert parts[4:] == ["1 query failed"]
+    queued = job(**counts, state="queued", rate_pairs_s=2.4, seconds_left=3.0)
+    assert not any("left" in part for part in job_list._progress(queued).split(" · "))
