@@ -98,14 +98,28 @@ def test_one_split_is_fetched_or_the_one_that_the_name_says(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "files", "said"),
     [
-        ("hf:me/it/nowhere", ROWS, "has no folder or file 'nowhere'. Its folders are: data"),
-        ("hf:me/it", {"load.py": b"", "a.png": b""}, "no supported data file. It has: load"),
+        (
+            "hf:me/it/nowhere",
+            ROWS,
+            "me/it has no folder or file 'nowhere'. Its folders are: data.",
+        ),
+        (
+            "hf:me/it/nowhere",
+            {"load.py": b""},
+            "me/it has no folder or file 'nowhere'. It has no folders.",
+        ),
+        (
+            "hf:me/it",
+            {"load.py": b"", "a.png": b""},
+            "me/it holds no supported data file. It has: load.py, a.png. Where the hub has "
+            "converted it, open hf:me/it@refs/convert/parquet.",
+        ),
     ],
 )
 def test_what_a_repository_lacks_is_said(monkeypatch, name, files, said):
     with hub({"me/it": files}) as (address, _):
         monkeypatch.setenv("HF_ENDPOINT", address)
-        assert said in str(refused(name))
+        assert str(refused(name)) == said
 
 
 def test_more_than_is_fetched_is_refused_before_it_is_fetched(monkeypatch):
@@ -116,24 +130,51 @@ def test_more_than_is_fetched_is_refused_before_it_is_fetched(monkeypatch):
     with hub({"me/it": {"data/rows.parquet": Huge()}}) as (address, asked):
         monkeypatch.setenv("HF_ENDPOINT", address)
         problem = str(refused("hf:me/it"))
-    assert "6,000 MB of data; at most 5,000 MB" in problem and "hf:me/it/FOLDER: data" in problem
+    assert problem == (
+        "me/it has 6,000 MB of data; at most 5,000 MB are downloaded. Open a folder of it, as "
+        "hf:me/it/FOLDER: data."
+    )
     assert not asked
 
 
 @pytest.mark.parametrize(
     ("code", "reason", "said"),
     [
-        (404, "RepoNotFound", "has no data set 'me/it'"),
-        (403, "GatedRepo", "accepted its terms"),
-        (404, "RevisionNotFound", "no revision 'old'"),
-        (400, "", "cannot be reached"),
+        (
+            404,
+            "RepoNotFound",
+            "The hub at {hub} has no data set 'me/it', or it is private. Check the name; for a "
+            "private data set set HF_TOKEN.",
+        ),
+        (
+            403,
+            "GatedRepo",
+            "The hub gives the data set 'me/it' only to those who accepted its terms. Accept them "
+            "on its page and set HF_TOKEN, or load its files.",
+        ),
+        (
+            404,
+            "RevisionNotFound",
+            "The data set 'me/it' has no revision 'old'. Remove what follows @ for the newest one.",
+        ),
     ],
 )
 def test_what_the_hub_refuses_is_explained(monkeypatch, code, reason, said):
     with hub({}, {"me/it": (code, reason)}) as (address, _):
         monkeypatch.setenv("HF_ENDPOINT", address)
+        assert str(refused("hf:me/it@old")) == said.format(hub=address)
+
+
+def test_a_refusal_for_no_known_reason_is_told_with_the_way_round_it(monkeypatch):
+    with hub({}, {"me/it": (400, "")}) as (address, _):
+        monkeypatch.setenv("HF_ENDPOINT", address)
         problem = refused("hf:me/it@old")
-    assert said in problem.message and problem.remedy
+    assert problem.message.startswith(f"The hub at {address} cannot be reached (")
+    assert problem.message.endswith("), so me/it cannot be opened.")
+    assert str(problem).endswith(
+        " Check the connection, or download the data set on a machine that reaches it (hf download "
+        "me/it --repo-type dataset) and load its files."
+    )
 
 
 @pytest.mark.parametrize("address", [NOWHERE, "http://no-such-host.invalid"])
