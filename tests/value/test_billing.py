@@ -177,3 +177,51 @@ def test_what_is_too_small_to_divide_by_is_nothing():
     for name in ("searches_per_second", "utilisation"):
         with pytest.raises(DataError, match="of a price must be"):
             Price(1.0, "hour", **{name: 5e-324})
+
+
+@pytest.mark.parametrize(
+    ("field", "ends", "beyond"),
+    [
+        ("amount", (0.0, 1e10), (-1e-9, 1.0000001e10)),
+        ("template_tokens", (0.0, 1e10), (-1.0, 1.1e10)),
+        ("searches_per_second", (1e-12, 1e9), (0.9e-12, float("inf"))),
+        ("utilisation", (1e-12, 1.0), (0.9e-12, 1.0000001)),
+    ],
+)
+def test_a_number_of_a_price_may_be_either_end_of_its_range(field, ends, beyond):
+    for value in ends:
+        assert getattr(Price(**({"amount": 1.0, "unit": "hour"} | {field: value})), field) == value
+    for value in beyond:
+        with pytest.raises(DataError, match=field.replace("_", " ")):
+            Price(**({"amount": 1.0, "unit": "hour"} | {field: value}))
+
+
+def test_a_query_that_fills_a_chunk_leaves_room_for_a_token_and_no_limit_splits_nothing():
+    assert search_units(Load(500, 1, 60), 500) == search_units(Load(900, 1, 60), 500) == 1
+    assert search_units(Load(500, 1, 150), 500) == search_units(Load(499, 1, 150), 500) == 2
+    assert search_units(Load(20, 1, 1_000_000), 0) == 1
+    assert search_units(Load(20, 100, 0), 500) == 1
+
+
+@pytest.mark.parametrize(("unit", "cost"), [("tokens", 100e-6), ("template", 170e-6)])
+def test_a_template_is_paid_by_its_own_unit_alone(unit, cost):
+    price = Price(1.0, unit, template_tokens=70)
+    assert cost_per_search(price, Load(10, 1, 90)) == pytest.approx(cost)
+    # For $0.2 a thousand searches 200 tokens are bought for each of them.
+    flip = crossover_tokens(Price(0.2, "search"), price, Load(10, 1, 90))
+    assert flip == pytest.approx(190 if unit == "tokens" else 120)
+
+
+@pytest.mark.parametrize(("chunk", "flip"), [(0, 990), (1000, 990), (999, None)])
+def test_units_are_the_cheaper_ones_up_to_a_full_chunk_or_without_an_end(chunk, flip):
+    searches = Price(1.0, "search", chunk_tokens=chunk)
+    assert crossover_tokens(searches, Price(1.0, "tokens"), Load(10, 1, 90)) == flip
+    assert crossover_tokens(searches, Price(1.0, "tokens"), Load(10, 0, 90)) is None
+    assert crossover_tokens(searches, Price(0.0, "tokens"), Load(10, 1, 90)) is None
+
+
+def test_a_machine_that_is_used_half_of_the_time_pays_at_twice_the_rate():
+    # $3.60 an hour is $0.001 a second, of one search a second at $1 a thousand.
+    assert break_even_rate(Price(3.6, "hour"), 1.0) == pytest.approx(1.0)
+    assert break_even_rate(Price(3.6, "hour", utilisation=0.5), 1.0) == pytest.approx(2.0)
+    assert break_even_rate(Price(3.6, "hour"), 0.0) is None

@@ -17,3 +17,10 @@ def test_on_the_front_is_what_no_other_beats(points: list[tuple[int, int]]):
 
 def test_an_unknown_cost_is_never_on_the_front():
     assert list(pareto([float("nan"), 1.0], [0.9, 0.5])) == [False, True]
+
+
+def test_what_has_no_cost_or_no_quality_that_is_known_is_not_on_the_front():
+    nan = float("nan")
+    assert pareto([1.0, nan, 0.5, 2.0], [0.5, 0.9, nan, 0.4]).tolist() == [
+        True, False, False, False
+    ]  # fmt: skip

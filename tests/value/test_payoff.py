@@ -387,3 +387,52 @@ def test_no_assumption_is_larger_than_amounts_can_be():
     Assumptions(searches_per_day=1e10)
     with pytest.raises(DataError, match="0 to 10,000,000,000"):
         Assumptions(searches_per_day=1.001e10)
+
+
+def test_an_end_of_a_gain_has_that_end_of_the_hit_rate_or_none_where_it_has_no_interval():
+    gain = Gain(MeasuredChange(0.2, 0.1, 0.3), MeasuredChange(0.05, 0.01, 0.09), queries=40)
+    assert gain.at("low") == Gain(MeasuredChange(0.1), MeasuredChange(0.01), 40)
+    assert gain.at("high") == Gain(MeasuredChange(0.3), MeasuredChange(0.09), 40)
+    bare = replace(gain, hit=MeasuredChange(0.05))
+    assert bare.at("low") == Gain(MeasuredChange(0.1), MeasuredChange(0.0), 40)
+    assert replace(gain, relative=MeasuredChange(0.2)).at("low") is None
+
+
+@pytest.mark.parametrize(("extra_ms", "lost"), [(None, 0.0), (0.0, 0.0), (-5.0, 0.0), (100.0, 1.0)])
+def test_waiting_that_was_not_measured_costs_nothing(extra_ms, lost):
+    scenario = replace(PUBLISHED, loss_per_100_ms=0.01, traffic_share=0.5)
+    found = outcome(option(0.0, 0.0, extra_ms=extra_ms), scenario)
+    searches = 100_000 * DAYS_PER_MONTH
+    assert found.value_per_month.value == pytest.approx(-lost * searches * 0.01 * 0.01)
+
+
+def test_what_pays_whatever_the_input_has_no_interval_of_it():
+    found = outcome(Option("free", 0.0, changed(0.2, 0.1)), PUBLISHED)
+    assert found.break_even_elasticity == Amount(reason="always")
+
+
+def test_a_loss_beyond_measure_is_no_return_either():
+    dear = replace(PUBLISHED, value_per_search=1.0)
+    found = outcome(Option("loss", 1e-9, changed(-0.2, 0.1)), dear)
+    assert found.roi.reason == "no_cost" and found.net_per_month.value < 0
+
+
+@pytest.mark.parametrize(("months", "reason"), [(1200.0, None), (1200.1, "never")])
+def test_what_is_paid_back_within_a_hundred_years_is(months, reason):
+    free = Option("free", 0.0, Gain(MeasuredChange(0.5, 0.4, 0.6, "proven")))
+    net = outcome(free, PUBLISHED).net_per_month.value
+    setup = net * months
+    found = outcome(free, replace(PUBLISHED, setup_cost=setup)).payback_months
+    assert found.reason == reason
+    if reason is None:
+        assert found.value == 1200.0
+
+
+def test_without_a_baseline_or_a_cost_the_published_formula_has_no_answer():
+    given = {"searches_per_day": 1.0, "value_per_search": 1.0}
+    with pytest.raises(DataError, match="baseline's value is 0"):
+        simple_roi(0.0, 0.5, cost_per_search=1.0, **given)
+    with pytest.raises(DataError, match="cost is 0"):
+        simple_roi(0.5, 0.6, cost_per_search=0.0, **given)
+    # As much at a depth as before, to rounding.
+    assert equal_recall_depth({1: 0.3, 2: 0.6 - 5e-13, 3: 0.7}, 0.6) == 2

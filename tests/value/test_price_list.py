@@ -6,7 +6,7 @@ from datetime import date, timedelta
 import pytest
 
 from rankdash.errors import DataError
-from rankdash.value.price_list import STALE_DAYS, parse_prices, shipped, to_json
+from rankdash.value.price_list import STALE_DAYS, parse_prices, shipped, to_json, usual
 
 GOOD = {
     "key": "a", "provider": "A", "unit": "tokens", "amount": 1, "source": "s", "as_of": "2026-01-02"
@@ -75,3 +75,50 @@ def test_a_list_in_toml_may_begin_with_its_first_entry():
     """
     (found,) = parse_prices(text.encode(), "mine.toml")
     assert (found.key, found.price.amount) == ("all", 2.0)
+
+
+def listed(*entries: dict[str, object]) -> bytes:
+    return json.dumps({"prices": entries}).encode()
+
+
+@pytest.mark.parametrize(("count", "read"), [(500, True), (501, False)])
+def test_a_list_has_at_most_500_entries(count, read):
+    content = listed(*({**GOOD, "key": str(place)} for place in range(count)))
+    if read:
+        assert len(parse_prices(content, "p.json")) == count
+    else:
+        with pytest.raises(DataError, match="has 501 entries; at most 500 are read"):
+            parse_prices(content, "p.json")
+
+
+@pytest.mark.parametrize("field", ["key", "provider", "model", "source"])
+def test_a_text_has_at_most_200_letters(field):
+    (found,) = parse_prices(listed({**GOOD, field: "x" * 200}), "p.json")
+    assert getattr(found, field) == "x" * 200
+    with pytest.raises(DataError, match=f"its {field} is not a text of at most 200 letters"):
+        parse_prices(listed({**GOOD, field: "x" * 201}), "p.json")
+
+
+def test_an_amount_is_a_number_and_a_currency_in_capitals_behind_a_byte_order_mark_too():
+    with pytest.raises(DataError, match="its amount is not a number"):
+        parse_prices(listed({**GOOD, "amount": True}), "p.json")
+    (found,) = parse_prices(b"\xef\xbb\xbf" + listed({**GOOD, "currency": "eur"}), "p.json")
+    assert found.price.currency == "EUR"
+
+
+@pytest.mark.parametrize(
+    ("kind", "prices", "key"),
+    [
+        ("bm25", ["own", "own-gpu", "own-cpu"], "own-cpu"),
+        ("bm25", ["own", "own-gpu"], "own-gpu"),
+        ("bi-encoder", ["own", "own-cpu", "own-gpu"], "own-gpu"),
+        ("bi-encoder", ["other", "own-cpu"], "own-cpu"),
+        # What is paid by the call, or not known, has the contract of one's own.
+        ("cohere", ["own-cpu", "own"], "own"),
+        ("", ["own-cpu", "own"], "own"),
+        # A list without any of them: its first.
+        ("bm25", ["first", "second"], "first"),
+    ],
+)
+def test_the_usual_price_of_a_kind_is_where_it_runs(kind, prices, key):
+    assert usual(kind, dict.fromkeys(prices)) == key

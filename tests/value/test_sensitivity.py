@@ -52,3 +52,19 @@ def test_the_grid_holds_the_net_of_each_pair():
     assert grid[1, 1] == pytest.approx(net_per_month(OPTION, SCENARIO))
     assert (np.diff(grid, axis=0) > 0).all()
     assert (np.diff(grid, axis=1) < 0).all()
+
+
+def test_a_loss_varies_from_the_larger_to_the_smaller_and_nothing_does_not_vary():
+    option = Option("x", 0.0, Gain(MeasuredChange(-0.2)))
+    ranges = usual_ranges(option, Assumptions(), None)
+    assert ranges[GAIN] == pytest.approx((-0.3, -0.1))
+    assert PRICE not in ranges and "monthly_cost" not in ranges
+    assert ranges["value_per_search"] == pytest.approx((0.005, 0.015))
+
+
+def test_a_swing_is_as_wide_whichever_end_is_higher():
+    found = {each.name: each for each in tornado(OPTION, SCENARIO, {PRICE: (0.5, 1.5)})}
+    assert found[PRICE].net_low > found[PRICE].net_high
+    assert found[PRICE].width == pytest.approx(found[PRICE].net_low - found[PRICE].net_high)
+    both = {PRICE: (0.5, 1.5), "searches_per_day": (99_999.0, 100_000.0)}
+    assert [each.name for each in tornado(OPTION, SCENARIO, both)] == [PRICE, "searches_per_day"]

@@ -182,3 +182,20 @@ def test_saved_targets_that_are_broken_are_refused_in_words(text):
 def test_a_broken_file_is_refused_in_words():
     with pytest.raises(DataError, match="cannot be read"):
         Targets.from_toml("[profiles")
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [(0.5, "good"), (0.5 - 5e-10, "good"), (0.5 - 2e-9, "poor"), (0.0, "poor"), (1.0, "good")],
+)
+def test_a_band_begins_at_its_lowest_value_to_rounding(value, name):
+    band = Band(("ndcg",), (Grade("poor", 0.0, ""), Grade("good", 0.5, "")))
+    assert band.grade(value).name == name
+
+
+def test_a_profile_that_was_changed_takes_the_place_of_the_old_one():
+    key, old = next(iter(shipped().profiles.items()))
+    changed = Profile("Mine", (Target("mrr", minimum=0.1),))
+    found = shipped().with_profile(key, changed)
+    assert found.profiles[key] == changed and shipped().profiles[key] == old
+    assert list(found.profiles) == list(shipped().profiles)
