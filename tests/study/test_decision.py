@@ -1,7 +1,7 @@
 """What a decision rests on and the next step, each rule from both sides of where it turns."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from functools import cache
@@ -13,7 +13,6 @@ from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.loading import Loaded
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.study.cache import Key
 from rankdash.study.decision import Decision, Group, decision
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money
@@ -22,6 +21,7 @@ from rankdash.value.billing import Price
 from rankdash.value.price_list import ListedPrice, shipped
 from tests.study.test_caveats import DOCS, FLAT, TOP, rows, run
 from tests.study.test_caveats import study as study_of
+from tests.study.test_queries import keeping
 
 VALUE = Assumptions(value_per_search=1.0)
 # No rule here hangs on the last digit of an interval.
@@ -49,17 +49,10 @@ def on(before: Sequence[int], after: Sequence[int], **changes: object) -> Study:
 
 @cache
 def _gaining(ms: float) -> Study:
-    kept: dict[Key, object] = {}
-
-    def keep(key: Key, make: Callable[[], object]) -> object:
-        if key not in kept:
-            kept[key] = make()
-        return kept[key]
-
     loaded = rows(FLAT)
     made = run(loaded, TOP)
     made = replace(made, queries=made.queries.assign(latency_ms=ms))
-    return study(loaded, made, cache=keep)
+    return study(loaded, made, cache=keeping())
 
 
 def gaining(money: Money | None = None, ms: float = 40.0) -> Study:

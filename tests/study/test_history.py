@@ -8,7 +8,7 @@ import pytest
 from rankdash.metrics import Conventions
 from rankdash.study import history
 from rankdash.study.systems import FIRST_STAGE
-from tests.study.test_queries import small
+from tests.study.test_queries import keeping, small
 
 FIRST = dict.fromkeys("pqrstu", "abc")
 LABELS = {query: {"b": 1.0} for query in FIRST}
@@ -31,15 +31,8 @@ def test_a_run_that_is_not_chosen_has_the_same_values_and_its_failures_are_no_ze
 
 
 def test_a_line_follows_the_rules_of_the_study_also_where_parts_are_shared():
-    kept: dict[tuple[object, ...], object] = {}
-
-    def keep(key, make):
-        if key not in kept:
-            kept[key] = make()
-        return kept[key]
-
     better = dict.fromkeys(FIRST, "bac") | {"u": "abc"}
-    of = small(FIRST, better, labels=LABELS, metric="mrr", cache=keep)
+    of = small(FIRST, better, labels=LABELS, metric="mrr", cache=keeping())
     systems = (FIRST_STAGE, *of.challengers)
     rows = history.trend(of, systems, every=True).frame.set_index("system")
     assert rows.loc[of.challengers[0], "delta"] == pytest.approx(5 / 12)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from rankdash.metrics import Conventions
 from rankdash.ranking.ranking import Ranking, Reading
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.study import queries
-from rankdash.study.cache import Key
+from rankdash.study.cache import Cache, Key
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, systems_of
 
@@ -103,6 +104,18 @@ def small(
     return Study(data, systems_of(data, made), **(given | changes))
 
 
+def keeping() -> Cache:
+    """Keeps all that is made, as the pages do."""
+    kept: dict[Key, Any] = {}
+
+    def keep(key: Key, make: Callable[[], Any]) -> Any:
+        if key not in kept:
+            kept[key] = make()
+        return kept[key]
+
+    return keep
+
+
 def blamed(of: Study, query: str = "q", missed: int = 0) -> queries.Blame | None:
     challenger = of.challengers[0]
     return queries.blame(of, challenger, queries.change(of, challenger, query), missed)
@@ -135,16 +148,9 @@ def test_a_row_says_how_much_of_each_side_is_judged_and_what_the_challengers_dis
 
 
 def test_what_challengers_disagree_by_is_that_of_those_chosen_also_where_parts_are_shared():
-    kept: dict[Key, object] = {}
-
-    def keep(key: Key, make: Callable[[], object]) -> object:
-        if key not in kept:
-            kept[key] = make()
-        return kept[key]
-
     lists = {"q": "abcd"}
     of = small(lists, lists, {"q": "bacd"}, {"q": "bcad"}, labels={"q": {"a": 1.0}},
-               metric="mrr", cache=keep)  # fmt: skip
+               metric="mrr", cache=keeping())  # fmt: skip
     found = [
         queries.table(replace(of, challengers=of.challengers[:count]), of.challengers[0])["spread"]
         for count in (2, 3)

@@ -12,7 +12,7 @@ from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.study import ranks
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, systems_of
-from tests.study.test_queries import small
+from tests.study.test_queries import keeping, small
 
 FIRST = {"q": "abcd", "r": "abcd"}
 LABELS = {"q": {"a": 1.0, "d": 2.0}, "r": {"a": 1.0}}
@@ -53,14 +53,7 @@ def test_a_document_is_relevant_from_the_threshold_of_the_study_on(threshold, re
 
 
 def test_parts_under_other_rules_are_other_parts_of_one_cache():
-    kept: dict[tuple[object, ...], object] = {}
-
-    def keep(key, make):
-        if key not in kept:
-            kept[key] = make()
-        return kept[key]
-
-    of = study_of(cache=keep)
+    of = study_of(cache=keeping())
     system = of.challengers[0]
     assert ranks.moves(of, system).relevant.sum() == 3
     strict = replace(of, conventions=Conventions(threshold=2.0))

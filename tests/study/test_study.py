@@ -19,7 +19,7 @@ from rankdash.reporting import figures
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, systems_of
-from tests.study.test_queries import small
+from tests.study.test_queries import keeping, small
 
 SAMPLE = Path(__file__).parents[2] / "assets" / "samples" / "helpcentre"
 
@@ -309,6 +309,11 @@ def test_how_difficult_a_query_is_follows_the_baseline_and_the_metric():
     )
     assert forth == pytest.approx({"easy": -3 / 4, "medium": 0.0, "hard": 2 / 3})
     assert back_again == pytest.approx({"easy": -2 / 3, "medium": 0.0, "hard": 3 / 4})
+    # Of the first document alone the baseline has one query right; parts are shared.
+    kept = replace(of, cache=keeping())
+    assert kept.segment(system, "difficulty")["n"].tolist() == [1, 1, 1]
+    at_one = replace(kept, metric="hit", cutoff=1)
+    assert sorted(at_one.segment(system, "difficulty")["n"]) == [1, 2]
 
 
 def test_what_labels_leave_open_is_of_every_system_and_of_both_sides():
