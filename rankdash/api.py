@@ -20,7 +20,7 @@ from rankdash.dataset import Dataset
 from rankdash.errors import DataError, RankdashError, SpecError
 from rankdash.findings import Finding
 from rankdash.i18n import speaking
-from rankdash.loading import load
+from rankdash.loading import RETRIEVED, Retrieval, load
 from rankdash.metrics import Conventions, Evaluation, one_threshold, parse_metrics
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.readers import Conflict, read_beside, sources_at, stem_of
@@ -60,16 +60,28 @@ def read(
     name: str | None = None,
     first_stage: str | None = None,
     conflict: Conflict = "highest",
+    retrieval: Retrieval | None = None,
+    retrieved: int = RETRIEVED,
 ) -> Dataset:
     """A data set from its files, folder or archive, in any format that the dashboard reads; or from
     its name, as "ir_datasets:beir/scifact/test" or "hf:organization/name".
 
     first_stage: the ranking to start from, where the files hold several. conflict: which label is
-    kept where a pair has several: "highest", "lowest", "mean", or "refuse".
+    kept where a pair has several: "highest", "lowest", "mean", or "refuse". retrieval: how a first
+    stage is made where the files give none: the `retrieved` best of all documents by "bm25",
+    "bi-encoder" or "fused"; by BM25 from those that the files list for a query ("listed"); or the
+    order of the rows ("rows").
 
     Raises DataError, which names file and line, where it cannot be used.
     """
-    loaded = load(sources_at(paths), name=name, first_stage=first_stage, conflict=conflict)
+    loaded = load(
+        sources_at(paths),
+        name=name,
+        first_stage=first_stage,
+        conflict=conflict,
+        retrieval=retrieval,
+        retrieved=retrieved,
+    )
     _warn(loaded.report.warnings)
     return loaded.dataset
 

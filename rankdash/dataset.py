@@ -19,7 +19,7 @@ from rankdash.ranking.ragged import Integers, owners
 from rankdash.ranking.ranking import Ranking, digest
 from rankdash.ranking.ties import descending_ids
 
-FirstStage = Literal["given", "bm25"]
+FirstStage = Literal["given", "bm25", "corpus-bm25", "corpus-bi-encoder", "corpus-fused", "rows"]
 # As much of a text as tells it from others.
 _OPENING = 80
 # So many queries show in which letters all are written; the first letter after those of Latin.
@@ -35,8 +35,9 @@ class Dataset:
     qrels:      query_id, doc_id, label (float64, finite; may be fractional or negative), one row
                 per pair.
     candidates: the first-stage `Ranking`.
-    first_stage: "given" when the order came with the data, "bm25" when rankdash made it over each
-                query's candidates.
+    first_stage: "given" when the order came with the data; else how rankdash made it: "bm25" orders
+                only the documents that the files list for a query, "corpus-…" retrieves from all
+                documents, "rows" is the order of the rows in the files.
     id:         a hash of the content (not of the name).
 
     Every id in `qrels` and `candidates` has a row in `queries` and `documents`; text that did not

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Unpack
+from typing import Literal, Unpack
 
 import numpy as np
 import pandas as pd
 
 from rankdash.analysis.labels.check import CheckReport, check
 from rankdash.dataset import Dataset, FirstStage
-from rankdash.errors import DataError
+from rankdash.errors import DataError, SettingError
 from rankdash.findings import Finding
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.readers import Choices, Parsed, Source, read
 from rankdash.rerankers.kinds.bm25 import order_candidates
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.rerankers.retrieval import Retriever, retrieve
+
+Retrieval = Retriever | Literal["listed", "rows"]
+
+RETRIEVED = 100
+"""How many documents a query gets of a whole corpus, unless another number is asked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,35 +35,59 @@ class Loaded:
 
 
 def load(
-    sources: Sequence[Source], *, name: str | None = None, **choices: Unpack[Choices]
+    sources: Sequence[Source],
+    *,
+    name: str | None = None,
+    retrieval: Retrieval | None = None,
+    retrieved: int = RETRIEVED,
+    **choices: Unpack[Choices],
 ) -> Loaded:
-    """Read the files of one data set and check them; choices as for `readers.read`.
-
-    name: what the data set is called; else the folder, the archive or a file with a telling name
-        gives it.
+    """Read the files of one data set and check them; choices as for `readers.read`, else as for
+    `checked`.
 
     Raises what `readers.read` raises, and DataError with the first error of the check report;
     then nothing is kept.
     """
-    loaded = examine(sources, name=name, **choices)
+    loaded = examine(sources, name=name, retrieval=retrieval, retrieved=retrieved, **choices)
     for error in loaded.report.errors:
         raise error.as_error()
     return loaded
 
 
 def examine(
-    sources: Sequence[Source], *, name: str | None = None, **choices: Unpack[Choices]
+    sources: Sequence[Source],
+    *,
+    name: str | None = None,
+    retrieval: Retrieval | None = None,
+    retrieved: int = RETRIEVED,
+    **choices: Unpack[Choices],
 ) -> Loaded:
     """As `load`, but errors of the check report stay in the report: for showing it whole."""
-    return checked(read(sources, **choices), name=name)
+    return checked(read(sources, **choices), name=name, retrieval=retrieval, retrieved=retrieved)
 
 
-def checked(parsed: Parsed, *, name: str | None = None) -> Loaded:
+def checked(
+    parsed: Parsed,
+    *,
+    name: str | None = None,
+    retrieval: Retrieval | None = None,
+    retrieved: int = RETRIEVED,
+) -> Loaded:
     """What was read as a data set with its check report, errors included.
 
-    Raises DataError where the files give no query any document.
+    name: what the data set is called; else the folder, the archive or a file with a telling name
+        gives it.
+    retrieval: how a first stage is made, which is only asked for where the files give none: from
+        all documents by "bm25", "bi-encoder" or both ("fused"); by BM25 from those that the files
+        list for a query ("listed"); or the order of the rows ("rows"). None: BM25, from all
+        documents where the files tell of more than each query's own.
+    retrieved: how many of all documents a query gets.
+
+    Raises DataError where the files give no query any document, or give a first stage though one
+    is to be made; SettingError for a number under 1; UnavailableError where what is to make it is
+    not installed.
     """
-    candidates, kind, notes = _first_stage(parsed)
+    candidates, kind, notes = _first_stage(parsed, retrieval, retrieved)
     dataset = Dataset(
         name or parsed.name,
         parsed.queries,
@@ -74,22 +104,51 @@ def checked(parsed: Parsed, *, name: str | None = None) -> Loaded:
     return Loaded(dataset, runs, report)
 
 
-def _first_stage(parsed: Parsed) -> tuple[Ranking, FirstStage, list[Finding]]:
+def _first_stage(
+    parsed: Parsed, wanted: Retrieval | None, depth: int
+) -> tuple[Ranking, FirstStage, list[Finding]]:
     """The ranking that rerankers start from, made where the files give no order."""
+    if depth < 1:
+        raise SettingError(
+            "At least 1 document must be retrieved for each query, not {depth}.", depth=depth
+        )
     if parsed.candidates is not None:
+        if wanted is not None:
+            raise DataError(
+                "The files give a first-stage ranking, so none is made.",
+                remedy="Leave out --retrieval, or the file of the ranking.",
+            )
         return parsed.candidates, "given", []
-    own = len(parsed.pairs) > 0
-    pairs = parsed.pairs if own else parsed.qrels[["query_id", "doc_id"]]
+    pairs = parsed.pairs if len(parsed.pairs) else parsed.qrels[["query_id", "doc_id"]]
     if not len(pairs):
         raise DataError(
             "The files give no query any document.",
             remedy="Add labels, a ranking, or rows of queries and documents.",
         )
     queries, documents = _texts(parsed.queries, "query_id"), _texts(parsed.documents, "doc_id")
-    if (queries != "").any() and (documents != "").any():
-        ranking = order_candidates(queries, documents, pairs)
-        return ranking, "bm25", [_made(own)]
-    return _as_given(pairs), "given", [_AS_GIVEN]
+    queries, documents = queries[queries != ""], documents[documents != ""]
+    how = wanted or (_usual(parsed, documents) if len(queries) and len(documents) else None)
+    if how is None or how == "rows":
+        return _as_given(pairs), "rows", [_NO_FIRST_STAGE if how is None else _ROWS]
+    if not len(queries) or not len(documents):
+        raise _NO_FIRST_STAGE.as_error()
+    if how != "listed":
+        ranking = retrieve(how, queries, documents, depth)
+        # Queries in one language and documents in another share no word.
+        if len(ranking) or wanted is not None:
+            return ranking, _KINDS[how], [_retrieved(how, depth, len(documents))]
+    return order_candidates(queries, documents, pairs), "bm25", [_LISTED]
+
+
+def _usual(parsed: Parsed, documents: pd.Series[str]) -> Retrieval:
+    """What the files ask for: rows that list documents for each query, good ones and bad, are its
+    candidates; else there is a corpus, of which a search would have to find them."""
+    listed = parsed.pairs
+    if not len(listed) or not documents.index.isin(listed["doc_id"]).all():
+        return "bm25"
+    labelled = parsed.qrels.set_index(["query_id", "doc_id"])["label"]
+    labels = labelled.reindex(pd.MultiIndex.from_frame(listed[["query_id", "doc_id"]]))
+    return "bm25" if bool((labels > 0).all()) else "listed"
 
 
 def _texts(table: pd.DataFrame, key: str) -> pd.Series[str]:
@@ -106,24 +165,49 @@ def _as_given(pairs: pd.DataFrame) -> Ranking:
     return Ranking.from_columns(pairs["query_id"], pairs["doc_id"], -position)
 
 
-def _made(own: bool) -> Finding:
-    template = (
-        "The files give no first-stage order, so BM25 ordered each query's own documents."
-        if own
-        else "The files give no first-stage order, so BM25 ordered each query's labelled documents."
-    )
-    return Finding(
-        "note",
-        "made_first_stage",
-        template,
-        remedy="Add a ranking, or a column of scores or ranks, to start from your own search.",
-    )
-
-
-_AS_GIVEN = Finding(
+_OWN_SEARCH = "Add a ranking, or a column of scores or ranks, to start from your own search."
+_LISTED = Finding(
+    "warning",
+    "made_first_stage",
+    "The files give no first-stage order, so BM25 ordered the documents that they list for each "
+    "query. A search would first have to find them among all others.",
+    remedy=_OWN_SEARCH,
+)
+_ROWS = Finding(
     "warning",
     "order_of_the_file",
-    "The files give neither a first-stage order nor texts to make one, so the order of the rows is "
-    "taken.",
-    remedy="Add a ranking, or the texts of queries and documents.",
+    "The order of the rows in the files is the first stage, which is that of a search only where "
+    "the rows were written so.",
+    remedy=_OWN_SEARCH,
 )
+_NO_FIRST_STAGE = Finding(
+    "error",
+    "no_first_stage",
+    "The files give neither a first-stage ranking nor texts to make one.",
+    remedy="Add the ranking of your search, or the texts of queries and documents. Where the rows "
+    "stand in the order of your search, choose that order under First-stage ranking "
+    "(--retrieval rows).",
+)
+_KINDS: dict[Retriever, FirstStage] = {
+    "bm25": "corpus-bm25",
+    "bi-encoder": "corpus-bi-encoder",
+    "fused": "corpus-fused",
+}
+_BY: dict[Retriever, str] = {
+    "bm25": "The files give no first-stage ranking, so BM25 retrieved the best {depth} of all "
+    "{documents} documents for each query.",
+    "bi-encoder": "The files give no first-stage ranking, so a bi-encoder (all-MiniLM-L6-v2) "
+    "retrieved the best {depth} of all {documents} documents for each query.",
+    "fused": "The files give no first-stage ranking, so BM25 and a bi-encoder (all-MiniLM-L6-v2), "
+    "fused, retrieved the best {depth} of all {documents} documents for each query.",
+}
+
+
+def _retrieved(how: Retriever, depth: int, documents: int) -> Finding:
+    return Finding(
+        "warning",
+        "made_first_stage",
+        _BY[how],
+        {"depth": min(depth, documents), "documents": documents},
+        remedy=_OWN_SEARCH,
+    )

@@ -16,7 +16,7 @@ from rankdash.analysis.reasons import reasons
 from rankdash.analysis.statistics import bootstrap, history, planning, verdict
 from rankdash.analysis.statistics.settings import STATISTICS_SETTINGS
 from rankdash.cli.main import COMMANDS
-from rankdash.loading import load
+from rankdash.loading import examine
 from rankdash.metrics import CONVENTION_SETTINGS, registry
 from rankdash.readers import FORMATS, SHAPES, ReadLimits, Source, read
 from rankdash.rerankers.remote.apis import DIALECTS
@@ -162,7 +162,9 @@ def test_the_files_of_a_format_are_read_as_what_is_said(shown, tmp_path, monkeyp
 
     (said,) = re.findall(r"^Read as: (`.*?`)\.", shown, re.MULTILINE)
     assert "; ".join(f"`{kind}`" for kind in read(sources).formats.values()) == said
-    assert load(sources).report.labels >= 2
+    report = examine(sources).report
+    assert report.labels >= 2
+    assert {error.code for error in report.errors} <= {"no_first_stage"}
 
 
 def test_limits():

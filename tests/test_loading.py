@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rankdash.errors import DataError, FormatError
+from rankdash.errors import DataError, FormatError, SettingError
 from rankdash.loading import examine, load
 from rankdash.metrics import Conventions, evaluate, judge, parse_measure
 from rankdash.readers import Source, sources_from_path
@@ -239,7 +239,7 @@ def test_trap_labels_as_words_or_as_powers_of_ten(words, values):
     ],
 )
 def test_trap_ids_that_are_digits_stay_strings(content):
-    data = loaded({"x": content}).dataset
+    data = loaded({"x": content}, retrieval="rows").dataset
 
     assert data.queries["query_id"].tolist() == ["007", "7"]
     assert data.documents["doc_id"].tolist() == ["0012", "12"]
@@ -293,24 +293,98 @@ def test_a_missing_first_stage_is_made_by_bm25_over_each_querys_own_documents():
     assert "BM25" in finding(result.report, "made_first_stage").text
 
 
-def test_without_rows_bm25_orders_the_labelled_documents():
-    corpus = (
-        '{"_id": "a", "title": "Gift", "text": "return"}\n{"_id": "b", "title": "", "text": "x"}'
-    )
-    queries = '{"_id": "1", "text": "gift"}'
+CORPUS = {
+    "c": '{"_id": "a", "title": "Gift", "text": "return"}\n{"_id": "b", "title": "", "text": "x"}\n'
+    '{"_id": "c", "title": "", "text": "a gift of a gift"}',
+    "q": '{"_id": "1", "text": "gift"}',
+    "qrels": "1\tb\t1\n1\ta\t0\n",
+}
 
-    result = loaded({"c": corpus, "q": queries, "qrels": "1\tb\t1\n1\ta\t0\n"})
 
+def test_beside_a_corpus_bm25_retrieves_from_all_documents():
+    result = loaded(CORPUS)
+
+    assert result.dataset.first_stage == "corpus-bm25"
+    assert set(result.dataset.candidates.documents_of("1")[0]) == {"a", "c"}
+    told = finding(result.report, "made_first_stage")
+    assert (told.severity, told.params) == ("warning", {"depth": 3, "documents": 3})
+    only = loaded(CORPUS, retrieved=1).dataset.candidates
+    assert only.documents_of("1")[0] == result.dataset.candidates.documents_of("1")[0][:1]
+
+
+def test_bm25_orders_the_labelled_documents_of_a_corpus_where_asked_to():
+    result = loaded(CORPUS, retrieval="listed")
+
+    assert result.dataset.first_stage == "bm25"
     assert result.dataset.candidates.documents_of("1")[0] == ["a", "b"]
-    assert "labelled documents" in finding(result.report, "made_first_stage").text
+    assert "that they list for each query" in finding(result.report, "made_first_stage").text
 
 
-def test_with_neither_order_nor_texts_the_order_of_the_file_is_taken_and_told():
-    result = loaded({"x": "query_id,doc_id,label\n1,d3,1\n1,d1,0\n1,d2,0\n"})
+@pytest.mark.parametrize(
+    ("labels", "more", "made"),
+    [
+        # Good and bad documents are a query's candidates; good ones alone, answers among others.
+        ([1, 0], {}, ("bm25", ["1", "2"])),
+        ([1, 1], {}, ("corpus-bm25", ["1", "2", "3"])),
+        ([1, 0], {"corpus": "doc_id,document\n9,gift\n"}, ("corpus-bm25", ["9", "1", "2", "3"])),
+    ],
+)
+def test_rows_are_candidates_where_they_list_bad_documents_too_and_no_corpus_is_beside(
+    labels, more, made
+):
+    lines = [f"q,gift,1,gift one two,{labels[0]}", f"q,gift,2,gift one two three,{labels[1]}"]
+    lines += ["r,two,3,gift one two three four,1"]
+    rows = "\n".join(["query_id,query,doc_id,document,label", *lines])
 
-    assert result.dataset.first_stage == "given"
+    data = loaded({"rows": rows, **more}).dataset
+
+    assert (data.first_stage, data.candidates.documents_of("q")[0]) == made
+
+
+def test_where_no_query_shares_a_word_with_any_document_the_listed_ones_are_left():
+    other = CORPUS | {"q": '{"_id": "1", "text": "cadeau"}'}
+
+    assert loaded(other).dataset.first_stage == "bm25"
+    assert loaded(other).dataset.candidates.documents_of("1")[0] == ["b", "a"]
+
+
+LABELS = "query_id,doc_id,label\n1,d3,1\n1,d1,0\n1,d2,0\n"
+
+
+def test_the_order_of_the_rows_is_a_first_stage_only_where_asked_for():
+    with pytest.raises(DataError, match=r"neither a first-stage ranking nor texts .*--retrieval"):
+        loaded({"x": LABELS})
+
+    result = loaded({"x": LABELS}, retrieval="rows")
+
+    assert result.dataset.first_stage == "rows"
     assert result.dataset.candidates.documents_of("1")[0] == ["d3", "d1", "d2"]
     assert finding(result.report, "order_of_the_file").severity == "warning"
+
+
+def test_without_a_first_stage_the_check_report_is_still_whole():
+    report = examine([Source("x", LABELS.encode())]).report
+
+    assert [error.code for error in report.errors] == ["no_first_stage"]
+    assert report.labels == 3
+
+
+@pytest.mark.parametrize("how", ["bm25", "listed"])
+def test_nothing_is_retrieved_where_there_are_no_texts(how):
+    with pytest.raises(DataError, match="neither a first-stage ranking nor texts"):
+        loaded({"x": LABELS}, retrieval=how)
+
+
+def test_no_first_stage_is_made_beside_one_that_is_given():
+    files = {"q": qrels_of(2, {1: 1}), "run": runs_of(2)}
+
+    with pytest.raises(DataError, match="give a first-stage ranking, so none is made"):
+        loaded(files, retrieval="rows")
+
+
+def test_a_query_gets_at_least_one_document():
+    with pytest.raises(SettingError, match="At least 1 document"):
+        loaded(CORPUS, retrieved=0)
 
 
 def test_rankings_only():
@@ -379,7 +453,7 @@ def test_scores_are_kept_to_the_last_digit():
 def test_the_order_of_the_file_says_nothing_about_the_direction_of_labels():
     rows = "".join(f"q{q} 0 d{q}-{i} {i // 2}\n" for q in range(9) for i in range(6))
 
-    report = loaded({"qrels": rows}).report
+    report = loaded({"qrels": rows}, retrieval="rows").report
 
     assert "order_of_the_file" in codes(report)
     assert "label_direction" not in codes(report)

@@ -119,6 +119,28 @@ def add_labels(parser: Parser) -> None:
     parser.option("--qrels", "FILE", "the labels, in any form that is read", required=True)
 
 
+def add_first_stage(parser: Parser) -> None:
+    """`--first-stage`, and how one is made where there is none."""
+    parser.option(
+        "--first-stage", "NAME", "the ranking of the data set to start from, where it holds several"
+    )
+    parser.choice(
+        "--retrieval",
+        ("bm25", "bi-encoder", "fused", "listed", "rows"),
+        "how a first stage is made where there is none: retrieved from all documents by BM25, by "
+        "the packaged bi-encoder, or by both; listed: BM25 orders only the documents that the "
+        "files list for a query, which is easier than any search; rows: the order of the rows "
+        "(default: bm25; listed where the files list good and bad documents for each query)",
+    )
+    parser.number(
+        "--retrieval-depth",
+        "how many of all documents a query gets then (default: %(default)s)",
+        kind=int,
+        dest="retrieved",
+        default=100,
+    )
+
+
 def add_conflict(parser: Parser) -> None:
     parser.choice(
         "--conflict",

@@ -8,7 +8,14 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from rankdash.analysis.labels.check import CheckReport, LabelSpread
-from rankdash.cli.arguments import DONE, INCOMPLETE, NAMES, Parser, add_conflict
+from rankdash.cli.arguments import (
+    DONE,
+    INCOMPLETE,
+    NAMES,
+    Parser,
+    add_conflict,
+    add_first_stage,
+)
 from rankdash.cli.output import aligned, finding_line, one_line, printable
 from rankdash.errors import DataError
 from rankdash.findings import Finding
@@ -31,6 +38,7 @@ def add(parser: Parser) -> None:
         metavar="PATH",
         help=f"a file, folder or archive{NAMES}; - is standard input",
     )
+    add_first_stage(parser)
     add_conflict(parser)
     parser.formats(("text", "json"))
     parser.set_defaults(command=_check)
@@ -41,7 +49,13 @@ def _check(arguments: argparse.Namespace) -> int:
     error."""
     sources = sources_at(arguments.paths)
     try:
-        loaded = examine(sources, conflict=arguments.conflict)
+        loaded = examine(
+            sources,
+            first_stage=arguments.first_stage,
+            retrieval=arguments.retrieval,
+            retrieved=arguments.retrieved,
+            conflict=arguments.conflict,
+        )
     except DataError as problem:
         sys.stderr.write(f"error: {one_line(str(problem))}\n")
         return INCOMPLETE

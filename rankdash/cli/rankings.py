@@ -15,7 +15,7 @@ from rankdash.cli.output import warn
 from rankdash.cli.timings import Timings, timed
 from rankdash.dataset import Dataset
 from rankdash.errors import DataError
-from rankdash.loading import checked
+from rankdash.loading import RETRIEVED, Retrieval, checked
 from rankdash.metrics import Conventions
 from rankdash.ranking.ranking import Run
 from rankdash.readers import Conflict, name_of, read_beside, sources_at, stem_of
@@ -30,7 +30,7 @@ class Files:
     """What is compared; paths as they were typed.
 
     data: of a data set, or else qrels: of its labels, which need a baseline. timings: one for each
-    of the first challengers, or None.
+    of the first challengers, or None. retrieval, retrieved: as for `loading.checked`.
     """
 
     data: Sequence[str] = ()
@@ -39,6 +39,8 @@ class Files:
     challengers: Sequence[str] = ()
     timings: Sequence[Timings | None] = ()
     first_stage: str | None = None
+    retrieval: Retrieval | None = None
+    retrieved: int = RETRIEVED
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ def study_of(
         )
     name = Path(name_of(Path(files.qrels))).stem if files.qrels is not None else None
     if check:
-        loaded = checked(parsed, name=name)
+        loaded = checked(parsed, name=name, retrieval=files.retrieval, retrieved=files.retrieved)
         for error in loaded.report.errors:
             raise error.as_error()
         warn(loaded.report.warnings)

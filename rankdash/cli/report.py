@@ -13,6 +13,7 @@ from rankdash.cli.arguments import (
     Parser,
     add_conflict,
     add_conventions,
+    add_first_stage,
     add_statistics,
     metrics_of,
     rules,
@@ -68,9 +69,7 @@ def add(parser: Parser) -> None:
         "the latencies of each --challenger, in their order, as `rerank --timings` writes them; "
         "queries that failed there leave both sides",
     )
-    parser.option(
-        "--first-stage", "NAME", "the ranking of --data to start from, where it holds several"
-    )
+    add_first_stage(parser)
     parser.metrics(
         "the metric of the verdict, then others that are shown beside it; may be repeated "
         "(default: ndcg@10)"
@@ -168,6 +167,8 @@ def _study(arguments: argparse.Namespace, metrics: MetricList) -> Study:
         challengers=challengers,
         timings=[Timings.read(file) for file in timings],
         first_stage=arguments.first_stage,
+        retrieval=arguments.retrieval,
+        retrieved=arguments.retrieved,
     )
     first, *others = metrics.specs
     study = study_of(files, rules(arguments, metrics.threshold), first, None, check=True)

@@ -17,6 +17,7 @@ from rankdash.cli.arguments import (
     NAMES,
     Parser,
     add_conflict,
+    add_first_stage,
     add_plugin,
 )
 from rankdash.cli.output import (
@@ -75,9 +76,7 @@ def add(parser: Parser) -> None:
         kind=int,
         also=("--top-k",),
     )
-    parser.option(
-        "--first-stage", "NAME", "the ranking to start from, where the data set holds several"
-    )
+    add_first_stage(parser)
     parser.option(
         "--out",
         "FILE",
@@ -137,6 +136,8 @@ def _rerank(arguments: argparse.Namespace) -> int:
     loaded = load(
         sources_at(arguments.data),
         first_stage=arguments.first_stage,
+        retrieval=arguments.retrieval,
+        retrieved=arguments.retrieved,
         conflict=arguments.conflict,
     )
     warn(loaded.report.warnings)

@@ -132,3 +132,13 @@ def order_rows(
 
         rows[positions] = tied_rows[tie_order(runs, ties, tied_rows, by_id)]
     return Ordered(rows, ranked, tied_groups(positions, groups.offsets))
+
+
+def best_places(scores: npt.NDArray[Any], count: int) -> npt.NDArray[np.intp]:
+    """The places of the `count` highest of (n,) scores, best first, equal ones in their order.
+    Sorts no more than those."""
+    kept = np.arange(len(scores))
+    if len(scores) > count:
+        kept = np.flatnonzero(scores >= np.partition(scores, -count)[-count])
+    best: npt.NDArray[np.intp] = kept[np.argsort(-scores[kept], kind="stable")][:count]
+    return best

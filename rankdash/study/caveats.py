@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from rankdash.analysis.labels.query_groups import SMALL
 from rankdash.analysis.statistics.verdict import WORTHWHILE
+from rankdash.dataset import FirstStage
 from rankdash.metrics import parse_measure
 from rankdash.study import latency
 from rankdash.study.costs import Billed, billed
@@ -42,11 +43,11 @@ class Unlabelled:
 
 @dataclass(frozen=True)
 class MadeBaseline:
-    """The first stage is not the user's own search. by_bm25: rankdash ordered its documents with
-    BM25; else the order of the rows was taken. labelled_only: it ranks no other documents."""
+    """The first stage is not the user's own search. how: it was made. labelled_only: it ranks no
+    other documents."""
 
     code: ClassVar[str] = "baseline"
-    by_bm25: bool
+    how: FirstStage
     labelled_only: bool
 
 
@@ -155,13 +156,15 @@ def _unlabelled(study: Study, challenger: str) -> Unlabelled | None:
 
 
 def _made_baseline(study: Study) -> MadeBaseline | None:
-    by_bm25 = study.dataset.first_stage == "bm25"
+    how = study.dataset.first_stage
     noticed = () if study.check is None else study.check.findings
-    by_rows = any(finding.code == "order_of_the_file" for finding in noticed)
-    if study.baseline != FIRST_STAGE or not (by_bm25 or by_rows):
+    if how == "given" and any(finding.code == "order_of_the_file" for finding in noticed):
+        # A data set of an older version, which took that order without being asked.
+        how = "rows"
+    if study.baseline != FIRST_STAGE or how == "given":
         return None
     judged = study.judged(FIRST_STAGE)
-    return MadeBaseline(by_bm25, bool((judged.judged_within(None) == judged.lengths).all()))
+    return MadeBaseline(how, bool((judged.judged_within(None) == judged.lengths).all()))
 
 
 def _near_ceiling(study: Study, challenger: str) -> NearCeiling | None:

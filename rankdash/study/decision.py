@@ -172,6 +172,8 @@ def _next(study: Study, found: Decision) -> tuple[Step, int]:
             return "judge", 0
         case "worse" | "unproven" | "better" | "small" if few_labels:
             return "judge", 0
+        case "worse" | "identical" if _made_here(found):
+            return "baseline", 0
         case "worse" | "identical":
             return ("worse" if kind == "worse" else "same"), 0
         case "unproven":
@@ -191,10 +193,16 @@ def _of_a_gain(found: Decision) -> Step:
     net, p95 = found.choice.came.net_per_month.value, found.choice.waiting.p95
     if found.priced and net is not None and net <= 0:
         return "loss"
-    if any(each.code == "baseline" for each in found.caveats):
+    if _made_here(found):
         return "baseline"
     if p95 is None:
         return "latency"
     if p95 > found.target_ms:
         return "faster"
     return "trial" if found.priced else "price"
+
+
+def _made_here(found: Decision) -> bool:
+    """Whether the baseline is not the user's own search: then nothing is to be kept, or to be tried
+    in its place."""
+    return any(each.code == "baseline" for each in found.caveats)

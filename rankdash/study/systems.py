@@ -63,7 +63,19 @@ def unused(name: str, taken: Iterable[str]) -> str:
 
 def first_stage_name(dataset: Dataset) -> str:
     """What the data set's own ranking is called, in the reader's language."""
-    return _("First stage (BM25)") if dataset.first_stage == "bm25" else _("First stage")
+    match dataset.first_stage:
+        case "given":
+            return _("First stage")
+        case "bm25":
+            return _("First stage (BM25, listed documents only)")
+        case "rows":
+            return _("First stage (order of the rows)")
+        case "corpus-bm25":
+            return _("First stage (BM25)")
+        case "corpus-bi-encoder":
+            return _("First stage (bi-encoder)")
+        case "corpus-fused":
+            return _("First stage (BM25 + bi-encoder)")
 
 
 @dataclass(frozen=True)

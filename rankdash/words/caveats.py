@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from rankdash.analysis.labels.query_groups import DERIVED_SEGMENTS
+from rankdash.dataset import FirstStage
 from rankdash.i18n import all_of, ngettext, number, paragraph, percent, signed
 from rankdash.i18n import gettext as _
 from rankdash.study.caveats import (
@@ -96,17 +97,38 @@ def _unlabelled(study: Study, caveat: Unlabelled, baseline: str) -> str:
 
 
 def _made_baseline(caveat: MadeBaseline, baseline: str) -> str:
-    made = (
-        _("{baseline} is not your own search: rankdash made it with BM25.", baseline=baseline)
-        if caveat.by_bm25
-        else _(
-            "{baseline} is not your own search: it is the order of the rows in your files.",
+    said = [
+        _(
+            "{baseline} is not your own search: {made}.",
             baseline=baseline,
+            made=first_stage(caveat.how),
         )
-    )
-    return (
-        paragraph([made, _("It ranks labelled documents only.")]) if caveat.labelled_only else made
-    )
+    ]
+    if caveat.labelled_only:
+        said.append(
+            _(
+                "It ranks labelled documents only: a search would have to find them among all "
+                "others, so its values are higher here."
+            )
+        )
+    return paragraph(said)
+
+
+def first_stage(how: FirstStage) -> str:
+    """Where the first stage of a data set comes from, as a part of a sentence."""
+    match how:
+        case "given":
+            return _("as it came with the data")
+        case "bm25":
+            return _("BM25 ordered the documents that the files list for each query")
+        case "rows":
+            return _("it is the order of the rows in your files")
+        case "corpus-bm25":
+            return _("BM25 retrieved it from all documents")
+        case "corpus-bi-encoder":
+            return _("a bi-encoder retrieved it from all documents")
+        case "corpus-fused":
+            return _("BM25 and a bi-encoder, fused, retrieved it from all documents")
 
 
 def _other_metrics(caveat: OtherMetrics) -> str:

@@ -51,7 +51,14 @@ def moved(study: Study, place: Callable[[int], int]) -> Study:
 
     done = [q for q in QUERIES if q not in FAILED + SKIPPED]
     ranking = Ranking.from_lists((q, order(q), np.arange(DOCS, 0, -1.0)) for q in done)
-    other = dataclasses.replace(run, ranking=ranking)
+    return changed(study, ranking=ranking)
+
+
+def changed(study: Study, **changes: object) -> Study:
+    """The study with a run that came about otherwise."""
+    run = study.run("run")
+    assert run is not None
+    other = dataclasses.replace(run, **changes)
     systems = {**study.systems, "run": System("run", run.name, load=lambda: other)}
     return dataclasses.replace(study, systems=systems)
 
@@ -229,6 +236,15 @@ def test_equal_values_of_documents_without_labels_are_no_reason_to_stop(better):
     assert "of the ranked documents have no label (first: 88%). They are skipped." in page(blind)
     same = moved(dataclasses.replace(few, cutoff=3), lambda at: 3)
     assert decision(same, "run").step == "same"
+
+
+@pytest.mark.parametrize("place", [7, 3])
+@pytest.mark.parametrize("made", ["bm25", "corpus-bm25", "rows"])
+def test_a_baseline_that_was_made_here_is_never_to_be_kept(better, place, made):
+    """Worse than it, or the same: that says nothing of the user's own search."""
+    study = labelled(moved(better, lambda at: place), lambda query, label: True, first_stage=made)
+    assert decision(study, "run").step == "baseline"
+    assert "Stop: keep" not in page(study)
 
 
 def test_latency_that_nobody_measured_blocks_the_target_by_name(better):

@@ -32,6 +32,10 @@ from rankdash.value.price_list import shipped
 from rankdash.words import caveats as words
 
 DOCS = 10
+EASIER = (
+    "It ranks labelled documents only: a search would have to find them among all others, so its "
+    "values are higher here."
+)
 
 
 def rows(
@@ -41,6 +45,7 @@ def rows(
     kinds: Sequence[str] = (),
     scores: bool = True,
     texts: bool = True,
+    retrieval: str | None = None,
 ) -> Loaded:
     """A query for each rank of its relevant document. labelled: query → how many of its first
     documents have a label (all). kinds: of the queries."""
@@ -60,7 +65,7 @@ def rows(
             lines.append({name: each for name, each in line.items() if each is not None})
     head = ",".join(lines[0])
     body = "".join(",".join(line.values()) + "\n" for line in lines)
-    return load([Source("rows.csv", f"{head}\n{body}".encode())])
+    return load([Source("rows.csv", f"{head}\n{body}".encode())], retrieval=retrieval)
 
 
 def run(loaded: Loaded, ranks: Sequence[int], name: str = "new", **changes: object) -> Run:
@@ -129,14 +134,15 @@ def test_a_share_below_one_percent_without_a_label_is_none():
         ({}, None, ""),
         (
             {"scores": False},
-            MadeBaseline(by_bm25=True, labelled_only=True),
-            "is not your own search: rankdash made it with BM25. It ranks labelled documents only.",
+            MadeBaseline("bm25", labelled_only=True),
+            "First stage (BM25, listed documents only) is not your own search: BM25 ordered the "
+            f"documents that the files list for each query. {EASIER}",
         ),
         (
-            {"scores": False, "texts": False},
-            MadeBaseline(by_bm25=False, labelled_only=True),
-            "is not your own search: it is the order of the rows in your files. It ranks labelled "
-            "documents only.",
+            {"scores": False, "texts": False, "retrieval": "rows"},
+            MadeBaseline("rows", labelled_only=True),
+            "First stage (order of the rows) is not your own search: it is the order of the rows "
+            f"in your files. {EASIER}",
         ),
     ],
 )
@@ -145,7 +151,7 @@ def test_a_baseline_that_is_not_the_users_own_search(given, found, said):
     first, other = run(loaded, TOP), run(loaded, [2] * 10, "other")
     of = study(loaded, first, other)
     assert one(of, MadeBaseline) == found
-    assert any(line.endswith(said) for line in lines(of)) or not said
+    assert said in lines(of) or not said
     between = replace(of, baseline=other.id, challengers=(first.id,))
     assert one(between, MadeBaseline) is None
 
@@ -156,8 +162,44 @@ def test_a_baseline_made_here_of_documents_that_are_not_all_labelled():
     tables = given.queries, given.documents, given.qrels.iloc[1:]
     data = Dataset(given.name, *tables, given.candidates, first_stage="bm25")
     of = study(replace(loaded, dataset=data), run(loaded, TOP))
-    assert one(of, MadeBaseline) == MadeBaseline(by_bm25=True, labelled_only=False)
-    assert "First stage (BM25) is not your own search: rankdash made it with BM25." in lines(of)
+    assert one(of, MadeBaseline) == MadeBaseline("bm25", labelled_only=False)
+    assert (
+        "First stage (BM25, listed documents only) is not your own search: BM25 ordered the "
+        "documents that the files list for each query." in lines(of)
+    )
+
+
+@pytest.mark.parametrize(
+    ("how", "name", "said"),
+    [
+        ("corpus-bm25", "BM25", "BM25 retrieved it from all documents"),
+        ("corpus-bi-encoder", "bi-encoder", "a bi-encoder retrieved it from all documents"),
+        (
+            "corpus-fused",
+            "BM25 + bi-encoder",
+            "BM25 and a bi-encoder, fused, retrieved it from all documents",
+        ),
+    ],
+)
+def test_a_baseline_retrieved_here_says_so_in_its_name_and_beside_the_verdict(how, name, said):
+    loaded = rows(FLAT, labelled={0: DOCS - 1})
+    given = loaded.dataset
+    tables = given.queries, given.documents, given.qrels
+    data = Dataset(given.name, *tables, given.candidates, first_stage=how)
+    of = study(replace(loaded, dataset=data), run(loaded, TOP))
+    assert one(of, MadeBaseline) == MadeBaseline(how, labelled_only=False)
+    assert f"First stage ({name}) is not your own search: {said}." in lines(of)
+    verdict = of.comparison.verdict(of.challengers[0], of.spec, of.names).sentence
+    assert f"First stage ({name})" in verdict
+
+
+def test_the_order_of_the_rows_that_an_older_version_took_unasked_is_still_told():
+    loaded = rows(FLAT, scores=False, texts=False, retrieval="rows")
+    given = loaded.dataset
+    tables = given.queries, given.documents, given.qrels
+    stored = Dataset(given.name, *tables, given.candidates)
+    of = study(replace(loaded, dataset=stored), run(loaded, TOP))
+    assert one(of, MadeBaseline) == MadeBaseline("rows", labelled_only=True)
 
 
 @pytest.mark.parametrize(("ranks", "holds"), [([1] * 9 + [2], True), ([1] * 8 + [2] * 2, False)])

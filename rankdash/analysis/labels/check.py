@@ -30,8 +30,6 @@ _JUDGED = "judged@10"
 _EXAMPLES = 5
 # What the readers call ids that they made from texts.
 _MADE_IDS = ("made_query_id", "made_doc_id")
-# What `loading` says where the rows' order stands in for a ranking: it says nothing of a search.
-_ORDER_OF_THE_FILE = "order_of_the_file"
 # From this share of rows in ties, an order says more about the tie rule than about the system.
 _MANY_TIES = 0.5
 
@@ -138,13 +136,13 @@ def check(
     noticed = list(findings)
     made_ids = any(finding.code in _MADE_IDS for finding in noticed)
     noticed += _labels(dataset, systems, made_ids=made_ids)
-    if not any(finding.code == _ORDER_OF_THE_FILE for finding in noticed):
+    if dataset.first_stage != "rows":
         noticed += direction(dataset.candidates, qrels)
     noticed += [*_texts(dataset), *_queries(dataset)]
     order = {"error": 0, "warning": 1, "note": 2}
     checks = tuple(_ranking_check(name, ranking, qrels) for name, ranking in systems.items())
     noticed += sparse_labels(qrels, checks[0].judged_at_10)
-    made = FIRST_STAGE if dataset.first_stage == "bm25" else ""
+    made = "" if dataset.first_stage == "given" else FIRST_STAGE
     noticed += [finding for found in checks for finding in _ties(found, made=found.name == made)]
     lengths = dict(
         zip(dataset.candidates.query_ids, np.diff(dataset.candidates.offsets), strict=True)

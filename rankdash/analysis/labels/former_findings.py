@@ -12,6 +12,24 @@ from rankdash.findings import Finding
 
 # (former, today's), pieces of messages and of remedies.
 _REWORDED = (
+    *(
+        (
+            f"The files give no first-stage order, so BM25 ordered each query's {which} documents.",
+            "The files give no first-stage order, so BM25 ordered the documents that they list for "
+            "each query. A search would first have to find them among all others.",
+        )
+        for which in ("own", "labelled")
+    ),
+    (
+        "The files give neither a first-stage order nor texts to make one, so the order of the "
+        "rows is taken.",
+        "The order of the rows in the files is the first stage, which is that of a search only "
+        "where the rows were written so.",
+    ),
+    (
+        "Add a ranking, or the texts of queries and documents.",
+        "Add a ranking, or a column of scores or ranks, to start from your own search.",
+    ),
     (" left out because ", " excluded because "),
     ("labels nor candidates, left aside:", "labels nor candidates, excluded:"),
     ("the others are left aside.", "the others are not."),

@@ -9,6 +9,7 @@ from rankdash.i18n import gettext as _
 from rankdash.reporting import figures
 from rankdash.reporting.html_page import PageTable, folded, prose, table, together
 from rankdash.reporting.sections.draft import DASH, Draft, filled
+from rankdash.words import caveats
 from rankdash.words.html import html_safe
 from rankdash.words.queries import judged_title
 
@@ -44,9 +45,7 @@ def _counts(draft: Draft) -> list[tuple[str, str]]:
         (_("Judgments (relevance labels)"), number(len(data.qrels), 0)),
         (
             _("First stage"),
-            _("made by rankdash: BM25 over the candidates of each query")
-            if data.first_stage == "bm25"
-            else _("as it came with the data"),
+            caveats.first_stage(data.first_stage),
         ),
     ]
     if study.corrections:

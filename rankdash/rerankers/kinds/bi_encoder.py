@@ -11,14 +11,17 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from rankdash.errors import ScoringError, UnavailableError
+from rankdash.ranking.build import best_places
+from rankdash.ranking.ranking import Ranking
 from rankdash.rerankers.base import Capabilities, Corpus, Request, RerankerKind, Scored, Scores
 from rankdash.rerankers.neural import export, load_model, model_files, shared
 from rankdash.rerankers.neural.embeddings import Embeddings, KeptEmbeddings
 from rankdash.rerankers.neural.open_model import NativeOnlyError, Opened, open_model
 from rankdash.rerankers.neural.runtimes import Runtime
-from rankdash.rerankers.settings import SettingSpec
+from rankdash.rerankers.settings import SettingSpec, parse_settings
 
 Vectors = npt.NDArray[np.float32]
 
@@ -61,6 +64,24 @@ class BiEncoder(shared.NeuralReranker):
             return {}
         told = encoder.opened.details()
         return told | encoder.opened.agreement(self._sample, partial(_cosines, encoder))
+
+    def retrieve(
+        self, queries: Mapping[str, str], documents: Mapping[str, str], depth: int
+    ) -> Ranking:
+        """The best `depth` of all documents for each query, by cosine; both are id → text."""
+        if self._encoder is None or self._documents is None:
+            raise ScoringError("No model is loaded yet: prepare() comes first.")
+        texts = [shared.readable(text) for text in documents.values()]
+        _index(self._encoder, self._documents, texts)
+        held = shared.unit(np.stack([self._documents.of(text).vector for text in texts]))
+        doc_ids = np.array(list(documents), dtype=object)
+        asked = self._encoder.encode([shared.readable(text) for text in queries.values()], "query")
+        lists = []
+        for query, found in zip(queries, asked, strict=True):
+            scores = (held @ shared.unit(found.vector)).astype(np.float64)
+            best = best_places(scores, depth)
+            lists.append((query, list(doc_ids[best]), list(scores[best])))
+        return Ranking.from_lists(lists)
 
     def score(self, requests: Sequence[Request]) -> list[Scored]:
         """Cosine similarities in [-1, 1]; a query whose scores are not finite fails."""
@@ -160,6 +181,18 @@ def _compared(query: KeptEmbeddings, held: Sequence[KeptEmbeddings]) -> Scores:
     vectors = np.stack([kept.vector for kept in held]).astype(np.float64)
     scores: Scores = shared.unit(vectors) @ shared.unit(query.vector.astype(np.float64))
     return scores
+
+
+def retrieve(queries: pd.Series[str], documents: pd.Series[str], depth: int) -> Ranking:
+    """Retrieve the best `depth` documents of the whole corpus for each query, with the packaged
+    model. queries, documents: id → text.
+
+    Raises UnavailableError where the model or its packages are missing.
+    """
+    encoder = BiEncoder(parse_settings(KIND.settings, {}))
+    texts = {str(doc): str(text) for doc, text in documents.items()}
+    encoder.prepare(Corpus(list(texts), list(texts.values())))
+    return encoder.retrieve({str(each): str(text) for each, text in queries.items()}, texts, depth)
 
 
 def refuse_others(model: str, folder: Path) -> None:

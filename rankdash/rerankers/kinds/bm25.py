@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from rankdash.errors import ScoringError, UnavailableError
+from rankdash.ranking.build import best_places
 from rankdash.ranking.ranking import Ranking
 from rankdash.rerankers.base import (
     Capabilities,
@@ -163,7 +164,7 @@ def order_candidates(
     return Ranking.from_columns(candidates["query_id"], candidates["doc_id"], scores)
 
 
-def first_stage(queries: pd.Series[str], documents: pd.Series[str], depth: int) -> Ranking:
+def retrieve(queries: pd.Series[str], documents: pd.Series[str], depth: int) -> Ranking:
     """Retrieve the best `depth` documents of the whole corpus for each query.
 
     queries, documents: id → text. A document that shares no word with the query is not retrieved;
@@ -174,8 +175,8 @@ def first_stage(queries: pd.Series[str], documents: pd.Series[str], depth: int) 
     lists = []
     for query, text in queries.items():
         scores = index.scores(str(text))
-        best = np.argsort(-scores, kind="stable")[:depth]
-        best = best[scores[best] > 0]
+        matching = np.flatnonzero(scores > 0)
+        best = matching[best_places(scores[matching], depth)]
         if len(best):
             lists.append((str(query), list(doc_ids[best]), list(scores[best])))
     return Ranking.from_lists(lists)

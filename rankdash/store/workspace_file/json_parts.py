@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from msgspec import Meta, Struct, convert
 
+from rankdash.dataset import FirstStage
 from rankdash.store.notes.corrections import LONGEST_NAME
 from rankdash.store.notes.notes import LONGEST_NOTE, LONGEST_TAG, MOST_TAGS
 
@@ -82,7 +83,7 @@ class CorrectionRow(Struct):
 class DatasetPart(Struct):
     name: _Name
     source: _Kind
-    first_stage: Literal["given", "bm25"]
+    first_stage: FirstStage
     report: Annotated[str, _text(50_000_000)]
     notes: list[NoteRow]
     corrections: list[CorrectionRow]

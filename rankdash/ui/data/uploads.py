@@ -12,7 +12,7 @@ from rankdash import sharing
 from rankdash.errors import RankdashError, RefusedFilesError
 from rankdash.i18n import LANGUAGES, enumerated, error_text, ngettext
 from rankdash.i18n import gettext as _
-from rankdash.loading import load
+from rankdash.loading import RETRIEVED, Retrieval, load
 from rankdash.readers import (
     FORMATS,
     SHAPES,
@@ -86,11 +86,16 @@ def upload_panel() -> None:
         return
     left, middle, right, last = st.columns(4)
     name = left.text_input(_("Name"), placeholder=_("taken from the files"), max_chars=80)
-    first = middle.selectbox(
+    first, made = middle.selectbox(
         _("First-stage ranking"),
-        ["", *(file.name for file in files)],
-        format_func=lambda value: value or _("Detect automatically"),
-        help=_("The ranking that rerankers start from, if there are several."),
+        [("", None), *((file.name, None) for file in files), *(("", how) for how in _made())],
+        format_func=lambda value: value[0] or _made().get(value[1], _("Detect automatically")),
+        help=_(
+            "The ranking that rerankers start from. If the files give none, BM25 makes one: it "
+            "retrieves {n} documents for each query, or orders those that the rows list for it. "
+            "You can also choose here how it is made; a bi-encoder takes longer.",
+            n=RETRIEVED,
+        ),
     )
     conflict = right.selectbox(
         _("Duplicate judgments"),
@@ -118,7 +123,7 @@ def upload_panel() -> None:
     label = ngettext("Read {n} file", "Read {n} files", len(files))
     if st.button(label, type="primary", icon=":material/upload_file:"):
         read = tuple(Source(file.name, file.getvalue()) for file in files)
-        _read(_Upload(read, name, first, conflict, annotators))
+        _read(_Upload(read, name, first, made, conflict, annotators))
 
 
 def asking() -> bool:
@@ -128,7 +133,18 @@ def asking() -> bool:
 
 def read_sources(sources: Sequence[Source]) -> None:
     """Read files that came another way than by the uploader, with the usual rules."""
-    _read(_Upload(tuple(sources), "", "", "highest", "majority"))
+    _read(_Upload(tuple(sources), "", "", None, "highest", "majority"))
+
+
+def _made() -> dict[Retrieval | None, str]:
+    """How a first stage can be made, in the reader's language."""
+    return {
+        "bm25": _("Make one: BM25 over all documents"),
+        "bi-encoder": _("Make one: bi-encoder over all documents"),
+        "fused": _("Make one: BM25 + bi-encoder over all documents"),
+        "listed": _("Make one: BM25 over the documents listed for each query"),
+        "rows": _("Make one: order of the rows"),
+    }
 
 
 @dataclass(frozen=True)
@@ -141,6 +157,7 @@ class _Upload:
     files: tuple[Source, ...]
     name: str
     first_stage: str
+    retrieval: Retrieval | None
     conflict: Conflict
     annotators: Together
     mapping: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -156,6 +173,7 @@ def _read(upload: _Upload) -> None:
                 mapping=upload.mapping,
                 conflict=upload.conflict,
                 first_stage=upload.first_stage or None,
+                retrieval=upload.retrieval,
                 words=upload.words,
                 annotators=upload.annotators,
                 ask=True,

@@ -205,3 +205,14 @@ def test_documents_are_encoded_once_for_all_runs_with_the_same_model(bi_folder):
     np.testing.assert_array_equal(first.full, again.full)
     prompted = prepared(bi_folder, document_prompt="card ").score(requests)[0]
     assert prompted.index_seconds > 0
+
+
+def test_the_best_documents_of_a_corpus_are_those_of_the_highest_cosines(reranker, bi_folder):
+    corpus = {f"d{at}": text for at, text in enumerate([*DOCUMENTS, LONG, "card"])}
+    found = reranker.retrieve({"q": QUERY, "r": "card"}, corpus, depth=3)
+    for query, text in (("q", QUERY), ("r", "card")):
+        expected = cosines(bi_folder, text, list(corpus.values()))
+        best = np.argsort(-expected.round(5), kind="stable")[:3]
+        docs, scores = found.documents_of(query)
+        assert docs == [f"d{at}" for at in best]
+        np.testing.assert_allclose(scores, expected[best], atol=1e-5)

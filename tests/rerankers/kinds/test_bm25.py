@@ -6,7 +6,7 @@ import pytest
 
 from rankdash.errors import ScoringError
 from rankdash.rerankers import Corpus, Request, create
-from rankdash.rerankers.kinds.bm25 import first_stage, order_candidates
+from rankdash.rerankers.kinds.bm25 import order_candidates, retrieve
 from tests.sets import SETS
 
 DOCUMENTS = {
@@ -141,7 +141,7 @@ def test_no_candidates_make_an_empty_ranking():
 
 def test_first_stage_retrieves_only_what_matches():
     queries = pd.Series({"q1": "return a refund", "q2": "配送运费", "q3": "zzz"})
-    ranking = first_stage(queries, pd.Series(DOCUMENTS), depth=10)
+    ranking = retrieve(queries, pd.Series(DOCUMENTS), depth=10)
     assert ranking.documents_of("q1")[0] == ["d1"]
     assert ranking.documents_of("q2")[0] == ["d4"]
     assert list(ranking.query_ids) == ["q1", "q2"]
@@ -149,7 +149,7 @@ def test_first_stage_retrieves_only_what_matches():
 
 def test_first_stage_keeps_the_best():
     texts = pd.Series({"a": "tea and milk and sugar", "b": "tea", "c": "tea tea", "d": "cup"})
-    ranking = first_stage(pd.Series({"q": "tea"}), texts, depth=2)
+    ranking = retrieve(pd.Series({"q": "tea"}), texts, depth=2)
     assert ranking.documents_of("q")[0] == ["c", "b"]
 
 
@@ -176,7 +176,7 @@ def test_whole_sets_reach_the_quality_of_the_given_first_stage(name):
         query, doc, label = line.split("\t")
         qrels.setdefault(query, {})[doc] = int(label)
     pytrec_eval = pytest.importorskip("pytrec_eval")
-    found = first_stage(queries, documents, depth=50).frame()
+    found = retrieve(queries, documents, depth=50).frame()
     run = {
         str(query): dict(zip(rows["doc_id"], rows["score"], strict=True))
         for query, rows in found.groupby("query_id")

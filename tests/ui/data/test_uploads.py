@@ -146,3 +146,20 @@ def test_files_of_scores_are_named_systems_with_a_link_to_compare_them(data, wor
     assert said.startswith("3 systems") and all(run.name in said for run in runs)
     [link] = [each for each in data.get("page_link") if each.proto.label.startswith("Compare them")]
     assert all(f"system={run.id}" in link.proto.query_string for run in runs)
+
+
+def test_the_order_of_the_rows_is_the_first_stage_once_a_person_says_so(data, workspace):
+    body = "".join(f"q{q},d{d},{int(d == q)}\n" for q in range(3) for d in range(3))
+    drop(data, "labels.csv", f"query_id,doc_id,label\n{body}".encode())
+    read(data)
+
+    assert "neither a first" in data.error[0].value.replace("\\", "")
+    assert not workspace.datasets()
+    chosen = next(box for box in data.selectbox if box.label == "First-stage ranking")
+    assert chosen.options[:2] == ["Detect automatically", "labels.csv"]
+    chosen.set_value(("", "rows"))
+    read(data)
+
+    [row] = workspace.datasets()
+    assert row.first_stage == "rows"
+    assert workspace.dataset(row.id).candidates.documents_of("q1")[0] == ["d0", "d1", "d2"]

@@ -1,0 +1,95 @@
+"""A first stage made here: for each query the best documents of a whole corpus.
+
+`python -m rankdash.rerankers.retrieval FOLDER DEPTH` is started by `retrieve`, not by people: a
+model needs PyTorch, which a server never holds.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import pandas as pd
+
+from rankdash.errors import RankdashError, UnavailableError
+from rankdash.ranking.ranking import Ranking
+from rankdash.rerankers.fusion import Fusion, fuse
+from rankdash.rerankers.kinds import bi_encoder, bm25
+from rankdash.rerankers.neural.model_files import require_packages
+from rankdash.shipped import python_path
+
+Retriever = Literal["bm25", "bi-encoder", "fused"]
+
+_QUERIES, _DOCUMENTS, _FOUND = "queries.parquet", "documents.parquet", "found.parquet"
+_MODULE = "rankdash.rerankers.retrieval"
+
+
+def retrieve(
+    how: Retriever, queries: pd.Series[str], documents: pd.Series[str], depth: int
+) -> Ranking:
+    """The best `depth` documents of the corpus for each query; equal scores keep their order.
+
+    queries, documents: id → text. A query for which nothing is found has no rows. "fused" is the
+        reciprocal rank fusion of the other two, cut at the depth.
+
+    Raises UnavailableError where a model or a package is missing.
+    """
+    if how == "bm25":
+        return bm25.retrieve(queries, documents, depth)
+    by_meaning = _apart(queries, documents, depth)
+    if how == "bi-encoder":
+        return by_meaning
+    by_words = bm25.retrieve(queries, documents, depth)
+    # Fusing would lose a query that shares no word with any document.
+    every = [(query, *by_words.documents_of(query)) for query in by_meaning.query_ids]
+    fused = fuse([by_meaning, Ranking.from_lists(every)], Fusion())
+    lists = ((query, *fused.documents_of(query)) for query in fused.query_ids)
+    return Ranking.from_lists(
+        (query, docs[:depth], scores[:depth]) for query, docs, scores in lists
+    )
+
+
+def _apart(queries: pd.Series[str], documents: pd.Series[str], depth: int) -> Ranking:
+    """What `bi_encoder.retrieve` gives, in a process of its own."""
+    require_packages()
+    with tempfile.TemporaryDirectory(prefix="rankdash-") as made:
+        folder = Path(made)
+        for texts, name in ((queries, _QUERIES), (documents, _DOCUMENTS)):
+            pd.DataFrame({"id": list(texts.index), "text": list(texts)}).to_parquet(folder / name)
+        done = subprocess.run(
+            [sys.executable, "-m", _MODULE, str(folder), str(depth)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env={**os.environ, "PYTHONPATH": python_path()},
+            check=False,
+        )
+        if done.returncode:
+            said = done.stderr.decode("utf-8", "replace").strip().split("\n")
+            raise UnavailableError(
+                "A bi-encoder cannot retrieve here: {reason}",
+                remedy="Retrieve by BM25.",
+                reason=said[-1][:300] or f"its process ended with {done.returncode}",
+            )
+        found = pd.read_parquet(folder / _FOUND)
+    return Ranking.from_columns(found["query_id"], found["doc_id"], found["score"])
+
+
+def main(arguments: Sequence[str]) -> int:
+    folder, depth = Path(arguments[0]), int(arguments[1])
+    tables = (pd.read_parquet(folder / name) for name in (_QUERIES, _DOCUMENTS))
+    queries, documents = (pd.Series(list(each["text"]), index=each["id"]) for each in tables)
+    try:
+        bi_encoder.retrieve(queries, documents, depth).frame().to_parquet(folder / _FOUND)
+    except RankdashError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
