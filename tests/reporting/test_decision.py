@@ -16,6 +16,7 @@ from rankdash.study.systems import FIRST_STAGE, Money, System
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.price_list import shipped
 from tests.reporting.test_report import DOCS, FAILED, QUERIES, SKIPPED, Read, study_of
+from rankdash.words.caveats import first_stage
 
 OWN = dataclasses.replace(
     shipped()[0], source="our contract", price=dataclasses.replace(shipped()[0].price, amount=1.0)
@@ -244,10 +245,12 @@ def test_a_baseline_that_was_made_here_is_never_to_be_kept(better, place, made):
     """Worse than it, or the same: that says nothing of the user's own search."""
     study = labelled(moved(better, lambda at: place), lambda query, label: True, first_stage=made)
     assert decision(study, "run").step == "baseline"
-    assert "Stop: keep" not in page(study)
+    assert "Stop: keep" not in said and "the order of the search" not in said
+    assert f"first: {first_stage(made)}, before any reranking." in said
 
 
 def test_latency_that_nobody_measured_blocks_the_target_by_name(better):
+    said = page(study)
     bare = page(study_of(timed=False))
     assert (
         "Latency is not measured: it is open whether mover plain meets the target of 500 ms (p95)."

@@ -18,6 +18,7 @@ from rankdash.study.systems import FIRST_STAGE
 from rankdash.value.price_list import shipped
 from rankdash.words import costs, prices
 from rankdash.words import decision as words
+from rankdash.words.caveats import first_stage
 from rankdash.words.html import html_safe
 from rankdash.words.money import money
 from rankdash.words.queries import left_out_text
@@ -153,6 +154,11 @@ def _meanings(draft: Draft) -> list[str]:
     study = draft.study
     sentences = [draft.explained(study.measure.title, _(study.measure.metric.meaning))]
     if study.baseline == FIRST_STAGE:
-        order = _("the order of the search, before any reranking.")
+        how = study.dataset.first_stage
+        order = (
+            _("the order of the search, before any reranking.")
+            if how == "given"
+            else _("{made}, before any reranking.", made=first_stage(how))
+        )
         sentences.append(draft.explained(study.name(FIRST_STAGE), order))
     return sentences
