@@ -26,11 +26,13 @@ from rankdash.ranking.ranking import Ranking, Run
 from rankdash.readers import Conflict, read_beside, sources_at, stem_of
 from rankdash.rerankers import SettingValue, create, get
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.rerankers.neural.known_models import misfit
 from rankdash.runs import runner
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money, systems_of
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.targets import Goals, shipped
+from rankdash.words.caveats import unknown_tokens
 
 __all__ = [
     "Comparison",
@@ -114,7 +116,11 @@ def rerank(
     """
     made = create(reranker, settings)
     kind = get(reranker)
-    return runner.rerank(data, made, depth=depth, capabilities=kind.able(made.settings))
+    _warn([*misfit(made.settings, data.language)])
+    run = runner.rerank(data, made, depth=depth, capabilities=kind.able(made.settings))
+    if run.measured is not None and run.measured.illiterate:
+        warnings.warn(unknown_tokens(run.name, run.measured.unknown_tokens), stacklevel=2)
+    return run
 
 
 def evaluate(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections import Counter
 from collections.abc import Iterable
 from functools import cached_property
+from itertools import islice
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -25,6 +27,13 @@ _OPENING = 80
 # So many queries show in which letters all are written; the first letter after those of Latin.
 _READ = 200
 _AFTER_LATIN = "\u0250"
+_SCRIPTS = {
+    "han": re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"),
+    "kana": re.compile("[\u3040-\u30ff]"),
+    "hangul": re.compile("[\uac00-\ud7af]"),
+}
+# Japanese is Chinese characters with at least this share of kana among them.
+_KANA = 0.1
 
 
 class Dataset:
@@ -100,11 +109,9 @@ class Dataset:
         return bool((self.query_text() != "").any() and (self.document_text() != "").any())
 
     @cached_property
-    def in_latin_letters(self) -> bool:
-        """Whether most letters of the queries are Latin ones; so where there are no letters."""
-        letters = "".join(self.query_text().head(_READ)).lower()
-        latin = sum(letter < _AFTER_LATIN for letter in letters if letter.isalpha())
-        return 2 * latin >= sum(map(str.isalpha, letters))
+    def language(self) -> str:
+        """The language of the queries, as `language_of` tells it."""
+        return language_of(self.query_text())
 
     @cached_property
     def query_names(self) -> dict[str, str]:
@@ -277,6 +284,23 @@ def _content(values: Any) -> tuple[bytes, ...]:
         # Texts lie there end to end: as a million strings they would take a second to join.
         texts.buffers()[2].to_pybytes()[:size] if size else b"",
     )
+
+
+def language_of(texts: Iterable[str]) -> str:
+    """The language of texts as far as the letters of the first ones tell: "zh", "ja" or "ko";
+    "latin" for all that are written in Latin letters, or have none; "other" for the rest."""
+    letters = [each for each in "".join(islice(texts, _READ)) if each.isalpha()]
+    if 2 * sum(each < _AFTER_LATIN for each in letters) >= len(letters):
+        return "latin"
+    shares = {
+        name: sum(bool(script.match(each)) for each in letters) / len(letters)
+        for name, script in _SCRIPTS.items()
+    }
+    if shares["kana"] >= _KANA:
+        return "ja"
+    if 2 * shares["han"] > 1:
+        return "zh"
+    return "ko" if 2 * shares["hangul"] > 1 else "other"
 
 
 def _table(

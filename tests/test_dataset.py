@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.dataset import Dataset
+from rankdash.dataset import Dataset, language_of
 from rankdash.errors import DataError
 from rankdash.ranking.ranking import Ranking
 
@@ -210,3 +210,20 @@ def test_relabelled_is_what_replacing_the_labels_by_hand_gives(wanted):
 def test_relabelled_refuses_what_the_data_set_does_not_know(rows):
     with pytest.raises(DataError):
         dataset().relabelled(changes(*rows))
+
+
+@pytest.mark.parametrize(
+    ("texts", "language"),
+    [
+        (["How do I return it?", "Où est ma commande ?"], "latin"),
+        (["怎么退货", "iPhone 15 怎么退款"], "zh"),
+        (["返品の方法を教えてください", "送料はいくらですか"], "ja"),
+        (["반품은 어떻게 하나요"], "ko"),
+        (["Как вернуть товар"], "other"),
+        (["???", "", "42"], "latin"),
+    ],
+)
+def test_the_letters_of_the_queries_tell_their_language(texts, language):
+    assert language_of(texts) == language
+    queries = pd.DataFrame({"query_id": ["1", "007"], "text": [" ".join(texts), None]})
+    assert dataset(queries=queries).language == language

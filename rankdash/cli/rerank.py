@@ -37,11 +37,13 @@ from rankdash.ranking.ranking import Run
 from rankdash.readers import sources_at
 from rankdash.rerankers import RerankerKind, add_plugins, create, get, kinds, problems
 from rankdash.rerankers.kinds.precomputed import Precomputed
+from rankdash.rerankers.neural.known_models import misfit
 from rankdash.rerankers.settings import nearest
 from rankdash.runs.plan import Timing, plan
 from rankdash.runs.results import QueryResult
 from rankdash.runs.runner import rerank
 from rankdash.runs.usage import usage
+from rankdash.words.caveats import unknown_tokens
 from rankdash.words.counts import query_count
 
 _REPORT_SECONDS = 5.0
@@ -141,6 +143,7 @@ def _rerank(arguments: argparse.Namespace) -> int:
         conflict=arguments.conflict,
     )
     warn(loaded.report.warnings)
+    warn(misfit(made.settings, loaded.dataset.language))
     progress = _Progress(len(plan(loaded.dataset, arguments.depth).documents))
     run = rerank(
         loaded.dataset,
@@ -272,6 +275,9 @@ def _finish(run: Run, target: Path) -> bool:
         f"{query_count(done)} reranked, {len(failed):,} failed, {skipped:,} without candidates. "
         f"Written: {place_name(target)}\n"
     )
+    if run.measured is not None and run.measured.illiterate:
+        said = unknown_tokens(printable(run.name), run.measured.unknown_tokens)
+        sys.stderr.write(f"warning: {said}\n")
     sys.stderr.writelines(f"{line}\n" for line in (*_measured(run), *_used(run)))
     return failed.empty
 

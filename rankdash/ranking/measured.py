@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+# From this share of unknown tokens on, what a model says of texts is not about them.
+TOO_MANY_UNKNOWN = 0.1
 # A computation that keeps its threads busy gets at least this share of them; below it, other
 # programs took the processor away, and the times are longer than the machine needs.
 CONTENDED_SHARE = 0.7
@@ -64,6 +66,8 @@ class Measured:
     threads: how many a local model keeps busy; 0 where the work is done elsewhere.
     load_start, load_end: the machine's load average over a minute; NaN where it tells none.
     throughput: measured at chosen concurrencies; empty where not asked for.
+    unknown_tokens: of the tokens of queries and documents, the share in [0, 1] that the model does
+        not know; NaN where it reads no tokens, and for runs of an older version.
     """
 
     pairs: int = 0
@@ -84,6 +88,7 @@ class Measured:
     load_start: float = math.nan
     load_end: float = math.nan
     throughput: tuple[Level, ...] = ()
+    unknown_tokens: float = math.nan
 
     @property
     def pairs_per_second(self) -> float:
@@ -99,6 +104,11 @@ class Measured:
         """CPU seconds per second of scoring, latencies included; NaN where nothing was scored."""
         wall = self.seconds + self.serial_seconds
         return (self.cpu_seconds + self.serial_cpu_seconds) / wall if wall > 0 else math.nan
+
+    @property
+    def illiterate(self) -> bool:
+        """Whether the model knows so little of the texts that its scores say nothing of them."""
+        return self.unknown_tokens > TOO_MANY_UNKNOWN
 
     @property
     def contended(self) -> bool:

@@ -172,6 +172,16 @@ class Detailed(Protocol):
         ...
 
 
+@runtime_checkable
+class Literate(Protocol):
+    """A reranker whose model may not know the letters or words of a text."""
+
+    def unknown_share(self, texts: Sequence[str]) -> float:
+        """Of the tokens of these texts, the share in [0, 1] that the model does not know; NaN where
+        that cannot be told. Asked after `prepare`, and not timed."""
+        ...
+
+
 @dataclass(frozen=True)
 class RerankerKind:
     """One entry of the registry. `build` takes the complete, checked settings.

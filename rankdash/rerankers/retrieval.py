@@ -16,11 +16,13 @@ from typing import Literal
 
 import pandas as pd
 
+from rankdash.dataset import language_of
 from rankdash.errors import RankdashError, UnavailableError
 from rankdash.ranking.ranking import Ranking
 from rankdash.rerankers.fusion import Fusion, fuse
 from rankdash.rerankers.kinds import bi_encoder, bm25
-from rankdash.rerankers.neural.model_files import require_packages
+from rankdash.rerankers.neural.known_models import fitting
+from rankdash.rerankers.neural.model_files import PACKAGED, require_packages
 from rankdash.shipped import python_path
 
 Retriever = Literal["bm25", "bi-encoder", "fused"]
@@ -57,6 +59,12 @@ def retrieve(
 def _apart(queries: pd.Series[str], documents: pd.Series[str], depth: int) -> Ranking:
     """What `bi_encoder.retrieve` gives, in a process of its own."""
     require_packages()
+    if fitting(PACKAGED, language_of(queries)) != PACKAGED:
+        raise UnavailableError(
+            "The model {model} was not trained for the language of these queries.",
+            remedy="Retrieve by BM25.",
+            model=PACKAGED,
+        )
     with tempfile.TemporaryDirectory(prefix="rankdash-") as made:
         folder = Path(made)
         for texts, name in ((queries, _QUERIES), (documents, _DOCUMENTS)):

@@ -19,6 +19,7 @@ from rankdash.dataset import Dataset
 from rankdash.ranking.measured import Level, Measured
 from rankdash.ranking.ranking import Run
 from rankdash.rerankers import Capabilities, Reranker
+from rankdash.rerankers.base import Literate
 from rankdash.runs.concurrency import measure
 from rankdash.runs.machine import load_average, threads_of
 from rankdash.runs.plan import Plan, Timing, drawn, plan
@@ -31,6 +32,9 @@ BATCH_SECONDS = 1.0
 # The size of the first block of queries, and of the largest: of cached and tiny ones.
 FIRST_BLOCK = 10
 LARGEST_BLOCK = 1024
+
+# So many texts of queries, and as many of documents, show which tokens a model knows.
+MOST_TEXTS = 2000
 
 
 class Cancelled(Exception):  # noqa: N818 - it reports a wish, not an error
@@ -200,7 +204,14 @@ class _Work:
             serial_cpu_seconds=serial.cpu_seconds,
             first_call_ms=self._first_call_ms,
             threads=threads_of(self._reranker, self._capabilities),
+            unknown_tokens=self._unknown_tokens(),
         )
+
+    def _unknown_tokens(self) -> float:
+        """The share of the tokens of what was asked that the model does not know."""
+        if not isinstance(self._reranker, Literate):
+            return math.nan
+        return self._reranker.unknown_share(self._requests.texts(MOST_TEXTS))
 
     def _look_up(self, left: list[str]) -> None:
         """Share the queries out: kept whole, to score alone, to score in blocks."""

@@ -19,6 +19,8 @@ from rankdash.runs.results import QueryResult
 from rankdash.store.score_cache import KeptScores
 
 _REASON_LIMIT = 500
+# As many characters of a text as show in which language it is.
+_OPENING = 2000
 
 Scoreds = tuple[str, Sequence[str], KeptScores]
 
@@ -51,6 +53,17 @@ class Requests:
     def of(self, query: str) -> Request:
         docs = self._asked[query]
         return Request(query, self._queries[query], docs, [self._documents[doc] for doc in docs])
+
+    def texts(self, most: int) -> list[str]:
+        """Texts of the queries asked and of their documents, at most so many of each, evenly
+        spread, and of a long one the beginning."""
+        documents = dict.fromkeys(doc for docs in self._asked.values() for doc in docs)
+        queries = [self._queries[query] for query in self._asked]
+        return [
+            text[:_OPENING]
+            for each in (queries, [self._documents[doc] for doc in documents])
+            for text in each[:: max(1, -(-len(each) // most))]
+        ]
 
     def lacking(self, query: str) -> str:
         """Why the query cannot be put to a reranker that reads text; "" where it can."""

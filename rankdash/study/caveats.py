@@ -52,6 +52,15 @@ class MadeBaseline:
 
 
 @dataclass(frozen=True)
+class UnknownTokens:
+    """The model does not know many of the tokens that it reads. share: of them, in [0, 1]."""
+
+    code: ClassVar[str] = "unknown_tokens"
+    system: str
+    share: float
+
+
+@dataclass(frozen=True)
 class NearCeiling:
     """The baseline's mean is close to the best possible one."""
 
@@ -114,6 +123,7 @@ class UnprovenLead:
 Caveat = (
     Unlabelled
     | MadeBaseline
+    | UnknownTokens
     | NearCeiling
     | DefaultThreshold
     | ExamplePrice
@@ -129,6 +139,8 @@ def caveats(study: Study, challenger: str) -> tuple[Caveat, ...]:
     if not study.measures_quality:
         return ()
     found = (
+        _unknown_tokens(study, challenger),
+        _unknown_tokens(study, study.baseline),
         _made_baseline(study),
         _unlabelled(study, challenger),
         _turned_groups(study, challenger),
@@ -165,6 +177,13 @@ def _made_baseline(study: Study) -> MadeBaseline | None:
         return None
     judged = study.judged(FIRST_STAGE)
     return MadeBaseline(how, bool((judged.judged_within(None) == judged.lengths).all()))
+
+
+def _unknown_tokens(study: Study, system: str) -> UnknownTokens | None:
+    run = study.run(system)
+    if run is None or run.measured is None or not run.measured.illiterate:
+        return None
+    return UnknownTokens(system, run.measured.unknown_tokens)
 
 
 def _near_ceiling(study: Study, challenger: str) -> NearCeiling | None:

@@ -24,6 +24,7 @@ Step = Literal[
     "metric",
     "settle",
     "judge",
+    "model",
     "baseline",
     "price",
     "latency",
@@ -39,7 +40,7 @@ Step = Literal[
 label: label enough queries for a verdict. queries: the same, where some are labelled.
 same_queries: compare systems that answer the same queries. metric: choose one of quality.
 settle: label more queries, as the verdict advises. judge: label the documents without a label.
-baseline: compare with the ranking of one's own search.
+model: take one that knows the tokens. baseline: compare with the ranking of one's own search.
 price: set a price and what a search is worth. latency: measure it. faster: meet the latency target.
 worse, same, unprovable, loss: stop, as the system is worse, changes nothing, can hardly be proven
 better, or costs more than it brings. trial: let searchers try it.
@@ -155,6 +156,8 @@ def _defaults(scenario: Assumptions) -> tuple[Assumption, ...]:
 def _next(study: Study, found: Decision) -> tuple[Step, int]:
     """The step and how many queries it asks for."""
     kind, row = str(found.row["verdict"]), found.row
+    if any(each.code == "unknown_tokens" for each in found.caveats):
+        return "model", 0
     few_labels = any(
         isinstance(each, Unlabelled) and max(each.baseline, each.challenger) > _MOST_UNLABELLED
         for each in found.caveats

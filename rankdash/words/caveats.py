@@ -17,6 +17,7 @@ from rankdash.study.caveats import (
     OtherMetrics,
     ShippedTimings,
     TurnedGroups,
+    UnknownTokens,
     Unlabelled,
     UnprovenLead,
     caveats,
@@ -44,6 +45,8 @@ def line(study: Study, caveat: Caveat, fit: Fit = str) -> str:
             return _unlabelled(study, caveat, baseline)
         case MadeBaseline():
             return _made_baseline(caveat, baseline)
+        case UnknownTokens():
+            return unknown_tokens(fit(study.name(caveat.system)), caveat.share)
         case TurnedGroups():
             named = kinds(study, caveat.groups, fit)
             if caveat.worse:
@@ -112,6 +115,16 @@ def _made_baseline(caveat: MadeBaseline, baseline: str) -> str:
             )
         )
     return paragraph(said)
+
+
+def unknown_tokens(system: str, share: float) -> str:
+    """Of a system whose model knows too few of the tokens."""
+    return _(
+        "{system}: the model does not know {share} of the tokens, so this says nothing about "
+        "reranking. Use a model that reads the language of the texts.",
+        system=system,
+        share=percent(share),
+    )
 
 
 def first_stage(how: FirstStage) -> str:

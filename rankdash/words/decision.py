@@ -15,7 +15,8 @@ from rankdash.words.names import shortened
 
 _LONGEST = 200
 # Codes of caveats by where they are said; kinds of queries and prices are said more fully here.
-_RISKS, _GAPS = ("unlabelled", "lead", "ceiling"), ("baseline", "default_threshold", "timings")
+_RISKS = ("unknown_tokens", "unlabelled", "lead", "ceiling")
+_GAPS = ("baseline", "default_threshold", "timings")
 
 
 def hits(found: HitCounts) -> str:
@@ -154,6 +155,8 @@ def next_step(study: Study, found: Decision, fit: Callable[[str], str] = str) ->
                 baseline=baseline,
                 name=name,
             )
+        case "model":
+            return _("Run a model that reads the language of the texts, then compare it.")
         case "baseline":
             return _("Add the ranking of your own search and compare {name} with it.", name=name)
         case "price" if not found.choice.example and not found.choice.foreign:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from rankdash.dataset import Dataset
+from rankdash.ranking.measured import Measured
 from rankdash.ranking.ranking import Ranking
 from rankdash.reporting.report import PRESETS, Front, html
 from rankdash.study.decision import decision
@@ -15,8 +16,8 @@ from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money, System
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.price_list import shipped
-from tests.reporting.test_report import DOCS, FAILED, QUERIES, SKIPPED, Read, study_of
 from rankdash.words.caveats import first_stage
+from tests.reporting.test_report import DOCS, FAILED, QUERIES, SKIPPED, Read, study_of
 
 OWN = dataclasses.replace(
     shipped()[0], source="our contract", price=dataclasses.replace(shipped()[0].price, amount=1.0)
@@ -209,6 +210,10 @@ STEPS = {
         lambda study: labelled(study, lambda query, label: True, first_stage="bm25"),
         "Add the ranking of your own search and compare mover plain with it.",
     ),
+    "model": (
+        lambda study: changed(moved(study, lambda at: 7), measured=Measured(unknown_tokens=0.6)),
+        "Run a model that reads the language of the texts, then compare it.",
+    ),
     "metric": (
         lambda study: dataclasses.replace(study, metric="judged"),
         "Choose a metric of quality, such as NDCG@10, for the verdict.",
@@ -244,13 +249,13 @@ def test_equal_values_of_documents_without_labels_are_no_reason_to_stop(better):
 def test_a_baseline_that_was_made_here_is_never_to_be_kept(better, place, made):
     """Worse than it, or the same: that says nothing of the user's own search."""
     study = labelled(moved(better, lambda at: place), lambda query, label: True, first_stage=made)
+    said = page(study)
     assert decision(study, "run").step == "baseline"
     assert "Stop: keep" not in said and "the order of the search" not in said
     assert f"first: {first_stage(made)}, before any reranking." in said
 
 
 def test_latency_that_nobody_measured_blocks_the_target_by_name(better):
-    said = page(study)
     bare = page(study_of(timed=False))
     assert (
         "Latency is not measured: it is open whether mover plain meets the target of 500 ms (p95)."

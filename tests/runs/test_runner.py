@@ -375,3 +375,25 @@ def test_what_the_run_says_about_itself_can_be_written_down(make_dataset):
     assert json.loads(json.dumps(dict(run.machine)))["logical_cpus"] >= 1
     assert run.created.endswith("+00:00")
     assert rerank(dataset, Scripted(), depth=2).id != run.id
+
+
+class Literate(Scripted):
+    """Knows no Chinese."""
+
+    def unknown_share(self, texts):
+        self.asked = list(texts)
+        return 0.25
+
+
+def test_the_share_of_tokens_that_the_model_does_not_know_is_kept_with_the_run(make_dataset):
+    dataset = make_dataset()
+    reranker = Literate()
+    run = rerank(dataset, reranker, depth=2)
+    assert run.measured.unknown_tokens == 0.25 and run.measured.illiterate
+    queries, documents = dataset.query_text(), dataset.document_text()
+    listed = [dataset.candidates.documents_of(query)[0][:2] for query in queries.index]
+    read = dict.fromkeys(documents[doc] for docs in listed for doc in docs)
+    ranked = [query for query, docs in zip(queries.index, listed, strict=True) if docs]
+    assert set(reranker.asked) == {*queries[ranked], *read}
+    assert math.isnan(rerank(dataset, Scripted()).measured.unknown_tokens)
+    assert not rerank(dataset, Scripted()).measured.illiterate

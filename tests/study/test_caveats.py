@@ -1,5 +1,6 @@
 """Each caveat from both sides of where it begins to hold."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
@@ -9,6 +10,7 @@ import pytest
 from rankdash.dataset import Dataset
 from rankdash.loading import Loaded, load
 from rankdash.metrics import Conventions
+from rankdash.ranking.measured import Measured
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.readers import Source
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
@@ -21,6 +23,7 @@ from rankdash.study.caveats import (
     OtherMetrics,
     ShippedTimings,
     TurnedGroups,
+    UnknownTokens,
     Unlabelled,
     UnprovenLead,
     caveats,
@@ -200,6 +203,26 @@ def test_the_order_of_the_rows_that_an_older_version_took_unasked_is_still_told(
     stored = Dataset(given.name, *tables, given.candidates)
     of = study(replace(loaded, dataset=stored), run(loaded, TOP))
     assert one(of, MadeBaseline) == MadeBaseline("rows", labelled_only=True)
+
+
+@pytest.mark.parametrize(
+    ("share", "holds"), [(0.11, True), (0.1, False), (math.nan, False), (0.0, False)]
+)
+@pytest.mark.parametrize("of_baseline", [False, True])
+def test_a_model_that_does_not_know_the_tokens(share, holds, of_baseline):
+    loaded = rows(FLAT)
+    blind = run(loaded, TOP, "blind", measured=Measured(unknown_tokens=share))
+    of = study(loaded, blind)
+    if of_baseline:
+        other = run(loaded, [2] * 10, "other")
+        of = study(loaded, other, blind, baseline=blind.id, challengers=(other.id,))
+    found = one(of, UnknownTokens)
+    assert found == (UnknownTokens(blind.id, share) if holds else None)
+    if holds:
+        assert lines(of)[0] == (
+            "blind: the model does not know 11% of the tokens, so this says nothing about "
+            "reranking. Use a model that reads the language of the texts."
+        )
 
 
 @pytest.mark.parametrize(("ranks", "holds"), [([1] * 9 + [2], True), ([1] * 8 + [2] * 2, False)])

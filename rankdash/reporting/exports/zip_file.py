@@ -279,6 +279,7 @@ def _system(study: Study, system: str) -> dict[str, object]:
         "machine": _plain(run.machine),
         "depth": run.depth,
         "created": run.created,
+        "unknown_tokens": None if run.measured is None else _plain(run.measured.unknown_tokens),
         "queries": {str(state): int(n) for state, n in states.items()},
     }
 

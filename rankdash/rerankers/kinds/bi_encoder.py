@@ -21,6 +21,7 @@ from rankdash.rerankers.neural import export, load_model, model_files, shared
 from rankdash.rerankers.neural.embeddings import Embeddings, KeptEmbeddings
 from rankdash.rerankers.neural.open_model import NativeOnlyError, Opened, open_model
 from rankdash.rerankers.neural.runtimes import Runtime
+from rankdash.rerankers.neural.tokenizer import Subwords
 from rankdash.rerankers.settings import SettingSpec, parse_settings
 
 Vectors = npt.NDArray[np.float32]
@@ -64,6 +65,9 @@ class BiEncoder(shared.NeuralReranker):
             return {}
         told = encoder.opened.details()
         return told | encoder.opened.agreement(self._sample, partial(_cosines, encoder))
+
+    def _subwords(self) -> Subwords | None:
+        return self._encoder.opened.subwords if isinstance(self._encoder, _Engine) else None
 
     def retrieve(
         self, queries: Mapping[str, str], documents: Mapping[str, str], depth: int

@@ -7,6 +7,7 @@ that of both.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -18,6 +19,7 @@ from rankdash.rerankers.base import (
     Capabilities,
     Corpus,
     Detailed,
+    Literate,
     Request,
     Reranker,
     RerankerKind,
@@ -67,6 +69,12 @@ class Cascade:
             if isinstance(reranker, Detailed)
             for name, value in reranker.details().items()
         }
+
+    def unknown_share(self, texts: Sequence[str]) -> float:
+        """Of the stage that knows less."""
+        stages = [each for each in (self._first, self._second) if isinstance(each, Literate)]
+        shares = [each.unknown_share(texts) for each in stages]
+        return max((each for each in shares if not math.isnan(each)), default=math.nan)
 
     def score(self, requests: Sequence[Request]) -> list[Scored]:
         """A query that fails in one of the stages fails, with the reason."""

@@ -15,6 +15,7 @@ from rankdash.rerankers.neural import known_models, model_files, shared
 from rankdash.rerankers.neural.batches import Ids
 from rankdash.rerankers.neural.open_model import Opened, open_model
 from rankdash.rerankers.neural.runtimes import Runtime
+from rankdash.rerankers.neural.tokenizer import Subwords
 from rankdash.rerankers.settings import SettingSpec
 
 _DEFAULT_MODEL = "cross-encoder/ms-marco-MiniLM-L6-v2"
@@ -79,6 +80,9 @@ class CrossEncoder(shared.NeuralReranker):
             return {}
         told = {**self._opened.details(), "activation": self._activation}
         return told | self._opened.agreement(self._sample, self._logits)
+
+    def _subwords(self) -> Subwords | None:
+        return None if self._opened is None else self._opened.subwords
 
     def score(self, requests: Sequence[Request]) -> list[Scored]:
         """Logits; a query whose scores are not finite fails."""
@@ -185,7 +189,9 @@ KIND = RerankerKind(
             "A cross-encoder such as BAAI/bge-reranker-v2-m3: a name on the Hugging Face hub, "
             "fetched once, or a local folder.",
             required=True,
-            suggestions=tuple(model.id for model in known_models.known_models()),
+            suggestions=tuple(
+                model.id for model in known_models.known_models() if not model.encoder
+            ),
         ),
         shared.RUNTIME,
         SettingSpec(

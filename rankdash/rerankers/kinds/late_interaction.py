@@ -28,6 +28,7 @@ from rankdash.rerankers.kinds import bi_encoder
 from rankdash.rerankers.neural import load_model, model_files, shared
 from rankdash.rerankers.neural.open_model import NativeOnlyError, Opened, open_model
 from rankdash.rerankers.neural.runtimes import Runtime
+from rankdash.rerankers.neural.tokenizer import Subwords
 from rankdash.rerankers.settings import SettingSpec
 
 Vectors = npt.NDArray[np.float32]
@@ -86,6 +87,9 @@ class LateInteraction(shared.NeuralReranker):
             return {"runtime": "torch", "trained_for_late_interaction": True}
         told = {**encoder.opened.details(), "trained_for_late_interaction": False}
         return told | encoder.opened.agreement(self._sample, partial(_anew, encoder))
+
+    def _subwords(self) -> Subwords | None:
+        return self._encoder.opened.subwords if isinstance(self._encoder, _Engine) else None
 
     def score(self, requests: Sequence[Request]) -> list[Scored]:
         """Sums of cosines, at most the number of tokens of the query; a query whose scores are not

@@ -1,4 +1,4 @@
-"""Well-known cross-encoders, as `assets/models.toml` lists them: suggestions, and their prompts."""
+"""Well-known models, as `assets/models.toml` lists them: suggestions, prompts, and languages."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from rankdash.findings import Finding
 from rankdash.shipped import ASSETS
 
 _SHIPPED = ASSETS / "models.toml"
+_NOT_LATIN = ("zh", "ja", "ko")
+# Strong in many languages: what is suggested where another model does not read the texts.
+_FOR_MANY = {False: "BAAI/bge-reranker-v2-m3", True: "BAAI/bge-m3"}
 
 
 @dataclass(frozen=True)
@@ -20,6 +24,7 @@ class KnownModel:
     languages: two-letter codes, or "multi". parameters: how many weights. max_length: in tokens.
     licence: a note, to be checked on the model's page. purpose: what it is good for.
     query_prompt, document_prompt: what it has to be given around its texts; "" for nothing.
+    encoder: whether it reads one text at a time; else it scores pairs.
     """
 
     id: str
@@ -30,6 +35,14 @@ class KnownModel:
     purpose: str
     query_prompt: str = ""
     document_prompt: str = ""
+    encoder: bool = False
+
+    def reads(self, language: str) -> bool:
+        """Whether it was trained for a language, given as `dataset.language_of` does. Those in
+        Latin letters are not told apart."""
+        if language == "latin":
+            return any(code not in _NOT_LATIN for code in self.languages)
+        return "multi" in self.languages or language in self.languages
 
 
 @cache
@@ -37,6 +50,30 @@ def known_models() -> tuple[KnownModel, ...]:
     """All of them, the usual first choice first."""
     told = tomllib.loads(_SHIPPED.read_text(encoding="utf-8"))["model"]
     return tuple(KnownModel(**{**row, "languages": tuple(row["languages"])}) for row in told)
+
+
+def fitting(model: str, language: str) -> str:
+    """The model itself, or one of its sort that reads the language where it is known not to."""
+    name = model.removeprefix("sentence-transformers/")
+    known = next((each for each in known_models() if each.id == name), None)
+    return model if known is None or known.reads(language) else _FOR_MANY[known.encoder]
+
+
+def misfit(settings: Mapping[str, Any], language: str) -> list[Finding]:
+    """A warning where the model of a reranker is known not to read the language of the queries."""
+    model = str(settings.get("model", ""))
+    better = fitting(model, language)
+    if better == model:
+        return []
+    return [
+        Finding(
+            "warning",
+            "model_language",
+            "The model {model} was not trained for the language of these queries.",
+            {"model": model, "better": better},
+            "Choose one that was, such as {better}; else the ranking says nothing about reranking.",
+        )
+    ]
 
 
 def with_prompts(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +16,7 @@ from rankdash.errors import RankdashError, ScoringError
 from rankdash.rerankers.base import Request, Scored, Scores
 from rankdash.rerankers.neural import model_files, runtimes
 from rankdash.rerankers.neural.fidelity import Sample
+from rankdash.rerankers.neural.tokenizer import Subwords
 from rankdash.rerankers.settings import SettingSpec
 
 RUNTIME = SettingSpec(
@@ -90,6 +92,15 @@ class NeuralReranker:
     def fingerprint(self) -> str:
         """Of weights, precision, length and prompts: exact runtimes share one."""
         return self._fingerprint
+
+    def unknown_share(self, texts: Sequence[str]) -> float:
+        """As `Literate` says; of a model that its own library runs, nothing is known."""
+        subwords = self._subwords()
+        return math.nan if subwords is None else subwords.unknown_share(list(map(readable, texts)))
+
+    def _subwords(self) -> Subwords | None:
+        """The tokens of the open model; None where they are not known."""
+        raise NotImplementedError
 
     def _identify(self, weights: str, runtime: str, length: object) -> None:
         parts = (self.name, weights, runtimes.precision(runtime), length, *self._prompts.values())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -33,6 +35,10 @@ class TokenizerSource(Protocol):
         """Token ids and token types of one text or a pair, with special tokens."""
         ...
 
+    def unknown(self) -> int | None:
+        """The id that stands for whatever the model does not know; None where it can spell all."""
+        ...
+
 
 class RawTokenizer:
     """The `tokenizers` library by itself, which needs no PyTorch."""
@@ -61,6 +67,14 @@ class RawTokenizer:
         encoding = self._tokenizer.encode(first, second)
         return encoding.ids, encoding.type_ids
 
+    def unknown(self) -> int | None:
+        model = json.loads(self._tokenizer.to_str())["model"]
+        if model.get("unk_id") is not None:
+            return int(model["unk_id"])
+        token = model.get("unk_token")
+        found: int | None = None if token is None else self._tokenizer.token_to_id(token)
+        return found
+
 
 class SlowTokenizer:
     """A tokenizer of transformers that is written in Python."""
@@ -79,6 +93,10 @@ class SlowTokenizer:
     def framed(self, first: str, second: str | None) -> tuple[list[int], list[int]]:
         encoded = self._tokenizer(first, second, return_token_type_ids=True)
         return list(encoded["input_ids"]), list(encoded["token_type_ids"])
+
+    def unknown(self) -> int | None:
+        found: int | None = self._tokenizer.unk_token_id
+        return found
 
 
 @dataclass(frozen=True)
@@ -112,6 +130,13 @@ class Subwords:
                 known[text] = Cut(np.array(ids[:limit], dtype=np.int64), len(ids))
                 self._keep(text, known[text])
         return [known[text] for text in texts]
+
+    def unknown_share(self, texts: Sequence[str]) -> float:
+        """Of the tokens of these texts, the share that the model does not know; NaN without any."""
+        with self._lock:
+            unknown, found = self._source.unknown(), self._source.plain(texts)
+        total = sum(map(len, found))
+        return sum(ids.count(unknown) for ids in found) / total if total else math.nan
 
     def _keep(self, text: str, cut: Cut) -> None:
         self._kept[text] = cut

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 import streamlit as st
 
-from rankdash.i18n import duration, ngettext, number
+from rankdash.i18n import duration, ngettext, number, percent
 from rankdash.i18n import gettext as _
 from rankdash.ranking.measured import Level, Measured
 from rankdash.ranking.ranking import SHIPPED_WITH, Run
@@ -17,6 +17,7 @@ from rankdash.ui.runs.run_records import Record, record
 from rankdash.ui.state import stored
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words import failures
+from rankdash.words.caveats import unknown_tokens
 from rankdash.words.latency import where_measured
 
 _LONGEST = 300
@@ -33,6 +34,9 @@ def draw(run_id: str) -> None:
         st.markdown(f"**{markdown_safe(run.name, 80)}**")
         if run.measured is not None and run.measured.contended:
             st.warning(_contended(run.measured), icon=":material/speed:")
+        if run.measured is not None and run.measured.illiterate:
+            said = unknown_tokens(markdown_safe(run.name, 80), run.measured.unknown_tokens)
+            st.warning(said, icon=":material/translate:")
         st.markdown(
             "\n".join(f"- {sentence}" for sentence in (*_computed(kept, run), *_times(run)))
         )
@@ -95,6 +99,11 @@ def _times(run: Run) -> Iterator[str]:
     measured = run.measured
     if measured is None:
         return
+    if math.isfinite(measured.unknown_tokens):
+        yield _(
+            "Tokens of queries and documents that the model does not know: {share}.",
+            share=percent(measured.unknown_tokens),
+        )
     total = measured.scored_pairs + measured.cached_pairs
     if measured.cached_pairs:
         yield ngettext(

@@ -54,7 +54,8 @@ def draw(dataset_id: str) -> None:
     key_field.clear({row.id for row in jobs.list(workspace()) if row.state in jobs.LIVE})
     offered, lacking = _offered(), lacking_packages()
     # The model that comes with rankdash reads English.
-    readable = stored.dataset(dataset_id).in_latin_letters
+    language = stored.dataset(dataset_id).language
+    readable = language == "latin"
     chosen = st.multiselect(
         _("Rerankers"),
         list(offered),
@@ -72,7 +73,7 @@ def draw(dataset_id: str) -> None:
     for name in chosen:
         with st.expander(_(offered[name].title), expanded=len(chosen) == 1):
             st.caption(_(offered[name].meaning))
-            settings[name] = settings_form.draw(offered[name])
+            settings[name] = settings_form.draw(offered[name], language)
             found[name] = key_field.draw(offered[name], settings[name], name)
             settings[name] |= found[name].settings
             asked[name] = variants_form.draw(offered[name], settings[name], plan.depth)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import streamlit as st
 from babel import Locale
 
-from rankdash.i18n import enumerated, language, number
+from rankdash.i18n import enumerated, finding_text, number
 from rankdash.i18n import gettext as _
+from rankdash.i18n import language as reader_language
 from rankdash.rerankers import RerankerKind, SettingSpec
-from rankdash.rerankers.neural.known_models import known_models
+from rankdash.rerankers.neural.known_models import fitting, known_models, misfit
 from rankdash.ui.state import pickers
+from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words import names
 
 _A_ROW = 3
@@ -19,17 +22,30 @@ _LINE_PIXELS = 26
 _COARSE_FROM = 100
 
 
-def draw(kind: RerankerKind) -> dict[str, str | int | float | bool]:
+def draw(kind: RerankerKind, language: str) -> dict[str, str | int | float | bool]:
     """One widget per setting, three a row and longer texts below; returns name → value.
 
-    What suits nearly everyone as it is stays behind "More settings".
+    What suits nearly everyone as it is stays behind "More settings". language: of the queries; a
+    model that does not read it is no default, and is warned of.
     """
-    values = _rows(kind.name, [spec for spec in kind.settings if not spec.advanced])
-    advanced = [spec for spec in kind.settings if spec.advanced]
+    specs = [_fitting(spec, language) for spec in kind.settings]
+    # What is chosen for one language is no choice for another.
+    place = kind.name if language == "latin" else f"{kind.name}.{language}"
+    values = _rows(place, [spec for spec in specs if not spec.advanced])
+    for warning in misfit(values, language):
+        text = f"{finding_text(warning)} {_(warning.remedy, **warning.params)}"
+        st.warning(markdown_safe(text, 400), icon=":material/translate:")
+    advanced = [spec for spec in specs if spec.advanced]
     if advanced:
         with st.expander(_("More settings"), key=f"more.{kind.name}"):
-            values |= _rows(kind.name, advanced)
+            values |= _rows(place, advanced)
     return {spec.name: values[spec.name] for spec in kind.settings}
+
+
+def _fitting(spec: SettingSpec, queries: str) -> SettingSpec:
+    if spec.name != "model":
+        return spec
+    return replace(spec, default=fitting(str(spec.default), queries))
 
 
 def _rows(kind: str, specs: list[SettingSpec]) -> dict[str, str | int | float | bool]:
@@ -142,7 +158,7 @@ def _suggested(label: str, spec: SettingSpec, key: str) -> str:
 def _languages(codes: Sequence[str]) -> str:
     if codes == ("multi",):
         return _("many languages")
-    return enumerated(Locale(code).get_display_name(language()) or code for code in codes)
+    return enumerated(Locale(code).get_display_name(reader_language()) or code for code in codes)
 
 
 def _step(spec: SettingSpec) -> float:

@@ -216,3 +216,8 @@ def test_the_best_documents_of_a_corpus_are_those_of_the_highest_cosines(reranke
         docs, scores = found.documents_of(query)
         assert docs == [f"d{at}" for at in best]
         np.testing.assert_allclose(scores, expected[best], atol=1e-5)
+
+
+def test_what_a_model_does_not_know_is_counted(reranker):
+    assert reranker.unknown_share(["return the item"]) == 0
+    assert reranker.unknown_share(["return 款", "the item"]) == 0.25

@@ -16,7 +16,7 @@ from rankdash.rerankers import Corpus, Request, create
 from rankdash.rerankers.neural import calibration, export, runtimes
 from rankdash.rerankers.neural.embeddings import Embeddings, KeptEmbeddings
 from rankdash.rerankers.neural.fidelity import Sample, rank_correlation
-from rankdash.rerankers.neural.known_models import known_models, with_prompts
+from rankdash.rerankers.neural.known_models import fitting, known_models, misfit, with_prompts
 from rankdash.rerankers.neural.model_files import activation, digest
 from tests.sets import ROOT
 
@@ -278,6 +278,28 @@ def test_known_models_are_named_once_and_their_prompts_are_used_unless_others_ar
     assert own["query_prompt"] == "mine "
     unknown = {"model": "someone/else", "query_prompt": "", "document_prompt": ""}
     assert with_prompts(unknown) == unknown
+
+
+@pytest.mark.parametrize(
+    ("model", "language", "fits"),
+    [
+        ("cross-encoder/ms-marco-MiniLM-L6-v2", "latin", "cross-encoder/ms-marco-MiniLM-L6-v2"),
+        ("cross-encoder/ms-marco-MiniLM-L6-v2", "zh", "BAAI/bge-reranker-v2-m3"),
+        ("cross-encoder/ms-marco-MiniLM-L6-v2", "other", "BAAI/bge-reranker-v2-m3"),
+        ("BAAI/bge-reranker-base", "zh", "BAAI/bge-reranker-base"),
+        ("BAAI/bge-reranker-base", "ko", "BAAI/bge-reranker-v2-m3"),
+        ("all-MiniLM-L6-v2", "zh", "BAAI/bge-m3"),
+        ("sentence-transformers/all-MiniLM-L6-v2", "zh", "BAAI/bge-m3"),
+        ("someone/else", "zh", "someone/else"),
+    ],
+)
+def test_a_model_that_does_not_read_the_language_is_warned_of_with_one_that_does(
+    model, language, fits
+):
+    assert fitting(model, language) == fits
+    found = misfit({"model": model}, language)
+    assert [each.params["better"] for each in found] == ([] if fits == model else [fits])
+    assert misfit({}, language) == []
 
 
 def test_the_activation_of_a_model_is_named_and_never_applied(cross_folder, tmp_path, reference):

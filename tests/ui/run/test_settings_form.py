@@ -9,7 +9,7 @@ def _form() -> None:
     from rankdash.rerankers import get
     from rankdash.ui.run.settings_form import draw
 
-    st.text(draw(get("cross-encoder"))["model"])
+    st.text(draw(get("cross-encoder"), "latin")["model"])
 
 
 def test_well_known_models_are_offered_with_what_is_known_of_them_and_others_can_be_typed():
@@ -32,7 +32,7 @@ def _cascade() -> None:
     from rankdash.rerankers import get
     from rankdash.ui.run.settings_form import draw
 
-    st.text(draw(get("cascade"))["second"])
+    st.text(draw(get("cascade"), "latin")["second"])
 
 
 def test_the_stages_of_a_cascade_are_chosen_by_title_and_kept_by_name():
@@ -42,3 +42,24 @@ def test_the_stages_of_a_cascade_are_chosen_by_title_and_kept_by_name():
     assert "late-interaction" not in second.options
     second.set_value("late-interaction").run()
     assert at.text[0].value == "late-interaction"
+
+
+def _chinese() -> None:
+    import streamlit as st
+
+    from rankdash.rerankers import get
+    from rankdash.ui.run.settings_form import draw
+
+    for name in ("cross-encoder", "bi-encoder"):
+        st.text(draw(get(name), "zh")["model"])
+
+
+def test_the_default_model_reads_the_language_of_the_queries_and_another_is_warned_of():
+    at = AppTest.from_function(_chinese, default_timeout=300).run()
+    assert [text.value for text in at.text] == ["BAAI/bge-reranker-v2-m3", "BAAI/bge-m3"]
+    assert not at.warning
+    at.selectbox[0].set_value("cross-encoder/ms-marco-MiniLM-L6-v2").run()
+    [warning] = at.warning
+    said = warning.value.replace("\\", "")
+    assert "not trained for the language of these queries" in said
+    assert "such as BAAI/bge-reranker-v2-m3" in said
