@@ -98,6 +98,7 @@ def make_run():
                 repeated_ms={"007": (1.0, 2.5)},
                 threads=2,
                 load_start=0.5,
+                unknown_tokens=0.02,
                 throughput=(Level(2, 5.0, 40, 1, 10.0, 30.0, 8.0, 24.0, 1.9),),
             ),
             calls=pd.DataFrame(

@@ -85,6 +85,18 @@ def select(app, monkeypatch):
     return app.run()
 
 
+@pytest.mark.parametrize(("share", "said_to_be_unfit"), [(0.02, False), (0.6, True)])
+def test_a_run_tells_how_many_tokens_its_model_does_not_know(
+    workspace, stored, opened, monkeypatch, share, said_to_be_unfit
+):
+    recorded(workspace, stored, {}, unknown_tokens=share)
+    text = said(select(opened(), monkeypatch))
+    line = f"Tokens of queries and documents that the model does not know: {share:.0%}."
+    assert line in text
+    unfit = "the model does not know 60% of the tokens, so this says nothing about reranking."
+    assert (unfit in text) is said_to_be_unfit
+
+
 def test_a_run_tells_its_runtime_its_cache_and_its_cold_start(
     workspace, stored, opened, monkeypatch
 ):
