@@ -16,7 +16,7 @@ from rankdash.analysis.reasons import reasons
 from rankdash.analysis.statistics import bootstrap, history, planning, verdict
 from rankdash.analysis.statistics.settings import STATISTICS_SETTINGS
 from rankdash.cli.main import COMMANDS
-from rankdash.loading import examine
+from rankdash.loading import examine, load
 from rankdash.metrics import CONVENTION_SETTINGS, registry
 from rankdash.readers import FORMATS, SHAPES, ReadLimits, Source, read
 from rankdash.rerankers.remote.apis import DIALECTS
