@@ -95,7 +95,10 @@ def _detectable(settings: StatisticsSettings) -> str:
                 "smaller change can be proven too, but in fewer cases.",
                 alpha=f"{1 - settings.level:.4g}",
             ),
-            _("There is none if the changes do not vary or the metric cannot rise so far."),
+            _(
+                "There is none if the changes do not vary or no order of the ranked documents "
+                "would rise so far."
+            ),
         ]
     )
 

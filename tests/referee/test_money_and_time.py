@@ -18,8 +18,11 @@ WORTH, PRICE = 0.01, 2.00
 def test_latencies(own, said):
     (rows, *_others) = said.page.tables["latency"]
     assert len(rows) == 2
-    values, (_name, n, p50, p90, p95, p99, _cold) = own.latencies, [*rows[1], ""][:7]
+    values = own.latencies
+    _name, n, mean, deviation, p50, p90, p95, p99 = rows[1][:8]
     assert n == str(len(values))
+    assert_shows(mean, np.mean(values))
+    assert_shows(deviation, np.std(values, ddof=1))
     for cell, share in ((p50, 0.5), (p90, 0.9), (p95, 0.95)):
         assert_shows(cell, np.quantile(values, share))
     assert p99 == "–"
@@ -68,7 +71,7 @@ def test_costs(own, said):
             if bracket:
                 assert_ends(interval, [(formula(low), formula(high)) for low, high in ends])
         for title, formula in paying.items():
-            value, bracket, interval = cells[title]
+            value, bracket, interval = (cell.replace("%", "") for cell in cells[title])
             if gain > 0:
                 assert_shows(value, formula(gain))
                 assert bracket, (title, system)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.referee import kinds
 from tests.referee.conftest import array
-from tests.referee.definitions import NAMES
+from tests.referee.definitions import NAMES, best, value
 from tests.referee.inference import FEWEST, corrected, detectable, interval, p_value
 from tests.referee.shown import assert_ends, assert_shows, number
 
@@ -75,7 +75,8 @@ def test_every_p_and_its_correction(own, said):
 
 
 def test_every_minimum_detectable_change(own, said):
-    """At the level that is left to each comparison; none beyond what the metric can rise."""
+    """At the level that is left to each comparison; none beyond what an order of the documents
+    that are ranked can reach."""
     for name in NAMES:
         # What describes labels only is not tested, so that there is nothing to correct.
         comparisons = 1 if name == "judged" else len(own.challengers)
@@ -84,9 +85,19 @@ def test_every_minimum_detectable_change(own, said):
         for system, shown in zip(own.challengers, rows["smallest_detectable"], strict=True):
             changes, before = own.changes(system, name), own.table[name, own.baseline]
             found = detectable(array(changes), level)
-            room = 1 - np.mean([before[query] for query in changes])
+            room = np.mean([_reachable(own, name, query) - before[query] for query in changes])
             wanted = found if found <= room else math.nan
             assert shown == pytest.approx(wanted, rel=1e-9, nan_ok=True), (name, system)
+
+
+def _reachable(own, name, query):
+    """The best order of all documents that a system ranks for the query."""
+    if name == "judged":
+        return 1.0
+    ranked = {doc for lists in own.systems.values() for doc, _score in lists.get(query, ())}
+    known = own.labels[query]
+    order = best([known.get(document) for document in ranked])
+    return value(name, order, list(known.values()), own.rules)
 
 
 def test_every_verdict(own, said):
