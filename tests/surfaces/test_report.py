@@ -2,13 +2,12 @@
 
 from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import number, percent, signed
-from rankdash.reporting.sections.draft import span
 from rankdash.study import costs, latency, leaderboard
 from rankdash.words.costs import cell
 from rankdash.words.headroom import documents
 from rankdash.words.money import money
 from rankdash.words.reasons import reason_words
-from rankdash.words.verdict_chips import chip, sentence
+from rankdash.words.verdict_chips import chip, interval, sentence
 from tests.surfaces.reading import assert_says
 
 
@@ -23,9 +22,9 @@ def test_every_metric_of_every_system(case, report):
             study.titles[row["metric"]],
             study.name(row["system"]),
             number(row["mean"]),
-            span(row["mean_low"], row["mean_high"]),
+            interval(row["mean_low"], row["mean_high"]),
             dash if own else signed(row["delta"]),
-            dash if own else span(row["delta_low"], row["delta_high"]),
+            dash if own else interval(row["delta_low"], row["delta_high"]),
             number(row["p_corrected"], 4),
             number(row["n"] if own else row["paired"], 0),
             dash if own else number(row["left_out"], 0),
@@ -96,7 +95,7 @@ def test_every_cutoff(case, report):
     for k, *cells in rows[1:]:
         for system, shown in zip(study.chosen, cells, strict=True):
             own = curves.loc[(int(k), system)]
-            assert shown == f"{number(own['mean'])} ({span(own['low'], own['high'])})"
+            assert shown == f"{number(own['mean'])} ({interval(own['low'], own['high'])})"
 
 
 def test_queries_helped_and_hurt(case, report):
@@ -132,7 +131,7 @@ def test_kinds_of_queries(case, report):
             number(row["n"], 0),
             f"{number(row['before'])} → {number(row['after'])}",
             signed(row["delta"]),
-            span(row["low"], row["high"]),
+            interval(row["low"], row["high"]),
             number(row["p_corrected"], 4),
             f"{row['helped']} · {row['same']} · {row['hurt']}",
         )

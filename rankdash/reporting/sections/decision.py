@@ -10,7 +10,7 @@ from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import all_of, ngettext, number, percent, signed
 from rankdash.i18n import gettext as _
 from rankdash.reporting.html_page import PageTable, listed, prose, table
-from rankdash.reporting.sections.draft import DASH, Draft, span, with_interval
+from rankdash.reporting.sections.draft import DASH, Draft, with_interval
 from rankdash.study import decision, latency, leaderboard
 from rankdash.study.decision import Decision
 from rankdash.study.leaderboard import Standing
@@ -22,7 +22,7 @@ from rankdash.words.caveats import first_stage
 from rankdash.words.html import html_safe
 from rankdash.words.money import money
 from rankdash.words.queries import left_out_text
-from rankdash.words.verdict_chips import chip, sentence
+from rankdash.words.verdict_chips import chip, interval, sentence
 
 
 def draw(draft: Draft) -> str:
@@ -90,7 +90,7 @@ def _sureness(draft: Draft, row: pd.Series) -> str:
         metric=title,
         change=signed(row["delta"]),
         level=percent(study.statistics.level),
-        interval=span(row["delta_low"], row["delta_high"]),
+        interval=interval(row["delta_low"], row["delta_high"]),
         verdict=chip(str(row["verdict"])),
     )
 

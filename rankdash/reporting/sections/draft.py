@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import cached_property
 
 from rankdash.i18n import gettext as _
-from rankdash.i18n import number, paragraph
+from rankdash.i18n import paragraph
 from rankdash.reporting.figures import Drawing
 from rankdash.reporting.html_page import Page, PageTable, folded, table, together
 from rankdash.study.costs import Choice, choices
@@ -17,6 +16,7 @@ from rankdash.study.systems import Money
 from rankdash.words import costs
 from rankdash.words.costs import MoneyContext
 from rankdash.words.html import html_safe
+from rankdash.words.verdict_chips import interval
 
 DASH = "–"
 
@@ -91,14 +91,7 @@ def filled(head: Sequence[str], rows: Sequence[Sequence[str]]) -> PageTable:
     return PageTable([head[at] for at in used], [[row[at] for at in used] for row in rows])
 
 
-def span(low: float, high: float, digits: int = 3) -> str:
-    """An interval; a dash where there is none."""
-    if not (math.isfinite(low) and math.isfinite(high)):
-        return DASH
-    return f"{number(low, digits)} … {number(high, digits)}"
-
-
 def with_interval(value: str, low: float, high: float) -> str:
     """A value with its interval, where it has one."""
-    ends = span(low, high)
+    ends = interval(low, high)
     return value if ends == DASH else f"{value} ({ends})"

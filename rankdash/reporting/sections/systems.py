@@ -10,10 +10,10 @@ from rankdash.i18n import gettext as _
 from rankdash.i18n import number, paragraph, percent, signed
 from rankdash.reporting import figures, targets
 from rankdash.reporting.html_page import PageTable, prose, table, together
-from rankdash.reporting.sections.draft import DASH, Draft, as_table, span, with_interval
+from rankdash.reporting.sections.draft import DASH, Draft, as_table, with_interval
 from rankdash.words.html import html_safe
 from rankdash.words.queries import metric_title
-from rankdash.words.verdict_chips import chip, p_title, p_value
+from rankdash.words.verdict_chips import chip, interval, p_title, p_value
 
 
 def means(draft: Draft) -> str:
@@ -75,9 +75,9 @@ def _cells(row: pd.Series, alone: bool) -> list[str]:
     missing = math.isnan(row["p_corrected"])
     return [
         number(row["mean"]),
-        span(row["mean_low"], row["mean_high"]),
+        interval(row["mean_low"], row["mean_high"]),
         DASH if alone else signed(row["delta"]),
-        DASH if alone else span(row["delta_low"], row["delta_high"]),
+        DASH if alone else interval(row["delta_low"], row["delta_high"]),
         DASH if missing else p_value(row["p_corrected"]),
         number(row["n"] if alone else row["paired"], 0),
         DASH if alone else number(row["left_out"], 0),

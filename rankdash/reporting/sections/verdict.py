@@ -8,13 +8,13 @@ from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import all_of, enumerated, ngettext, number, percent, signed
 from rankdash.i18n import gettext as _
 from rankdash.reporting.html_page import prose
-from rankdash.reporting.sections.draft import DASH, Draft, span
+from rankdash.reporting.sections.draft import DASH, Draft
 from rankdash.study import latency
 from rankdash.words import costs, prices
 from rankdash.words.headroom import whole
 from rankdash.words.html import html_safe
 from rankdash.words.queries import left_out_text
-from rankdash.words.verdict_chips import chip, is_corrected, p_title, p_value, sentence
+from rankdash.words.verdict_chips import chip, interval, is_corrected, p_title, p_value, sentence
 
 
 def draw(draft: Draft) -> str:
@@ -58,7 +58,7 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
     study = draft.study
     row = study.comparison.row(challenger, study.spec)
     level = percent(study.statistics.level)
-    ends = span(row["delta_low"], row["delta_high"])
+    ends = interval(row["delta_low"], row["delta_high"])
     found = [
         (
             _("change in {metric}", metric=study.measure.title),
