@@ -186,7 +186,7 @@ def test_what_failed_is_named_counted_and_no_zero(study, report):
     assert "mover plain failed on it." in said
     assert "mover plain was not run on it." in said
     assert "3 queries are excluded on both sides" in report.text("verdict")
-    assert "2 failed, 1 not run" in report.text("verdict")
+    assert "failed (2), not run (1)" in report.text("verdict")
     paired = study.pairs("run").dropna()
     assert len(paired) == 27
     row = study.comparison.row("run", "ndcg@10")
@@ -214,7 +214,7 @@ def test_latency_is_told_with_what_was_measured_or_said_to_be_missing(report):
     assert "first reranks nothing" in re.sub(r"\s+", " ", said)
     row = next(row for row in report.rows if row[:2] == ["mover plain", "27"])
     latencies = [20.0 + place for place, q in enumerate(QUERIES) if q not in FAILED + SKIPPED]
-    assert row[4].startswith(f"{np.quantile(latencies, 0.95):.1f} (")
+    assert row[6].startswith(f"{np.quantile(latencies, 0.95):.1f} (")
     assert "2 failed queries" in said
     assert ["mover plain", "plain"] in report.rows
     bare = Read(html(study_of(timed=False), Front(sections=("latency", "verdict"))))
@@ -236,7 +236,7 @@ def test_the_price_says_whose_assumptions_it_rests_on(study, report):
     assert choices(own)[1].came.cost_per_thousand.value == pytest.approx(thousand)
     assert f"${thousand:.2f}" in read.text("verdict")
     assert "tokens estimated" not in read.text("cost")
-    assert price.name in read.text("cost")
+    assert f"{price.provider}, {price.model}" in read.text("cost")
 
 
 def test_a_price_in_another_currency_is_no_number(study):
@@ -390,7 +390,7 @@ def test_what_went_before_the_times_is_told_and_an_unknown_end_is_no_dash(study)
     assert "**" not in said
     assert re.search(r"half within [\d.]+ ms\. 27 of 27 queries took at most 500 ms", said)
     row = next(row for row in Read(page).rows if row[:2] == ["mover plain", "27"])
-    assert re.fullmatch(r"[\d.]+ \(at least [\d.]+\)", row[4])
+    assert re.fullmatch(r"[\d.]+ \(at least [\d.]+\)", row[6])
 
 
 def test_whose_the_prices_are_is_told_apart_from_whose_the_assumptions_are(study):
