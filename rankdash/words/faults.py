@@ -29,16 +29,20 @@ def ground(blame: Blame, metric: str) -> str:
     if found.code == "none":
         return _("{metric} is as high as a perfect ranking, or within the tie band.", metric=metric)
     words = fault_words()
-    shares = enumerated(
+    shares = [
         _("{part} {amount}", part=words[part], amount=number(amount))
         for part, amount in sorted(found.parts.items(), key=lambda each: -each[1])
         if round(amount, 3) > 0
-    )
-    below = _(
-        "{metric} is {lost} below a perfect ranking: {shares}.",
-        metric=metric,
-        lost=number(found.lost),
-        shares=shares,
+    ]
+    given = {"metric": metric, "lost": number(found.lost)}
+    below = (
+        _(
+            "{metric} is {lost} below a perfect ranking: {shares}.",
+            shares=enumerated(shares),
+            **given,
+        )
+        if len(shares) > 1
+        else _("{metric} is {lost} below a perfect ranking.", **given)
     )
     return paragraph([below, *_cause(blame, found)])
 

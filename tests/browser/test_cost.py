@@ -49,7 +49,7 @@ def test_a_slider_changes_the_answer_at_once_and_the_link_restores_it(visit, bro
     slider.focus()
     for _ in range(5):
         slider.press("ArrowLeft")
-    now = "At the 0.95 % assumed here"
+    now = "At the 0.95% assumed here"
     visit.sees(now)
     visit.page.wait_for_url(re.compile(r"elasticity=0\.95"))
     assert answer(visit) != before

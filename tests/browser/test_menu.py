@@ -45,11 +45,11 @@ def test_a_link_that_was_drawn_before_a_slider_moved_does_not_take_it_back(visit
     visit.go("Overview")
     assert "elasticity=0.99" in visit.params
     visit.go("Cost & ROI")
-    visit.sees(re.compile("brings 0.99 % more value"))
+    visit.sees(re.compile("brings 0.99% more value"))
     slider.focus()
     slider.press("ArrowLeft")
     visit.page.wait_for_url(re.compile(r"elasticity=0\.98"))
     visit.settle()
     # Back to where it had not moved yet, on the page itself.
     visit.page.go_back()
-    visit.sees(re.compile("brings 0.99 % more value"))
+    visit.sees(re.compile("brings 0.99% more value"))

@@ -11,22 +11,22 @@ from rankdash.words.faults import fault_words, ground
 @pytest.mark.parametrize(
     ("numbers", "missed", "unlabelled", "said"),
     [
-        ((0.2, 0.2, 0.4, 1.0), 2, 0, "retriever 0.600, reranker 0.200. 2 relevant documents were "
+        ((0.2, 0.2, 0.4, 1.0), 2, 0, ": retriever 0.600, reranker 0.200. 2 relevant documents were "
          "not retrieved."),
-        ((0.2, 0.2, 0.4, 1.0), 0, 0, "retriever 0.600, reranker 0.200. Relevant documents stand "
+        ((0.2, 0.2, 0.4, 1.0), 0, 0, ": retriever 0.600, reranker 0.200. Relevant documents stand "
          "below the depth that is reranked."),
-        ((0.2, 0.2, 1.0, 1.0), 0, 0, "reranker 0.800. A better order of the same documents would "
+        ((0.2, 0.2, 1.0, 1.0), 0, 0, ". A better order of the same documents would "
          "gain it."),
-        ((0.2, 0.9, 1.0, 1.0), 0, 1, "labels 0.700, reranker 0.100. 1 document without a label "
+        ((0.2, 0.9, 1.0, 1.0), 0, 1, ": labels 0.700, reranker 0.100. 1 document without a label "
          "stands above relevant ones."),
-        ((0.2, 0.5, 0.7, 1.0), 1, 3, "retriever 0.300, labels 0.300, reranker 0.200."),
+        ((0.2, 0.5, 0.7, 1.0), 1, 3, ": retriever 0.300, labels 0.300, reranker 0.200."),
     ],
 )  # fmt: skip
 def test_the_ground_splits_the_loss_and_says_what_the_largest_part_comes_from(
     numbers, missed, unlabelled, said
 ):
     blame = Blame(fault(*numbers), 3, missed, unlabelled)
-    assert ground(blame, "NDCG@10") == f"NDCG@10 is 0.800 below a perfect ranking: {said}"
+    assert ground(blame, "NDCG@10") == f"NDCG@10 is 0.800 below a perfect ranking{said}"
 
 
 def test_what_is_not_lost_and_what_labels_do_not_tell():

@@ -268,7 +268,9 @@ def _places(
             if abs(other.quality - point.quality) / tall * size.upward < _MARK
         ]
         own = across.place(point.x)
-        steps = [side * step for step in range(len(near) + 1) for side in (1, -1)]
+        # Names have most room towards the middle.
+        inward = 1 if across.share(own) < 0.5 else -1
+        steps = [side * step for step in range(len(near) + 1) for side in (inward, -inward)]
         tried = [across.moved(own, step * _MARK / size.across) for step in steps]
         places[point] = next(
             (

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from rankdash.charts import draw, style
 from rankdash.i18n import gettext as _
 
-_ROW = 44
+_ROW = 50
 _TOP = 96
 # Of a line of a name, in columns of text.
 _NAME_WIDTH = 28

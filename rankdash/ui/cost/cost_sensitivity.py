@@ -17,7 +17,6 @@ from rankdash.reporting import figures
 from rankdash.study import costs
 from rankdash.study.costs import BASELINE, Choice
 from rankdash.study.study import Study
-from rankdash.ui.cost.cost_inputs import unit
 from rankdash.ui.cost.cost_terms import amount, period
 from rankdash.ui.state import address, pickers
 from rankdash.ui.state.scenario import currency
@@ -35,6 +34,7 @@ from rankdash.value.sensitivity import (
     usual_ranges,
 )
 from rankdash.value.sensitivity import tornado as swings_of
+from rankdash.words import assumptions as assumption_words
 
 _BY_NAME: dict[str, Assumption] = {each.name: each for each in ASSUMPTIONS}
 
@@ -202,11 +202,8 @@ def _in_words(name: str, value: float) -> str:
     if name == GAIN:
         return percent(value, 1)
     each = _BY_NAME[name]
-    if each.unit == "share":
-        return percent(value, 1)
-    if each.unit == "money":
-        return amount(value)
-    return f"{quantity(_rounded(value))} {unit(each)}".strip()
+    exact = each.unit in ("share", "money")
+    return assumption_words.value(each, value if exact else _rounded(value), currency())
 
 
 def _rounded(value: float) -> float:

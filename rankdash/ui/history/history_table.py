@@ -27,7 +27,7 @@ CHOSEN = "runs"
 _ROW, _MOST_SHOWN = 35, 14
 # Of the names, in pixels: of the widest column, and of a column of text. A longer name is whole in
 # the opened cell, and below once it is chosen.
-_NAME_WIDTH, _LETTER = 300, 8
+_NAME_WIDTH, _LETTER = 260, 7
 
 
 def draw(history: Past) -> list[str]:

@@ -69,7 +69,7 @@ def test_the_published_example_to_the_cent(opened):
     for figure in ("20.8333%", "$208.33", "$100.00", "108.33%"):
         assert figure in page
     # The same numbers behind the answer: 0.48 % of value for 1 % of quality.
-    assert re.search(r"at least \*\*0\.48 %\*\* more value", answer(app))
+    assert re.search(r"at least \*\*0\.48%\*\* more value", answer(app))
     assert "**better pays under these assumptions.**" in answer(app)
 
 
