@@ -97,7 +97,7 @@ def figure(
         round(bottom * _ROW) + _FURNITURE + (_KEYS if keyed else 0),
         margin={"r": _MARGIN},
         xaxis=style.axis(
-            _("mean over the queries that both systems have"),
+            _("mean over the queries that both systems have") if challengers else _("mean"),
             showgrid=True,
             range=reach,
             tickvals=_ticks(reach, _highest(table)),

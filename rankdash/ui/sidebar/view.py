@@ -47,8 +47,8 @@ def study(page: str) -> Study:
             page,
             _("No data set yet"),
             _(
-                "rankdash compares rankings of your own labelled queries. Open the sample or drop "
-                "your files to begin."
+                "rankdash shows whether a reranker improves your search, measured on your own "
+                "labelled queries. Open the sample or drop your files to begin."
             ),
             "data",
         )

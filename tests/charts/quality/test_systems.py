@@ -93,6 +93,13 @@ def test_alone_the_baseline_has_a_row_for_each_metric(table: pd.DataFrame):
     assert len(by_name(figure)["BM25 (baseline)"].x) == 4
 
 
+def test_the_axis_speaks_of_both_systems_only_where_there_are_two(table: pd.DataFrame):
+    alone = systems.figure(table[table["system"] == "BM25"], "BM25", INK)
+    assert alone.layout.xaxis.title.text == "mean"
+    both = systems.figure(table, "BM25", INK)
+    assert both.layout.xaxis.title.text == "mean over the queries that both systems have"
+
+
 def test_the_words_name_baseline_system_and_change(table: pd.DataFrame):
     two = table[table["system"].isin(["BM25", "MiniLM"]) & table["metric"].isin(["map"])]
     assert systems.alt(two, "BM25", names={"MiniLM": "Mini"}, titles={"map": "MAP"}) == (
