@@ -230,7 +230,7 @@ def _growth_tables(clouds: list[latency_fit.Cloud], against: Against) -> None:
             )
         )
     points = pd.concat([cloud.points.assign(system=cloud.name) for cloud in clouds])
-    points = points[["system", "x", "ms"]].set_axis([_("system"), unit, "ms"], axis="columns")
+    points = points[["system", "x", "ms"]].set_axis([_("system"), unit, _("ms")], axis="columns")
     st.dataframe(points, hide_index=True, height=280, alt=_("Every timed query"))
     if against == "documents":
         rules = latency_fit.RULES_OF_THUMB.rename(columns={"documents": unit})
