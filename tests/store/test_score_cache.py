@@ -140,3 +140,12 @@ def test_several_threads_may_write_and_read_at_once(tmp_path):
         thread.join()
     assert wrong == []
     assert ScoreCache(file).pairs == 4 * 10 * 50
+
+
+def test_a_score_without_end_is_not_kept_and_a_limit_that_is_just_reached_takes_nothing(cache):
+    cache.write("m", [("ask", ["a", "b", "c"], found([1.0, math.inf, -math.inf]))])
+    assert cache.pairs == 1
+    cache.limit = cache.size_bytes
+    assert cache.pairs == 1
+    cache.limit = cache.size_bytes - 1
+    assert cache.pairs == 0

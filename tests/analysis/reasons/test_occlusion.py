@@ -206,3 +206,60 @@ def test_what_is_kept_is_what_was_found():
     again = Explanation.from_json(with_gap.to_json())
     assert str(again) == str(with_gap)
     assert "NaN" not in with_gap.to_json()
+
+
+@pytest.mark.parametrize(("count", "levels"), [(150, ["term"]), (151, ["sentence", "term"])])
+def test_a_document_goes_by_sentence_first_where_it_has_more_terms_than_are_tried(count, levels):
+    document = " ".join(f"w{n}" for n in range(count)) + ". The w0 ends."
+    document = document.replace("The", "w1").replace("ends", "w2")
+    found = explain("q", document, "term", Worth({}))
+    assert [stage.level for stage in found.stages] == levels
+    told = cost("q", document, "term")
+    assert (told.sure, told.by_sentence) == (len(levels) == 1, len(levels) == 2)
+    # The long sentence is cut in two.
+    assert told.variants == (151 if len(levels) == 1 else 1 + 3 + MOST_PARTS)
+
+
+@pytest.mark.parametrize(("most", "tried"), [(12, 12), (11, 10), (10, 10), (9, 9)])
+def test_a_sentence_that_just_fits_is_judged_and_one_that_does_not_is_left(most, tried):
+    text = " ".join(f"w{n}" for n in range(10)) + ". Two words."
+    stage = Stage("sentence", tuple(sentences(text)), (3.0, 1.0))
+    found = [part.shown(text) for part in strongest(terms(text, ""), stage, most)]
+    assert found == [*(f"w{n}" for n in range(10)), "Two", "words"][:tried]
+
+
+def test_a_text_of_blanks_alone_is_asked_about_nothing():
+    assert cost("q", " \n alone", "term").variants == 0
+    assert cost("q", " \n alone again", "term").variants == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "ends"),
+    [
+        ("x" * 400, [400]),
+        ("x" * 401, [400, 401]),
+        # At the last blank, which stays with what is before it.
+        ("a" * 300 + " " + "b" * 200, [301, 501]),
+    ],
+)
+def test_what_is_too_long_for_a_sentence_is_cut_at_a_blank(text, ends):
+    assert [end for _start, end in sentence_pieces(text)] == ends
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "pieces"),
+    [
+        ("退货申请表", "如何退货申请", ["退货申请", "表"]),
+        ("我退货", "退货", ["我", "退货"]),
+        # One character in common is no word.
+        ("退货单", "退", ["退货", "单"]),
+    ],
+)
+def test_the_longest_stretch_in_common_stays_together(text, query, pieces):
+    assert [part.shown(text) for part in terms(text, query)] == pieces
+    assert list(effects(explain(query, text, "term", Worth({})), text)) == pieces
+
+
+def test_a_word_in_wide_letters_is_the_same_word():
+    (part,) = terms("ＡＢＣ abc", "")
+    assert len(part.places) == 2

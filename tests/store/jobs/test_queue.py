@@ -300,3 +300,54 @@ def test_batches_of_an_older_version_are_read_with_what_they_have(queue, submit,
     assert list(rows["query_id"]) == ["7", "8"]
     assert rows["read"][0] is None
     assert list(rows["read"][1]) == [5, 6]
+
+
+def test_a_job_that_is_tried_again_keeps_its_first_start_and_its_latest_cold_start(queue, submit):
+    job_id, me = submit(), Owner()
+    queue.claim(me)
+    queue.progress(job_id, me, Progress("scoring", 1, 0, 9, 10, 90, 5.0, 16.0, 300.0))
+    queue.progress(job_id, me, Progress("scoring", 2, 0, 9, 20, 90, 5.0, 14.0, None))
+    first = queue.row(job_id)
+    assert (first.done, first.load_ms) == (2, 300.0)
+    queue.interrupt(me.token, UnavailableError("Gone."))
+    stopped = queue.row(job_id)
+    assert (stopped.state, stopped.rate_pairs_s, stopped.seconds_left) == (
+        "interrupted",
+        None,
+        None,
+    )
+    assert stopped.finished is not None
+    queue.resume(job_id)
+    waiting = queue.row(job_id)
+    assert (waiting.state, waiting.stage, waiting.finished) == ("queued", "waiting", None)
+    assert queue.claim(Owner()).started == first.started
+
+
+def test_what_another_worker_says_ends_nothing_and_a_failure_keeps_the_batches(
+    queue, submit, workspace
+):
+    job_id, me = submit(), Owner()
+    queue.claim(me)
+    folder = workspace.root / "jobs" / job_id
+    folder.mkdir(parents=True)
+    assert not queue.finish(job_id, Owner(), "done")
+    assert folder.is_dir() and queue.row(job_id).state == "running"
+    assert queue.finish(job_id, me, "failed", UnavailableError("Gone."))
+    assert folder.is_dir()
+    queue.resume(job_id)
+    queue.claim(me)
+    assert queue.finish(job_id, me, "done")
+    assert not folder.exists()
+
+
+def test_a_cancel_ends_what_waits_and_not_yet_what_runs(queue, submit):
+    runs, waits, me = submit(), submit(), Owner()
+    queue.claim(me)
+    for job_id in (runs, waits):
+        queue.cancel(job_id)
+    assert queue.row(waits).finished is not None and queue.row(runs).finished is None
+    assert not queue.row(waits).cancelling
+    queue.cancel(waits)
+    queue.resume(waits)
+    assert not queue.row(waits).cancelling
+    assert [row.id for row in queue.rows()] == [runs, waits]

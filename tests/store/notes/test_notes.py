@@ -138,3 +138,15 @@ def test_what_was_withdrawn_can_be_restored_with_its_names(workspace, stored):
         (("7", "01"), 2.0, "Ada"),
         (("007", "1"), None, ""),
     }
+
+
+def test_corrections_come_the_latest_first_and_a_revision_holds_its_own_entry(workspace, stored):
+    corrections = Corrections(workspace)
+    for doc in ("01", "02", "03"):
+        corrections.correct(stored, ("7", doc), 1.0, "")
+    assert [each.doc_id for each in corrections.all(stored)] == ["03", "02", "01"]
+    last = corrections.layer(stored).revision
+    assert [each.doc_id for each in corrections.all(stored, last - 1)] == ["02", "01"]
+    corrections.withdraw(stored, [("7", "02")])
+    assert [each.doc_id for each in corrections.all(stored)] == ["03", "01"]
+    assert corrections.layer(stored) == Layer(2, last + 1)
