@@ -362,6 +362,24 @@ def test_the_order_of_the_rows_is_a_first_stage_only_where_asked_for():
     assert finding(result.report, "order_of_the_file").severity == "warning"
 
 
+@pytest.mark.parametrize("texts", [False, True])
+def test_a_score_of_a_reranker_is_the_first_stage_only_where_none_can_be_made(texts):
+    rows = [{"query_id": "1", "doc_id": f"d{d}", "label": d, "rerank_score": 9 - d} for d in (0, 1)]
+    if texts:
+        rows = [row | {"query": "gift", "document": f"gift {row['doc_id']}"} for row in rows]
+    lines = [",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows)]
+
+    result = loaded({"x.csv": "\n".join(lines)})
+
+    if texts:
+        assert result.dataset.first_stage == "bm25"
+        assert [run.name for run in result.runs] == ["x"]
+    else:
+        assert result.dataset.first_stage == "given" and not result.runs
+        assert result.dataset.candidates.documents_of("1")[0] == ["d0", "d1"]
+        assert finding(result.report, "first_stage").text == "x is the first-stage ranking."
+
+
 def test_without_a_first_stage_the_check_report_is_still_whole():
     report = examine([Source("x", LABELS.encode())]).report
 

@@ -224,12 +224,21 @@ def _first_stage(
     if len(beside_rows) == 1:
         return beside_rows[0], True
     runs = beside_rows or [named for named in rankings if named.role == "run"]
+    if not runs and not _have_texts(parts):
+        # Without texts none can be made in place of it.
+        runs = list(rankings)
     runs = [named for named in runs if not _RERANKED.search(named.name)] or runs
     for pattern in _FIRST_STAGE_NAMES:
         fitting = [named for named in runs if pattern.search(named.name)]
         if fitting:
             return fitting[0], len(fitting) == 1
     return (runs[0] if runs else None), len(runs) < 2
+
+
+def _have_texts(parts: Sequence[ParsedFile]) -> bool:
+    """Whether any query and any document has a text."""
+    tables = ([part.queries for part in parts], [part.documents for part in parts])
+    return all(any(frame["text"].notna().any() for frame in frames) for frames in tables)
 
 
 def _asked(

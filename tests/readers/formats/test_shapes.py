@@ -139,7 +139,7 @@ SHAPES = [
                     docs: texts(*found),
                     labels: grades,
                     "initial_scores": [-at for at, _ in enumerate(found)],
-                    "rerank_scores": [float(grade) for grade in grades],
+                    "rerank_scores": [grade - at / 10 for at, grade in enumerate(grades)],
                 }
                 for query, found, grades in ((Q1, FOUND[0], [0, 1, 0]), (Q2, FOUND[1], [1]))
             ],
@@ -209,7 +209,6 @@ SHAPES = [
         "y_true, y_score",
         {"y_true": [[0, 1, 0], [1]], "y_score": [[0.9, 0.2, 0.1], [0.5]]},
         WITHOUT_D9,
-        systems=("shape",),
     ),
     Shape(
         "LlamaIndex",
