@@ -84,6 +84,13 @@ def add(parser: Parser) -> None:
     parser.option(
         "--profile", "NAME", "also show the targets of a profile: " + ", ".join(shipped().profiles)
     )
+    parser.option(
+        "--hard-negatives",
+        "FILE",
+        "also write JSON lines of query, positive and negative to train with, as "
+        "sentence-transformers reads triplets: relevant documents with those labelled not relevant "
+        "that the first --challenger ranks above them",
+    )
     parser.option("--title", "TEXT", "(default: names the data set)", default="")
     parser.option("--note", "TEXT", "a text under the title", default="")
     parser.option("--logo", "FILE", "a PNG, JPEG, GIF or WebP picture beside the title")
@@ -123,6 +130,8 @@ def _report(arguments: argparse.Namespace) -> int:
     named = [file for file in given if file is not None]
     several = (*(arguments.data or ()), *arguments.challenger, *arguments.timings)
     spare_the_input(target, [*several, *named])
+    if arguments.hard_negatives is not None:
+        spare_the_input(target_of(arguments.hard_negatives), [*several, *named])
     typed = [name.strip() for text in arguments.sections for name in text.split(",")]
     sections = tuple(name for name in typed if name)
     front = Front(
@@ -142,11 +151,22 @@ def _report(arguments: argparse.Namespace) -> int:
         study = replace(study, goals=Goals(shipped(), arguments.profile))
     content = html(study, front)
     write(content, target)
+    if arguments.hard_negatives is not None:
+        _write_triplets(study, target_of(arguments.hard_negatives))
     size = f"{len(content) / 1e6:.1f} MB" if len(content) >= _MB else f"{len(content) / 1e3:.0f} kB"
     sys.stderr.write(
         f"Written: {place_name(target)} ({size}, it opens in a browser without a network)\n"
     )
     return DONE
+
+
+def _write_triplets(study: Study, target: Path) -> None:
+    from rankdash.reporting.exports.hard_negatives import as_json_lines
+
+    lines = as_json_lines(study, study.challengers[0] if study.challengers else study.baseline)
+    write(lines, target)
+    count = lines.count(b"\n")
+    sys.stderr.write(f"Written: {place_name(target)} ({count:,} triplets)\n")
 
 
 def _study(arguments: argparse.Namespace, metrics: MetricList) -> Study:

@@ -9,6 +9,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import numpy as np
+
 from rankdash.analysis.labels.query_groups import SMALL
 from rankdash.analysis.statistics.verdict import WORTHWHILE
 from rankdash.dataset import FirstStage
@@ -26,6 +28,9 @@ LEAST_UNLABELLED = 0.01
 
 NEAR_CEILING = 0.95
 """From this share of the best possible value on, little is left to gain."""
+
+MANY_WITHOUT = 0.5
+"""From this share of the queries on, candidates without a single wrong one are worth a caveat."""
 
 GAINS = ("better", "small")
 
@@ -67,6 +72,15 @@ class NearCeiling:
     code: ClassVar[str] = "ceiling"
     value: float
     best: float
+
+
+@dataclass(frozen=True)
+class NoNegatives:
+    """Of n queries, so many whose candidates are all relevant: no order of these is wrong."""
+
+    code: ClassVar[str] = "no_negatives"
+    queries: int
+    n: int
 
 
 @dataclass(frozen=True)
@@ -125,6 +139,7 @@ Caveat = (
     | MadeBaseline
     | UnknownTokens
     | NearCeiling
+    | NoNegatives
     | DefaultThreshold
     | ExamplePrice
     | OtherMetrics
@@ -147,6 +162,7 @@ def caveats(study: Study, challenger: str) -> tuple[Caveat, ...]:
         _unproven_lead(study, challenger),
         _other_metrics(study, challenger),
         _near_ceiling(study, challenger),
+        _no_negatives(study),
         _default_threshold(study, challenger),
         _example_price(study, challenger),
         _shipped_timings(study, challenger),
@@ -192,6 +208,16 @@ def _near_ceiling(study: Study, challenger: str) -> NearCeiling | None:
         return None
     near = split.baseline >= NEAR_CEILING * split.ceiling - 1e-12
     return NearCeiling(split.baseline, split.ceiling) if near else None
+
+
+def _no_negatives(study: Study) -> NoNegatives | None:
+    judged = study.judged(FIRST_STAGE)
+    relevant = np.bincount(
+        judged.query[judged.label >= study.conventions.threshold], minlength=len(judged.query_ids)
+    )
+    asked = relevant > 0
+    queries, n = int((asked & (relevant == judged.lengths)).sum()), int(asked.sum())
+    return NoNegatives(queries, n) if n and queries >= MANY_WITHOUT * n else None
 
 
 def _default_threshold(study: Study, challenger: str) -> DefaultThreshold | None:

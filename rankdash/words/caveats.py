@@ -14,6 +14,7 @@ from rankdash.study.caveats import (
     ExamplePrice,
     MadeBaseline,
     NearCeiling,
+    NoNegatives,
     OtherMetrics,
     ShippedTimings,
     TurnedGroups,
@@ -62,12 +63,21 @@ def line(study: Study, caveat: Caveat, fit: Fit = str) -> str:
             return _other_metrics(caveat)
         case NearCeiling():
             return _(
-                "Little is left to gain: {baseline} reaches {value}; the best possible {metric} is "
-                "{best}.",
+                "The test set is too easy to tell rerankers apart: {baseline} reaches {value}; the "
+                "best possible {metric} is {best}.",
                 baseline=baseline,
                 value=number(caveat.value),
                 metric=study.measure.title,
                 best=number(caveat.best),
+            )
+        case NoNegatives():
+            return ngettext(
+                "The test set is too easy: all candidates of {queries} of {n} query are relevant, "
+                "so no order is wrong.",
+                "The test set is too easy: all candidates of {queries} of {n} queries are "
+                "relevant, so no order is wrong.",
+                caveat.n,
+                queries=number(caveat.queries, 0),
             )
         case DefaultThreshold():
             return _(

@@ -66,6 +66,22 @@ def report(run: Callable, files: Path) -> Callable[..., tuple[int, str, str]]:
     return command
 
 
+def test_a_profile_and_a_file_to_train_with_can_be_asked_for(report, files):
+    """The first stage has the relevant document second, under one that is not relevant."""
+    out = files / "train.jsonl"
+    code, err, text = report(
+        "--challenger", files / "base.trec", "--profile", "faq", "--hard-negatives", out,
+        "--sections", "systems",
+    )  # fmt: skip
+    assert code == 0, err
+    assert "Targets: FAQ" in text
+    assert f"({QUERIES} triplets)" in err
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert rows[3] == {"query": "question 3", "positive": "text 31", "negative": "text 30"}
+    assert len(rows) == QUERIES
+    assert report("--challenger", files / "base.trec", "--profile", "shop")[0] == 2
+
+
 def test_a_data_set_and_a_run_make_a_report(report, files):
     code, err, text = report("--challenger", files / "up.trec", "--title", "Ours", "--note", "why")
     assert code == 0

@@ -16,6 +16,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 
 import rankdash
 from rankdash.charts.style import INKS
@@ -26,6 +27,7 @@ from rankdash.metrics import parse_measure
 from rankdash.ranking.ranking import Ranking
 from rankdash.reporting.exports import costs_csv, images, queries_csv
 from rankdash.reporting.exports.downloads import english
+from rankdash.reporting.exports.hard_negatives import as_json_lines
 from rankdash.reporting.exports.tables import (
     compact_latex,
     compact_markdown,
@@ -83,7 +85,8 @@ def bundle(
     """
     packed, named = _Packed(), english(study)
     with speaking("en"):
-        for part in (*first, *tables(named), *money_files(named), *trec_files(named)):
+        made_of = (tables, money_files, trec_files, training_files)
+        for part in (*first, *(part for files in made_of for part in files(named))):
             try:
                 packed.add(part.name, part.what, part.make())
             except RankdashError as error:
@@ -179,10 +182,25 @@ def trec_files(study: Study) -> list[ZipPart]:
     ]
 
 
+def training_files(study: Study) -> list[ZipPart]:
+    """The hard negatives of each system."""
+    return [
+        ZipPart(
+            f"training/{_numbered(study, system)}.jsonl",
+            _("Hard negatives of {name}, to train with.", name=study.name(system)),
+            partial(as_json_lines, study, system),
+        )
+        for system in study.chosen
+    ]
+
+
 def run_file(study: Study, system: str) -> str:
     """The name of a system's ranking in the zip, told apart by its place."""
-    place = study.chosen.index(system) + 1
-    return f"trec/{place:02}-{slug(study.name(system))}.run"
+    return f"trec/{_numbered(study, system)}.run"
+
+
+def _numbered(study: Study, system: str) -> str:
+    return f"{study.chosen.index(system) + 1:02}-{slug(study.name(system))}"
 
 
 def shown_ranking(study: Study, system: str) -> Ranking:

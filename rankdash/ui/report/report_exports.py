@@ -12,7 +12,7 @@ import streamlit as st
 from rankdash.i18n import gettext as _
 from rankdash.i18n import language, speaking
 from rankdash.reporting import report
-from rankdash.reporting.exports import images, zip_file
+from rankdash.reporting.exports import hard_negatives, images, zip_file
 from rankdash.reporting.exports.downloads import english, file_name
 from rankdash.reporting.report import Front
 from rankdash.study.study import Study
@@ -103,6 +103,32 @@ def draw(study: Study, front: Front | None) -> None:
         ),
         _trec(study, named),
     )
+    _row(
+        study.dataset.name,
+        _("Hard negatives for training"),
+        _(
+            "JSON lines of query, positive and negative, as sentence-transformers reads triplets: "
+            "each relevant document with documents labelled not relevant that the system ranks "
+            "above it."
+        ),
+        _triplets(study, named),
+    )
+
+
+def _triplets(study: Study, named: Study) -> list[_File]:
+    """The files of the study as it is named in English, each called as it is on the page."""
+    lacking = hard_negatives.lacks_texts(study)
+    hindered = _("The data set has no texts of queries and documents.") if lacking else ""
+    return [
+        _File(
+            name_safe(study.name(system), _NAME),
+            f"hard negatives {part.name.rpartition('/')[2]}",
+            "application/jsonl",
+            part.make,
+            hindered=hindered,
+        )
+        for system, part in zip(study.chosen, zip_file.training_files(named), strict=True)
+    ]
 
 
 def whole(study: Study, front: Front | None) -> bytes:
