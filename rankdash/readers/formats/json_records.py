@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Generator, Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,7 @@ def table_of(
     """
     refusals = Refusals(file)
     records = retrieved.joined(records)
-    keys_seen = tuple(dict.fromkeys(key for record in records for key in record))
+    keys_seen = tuple(dict.fromkeys(chain.from_iterable(records)))
     alone = nested.side_alone(records[0]) if records else None
     if alone:
         raise FormatError(
@@ -96,8 +97,9 @@ def table_of(
             for key, value in metadata.items():
                 # What metadata calls "query" or "text" is not the query or the text.
                 record["metadata " + key if key in record or known([key]) else key] = value
-        unknown = unknown or any(isinstance(value, list | dict) for value in record.values())
-        for key in [key for key, value in record.items() if _is_several(value)]:
+        several = [key for key, value in record.items() if isinstance(value, (list, dict))]
+        unknown = unknown or bool(several)
+        for key in [key for key in several if _is_several(record[key])]:
             # Several values are no one label, score or rank.
             if names_a_value(key):
                 record[f"{key} (list)"] = record.pop(key)

@@ -60,10 +60,7 @@ def _records_of(outer: object) -> list[Record] | None:
         if columns is not None:
             return columns
         entry = _entry_of(list(outer.values()))
-        return entry and [
-            {**_query(key), **entry(value, _query(key).get("query_id", key))}
-            for key, value in outer.items()
-        ]
+        return entry and [{**_query(key), **entry(value, key)} for key, value in outer.items()]
     if not isinstance(outer, list) or not outer:
         return None
     if _grades(outer) or _is_pair(outer):
@@ -149,7 +146,9 @@ def _parallel(outer: object) -> list[Record] | None:
     lengths = {len(columns[key]) for key in meant}
     of_queries = any(map(_is_query, meant))
     of_lists = any(isinstance(cell, list) for key in meant for cell in columns[key])
-    if len(meant) < 2 or len(lengths) != 1 or not (of_queries or of_lists):
+    # Lists of objects are tables of their own, and no columns.
+    of_objects = any(isinstance(cell, dict) for key in meant for cell in columns[key])
+    if len(meant) < 2 or len(lengths) != 1 or of_objects or not (of_queries or of_lists):
         return None
     rows = lengths.pop()
     columns = {key: cells for key, cells in columns.items() if len(cells) == rows}

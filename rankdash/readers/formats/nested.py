@@ -147,9 +147,9 @@ def _lists_of(record: Record) -> dict[str, str]:
     if scores:
         # Alone a list of scores is one of labels; beside labels it is the first stage's.
         found.setdefault("initial_score" if "label" in found else "label", next(iter(scores)))
-    documents = next((record[found[name]] for name in _DOCUMENT if name in found), [])
+    documents = next((len(record[found[name]]) for name in _DOCUMENT if name in found), 0)
     for key, value in record.items():
-        if key not in found.values() and _scores_each(key, value, len(documents)):
+        if key not in found.values() and _scores_each(key, value, documents):
             found[_column_of(key)] = key
     return found
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from rankdash.readers.formats import nested
@@ -68,7 +69,7 @@ _OF_ROWS = ("document", "doc_id", "title", "label", "score", "rank", "reranked")
 def joined(records: Sequence[Record]) -> list[Record]:
     """The entries with one list of documents and, paired with it, lists of labels and places;
     those that do not say what was retrieved or is relevant as they are."""
-    keys = {key for record in records for key in record}
+    keys = set(chain.from_iterable(records))
     around = any(plain(key) in _AROUND for key in keys)
     # A table may have a million rows, and their cells need no look.
     if not around and not any(is_role(plain(key)) for key in keys):
@@ -163,13 +164,12 @@ def _numeric(values: Sequence[Any]) -> bool:
 def _beside(key: str, roles: Mapping[str, list[str]], records: Sequence[Record]) -> bool:
     """Whether the relevant "documents" are grades in the order of the retrieved."""
     retrieved = roles["retrieved"][0]
-    pairs = [(record.get(key), record.get(retrieved)) for record in records]
-    if not all(
+    pairs: list[tuple[Any, Any]] = [(record.get(key), record.get(retrieved)) for record in records]
+    paired = all(
         isinstance(graded, list) and isinstance(docs, list) and len(graded) == len(docs)
         for graded, docs in pairs
-    ):
-        return False
-    if not all(_numeric(graded) for graded, _ in pairs):
+    )
+    if not paired or not all(_numeric(graded) for graded, _ in pairs):
         return False
     ids_are_numbers = all(_numeric(docs) for _, docs in pairs)
     return not ids_are_numbers or any(len(set(graded)) < len(graded) for graded, _ in pairs)
