@@ -30,7 +30,6 @@ from rankdash.rerankers.neural.known_models import misfit
 from rankdash.runs import runner
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money, systems_of
-from rankdash.value.assumptions import Assumptions
 from rankdash.value.targets import Goals, shipped
 from rankdash.words.caveats import unknown_tokens
 
@@ -206,7 +205,7 @@ def study_of(
             )
     money = None
     if assumptions is not None:
-        money = Money(Assumptions.from_dict(assumptions), chosen=True)
+        money = Money.of(assumptions)
     wanted = parse_metrics([metric, *(others or ())])
     rules = conventions or Conventions()
     usual = rules.threshold == Conventions().threshold

@@ -141,7 +141,9 @@ def _absence(row: Standing, axis: Axis) -> str:
     """Why a system is not in the chart."""
     if row.takes(axis) is not None:
         return chip(row.kind)
-    return _("latency not measured") if axis == "p95" else _("priced in another currency")
+    if axis == "p95":
+        return _("latency not measured")
+    return prices.lack(row.cost) if row.cost is not None else ""
 
 
 def _state(row: Standing) -> str:
@@ -163,6 +165,8 @@ def _price(study: Study, row: Standing) -> Cell:
     cost = row.cost
     if cost is None:
         return Cell(money(row.per_thousand, (study.money or Money()).currency))
-    marks = prices.marks(cost.listed, cost.estimated, cost.rate_measured)
-    amount = money(cost.per_thousand, cost.listed.price.currency)
+    if cost.lack:
+        return Cell(_NONE, prices.lack(cost))
+    marks = prices.marks(cost)
+    amount = money(cost.per_thousand, cost.currency)
     return Cell(amount, marks[0] if marks else "", all_of(marks))

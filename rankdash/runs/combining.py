@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -34,7 +34,7 @@ def fuse(dataset: Dataset, parts: Sequence[CombinedRun], how: Fusion, name: str)
 
     A query that failed in one part fails, with the part's reason; one that a part was not asked for
     is skipped: half of a combination is never passed off as the whole. No latency is stored, since
-    none was measured; where every part is timed, `machine` holds the sum of their medians.
+    none was measured: it follows from the parts (`with_times_of`).
 
     Raises SettingError for fewer than two parts or wrong weights, and DataError where no query is
     in every part.
@@ -62,9 +62,31 @@ def fuse(dataset: Dataset, parts: Sequence[CombinedRun], how: Fusion, name: str)
         reranker=KIND,
         queries=_queries(dataset, parts, set(ranking.query_ids)),
         settings=settings,
-        machine=_timed(parts),
         created=datetime.now(UTC).isoformat(timespec="milliseconds"),
     )
+
+
+def part_ids(run: Run) -> tuple[str, ...]:
+    """The ids of the runs that a run was made of, the first stage left out; empty for one that was
+    made of none."""
+    if run.reranker != KIND:
+        return ()
+    ids = str(run.settings.get("part_ids", "")).split(", ")
+    return tuple(each for each in ids if each and each != FIRST_STAGE)
+
+
+def with_times_of(run: Run, parts: Sequence[Run]) -> Run:
+    """The run with the latencies, pairs and tokens of its parts in sum, as where one is asked after
+    the other. A query that one of them was not timed on has no latency."""
+    own = run.queries.set_index("query_id")
+    tables = [part.queries.set_index("query_id") for part in parts]
+    taken = {
+        name: sum(each[name].astype(np.float64).reindex(own.index).to_numpy() for each in tables)
+        for name in ("latency_ms", "pairs", "tokens")
+    }
+    done = (run.queries["state"] == "done").to_numpy()
+    known = {name: np.where(done, total, np.nan) for name, total in taken.items()}
+    return replace(run, queries=run.queries.assign(**known))
 
 
 def _queries(dataset: Dataset, parts: Sequence[CombinedRun], done: set[str]) -> pd.DataFrame:
@@ -99,14 +121,3 @@ def _state(
                 return query, wanted, f"{part.name}: {reason}"
     lacking = [part.name for part in parts if query not in part.ranking.positions]
     return query, "skipped", f"not in {', '.join(lacking)}"
-
-
-def _timed(parts: Sequence[CombinedRun]) -> dict[str, object]:
-    medians = [
-        float(np.nanmedian(part.run.queries["latency_ms"]))
-        for part in parts
-        if part.run is not None and part.run.queries["latency_ms"].notna().any()
-    ]
-    if len(medians) < sum(part.run is not None for part in parts):
-        return {}
-    return {"parts_p50_ms_in_sum": round(sum(medians), 3)}

@@ -16,12 +16,11 @@ from rankdash.analysis.statistics.verdict import WORTHWHILE
 from rankdash.dataset import FirstStage
 from rankdash.metrics import parse_measure
 from rankdash.study import latency
-from rankdash.study.costs import Billed, billed
 from rankdash.study.leaderboard import standings
+from rankdash.study.pricing import Bill, bill
 from rankdash.study.query_groups import Group, groups
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE
-from rankdash.value.price_list import shipped
 
 LEAST_UNLABELLED = 0.01
 """A smaller share of documents without a label is not worth a caveat."""
@@ -96,7 +95,7 @@ class ExamplePrice:
     """Nobody set the price of the challenger."""
 
     code: ClassVar[str] = "price"
-    billed: Billed
+    bill: Bill
 
 
 @dataclass(frozen=True)
@@ -229,8 +228,9 @@ def _default_threshold(study: Study, challenger: str) -> DefaultThreshold | None
 
 
 def _example_price(study: Study, challenger: str) -> ExamplePrice | None:
-    cost = None if study.money is None else billed(study, challenger)
-    return ExamplePrice(cost) if cost is not None and cost.listed in shipped() else None
+    found = None if study.money is None else bill(study, challenger)
+    example = found is not None and found.example and not found.lack
+    return ExamplePrice(found) if found is not None and example else None
 
 
 def _other_metrics(study: Study, challenger: str) -> OtherMetrics | None:

@@ -15,7 +15,7 @@ from rankdash.study.gains import hits
 from rankdash.study.query_groups import Group, groups
 from rankdash.study.study import Study
 from rankdash.study.systems import Money
-from rankdash.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
+from rankdash.value.assumptions import Assumption
 
 Step = Literal[
     "label",
@@ -48,17 +48,6 @@ better, or costs more than it brings. trial: let searchers try it.
 
 # Above this share, what has no label weighs more than what has.
 _MOST_UNLABELLED = 0.5
-# Assumption → the one that switches it on.
-_SWITCHES = {
-    "passages": "passages",
-    "passage_tokens": "passages",
-    "llm_price": "passages",
-    "ticket_share": "ticket_share",
-    "ticket_cost": "ticket_share",
-    "seconds_saved": "seconds_saved",
-    "hourly_wage": "seconds_saved",
-    "loss_per_100_ms": "loss_per_100_ms",
-}
 
 
 @dataclass(frozen=True)
@@ -83,7 +72,7 @@ class Decision:
     unlabelled: how many documents without a label either system ranks within the cutoff.
     caveats: of the verdict.
     choice: the system at its price. target_ms: of the p95 latency. priced: whether somebody set
-        price and assumptions. defaults: assumptions that count here and are at their defaults.
+        price and assumptions. defaults: assumptions that count here and that nobody set.
     more: how many queries the step asks for, where it asks for queries.
     """
 
@@ -118,8 +107,8 @@ def decision(study: Study, challenger: str) -> Decision:
         caveats=caveats(study, challenger),
         choice=choice,
         target_ms=money.assumptions.latency_target_ms,
-        priced=money.chosen and not choice.example and not choice.foreign,
-        defaults=_defaults(money.assumptions),
+        priced=money.chosen and not choice.unset,
+        defaults=money.defaults,
         step="trial",
     )
     step, more = _next(study, found)
@@ -142,15 +131,6 @@ def _without_gain(study: Study, challenger: str) -> tuple[Group, ...]:
         return ()
     found = [each for each in groups(study, challenger) if not (each.proven and each.delta > 0)]
     return tuple(sorted(found, key=lambda each: (not each.proven, each.delta)))
-
-
-def _defaults(scenario: Assumptions) -> tuple[Assumption, ...]:
-    return tuple(
-        each
-        for each in ASSUMPTIONS
-        if getattr(scenario, each.name) == each.default
-        and (each.name not in _SWITCHES or getattr(scenario, _SWITCHES[each.name]))
-    )
 
 
 def _next(study: Study, found: Decision) -> tuple[Step, int]:

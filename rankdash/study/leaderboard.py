@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rankdash.study import latency
-from rankdash.study.costs import Billed, billed
+from rankdash.study.pricing import Bill, bill
 from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE, Money
+from rankdash.study.systems import FIRST_STAGE
 from rankdash.value.pareto import pareto
 
 Axis = Literal["p95", "cost"]
@@ -34,7 +34,7 @@ class Standing:
     p95: milliseconds that it adds to a search; 0 for the first stage, None where not measured.
     cost: what 1,000 searches cost; None for the first stage, which nobody bills for reranking.
     per_thousand: the same amount in the currency of the study; 0 for the first stage, None where
-        the price is in another currency.
+        it is not known.
     pareto: axis → whether no other system is as good and takes less, or takes as little and is
         better; None where what it takes is not known, or too few queries were answered.
     """
@@ -52,7 +52,7 @@ class Standing:
     helped: int
     hurt: int
     p95: float | None
-    cost: Billed | None
+    cost: Bill | None
     per_thousand: float | None
     pareto: Mapping[Axis, bool | None]
 
@@ -98,12 +98,10 @@ def _taken(study: Study, system: str) -> Mapping[Axis, float | None]:
     """What a system takes on each axis; None where that is not known."""
     if system == FIRST_STAGE:
         return {"p95": 0.0, "cost": 0.0}
-    measured, cost = latency.summary(study, system), billed(study, system)
-    currency = (study.money or Money()).currency
-    known = cost is not None and cost.listed.price.currency == currency
+    measured, cost = latency.summary(study, system), bill(study, system)
     return {
         "p95": None if measured is None else measured.p95,
-        "cost": cost.per_thousand if cost is not None and known else None,
+        "cost": None if cost is None else cost.per_thousand,
     }
 
 
@@ -146,7 +144,7 @@ def _standing(
         helped=int(row["helped"]),
         hurt=int(row["hurt"]),
         p95=taken["p95"],
-        cost=billed(study, system),
+        cost=bill(study, system),
         per_thousand=taken["cost"],
         pareto=fronts,
     )

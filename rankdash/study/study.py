@@ -29,6 +29,7 @@ from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, Evaluation, Judged, Measure, evaluate, judge
 from rankdash.metrics import parse_measure as parse
 from rankdash.ranking.ranking import Ranking, Run
+from rankdash.runs.combining import part_ids, with_times_of
 from rankdash.store.notes.notes import Note
 from rankdash.study.cache import Cache, Key, Made
 from rankdash.study.headroom import best_of_all, limits_of
@@ -123,9 +124,19 @@ class Study:
         return {system: self.systems[system].place for system in self.chosen}
 
     def run(self, system: str) -> Run | None:
-        """None for the first stage."""
+        """None for the first stage. One that was made of others has their latencies in sum, where
+        all of them are here."""
         load = self.systems[system].load
-        return None if load is None else self.once(("run", system), load)
+        if load is None:
+            return None
+        run = self.once(("run", system), load)
+        parts = part_ids(run)
+        if not parts or not set(parts) <= set(self.systems):
+            return run
+        return self.once(
+            ("times of parts", system),
+            lambda: with_times_of(run, [part for each in parts if (part := self.run(each))]),
+        )
 
     def ranking(self, system: str) -> Ranking:
         run = self.run(system)

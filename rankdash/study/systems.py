@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 from rankdash.dataset import Dataset
+from rankdash.errors import DataError
 from rankdash.i18n import gettext as _
 from rankdash.ranking.ranking import Run
-from rankdash.value.assumptions import Assumptions
-from rankdash.value.price_list import ListedPrice
+from rankdash.value.assumptions import ASSUMPTIONS, DOLLARS, Assumption, Assumptions, named_now
+from rankdash.value.price_list import ListedPrice, shipped
 
 FIRST_STAGE = "first-stage"
 """The id of the data set's own ranking, which is no run."""
@@ -82,14 +84,52 @@ def first_stage_name(dataset: Dataset) -> str:
 class Money:
     """What a search costs and is worth.
 
-    prices: system → its price; a system without one has no cost that is known.
-    chosen: whether a person set the assumptions; else they are the shipped defaults.
-    currency: of every amount. A price in another one says nothing here.
+    prices: system → the price that somebody gave it; without one, what was recorded of its run
+        says which of `listed` it has, if any.
+    given: the names of the assumptions that a person set; the others are the shipped defaults.
+    currency: of every amount.
+    rates: currency → how much of `currency` one unit of it is. A price in a currency that is not
+        there says nothing here.
     also: prices to be shown beside the systems, though nothing was measured of them.
     """
 
     assumptions: Assumptions = field(default_factory=Assumptions)
     prices: Mapping[str, ListedPrice] = field(default_factory=dict)
-    chosen: bool = False
+    given: frozenset[str] = frozenset()
     currency: str = "USD"
+    rates: Mapping[str, float] = field(default_factory=dict)
     also: tuple[ListedPrice, ...] = ()
+    listed: tuple[ListedPrice, ...] = field(default_factory=shipped)
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], **more: Any) -> Money:
+        """With the assumptions that somebody set, by their names. Raises DataError for one that
+        does not exist, or is out of range, and for an amount that somebody has to set, because its
+        default is in another currency and there is no rate of exchange."""
+        made = cls(Assumptions.from_dict(given), given=frozenset(named_now(given)), **more)
+        rate = made.rate(DOLLARS)
+        for each in made.defaults:
+            if rate is None and each.money and each.default:
+                raise DataError(
+                    "{name} is not set, and its default is in {dollars}, not in {currency}.",
+                    remedy="Set it, or how much 1 {dollars} is in {currency} under rates.",
+                    name=each.name,
+                    dollars=DOLLARS,
+                    currency=made.currency,
+                )
+        usual = {each.name: each.default_at(rate) for each in ASSUMPTIONS if each.money}
+        return replace(made, assumptions=Assumptions.from_dict({**usual, **named_now(given)}))
+
+    @property
+    def defaults(self) -> tuple[Assumption, ...]:
+        """The assumptions that count and that nobody set."""
+        return self.assumptions.untouched(self.given)
+
+    @property
+    def chosen(self) -> bool:
+        """Whether a person set an assumption."""
+        return bool(self.given)
+
+    def rate(self, currency: str) -> float | None:
+        """How much of the study's currency one unit of another is; None where nobody said."""
+        return 1.0 if currency == self.currency else self.rates.get(currency)

@@ -9,13 +9,11 @@ import numpy as np
 
 from rankdash.analysis.latency import OnTarget, on_target
 from rankdash.analysis.statistics.inference import intervals
-from rankdash.study import costs, headroom, latency
+from rankdash.study import headroom, latency
+from rankdash.study.pricing import bill
 from rankdash.study.study import Study
-from rankdash.value.price_list import shipped
+from rankdash.value.assumptions import DOLLARS
 from rankdash.value.targets import Goals, Limit, Reached, Status, TargetRow, judge
-
-DOLLARS = "USD"
-"""Of limits on money."""
 
 
 def rows(study: Study, system: str, goals: Goals) -> tuple[TargetRow, ...]:
@@ -92,10 +90,11 @@ def _timed(study: Study, system: str, limit: Limit) -> TargetRow:
 def _billed(study: Study, system: str, limit: Limit) -> TargetRow:
     """A limit in dollars; a price in another currency says nothing of it, and one that nobody set
     decides nothing."""
-    cost = costs.billed(study, system)
-    if cost is None or cost.listed.price.currency != DOLLARS or cost.per_million_tokens is None:
+    cost = bill(study, system)
+    value = None if cost is None else cost.per_million_tokens
+    if cost is None or cost.currency != DOLLARS or value is None:
         return TargetRow(limit.what, Reached(math.nan), limit, None)
-    value, example = cost.per_million_tokens, cost.listed in shipped()
+    example = cost.example
     status: Status = "met" if value < limit.target else "missed"
     return TargetRow(
         limit.what,

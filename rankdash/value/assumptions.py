@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +13,27 @@ from rankdash.settings import Setting, Settings, described_by, settings_of
 # Name in scenarios of an older version → name now.
 _RENAMED = {"share": "traffic_share"}
 
+# Assumption → the one that switches it on.
+_SWITCHES = {
+    "passages": "passages",
+    "passage_tokens": "passages",
+    "llm_price": "passages",
+    "ticket_share": "ticket_share",
+    "ticket_cost": "ticket_share",
+    "seconds_saved": "seconds_saved",
+    "hourly_wage": "seconds_saved",
+    "loss_per_100_ms": "loss_per_100_ms",
+}
+
 DAYS_PER_MONTH = 365 / 12
 MONTHS_PER_YEAR = 12
+DOLLARS = "USD"
+"""The currency of every amount that is a default."""
+
+
+def named_now(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What a scenario sets, under the names of today."""
+    return {_RENAMED.get(name, name): value for name, value in given.items()}
 
 
 @dataclass(frozen=True)
@@ -36,6 +55,16 @@ class Assumption(Setting):
     high: float
     step: float
     logarithmic: bool = False
+
+    @property
+    def money(self) -> bool:
+        """Whether it is an amount in the currency of the scenario; its default is in `DOLLARS`."""
+        return self.unit.startswith("money")
+
+    def default_at(self, rate: float | None) -> float:
+        """What it is where nobody set it. rate: how much of the currency of the scenario a US
+        dollar is; None where nobody said, so that an amount is unknown, and counts as 0."""
+        return float(self.default * (rate or 0.0) if self.money else self.default)
 
     def refusal(self, value: object) -> DataError:
         return DataError(
@@ -66,7 +95,7 @@ class Assumptions(Settings):
     searches_per_day: float = _assumed(
         100_000.0, "Searches a day",
         "How many searches a day would be reranked.",
-        "traffic", "searches a day", 10, 10_000_000, 10, logarithmic=True,
+        "traffic", "searches a day", 100, 100_000_000, 100, logarithmic=True,
     )  # fmt: skip
     traffic_share: float = _assumed(
         1.0, "Share of the traffic that the test set represents",
@@ -77,7 +106,7 @@ class Assumptions(Settings):
     value_per_search: float = _assumed(
         0.01, "Value of a search",
         "What an average search is worth to you, as margin rather than revenue.",
-        "value", "money", 0.0, 1.0, 0.001, logarithmic=True,
+        "value", "money", 0.0001, 100, 0.0001, logarithmic=True,
     )  # fmt: skip
     elasticity: float = _assumed(
         1.0, "Value gained for each 1% of quality",
@@ -142,11 +171,20 @@ class Assumptions(Settings):
         "waiting", "ms", 50, 2000, 10, least=1.0,
     )  # fmt: skip
 
+    def untouched(self, given: Collection[str]) -> tuple[Assumption, ...]:
+        """The assumptions that count here and that nobody set. given: names of those set."""
+        return tuple(
+            each
+            for each in ASSUMPTIONS
+            if each.name not in given
+            and (each.name not in _SWITCHES or getattr(self, _SWITCHES[each.name]))
+        )
+
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Assumptions:
         """Names of an older version are understood. Raises DataError for one that does not exist,
         or a value out of range."""
-        given = {_RENAMED.get(name, name): value for name, value in given.items()}
+        given = named_now(given)
         names = {each.name for each in dataclasses.fields(cls)}
         for name in given:
             if name not in names:

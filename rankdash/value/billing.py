@@ -1,4 +1,4 @@
-"""What one search costs at a reranker, in the four units that providers bill by.
+"""What one search costs at a reranker, in the units that providers bill by.
 
 Prices are what a person typed or a dated example, never facts. Everything works on single numbers
 and on NumPy arrays alike, such as one value for each query.
@@ -18,10 +18,11 @@ import numpy.typing as npt
 from rankdash.errors import DataError, Phrase
 
 Number = float | npt.NDArray[np.float64]
-BillingUnit = Literal["search", "tokens", "template", "hour"]
+BillingUnit = Literal["flat", "search", "tokens", "template", "hour"]
 
 UNITS: Mapping[BillingUnit, str] = MappingProxyType(
     {
+        "flat": "for 1,000 searches",
         "search": "for 1,000 search units",
         "tokens": "for a million tokens",
         "template": "for a million tokens, the prompt around each document included",
@@ -40,8 +41,8 @@ _THOUSAND, _MILLION, _SECONDS_PER_HOUR = 1e3, 1e6, 3600.0
 
 # Less is 0 for all that matters, and nothing can be divided by it.
 _FEWEST_A_SECOND = _SMALLEST_SHARE = 1e-12
-# Nothing costs or takes as much; amounts keep their digits.
-_MOST = 1e10
+MOST_AMOUNT = 1e10
+"""Nothing costs or takes as much; amounts keep their digits."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,8 @@ class Price:
     template_tokens: tokens of the prompt around each document; counts for "template" only.
     chunk_tokens: longest query and document together that is one chunk; for "search" only. 0:
         documents are never split.
-    searches_per_second: what one machine was measured to serve within the latency target, never
-        1 / mean latency; for "hour" only.
+    searches_per_second: what one machine serves within the latency target; None: as a run
+        measured it; for "hour" only.
     utilisation: share of the paid time in which it serves, above 0, at most 1; for "hour" only.
 
     Raises DataError for an amount that is not a number from 0 to ten billion, and for the rest
@@ -79,7 +80,7 @@ class Price:
     currency: str = "USD"
     template_tokens: float = 0.0
     chunk_tokens: int = CHUNK_TOKENS
-    searches_per_second: float = 1.0
+    searches_per_second: float | None = None
     utilisation: float = 1.0
 
     def __post_init__(self) -> None:
@@ -91,9 +92,12 @@ class Price:
                 units=", ".join(UNITS),
             )
         for name in ("amount", "template_tokens", "chunk_tokens"):
-            if not 0 <= getattr(self, name) <= _MOST:
-                raise _out_of_range(name, Phrase("a number from 0 to {most}", most=f"{_MOST:,.0f}"))
-        if not _FEWEST_A_SECOND <= self.searches_per_second < math.inf:
+            if not 0 <= getattr(self, name) <= MOST_AMOUNT:
+                raise _out_of_range(
+                    name, Phrase("a number from 0 to {most}", most=f"{MOST_AMOUNT:,.0f}")
+                )
+        rate = self.searches_per_second
+        if rate is not None and not _FEWEST_A_SECOND <= rate < math.inf:
             raise _out_of_range("searches_per_second", Phrase("a number above 0"))
         if not _SMALLEST_SHARE <= self.utilisation <= 1:
             raise _out_of_range("utilisation", Phrase("a share above 0, at most 1"))
@@ -117,9 +121,12 @@ def search_units(load: Load, chunk_tokens: int = CHUNK_TOKENS) -> Number:
 
 
 def cost_per_search(price: Price, load: Load) -> Number:
-    """What one search costs, in the price's currency."""
+    """What one search costs, in the price's currency; NaN for a price by the hour where nobody
+    knows how many searches the machine serves."""
+    if price.unit == "flat":
+        return _plain(np.asarray(load.documents) * 0.0 + price.amount / _THOUSAND)
     if price.unit == "hour":
-        served = price.searches_per_second * _SECONDS_PER_HOUR * price.utilisation
+        served = (price.searches_per_second or math.nan) * _SECONDS_PER_HOUR * price.utilisation
         return _plain(np.asarray(load.documents) * 0.0 + price.amount / served)
     if price.unit == "search":
         return search_units(load, price.chunk_tokens) * price.amount / _THOUSAND
@@ -164,12 +171,13 @@ def crossover_tokens(searches: Price, tokens: Price, load: Load) -> float | None
 
 
 def machines_needed(searches_per_day: float, price: Price, peak: float = 1.0) -> int:
-    """Machines that serve the busiest hour.
+    """Machines that serve the busiest hour; 0 where nobody knows how many searches one serves.
 
     peak: how many times the mean the busiest hour has.
     """
     busiest = searches_per_day * peak / (24 * _SECONDS_PER_HOUR)
-    return math.ceil(busiest / price.searches_per_second) if busiest > 0 else 0
+    rate = price.searches_per_second
+    return math.ceil(busiest / rate) if busiest > 0 and rate else 0
 
 
 def _plain(value: npt.NDArray[np.float64] | np.floating) -> Number:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import date
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from rankdash.errors import DataError, Phrase
 from rankdash.i18n import gettext as _
@@ -22,18 +22,22 @@ STALE_DAYS = 180
 _PRICE_FIELDS = frozenset(each.name for each in fields(Price))
 _OWN_FIELDS = ("key", "provider", "model", "source", "as_of")
 _LONGEST_TEXT = 200
-_OWN, _CPU, _GPU = "own", "own-cpu", "own-gpu"
-# Kinds that run on a machine of one's own, and on which; all others are paid by the call. A list of
-# prices that lacks the one has the other.
-_LOCAL = {
-    "bm25": (_CPU, _GPU),
-    **dict.fromkeys(
-        ("bi-encoder", "cross-encoder", "late-interaction", "fusion", "cascade"), (_GPU, _CPU)
-    ),
-    # The encoder of the Chinese sample, which is a plugin.
-    "universal-sentence-encoder": (_GPU, _CPU),
-}
 _MOST_ENTRIES = 500
+_EXAMPLE_OF_MACHINES = (
+    "An example: put in your hourly price and the searches per second that you measured"
+)
+# What the examples of machines once said of themselves, and nobody had measured.
+_ONCE_SERVED = 20.0
+
+Place = Literal["cpu", "gpu", "service", "llm"]
+"""Where a reranker runs: on a machine of one's own without or with a graphics card, at a service
+that is paid by the call, or as the prompt of a language model."""
+_KEYS: Mapping[Place, str] = {
+    "cpu": "own-cpu",
+    "gpu": "own-gpu",
+    "service": "own",
+    "llm": "template-model",
+}
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,21 @@ class ListedPrice:
         """Whether it was read more than `STALE_DAYS` ago."""
         return (today - self.as_of).days > STALE_DAYS
 
+    @property
+    def example(self) -> bool:
+        """Whether nobody set it: the source is that of an example that comes with rankdash, or all
+        that one pays by is. Another figure in one of its cells makes it no price of one's own."""
+        return any(
+            self.source == each.source
+            or (self.key == each.key and _paid_by(self) == _paid_by(each))
+            for each in shipped()
+        )
+
+
+def _paid_by(listed: ListedPrice) -> tuple[object, ...]:
+    price = listed.price
+    return price.amount, price.unit, price.currency, listed.as_of
+
 
 @cache
 def shipped() -> tuple[ListedPrice, ...]:
@@ -62,10 +81,9 @@ def shipped() -> tuple[ListedPrice, ...]:
     return parse_prices(SHIPPED.read_bytes(), SHIPPED.name)
 
 
-def usual(kind: str, prices: Mapping[str, ListedPrice]) -> str:
-    """Key of the price that a kind of reranker has where nobody chose one."""
-    wanted = _LOCAL.get(kind, (_OWN,))
-    return next((key for key in wanted if key in prices), next(iter(prices)))
+def usual(place: Place, prices: Mapping[str, ListedPrice]) -> ListedPrice | None:
+    """The price of what runs there where nobody chose one; None where the list has none."""
+    return prices.get(_KEYS[place])
 
 
 def title(each: ListedPrice) -> str:
@@ -153,10 +171,13 @@ def _entry(entry: object, place: int, file: str) -> ListedPrice:
     numbers = {
         name: _number(entry[name], name, place, file)
         for name in _PRICE_FIELDS - {"unit", "currency"}
-        if name in entry
+        if entry.get(name) is not None
     }
     if "chunk_tokens" in numbers:
         numbers["chunk_tokens"] = int(numbers["chunk_tokens"])
+    served = numbers.get("searches_per_second")
+    if served == _ONCE_SERVED and entry["source"] == _EXAMPLE_OF_MACHINES:
+        del numbers["searches_per_second"]
     try:
         price = Price(
             unit=entry["unit"],

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rankdash.i18n import all_of, ngettext, number, percent, quantity
 from rankdash.i18n import gettext as _
-from rankdash.i18n import ngettext, number, percent, quantity
 from rankdash.study.costs import Choice
+from rankdash.study.pricing import Bill
+from rankdash.study.systems import Money
 from rankdash.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
 from rankdash.value.billing import UNITS
 from rankdash.words import prices
-from rankdash.words.money import money, symbol
+from rankdash.words.money import money as written
+from rankdash.words.money import symbol
 
 
 def unit(each: Assumption, currency: str) -> str:
@@ -19,6 +22,19 @@ def unit(each: Assumption, currency: str) -> str:
     if each.unit == "share" or _(each.unit).casefold() == _(each.title).casefold():
         return ""
     return _(each.unit).replace(_("money"), symbol(currency))
+
+
+def defaults(money: Money) -> str:
+    """The assumptions that count and that nobody set, by name; "" where there are none."""
+    listed = [
+        _(
+            "{title} ({value})",
+            title=_(each.title),
+            value=value(each, getattr(money.assumptions, each.name), money.currency),
+        )
+        for each in money.defaults
+    ]
+    return _("At their defaults: {assumptions}.", assumptions=all_of(listed)) if listed else ""
 
 
 def rows(
@@ -37,18 +53,24 @@ def rows(
         )
     )
     for choice in choices:
-        if choice.price is not None:
-            price = choice.price
+        if choice.bill is not None:
             found.append(
                 (
                     _("Price of {name}", name=choice.name),
-                    f"{money(price.price.amount, price.price.currency)} "
-                    f"{_(UNITS[price.price.unit])}",
-                    " · ".join(prices.notes(price, choice.rate_measured)),
+                    _priced(choice.bill),
+                    " · ".join(prices.notes(choice.bill)),
                 )
             )
             found.append(_sent(choice))
     return found
+
+
+def _priced(bill: Bill) -> str:
+    """An amount and what it is paid for."""
+    if bill.listed is None:
+        return written(bill.per_thousand, bill.currency) if bill.parts else "–"
+    price = bill.listed.price
+    return f"{written(price.amount, price.currency)} {_(UNITS[price.unit])}"
 
 
 def _sent(choice: Choice) -> tuple[str, str, str]:
@@ -74,9 +96,9 @@ def value(each: Assumption, amount: float, currency: str) -> str:
     if each.unit == "share":
         return percent(amount, 1)
     if each.unit == "money":
-        return money(amount, currency)
+        return written(amount, currency)
     if each.unit == "money for a million tokens":
-        return f"{money(amount, currency)} {_(UNITS['tokens'])}"
+        return f"{written(amount, currency)} {_(UNITS['tokens'])}"
     if each.unit == "%":
         return f"{quantity(amount)}%"
     return f"{quantity(amount)} {unit(each, currency)}".strip()

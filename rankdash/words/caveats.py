@@ -189,9 +189,8 @@ def _kind(study: Study, group: Group, fit: Fit) -> str:
 
 
 def _example_price(caveat: ExamplePrice) -> str:
-    billed = caveat.billed
     return _(
         "{amount} for 1,000 searches is assumed ({reasons}).",
-        amount=money(billed.per_thousand, billed.listed.price.currency),
-        reasons=all_of(prices.marks(billed.listed, billed.estimated, billed.rate_measured)),
+        amount=money(caveat.bill.per_thousand, caveat.bill.currency),
+        reasons=all_of(prices.marks(caveat.bill)),
     )

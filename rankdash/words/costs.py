@@ -97,18 +97,10 @@ def _small_number(value: float | None) -> str:
     return "< 0.01" if value is not None and 0 < value < 0.005 else number(value, 2)
 
 
-def _months(value: float) -> str:
-    return number(value, 1)
-
-
-def _count(value: float) -> str:
-    return number(value, 0)
-
-
 _WRITTEN: Mapping[str, Callable[[float], str]] = {
     "percent": percent,
-    "months": _months,
-    "count": _count,
+    "months": partial(number, digits=1),
+    "count": partial(number, digits=0),
     "elasticity": _elasticity,
 }
 
@@ -141,9 +133,9 @@ def answer(choice: Choice, *, assumed: bool = False) -> Answer:
     round; unproven: one that counts is not proven, and may make it pay; open: it depends on a price
     that nobody set. assumed: whether nobody set what a search is worth either."""
     came, net = choice.came, choice.came.net_per_month
-    if choice.option.gain is None or net.value is None:
+    if choice.option.gain is None:
         return "unknown"
-    if assumed or choice.example:
+    if assumed or choice.unset:
         if not _above_0(came.value_per_month):
             return "no"
         return "open" if came.proven else "unproven"
@@ -152,7 +144,7 @@ def answer(choice: Choice, *, assumed: bool = False) -> Answer:
     hopeful = not isinstance(net.high, float) or net.high > 0
     if not came.proven and hopeful:
         return "unproven"
-    if net.value > 0:
+    if net.value is not None and net.value > 0:
         return "maybe"
     return "doubtful" if hopeful and net.high is not None else "no"
 
@@ -173,28 +165,17 @@ def headline(context: MoneyContext, choice: Choice, scenario: Assumptions) -> st
             metric=metric,
             baseline=context.safe(context.baseline),
         )
-    if choice.option.cost_per_search is None:
-        return _(
-            "**No answer for {name}.** Its price is not in {currency}; choose one that is.",
-            name=name,
-            currency=context.currency,
-        )
     kind = answer(choice, assumed=context.assumed)
-    unset = context.assumed or choice.example
+    unset = context.assumed or choice.unset
     if kind == "no" and gain.relative.value <= 0 and not _above_0(value):
         return _never(context, choice, None if unset else money(cost.value, context.currency))
     even = (
         _break_even_price(context, choice, scenario)
-        if choice.example
+        if choice.unset
         else _break_even(choice, metric, level)
     )
     if kind == "open":
-        lead = (
-            _("**Break-even only: the price of {name} is an example.**", name=name)
-            if choice.example
-            else _("**Break-even only: nobody set what a search is worth.**")
-        )
-        return f"{lead} {even}"
+        return f"{_break_even_only(choice, name)} {even}"
     if kind == "unproven":
         worth, interval = cell(value, context.currency)
         value_words = _(
@@ -224,9 +205,23 @@ def headline(context: MoneyContext, choice: Choice, scenario: Assumptions) -> st
     note = _without_gain(gain.relative, metric) if kind == "yes" else ""
     if kind != "yes" and not came.proven:
         note = _not_proven(context, gain)
+    built = scenario.setup_cost or scenario.monthly_cost
+    if not built and isinstance(came.net_per_month.value, float) and came.net_per_month.value > 0:
+        free = _("Building and upkeep count as {zero}.", zero=money(0.0, context.currency))
+        rest = paragraph([rest, free])
     sentences = [note, even, "" if unset else rest]
     # Markdown wants a blank after bold text that ends in a full stop, in Chinese too.
     return f"{leads[kind]} {paragraph([each for each in sentences if each])}"
+
+
+def _break_even_only(choice: Choice, name: str) -> str:
+    """Why there is no more than a break-even."""
+    if choice.bill is not None and choice.bill.lack:
+        why = prices.lack(choice.bill)
+        return _("**Break-even only: {name} has no price ({why}).**", name=name, why=why)
+    if choice.example:
+        return _("**Break-even only: the price of {name} is an example.**", name=name)
+    return _("**Break-even only: nobody set what a search is worth.**")
 
 
 def _never(context: MoneyContext, choice: Choice, cost: str | None) -> str:
@@ -379,8 +374,10 @@ def sureness(context: MoneyContext, choice: Choice) -> str:
 def cautions(choice: Choice, target_ms: float) -> list[str]:
     """In a word or two each, what makes the figures of an option less than sure."""
     sentences = []
-    if choice.price is not None:
-        sentences = prices.marks(choice.price, choice.load.estimated, choice.rate_measured)
+    if choice.bill is not None:
+        sentences = [
+            each for each in (prices.lack(choice.bill), *prices.marks(choice.bill)) if each
+        ]
     p95 = choice.waiting.p95
     if choice.system and p95 is None:
         sentences.append(_("latency not measured"))

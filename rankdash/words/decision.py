@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from rankdash.i18n import all_of, ngettext, number, paragraph, percent, plain
 from rankdash.i18n import gettext as _
+from rankdash.i18n import ngettext, number, paragraph, percent, plain
 from rankdash.study.caveats import GAINS
 from rankdash.study.decision import Decision, HitCounts
 from rankdash.study.study import Study
@@ -93,28 +93,10 @@ def gaps(study: Study, found: Decision, fit: Callable[[str], str] = str) -> list
             )
         )
     said += _caveats(study, found, _GAPS, fit)
-    if found.choice.example:
+    if found.choice.unset:
         said.append(_("Missing: the price of {name}.", name=name))
-    elif found.choice.foreign:
-        said.append(
-            _(
-                "Price of {name}: not in {currency}.",
-                name=fit(found.choice.name),
-                currency=money.currency,
-            )
-        )
     if found.defaults:
-        listed = [
-            _(
-                "{title} ({value})",
-                title=_(each.title),
-                value=assumptions.value(
-                    each, getattr(money.assumptions, each.name), money.currency
-                ),
-            )
-            for each in found.defaults
-        ]
-        said.append(_("At their defaults: {assumptions}.", assumptions=all_of(listed)))
+        said.append(assumptions.defaults(money))
     return said or [_("Nothing: labels, price and assumptions are your own.")]
 
 
@@ -159,7 +141,7 @@ def next_step(study: Study, found: Decision, fit: Callable[[str], str] = str) ->
             return _("Run a model that reads the language of the texts, then compare it.")
         case "baseline":
             return _("Add the ranking of your own search and compare {name} with it.", name=name)
-        case "price" if not found.choice.example and not found.choice.foreign:
+        case "price" if not found.choice.unset:
             return _("Set the value of a search, then compare gain and cost.")
         case "price" if study.money is not None and study.money.chosen:
             return _("Set the price of {name}, then compare gain and cost.", name=name)

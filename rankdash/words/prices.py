@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from rankdash.i18n import gettext as _
-from rankdash.i18n import number, percent
+from rankdash.i18n import number, percent, quantity
+from rankdash.study.pricing import Bill, Served
 from rankdash.value.billing import Price
-from rankdash.value.price_list import STALE_DAYS, ListedPrice, shipped, title
+from rankdash.value.price_list import STALE_DAYS, ListedPrice, title
 from rankdash.words.money import money
 
 
@@ -15,6 +16,7 @@ def rate(price: Price) -> str:
     """How much for what, as short as it goes."""
     amount = money(price.amount, price.currency)
     return {
+        "flat": _("{amount}/1,000 searches", amount=amount),
         "search": _("{amount}/1,000 units", amount=amount),
         "tokens": _("{amount}/M tokens", amount=amount),
         "template": _("{amount}/M tokens with prompt", amount=amount),
@@ -27,34 +29,99 @@ def words(each: ListedPrice) -> str:
     return _("{part}: {value}", part=title(each), value=rate(each.price))
 
 
-def marks(each: ListedPrice, estimated: bool, measured: bool) -> list[str]:
+def of(bill: Bill) -> str:
+    """The price of a system in a line, or why there is none."""
+    if bill.listed is not None:
+        return words(bill.listed)
+    if bill.parts:
+        return _("sum of its parts")
+    return lack(bill)
+
+
+def marks(bill: Bill) -> list[str]:
     """In a word or two each, what makes the price, or what is paid for, less than sure."""
-    sentences = []
-    if each in shipped():
-        sentences.append(_("example price"))
-    if each.stale(datetime.now(UTC).date()):
+    sentences = [_("example price")] if bill.example else []
+    if bill.parts:
+        sentences.append(_("sum of its parts"))
+        parts = [mark for _name, part in bill.parts for mark in marks(part)]
+        return list(dict.fromkeys([*sentences, *parts]))
+    if bill.listed is None:
+        return sentences
+    if bill.listed.stale(datetime.now(UTC).date()):
         sentences.append(_("old price"))
-    if estimated and each.price.unit != "hour":
+    if bill.load.estimated and bill.listed.price.unit not in ("hour", "flat"):
         sentences.append(_("tokens estimated"))
-    if each.price.unit == "hour" and not measured:
-        sentences.append(_("assumed searches per second"))
+    if bill.served is not None:
+        way = {
+            "concurrent": "",
+            "listed": _("assumed searches per second"),
+            "batches": _("throughput of batches"),
+            "alone": _("throughput of one query at a time"),
+        }[bill.served.way]
+        sentences += [way] if way else []
     return sentences
 
 
-def notes(each: ListedPrice, measured: bool) -> list[str]:
+def lack(bill: Bill) -> str:
+    """Why it has no cost, in a few words; "" where it has one."""
+    return {
+        "": "",
+        "price": _("no price given"),
+        "throughput": _("throughput not measured"),
+        "rate": _("no exchange rate"),
+        "parts": _("a part has no price"),
+    }[bill.lack]
+
+
+def notes(bill: Bill) -> list[str]:
     """What one has to know of a price: where it is from, how old, what an hour serves."""
+    each = bill.listed
+    if each is None:
+        return [_("{part}: {value}", part=name, value=" · ".join(notes(part)))
+                for name, part in bill.parts] or [lack(bill)]  # fmt: skip
     sentences = [_("{source}, {day}", source=_(each.source), day=each.as_of.isoformat())]
     if each.stale(datetime.now(UTC).date()):
         sentences.append(_("⚠ older than {n} days: check it", n=number(STALE_DAYS, 0)))
-    if each.price.unit == "hour":
+    if bill.served is not None:
+        sentences.append(_served(bill.served, each.price))
+    if bill.rate is not None and each.price.currency != bill.currency:
         sentences.append(
-            _("at the searches per second measured with this run")
-            if measured
-            else _(
-                "at {n} searches per second and {share} use, as the price list says; not measured "
-                "with this run",
-                n=number(each.price.searches_per_second, 1),
-                share=percent(each.price.utilisation),
+            _(
+                "1 {foreign} = {rate} {currency}, as typed",
+                foreign=each.price.currency,
+                rate=quantity(bill.rate, 6),
+                currency=bill.currency,
             )
         )
-    return sentences
+    return [*sentences, lack(bill)] if bill.lack else sentences
+
+
+def _served(served: Served, price: Price) -> str:
+    """How many searches an hour pays for, and how that is known."""
+    amounts = {
+        "n": quantity(served.per_second, 3),
+        "share": percent(price.utilisation),
+        "cpu": served.cpu or _("a machine that was not recorded"),
+    }
+    if served.way == "concurrent":
+        return _(
+            "at {n} searches per second and {share} use, measured with {clients} at once ({cpu})",
+            clients=number(served.in_flight, 0),
+            **amounts,
+        )
+    if served.way == "batches":
+        return _(
+            "at {n} searches per second and {share} use, measured while this run scored in "
+            "batches ({cpu})",
+            **amounts,
+        )
+    if served.way == "alone":
+        return _(
+            "at {n} searches per second and {share} use, measured one query at a time ({cpu})",
+            **amounts,
+        )
+    return _(
+        "at {n} searches per second and {share} use, as the price list says; not measured with "
+        "this run",
+        **amounts,
+    )

@@ -14,7 +14,6 @@ from rankdash.reporting.report import PRESETS, Front, html
 from rankdash.study.decision import decision
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money, System
-from rankdash.value.assumptions import Assumptions
 from rankdash.value.price_list import shipped
 from rankdash.words.caveats import first_stage
 from tests.reporting.test_report import DOCS, FAILED, QUERIES, SKIPPED, Read, study_of
@@ -24,7 +23,7 @@ OWN = dataclasses.replace(
 )
 DEAR = dataclasses.replace(OWN, price=dataclasses.replace(OWN.price, amount=1000.0))
 # Nothing of the sample's own texts, so that a sentence of the page is one line here.
-MONEY = Money(Assumptions(searches_per_day=5000.0), {"run": OWN}, chosen=True)
+MONEY = Money.of({"searches_per_day": 5000.0}, prices={"run": OWN})
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +100,7 @@ def test_a_price_that_nobody_set_carries_no_verdict(better):
     assert "Break-even only: nobody set what a search is worth. It pays if 1% more" in half
     assert "the price of" not in half
     assert "Set the value of a search, then compare gain and cost." in half
-    priceless = page(dataclasses.replace(better, money=Money(MONEY.assumptions, chosen=True)))
+    priceless = page(dataclasses.replace(better, money=Money.of({"searches_per_day": 5000.0})))
     assert "Set the price of mover plain, then compare gain and cost." in priceless
     assert "Both are defaults." not in priceless
 
@@ -173,7 +172,7 @@ STEPS = {
     ),
     "faster": (
         lambda study: dataclasses.replace(
-            study, money=Money(Assumptions(latency_target_ms=10.0), {"run": OWN}, chosen=True)
+            study, money=Money.of({"latency_target_ms": 10.0}, prices={"run": OWN})
         ),
         "Make mover plain faster (fewer documents, a smaller model), then measure it again.",
     ),
@@ -264,7 +263,7 @@ def test_latency_that_nobody_measured_blocks_the_target_by_name(better):
     timed = page(better)
     assert "not measured" not in timed
     assert "Latency: p95 47.7 ms (27 queries timed)." in timed
-    slow = Money(Assumptions(latency_target_ms=10.0), {"run": OWN}, chosen=True)
+    slow = Money.of({"latency_target_ms": 10.0}, prices={"run": OWN})
     assert "p95 latency is 48 ms: over the target of 10 ms." in page(
         dataclasses.replace(better, money=slow)
     )

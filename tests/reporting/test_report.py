@@ -22,7 +22,7 @@ from rankdash.store.notes.notes import Note
 from rankdash.study.costs import choices
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money, System
-from rankdash.value.assumptions import Assumptions
+from rankdash.value.assumptions import ASSUMPTIONS
 from rankdash.value.price_list import shipped
 from rankdash.words.methods import cost
 
@@ -223,33 +223,47 @@ def test_latency_is_told_with_what_was_measured_or_said_to_be_missing(report):
 
 
 def test_the_price_says_whose_assumptions_it_rests_on(study, report):
-    assert "These are defaults to be changed." in report.text("cost")
-    assert "Nobody set prices or assumptions" in report.text("verdict")
+    defaults = "At their defaults: Searches a day (100,000), Share of the traffic"
+    for section in ("cost", "verdict"):
+        assert defaults in " ".join(report.text(section).split())
+    said = " ".join(report.text("cost").split())
+    assert "Nobody set prices or assumptions for this report. Price not set: mover plain." in said
     price = next(each for each in shipped() if each.price.unit == "tokens")
-    money = Money(Assumptions(searches_per_day=4321.0), {"run": price}, chosen=True)
+    money = Money.of({"searches_per_day": 4321.0}, prices={"run": price})
     own = dataclasses.replace(study, money=money)
     read = Read(html(own, Front(sections=("verdict", "cost"))))
-    assert "defaults" not in read.text("cost") + read.text("verdict")
-    assert "4,321" in read.text("cost")
+    said = " ".join(read.text("cost").split())
+    assert "Set for this report: Searches a day. Price not set: mover plain. At their def" in said
+    assert "Searches a day (4,321" not in said
+    assert "4,321" in said
     # 400 tokens a query at the price of a million, counted by the run.
     thousand = 400 * 1000 * price.price.amount / 1e6
     assert choices(own)[1].came.cost_per_thousand.value == pytest.approx(thousand)
     assert f"${thousand:.2f}" in read.text("verdict")
     assert "tokens estimated" not in read.text("cost")
     assert f"{price.provider}, {price.model}" in read.text("cost")
+    every = {each.name: each.default for each in ASSUMPTIONS}
+    read = Read(html(dataclasses.replace(study, money=Money.of(every)), Front(sections=("cost",))))
+    assert "At their defaults" not in read.text("cost")
 
 
-def test_a_price_in_another_currency_is_no_number(study):
-    price = shipped()[0]
-    money = Money(prices={"run": price}, chosen=True, currency="EUR")
+def test_a_price_in_another_currency_is_no_number_without_a_rate(study):
+    price, set_here = shipped()[0], {"value_per_search": 0.02}
+    money = Money.of(set_here, prices={"run": price}, currency="EUR")
     read = Read(html(dataclasses.replace(study, money=money), Front(sections=("cost",))))
     assert [row for row in read.rows if row[0].startswith("cost of")] == [
-        ["cost of 1,000 searches", "€0.00", "priced in another currency"]
+        ["cost of 1,000 searches", "€0.00", "no price known"]
     ]
     said = " ".join(read.text("cost").split())
-    assert said[said.index("No answer") : said.index(" Certainty:")] == (
-        "No answer for mover plain. Its price is not in EUR; choose one that is."
-    )
+    assert "Break-even only: mover plain has no price (no exchange rate). It pays while" in said
+    money = Money.of({}, prices={"run": price}, currency="EUR", rates={"USD": 0.5})
+    read = Read(html(dataclasses.replace(study, money=money), Front(sections=("cost",))))
+    [row] = [row for row in read.rows if row[0].startswith("cost of")]
+    assert row[1:] == ["€0.00", f"€{price.price.amount / 2:.2f}"]
+    # An amount that nobody set is no less in another currency.
+    assert "Value of a search (€0.005)" in " ".join(read.text("cost").split())
+    with pytest.raises(DataError, match="value_per_search is not set, and its default is in USD"):
+        Money.of({}, currency="EUR")
 
 
 def test_only_the_chosen_sections_are_written_in_the_order_of_the_report(study):
@@ -270,7 +284,7 @@ def test_it_is_written_in_chinese_and_leaves_the_language_of_others_alone(study)
     assert read.attributes("html") == [{"lang": "zh"}]
     for section, heading in (("verdict", "结论"), ("cost", "成本与盈亏平衡"), ("data", "数据")):
         assert heading in read.text(section)
-    assert "这些是有待更改的默认值" in read.text("cost")
+    assert "本报告未设定任何价格或假设" in read.text("cost")
     english = [s.title for s in SECTIONS if any(s.title in part for part in read.sections[s.id])]
     assert english == []
     assert "What was found" in Read(html(study, Front(sections=("decision",)))).text("decision")
@@ -394,26 +408,26 @@ def test_what_went_before_the_times_is_told_and_an_unknown_end_is_no_dash(study)
 
 
 def test_whose_the_prices_are_is_told_apart_from_whose_the_assumptions_are(study):
-    own = dataclasses.replace(shipped()[0], source="our contract", key="ours")
-    for chosen, prices, there, absent in (
-        (True, {}, "the price of mover plain, which comes with rankdash", "defaults"),
-        (True, {"run": own}, "were set for this report", "comes with rankdash"),
-        (False, {"run": own}, "Prices were set for this report", "Nobody set prices"),
-        (False, {}, "Nobody set prices or assumptions", "Prices were set"),
-    ):
-        money = Money(prices=prices, chosen=chosen)
-        told = dataclasses.replace(study, money=money)
+    dearer = dataclasses.replace(shipped()[0].price, amount=9.0)
+    own = dataclasses.replace(shipped()[0], source="our contract", price=dearer)
+    nobody, example = "Nobody set prices or assumptions", "Price not set: mover plain."
+    for given, prices, there, absent in (
+        ({"value_per_search": 0.01}, {}, f"Set for this report: Value of a search. {example}",
+         nobody),
+        ({"value_per_search": 0.01}, {"run": own},
+         "Set for this report: Price of mover plain, Value of a search. At their", example),
+        ({}, {"run": own}, "Set for this report: Price of mover plain. At their", nobody),
+        ({}, {}, f"{nobody} for this report. {example}", "Set for this report"),
+    ):  # fmt: skip
+        told = dataclasses.replace(study, money=Money.of(given, prices=prices))
         read = Read(html(told, Front(sections=("verdict", "cost"))))
         cost, verdict = (" ".join(read.text(each).split()) for each in ("cost", "verdict"))
-        assert there in cost.replace("but not the price", "the price")
+        assert there in cost
         assert absent not in cost
-        assert ("“Cost and break-even”, set by the author of this report" in verdict) == chosen
-        assert ("Prices were set by the author of this report, but not" in verdict) == (
-            bool(prices) and not chosen
-        )
-        assert ("an example price that comes with rankdash (mover plain)" in verdict) == (
-            chosen and not prices
-        )
+        for section in (cost, verdict):
+            left = section[section.index("At their defaults: ") :]
+            assert ("Value of a search ($0.01)" in left) == (not given)
+        assert ("Example prices that nobody set: mover plain." in verdict) == (not prices)
         assert ["Value of a search", "$0.01"] in [row[:2] for row in read.rows]
 
 
@@ -435,8 +449,9 @@ def test_a_value_that_may_be_a_loss_is_told_with_it(study):
     said = Read(html(unsure, Front(sections=("cost",)))).text("cost")
     # Nobody set a price, so no amount is said beside it.
     assert "a month, for" not in said
-    own = dataclasses.replace(shipped()[0], source="our contract")
-    money = Money(prices={"run": own}, chosen=True)
+    dear = dataclasses.replace(shipped()[0].price, amount=1.0)
+    own = dataclasses.replace(shipped()[0], source="our contract", price=dear)
+    money = Money.of({"searches_per_day": 1e5}, prices={"run": own})
     priced = dataclasses.replace(unsure, money=money)
     said = Read(html(priced, Front(sections=("cost",)))).text("cost")
     assert re.search(r"The value is \$[\d,.]+ \(-\$[\d,.]+ … \$[\d,.]+\) a month", said)

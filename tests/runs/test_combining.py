@@ -9,7 +9,7 @@ from rankdash.dataset import Dataset
 from rankdash.errors import DataError
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.rerankers.fusion import Fusion
-from rankdash.runs.combining import CombinedRun, fuse
+from rankdash.runs.combining import CombinedRun, fuse, part_ids, with_times_of
 from rankdash.store import Workspace
 
 QUERIES = ["q1", "q2", "q3", "q4", "q5"]
@@ -89,7 +89,23 @@ def test_it_names_its_parts_and_claims_no_time(dataset):
     }
     assert run.queries["latency_ms"].isna().all()
     assert run.queries["pairs"].max() == 0
-    assert run.machine == {"parts_p50_ms_in_sum": 15.0}
+    assert run.machine == {}
+
+
+def test_its_times_are_those_of_its_parts_in_sum(dataset):
+    made = parts(dataset)
+    run = fuse(dataset, made, Fusion(), "both")
+    assert part_ids(run) == ("id-whole", "id-broken")
+    assert part_ids(made[1].run) == ()
+    timed = with_times_of(run, [part.run for part in made if part.run]).queries
+    own = [part.run.queries.set_index("query_id") for part in made if part.run]
+    for row in timed.itertuples():
+        if row.state == "done":
+            for name in ("latency_ms", "pairs"):
+                total = sum(table[name][row.query_id] for table in own)
+                assert getattr(row, name) == pytest.approx(total, nan_ok=True)
+        else:
+            assert math.isnan(row.latency_ms)
     untimed = a_run(dataset, "untimed", dict.fromkeys(QUERIES[:4], "done"))
     mixed = [*parts(dataset), CombinedRun("untimed", untimed.ranking, untimed)]
     assert fuse(dataset, mixed, Fusion(), "both").machine == {}

@@ -257,13 +257,17 @@ def test_a_gain_called_better_by_a_threshold_that_nobody_set(ranks, worthwhile, 
 def test_a_price_that_nobody_set():
     loaded = rows(FLAT)
     made = run(loaded, TOP)
+    # A ranking from a file has no price, and no example of one.
+    assert one(study(loaded, made, money=Money()), ExamplePrice) is None
+    queries = made.queries.assign(latency_ms=5.0)
+    made = replace(made, reranker="bm25", machine={"cpu": "a processor"}, queries=queries)
     of = study(loaded, made)
     assert one(of, ExamplePrice) is None
     assert one(replace(of, money=Money()), ExamplePrice) is not None
     assert any(
         "for 1,000 searches is assumed" in line for line in lines(replace(of, money=Money()))
     )
-    own = replace(shipped()[0], as_of=date(2026, 11, 1))
+    own = replace(shipped()[0], as_of=date(2026, 11, 1), source="our contract")
     assert one(replace(of, money=Money(prices={made.id: own})), ExamplePrice) is None
 
 

@@ -11,53 +11,26 @@ import pytest
 from rankdash.dataset import Dataset
 from rankdash.ranking.measured import Level, Measured
 from rankdash.ranking.ranking import Ranking, Run
+from rankdash.rerankers.fusion import Fusion
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.runs import combining
-from rankdash.study.costs import (
-    BASELINE,
-    Choice,
-    MeasuredLoad,
-    Waiting,
-    billed,
-    choices,
-    cost_at,
-    depths,
-    equal_recall,
-    listwise,
-    load_of,
-    price_of,
-    system_of,
-    waiting,
-    with_measured_rate,
-)
+from rankdash.runs.combining import CombinedRun, fuse
+from rankdash.study.costs import BASELINE, choices, depths, equal_recall, listwise, system_of
+from rankdash.study.latency import summary
+from rankdash.study.leaderboard import standings
+from rankdash.study.pricing import Bill, MeasuredLoad, Waiting, load_of, priced, waiting
+from rankdash.study.pricing import bill as bill_of
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money, systems_of
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.billing import Load, Price
-from rankdash.value.payoff import Option, outcome
-from rankdash.value.price_list import ListedPrice, shipped, usual
-
-SCENARIO = Assumptions(latency_target_ms=500.0)
+from rankdash.value.price_list import ListedPrice
 
 
-def choice(
-    price: Price | None,
-    *,
-    levels: tuple[Level, ...] = (),
-    foreign: bool = False,
-    documents: int = 40,
-) -> Choice:
+def bill(price: Price | None, *, levels: tuple[Level, ...] = (), documents: int = 40) -> Bill:
     listed = price and ListedPrice("own", "Us", "", price, "our invoice", date(2026, 11, 1))
-    option = Option("system", 0.0, None)
-    return Choice(
-        option=option,
-        came=outcome(option, SCENARIO),
-        system="system",
-        price=listed,
-        load=MeasuredLoad(Load(10, documents, 90), estimated=False),
-        waiting=Waiting(None, None, levels),
-        foreign=foreign,
-    )
+    sent = MeasuredLoad(Load(10, documents, 90), estimated=False)
+    return priced(listed, sent, Waiting(None, None, levels), Money())
 
 
 def served(rate: float, p95_ms: float) -> Level:
@@ -71,26 +44,43 @@ def served(rate: float, p95_ms: float) -> Level:
         (Price(1.0, "tokens"), {20: 2.0, 40: 4.0, 80: 8.0}),
         # $2 for 1,000 units of a hundred documents.
         (Price(2.0, "search"), {1: 2.0, 100: 2.0, 101: 4.0}),
+        (Price(2.0, "flat"), {1: 2.0, 100: 2.0, 101: 2.0}),
         # $3.60 for an hour of 10 searches a second at 40 documents: half of them take half of it.
         (Price(3.6, "hour", searches_per_second=10.0), {20: 0.05, 40: 0.1, 80: 0.2}),
     ],
     ids=lambda given: given.unit if isinstance(given, Price) else "",
 )
 def test_what_a_depth_costs_by_each_billing_unit(price, at):
-    found = {depth: cost_at(choice(price), SCENARIO, depth) for depth in at}
+    found = {depth: bill(price).at(depth) for depth in at}
     assert found == pytest.approx(at, rel=1e-12)
 
 
 def test_an_hour_costs_at_a_depth_what_the_measured_throughput_makes_of_it():
     price = Price(3.6, "hour", searches_per_second=10.0)
     levels = (served(50.0, 500.0), served(80.0, 501.0))
-    assert cost_at(choice(price, levels=levels), SCENARIO, 20) == pytest.approx(0.01, rel=1e-12)
-    assert cost_at(choice(price, documents=0), SCENARIO, 20) == pytest.approx(0.1, rel=1e-12)
+    assert bill(price, levels=levels).at(20) == pytest.approx(0.01, rel=1e-12)
+    assert bill(price, documents=0).at(20) == pytest.approx(0.1, rel=1e-12)
 
 
-def test_a_depth_has_no_cost_without_a_price_in_the_currency():
-    assert math.isnan(cost_at(choice(None), SCENARIO, 20))
-    assert math.isnan(cost_at(choice(Price(1.0, "tokens"), foreign=True), SCENARIO, 20))
+@pytest.mark.parametrize(
+    ("price", "lack"),
+    [
+        (None, "price"),
+        (Price(1.0, "tokens", "EUR"), "rate"),
+        (Price(1.0, "hour"), "throughput"),
+    ],
+)
+def test_there_is_no_cost_where_something_is_not_known(price, lack):
+    found = bill(price)
+    assert (found.lack, found.per_thousand) == (lack, None)
+    assert math.isnan(found.at(20))
+
+
+def test_a_price_in_another_currency_goes_over_at_the_rate_that_was_typed():
+    listed = ListedPrice("own", "Us", "", Price(2.0, "flat", "EUR"), "invoice", date(2026, 11, 1))
+    sent = MeasuredLoad(Load(10, 40, 90), estimated=False)
+    money = Money(currency="CNY", rates={"USD": 7.0, "EUR": 8.0})
+    assert priced(listed, sent, Waiting(None, None), money).per_thousand == 16.0
 
 
 def run_of(rows: list[tuple[str, float, float]]) -> tuple[Ranking, Run]:
@@ -162,7 +152,7 @@ def test_fewer_passages_are_enough_where_they_hold_as_much_as_those_read_now(
 # The options of a study.
 
 
-def priced(amount: float, unit: str = "search", currency: str = "USD") -> ListedPrice:
+def own(amount: float, unit: str = "search", currency: str = "USD") -> ListedPrice:
     price = Price(amount, unit, currency, searches_per_second=10.0)
     return ListedPrice("own", "Us", "", price, "our invoice", date(2026, 11, 1))
 
@@ -190,9 +180,9 @@ def two(money: Money, *, levels: tuple[Level, ...] = (), **changes: object) -> S
 
 
 def test_options_are_the_baseline_every_challenger_and_prices_alone_at_the_last_load():
-    money = Money(prices={"small": priced(1.0), "large": priced(2.0)}, also=(priced(5.0),))
+    money = Money(prices={"small": own(1.0), "large": own(2.0)}, also=(own(5.0),))
     free, small, large, alone = choices(two(money))
-    assert (free.name, free.system, free.price) == ("No reranker: First stage", BASELINE, None)
+    assert (free.name, free.system, free.bill) == ("No reranker: First stage", BASELINE, None)
     assert (free.option.cost_per_search, free.waiting) == (0.0, Waiting(0.0, 0.0))
     assert (small.name, small.system, large.system, alone.system) == ("small", "small", "large", "")
     assert [each.load.load.documents for each in (free, small, large, alone)] == [4, 2, 4, 4]
@@ -207,48 +197,44 @@ def test_options_are_the_baseline_every_challenger_and_prices_alone_at_the_last_
 
 
 def test_waiting_is_the_median_and_what_is_in_another_currency_costs_nothing_known():
-    money = Money(prices={"small": priced(1.0, currency="EUR"), "large": priced(2.0)})
+    money = Money(prices={"small": own(1.0, currency="EUR"), "large": own(2.0)})
     _free, small, large = choices(two(money))
-    assert (small.foreign, small.option.cost_per_search) == (True, None)
-    assert (large.foreign, large.option.cost_per_search) == (False, pytest.approx(0.002))
+    assert (small.bill.lack, small.option.cost_per_search) == ("rate", None)
+    assert (large.bill.lack, large.option.cost_per_search) == ("", pytest.approx(0.002))
     assert (large.option.extra_ms, large.waiting.p50) == (45.0, 45.0)
     assert large.waiting.p95 > 75
     euros = replace(money, currency="EUR")
-    assert [each.foreign for each in choices(two(euros))] == [False, False, True]
+    assert [each.bill.lack for each in choices(two(euros))[1:]] == ["", "rate"]
 
 
 @pytest.mark.parametrize(("read", "passages"), [(0, None), (1, 1), (2, 1)])
 def test_passages_are_looked_at_from_the_first_one_that_an_llm_reads(read, passages):
-    money = Money(Assumptions(passages=read), {"small": priced(1.0), "large": priced(1.0)})
+    money = Money(Assumptions(passages=read), {"small": own(1.0), "large": own(1.0)})
     _free, small, _large = choices(two(money))
     assert (small.passages, small.option.passages_after) == (passages, passages)
 
 
 def test_only_a_price_by_the_hour_has_a_measured_rate():
     levels = (served(50.0, 500.0),)
-    for unit, rate, known in (("hour", 50.0, True), ("tokens", 10.0, False)):
-        price = Price(3.6, unit, searches_per_second=10.0)
-        found, measured = with_measured_rate(price, Waiting(None, None, levels), 500.0)
-        assert (found.searches_per_second, measured) == (rate, known)
-        assert with_measured_rate(price, Waiting(None, None, levels), 499.0) == (price, False)
-    money = Money(prices={"small": priced(3.6, "hour"), "large": priced(1.0)})
-    study = two(money, levels=levels)
-    assert [billed(study, each).rate_measured for each in ("small", "large")] == [True, False]
-    # $3.60 for an hour of 50 searches a second.
-    assert billed(study, "small").per_thousand == pytest.approx(0.02)
-    assert [each.rate_measured for each in choices(study)] == [False, True, False]
+    money = Money(prices={"small": own(3.6, "hour"), "large": own(1.0)})
+    small, large = (bill_of(two(money, levels=levels), each) for each in ("small", "large"))
+    assert (small.served.way, small.served.in_flight, large.served) == ("concurrent", 1, None)
+    # $3.60 for an hour of 50 searches a second; of 10 where these miss the target.
+    assert small.per_thousand == pytest.approx(0.02)
+    slow = bill_of(two(money, levels=(served(50.0, 501.0),)), "small")
+    assert (slow.served.way, slow.per_thousand) == ("listed", pytest.approx(0.1))
 
 
 def test_what_a_system_is_billed_is_its_price_by_the_search_and_by_the_token():
-    study = two(Money(prices={"small": priced(1.0, "tokens"), "large": priced(2.0)}))
-    small, large = billed(study, "small"), billed(study, "large")
-    assert (small.listed.price.unit, small.estimated) == ("tokens", False)
+    study = two(Money(prices={"small": own(1.0, "tokens"), "large": own(2.0)}))
+    small, large = bill_of(study, "small"), bill_of(study, "large")
+    assert (small.listed.price.unit, small.load.estimated) == ("tokens", False)
     # Two pairs of 100 tokens each for every search.
     assert small.per_thousand == pytest.approx(0.2)
     assert small.per_million_tokens == pytest.approx(1.0)
     # Four of them for $2 a thousand.
     assert (large.per_thousand, large.per_million_tokens) == pytest.approx((2.0, 5.0))
-    assert billed(study, FIRST_STAGE) is None
+    assert bill_of(study, FIRST_STAGE) is None
     data = study.dataset
     bare = Dataset(
         "set",
@@ -259,18 +245,8 @@ def test_what_a_system_is_billed_is_its_price_by_the_search_and_by_the_token():
     )
     silent = replace(study.run("large"), queries=study.run("large").queries.assign(tokens=np.nan))
     wordless = Study(bare, systems_of(bare, [silent]), FIRST_STAGE, ("large",), money=study.money)
-    assert billed(wordless, "large").per_million_tokens is None
-    assert billed(wordless, "large").per_thousand == pytest.approx(2.0)
-
-
-@pytest.mark.parametrize("kind", ["bi-encoder", "precomputed", "bm25"])
-def test_a_system_without_a_price_has_the_usual_one_of_its_kind(kind):
-    study = two(Money(prices={"small": priced(1.0)}), reranker=kind)
-    assert price_of(study, "small").provider == "Us"
-    prices = {each.key: each for each in shipped()}
-    assert price_of(study, "large") == prices[usual(kind, prices)]
-    assert usual("bi-encoder", prices) != usual("precomputed", prices)
-    assert price_of(study, FIRST_STAGE) == prices[usual("", prices)]
+    assert bill_of(wordless, "large").per_million_tokens is None
+    assert bill_of(wordless, "large").per_thousand == pytest.approx(2.0)
 
 
 def test_the_first_stage_adds_no_waiting_and_what_was_not_timed_is_unknown():
@@ -322,3 +298,101 @@ def test_depths_leave_out_the_queries_that_failed_and_no_reranking_takes_no_time
     )
     assert table["mean"].iloc[0] == pytest.approx(1.0)
     assert depths(study, FIRST_STAGE) is None
+
+
+QUERIES = [f"q{place}" for place in range(8)]
+CPU = {"cpu": "AMD EPYC", "threads": 2}
+
+
+def ranking(docs: str) -> Ranking:
+    return Ranking.from_lists((query, list(docs), np.arange(4.0, 0, -1)) for query in QUERIES)
+
+
+DATA = Dataset(
+    "set",
+    pd.DataFrame({"query_id": QUERIES, "text": QUERIES}),
+    pd.DataFrame({"doc_id": list("abxy"), "title": "", "text": "text"}),
+    pd.DataFrame([(query, doc, 1.0) for query in QUERIES for doc in "ab"],
+                 columns=["query_id", "doc_id", "label"]),
+    ranking("axby"),
+)  # fmt: skip
+
+
+def made(name: str, kind: str, *, ms: float = math.nan, **more: object) -> Run:
+    """A run that took so long for each query and recorded what it ran on."""
+    run = run_from_ranking(name, DATA.id, ranking("abxy"), f"{name}.trec")
+    queries = run.queries.assign(latency_ms=ms)
+    return replace(run, **{"reranker": kind, "queries": queries, "machine": CPU, **more})
+
+
+def batches(pairs_per_second: float) -> Measured:
+    return Measured(pairs=400, seconds=400 / pairs_per_second + 9.0, index_seconds=9.0, together=8)
+
+
+def study_of(*runs: Run, **money: object) -> Study:
+    systems, challengers = systems_of(DATA, runs), tuple(run.id for run in runs)
+    return Study(DATA, systems, FIRST_STAGE, challengers, money=Money(**money))
+
+
+def test_a_run_costs_what_its_machine_served_and_a_slower_one_as_much_more():
+    fast = made("fast", "bi-encoder", ms=5.0, measured=batches(400.0))
+    slow = made("slow", "cross-encoder", ms=35.0, measured=batches(400.0 / 7))
+    on_card = {**CPU, "device": "cuda:0"}
+    card = made("card", "cross-encoder", ms=5.0, machine=on_card, measured=batches(400.0))
+    study = study_of(fast, slow, card)
+    bills = [bill_of(study, run.id) for run in (fast, slow, card)]
+    assert [each.listed.key for each in bills] == ["own-cpu", "own-cpu", "own-gpu"]
+    # Four documents a search: 100 searches a second, at $0.20 an hour in use for 30 % of it.
+    costs = [0.2 / (100 * 3600 * 0.3) * 1000]
+    costs += [7 * costs[0], costs[0] * 2.95 / 0.2]
+    assert [each.per_thousand for each in bills] == pytest.approx(costs, rel=1e-9)
+    assert [each.served.way for each in bills] == ["batches"] * 3
+    board = {row.system: row.per_thousand for row in standings(study)}
+    assert [board[run.id] for run in (fast, slow, card)] == [each.per_thousand for each in bills]
+
+
+def test_a_cascade_is_priced_by_the_machine_unless_a_stage_asks_a_service():
+    stages = {"first": "bm25", "second": "cross-encoder", "top": 20}
+    machine = {**CPU, "second_device": "cuda"}
+    local = made("local", "cascade", settings=stages, machine=machine, measured=batches(40.0))
+    asking = made("asking", "cascade", settings=stages | {"second": "llm-pointwise"})
+    study = study_of(local, asking)
+    assert bill_of(study, local.id).listed.key == "own-gpu"
+    assert bill_of(study, local.id).per_thousand == pytest.approx(2.95 / (10 * 3600 * 0.3) * 1000)
+    assert bill_of(study, asking.id).lack == "price"
+
+
+@pytest.mark.parametrize("with_first_stage", [True, False])
+def test_a_fused_run_takes_the_time_and_the_cost_of_its_parts(with_first_stage):
+    fast = made("fast", "bi-encoder", ms=5.0, measured=batches(400.0))
+    slow = made("slow", "cross-encoder", ms=35.0, measured=batches(400.0 / 7))
+    parts = [CombinedRun(run.name, run.ranking, run) for run in (fast, slow)]
+    if with_first_stage:
+        parts.insert(0, CombinedRun("first stage", DATA.candidates))
+    fused = fuse(DATA, parts, Fusion(), "fused")
+    study = study_of(fast, slow, fused)
+    found = bill_of(study, fused.id)
+    each = [bill_of(study, run.id).per_thousand for run in (fast, slow)]
+    assert found.per_thousand == pytest.approx(sum(each), rel=1e-12)
+    assert found.at(2) == pytest.approx(sum(each) / 2, rel=1e-12)
+    assert [name for name, _bill in found.parts] == ["fast", "slow"]
+    assert (summary(study, fused.id).n, summary(study, fused.id).p95) == (8, 40.0)
+    shown = next(choice for choice in choices(study) if choice.system == fused.id)
+    assert shown.option.cost_per_search * 1000 == pytest.approx(found.per_thousand, rel=1e-12)
+    # Without one of its parts nothing is known, and nothing is half of it.
+    alone = study_of(fused, slow)
+    assert (bill_of(alone, fused.id).lack, summary(alone, fused.id)) == ("parts", None)
+
+
+def test_a_ranking_from_a_file_has_no_price_until_one_is_given():
+    run = made("file", "precomputed", machine={})
+    timed = made("timed", "precomputed", ms=50.0, machine={})
+    assert bill_of(study_of(run, timed), run.id).lack == "price"
+    hour = ListedPrice("own", "Us", "", Price(3.6, "hour"), "our invoice", date(2026, 11, 1))
+    study = study_of(run, timed, prices={run.id: hour, timed.id: hour})
+    assert bill_of(study, run.id).lack == "throughput"
+    # 20 searches a second, one after the other.
+    assert bill_of(study, timed.id).per_thousand == pytest.approx(0.05, rel=1e-12)
+    assert bill_of(study, timed.id).served.way == "alone"
+    flat = replace(hour, price=Price(0.7, "flat"))
+    assert bill_of(study_of(run, prices={run.id: flat}), run.id).per_thousand == 0.7

@@ -63,8 +63,8 @@ def gaining(money: Money | None = None, ms: float = 40.0) -> Study:
     return replace(of, money=money)
 
 
-def priced(price: ListedPrice, scenario: Assumptions = VALUE) -> Money:
-    return Money(scenario, {"run": price}, chosen=True)
+def priced(price: ListedPrice, scenario: Assumptions = VALUE, of: str = "run") -> Money:
+    return Money(scenario, {of: price}, frozenset({"value_per_search"}))
 
 
 # Who is shown something, and who loses.
@@ -168,7 +168,7 @@ def test_a_kind_is_proven_by_the_p_that_its_number_of_kinds_leaves():
 
 def test_an_assumption_is_left_at_its_default_only_where_it_counts():
     def names(**given: float) -> set[str]:
-        of = gaining(priced(listed(), Assumptions(**given)))
+        of = gaining(Money.of(given, prices={"run": listed()}))
         return {each.name for each in decided(of).defaults}
 
     always = {
@@ -188,7 +188,7 @@ def test_an_assumption_is_left_at_its_default_only_where_it_counts():
     ("money", "known"),
     [
         (priced(listed()), True),
-        (replace(priced(listed()), chosen=False), False),
+        (replace(priced(listed()), given=frozenset()), False),
         (priced(listed(currency="EUR")), False),
         (priced(shipped()[0]), False),
         (None, False),
@@ -218,7 +218,7 @@ def test_a_system_is_to_be_faster_only_beyond_its_target(p95, step):
         (priced(listed(0.0), Assumptions(value_per_search=1e-6)), "trial"),
         (priced(listed(1e6)), "loss"),
         # What nobody set says nothing of a loss.
-        (replace(priced(listed(1e6)), chosen=False), "price"),
+        (replace(priced(listed(1e6)), given=frozenset()), "price"),
     ],
 )
 def test_what_brings_no_more_than_it_costs_is_stopped_where_both_were_set(money, step):
@@ -229,7 +229,7 @@ def test_a_baseline_made_here_is_replaced_before_anything_is_measured():
     loaded = rows(FLAT, scores=False)
     assert decided(study(loaded, run(loaded, TOP))).step == "baseline"
     dear = study(loaded, run(loaded, TOP))
-    dear = replace(dear, money=Money(VALUE, {dear.challengers[0]: listed(1e6)}, chosen=True))
+    dear = replace(dear, money=priced(listed(1e6), of=dear.challengers[0]))
     assert decided(dear).step == "loss"
 
 

@@ -21,7 +21,6 @@ from rankdash.study import costs, leaderboard
 from rankdash.study.decision import decision
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money, systems_of
-from rankdash.value.assumptions import Assumptions
 from rankdash.value.payoff import Amount
 from rankdash.words import costs as words
 
@@ -53,7 +52,7 @@ def study_of(n: int, relevant: int = 1) -> Study:
         systems=systems_of(data, [run]),
         baseline=FIRST_STAGE,
         challengers=(run.id,),
-        money=Money(Assumptions(), chosen=True),
+        money=Money(given=frozenset({"value_per_search"})),
     )
 
 

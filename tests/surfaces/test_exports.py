@@ -18,7 +18,6 @@ from rankdash.reporting.exports.tables import cells
 from rankdash.reporting.exports.zip_file import bundle, run_file
 from rankdash.study import costs
 from rankdash.study.systems import Money
-from rankdash.words.money import money
 from tests.surfaces.conftest import Case
 from tests.surfaces.reading import assert_same
 
@@ -125,15 +124,6 @@ def test_the_calculation_has_every_figure(case, files):
         for row, found in zip(own, wanted, strict=False):
             ends = (found.value, found.low, found.high)
             assert row[2:5] == ["" if each is None else f"{each:.10g}" for each in ends]
-
-
-def test_a_price_is_one_price(case):
-    """What a search costs by the line on Overview is what it costs in the calculation."""
-    for choice in costs.choices(case.study):
-        if choice.system in case.study.challengers:
-            billed = costs.billed(case.study, choice.system).per_thousand
-            assert money(billed, "USD") == money(choice.came.cost_per_thousand.value, "USD")
-            assert billed == pytest.approx(choice.came.cost_per_thousand.value, rel=1e-12)
 
 
 def test_the_manifest_counts_the_failed_and_the_skipped(case, files):

@@ -3,9 +3,10 @@
 from rankdash.charts.milliseconds import text as ms
 from rankdash.i18n import number, percent, signed
 from rankdash.study import costs, latency, leaderboard
+from rankdash.study.pricing import bill
+from rankdash.words import prices
 from rankdash.words.costs import cell
 from rankdash.words.headroom import documents
-from rankdash.words.money import money
 from rankdash.words.reasons import reason_words
 from rankdash.words.verdict_chips import chip, interval, sentence
 from tests.surfaces.reading import assert_says
@@ -81,8 +82,9 @@ def test_the_verdict_of_each_system(case, report):
             number(row["p_corrected"], 4),
             *([percent(share)] if share is not None and share >= 0 else []),
             *([ms(timed.p95), number(timed.n, 0)] if timed is not None else []),
-            # Money that nobody set: how far the price may go, and what the example would cost.
-            money(costs.billed(study, system).per_thousand, "USD"),
+            # Of a ranking from a file nobody knows the price.
+            "not set",
+            prices.lack(bill(study, system)),
             *(number(n, 0) for n in study.comparison.left_out(system, study.spec).values()),
         ]
         assert_says(said[start:], wanted)

@@ -27,6 +27,7 @@ from rankdash.reporting.report import SECTIONS
 from rankdash.rerankers import kinds
 from rankdash.rerankers.neural.known_models import known_models
 from rankdash.value import price_list
+from rankdash.value.archetypes import ARCHETYPES
 from rankdash.value.assumptions import ASSUMPTIONS
 from rankdash.value.billing import UNITS
 from rankdash.value.targets import shipped
@@ -128,6 +129,8 @@ def from_schemas() -> Iterator[str]:
     for assumption in ASSUMPTIONS:
         yield from (assumption.title, assumption.unit, assumption.meaning)
     yield from UNITS.values()
+    for way in ARCHETYPES:
+        yield from (way.title, way.meaning)
     yield from (section.title for section in SECTIONS)
     yield from (model.purpose for model in known_models())
     for listed in price_list.shipped():

@@ -131,9 +131,9 @@ def test_tokens_pay_the_query_once_for_each_document(query: float, documents: in
     assert whole - without == pytest.approx(query * documents, rel=1e-9)
 
 
-@pytest.mark.parametrize("unit", ["search", "tokens", "template", "hour"])
+@pytest.mark.parametrize("unit", ["flat", "search", "tokens", "template", "hour"])
 def test_arrays_give_what_single_numbers_give(unit: str):
-    price = Price(2.0, unit, template_tokens=7)
+    price = Price(2.0, unit, template_tokens=7, searches_per_second=3.0)
     queries, documents = np.array([3.0, 40.0]), np.array([10.0, 250.0])
     tokens = np.array([600.0, 90.0])
     together = cost_per_search(price, Load(queries, documents, tokens))

@@ -2,7 +2,8 @@
 
 import pytest
 
-from rankdash.study.costs import Choice, MeasuredLoad, Waiting
+from rankdash.study.costs import Choice
+from rankdash.study.pricing import MeasuredLoad, Waiting
 from rankdash.value.assumptions import DAYS_PER_MONTH, Assumptions
 from rankdash.value.billing import Load
 from rankdash.value.payoff import NO_CHANGE, Amount, Gain, MeasuredChange, Option, outcome

@@ -24,7 +24,9 @@ from rankdash.i18n import (
     speaking,
 )
 from rankdash.metrics import Conventions
-from rankdash.study.costs import Choice, MeasuredLoad, Waiting
+from rankdash.study.costs import Choice
+from rankdash.study.pricing import MeasuredLoad, Waiting, priced
+from rankdash.study.systems import Money
 from rankdash.value.assumptions import ASSUMPTIONS, Assumptions
 from rankdash.value.billing import UNITS, Load, Price, cost_per_search
 from rankdash.value.payoff import Amount, Gain, MeasuredChange, Option, outcome
@@ -116,10 +118,9 @@ gains = st.builds(
 def test_what_money_comes_to_is_written_in_numbers(scenario, price, gain, p95, passages):
     load = Load(9.0, 100.0, 80.0)
     option = Option("mini", float(cost_per_search(price.price, load)), gain, p95, passages)
-    choice = Choice(
-        option, outcome(option, scenario), "run", price, MeasuredLoad(load, True),
-        Waiting(p95, p95), passages=passages,
-    )  # fmt: skip
+    sent, waited = MeasuredLoad(load, True), Waiting(p95, p95)
+    bill = priced(price, sent, waited, Money())
+    choice = Choice(option, outcome(option, scenario), "run", bill, sent, waited, passages=passages)
     context = costs.MoneyContext("USD", "NDCG@10", "Hit@10", 0.95, "BM25", costs.year(), str)
     written = {"roi": "percent", "payback_months": "months", "break_even_searches": "count"}
     written["break_even_elasticity"] = "elasticity"
@@ -135,7 +136,7 @@ def test_what_money_comes_to_is_written_in_numbers(scenario, price, gain, p95, p
         costs.headline(context, choice, scenario),
         *(costs.sureness(context, choice), costs.passages(choice, scenario)),
         *costs.cautions(choice, scenario.latency_target_ms),
-        *(prices.words(price), *prices.notes(price, measured=False)),
+        *(prices.words(price), *prices.notes(bill)),
         *(part for row in assumptions.rows(scenario, [choice], "USD", "Hit@10") for part in row),
     ]  # fmt: skip
     fits(*said)

@@ -10,6 +10,7 @@ from rankdash.reporting.html_page import PageTable, listed, prose, table
 from rankdash.reporting.sections.draft import DASH, Draft
 from rankdash.study.costs import Choice
 from rankdash.study.gains import hit_title
+from rankdash.value.assumptions import ASSUMPTIONS
 from rankdash.words import assumptions, costs, prices
 from rankdash.words.html import html_safe
 
@@ -40,28 +41,28 @@ def draw(draft: Draft) -> str:
 
 
 def _whose(draft: Draft) -> str:
-    if draft.money.chosen and draft.examples:
-        return _(
-            "**Some prices are examples to be changed.** The assumptions were set for this report, "
-            "but not the price of {systems}, which comes with rankdash.",
-            systems=enumerated(draft.examples),
+    """Which prices and assumptions somebody set, and which are defaults, by name."""
+    money, study = draft.money, draft.study
+    unset = [each.name for each in draft.choices if each.unset]
+    own = [study.name(system) for system in study.challengers if study.name(system) not in unset]
+    made = [_("Price of {name}", name=name) for name in own]
+    made += [_(each.title) for each in ASSUMPTIONS if each.name in money.given]
+    sentences = [
+        _("Set for this report: {names}.", names=enumerated(made))
+        if made
+        else _("**Nobody set prices or assumptions for this report.**")
+    ]
+    if unset:
+        sentences.append(_("**Price not set: {systems}.**", systems=enumerated(unset)))
+    sentences.append(assumptions.defaults(money))
+    if unset or money.defaults:
+        sentences.append(
+            _(
+                "To set them, use the page Cost & ROI of rankdash, or --assumptions on its command "
+                "line."
+            )
         )
-    if draft.money.chosen:
-        return _("Prices and assumptions were set for this report.")
-    where = _(
-        "To set them, use the page Cost & ROI of rankdash, or --assumptions on its command line."
-    )
-    if not draft.examples:
-        text = _(
-            "**The assumptions are defaults to be changed.** Prices were set for this report, but "
-            "how many searches there are and what one is worth comes with rankdash."
-        )
-    else:
-        text = _(
-            "**These are defaults to be changed.** Nobody set prices or assumptions for this "
-            "report, so it takes those that come with rankdash."
-        )
-    return paragraph([text, where])
+    return paragraph([each for each in sentences if each])
 
 
 def _figures(draft: Draft) -> str:
@@ -106,11 +107,11 @@ def _column(draft: Draft, choice: Choice) -> list[str]:
         kinds["break_even_elasticity"] = "elasticity"
         return said(costs.cell(getattr(came, of), money.currency, kinds.get(of, "money")))
 
-    price = DASH if choice.price is None else prices.words(choice.price)
+    price = DASH
+    if choice.bill is not None:
+        price = prices.of(choice.bill)
     if choice.example:
         price = _("{price} (example price)", price=price)
-    if choice.foreign:
-        return [price, _("priced in another currency"), *[DASH] * 9]
     cost = written("cost_per_month")
     if choice.option.free:
         return [DASH, written("cost_per_thousand"), cost, *[DASH] * 8]

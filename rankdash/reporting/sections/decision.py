@@ -15,7 +15,6 @@ from rankdash.study import decision, latency, leaderboard
 from rankdash.study.decision import Decision
 from rankdash.study.leaderboard import Standing
 from rankdash.study.systems import FIRST_STAGE
-from rankdash.value.price_list import shipped
 from rankdash.words import costs, prices
 from rankdash.words import decision as words
 from rankdash.words.caveats import first_stage
@@ -98,9 +97,9 @@ def _sureness(draft: Draft, row: pd.Series) -> str:
 def _cost(draft: Draft, found: Decision) -> str:
     study, choice = draft.study, found.choice
     said = [costs.headline(draft.context, choice, draft.money.assumptions)]
-    if choice.price is not None and not choice.example and not choice.foreign:
+    if choice.bill is not None and not choice.unset:
         amount, _interval = costs.cell(choice.came.cost_per_thousand, draft.money.currency)
-        marks = prices.marks(choice.price, choice.load.estimated, choice.rate_measured)
+        marks = prices.marks(choice.bill)
         text = _("1,000 searches cost {amount}.", amount=amount)
         said.append(f"{text} ({all_of(marks)})" if marks else text)
     summary = latency.summary(study, found.challenger)
@@ -144,7 +143,7 @@ def _row(draft: Draft, each: Standing) -> list[str]:
 def _price(draft: Draft, each: Standing) -> str:
     if each.cost is None:
         return DASH
-    if each.per_thousand is None or each.cost.listed in shipped():
+    if each.cost.unset:
         return _("not set")
     return money(each.per_thousand, draft.money.currency)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 from rankdash.charts.milliseconds import text as ms
-from rankdash.i18n import all_of, enumerated, ngettext, number, percent, signed
+from rankdash.i18n import all_of, enumerated, ngettext, number, paragraph, percent, signed
 from rankdash.i18n import gettext as _
 from rankdash.reporting.html_page import prose
 from rankdash.reporting.sections.draft import DASH, Draft
 from rankdash.study import latency
-from rankdash.words import costs, prices
+from rankdash.words import assumptions, costs, prices
 from rankdash.words.headroom import whole
 from rankdash.words.html import html_safe
 from rankdash.words.queries import left_out_text
@@ -109,10 +109,11 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
     choice = draft.choice(challenger)
     cost, _interval = costs.cell(choice.came.cost_per_thousand, draft.money.currency)
     beside = ""
-    if choice.price is not None:
-        marks = prices.marks(choice.price, choice.load.estimated, choice.rate_measured)
-        beside = all_of(marks)
-    if choice.example:
+    if choice.bill is not None:
+        beside = all_of(prices.marks(choice.bill))
+    if choice.bill is not None and choice.bill.lack:
+        cost, beside = _("not set"), prices.lack(choice.bill)
+    elif choice.example:
         beside = _("{part}: {value}", part=beside, value=cost)
         cost = _("not set")
     found.append((_("cost of 1,000 searches"), cost, beside))
@@ -120,29 +121,14 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
 
 
 def _care(draft: Draft) -> str:
-    """Whose assumptions the sentence on money rests on."""
-    if draft.money.chosen and draft.examples:
-        return _(
-            "The result rests on the assumptions listed under “Cost and break-even”, set by the "
-            "author of this report, and on an example price that comes with rankdash ({systems}).",
-            systems=enumerated(draft.examples),
+    """Which assumptions the sentence on money rests on that nobody set."""
+    rests = _("Prices and assumptions are listed under “Cost and break-even”.")
+    if draft.examples:
+        examples = enumerated(draft.examples)
+        rests = paragraph(
+            [rests, _("Example prices that nobody set: {systems}.", systems=examples)]
         )
-    if draft.money.chosen:
-        return _(
-            "The result rests on the assumptions listed under “Cost and break-even”, set by the "
-            "author of this report."
-        )
-    if not draft.examples:
-        return _(
-            "Prices were set by the author of this report, but not the number of searches or the "
-            "value of one. Those are defaults of rankdash, listed under “Cost and break-even”: "
-            "replace them with your own before you decide."
-        )
-    return _(
-        "Nobody set prices or assumptions for this report: the result rests on the defaults of "
-        "rankdash, listed under “Cost and break-even”. They are examples: replace them with your "
-        "own before you decide."
-    )
+    return paragraph([each for each in (rests, assumptions.defaults(draft.money)) if each])
 
 
 def _left_out(draft: Draft, challenger: str) -> str:

@@ -7,19 +7,19 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from rankdash.errors import RankdashError
-from rankdash.i18n import all_of, error_text, number, paragraph, percent
+from rankdash.i18n import all_of, number, paragraph, percent
 from rankdash.i18n import gettext as _
 from rankdash.study.costs import Choice, system_of
+from rankdash.study.pricing import Bill
 from rankdash.study.study import Study
+from rankdash.study.systems import Money
 from rankdash.ui.cost import cost_terms
-from rankdash.ui.cost.cost_terms import amount, period
-from rankdash.ui.widgets import badges
-from rankdash.ui.widgets.text import markdown_safe, shortened, table_html
+from rankdash.ui.cost.cost_terms import period
+from rankdash.ui.widgets import badges, narrow
+from rankdash.ui.widgets.text import shortened
 from rankdash.value.assumptions import Assumptions
-from rankdash.value.benefit import simple_roi
 from rankdash.value.price_list import title
-from rankdash.words import costs, methods, prices
+from rankdash.words import assumptions, costs, methods, prices
 from rankdash.words.html import html_safe
 from rankdash.words.names import middle
 
@@ -110,7 +110,7 @@ _NONE: Cell = ("–", "")
 
 def answer(study: Study, choice: Choice, scenario: Assumptions) -> None:
     """Does the system in focus pay: the first thing on the page."""
-    with st.container(border=True):
+    with st.container(border=True, key=narrow.IN_SIGHT):
         badges.answer(costs.answer(choice))
         st.markdown(costs.headline(cost_terms.context(study), choice, scenario))
         cautions = costs.cautions(choice, scenario.latency_target_ms)
@@ -118,6 +118,7 @@ def answer(study: Study, choice: Choice, scenario: Assumptions) -> None:
             costs.sureness(cost_terms.context(study), choice),
             _("Caveats: {cautions}.", cautions=all_of(cautions)) if cautions else "",
             costs.passages(choice, scenario),
+            assumptions.defaults(study.money or Money()),
         ]
         st.caption("  \n".join(fact for fact in facts if fact))
 
@@ -164,8 +165,8 @@ def draw(study: Study, choices: Sequence[Choice], scenario: Assumptions, in_focu
 
 
 def _heading(choice: Choice) -> str:
-    alone = choice.price is not None and not choice.system
-    return title(choice.price) if alone and choice.price else choice.name
+    listed = None if choice.bill is None else choice.bill.listed
+    return title(listed) if listed is not None and not choice.system else choice.name
 
 
 def _cells(study: Study, choice: Choice, scenario: Assumptions) -> dict[str, Cell]:
@@ -177,17 +178,19 @@ def _cells(study: Study, choice: Choice, scenario: Assumptions) -> dict[str, Cel
         mean, low, high = study.mean(system)
         known = math.isfinite(low) and math.isfinite(high)
         cells["quality"] = (number(mean), f"{number(low)} … {number(high)}" if known else "")
-    if choice.price is not None:
-        below = title(choice.price) if choice.system else ""
-        cells["price"] = (prices.rate(choice.price.price), shortened(below, _LONGEST_NAME))
-    if choice.foreign:
-        cells["thousand"] = (_("priced in another currency"), "")
-    else:
+    if choice.bill is not None:
+        cells["price"] = _price(choice, choice.bill)
+    known = choice.option.cost_per_search is not None
+    if known or choice.bill is None:
         cells["thousand"] = cost_terms.cell(came.cost_per_thousand)
         cells["cost"] = cost_terms.cell(span.of(came.cost_per_month))
-    if choice.option.gain is None and not choice.foreign:
+    else:
+        cells["thousand"] = (prices.lack(choice.bill), "")
+    if choice.option.gain is None:
         cells["value"] = cost_terms.cell(came.value_per_month)
-    elif not choice.option.free and not choice.foreign:
+    elif not choice.option.free and not known:
+        cells["value"] = cost_terms.cell(span.of(came.value_per_month))
+    elif not choice.option.free:
         cells["value"] = cost_terms.cell(span.of(came.value_per_month))
         cells["net"] = cost_terms.cell(span.of(came.net_per_month))
         cells["roi"] = cost_terms.cell(came.roi, "percent")
@@ -199,10 +202,18 @@ def _cells(study: Study, choice: Choice, scenario: Assumptions) -> dict[str, Cel
         over = p95 is not None and p95 > scenario.latency_target_ms
         target = _("▼ over {ms} ms", ms=number(scenario.latency_target_ms, 0)) if over else ""
         cells["p95"] = (_("not measured") if p95 is None else _milliseconds(p95), target)
-    if choice.price is not None:
-        marks = prices.marks(choice.price, choice.load.estimated, choice.rate_measured)
+    if choice.bill is not None:
+        marks = prices.marks(choice.bill)
         cells["care"] = ("", all_of(marks)) if marks else _NONE
     return cells
+
+
+def _price(choice: Choice, bill: Bill) -> Cell:
+    """How much for what, and whose."""
+    if bill.listed is None:
+        return (prices.of(bill), "")
+    below = title(bill.listed) if choice.system else ""
+    return (prices.rate(bill.listed.price), shortened(below, _LONGEST_NAME))
 
 
 def _milliseconds(value: float) -> str:
@@ -232,54 +243,3 @@ def assumptions_table(study: Study, scenario: Assumptions, choices: Sequence[Cho
             )
         )
     st.caption(methods.cost())
-
-
-def simple_formula(study: Study, choice: Choice, scenario: Assumptions) -> None:
-    """Four steps, four results; without uncertainty, upkeep or share, as it is published."""
-    cost = choice.option.cost_per_search
-    if cost is None:
-        st.info(_("This needs a price in the currency of the page."), icon=":material/info:")
-        return
-    before = study.mean(study.baseline)[0]
-    after = study.mean(choice.system)[0]
-    try:
-        found = simple_roi(
-            before,
-            after,
-            searches_per_day=scenario.searches_per_day,
-            value_per_search=scenario.value_per_search,
-            cost_per_search=cost,
-            elasticity=scenario.elasticity,
-        )
-    except RankdashError as error:
-        st.info(markdown_safe(error_text(error), 300), icon=":material/info:")
-        return
-    metric = study.measure.title
-    searches = number(scenario.searches_per_day, 0)
-    rows = [
-        (
-            _("improvement"),
-            _("({after} − {before}) / {before} of {metric}", after=number(after, 4),
-              before=number(before, 4), metric=metric),
-            percent(found.improvement, 4),
-        ),
-        (
-            _("gain a day"),
-            _("{searches} searches × {value} × improvement × {elasticity}", searches=searches,
-              value=amount(scenario.value_per_search), elasticity=number(scenario.elasticity, 2)),
-            amount(found.gain_per_day),
-        ),
-        (
-            _("cost a day"),
-            _("{searches} searches × {cost}", searches=searches, cost=amount(cost)),
-            amount(found.cost_per_day),
-        ),
-        (_("return on the cost"), _("(gain − cost) / cost"), percent(found.roi, 2)),
-    ]  # fmt: skip
-    st.html(table_html((_("step"), _("formula"), _("result")), rows))
-    st.caption(
-        _(
-            "This is the formula of common calculators. It ignores how certain the gain is, the "
-            "share of the traffic, upkeep, tickets and latency: the answer above includes them."
-        )
-    )

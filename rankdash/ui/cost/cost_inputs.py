@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -15,46 +16,60 @@ from rankdash.errors import DataError, RankdashError
 from rankdash.i18n import enumerated, error_text, quantity
 from rankdash.i18n import gettext as _
 from rankdash.reporting.exports.downloads import file_name
+from rankdash.study.pricing import bill
 from rankdash.study.study import Study
+from rankdash.study.systems import Money
 from rankdash.ui.state import address, pickers
 from rankdash.ui.state.scenario import (
-    CURRENCIES,
     SAVED_PRICES,
     assumptions,
     changed,
-    chosen_prices,
+    choose,
+    choose_amount,
     currency,
+    default_of,
     number_of,
     price_keys,
+    typed_prices,
 )
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets.text import markdown_safe, name_safe
 from rankdash.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
-from rankdash.value.billing import UNITS
+from rankdash.value.billing import MOST_AMOUNT, UNITS
 from rankdash.value.price_list import ListedPrice, parse_prices, to_json
 from rankdash.words import assumptions as assumption_words
-from rankdash.words.prices import words
+from rankdash.words.money import money, symbol
+from rankdash.words.prices import of, words
 
 _UPLOAD = "cost.prices.upload"
 _LARGEST_FILE = 1_000_000
-_STEPS = (1, 2, 5)
+_STEPS = (1, 2, 3, 5)
 _OPEN = ("traffic", "value")
 
 
 def take_over(scenario: Assumptions) -> None:
     """Put every slider to the number of a scenario."""
     for each in ASSUMPTIONS:
-        address.choose(each.name, f"{getattr(scenario, each.name):.10g}")
+        choose(each, getattr(scenario, each.name))
 
 
-def choose_currency() -> None:
-    pickers.pick_one("currency", list(CURRENCIES), st.selectbox, default="USD", label=_("Currency"))
+def restore() -> None:
+    """Leave every assumption at its default."""
+    for each in ASSUMPTIONS:
+        address.choose(each.name, None)
 
 
-def draw() -> Assumptions:
-    """All sliders; returns what they say."""
+def basics() -> None:
+    """The sliders for traffic and value alone."""
+    for each in ASSUMPTIONS:
+        if each.group in _OPEN:
+            _slider(each)
+
+
+def draw(study: Study, in_focus: str, prices: dict[str, ListedPrice]) -> None:
+    """The price of the system in focus, and all sliders."""
     titles = {
-        "traffic": _("Traffic"),
+        "traffic": _("Traffic and price"),
         "value": _("What a search is worth"),
         "effort": _("Running costs beyond the price"),
         "answers": _("An LLM that reads the passages"),
@@ -64,6 +79,8 @@ def draw() -> Assumptions:
     for group, title in titles.items():
         own = [each for each in ASSUMPTIONS if each.group == group]
         with st.expander(title, expanded=group in _OPEN or any(map(changed, own))):
+            if group == "traffic":
+                choose_price(study, in_focus, prices)
             for each in own:
                 _slider(each)
     with st.popover(_("Enter exact values"), icon=":material/edit:", width="stretch"):
@@ -72,10 +89,8 @@ def draw() -> Assumptions:
         _("Restore the defaults"),
         icon=":material/undo:",
         width="stretch",
-        on_click=take_over,
-        args=(Assumptions(),),
+        on_click=restore,
     )
-    return assumptions()
 
 
 def unit(each: Assumption) -> str:
@@ -86,7 +101,7 @@ def unit(each: Assumption) -> str:
 
 def _slider(each: Assumption) -> None:
     value = number_of(each, address.one(each.name))
-    value = each.default if value is None else value
+    value = default_of(each) if value is None else value
     low, high = min(each.low, value), max(each.high, value)
     usual = (low, high) == (each.low, each.high)
     # A slider with other ends is another one: it is not shown a value that it has not got.
@@ -96,7 +111,7 @@ def _slider(each: Assumption) -> None:
     )
 
     def changed() -> None:
-        address.choose(each.name, f"{st.session_state[key]:.10g}")
+        choose(each, st.session_state[key])
 
     if each.logarithmic:
         pickers.show(st.select_slider, key, value, changed)(
@@ -119,7 +134,7 @@ def _written(step: float) -> str:
 
 
 def _decades(each: Assumption) -> Iterable[float]:
-    """1, 2 and 5 of every power of ten within the slider, and its lower end."""
+    """1, 2, 3 and 5 of every power of ten within the slider, and its lower end."""
     start = each.low if each.low > 0 else each.step
     for power in range(math.floor(math.log10(start)), math.ceil(math.log10(each.high)) + 1):
         for step in _STEPS:
@@ -147,35 +162,54 @@ def _exact() -> None:
             except DataError as error:
                 st.error(markdown_safe(error_text(error), 300), icon=":material/error:")
                 return
-            take_over(scenario)
+            for each in ASSUMPTIONS:
+                if getattr(scenario, each.name) != getattr(now, each.name):
+                    choose(each, getattr(scenario, each.name))
             st.rerun()
 
 
-def choose_prices(study: Study, prices: dict[str, ListedPrice]) -> None:
-    """Draw the choice of a price for each challenger and of prices to show beside them."""
-    typed, keys = chosen_prices(), price_keys(study, prices)
-    unknown = [
-        typed[system] for system in study.challengers if typed.get(system, "") not in {"", *prices}
-    ]
+def choose_price(study: Study, system: str, prices: dict[str, ListedPrice]) -> None:
+    """The price of a challenger: one of the list, or what a person types that 1,000 searches
+    cost."""
+    key, options, keys = f"cost.price.{system}", ["", *prices], price_keys()
+    recorded = bill(replace(study, money=replace(study.money or Money(), prices={})), system)
+
+    def chosen() -> None:
+        found = {**keys, system: st.session_state[key]}
+        address.choose("price", [f"{each}={name}" for each, name in found.items() if name] or None)
+        choose_amount("thousand", system, None)
+
+    pickers.show(st.selectbox, key, keys.get(system, "") if keys.get(system) in prices else "",
+                 chosen, options)(
+        _("Price of {name}", name=name_safe(study.name(system))),
+        options,
+        format_func=lambda name: (
+            words(prices[name]) if name else "–" if recorded is None else of(recorded)
+        ),
+    )  # fmt: skip
+    typed, now = typed_prices(study).get(system), bill(study, system)
+    amount = f"cost.thousand.{system}.{currency()}"
+
+    def typed_anew() -> None:
+        choose_amount("thousand", system, st.session_state[amount])
+
+    pickers.show(st.number_input, amount, typed.price.amount if typed else None, typed_anew)(
+        _("Price of 1,000 searches ({currency})", currency=symbol(currency())),
+        min_value=0.0,
+        max_value=MOST_AMOUNT,
+        format="%.10g",
+        placeholder="–" if now is None else money(now.per_thousand, currency()),
+        help=_("Type your own; empty: the price above."),
+    )
+
+
+def other_prices(study: Study, in_focus: str, prices: dict[str, ListedPrice]) -> None:
+    """The prices of the other challengers, and those to show beside them."""
+    unknown = [key for key in price_keys().values() if key not in prices]
     address.lose("price", enumerated(unknown) if unknown else None)
     for system in study.challengers:
-        key, options = f"cost.price.{system}", list(prices)
-
-        def changed(system: str = system, key: str = key) -> None:
-            address.choose(
-                "price",
-                [
-                    f"{each}={value}"
-                    for each, value in (chosen_prices() | {system: st.session_state[key]}).items()
-                ],
-            )
-
-        price = keys[system]
-        pickers.show(st.selectbox, key, price, changed, options)(
-            _("Price of {name}", name=name_safe(study.name(system))),
-            options,
-            format_func=lambda name: words(prices[name]),
-        )
+        if system != in_focus:
+            choose_price(study, system, prices)
     pickers.pick_several(
         "also",
         list(prices),
@@ -217,7 +251,9 @@ def edit_prices(prices: dict[str, ListedPrice]) -> None:
             "currency": st.column_config.TextColumn(_("currency"), max_chars=3),
             "template_tokens": st.column_config.NumberColumn(_("template tokens"), min_value=0.0),
             "chunk_tokens": st.column_config.NumberColumn(_("longest chunk, tokens"), min_value=0),
-            "searches_per_second": st.column_config.NumberColumn(_("searches per second")),
+            "searches_per_second": st.column_config.NumberColumn(
+                _("searches per second"), help=_("Empty: as the run measured.")
+            ),
             "utilisation": st.column_config.NumberColumn(
                 _("use"), min_value=0.0, max_value=1.0, format="percent"
             ),
@@ -231,6 +267,7 @@ def edit_prices(prices: dict[str, ListedPrice]) -> None:
     if save.button(_("Save"), type="primary", key="cost.prices.save", width="stretch"):
         rows = [_entry(row) for row in edited.to_dict("records")]
         _keep_prices(json.dumps({"prices": rows}).encode(), _("the table"))
+    st.caption(_("An example stays one until its amount and where it was read are both your own."))
     back.button(
         _("Restore the built-in price list"),
         key="cost.prices.reset",
@@ -278,7 +315,7 @@ def _row(each: ListedPrice) -> dict[str, Any]:
         "currency": price.currency,
         "template_tokens": price.template_tokens,
         "chunk_tokens": price.chunk_tokens,
-        "searches_per_second": price.searches_per_second,
+        "searches_per_second": price.searches_per_second or math.nan,
         "utilisation": price.utilisation,
         "source": each.source,
         "as_of": each.as_of,

@@ -211,7 +211,7 @@ def _rounded(value: float) -> float:
     return float(f"{value:.3g}") if abs(value) < 1000 else float(round(value))
 
 
-def depths(study: Study, choice: Choice, scenario: Assumptions) -> None:
+def depths(study: Study, choice: Choice) -> None:
     """How deep to rerank, from the one deep run there is."""
     try:
         found = None if choice.system in ("", BASELINE) else costs.depths(study, choice.system)
@@ -226,7 +226,7 @@ def depths(study: Study, choice: Choice, scenario: Assumptions) -> None:
     curve = found.curve
     metric = study.measure.title
     cost = [
-        0.0 if at == 0 else costs.cost_at(choice, scenario, float(at))
+        0.0 if at == 0 or choice.bill is None else choice.bill.at(float(at))
         for at in curve.table["depth"]
     ]
     marks = {"best": curve.best, "enough": curve.enough}

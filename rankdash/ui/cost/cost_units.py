@@ -12,13 +12,15 @@ import streamlit as st
 from rankdash.charts.cost import crossover
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number
-from rankdash.study import costs
 from rankdash.study.costs import Choice
+from rankdash.study.pricing import priced
+from rankdash.study.study import Study
+from rankdash.study.systems import Money
 from rankdash.ui.cost.cost_terms import amount
 from rankdash.ui.state.scenario import currency
 from rankdash.ui.widgets.plotly_chart import ink, show
 from rankdash.ui.widgets.text import markdown_safe
-from rankdash.value.assumptions import DAYS_PER_MONTH, Assumptions
+from rankdash.value.assumptions import DAYS_PER_MONTH
 from rankdash.value.billing import (
     Load,
     Price,
@@ -29,14 +31,14 @@ from rankdash.value.billing import (
 )
 from rankdash.value.payoff import monthly_searches
 from rankdash.value.price_list import ListedPrice, title
-from rankdash.words.prices import words
+from rankdash.words.prices import lack, words
 
 _SECONDS_PER_DAY = 86_400
 _HOURS_PER_MONTH = 24 * DAYS_PER_MONTH
 _LONGEST = 120
 
 
-def draw(choice: Choice, scenario: Assumptions, prices: dict[str, ListedPrice]) -> None:
+def draw(study: Study, choice: Choice, prices: dict[str, ListedPrice]) -> None:
     """Which billing unit is cheaper for documents of what length, and a machine from what traffic
     on."""
     load = choice.load.load
@@ -48,7 +50,7 @@ def draw(choice: Choice, scenario: Assumptions, prices: dict[str, ListedPrice]) 
         _by_length(load, shown)
     for each in listed:
         if each.price.unit == "hour":
-            _by_traffic(choice, scenario, each, shown)
+            _by_traffic(study, choice, each, shown)
 
 
 def _by_length(load: Load, shown: Sequence[ListedPrice]) -> None:
@@ -121,18 +123,22 @@ def _costs(
 
 
 def _by_traffic(
-    choice: Choice, scenario: Assumptions, machine: ListedPrice, others: Sequence[ListedPrice]
+    study: Study, choice: Choice, machine: ListedPrice, others: Sequence[ListedPrice]
 ) -> None:
     """What a machine costs when it is never switched off, and from what traffic on it is cheaper
     than paying by the search."""
-    price, measured = costs.with_measured_rate(
-        machine.price, choice.waiting, scenario.latency_target_ms
-    )
-    machines = machines_needed(scenario.searches_per_day, price)
-    searches = monthly_searches(scenario)
+    money = study.money or Money()
+    run = study.run(choice.system) if choice.system in study.challengers else None
+    billed = priced(machine, choice.load, choice.waiting, money, run)
+    price, searches = billed.price, monthly_searches(money.assumptions)
     name = markdown_safe(words(machine), _LONGEST)
-    if machines == 0 or searches <= 0:
+    if price is None or price.searches_per_second is None or billed.served is None:
+        st.markdown(_("**{name}**: {reason}.", name=name, reason=lack(billed)))
         return
+    machines = machines_needed(money.assumptions.searches_per_day, price)
+    if machines == 0:
+        return
+    measured = billed.served.way != "listed"
     cost = machines * price.amount * _HOURS_PER_MONTH
     speed = _("measured with this run") if measured else _("as the price list says, not measured")
     text = ngettext(

@@ -15,7 +15,9 @@ from rankdash.study import costs
 from rankdash.study.study import Study
 from rankdash.ui.cost import (
     cost_cards,
+    cost_currency,
     cost_inputs,
+    cost_roi,
     cost_scenarios,
     cost_sensitivity,
     cost_terms,
@@ -31,14 +33,15 @@ def draw(study: Study, in_focus: str) -> None:
     """in_focus: the challenger that the answer is about."""
     prices = scenario.listed_prices()
     sliders, results = st.container(key=narrow.BELOW).columns([1, 3], gap="medium")
-    with sliders:
-        with st.expander(_("Prices and currency"), icon=":material/sell:"):
-            cost_inputs.choose_prices(study, prices)
-            cost_inputs.choose_currency()
-        cost_terms.choose_period()
-        assumed = cost_inputs.draw()
     study = scenario.with_money(study)
+    with sliders:
+        cost_inputs.draw(study, in_focus, prices)
+        with st.expander(_("Other prices and currency"), icon=":material/sell:"):
+            cost_inputs.other_prices(study, in_focus, prices)
+            cost_currency.choose(prices.values())
+        cost_terms.choose_period()
     choices = costs.choices(study)
+    assumed = scenario.assumptions()
     choice = next(each for each in choices if each.system == in_focus)
     with results:
         cost_cards.answer(study, choice, assumed)
@@ -53,15 +56,12 @@ def draw(study: Study, in_focus: str) -> None:
                 _("Trade-off: quality, cost, latency"),
                 lambda: cost_sensitivity.options(study, choices, assumed),
             ),
-            "depth": (
-                _("Reranking depth"),
-                lambda: cost_sensitivity.depths(study, choice, assumed),
-            ),
-            "units": (_("Billing units"), lambda: cost_units.draw(choice, assumed, prices)),
+            "depth": (_("Reranking depth"), lambda: cost_sensitivity.depths(study, choice)),
+            "units": (_("Billing units"), lambda: cost_units.draw(study, choice, prices)),
             "scenarios": (_("Scenarios"), lambda: cost_scenarios.draw(study, choice, assumed)),
             "simple": (
                 _("ROI calculator"),
-                lambda: cost_cards.simple_formula(study, choice, assumed),
+                lambda: cost_roi.calculator(study, choice),
             ),
             "assumptions": (
                 _("Assumptions"),

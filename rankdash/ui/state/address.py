@@ -55,6 +55,11 @@ FIELDS: Mapping[str, str | None] = {
     "price": None,
     "also": None,
     "currency": "USD",
+    "into": None,
+    "rate": None,
+    "thousand": None,
+    "quality_before": None,
+    "quality_after": None,
     "per": "month",
     "part": "swings",
     "across": "searches_per_day",
@@ -71,7 +76,7 @@ FIELDS: Mapping[str, str | None] = {
 # Without the data set these say nothing: they are ids and names within it.
 OF_A_DATA_SET = (
     *("base", "system", "vs", "runs", "q", "doc", "follow", "reader"),
-    *("segment", "tag", "against", "price"),
+    *("segment", "tag", "against", "price", "thousand"),
 )
 # Which queries are listed.
 QUERY_FILTERS = (

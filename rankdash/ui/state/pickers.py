@@ -196,7 +196,9 @@ def show(
             _under_way().setdefault(key, []).append(st.session_state[key])
         st.session_state[key] = value
         _unsent().add(key)
-        return functools.partial(draw, key=key, **hears)
+        # An empty field of numbers starts at its least one where nothing is said.
+        empty = {"value": None} if value is None and "value" in takes else {}
+        return functools.partial(draw, key=key, **hears, **empty)
     start = next(name for name in _STARTS if name in takes)
     begins = {start: options.index(value) if start == "index" else value}
     return functools.partial(draw, key=key, **hears, **begins)

@@ -3,7 +3,10 @@ and what each system costs. Other pages mention a price, and reports take all of
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import streamlit as st
 
@@ -12,11 +15,12 @@ from rankdash.i18n import error_text
 from rankdash.i18n import gettext as _
 from rankdash.study.study import Study
 from rankdash.study.systems import Money
-from rankdash.ui.state import address, stored
+from rankdash.ui.state import address
 from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets.text import markdown_safe
-from rankdash.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
-from rankdash.value.price_list import ListedPrice, parse_prices, shipped, usual
+from rankdash.value.assumptions import ASSUMPTIONS, DOLLARS, Assumption, Assumptions
+from rankdash.value.billing import MOST_AMOUNT, Price
+from rankdash.value.price_list import ListedPrice, parse_prices, shipped
 
 CURRENCIES = ("USD", "EUR", "GBP", "CNY", "JPY", "INR")
 SAVED_PRICES = "prices"
@@ -25,20 +29,26 @@ SAVED_PRICES = "prices"
 def with_money(study: Study) -> Study:
     """The study with prices and assumptions, and with the prices that are shown beside them."""
     prices = listed_prices()
-    keys = price_keys(study, prices)
     money = Money(
         assumptions=assumptions(),
-        prices={system: prices[key] for system, key in keys.items()},
-        chosen=any(changed(each) for each in ASSUMPTIONS),
+        prices={**chosen_prices(study, prices), **typed_prices(study)},
+        given=frozenset(each.name for each in ASSUMPTIONS if changed(each)),
         currency=currency(),
+        rates=rates(),
         also=tuple(prices[key] for key in address.several("also") if key in prices),
+        listed=tuple(prices.values()),
     )
     return replace(study, money=money)
 
 
 def currency() -> str:
+    """Of every amount on the page. What a link says counts where amounts can be in it: where a rate
+    of exchange for the defaults is typed, or what a search is worth."""
     chosen = address.one("currency")
-    return chosen if chosen in CURRENCIES else CURRENCIES[0]
+    if chosen not in CURRENCIES:
+        return DOLLARS
+    known = DOLLARS in rates() or address.one("value_per_search") is not None
+    return chosen if known else DOLLARS
 
 
 def assumptions() -> Assumptions:
@@ -48,14 +58,27 @@ def assumptions() -> Assumptions:
         typed = address.one(each.name)
         value = number_of(each, typed)
         address.lose(each.name, typed if value is None else None)
-        if value is not None:
-            values[each.name] = value
+        values[each.name] = default_of(each) if value is None else value
     return Assumptions(**values)
 
 
+def default_of(each: Assumption) -> float:
+    """What it is where nobody set it, in the currency of the page."""
+    return each.default_at(1.0 if currency() == DOLLARS else rates().get(DOLLARS))
+
+
 def changed(each: Assumption) -> bool:
-    """Whether it is set to something else than its default."""
+    """Whether somebody set it."""
     return address.one(each.name) not in (None, address.FIELDS[each.name])
+
+
+def choose(each: Assumption, value: float) -> None:
+    """Set an assumption. A number that happens to be the default was set all the same, so it is
+    written in another way than the default, which an address leaves out."""
+    text = f"{value:.10g}"
+    if text == address.FIELDS[each.name]:
+        text += "0" if "." in text else ".0"
+    address.choose(each.name, text)
 
 
 def number_of(each: Assumption, text: str | None) -> float | None:
@@ -78,17 +101,56 @@ def listed_prices() -> dict[str, ListedPrice]:
         return {each.key: each for each in shipped()}
 
 
-def price_keys(study: Study, prices: dict[str, ListedPrice]) -> dict[str, str]:
-    """Challenger → key of its price: as the address says, else by its kind."""
-    chosen, rows = chosen_prices(), stored.rows(study.stored_id)
+def chosen_prices(study: Study, prices: Mapping[str, ListedPrice]) -> dict[str, ListedPrice]:
+    """Challenger → the price of the list that somebody chose for it."""
+    keys = price_keys()
+    return {each: prices[keys[each]] for each in study.challengers if keys.get(each) in prices}
+
+
+def price_keys() -> dict[str, str]:
+    """System → key of its price, as the address has them."""
+    return dict(part.split("=", 1) for part in address.several("price") if "=" in part)
+
+
+def typed_prices(study: Study) -> dict[str, ListedPrice]:
+    """Challenger → what somebody typed that 1,000 searches cost."""
+    return {
+        system: ListedPrice(
+            "typed", _("Typed price"), "", Price(amount, "flat", currency()), _("typed on this "
+            "page"), datetime.now(UTC).date(),
+        )
+        for system, amount in amounts("thousand").items()
+        if system in study.challengers
+    }  # fmt: skip
+
+
+def rates() -> dict[str, float]:
+    """Currency → how much of the chosen one somebody typed that one unit of it is."""
+    return {each: rate for each, rate in amounts("rate").items() if rate > 0}
+
+
+def amounts(field: str) -> dict[str, float]:
+    """Name → amount, of a field of the address; what is no amount is left out, and said."""
     found = {}
-    for system in study.challengers:
-        kind = rows[system].reranker if system in rows else ""
-        key = chosen.get(system, "")
-        found[system] = key if key in prices else usual(kind, prices)
+    for part in address.several(field):
+        name, _equals, text = part.partition("=")
+        try:
+            amount = float(text)
+        except ValueError:
+            amount = math.nan
+        if 0 <= amount <= MOST_AMOUNT:
+            found[name] = amount
+        else:
+            address.lose(field, part)
     return found
 
 
-def chosen_prices() -> dict[str, str]:
-    """System → key of its price, as the address has them."""
-    return dict(part.split("=", 1) for part in address.several("price") if "=" in part)
+def choose_amount(field: str, name: str, amount: float | None) -> None:
+    """Set one of `amounts`; None clears it."""
+    others = {each: value for each, value in amounts(field).items() if each != name}
+    choose_amounts(field, others if amount is None else {**others, name: amount})
+
+
+def choose_amounts(field: str, found: Mapping[str, float]) -> None:
+    """Set all of them."""
+    address.choose(field, [f"{name}={amount:.10g}" for name, amount in found.items()] or None)

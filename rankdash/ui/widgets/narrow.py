@@ -17,6 +17,9 @@ BELOW = "sliders-below"
 STACKED = "form-stacked"
 """The key of a container of two columns, of which one has a field for long text: stacked."""
 
+IN_SIGHT = "stays-in-sight"
+"""The key of a container that a wide window keeps at its top while the page is scrolled."""
+
 _ROW, _COLUMN = '[data-testid="stHorizontalBlock"]', '[data-testid="stColumn"]'
 _DRAWN = '[data-testid="stPlotlyChart"], [data-testid="stDataFrame"]'
 _SLIDER = '[data-testid="stSlider"]'
@@ -33,8 +36,13 @@ _STYLE = f"""<style>
   .st-key-{BELOW} {_ROW}:has(> {_COLUMN} {_SLIDER}) > {_COLUMN} {{ flex: 1 1 100%; order: 1; }}
   .st-key-{BELOW} {_ROW}:has(> {_COLUMN} {_SLIDER}) > {_COLUMN}:last-child {{ order: 0; }}
 }}
+@media screen and (min-width: {WIDE}px) {{
+  [data-testid="stLayoutWrapper"]:has(> .st-key-{IN_SIGHT}) {{
+    position: sticky; top: 3.75rem; z-index: 90; background: %s; }}
+}}
 </style>"""
 
 
 def style() -> None:
-    st.html(_STYLE)
+    light, dark = (st.get_option(f"theme.{name}.backgroundColor") for name in ("light", "dark"))
+    st.html(_STYLE.replace("%s", f"light-dark({light}, {dark})"))

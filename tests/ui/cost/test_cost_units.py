@@ -7,22 +7,25 @@ from streamlit.testing.v1 import AppTest
 def by_traffic(paid: float) -> None:
     """A machine at $0.5 a second that serves 8 searches in it, against so much for 1,000."""
     from datetime import date
+    from types import SimpleNamespace
 
-    from rankdash.study.costs import Choice, MeasuredLoad, Waiting
+    from rankdash.study.costs import Choice
+    from rankdash.study.pricing import MeasuredLoad, Waiting
     from rankdash.ui.cost.cost_units import _by_traffic
     from rankdash.value.assumptions import Assumptions
     from rankdash.value.billing import Load, Price
     from rankdash.value.payoff import Option, outcome
     from rankdash.value.price_list import ListedPrice
 
-    scenario = Assumptions()
+    study = SimpleNamespace(money=None, challengers=())
     option = Option("system", 0.0, None)
     load, day = MeasuredLoad(Load(10, 40, 90), estimated=False), date(2026, 11, 1)
-    choice = Choice(option, outcome(option, scenario), "system", None, load, Waiting(None, None))
+    came = outcome(option, Assumptions())
+    choice = Choice(option, came, "system", None, load, Waiting(None, None))
     machine = Price(1800.0, "hour", searches_per_second=8.0)
     _by_traffic(
+        study,
         choice,
-        scenario,
         ListedPrice("own", "Machine", "", machine, "a test", day),
         [ListedPrice("flat", "Flat", "", Price(paid, "search"), "a test", day)],
     )

@@ -1,0 +1,276 @@
+"""What a search of each system costs: at the price that somebody gave it, else at what its run
+recorded of the machine that it ran on and of how much that machine served."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from rankdash.ranking.measured import Level
+from rankdash.ranking.ranking import Ranking, Run
+from rankdash.rerankers import kinds
+from rankdash.rerankers.neural.tokenizer import default_tokens
+from rankdash.runs import combining
+from rankdash.runs.concurrency import within_target
+from rankdash.study import latency
+from rankdash.study.study import Study
+from rankdash.study.systems import FIRST_STAGE, Money
+from rankdash.value.billing import Load, Price, billed_tokens, cost_per_thousand
+from rankdash.value.price_list import ListedPrice, Place, usual
+
+# Enough texts for a mean within a few percent, and few enough to count while a page opens.
+_COUNTED = 400
+_CASCADE = "cascade"
+
+Way = Literal["concurrent", "listed", "batches", "alone"]
+"""How the searches per second of a price by the hour are known.
+
+concurrent: measured at a concurrency, within the latency target. listed: the price says so.
+batches: measured while the run scored many queries. alone: measured one query after the other.
+"""
+Lack = Literal["", "price", "throughput", "rate", "parts"]
+"""Why a cost is not known.
+
+price: nobody gave one, and the run recorded no machine. throughput: a price by the hour, and
+nothing says how many searches that serves. rate: a price in a currency without an exchange rate.
+parts: made of runs that are not here, or whose cost is not known.
+"""
+
+
+@dataclass(frozen=True)
+class MeasuredLoad:
+    """load: of the mean search. estimated: whether its tokens were counted by the packaged
+    tokenizer, or by characters without one, because the run has no counts of its own."""
+
+    load: Load
+    estimated: bool
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Latency of a run in ms, None where it was not measured, and its measured throughput."""
+
+    p50: float | None
+    p95: float | None
+    levels: tuple[Level, ...] = ()
+
+
+@dataclass(frozen=True)
+class Served:
+    """Searches per second of one machine, and how they are known. in_flight: how many were under
+    way at once where that was measured, else 0. cpu: of the machine, as recorded."""
+
+    per_second: float
+    way: Way
+    in_flight: int = 0
+    cpu: str = ""
+
+
+@dataclass(frozen=True)
+class Bill:
+    """What a search of a system costs.
+
+    listed: its price; None where it has none. load: what a search sends. served: of a price by the
+    hour; None where nobody knows. rate: of exchange, None where nobody typed one. currency: of the
+    study. parts: name → what the systems cost that it is made of, where it has no price itself.
+    """
+
+    listed: ListedPrice | None
+    load: MeasuredLoad
+    currency: str
+    served: Served | None = None
+    rate: float | None = 1.0
+    parts: tuple[tuple[str, Bill], ...] = ()
+    lack: Lack = ""
+
+    @property
+    def per_thousand(self) -> float | None:
+        """What 1,000 searches cost in the currency of the study; None where not known."""
+        return None if self.lack else self._at(None)
+
+    @property
+    def per_million_tokens(self) -> float | None:
+        """What a million tokens of queries and documents cost; None where that is not known, or
+        there are none."""
+        tokens = float(billed_tokens(self.load.load)) * 1000
+        cost = self.per_thousand
+        return None if cost is None or tokens <= 0 else cost / tokens * 1e6
+
+    @property
+    def price(self) -> Price | None:
+        """The price, by the hour with the searches per second that are known."""
+        if self.listed is None or self.served is None:
+            return None if self.listed is None else self.listed.price
+        return replace(self.listed.price, searches_per_second=self.served.per_second)
+
+    @property
+    def example(self) -> bool:
+        """Whether it, or that of a part, rests on a price that nobody set."""
+        own = self.listed is not None and self.listed.example
+        return own or any(bill.example for _name, bill in self.parts)
+
+    @property
+    def unset(self) -> bool:
+        """Whether nobody set what a search costs."""
+        return bool(self.lack) or self.example
+
+    def at(self, documents: float) -> float:
+        """What 1,000 searches cost when so many documents are reranked; NaN where not known."""
+        return math.nan if self.lack else self._at(documents)
+
+    def _at(self, documents: float | None) -> float:
+        if self.parts:
+            return sum(bill._at(documents) for _name, bill in self.parts)
+        load, price, share = self.load.load, self.price, 1.0
+        if price is None:
+            return 0.0
+        if documents is not None:
+            # A machine serves the more searches the fewer documents each of them has.
+            if price.unit == "hour":
+                share = documents / float(load.documents) if load.documents else 1.0
+            load = replace(load, documents=documents)
+        return float(cost_per_thousand(price, load)) * share * (self.rate or 0.0)
+
+
+def bill(study: Study, system: str) -> Bill | None:
+    """None for the first stage, which nobody bills for reranking."""
+    run = study.run(system)
+    if system == FIRST_STAGE or run is None:
+        return None
+    money, sent = study.money or Money(), load(study, system)
+    if system not in money.prices and combining.part_ids(run):
+        return _of_parts(study, run, sent, money)
+    listed = money.prices.get(system) or _recorded(run, money.listed)
+    return priced(listed, sent, waiting(study, system), money, run)
+
+
+def priced(
+    listed: ListedPrice | None,
+    sent: MeasuredLoad,
+    waited: Waiting,
+    money: Money,
+    run: Run | None = None,
+) -> Bill:
+    """What a search costs at a price. run: whose throughput counts; None for a price alone."""
+    if listed is None:
+        return Bill(None, sent, money.currency, lack="price")
+    served, rate = None, money.rate(listed.price.currency)
+    if listed.price.unit == "hour":
+        served = _served(listed.price, sent, waited, money.assumptions.latency_target_ms, run)
+    lack: Lack = "rate" if rate is None else ""
+    if listed.price.unit == "hour" and served is None:
+        lack = "throughput"
+    return Bill(listed, sent, money.currency, served, rate, lack=lack)
+
+
+def _of_parts(study: Study, run: Run, sent: MeasuredLoad, money: Money) -> Bill:
+    """The sum of what the systems cost that a run was made of; the first stage costs nothing."""
+    parts = []
+    for system in combining.part_ids(run):
+        found = bill(study, system) if system in study.systems else None
+        if found is None or found.lack:
+            return Bill(None, sent, money.currency, lack="parts")
+        parts.append((study.name(system), found))
+    return Bill(None, sent, money.currency, parts=tuple(parts))
+
+
+def _recorded(run: Run, prices: Sequence[ListedPrice]) -> ListedPrice | None:
+    """The price of what a run recorded that it ran on."""
+    place = _place(run)
+    return None if place is None else usual(place, {each.key: each for each in prices})
+
+
+def _place(run: Run) -> Place | None:
+    """None where nothing is recorded, as of a ranking from a file, and where a cascade asks a
+    service for one of its stages."""
+    asked = {each.name for each in kinds() if each.capabilities.needs_network}
+    if run.reranker in asked or run.calls is not None:
+        return "llm" if run.reranker.startswith("llm-") else "service"
+    if "cpu" not in run.machine:
+        return None
+    if run.reranker == _CASCADE and asked & {str(run.settings[s]) for s in ("first", "second")}:
+        return None
+    devices = [str(value) for name, value in run.machine.items() if name.endswith("device")]
+    return "gpu" if any(not each.startswith("cpu") for each in devices) else "cpu"
+
+
+def _served(
+    price: Price, sent: MeasuredLoad, waited: Waiting, target_ms: float, run: Run | None
+) -> Served | None:
+    """What a machine serves: the best evidence that there is."""
+    cpu = "" if run is None else str(run.machine.get("cpu", ""))
+    level = within_target(waited.levels, target_ms)
+    if level is not None:
+        return Served(level.queries_per_second, "concurrent", level.in_flight, cpu)
+    if price.searches_per_second is not None:
+        return Served(price.searches_per_second, "listed")
+    if run is None:
+        return None
+    documents, measured = float(sent.load.documents), run.measured
+    if measured is not None and measured.pairs and documents:
+        # Embedding documents is work that a search system does beforehand.
+        seconds = measured.seconds - measured.index_seconds
+        if seconds > 0:
+            way: Way = "batches" if measured.together > 1 else "alone"
+            return Served(measured.pairs / seconds / documents, way, 0, cpu)
+    total = float(run.queries["latency_ms"].sum())
+    timed = int(run.queries["latency_ms"].notna().sum())
+    return Served(timed / total * 1000, "alone", 0, cpu) if total > 0 else None
+
+
+def load(study: Study, system: str) -> MeasuredLoad:
+    """What a search of this system sends; of the first stage, what reranking all of it would."""
+    lengths = study.once(
+        ("text lengths", study.stored_id),
+        lambda: (
+            _mean_tokens(study.dataset.query_text()),
+            _mean_tokens(study.dataset.document_text()),
+        ),
+    )
+    return study.once(
+        ("load", study.stored_id, system),
+        lambda: load_of(study.ranking(system), study.run(system), lengths),
+    )
+
+
+def _mean_tokens(texts: pd.Series) -> float:
+    """Counted on a sample where there are many."""
+    if len(texts) > _COUNTED:
+        texts = texts.sample(_COUNTED, random_state=0)
+    counts = default_tokens([str(text) for text in texts])
+    return float(np.mean(counts)) if counts else 0.0
+
+
+def load_of(ranking: Ranking, run: Run | None, lengths: tuple[float, float]) -> MeasuredLoad:
+    """What a search of this run sends. lengths: mean tokens of a query and of a document."""
+    query, document = lengths
+    counts = np.diff(ranking.offsets)
+    documents = float(counts.mean()) if len(counts) else 0.0
+    if run is None:
+        return MeasuredLoad(Load(query, documents, document), estimated=True)
+    done = run.queries[run.queries["state"] == "done"]
+    pairs = done["pairs"].mean()
+    if pairs > 0:
+        documents = float(pairs)
+    # A query whose tokens nobody counted would bring its pairs alone.
+    counted = done.loc[done["tokens"].notna(), ["pairs", "tokens"]].sum()
+    if not (counted > 0).all():
+        return MeasuredLoad(Load(query, documents, document), estimated=True)
+    each = float(counted["tokens"] / counted["pairs"])
+    return MeasuredLoad(Load(min(query, each), documents, max(each - query, 0.0)), estimated=False)
+
+
+def waiting(study: Study, system: str) -> Waiting:
+    """Latency and throughput of a system; the first stage adds none."""
+    found = latency.times(study, system)
+    if found is None:
+        return Waiting(0.0, 0.0)
+    levels = found.run.measured.throughput if found.run.measured is not None else ()
+    if not found.summary.n:
+        return Waiting(None, None, levels)
+    return Waiting(found.summary.p50, found.summary.p95, levels)
