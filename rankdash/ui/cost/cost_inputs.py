@@ -179,14 +179,14 @@ def choose_price(study: Study, system: str, prices: dict[str, ListedPrice]) -> N
         address.choose("price", [f"{each}={name}" for each, name in found.items() if name] or None)
         choose_amount("thousand", system, None)
 
-    pickers.show(st.selectbox, key, keys.get(system, "") if keys.get(system) in prices else "",
-                 chosen, options)(
+    # A list of choices goes by its words: no two may be the same.
+    usual = "–" if recorded is None else _("As recorded: {price}", price=of(recorded))
+    price = keys[system] if keys.get(system) in prices else ""
+    pickers.show(st.selectbox, key, price, chosen, options)(
         _("Price of {name}", name=name_safe(study.name(system))),
         options,
-        format_func=lambda name: (
-            words(prices[name]) if name else "–" if recorded is None else of(recorded)
-        ),
-    )  # fmt: skip
+        format_func=lambda name: words(prices[name]) if name else usual,
+    )
     typed, now = typed_prices(study).get(system), bill(study, system)
     amount = f"cost.thousand.{system}.{currency()}"
 

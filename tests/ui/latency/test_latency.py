@@ -1,6 +1,7 @@
 """The page on latency: what was measured, and what was not and why."""
 
 from dataclasses import replace
+from datetime import date
 
 import numpy as np
 import pandas as pd
@@ -10,8 +11,10 @@ from rankdash.ranking.measured import Level, Measured
 from rankdash.ranking.ranking import Ranking, Reading
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.runs import jobs
-from rankdash.study.costs import Waiting, with_measured_rate
-from rankdash.value.billing import Price
+from rankdash.study.pricing import MeasuredLoad, Waiting, priced
+from rankdash.study.systems import Money
+from rankdash.value.billing import Load, Price
+from rankdash.value.price_list import ListedPrice
 from tests.ui.test_pages import in_address, open_page, texts
 
 QUERIES, DOCS = 16, 4
@@ -224,8 +227,13 @@ def test_a_run_is_started_with_what_is_to_be_measured(app, workspace, stored, mo
 
 def test_a_price_by_the_hour_takes_no_throughput_with_failures():
     price = Price(1.0, "hour", searches_per_second=3.0)
+    listed = ListedPrice("own", "Us", "", price, "our invoice", date(2026, 11, 1))
+    sent = MeasuredLoad(Load(10, 40, 90), estimated=False)
     failing = replace(LEVELS[1], failed=1)
-    levels = Waiting(9.0, 20.0, (LEVELS[0], failing))
-    taken, measured = with_measured_rate(price, levels, 500.0)
-    assert (taken.searches_per_second, measured) == (50.0, True)
-    assert with_measured_rate(price, Waiting(None, None, (failing,)), 500.0) == (price, False)
+
+    def served(*levels: Level) -> tuple[float, str]:
+        found = priced(listed, sent, Waiting(9.0, 20.0, levels), Money()).served
+        return found.per_second, found.way
+
+    assert served(LEVELS[0], failing) == (50.0, "concurrent")
+    assert served(failing) == (3.0, "listed")

@@ -1,0 +1,197 @@
+"""What runs cost by what they recorded, one number on every surface; and prices that are typed."""
+
+import csv
+import io
+import math
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
+from zipfile import ZipFile
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import rankdash as rd
+from rankdash.ranking.measured import Measured
+from rankdash.ranking.ranking import Ranking, Run
+from rankdash.reporting.exports.zip_file import bundle
+from rankdash.rerankers.fusion import Fusion
+from rankdash.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.runs.combining import CombinedRun, fuse
+from rankdash.store import Workspace
+from rankdash.study import costs
+from rankdash.study.study import Study
+from rankdash.study.systems import Money
+from rankdash.ui.sidebar.view import PAGES
+from tests.stored import keep_rows
+from tests.surfaces.reading import Page
+
+QUERIES = [f"q{place}" for place in range(20)]
+ROWS = "query_id,query,doc_id,document,label,score\n" + "".join(
+    f"{query},question {query},{query}-d{d},words of document {d},{int(d == 2)},{4 - d}\n"
+    for query in QUERIES
+    for d in range(4)
+)
+# Four documents a search at 400 pairs a second: 100 searches a second, on a machine at $0.20 an
+# hour that is used 30 % of the time.
+FAST = 0.2 / (100 * 3600 * 0.3) * 1000
+THOUSAND = {"fast": FAST, "slow": 7 * FAST, "fused": 8 * FAST, "file": None}
+
+
+def recorded(dataset_id: str, name: str, pairs_per_second: float) -> Run:
+    lists = [(q, [f"{q}-d{d}" for d in (2, 0, 1, 3)], np.arange(4.0, 0, -1)) for q in QUERIES]
+    run = run_from_ranking(name, dataset_id, Ranking.from_lists(lists), f"{name}.trec")
+    if math.isnan(pairs_per_second):
+        return run
+    return replace(
+        run,
+        reranker="cross-encoder",
+        queries=run.queries.assign(latency_ms=4000 / pairs_per_second),
+        machine={"cpu": "AMD EPYC", "threads": 2, "device": "cpu"},
+        measured=Measured(pairs=80, seconds=80 / pairs_per_second, together=20),
+    )
+
+
+@pytest.fixture
+def runs(workspace: Workspace, app: AppTest) -> list[Run]:
+    """One run, one 7 times slower, both fused, and one from a file; kept and chosen."""
+    dataset_id = keep_rows(workspace, ROWS, "Shop")
+    fast, slow = recorded(dataset_id, "fast", 400.0), recorded(dataset_id, "slow", 400 / 7)
+    parts = [CombinedRun(run.name, run.ranking, run) for run in (fast, slow)]
+    data = workspace.dataset(dataset_id)
+    made = [
+        fast,
+        slow,
+        fuse(data, parts, Fusion(), "fused"),
+        recorded(dataset_id, "file", math.nan),
+    ]
+    for run in made:
+        workspace.save_run(run)
+    app.query_params["data"] = dataset_id
+    app.query_params["system"] = [run.id for run in made]
+    return made
+
+
+@pytest.fixture
+def study(workspace: Workspace, runs: list[Run]) -> Study:
+    return rd.study_of(workspace.dataset(runs[0].dataset_id), runs)
+
+
+def tables(app: AppTest, name: str) -> list[list[str]]:
+    """The rows of the table in the one block of HTML that has a class of that name."""
+    [body] = [str(h.value) for h in app.get("html") if f"class='{name}'" in str(h.value)]
+    return Page(body).tables[""][0]
+
+
+def opened(app: AppTest, page: str) -> AppTest:
+    app.run()
+    app.switch_page(str(PAGES / f"{page}.py")).run()
+    assert not app.exception
+    return app
+
+
+def digits(amount: float | None) -> str:
+    """As money below a cent is written: two digits that tell."""
+    return "" if amount is None else f"{amount:.{1 - math.floor(math.log10(amount))}f}".rstrip("0")
+
+
+def test_every_surface_has_the_price_that_the_run_recorded(app, runs, study, tmp_path):
+    found = {choice.name: choice for choice in costs.choices(study)}
+    for name, thousand in THOUSAND.items():
+        assert found[name].came.cost_per_thousand.value == (
+            None if thousand is None else pytest.approx(thousand, rel=1e-9)
+        )
+        p95 = {"fast": 10.0, "slow": 70.0, "fused": 80.0, "file": None}[name]
+        assert found[name].waiting.p95 == (None if p95 is None else pytest.approx(p95))
+    board = {row[0].split()[0]: row for row in tables(opened(app, "overview"), "rd-board")[1:]}
+    rows = {row[0].strip(): row for row in tables(opened(app, "cost"), "rd-figures")}
+    names = [each.strip() for each in rows[""]]
+    path = rd.report(study.dataset, runs, tmp_path / "report.html")
+    report = Page(path.read_text())
+    figures = {row[0]: row for row in report.tables["cost"][0]}
+    packed = ZipFile(io.BytesIO(bundle(
+        replace(study, money=Money()), datetime(2026, 1, 2, tzinfo=UTC), pictures=False
+    )))  # fmt: skip
+    exported = [
+        row for row in csv.reader(io.StringIO(packed.read("cost.csv").decode("utf-8-sig"))) if row
+    ]
+    for name, thousand in THOUSAND.items():
+        shown = digits(thousand)
+        at = figures["figure"].index(name)
+        [line] = [row for row in exported if row[:2] == [name, "1,000 searches"]]
+        if thousand is None:
+            assert board[name][5] == "– no price given"
+            assert rows["1,000 searches"][names.index(name)].strip() == "no price given"
+            assert figures["cost of 1,000 searches"][at] == "no price known"
+            assert line[2:] == ["", "", "", "no price known"]
+            continue
+        assert board[name][5] == f"${shown} example price"
+        assert rows["1,000 searches"][names.index(name)].strip() == f"${shown}"
+        assert figures["cost of 1,000 searches"][at] == f"${shown}"
+        assert float(line[2]) == pytest.approx(thousand, rel=1e-9)
+    # The first page of the report takes no example for a price.
+    assert {row[-1] for row in report.tables["decision"][0][1:]} == {"not set", "–"}
+    assert "At their defaults: Searches a day (100,000)" in " ".join(
+        report.texts["decision"].split()
+    )
+
+
+def test_a_typed_price_takes_the_place_of_the_menu(app, runs):
+    fast = runs[0]
+    app.query_params["vs"] = fast.id
+    opened(app, "cost")
+    field = app.number_input(key=f"cost.thousand.{fast.id}.USD")
+    assert (field.value, field.placeholder) == (None, f"${digits(FAST)}")
+    field.set_value(0.7).run()
+    rows = {row[0].strip(): row for row in tables(app, "rd-figures")}
+    assert rows["1,000 searches"][2].strip() == "$0.70"
+    assert app.query_params["thousand"] in (f"{fast.id}=0.7", [f"{fast.id}=0.7"])
+    said = [each.value for each in app.markdown if each.value.startswith("**fast")]
+    assert "**fast pays under these assumptions.**" in said[0]
+    # Nothing was said of upkeep, so that a net rests on none.
+    assert "Building and upkeep count as \\$0.00." in said[0] or "count as $0.00." in said[0]
+    defaults = next(each.value for each in app.caption if "At their defaults" in each.value)
+    assert "Searches a day (100,000)" in defaults
+    app.select_slider(key="cost.searches_per_day").set_value(300_000.0).run()
+    defaults = next(each.value for each in app.caption if "At their defaults" in each.value)
+    assert "Searches a day" not in defaults
+
+
+def test_amounts_go_over_into_another_currency_at_the_rate_that_is_typed(app, runs):
+    fast = runs[0]
+    for name, value in {
+        "vs": fast.id, "value_per_search": "0.03", "thousand": f"{fast.id}=0.7"
+    }.items():  # fmt: skip
+        app.query_params[name] = value
+    opened(app, "cost")
+    app.selectbox(key="cost.currency").set_value("CNY").run()
+    # No amount changes its currency without a rate.
+    rows = {row[0].strip(): row for row in tables(app, "rd-figures")}
+    assert rows["1,000 searches"][2].strip() == "$0.70"
+    assert app.select_slider(key="cost.value_per_search").value == 0.03
+    assert any("Amounts stay in USD" in each.value for each in app.caption)
+    app.number_input(key="cost.rate.USD.CNY").set_value(7.0).run()
+    rows = {row[0].strip(): row for row in tables(app, "rd-figures")}
+    assert rows["1,000 searches"][2].strip() == "CN¥4.90"
+    slow = rows["1,000 searches"][3].strip()
+    assert float(re.sub("[^0-9.]", "", slow)) == pytest.approx(7 * 7 * FAST, rel=0.05)
+    values = [each.value for each in app.select_slider if "Value of a search" in each.label]
+    assert values == [0.21]
+    # And back, at the same rate.
+    app.selectbox(key="cost.currency").set_value("USD").run()
+    rows = {row[0].strip(): row for row in tables(app, "rd-figures")}
+    assert rows["1,000 searches"][2].strip() == "$0.70"
+
+
+def test_a_search_in_another_currency_can_be_told_what_it_is_worth_without_a_rate(app, runs):
+    app.query_params["vs"] = runs[0].id
+    opened(app, "cost")
+    app.selectbox(key="cost.currency").set_value("CNY").run()
+    app.number_input(key="cost.anew.CNY").set_value(0.2).run()
+    said = next(each.value for each in app.markdown if each.value.startswith("**"))
+    assert said.startswith("**Break-even only: fast has no price (no exchange rate).** It pays")
+    app.number_input(key=f"cost.thousand.{runs[0].id}.CNY").set_value(5.0).run()
+    said = next(each.value for each in app.markdown if each.value.startswith("**"))
+    assert said.startswith("**fast pays under these assumptions.**")
+    assert "CN¥" in said and "$" not in said
