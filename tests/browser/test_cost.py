@@ -18,7 +18,7 @@ QUERIES, BEFORE, AFTER = 100, 72, 87
 @pytest.fixture
 def shop(app) -> str:
     """The published example: hit@1 rises from 0.72 to 0.87. The run has a name that is a formula,
-    a link and markup at once."""
+    a link and markup at once. Returns the data set and the price of the run, for an address."""
     rows = "query_id,query,doc_id,document,label,score\n" + "".join(
         f"q{q},question {q},d{d},words of document {d},{int(d == 0)},{score}\n"
         for q in range(QUERIES)
@@ -32,9 +32,9 @@ def shop(app) -> str:
     dataset_id = keep_rows(workspace, rows, "Shop")
     order = [("d0", "d1") if q < AFTER else ("d1", "d0") for q in range(QUERIES)]
     lists = ((f"q{q}", docs, [2.0, 1.0]) for q, docs in enumerate(order))
-    run_id = "=cmd|'/c' <img src=x> [go](http://x.y) $1$"
-    keep_lists(workspace, dataset_id, lists, "better", run_id)
-    return dataset_id
+    name = "=cmd|'/c' <img src=x> [go](http://x.y) $1$"
+    run = keep_lists(workspace, dataset_id, lists, "better", name)
+    return f"{dataset_id}&price={run.id}=flat"
 
 
 def answer(visit) -> str:
@@ -68,8 +68,9 @@ def test_a_slider_changes_the_answer_at_once_and_the_link_restores_it(visit, bro
 
 
 def test_a_year_in_chinese_as_a_file(visit, shop, tmp_path: Path):
-    visit.open(f"cost?data={shop}&metric=hit&k=1&per=year&lang=zh&part=scenarios&currency=CNY")
-    visit.sees("无法得出结论")
+    chinese = "currency=CNY&value_per_search=0.05"
+    visit.open(f"cost?data={shop}&metric=hit&k=1&per=year&lang=zh&part=scenarios&{chinese}")
+    visit.sees("没有汇率")
     visit.open(f"cost?data={shop}&metric=hit&k=1&per=year&lang=zh&part=scenarios")
     visit.sees("每年净值")
     with visit.page.expect_download() as waited:
