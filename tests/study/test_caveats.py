@@ -463,8 +463,9 @@ def test_a_small_gain_on_another_metric_is_proven_too():
 
 def test_the_most_serious_caveat_comes_first():
     loaded = rows([1] * 9 + [2] * 31, labelled={0: 5}, scores=False)
-    made = run(loaded, TOP * 4, machine={"shipped_with": "sample"})
-    made = replace(made, queries=made.queries.assign(latency_ms=5.0))
+    made = run(loaded, TOP * 4, machine={"cpu": "a processor", "shipped_with": "sample"})
+    queries = made.queries.assign(latency_ms=5.0)
+    made = replace(made, reranker="bm25", queries=queries)
     next_best = run(loaded, [1] * 39 + [2], "next")
     of = study(loaded, made, next_best, others=("hit@1",), money=Money())
     assert [each.code for each in caveats(of, of.challengers[0])] == [

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 import pytest
 
 from rankdash.errors import DataError
-from rankdash.value.price_list import STALE_DAYS, parse_prices, shipped, to_json, usual
+from rankdash.value.price_list import STALE_DAYS, parse_prices, shipped, to_json
 
 GOOD = {
     "key": "a", "provider": "A", "unit": "tokens", "amount": 1, "source": "s", "as_of": "2026-01-02"
@@ -104,21 +104,3 @@ def test_an_amount_is_a_number_and_a_currency_in_capitals_behind_a_byte_order_ma
         parse_prices(listed({**GOOD, "amount": True}), "p.json")
     (found,) = parse_prices(b"\xef\xbb\xbf" + listed({**GOOD, "currency": "eur"}), "p.json")
     assert found.price.currency == "EUR"
-
-
-@pytest.mark.parametrize(
-    ("kind", "prices", "key"),
-    [
-        ("bm25", ["own", "own-gpu", "own-cpu"], "own-cpu"),
-        ("bm25", ["own", "own-gpu"], "own-gpu"),
-        ("bi-encoder", ["own", "own-cpu", "own-gpu"], "own-gpu"),
-        ("bi-encoder", ["other", "own-cpu"], "own-cpu"),
-        # What is paid by the call, or not known, has the contract of one's own.
-        ("cohere", ["own-cpu", "own"], "own"),
-        ("", ["own-cpu", "own"], "own"),
-        # A list without any of them: its first.
-        ("bm25", ["first", "second"], "first"),
-    ],
-)
-def test_the_usual_price_of_a_kind_is_where_it_runs(kind, prices, key):
-    assert usual(kind, dict.fromkeys(prices)) == key
