@@ -78,8 +78,9 @@ def summarize(queries: pd.DataFrame, level: float = LEVEL) -> LatencySummary:
     """
     values = latencies(queries)
     if not len(values):
-        none = (math.nan, math.nan)
-        return LatencySummary(0, *[math.nan] * 3, None, None, None, none, none)
+        nan = math.nan
+        none = (nan, nan)
+        return LatencySummary(0, nan, nan, nan, None, None, None, none, none)
     p50, p90, p95, p99 = (float(value) for value in np.quantile(values, [0.5, 0.9, 0.95, 0.99]))
     n = len(values)
     return LatencySummary(

@@ -9,6 +9,7 @@ from rankdash.i18n import gettext as _
 from rankdash.i18n import number, paragraph
 from rankdash.study import targets
 from rankdash.study.study import Study
+from rankdash.value.assumptions import DOLLARS
 from rankdash.value.targets import Goals, Limit, TargetRow
 from rankdash.words.money import money
 from rankdash.words.queries import metric_title
@@ -104,7 +105,7 @@ def _figure(row: TargetRow, value: float) -> str:
     if math.isnan(value):
         return _DASH
     if isinstance(row.asked, Limit):
-        return ms(value) if row.subject == "p95_ms" else money(value, targets.DOLLARS)
+        return ms(value) if row.subject == "p95_ms" else money(value, DOLLARS)
     return number(value)
 
 

@@ -48,11 +48,12 @@ def retrieve(
         return by_meaning
     by_words = bm25.retrieve(queries, documents, depth)
     # Fusing would lose a query that shares no word with any document.
-    every = [(query, *by_words.documents_of(query)) for query in by_meaning.query_ids]
-    fused = fuse([by_meaning, Ranking.from_lists(every)], Fusion())
+    every = ((query, *by_words.documents_of(query)) for query in by_meaning.query_ids)
+    both = Ranking.from_lists((query, docs, scores.tolist()) for query, docs, scores in every)
+    fused = fuse([by_meaning, both], Fusion())
     lists = ((query, *fused.documents_of(query)) for query in fused.query_ids)
     return Ranking.from_lists(
-        (query, docs[:depth], scores[:depth]) for query, docs, scores in lists
+        (query, docs[:depth], scores[:depth].tolist()) for query, docs, scores in lists
     )
 
 

@@ -36,5 +36,5 @@ def triplets(study: Study, system: str) -> pd.DataFrame:
             "negative_id": pairs["doc_id_negative"].to_numpy(dtype=object),
         }
     )
-    written = found[["query", "positive", "negative"]].fillna("").ne("").all(axis=1)
+    written = found[["query", "positive", "negative"]].fillna("").astype(bool).all(axis=1)
     return found[written].reset_index(drop=True)

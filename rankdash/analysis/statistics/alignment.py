@@ -63,7 +63,7 @@ class Aligned:
         most: FloatArray = np.tile(tops, (len(self.query_ids), 1))
         if best is None:
             return most
-        places = pd.Index(best.query_ids, dtype=object).get_indexer(self.query_ids)
+        places = pd.Index(best.query_ids, dtype=object).get_indexer(pd.Index(self.query_ids))
         for m, measure in enumerate(self.measures):
             if measure.metric.measures_quality:
                 found = np.where(places >= 0, best.column(measure)[places], np.nan)

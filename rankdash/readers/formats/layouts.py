@@ -150,11 +150,11 @@ def _parallel(outer: object) -> list[Record] | None:
     of_objects = any(isinstance(cell, dict) for key in meant for cell in columns[key])
     if len(meant) < 2 or len(lengths) != 1 or of_objects or not (of_queries or of_lists):
         return None
-    rows = lengths.pop()
-    columns = {key: cells for key, cells in columns.items() if len(cells) == rows}
+    length = lengths.pop()
+    columns = {key: cells for key, cells in columns.items() if len(cells) == length}
     return [
         {_name(key): cells[at] for key, cells in columns.items()} | _unnamed(columns, at)
-        for at in range(rows)
+        for at in range(length)
     ]
 
 

@@ -136,7 +136,7 @@ class Subwords:
         with self._lock:
             unknown, found = self._source.unknown(), self._source.plain(texts)
         total = sum(map(len, found))
-        return sum(ids.count(unknown) for ids in found) / total if total else math.nan
+        return sum(each == unknown for ids in found for each in ids) / total if total else math.nan
 
     def _keep(self, text: str, cut: Cut) -> None:
         self._kept[text] = cut

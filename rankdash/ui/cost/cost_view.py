@@ -6,6 +6,7 @@ One fragment: a slider redraws it and nothing else of the page.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 import streamlit as st
 
@@ -46,7 +47,7 @@ def draw(study: Study, in_focus: str) -> None:
     with results:
         cost_cards.answer(study, choice, assumed)
         cost_cards.draw(study, choices, assumed, in_focus)
-        parts = {
+        parts: dict[str, tuple[str, Callable[[], None]]] = {
             "swings": (
                 _("Sensitivity"),
                 lambda: cost_sensitivity.swings(study, choice, assumed),
