@@ -370,7 +370,7 @@ def test_each_side_has_its_own_share_without_a_label():
     assert not found.skipped
 
 
-def turning(groups: Sequence[tuple[int, int, int]], whole: int = 60) -> TurnedGroups | None:
+def turning(groups: Sequence[tuple[int, int, int]], whole: int = 60) -> Study:
     """groups: (queries of a kind, their rank before, after), beside so many that gain."""
     before, after, kinds = [3] * whole, [1] * whole, ["gain"] * whole
     for place, (size, was, now) in enumerate(groups):
@@ -379,22 +379,22 @@ def turning(groups: Sequence[tuple[int, int, int]], whole: int = 60) -> TurnedGr
         kinds += [f"kind {place}"] * size
     loaded = rows(before, kinds=kinds)
     of = study(loaded, run(loaded, after))
-    return one(replace(of, statistics=replace(of.statistics, resamples=1000)), TurnedGroups)
+    return replace(of, statistics=replace(of.statistics, resamples=1000))
 
 
 def own(found: TurnedGroups) -> list[tuple[str, bool]]:
-    return [(each.value, each.proven) for each in found.groups if each.segment == "kind"]
+    return [(each.value, each.proven) for each in found.groups if each.column == "kind"]
 
 
 def test_of_kinds_that_turn_the_largest_three_are_named_and_the_others_counted():
     groups = [(10, 9, 10), (10, 1, 2), (10, 4, 5), (10, 2, 4), (10, 6, 8)]
-    found = turning(groups)
-    assert own(found) == [("kind 1", True), ("kind 3", True), ("kind 2", True)]
-    assert (len(found.groups), found.more) == (3, 2)
-    three = turning(groups[:3])
-    assert (own(three), three.more) == (
-        [("kind 1", True), ("kind 2", True), ("kind 0", True)], 0
-    )  # fmt: skip
+    of, three = turning(groups), turning(groups[:3])
+    found, few = one(of, TurnedGroups), one(three, TurnedGroups)
+    assert own(found) == [(f"kind {place}", True) for place in (1, 3, 2, 4, 0)]
+    said = words.line(of, found)
+    assert (said.count("“"), said.endswith("proven), and 2 other kinds.")) == (3, True)
+    assert own(few) == [(f"kind {place}", True) for place in (1, 2, 0)]
+    assert "other kind" not in words.line(three, few)
 
 
 def test_a_kind_that_is_proven_to_turn_comes_before_one_that_turns_farther():
@@ -441,7 +441,7 @@ def test_a_group_of_unknown_kind_turns_nothing_and_the_baselines_own_value_makes
     )
     found = one(study(replace(loaded, dataset=named), run(loaded, [1] * 30 + [2] * 10)),
                 TurnedGroups)  # fmt: skip
-    assert [(each.segment, each.value) for each in found.groups] == [("difficulty", "easy")]
+    assert [(each.column, each.value) for each in found.groups] == [("difficulty", "easy")]
 
 
 def test_a_lead_is_proven_also_where_it_is_small():

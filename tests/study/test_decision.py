@@ -13,7 +13,8 @@ from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.loading import Loaded
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.study.decision import Decision, Group, decision
+from rankdash.study.decision import Decision, decision
+from rankdash.study.query_groups import Group
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money
 from rankdash.value.assumptions import Assumptions
@@ -107,7 +108,7 @@ def kinds_of(of: Study) -> list[Group]:
 @pytest.mark.parametrize(("size", "named"), [(5, True), (4, False)])
 def test_a_kind_of_five_queries_without_a_proven_gain_is_named_and_one_of_four_is_not(size, named):
     of = on([3] * (20 + size), [1] * 20 + [3] * size, kinds=["a"] * 20 + ["b"] * size)
-    expected = [Group("kind", "b", size, 0.0, worse=False)]
+    expected = [Group("kind", "b", size, 0.0, proven=False)]
     assert kinds_of(of) == (expected if named else [])
 
 
@@ -119,7 +120,7 @@ def test_proven_losses_come_first_and_then_the_kinds_that_lose_most():
         kinds=["a"] * 20 + ["b"] * 12 + ["c"] * 6,
     )
     found = kinds_of(of)
-    assert [(each.value, each.worse) for each in found] == [("b", True), ("c", False)]
+    assert [(each.value, each.proven) for each in found] == [("b", True), ("c", False)]
     assert [each.delta for each in found] == pytest.approx([-1 / 6, -0.45])
     assert [each.n for each in found] == [12, 6]
 
@@ -151,7 +152,7 @@ def test_a_column_of_ones_own_is_a_kind_whatever_it_is_called():
     )
     found = decided(study(replace(loaded, dataset=renamed), made)).groups
     assert [each for each in found if each.column == "difficulty"] == [
-        Group("difficulty", "b", 10, 0.0, worse=False)
+        Group("difficulty", "b", 10, 0.0, proven=False)
     ]
 
 
@@ -160,7 +161,7 @@ def test_a_kind_is_proven_by_the_p_that_its_number_of_kinds_leaves():
     three = on([3] * 26 + [1] * 6, [1] * 26 + [2] * 6, kinds=["a"] * 20 + ["b"] * 6 + ["c"] * 6)
     table = three.segment(three.challengers[0], "kind").set_index("segment")
     assert table.loc["c", "p"] < 0.05 < table.loc["c", "p_corrected"]
-    assert [(each.value, each.worse) for each in kinds_of(three)] == [("c", False), ("b", False)]
+    assert [(each.value, each.proven) for each in kinds_of(three)] == [("c", False), ("b", False)]
 
 
 # What is at its default.
