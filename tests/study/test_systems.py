@@ -48,7 +48,9 @@ def test_systems_of_one_name_are_told_apart_and_keep_their_places():
     ("first_stage", "given", "name"),
     [
         ("", None, "First stage"),
-        ("bm25", None, "First stage (BM25)"),
+        ("bm25", None, "First stage (BM25, listed documents only)"),
+        ("corpus-bm25", None, "First stage (BM25)"),
+        ("rows", None, "First stage (order of the rows)"),
         ("bm25", "Our search", "Our search"),
         ("", "Our search", "Our search"),
     ],
