@@ -148,7 +148,9 @@ def error_text(error: RankdashError) -> str:
     """What failed, where, and what to do, in the reader's language."""
     if isinstance(error, RefusedFilesError):
         each = paragraph([error_text(inner) for inner in error.errors])
-        return gettext(error.template, count=len(error.errors), each=each)
+        return gettext(
+            "Files that cannot be used: {count}. {each}", count=len(error.errors), each=each
+        )
     where = where_text(error) if isinstance(error, DataError) else ""
     parts = (error.template, error.remedy)
     text = paragraph([gettext(part, **error.params) for part in parts if part])
