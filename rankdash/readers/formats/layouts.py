@@ -139,8 +139,8 @@ def _parallel(outer: object) -> list[Record] | None:
         outer,
     )
     columns = {key: value for key, value in outer.items() if isinstance(value, list)}
-    rows = [tuple(value) for value in outer.values() if isinstance(value, dict)]
-    if not columns and len(rows) == len(outer) and len(set(rows)) == 1:
+    indexes = [tuple(value) for value in outer.values() if isinstance(value, dict)]
+    if not columns and len(indexes) == len(outer) and len(set(indexes)) == 1:
         columns = {key: list(value.values()) for key, value in outer.items()}
     meant = {key for key in columns if _name(key) != key or known([key]) or _role(key)}
     lengths = {len(columns[key]) for key in meant}
