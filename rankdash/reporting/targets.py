@@ -59,8 +59,9 @@ def limit_title(limit: Limit) -> str:
 
 def _cells(row: TargetRow) -> tuple[str, ...]:
     asked, reached = row.asked, row.reached
+    minimum: float | None = None
     if isinstance(asked, Limit):
-        title, minimum = limit_title(asked), None
+        title = limit_title(asked)
     else:
         title, minimum = metric_title(row.subject), asked.minimum
     value = _figure(row, reached.value)

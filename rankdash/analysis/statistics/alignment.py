@@ -68,7 +68,8 @@ class Aligned:
             if measure.metric.measures_quality:
                 found = np.where(places >= 0, best.column(measure)[places], np.nan)
                 most[:, m] = np.where(np.isnan(found), most[:, m], found)
-        return np.fmax(most, np.fmax.reduce(self.values, axis=0))
+        reached: FloatArray = np.fmax(most, np.fmax.reduce(self.values, axis=0))
+        return reached
 
     def reasons(self) -> Codes:
         """(S, Q, M) why a query is left out of the pair of a system and the baseline: an index

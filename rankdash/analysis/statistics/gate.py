@@ -172,7 +172,7 @@ def _within_reach(outcome: GateOutcome, most: Mapping[str, float]) -> GateOutcom
     if not condition.of_profile or condition.subject not in most:
         return outcome
     top = most[condition.subject]
-    reason = "unreachable" if top < condition.limit - _ROUNDING else outcome.reason
+    reason: Reason = "unreachable" if top < condition.limit - _ROUNDING else outcome.reason
     return replace(outcome, most=top, reason=reason)
 
 
