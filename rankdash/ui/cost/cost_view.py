@@ -47,7 +47,7 @@ def draw(study: Study, in_focus: str) -> None:
     with results:
         cost_cards.answer(study, choice, assumed)
         cost_cards.draw(study, choices, assumed, in_focus)
-        parts: dict[str, tuple[str, Callable[[], None]]] = {
+        parts: dict[str, tuple[str, Callable[[], object]]] = {
             "swings": (
                 _("Sensitivity"),
                 lambda: cost_sensitivity.swings(study, choice, assumed),
