@@ -265,9 +265,9 @@ def test_queries_whose_accents_are_encoded_otherwise_are_told_so(write, run):
 @pytest.mark.parametrize("command", ["evaluate", "compare", "report"])
 def test_every_file_is_read_once(write, run, tmp_path, monkeypatch, command):
     read = []
-    real = files.table_of
+    real = files.tables_of
     monkeypatch.setattr(
-        files, "table_of", lambda source, limits: read.append(source.name) or real(source, limits)
+        files, "tables_of", lambda source, limits: read.append(source.name) or real(source, limits)
     )
     labels = write("labels.qrels", LABELS)
     runs = [write("a.trec", FIRST), write("b.trec", BEST), write("c.csv", rows(BEST))]

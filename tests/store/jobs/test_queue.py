@@ -232,6 +232,7 @@ def part(query, score):
         "full": [5, 9],
         "cached": 0,
         "calls": "[]",
+        "repeated_ms": [4.5, 5.5],
     }
 
 
@@ -292,7 +293,7 @@ def test_batches_of_an_older_version_are_read_with_what_they_have(queue, submit,
     job_id = submit()
     write_part(workspace, job_id, [part("7", 1.0)])
     (file,) = (workspace.root / "jobs" / job_id).iterdir()
-    older = read_table(file).drop_columns(["read", "full", "cached", "calls"])
+    older = read_table(file).drop_columns(["read", "full", "cached", "calls", "repeated_ms"])
     write_table(file.with_name("0.parquet"), older.append_column("tokens", [[11.0]]))
     write_part(workspace, job_id, [part("8", 2.0)])
     file.unlink()
