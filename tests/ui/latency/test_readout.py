@@ -59,15 +59,15 @@ def test_a_query_that_timed_out_is_one_that_is_not_within_the_target():
 
 
 def summary(low: float, high: float, n: int = 20) -> LatencySummary:
-    return LatencySummary(n=n, p50=1.0, p90=2.0, p95=3.0, p99=None,
+    return LatencySummary(n=n, mean=1.0, deviation=0.5, p50=1.0, p90=2.0, p95=3.0, p99=None,
                           p50_interval=(1.0, 1.0), p95_interval=(low, high))  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("low", "high", "said"),
     [
-        (2.0, 4.0, "20 queries, 95%: 2 … 4"),
-        (2.0, math.nan, "20 queries, 95%: at least 2"),
+        (2.0, 4.0, "20 queries, 95% interval 2 … 4"),
+        (2.0, math.nan, "20 queries, 95% interval from 2 up"),
         (math.nan, math.nan, "20 queries, too few for an interval"),
     ],
 )
@@ -142,7 +142,7 @@ def test_a_ratio_names_the_slower_system_and_what_was_unlike(low, unlike, said):
 @pytest.mark.parametrize(
     ("run", "apart", "why"),
     [
-        (None, None, "it is the order before any run."),
+        (None, None, "it is the order of the search before reranking."),
         ({"reranker": FUSION}, {}, "it was fused from other systems, and nothing was scored for "
          "it."),
         ({"measured": None}, {}, "its ranking was read from a file, or is of an older version."),

@@ -47,7 +47,13 @@ def test_a_proven_change_has_a_colour_and_another_is_grey(
 
 @pytest.mark.parametrize(
     ("change", "said"),
-    [(0.125, "+12 pp"), (-0.126, "-13 pp"), (0.004, "0 pp"), (-0.004, "0 pp"), (0.0, "0 pp")],
+    [
+        (0.125, "+12 percentage points"),
+        (-0.126, "-13 percentage points"),
+        (0.01, "+1 percentage point"),
+        (0.004, "0 percentage points"),
+        (-0.004, "0 percentage points"),
+    ],
 )
 def test_a_change_of_a_share_is_in_whole_points_and_none_has_no_sign(change, said):
     assert percent_change(change) == said
@@ -73,14 +79,20 @@ def of(share: float | None, pool: bool = False, detectable: float = math.nan) ->
      (-0.01, None), (None, None)],
 )  # fmt: skip
 def test_a_share_of_the_potential_gain_is_said_where_none_was_lost(share, said):
-    facts = _facts(of(share), "run")
+    facts = [fact for fact, _meaning in _facts(of(share), "run")]
     assert [each for each in facts if "potential" in each] == ([said] if said else [])
-    pooled = [each for each in _facts(of(share, pool=True), "run") if "potential" in each]
+    pooled = [each for each, _meaning in _facts(of(share, pool=True), "run") if "potential" in each]
     assert all(each.startswith(f"{said} (") for each in pooled) and bool(pooled) is bool(said)
 
 
 def test_the_minimum_detectable_change_is_said_with_power_and_level_where_there_is_one():
-    assert not any("detectable" in each for each in _facts(of(None), "run"))
-    assert "minimum detectable change 0.049 (80% power at 97.5%)" in _facts(
-        of(None, detectable=0.049), "run"
+    assert not any("detectable" in fact for fact, _meaning in _facts(of(None), "run"))
+    (meaning,) = [
+        meaning
+        for fact, meaning in _facts(of(None, detectable=0.049), "run")
+        if fact == "minimum detectable change 0.049"
+    ]
+    assert meaning == (
+        "**Minimum detectable change**: the true change that this many queries prove in 80% of all "
+        "cases, at a level of 97.5%. Smaller ones are often missed."
     )

@@ -182,17 +182,6 @@ def test_an_assumption_is_changed_only_where_it_is_not_its_default():
     assert scenario.number_of(each, "-0.01") is None
 
 
-@pytest.mark.parametrize(("given", "found"), [("EUR", "EUR"), ("eur", "USD"), (None, "USD")])
-def test_a_currency_is_one_of_those_offered(given, found):
-    address.settle("currency", given)
-    assert scenario.currency() == found
-
-
-def test_prices_in_the_address_are_read_up_to_the_first_sign():
-    address.settle("price", ["run=own=1", "nonsense", "other="])
-    assert scenario.chosen_prices() == {"run": "own=1", "other": ""}
-
-
 def test_rules_that_cannot_be_are_left_at_their_defaults():
     address.take_over({"threshold": ["2"], "missing": ["nonsense"], "level": ["0.9"]})
     assert comparison_settings.conventions() == Conventions(threshold=2.0)
