@@ -189,7 +189,8 @@ def test_assumptions_come_from_a_file_in_the_form_of_the_docs(report, files):
     assert code == 0
     assert "5,000" in text
     assert "Own machine" in text
-    assert "defaults" not in text.split('id="cost"')[1].split('id="data"')[0]
+    cost = text.split('id="cost"')[1].split('id="data"')[0]
+    assert "At their defaults: Share of the traffic that the test set represents (100.0%)" in cost
     for broken, said in (
         (toml.replace("= 5000", "= -1"), "a.toml: Searches a day cannot be -1"),
         ("searches = 3", "a.toml: There is no assumption 'searches'"),

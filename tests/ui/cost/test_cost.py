@@ -52,7 +52,7 @@ def opened(workspace: Workspace, app: AppTest):
 
 def text(app: AppTest) -> str:
     blocks = [*app.markdown, *app.caption, *app.info, *app.warning]
-    drawn = [each for each in htmls(app) if not each.startswith("<style")]
+    drawn = [each for each in htmls(app) if "light-dark(" not in each]
     return "\n".join([*(block.value for block in blocks), *drawn])
 
 
