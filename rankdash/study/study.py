@@ -124,19 +124,16 @@ class Study:
         return {system: self.systems[system].place for system in self.chosen}
 
     def run(self, system: str) -> Run | None:
-        """None for the first stage. One that was made of others has their latencies in sum, where
-        all of them are here."""
+        """None for the first stage. One made of others has their latencies in sum."""
         load = self.systems[system].load
         if load is None:
             return None
         run = self.once(("run", system), load)
-        parts = part_ids(run)
-        if not parts or not set(parts) <= set(self.systems):
+        parts = [self.run(each) for each in part_ids(run) if each in self.systems]
+        if not parts or len(parts) < len(part_ids(run)):
             return run
-        return self.once(
-            ("times of parts", system),
-            lambda: with_times_of(run, [part for each in parts if (part := self.run(each))]),
-        )
+        timed = [part for part in parts if part is not None]
+        return self.once(("times of parts", system), lambda: with_times_of(run, timed))
 
     def ranking(self, system: str) -> Ranking:
         run = self.run(system)
