@@ -17,6 +17,8 @@ from rankdash.reporting.exports.zip_file import bundle
 from rankdash.reporting.report import html
 from rankdash.reporting.sections.draft import Draft
 from rankdash.study.study import Study
+from rankdash.study.systems import Money
+from rankdash.value.price_list import shipped
 from tests.referee import given
 from tests.referee.definitions import NAMES, value
 from tests.referee.rules import RULES, Rules
@@ -107,7 +109,14 @@ def own(request: pytest.FixtureRequest, case: Case) -> Own:
 @pytest.fixture(scope="session")
 def said(case: Case, own: Own) -> Said:
     rules = own.rules
-    study = case.study_of(case.runs, conventions=rules.conventions, statistics=rules.statistics)
+    # Runs from files have no price of their own.
+    prices = {run.id: shipped()[0] for run in case.runs}
+    study = case.study_of(
+        case.runs,
+        conventions=rules.conventions,
+        statistics=rules.statistics,
+        money=Money(prices=prices),
+    )
     with pytest.MonkeyPatch.context() as patched:
         # The charts show the same numbers, and drawing them takes most of a report's time.
         patched.setattr(Draft, "chart", lambda _draft, _drawing: "")

@@ -83,7 +83,8 @@ def old(tmp_path, monkeypatch, make_dataset, make_run):
     calls = json.dumps([{"error": REASONS[1], "server_ms": math.nan, "billed": {"tokens": 4.0}}])
     row = {
         "query_id": "q0", "state": "failed", "reason": REASONS[0], "scores": [], "latency_ms": 1.0,
-        "index_ms": math.nan, "read": [], "full": [], "cached": 0, "calls": calls, "repeated_ms": [],
+        "index_ms": math.nan, "read": [], "full": [], "cached": 0, "calls": calls,
+        "repeated_ms": [],
     }  # fmt: skip
     write_part(workspace, "job", [row])
     said = cut("w" * 289 + " " + KEY)

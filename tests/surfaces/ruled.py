@@ -22,6 +22,7 @@ from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money, systems_of
 from rankdash.value.assumptions import Assumptions
+from rankdash.value.price_list import shipped
 from tests.surfaces.reading import Page
 
 QUERIES, DOCUMENTS = 72, 14
@@ -115,7 +116,7 @@ class Ruled:
                 others=SPECS,
                 conventions=conventions,
                 statistics=statistics,
-                money=_MONEY,
+                money=replace(_MONEY, prices={run.id: shipped()[0] for run in self.runs}),
             )
             self._found[key] = dict(_figures(html(study).decode()))
         return self._found[key]

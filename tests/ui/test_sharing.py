@@ -104,8 +104,8 @@ def test_a_value_that_cannot_be_is_said(app, stored, field, value, words):
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [
-        ("elasticity", "nan", "Value gained for each 1 % of quality “nan”"),
-        ("elasticity", "1e999", "Value gained for each 1 % of quality “1e999”"),
+        ("elasticity", "nan", "Value gained for each 1% of quality “nan”"),
+        ("elasticity", "1e999", "Value gained for each 1% of quality “1e999”"),
         ("traffic_share", "7", "Share of the traffic that the test set represents “7”"),
         ("setup_cost", "-1", r"One-off cost “\-1”"),
         ("searches_per_day", "<script>", r"Searches a day “\<script\>”"),
