@@ -114,7 +114,6 @@ def test_the_verdict_has_its_caveats_and_the_leaderboard_below_it(app, stored):
     assert re.findall("<li>(.*?)</li>", listed) == [
         "Proven better on MRR@10 and MAP@10.",
         "The minimum practically relevant gain of 15% is a default; nobody set it.",
-        "$2.00 for 1,000 searches is assumed (example price and tokens estimated).",
     ]
     [best, baseline] = re.findall("<tr.*?</tr>", leaderboard(app).partition("<tbody>")[2])
     assert "class='rd-focus'" in best

@@ -146,6 +146,8 @@ def _title(name: str) -> str:
         "state": _("State"),
         "tag": _("Tag"),
         "text": _("Text or id"),
+        "before": _("Value of the baseline"),
+        "after": _("Value of the challenger"),
         "delta": _("Change"),
         "share": _("{metric} on both sides at least", metric=_("Judged")),
         "docs": _("Documents"),

@@ -46,6 +46,7 @@ def currency() -> str:
     of exchange for the defaults is typed, or what a search is worth."""
     chosen = address.one("currency")
     if chosen not in CURRENCIES:
+        address.lose("currency", chosen)
         return DOLLARS
     known = DOLLARS in rates() or address.one("value_per_search") is not None
     return chosen if known else DOLLARS

@@ -157,9 +157,7 @@ def test_a_reranked_document_that_nobody_judged_keeps_its_place(parse):
 
     parsed = parse({"x.csv": rows})
 
-    assert [list(each.documents_of("q1")[0]) for each in parsed.rankings.values()] == [
-        ["b", "c", "a"]
-    ]
+    assert parsed.candidates.documents_of("q1")[0] == ["b", "c", "a"]
 
 
 def test_a_column_of_ranks_without_any_is_no_ranking(parse):

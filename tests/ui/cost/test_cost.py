@@ -203,7 +203,7 @@ def test_an_old_price_and_an_estimate_are_marked(opened):
     assert meanings[-4:] == [
         "a test, 2026-11-21",
         "tokens estimated: this run counted none",
-        "a test, 2020-01-01 · ⚠ older than 180 days: check it",
+        "a test, 2020-01-01 · ⚠ older than 180 days: check it · no exchange rate",
         "tokens estimated: this run counted none",
     ]
 
