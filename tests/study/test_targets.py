@@ -13,7 +13,8 @@ from rankdash.reporting.report import Front, html
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.study import targets
 from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE, systems_of
+from rankdash.study.systems import FIRST_STAGE, Money, systems_of
+from rankdash.value import price_list
 from rankdash.value.targets import Goals, Limit, Profile, Target, shipped
 
 DOCS = [f"d{place}" for place in range(6)]
@@ -91,6 +92,8 @@ def test_advice_is_for_what_may_be_below_and_could_be_above():
 
 def test_an_example_price_decides_nothing_and_is_called_so():
     study = study_of(40)
+    money = Money(prices={study.challengers[0]: price_list.shipped()[0]})
+    study = replace(study, money=money)
     limit = Limit("per_million_tokens", 1e-6)
     (row,) = targets.rows(study, study.challengers[0], goals(limits=(limit,)))
     assert (row.status, row.example) == ("undecided", True)

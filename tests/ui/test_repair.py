@@ -74,7 +74,7 @@ def test_the_message_is_said_in_chinese(app, broken):
     (said,) = [str(each.value) for each in app.error]
     folder = markdown_safe(str(broken.parent), 600)
     assert said.startswith(f"工作区 {folder} 的数据库不见了。")
-    assert said.splitlines()[2] == "- 已找到：1 个数据集、1 个运行、0 条备注、0 条标注更正。"
+    assert said.splitlines()[2] == "- 已找到：1 个数据集、1 次运行、0 条备注、0 条标注更正。"
 
 
 def test_what_is_only_shown_offers_no_repair(app, broken, monkeypatch):

@@ -25,8 +25,8 @@ def test_the_settings_in_force_are_those_that_are_said():
         "· s / √n, where n is the number of queries, s the standard deviation of their changes, "
         "and t₁ and t₂ the quantiles of Student's t for 1 − α/2 and 80%. α is 0.1, divided by "
         "the number of comparisons where they are corrected. A smaller change can be proven too, "
-        "but in fewer cases. There is none if the changes do not vary or the metric cannot rise "
-        "so far."
+        "but in fewer cases. There is none if the changes do not vary or no order of the ranked "
+        "documents would rise so far."
     )
 
 

@@ -50,19 +50,23 @@ def test_the_published_example_needs_no_run(opened):
 
 def test_typed_numbers_take_the_place_of_the_example(opened):
     app = opened()
-    app.number_input(key="cost.before").set_value(0.5).run()
-    app.number_input(key="cost.after").set_value(0.6).run()
+    app.number_input(key="cost.quality_before").set_value(0.5).run()
+    app.number_input(key="cost.quality_after").set_value(0.6).run()
     app.number_input(key="cost.thousand.any.USD").set_value(2.0).run()
     app.select_slider(key="cost.searches_per_day").set_value(1000.0).run()
     steps, ways = read(app)
     assert steps == ["20.0000%", "$2.00", "$2.00", "0.00%"]
     assert ways["Cross-encoder"][:6] == ["0.60", "300 ms", "$1.00", "$2.00", "$1.00", "100.00%"]
-    for field, value in {"before": "0.5", "after": "0.6", "thousand": "any=2"}.items():
+    for field, value in {
+        "quality_before": "0.5",
+        "quality_after": "0.6",
+        "thousand": "any=2",
+    }.items():
         assert app.query_params[field] in (value, [value])
-    again = opened(before="0.5", after="0.6")
+    again = opened(quality_before="0.5", quality_after="0.6")
     assert read(again)[0][0] == "20.0000%"
 
 
 def test_what_cannot_be_reckoned_says_why(opened):
-    app = opened(before="0")
+    app = opened(quality_before="0")
     assert any("value is 0" in each.value for each in app.info)

@@ -60,6 +60,8 @@ def test_it_offers_the_report_and_every_file_with_a_line_on_what_it_is_for(app, 
             "First stage",
             "better",
         ),
+        # Hard negatives of each.
+        *("First stage", "better"),
     ]
     said = texts(page)
     for purpose in ("for decision makers", "For a spreadsheet", "for a paper", "trec_eval"):
@@ -160,7 +162,11 @@ def test_ids_with_blanks_keep_the_trec_files_back_and_say_why(app, workspace):
     disabled = {each.label for each in page.get("download_button") if each.proto.disabled}
     assert disabled == {"Judgments (relevance labels)", "First stage", "turned"}
     helps = {each.proto.help for each in page.get("download_button") if each.proto.disabled}
-    assert helps == {"Ids with blanks cannot stand in a TREC file."}
+    # The second is of the hard negatives.
+    assert helps == {
+        "Ids with blanks cannot stand in a TREC file.",
+        "The data set has no texts of queries and documents.",
+    }
 
 
 def test_without_a_browser_on_the_machine_it_says_that_the_zip_has_no_pictures(
@@ -198,8 +204,12 @@ def test_the_zip_holds_the_report_in_the_language_of_the_reader(stored, language
 def test_the_scenario_of_the_cost_page_is_in_it(stored):
     plain = made().session_state["study"]
     assert not plain.money.chosen
-    own = made(searches_per_day="5000", currency="EUR").session_state["study"]
+    (system,) = plain.challengers
+    own = made(
+        searches_per_day="5000", currency="EUR", rate="USD=0.9", thousand=f"{system}=2"
+    ).session_state["study"]
     assert own.money.chosen
     assert own.money.currency == "EUR"
     assert own.money.assumptions.searches_per_day == 5000
-    assert set(own.money.prices) == set(own.challengers)
+    assert own.money.rates == {"USD": 0.9}
+    assert {name: each.price.amount for name, each in own.money.prices.items()} == {system: 2.0}
