@@ -1,5 +1,7 @@
 """In a real browser: no text cut off, none on top of another, and no link made of data."""
 
+import re
+
 import plotly.graph_objects as go
 import plotly.offline
 import pytest
@@ -98,7 +100,7 @@ def test_data_makes_no_links_even_on_hover(page: Page, figures: dict[str, go.Fig
         )
         for point in hostile:
             page.evaluate("point => Plotly.Fx.hover('chart', [point])", point)
-            expect(page.locator(".hoverlayer text").first).to_contain_text("<a href")
+            expect(page.locator(".hoverlayer text").first).to_contain_text(re.compile(r"<a\s*href"))
             assert page.locator(".hoverlayer a").count() == 0
             page.evaluate("Plotly.Fx.unhover('chart')")
             hovered += 1
