@@ -165,8 +165,8 @@ def test_a_slider_is_pressed_on_after_the_defaults_were_taken_back(visit, line):
     slider.press("ArrowRight")
     visit.settle()
     quickly(visit, line, *[partial(slider.press, "ArrowRight")] * 3)
-    expect(slider).to_have_attribute("aria-valuetext", "2,000,000")
-    assert "searches_per_day=2000000" in visit.params
+    expect(slider).to_have_attribute("aria-valuetext", "1,000,000")
+    assert "searches_per_day=1000000" in visit.params
 
 
 def test_a_slider_is_pressed_before_the_defaults_have_come(visit, line):
@@ -182,9 +182,9 @@ def test_a_slider_is_pressed_before_the_defaults_have_come(visit, line):
     line.release("down")
     visit.settle()
     # What the person sees is what counts: the press, and the default of the other one.
-    expect(searches).to_have_attribute("aria-valuetext", "5,000")
+    expect(searches).to_have_attribute("aria-valuetext", "3,000")
     expect(another).to_have_attribute("aria-valuetext", "1.00")
-    assert "searches_per_day=5000" in visit.params.split("&")
+    assert "searches_per_day=3000" in visit.params.split("&")
     assert "elasticity" not in visit.params
 
 
