@@ -126,7 +126,7 @@ def test_a_single_file_is_what_the_zip_holds_and_charts_are_saved_as_svg(visit, 
     chart.hover()
     with visit.page.expect_download(timeout=PATIENCE_MS) as waiting:
         chart.locator("[data-title*='ownload']").click()
-    assert waiting.value.suggested_filename == "rankdash_overview-trade-off.svg"
+    assert waiting.value.suggested_filename == "rankdash_overview-systems.svg"
     # A table does not write CSV by itself: its cells would not be defused.
     visit.page.get_by_text("All numbers as a table").click()
     visit.settle()
