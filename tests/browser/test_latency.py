@@ -35,7 +35,7 @@ def test_measure_a_run_and_read_its_latency(visit, shop):
 
     visit.go("Latency")
     visit.sees(re.compile(r"answers 95% of queries within"))
-    visit.sees(re.compile(r"80 queries, 95%: .* 8 documents each"))
+    visit.sees(re.compile(r"80 queries, 95% interval .* 8 documents each"))
     visit.sees("80 of 80 within the target")
     visit.sees(re.compile(r"serves .* queries/s within 500 ms \(concurrency 2"))
     for name in ("Share of queries answered within", "Queries per second by concurrent queries"):
