@@ -15,9 +15,12 @@ def where_measured(run: Run) -> str:
     """Where and when the times of a run that came with a sample were measured; "" for others."""
     if not run.shipped:
         return ""
+    cpu = run.machine.get("cpu")
+    if not cpu:
+        return _("shipped with the sample: from the times of its parts, not of this machine")
     return _(
         "shipped with the sample: measured on {cpu}, {moment}, not on this machine",
-        cpu=str(run.machine.get("cpu", "–")),
+        cpu=str(cpu),
         moment=moment(run.created),
     )
 
