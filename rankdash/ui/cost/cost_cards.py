@@ -109,18 +109,18 @@ _NONE: Cell = ("–", "")
 
 
 def answer(study: Study, choice: Choice, scenario: Assumptions) -> None:
-    """Does the system in focus pay: the first thing on the page."""
+    """Does the system in focus pay: the first thing on the page. What it rests on scrolls away."""
     with st.container(border=True, key=narrow.IN_SIGHT):
         badges.answer(costs.answer(choice))
         st.markdown(costs.headline(cost_terms.context(study), choice, scenario))
-        cautions = costs.cautions(choice, scenario.latency_target_ms)
-        facts = [
-            costs.sureness(cost_terms.context(study), choice),
-            _("Caveats: {cautions}.", cautions=all_of(cautions)) if cautions else "",
-            costs.passages(choice, scenario),
-            assumptions.defaults(study.money or Money()),
-        ]
-        st.caption("  \n".join(fact for fact in facts if fact))
+    cautions = costs.cautions(choice, scenario.latency_target_ms)
+    facts = [
+        costs.sureness(cost_terms.context(study), choice),
+        _("Caveats: {cautions}.", cautions=all_of(cautions)) if cautions else "",
+        costs.passages(choice, scenario),
+        assumptions.defaults(study.money or Money()),
+    ]
+    st.caption("  \n".join(fact for fact in facts if fact))
 
 
 def draw(study: Study, choices: Sequence[Choice], scenario: Assumptions, in_focus: str) -> None:

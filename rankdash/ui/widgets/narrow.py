@@ -18,7 +18,11 @@ STACKED = "form-stacked"
 """The key of a container of two columns, of which one has a field for long text: stacked."""
 
 IN_SIGHT = "stays-in-sight"
-"""The key of a container that a wide window keeps at its top while the page is scrolled."""
+"""The key of a container that a wide window keeps at its top while the page is scrolled; a low one
+does not, where it would hide what is looked at."""
+
+_TALL = 800
+"""How high a window is, in pixels, that has room for both."""
 
 _ROW, _COLUMN = '[data-testid="stHorizontalBlock"]', '[data-testid="stColumn"]'
 _DRAWN = '[data-testid="stPlotlyChart"], [data-testid="stDataFrame"]'
@@ -36,7 +40,7 @@ _STYLE = f"""<style>
   .st-key-{BELOW} {_ROW}:has(> {_COLUMN} {_SLIDER}) > {_COLUMN} {{ flex: 1 1 100%; order: 1; }}
   .st-key-{BELOW} {_ROW}:has(> {_COLUMN} {_SLIDER}) > {_COLUMN}:last-child {{ order: 0; }}
 }}
-@media screen and (min-width: {WIDE}px) {{
+@media screen and (min-width: {WIDE}px) and (min-height: {_TALL}px) {{
   [data-testid="stLayoutWrapper"]:has(> .st-key-{IN_SIGHT}) {{
     position: sticky; top: 3.75rem; z-index: 90; background: %s; }}
 }}
