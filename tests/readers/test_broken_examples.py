@@ -640,15 +640,18 @@ def test_no_format_and_no_fault_is_missing_from_the_table():
     assert {(of, fault) for of in GOOD for fault in FAULTS} - seen == none
 
 
-def _faults(files):
-    """But that labels alone have no first stage."""
-    errors = {error.code for error in examine(files).report.errors}
-    return errors - {"no_first_stage"}
+# Without texts and without a ranking there is nothing to compare: that is said, and nothing else.
+LABELS_ALONE = ("Quepid", "OpenSearch judgments", "RRE", "ranx", "LETOR (SVMlight)")
+
+
+def _assert_whole(of, files):
+    errors = [error.code for error in examine(files).report.errors]
+    assert errors == (["no_first_stage"] if of in LABELS_ALONE else [])
 
 
 @pytest.mark.parametrize("of", GOOD)
-def test_the_whole_files_have_no_errors(of):
-    assert _faults(sources(GOOD[of])) == set()
+def test_the_whole_files_have_no_errors_but_that_labels_alone_start_nothing(of):
+    _assert_whole(of, sources(GOOD[of]))
 
 
 @pytest.mark.parametrize(
@@ -676,7 +679,7 @@ def test_a_broken_file_is_answered_with_file_line_and_remedy(example):
 @pytest.mark.parametrize("kept", [0.5, 0.95])
 def test_a_zip_that_is_cut_short_keeps_nothing_of_any_format(of, kept):
     whole = zipped(GOOD[of])
-    assert _faults([Source("set.zip", whole)]) == set()
+    _assert_whole(of, [Source("set.zip", whole)])
     with pytest.raises(DataError) as refused:
         examine([Source("set.zip", whole[: int(kept * len(whole))])])
     assert refused.value.where == "set.zip"
