@@ -161,7 +161,7 @@ def _report(arguments: argparse.Namespace) -> int:
 
 
 def _write_triplets(study: Study, target: Path) -> None:
-    from rankdash.reporting.exports.hard_negatives import as_json_lines
+    from rankdash.reporting.exports.triplet_lines import as_json_lines
 
     lines = as_json_lines(study, study.challengers[0] if study.challengers else study.baseline)
     write(lines, target)

@@ -13,7 +13,7 @@ from rankdash.readers.formats import (
     collection,
     esci,
     huggingface,
-    layouts,
+    json_layouts,
     letor,
     opensearch,
     quepid,
@@ -22,7 +22,7 @@ from rankdash.readers.formats import (
 )
 
 TEXT: tuple[ModuleType, ...] = (letor,)
-JSON: tuple[ModuleType, ...] = (opensearch, rre, collection, layouts, ranx)
+JSON: tuple[ModuleType, ...] = (opensearch, rre, collection, json_layouts, ranx)
 PREPARERS: tuple[ModuleType, ...] = (huggingface, quepid, esci)
 
 # As people look for them; the pages, the README and messages list these.
@@ -46,5 +46,5 @@ NAMES = (
     "LETOR (SVMlight)",
 )
 # Shapes of JSON that say what was retrieved and what is relevant: `formats.retrieved` and
-# `formats.layouts` read them.
+# `formats.json_layouts` read them.
 SHAPES = ("LlamaIndex", "Ragas", "LangChain and LangSmith", "Haystack")

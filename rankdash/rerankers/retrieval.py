@@ -14,15 +14,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import pandas as pd
 
 from rankdash.dataset import language_of
 from rankdash.errors import RankdashError, UnavailableError
+from rankdash.ranking.build import best_places
 from rankdash.ranking.ranking import Ranking
+from rankdash.rerankers.base import Corpus
 from rankdash.rerankers.fusion import Fusion, fuse
 from rankdash.rerankers.kinds import bi_encoder, bm25
 from rankdash.rerankers.neural.known_models import fitting
 from rankdash.rerankers.neural.model_files import PACKAGED, require_packages
+from rankdash.rerankers.settings import parse_settings
 from rankdash.shipped import python_path
 
 Retriever = Literal["bm25", "bi-encoder", "fused"]
@@ -42,11 +46,11 @@ def retrieve(
     Raises UnavailableError where a model or a package is missing.
     """
     if how == "bm25":
-        return bm25.retrieve(queries, documents, depth)
+        return _by_words(queries, documents, depth)
     by_meaning = _apart(queries, documents, depth)
     if how == "bi-encoder":
         return by_meaning
-    by_words = bm25.retrieve(queries, documents, depth)
+    by_words = _by_words(queries, documents, depth)
     # Fusing would lose a query that shares no word with any document.
     every = ((query, *by_words.documents_of(query)) for query in by_meaning.query_ids)
     both = Ranking.from_lists((query, docs, scores.tolist()) for query, docs, scores in every)
@@ -57,8 +61,31 @@ def retrieve(
     )
 
 
+def _by_words(queries: pd.Series[str], documents: pd.Series[str], depth: int) -> Ranking:
+    """By BM25. A document that shares no word with the query is not retrieved."""
+    index = bm25.Index([str(text) for text in documents], bm25.DEFAULTS)
+    doc_ids = documents.index.to_numpy(dtype=object)
+    lists = []
+    for query, text in queries.items():
+        scores = index.scores(str(text))
+        matching = np.flatnonzero(scores > 0)
+        best = matching[best_places(scores[matching], depth)]
+        if len(best):
+            lists.append((str(query), list(doc_ids[best]), list(scores[best])))
+    return Ranking.from_lists(lists)
+
+
+def _by_meaning(queries: pd.Series[str], documents: pd.Series[str], depth: int) -> Ranking:
+    """By the packaged bi-encoder; loads it. Raises UnavailableError where the model or its packages
+    are missing."""
+    encoder = bi_encoder.BiEncoder(parse_settings(bi_encoder.KIND.settings, {}))
+    texts = {str(doc): str(text) for doc, text in documents.items()}
+    encoder.prepare(Corpus(list(texts), list(texts.values())))
+    return encoder.retrieve({str(each): str(text) for each, text in queries.items()}, texts, depth)
+
+
 def _apart(queries: pd.Series[str], documents: pd.Series[str], depth: int) -> Ranking:
-    """What `bi_encoder.retrieve` gives, in a process of its own."""
+    """What `_by_meaning` gives, in a process of its own."""
     require_packages()
     if fitting(PACKAGED, language_of(queries)) != PACKAGED:
         raise UnavailableError(
@@ -93,7 +120,7 @@ def main(arguments: Sequence[str]) -> int:
     tables = (pd.read_parquet(folder / name) for name in (_QUERIES, _DOCUMENTS))
     queries, documents = (pd.Series(list(each["text"]), index=each["id"]) for each in tables)
     try:
-        bi_encoder.retrieve(queries, documents, depth).frame().to_parquet(folder / _FOUND)
+        _by_meaning(queries, documents, depth).frame().to_parquet(folder / _FOUND)
     except RankdashError as error:
         sys.stderr.write(f"{error}\n")
         return 1

@@ -24,6 +24,7 @@ from rankdash.runs.concurrency import measure
 from rankdash.runs.machine import load_average, threads_of
 from rankdash.runs.plan import Plan, Timing, drawn, plan
 from rankdash.runs.results import QueryResult, assemble
+from rankdash.runs.resume import still_good
 from rankdash.runs.scoring import Requests, ScoreStore, Scoring
 
 # How much work a kill can cost: what was scored since the last batch was handed on.
@@ -80,12 +81,7 @@ def rerank(
     query, and Cancelled.
     """
     asked = plan(dataset, depth, query_ids, needs_text=capabilities.needs_text)
-    results = {
-        result.query_id: result
-        for result in done
-        if result.state == "done"
-        and len(result.scores) == len(asked.documents.get(result.query_id, ()))
-    }
+    results = still_good(done, asked)
     left = [query for query in asked.documents if query not in results]
     load_ms, measured = math.nan, Measured()
     if left or (timing.concurrency and asked.documents):

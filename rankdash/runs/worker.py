@@ -27,6 +27,7 @@ from rankdash.runs.explain import Explainer
 from rankdash.runs.key_pipe import Handover
 from rankdash.runs.plan import Timing, plan, sample_queries
 from rankdash.runs.results import QueryResult, results_from, to_row
+from rankdash.runs.resume import still_good
 from rankdash.runs.runner import Cancelled, rerank
 from rankdash.store import Workspace
 from rankdash.store.jobs.job_batches import read_parts, write_part
@@ -127,7 +128,7 @@ class Attempt:
         self._progress = replace(
             self._progress, total=len(asked.documents), pairs_total=asked.pairs
         )
-        kept = [row for row in results_from(read_parts(workspace, job.id)) if row.state == "done"]
+        kept = list(still_good(results_from(read_parts(workspace, job.id)), asked).values())
         self._count(kept)
         run = rerank(
             dataset,

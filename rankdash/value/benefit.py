@@ -57,15 +57,6 @@ def simple_roi(
     return SimpleRoi(improvement, gain, cost, (gain - cost) / cost)
 
 
-def break_even_quality(
-    baseline: float, *, value_per_search: float, cost_per_search: float, elasticity: float = 1.0
-) -> float | None:
-    """The quality from which `simple_roi` is above 0; None where no quality is enough."""
-    worth = value_per_search * elasticity
-    found = baseline * (1 + cost_per_search / worth) if worth > 0 else math.inf
-    return found if baseline > 0 and math.isfinite(found) else None
-
-
 def llm_saving(
     passages_before: float, passages_after: float, passage_tokens: float, price_per_million: float
 ) -> float:

@@ -139,18 +139,6 @@ def cost_per_thousand(price: Price, load: Load) -> Number:
     return cost_per_search(price, load) * _THOUSAND
 
 
-def break_even_rate(price: Price, per_thousand: float) -> float | None:
-    """Searches per second at which a machine costs as much as `per_thousand` for 1,000 searches.
-
-    price: by the hour. None where the other option is free, or costs too little for any number.
-    """
-    each = per_thousand / _THOUSAND
-    if each <= 0:
-        return None
-    rate = price.amount / (_SECONDS_PER_HOUR * price.utilisation) / each
-    return rate if math.isfinite(rate) else None
-
-
 def crossover_tokens(searches: Price, tokens: Price, load: Load) -> float | None:
     """Tokens of a document from which the price for tokens is the dearer one.
 

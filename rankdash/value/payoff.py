@@ -12,29 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from rankdash.value import break_even
 from rankdash.value.assumptions import DAYS_PER_MONTH, Assumptions
 from rankdash.value.benefit import deflection, latency_penalty, llm_saving, staff_time
-
-Reason = Literal[
-    "no_cost",
-    "no_gain",
-    "no_traffic",
-    "no_value",
-    "no_setup",
-    "never",
-    "always",
-    "unknown_cost",
-    "unknown_gain",
-]
-"""Why a figure does not exist.
-
-no_cost: nothing is spent, so there is no return on it. no_gain: the quality does not rise.
-no_traffic: there are no searches. no_value: a search is worth nothing. no_setup: nothing is spent
-at the start, so there is nothing to pay back. never: no value of the input makes it pay. always: it
-pays whatever the input is. unknown_cost: the option has no price. unknown_gain: no gain was
-measured.
-"""
-
+from rankdash.value.break_even import Figure, Reason, quotient
 
 Proof = Literal["proven", "same", "unproven", "too_few"]
 """What the verdict on a change says: a proven gain or loss; no query changes; not proven; or too
@@ -44,11 +25,9 @@ End = float | Literal["never", "always"] | None
 """An end of an interval; "never" or "always" where it does not pay there at all, or pays whatever
 the input is; None where there is no interval."""
 
-# What is beyond these is none that anybody reaches: percent of value, a hundred years, all searches
-# of the world, and a return on next to nothing.
-_MOST_ELASTICITY = 1e6
+# What is beyond these is none that anybody reaches: a hundred years, and a return on next to
+# nothing.
 _MOST_MONTHS = 1200.0
-_MOST_SEARCHES = 1e10
 _MOST_RETURN = 1e6
 
 
@@ -222,8 +201,6 @@ def outcome(option: Option, assumptions: Assumptions) -> Outcome:
     )
 
 
-Figure = float | Reason
-
 _RISING = ("value_per_month", "net_per_month", "roi", "break_even_price")
 _FALLING = ("payback_months", "break_even_elasticity", "break_even_searches")
 """The larger the gain, the larger or the smaller these are."""
@@ -260,7 +237,7 @@ def _figures_at(option: Option, assumptions: Assumptions, end: str) -> Mapping[s
     searches, unit = monthly_searches(assumptions), option.cost_per_search
     upkeep = _upkeep(option, assumptions)
     brought = _brought(option, assumptions, relative, hit)
-    price = _break_even_price(brought, searches, upkeep)
+    price = break_even.highest_price(brought, searches, upkeep)
     figures: dict[str, Figure] = {"value_per_month": searches * brought, "break_even_price": price}
     if unit is None:
         unknown: dict[str, Figure] = dict.fromkeys((*_RISING, *_FALLING), "unknown_cost")
@@ -274,10 +251,10 @@ def _figures_at(option: Option, assumptions: Assumptions, end: str) -> Mapping[s
         "net_per_month": net,
         "roi": _roi(net, cost, searches),
         "payback_months": _payback(net, setup),
-        "break_even_elasticity": _break_even_elasticity(
+        "break_even_elasticity": break_even.least_elasticity(
             cost, searches, without, per_unit, relative
         ),
-        "break_even_searches": _break_even_searches(brought - unit, upkeep),
+        "break_even_searches": break_even.least_searches_a_day(brought - unit, upkeep),
     }
 
 
@@ -315,40 +292,4 @@ def _payback(net: float, setup: float) -> Figure:
     """Months until the one-off cost is earned."""
     if setup <= 0:
         return "no_setup"
-    return _quotient(setup, net, _MOST_MONTHS)
-
-
-def _break_even_elasticity(
-    cost: float, searches: float, without: float, per_unit: float, relative: float
-) -> Figure:
-    """without: what a search brings if better ranking is worth nothing; per_unit: what it brings
-    more for an elasticity of 1."""
-    if searches <= 0:
-        return "no_traffic"
-    needed = cost / searches - without
-    if needed <= 0:
-        return "always"
-    if per_unit <= 0:
-        return "no_value" if relative > 0 else "no_gain"
-    return _quotient(needed, per_unit, _MOST_ELASTICITY)
-
-
-def _break_even_searches(margin: float, upkeep: float) -> Figure:
-    """margin: what a search brings less what it costs."""
-    if margin <= 0:
-        return "never"
-    if upkeep <= 0:
-        return "always"
-    return _quotient(upkeep, margin * DAYS_PER_MONTH, _MOST_SEARCHES)
-
-
-def _break_even_price(brought: float, searches: float, upkeep: float) -> Figure:
-    if searches <= 0:
-        return "no_traffic"
-    value = (brought - upkeep / searches) * 1000
-    return value if value > 0 else "never"
-
-
-def _quotient(needed: float, each: float, most: float) -> Figure:
-    """How often `each` makes up for what is needed; "never" where more often than `most`."""
-    return needed / each if each > 0 and needed <= most * each else "never"
+    return quotient(setup, net, _MOST_MONTHS)

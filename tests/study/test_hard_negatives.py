@@ -10,7 +10,7 @@ from rankdash.dataset import Dataset
 from rankdash.errors import DataError
 from rankdash.metrics import Conventions
 from rankdash.ranking.ranking import Ranking
-from rankdash.reporting.exports.hard_negatives import as_json_lines
+from rankdash.reporting.exports.triplet_lines import as_json_lines
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.study.caveats import NoNegatives, caveats
 from rankdash.study.hard_negatives import MOST_NEGATIVES, triplets

@@ -10,7 +10,6 @@ from rankdash.value.billing import (
     Load,
     Price,
     billed_tokens,
-    break_even_rate,
     cost_per_search,
     cost_per_thousand,
     crossover_tokens,
@@ -44,7 +43,6 @@ def test_a_machine_by_the_hour_costs_what_its_use_makes_of_it():
         return float(cost_per_thousand(price, Load(12, 100, 60)))
 
     assert [round(at(u), 3) for u in (1.0, 0.3, 0.1)] == [0.041, 0.137, 0.41]
-    assert round(break_even_rate(Price(2.95, "hour"), 2.00) or 0, 2) == 0.41
 
 
 @pytest.mark.parametrize(
@@ -169,9 +167,6 @@ def test_machines_serve_the_busiest_hour():
 
 
 def test_what_is_too_small_to_divide_by_is_nothing():
-    machine = Price(1.0, "hour")
-    assert break_even_rate(machine, 5e-324) is None
-    assert break_even_rate(machine, 1e-311) is None
     unbounded = Price(1.0, "search", chunk_tokens=0)
     assert crossover_tokens(unbounded, Price(5e-324, "tokens"), Load(10, 10, 100)) is None
     for name in ("searches_per_second", "utilisation"):
@@ -218,10 +213,3 @@ def test_units_are_the_cheaper_ones_up_to_a_full_chunk_or_without_an_end(chunk, 
     assert crossover_tokens(searches, Price(1.0, "tokens"), Load(10, 1, 90)) == flip
     assert crossover_tokens(searches, Price(1.0, "tokens"), Load(10, 0, 90)) is None
     assert crossover_tokens(searches, Price(0.0, "tokens"), Load(10, 1, 90)) is None
-
-
-def test_a_machine_that_is_used_half_of_the_time_pays_at_twice_the_rate():
-    # $3.60 an hour is $0.001 a second, of one search a second at $1 a thousand.
-    assert break_even_rate(Price(3.6, "hour"), 1.0) == pytest.approx(1.0)
-    assert break_even_rate(Price(3.6, "hour", utilisation=0.5), 1.0) == pytest.approx(2.0)
-    assert break_even_rate(Price(3.6, "hour"), 0.0) is None

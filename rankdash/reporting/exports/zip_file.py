@@ -27,7 +27,6 @@ from rankdash.metrics import parse_measure
 from rankdash.ranking.ranking import Ranking
 from rankdash.reporting.exports import costs_csv, images, queries_csv
 from rankdash.reporting.exports.downloads import english
-from rankdash.reporting.exports.hard_negatives import as_json_lines
 from rankdash.reporting.exports.tables import (
     compact_latex,
     compact_markdown,
@@ -36,6 +35,7 @@ from rankdash.reporting.exports.tables import (
     markdown_safe,
 )
 from rankdash.reporting.exports.trec import qrels_bytes, run_bytes
+from rankdash.reporting.exports.triplet_lines import as_json_lines
 from rankdash.reporting.figures import drawings
 from rankdash.spreadsheet import csv_bytes
 from rankdash.study import costs

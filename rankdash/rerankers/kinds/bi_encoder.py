@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from rankdash.errors import ScoringError, UnavailableError
 from rankdash.ranking.build import best_places
@@ -22,7 +21,7 @@ from rankdash.rerankers.neural.embeddings import Embeddings, KeptEmbeddings
 from rankdash.rerankers.neural.open_model import NativeOnlyError, Opened, open_model
 from rankdash.rerankers.neural.runtimes import Runtime
 from rankdash.rerankers.neural.tokenizer import Subwords
-from rankdash.rerankers.settings import SettingSpec, parse_settings
+from rankdash.rerankers.settings import SettingSpec
 
 Vectors = npt.NDArray[np.float32]
 
@@ -185,18 +184,6 @@ def _compared(query: KeptEmbeddings, held: Sequence[KeptEmbeddings]) -> Scores:
     vectors = np.stack([kept.vector for kept in held]).astype(np.float64)
     scores: Scores = shared.unit(vectors) @ shared.unit(query.vector.astype(np.float64))
     return scores
-
-
-def retrieve(queries: pd.Series[str], documents: pd.Series[str], depth: int) -> Ranking:
-    """Retrieve the best `depth` documents of the whole corpus for each query, with the packaged
-    model. queries, documents: id → text.
-
-    Raises UnavailableError where the model or its packages are missing.
-    """
-    encoder = BiEncoder(parse_settings(KIND.settings, {}))
-    texts = {str(doc): str(text) for doc, text in documents.items()}
-    encoder.prepare(Corpus(list(texts), list(texts.values())))
-    return encoder.retrieve({str(each): str(text) for each, text in queries.items()}, texts, depth)
 
 
 def refuse_others(model: str, folder: Path) -> None:

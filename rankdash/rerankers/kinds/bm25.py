@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 
 from rankdash.errors import ScoringError, UnavailableError
-from rankdash.ranking.build import best_places
 from rankdash.ranking.ranking import Ranking
 from rankdash.rerankers.base import (
     Capabilities,
@@ -155,31 +154,13 @@ def order_candidates(
         without text scores 0.
     candidates: query_id, doc_id. Equal scores keep the order of the rows.
     """
-    index = Index([str(text) for text in documents], _DEFAULTS)
+    index = Index([str(text) for text in documents], DEFAULTS)
     scores = np.zeros(len(candidates))
     for query, rows in candidates.groupby("query_id", sort=False).indices.items():
         of_query = index.scores(str(queries.get(str(query), "")))
         places = documents.index.get_indexer(pd.Index(candidates["doc_id"].iloc[rows]))
         scores[rows] = np.where(places >= 0, of_query[places], 0.0)
     return Ranking.from_columns(candidates["query_id"], candidates["doc_id"], scores)
-
-
-def retrieve(queries: pd.Series[str], documents: pd.Series[str], depth: int) -> Ranking:
-    """Retrieve the best `depth` documents of the whole corpus for each query.
-
-    queries, documents: id → text. A document that shares no word with the query is not retrieved;
-    a query that matches nothing has no rows. Equal scores keep the order of `documents`.
-    """
-    index = Index([str(text) for text in documents], _DEFAULTS)
-    doc_ids = documents.index.to_numpy(dtype=object)
-    lists = []
-    for query, text in queries.items():
-        scores = index.scores(str(text))
-        matching = np.flatnonzero(scores > 0)
-        best = matching[best_places(scores[matching], depth)]
-        if len(best):
-            lists.append((str(query), list(doc_ids[best]), list(scores[best])))
-    return Ranking.from_lists(lists)
 
 
 KIND = RerankerKind(
@@ -222,4 +203,5 @@ KIND = RerankerKind(
     build=Bm25,
 )
 
-_DEFAULTS = parse_settings(KIND.settings, {})
+DEFAULTS = parse_settings(KIND.settings, {})
+"""Its settings, where nobody chose."""

@@ -23,8 +23,9 @@ from rankdash.value.archetypes import (
     Archetype,
 )
 from rankdash.value.assumptions import DOLLARS
-from rankdash.value.benefit import SimpleRoi, break_even_quality, simple_roi
+from rankdash.value.benefit import SimpleRoi, simple_roi
 from rankdash.value.billing import MOST_AMOUNT
+from rankdash.value.break_even import least_quality
 from rankdash.words.money import symbol
 
 # The price that is typed where there is no system.
@@ -200,7 +201,7 @@ def _way(each: Archetype, before: float, after: float) -> tuple[str, ...]:
         "cost_per_search": price / 1000,
         "elasticity": assumed.elasticity,
     }
-    even = break_even_quality(before, **given)
+    even = least_quality(before, **given)
     try:
         roi = simple_roi(before, after, searches_per_day=assumed.searches_per_day, **given)
     except RankdashError as error:

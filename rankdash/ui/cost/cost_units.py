@@ -24,11 +24,11 @@ from rankdash.value.assumptions import DAYS_PER_MONTH
 from rankdash.value.billing import (
     Load,
     Price,
-    break_even_rate,
     cost_per_thousand,
     crossover_tokens,
     machines_needed,
 )
+from rankdash.value.break_even import equal_rate
 from rankdash.value.payoff import monthly_searches
 from rankdash.value.price_list import ListedPrice, title
 from rankdash.words.prices import lack, words
@@ -159,7 +159,7 @@ def _by_traffic(
         paid = float(cost_per_thousand(each.price, choice.load.load))
         same.setdefault(paid, []).append(markdown_safe(words(each), _LONGEST))
     for paid, names in same.items():
-        rate = break_even_rate(_always_on(price), paid)
+        rate = equal_rate(_always_on(price), paid)
         if rate is not None and rate <= price.searches_per_second:
             rows.append(
                 ngettext(

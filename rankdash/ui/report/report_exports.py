@@ -12,7 +12,7 @@ import streamlit as st
 from rankdash.i18n import gettext as _
 from rankdash.i18n import language, speaking
 from rankdash.reporting import report
-from rankdash.reporting.exports import hard_negatives, images, zip_file
+from rankdash.reporting.exports import images, triplet_lines, zip_file
 from rankdash.reporting.exports.downloads import english, file_name
 from rankdash.reporting.report import Front
 from rankdash.study.study import Study
@@ -117,7 +117,7 @@ def draw(study: Study, front: Front | None) -> None:
 
 def _triplets(study: Study, named: Study) -> list[_File]:
     """The files of the study as it is named in English, each called as it is on the page."""
-    lacking = hard_negatives.lacks_texts(study)
+    lacking = triplet_lines.lacks_texts(study)
     hindered = _("The data set has no texts of queries and documents.") if lacking else ""
     return [
         _File(
