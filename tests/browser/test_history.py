@@ -73,6 +73,7 @@ def test_pin_note_compare_and_back_and_a_fresh_session_sees_them(visit, app, bro
     visit.sees("Turned round is worse than As it was")
     assert f"base={straight}" in visit.params
     assert f"system={turned}" in visit.params
+    visit.settle()
     visit.page.go_back()
     visit.sees("Differences")
 
