@@ -14,7 +14,7 @@ from rankdash.reporting import leaderboard as shown
 from rankdash.reporting.leaderboard import Cell
 from rankdash.study.leaderboard import AXES, Axis, Standing, standings
 from rankdash.study.study import Study
-from rankdash.ui.state import address, pickers
+from rankdash.ui.state import pickers
 from rankdash.ui.widgets import plotly_chart
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words.html import html_safe
@@ -87,9 +87,6 @@ def _axis(rows: Sequence[Standing]) -> Axis:
         format_func=words.__getitem__,
         required=True,
     )
-    if chosen == usual:
-        # Else the address would change when the page is drawn, and going back lead here again.
-        address.settle("trade", None)
     return "p95" if chosen == "p95" else "cost"
 
 

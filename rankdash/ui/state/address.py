@@ -78,6 +78,8 @@ OF_A_DATA_SET = (
     *("base", "system", "vs", "runs", "q", "doc", "follow", "reader"),
     *("segment", "tag", "against", "price", "thousand"),
 )
+# What every page settles, and its address says though nobody chose it.
+_OF_EVERY_PAGE = ("data", "base", "system", "metric", "k", "lang")
 # Which queries are listed.
 QUERY_FILTERS = (
     "outcome",
@@ -180,11 +182,16 @@ def carried() -> dict[str, list[str]]:
 
 
 def offered() -> dict[str, list[str]]:
-    """The choices that do not go without saying: what the links to the other pages carry."""
+    """The choices that do not go without saying: what the links to the other pages carry.
+
+    What a single page settled is not among them: it would change the address as the page is drawn,
+    which the browser counts as a step of its own, and going back would lead to the page again.
+    """
     wanted = {
         name: values
         for name, values in _choices().items()
         if name in FIELDS and values and values != [FIELDS[name]]
+        if name in _OF_EVERY_PAGE or by_hand(name)
     }
     _known().add(_key(wanted))
     return wanted
@@ -211,7 +218,7 @@ def take_over(address: dict[str, list[str]]) -> None:
     st.session_state[_CHOICES] = address
     st.session_state[_WRITTEN] = address
     _known().add(_key(address))
-    _chosen_by_hand().update(address)
+    st.session_state[_BY_HAND] = set(address)
     st.session_state[_GIVEN] = set(address)
     st.session_state[_LOST] = {}
 

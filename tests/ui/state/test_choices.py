@@ -63,15 +63,29 @@ def test_what_a_link_asked_for_in_vain_is_said_once_and_until_it_is_chosen_anew(
 
 
 def test_links_carry_what_does_not_go_without_saying():
-    for name, value in {"sort": "hurt", "metric": "ndcg", "nonsense": "x"}.items():
-        address.settle(name, value)
-    address.settle("tag", [])
-    address.settle("currency", ["USD", "EUR"])
+    address.settle("metric", "ndcg")
+    for name, value in {"sort": "hurt", "nonsense": "x", "tag": []}.items():
+        address.choose(name, value)
+    address.choose("currency", ["USD", "EUR"])
     assert address.offered() == {"metric": ["ndcg"], "currency": ["USD", "EUR"]}
-    address.settle("sort", "helped")
+    address.choose("sort", "helped")
     assert address.offered()["sort"] == ["helped"]
     assert address.is_known(address.offered())
     assert not address.is_known({"metric": ["mrr"]})
+
+
+def test_what_one_page_settles_is_in_no_address_until_a_person_chooses_it():
+    """Else the page would change its address as it is drawn, and going back lead to it again."""
+    for name in ("data", "base", "system", "metric", "k", "lang", "q", "against", "trade", "vs"):
+        address.settle(name, "x")
+    of_every_page = {name: ["x"] for name in ("data", "base", "system", "metric", "k", "lang")}
+    assert address.offered() == of_every_page
+    address.choose("q", "q7")
+    assert address.offered() == of_every_page | {"q": ["q7"]}
+    # Going back to where nothing was chosen yet.
+    address.take_over(dict(of_every_page))
+    address.settle("q", "q1")
+    assert address.offered() == of_every_page
 
 
 @pytest.mark.parametrize(
