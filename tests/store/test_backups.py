@@ -52,6 +52,31 @@ def test_one_copy_a_day_with_all_that_was_written_before(filled, on):
     assert backups.listed(filled.root)[-1:] == first
     assert ask(first[0], "SELECT count(*) FROM datasets") == [(1,)]
     assert set((filled.root / "backups").iterdir()) == set(backups.listed(filled.root))
+    # One file, whatever the mode of the database.
+    assert ask(first[0], "PRAGMA journal_mode") == [("delete",)]
+
+
+def test_a_copy_is_known_by_its_whole_name_which_holds_its_day(tmp_path):
+    name = "rankdash-20260131T101112000000Z-0123abcd.sqlite"
+    (tmp_path / "backups").mkdir()
+    for each in (name, f"{name}.old", f".{name}", f"{name}-wal"):
+        (tmp_path / "backups" / each).touch()
+    (copy,) = backups.listed(tmp_path)
+    assert (copy.name, backups.day_of(copy)) == (name, "2026-01-31")
+
+
+def test_what_is_done_once_a_day_is_tried_again_until_there_was_something_to_do(tmp_path, on):
+    asked, answers = [], iter([False, True, True])
+
+    def each_day():
+        asked.append(database.today())
+        return next(answers)
+
+    db = database.Database(tmp_path / "file.sqlite", each_day=each_day)
+    for day in ("2999-01-01", "2999-01-01", "2999-01-01", "2999-01-02", "2999-01-02"):
+        on(day)
+        db.begin_day()
+    assert asked == ["2999-01-01", "2999-01-01", "2999-01-02"]
 
 
 def test_a_workspace_that_stays_open_is_copied_on_each_day_and_seven_are_kept(filled, on):

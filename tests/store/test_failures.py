@@ -1,5 +1,6 @@
 """A workspace that cannot be used says which file, and what to do."""
 
+import errno
 import os
 import shutil
 import sqlite3
@@ -11,6 +12,7 @@ import pytest
 
 from rankdash.errors import StoreError
 from rankdash.store import Workspace, database
+from rankdash.store.failures import first_sentence, in_words, is_damage
 
 AS_NOBODY = """
 import os, sys
@@ -50,6 +52,69 @@ def refusal(file: Path, why: str) -> str:
         f"The workspace file {file} cannot be written: {why}. Allow writing there, or set "
         "RANKDASH_HOME to an empty or new folder of yours.\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("said", "numbers"),
+    [
+        ("no room left", (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)),
+        ("cannot be written", (errno.EACCES, errno.EPERM, errno.EROFS)),
+        ("is missing", (errno.ENOENT,)),
+        ("needs a folder", (errno.EEXIST, errno.ENOTDIR)),
+        ("is damaged", (errno.EIO,)),
+    ],
+)
+def test_what_the_disk_says_names_the_file_that_it_is_about(said, numbers):
+    for number in numbers:
+        for named, file in ((("part",), "part"), ((), "whole")):
+            with pytest.raises(StoreError, match=said) as caught, in_words(Path("whole")):
+                raise OSError(number, "so it is", *named)
+            assert caught.value.params["file"] == file
+
+
+@pytest.mark.parametrize(
+    ("said", "codes"),
+    [
+        ("no room left", ("FULL",)),
+        ("cannot be written", ("READONLY", "READONLY_DIRECTORY", "PERM", "CANTOPEN")),
+        ("on this disk", ("IOERR", "IOERR_READ")),
+        ("in use by another program", ("BUSY", "BUSY_SNAPSHOT", "LOCKED")),
+        ("is damaged", ("CORRUPT", "CORRUPT_INDEX", "NOTADB", "ERROR")),
+    ],
+)
+def test_what_sqlite_says_is_told_by_the_family_of_its_code(tmp_path, said, codes):
+    for code in codes:
+        error = sqlite3.OperationalError("so it is")
+        error.sqlite_errorcode = getattr(sqlite3, f"SQLITE_{code}")
+        with pytest.raises(StoreError, match=said), in_words(tmp_path):
+            raise error
+        assert is_damage(error) is code.startswith(("CORRUPT", "NOTADB"))
+    error.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
+    with pytest.raises(StoreError, match="is missing"), in_words(tmp_path / "gone"):
+        raise error
+
+
+def test_of_what_a_library_says_the_first_line_is_told():
+    said = {" one\ntwo": "one.", "one.\ntwo": "one.", " \n": "unreadable."}
+    assert {each: first_sentence(each) for each in said} == said
+
+
+def test_what_must_last_is_on_the_disk_when_it_is_written(workspace):
+    kept = {}
+    for durable in (True, False):
+        with workspace.database.writing(durable=durable) as db:
+            kept[durable] = db.execute("PRAGMA synchronous").fetchone()[0]
+            # Held from the start: what was read here stays true.
+            assert db.in_transaction
+            with (
+                pytest.raises(sqlite3.OperationalError),
+                closing(
+                    sqlite3.connect(workspace.database.file, timeout=0, isolation_level=None)
+                ) as other,
+            ):
+                other.execute("BEGIN IMMEDIATE")
+    full, normal = 2, 1
+    assert kept == {True: full, False: normal}
 
 
 @pytest.fixture

@@ -2,12 +2,14 @@
 
 import os
 import time
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import pytest
 
 from rankdash.errors import StoreError
 from rankdash.store import Workspace, folders
-from rankdash.store.folders import SWEEP_AFTER_SECONDS, UNFINISHED
+from rankdash.store.folders import RECORD, SWEEP_AFTER_SECONDS, UNFINISHED
 from rankdash.store.score_cache import ScoreCache
 
 
@@ -29,7 +31,10 @@ def content_of(root):
 
 @pytest.mark.parametrize(
     "name",
-    ["datasets/msmarco/a.tsv", "runs/bert-20240101/model.bin", "jobs/nightly/log", "train.py"],
+    [
+        *("datasets/msmarco/a.tsv", "runs/bert-20240101/model.bin", "jobs/nightly/log"),
+        *("train.py", "trash/holiday/a.jpg", "backups/mine.sqlite"),
+    ],
 )
 def test_a_folder_of_something_else_is_refused_and_stays_as_it_is(tmp_path, name):
     put(tmp_path / name)
@@ -40,9 +45,24 @@ def test_a_folder_of_something_else_is_refused_and_stays_as_it_is(tmp_path, name
     assert content_of(tmp_path) == before
 
 
+@pytest.mark.parametrize(("count", "named"), [(3, "a, b, c"), (4, "a, b, c, …")])
+def test_of_what_is_in_the_way_three_are_named(tmp_path, count, named):
+    for name in "abcd"[:count]:
+        put(tmp_path / name)
+    with pytest.raises(StoreError) as caught:
+        Workspace.open(tmp_path)
+    assert caught.value.params["names"] == named
+
+
 @pytest.mark.parametrize("name", [".DS_Store", "Desktop.ini", "lost+found/x", "cache/models/x"])
 def test_a_folder_with_what_systems_and_the_model_cache_leave_is_a_new_workspace(tmp_path, name):
     put(tmp_path / name)
+    assert Workspace.open(tmp_path).datasets() == []
+
+
+def test_a_folder_with_the_empty_folders_of_a_workspace_is_a_new_workspace(tmp_path):
+    for name in ("datasets", "runs", "jobs/0123abcd", "backups", "trash/20260131T101112Z-0123abcd"):
+        (tmp_path / name).mkdir(parents=True)
     assert Workspace.open(tmp_path).datasets() == []
 
 
@@ -73,6 +93,39 @@ def test_nothing_is_swept_by_a_database_that_holds_no_row(workspace):
     make_old(litter)
     Workspace.open(workspace.root)
     assert (litter / UNFINISHED).is_file()
+
+
+def test_a_save_has_a_quarter_of_an_hour_to_be_finished(workspace, monkeypatch):
+    monkeypatch.setattr(folders, "time", SimpleNamespace(time=lambda: 10_000.0))
+    made = {}
+    for name, touched in (("at it", 9_100), ("left", 9_099), ("listed", 0), ("older", 0)):
+        made[name] = workspace.new_folder("runs", name)
+        if name == "listed":
+            (made[name] / RECORD).touch()
+        if name == "older":
+            # Of a version before there were records.
+            (made[name] / UNFINISHED).rename(made[name] / "ranking-queries.parquet")
+        os.utime(made[name], (touched, touched))
+    assert folders.abandoned(workspace.root) == [workspace.named(made["left"])]
+
+
+def test_a_folder_is_known_by_what_stands_before_its_token(workspace):
+    folder = workspace.new_folder("runs", "run-of-two")
+    assert folders.id_of(folder) == "run-of-two"
+    (link := folder.with_name("link-0123abcd")).symlink_to(folder)
+    assert list(folders.stored(workspace.root, "runs")) == [folder]
+    folders.remove(workspace.root, [workspace.named(link)])
+    assert folder.is_dir()
+
+
+def test_the_trash_is_emptied_by_the_day_that_an_entry_names(workspace):
+    then = {days: datetime.now(UTC) - timedelta(days=days) for days in (29, 31)}
+    names = {days: f"{moment:%Y%m%dT%H%M%SZ}-0123abcd" for days, moment in then.items()}
+    for name in (*names.values(), "20269999T999999Z-0123abcd"):
+        (workspace.root / "trash" / name).mkdir(parents=True)
+    folders.empty_trash(workspace.root)
+    left = {place.name for place in (workspace.root / "trash").iterdir()}
+    assert left == {names[29], "20269999T999999Z-0123abcd"}
 
 
 def test_what_is_swept_lies_in_the_trash_for_thirty_days(workspace, make_dataset, monkeypatch):

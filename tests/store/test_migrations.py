@@ -1,3 +1,4 @@
+import json
 import sqlite3
 from contextlib import closing
 
@@ -54,6 +55,21 @@ def test_a_note_of_an_older_version_has_no_author(tmp_path, monkeypatch, make_da
     workspace = Workspace.open(tmp_path)
     assert Notes(workspace).all(dataset_id) == [Note("7", (), "odd", "2026-01-02", "")]
     assert RunNotes(workspace).of(run_id) == RunNote(run_id, "why", "2026-01-02", "")
+
+
+def test_every_kind_of_server_of_ones_own_needed_no_key():
+    given = [{"dialect": each} for each in ("tei", "vllm", "infinity", "nim", "cohere")]
+    with closing(sqlite3.connect(":memory:")) as db:
+        for table in ("runs", "jobs"):
+            db.execute(f"CREATE TABLE {table} (id INTEGER, reranker TEXT, settings TEXT)")
+            db.executemany(
+                f"INSERT INTO {table} VALUES (?, 'endpoint', ?)",
+                [(place, json.dumps(each)) for place, each in enumerate(given)],
+            )
+        migrations.services_that_were_asked_without_a_key(db)
+        for table in ("runs", "jobs"):
+            kept = [json.loads(row[0]) for row in db.execute(f"SELECT settings FROM {table}")]
+            assert kept == [*(each | {"key_variable": "none"} for each in given[:-1]), given[-1]]
 
 
 def test_a_workspace_of_a_newer_version_is_left_alone(workspace):

@@ -170,6 +170,22 @@ def test_a_repair_brings_everything_back_and_keeps_the_old_file(kept, harm):
     assert (left.name, left.read_bytes()) == (f"{DATABASE}-repair", b"")
 
 
+def test_copies_without_anything_else_are_a_workspace_that_lost_its_database(kept):
+    root, _ = kept
+    for path in root.iterdir():
+        if path.name != "backups":
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    assert "is missing" in Workspace.open(root).trouble.message
+    (root / DATABASE).touch()
+    assert "is empty" in Workspace.open(root).trouble.message
+
+
+def test_an_empty_file_of_a_database_is_a_new_workspace(tmp_path):
+    (tmp_path / DATABASE).touch()
+    (tmp_path / "beside.txt").touch()
+    assert Workspace.open(tmp_path).trouble is None
+
+
 def test_folders_alone_bring_back_data_sets_and_runs(kept):
     root, before = kept
     lose(root)
