@@ -115,7 +115,6 @@ class Measured:
         """Whether other programs held the processor, so that the times are too long; never said of
         less than a second."""
         return (
-            self.threads > 0
-            and self.seconds + self.serial_seconds >= CONTENDED_SECONDS
+            self.seconds + self.serial_seconds >= CONTENDED_SECONDS
             and self.cpu_per_wall < CONTENDED_SHARE * self.threads
         )

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.ranking.build import group_rows, text_array
+from rankdash.ranking.build import best_places, group_rows, text_array
 
 
 def groups_as_dict(groups, size):
@@ -32,3 +32,10 @@ def test_ids_are_text_whatever_they_came_as():
     for ids in (["007", "7"], pd.Series(["007", "7"]), np.array(["007", "7"], dtype=object)):
         assert text_array(ids).to_pylist() == ["007", "7"]
     assert text_array(pd.Series([7, 8])).to_pylist() == ["7", "8"]
+
+
+@pytest.mark.parametrize(
+    ("count", "best"), [(1, [1]), (2, [1, 3]), (3, [1, 3, 0]), (4, [1, 3, 0, 2]), (9, [1, 3, 0, 2])]
+)
+def test_the_best_are_taken_equal_ones_in_their_order(count, best):
+    assert best_places(np.array([2.0, 5.0, 2.0, 5.0]), count).tolist() == best

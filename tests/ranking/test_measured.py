@@ -1,3 +1,5 @@
+import math
+
 import pytest
 
 from rankdash.ranking.measured import Measured
@@ -29,3 +31,18 @@ def test_a_run_is_contended_where_its_threads_were_not_kept_busy(
         threads=threads,
     )
     assert measured.contended is contended
+
+
+@pytest.mark.parametrize(("share", "illiterate"), [(0.1, False), (0.1001, True), (math.nan, False)])
+def test_a_model_is_illiterate_above_a_tenth_of_unknown_tokens(share, illiterate):
+    assert Measured(unknown_tokens=share).illiterate is illiterate
+
+
+def test_what_was_not_measured_has_no_throughput():
+    found = Measured(pairs=4, tokens=20.0, seconds=2.0)
+    assert (found.pairs_per_second, found.tokens_per_second) == (2.0, 10.0)
+    # All came from the cache, or nothing was timed.
+    assert math.isnan(Measured(pairs=0, seconds=2.0).pairs_per_second)
+    assert math.isnan(Measured(pairs=4, tokens=20.0).pairs_per_second)
+    assert math.isnan(Measured(pairs=4, tokens=20.0).tokens_per_second)
+    assert math.isnan(Measured().cpu_per_wall)

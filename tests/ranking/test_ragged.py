@@ -62,9 +62,10 @@ def test_equal_neighbours_are_found_within_segments_only(lists):
         assert same == joined
 
 
-@pytest.mark.parametrize("bound", [5, 2**60])
+@pytest.mark.parametrize("bound", [5, 2**52, 2**53 + 1, 2**60])
 def test_codes_are_sorted_stably(bound):
     codes = np.random.default_rng(0).integers(0, 5, 1000)
+    codes[3] = bound - 1
     assert np.array_equal(ragged.sort_codes(codes, bound), np.argsort(codes, kind="stable"))
 
 

@@ -78,6 +78,12 @@ def test_a_score_that_is_not_finite_is_refused_with_its_document(bad):
         ranking(("q1", "a", 1.0), ("q1", "b", bad))
 
 
+@pytest.mark.parametrize("row", [(None, "a", 1.0), ("q", None, 1.0)])
+def test_a_row_without_an_id_is_refused(row):
+    with pytest.raises(DataError, match="lacks its query id or its document id"):
+        ranking(("q", "b", 2.0), row)
+
+
 def test_a_document_ranked_twice_for_a_query_is_refused():
     with pytest.raises(DataError, match=r"rank a document again: 1; .*'a'.*'q1'"):
         ranking(("q1", "a", 1.0), ("q1", "a", 2.0))
@@ -118,6 +124,7 @@ def test_from_lists_keeps_the_order_and_allows_unscored_documents_at_the_end():
         ([("q", ["a", "a"], [2.0, 1.0])], "same document twice"),
         ([("q", ["a"], [1.0]), ("q", ["b"], [1.0])], "same query twice"),
         ([("q", ["a", "b"], [1.0])], "one score for each"),
+        ([("q", ["a"], [2.0, 1.0])], "one score for each"),
     ],
 )
 def test_from_lists_refuses(lists, reason):
@@ -181,6 +188,8 @@ def test_a_run_says_which_queries_have_no_result():
     )
 
     assert run.left_out == {"q2": "failed", "q3": "skipped"}
+    assert not dataclasses.replace(run, machine={"cpu": "any"}).shipped
+    assert dataclasses.replace(run, machine={"shipped_with": "help centre"}).shipped
 
 
 def test_digest_depends_on_content_order_and_where_parts_end():

@@ -74,11 +74,10 @@ def by_margin(pairs: pd.DataFrame, margin: pd.Series[float], groups: int = 10) -
     group's), n, delta. Queries without a change or a margin are left out; equal margins stay
     together, so that there may be fewer groups.
     """
-    known = pairs.dropna(subset="delta")
     frame = pd.DataFrame(
         {
-            "margin": margin.reindex(known["query_id"]).to_numpy(),
-            "delta": known["delta"].to_numpy(),
+            "margin": margin.reindex(pairs["query_id"]).to_numpy(),
+            "delta": pairs["delta"].to_numpy(),
         }
     ).dropna()
     rank = frame["margin"].rank(method="min").to_numpy() - 1

@@ -55,6 +55,19 @@ def extrapolated(one: list[str], other: list[str], p: float, depth: int = 2000) 
     return total
 
 
+@pytest.mark.parametrize("length", [256, 257])
+def test_a_reversed_list_of_any_length_agrees_in_no_pair(length):
+    docs = [f"d{place}" for place in range(length)]
+    assert agreement(listed(*docs), listed(*docs[::-1]))["tau"].tolist() == [-1.0]
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_ties_of_one_side_alone_are_ties(swapped):
+    """Two of three pairs agree, and one is tied on one side: 2 / √(3 · 2)."""
+    sides = listed("a", "b", "c"), made({"q": {"a": 2.0, "b": 2.0, "c": 1.0}})
+    assert agreement(*sides[:: -1 if swapped else 1])["tau"].tolist() == pytest.approx([2 / 6**0.5])
+
+
 @given(scored, scored)
 def test_tau_is_scipys_for_every_query_with_ties_and_other_lengths(one, other):
     found = agreement(made(one), made(other)).set_index("query_id")
@@ -149,6 +162,19 @@ def test_where_nothing_can_be_said_there_is_no_number():
     assert math.isnan(agreement(tied, listed("a", "b"))["tau"].item())
     assert math.isnan(agreement(listed("a"), listed("a"))["tau"].item())
     assert agreement(made({"q": {"a": 1.0}}), made({"p": {"a": 1.0}})).empty
+
+
+def test_an_empty_list_overlaps_with_nothing_that_could_be_told():
+    empty = Ranking.from_lists([("q", [], [])])
+    assert math.isnan(agreement(empty, listed("a"))["rbo"].item())
+    assert math.isnan(agreement(listed("a"), empty)["rbo"].item())
+
+
+def test_the_mean_agreement_is_over_the_queries_that_have_one():
+    frame = pd.DataFrame({"query_id": list("abc"), "tau": [0.5, math.nan, 1.0], "rbo": math.nan})
+    (row,) = pairwise({("x", "y"): frame}, StatisticsSettings()).to_dict("records")
+    assert (row["n"], row["tau"]) == (3, 0.75)
+    assert math.isnan(row["rbo"])
 
 
 def test_pairs_of_systems_have_means_with_intervals():

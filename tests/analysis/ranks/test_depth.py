@@ -60,6 +60,17 @@ def test_every_depth_is_what_a_run_of_that_depth_gives(seed: int, depth: int):
         assert cut.documents_of(query)[0] == docs
 
 
+def test_what_is_below_the_cut_has_no_score_and_so_no_tie():
+    cuts = Cuts(
+        Ranking.from_lists([("q", ["b", "c", "a"], [1.0, 1.0, 0.5])]),
+        Ranking.from_lists([("q", ["a", "b", "c"], [3.0, 2.0, 1.0])]),
+    )
+    docs, scores = cuts.at(1).documents_of("q")
+    assert docs == ["a", "b", "c"]
+    np.testing.assert_array_equal(scores, [0.5, np.nan, np.nan])
+    assert [cuts.at(depth).tied.tolist() for depth in (1, 2, 3)] == [[False], [False], [True]]
+
+
 def test_a_run_over_other_documents_holds_no_shallower_runs():
     first = Ranking.from_lists([("q", ["a", "b"], [2.0, 1.0])])
     for docs in (["a", "c"], ["a"]):
@@ -189,6 +200,24 @@ def test_the_full_depth_has_the_proof_of_its_verdict():
         assert curve.enough == (20 if proven else 0)
 
 
+def test_a_loss_as_sure_as_the_gain_of_the_full_depth_is_no_gain():
+    """Eight queries lose their first document at depth 5 and have another one from 10 on, where
+    eight others gain."""
+    found = {f"q{place}": [f"d{d}" for d in range(10)] for place in range(40)}
+    base = {(q, d): -float(i) for q, docs in found.items() for i, d in enumerate(docs)}
+    lifted = {(f"q{place}", "d2"): 3.0 for place in range(8)}
+    lifted |= {(f"q{place}", "d7"): 5.0 for place in range(16)}
+    deep = Cuts(ranking(reranked(found, base | lifted, 10), base | lifted), ranking(found, base))
+    labels = [(f"q{place}", "d0", 1.0) for place in range(8)]
+    labels += [(query, "d7", 1.0) for query in found]
+    qrels = pd.DataFrame(labels, columns=["query_id", "doc_id", "label"])
+    curve = depth_curve(
+        deep, in_order(found), qrels, "hit@1", Conventions(), (5, 10), full_gain_proven=True
+    )
+    assert curve.table["gain"].tolist() == pytest.approx([0, -0.2, 0.2])
+    assert curve.table["gain_proven"].tolist() == [False, False, True]
+
+
 @pytest.mark.parametrize(("deeper", "enough"), [(5, 5), (8, 10)])
 def test_a_shallower_depth_is_enough_unless_it_is_proven_to_be_behind(deeper, enough):
     assert _enough(_lifting(12, deeper), full=True) == enough
@@ -224,6 +253,7 @@ def test_failed_queries_take_no_part(curve_parts):
 def test_depths_end_with_what_was_reranked():
     assert depths_for(50, None) == (5, 10, 20, 30, 50)
     assert depths_for(50, 25) == (5, 10, 20, 25)
+    assert depths_for(12, 25) == (5, 10, 12)
     assert depths_for(3, None) == (3,)
     assert depths_for(0, None) == ()
 
@@ -232,4 +262,7 @@ def test_latency_shrinks_with_the_documents_and_is_unknown_where_unmeasured():
     rows = pd.DataFrame({"latency_ms": [100.0, 50.0, np.nan], "pairs": [100.0, 25.0, 100.0]})
     assert latency_at(rows, 50, 1.0) == 50.0
     assert latency_at(rows, 10, 1.0) == 20.0
+    # A query without documents took its time with nothing that could shrink.
+    nothing = pd.DataFrame({"latency_ms": [5.0], "pairs": [0.0]})
+    assert latency_at(pd.concat([rows, nothing]), 50, 1.0) == 50.0
     assert np.isnan(latency_at(rows.iloc[2:], 50))

@@ -69,11 +69,16 @@ def test_ties_are_settled_as_the_metrics_settle_them():
     assert list(as_ranked.doc_ids) == ["a", "b", "x"]
     trec = ladder({"one": tied}, tied, LABELS, "q", 2, Conventions(ties="trec"))
     assert list(trec.doc_ids) == ["x", "b", "a"]
+    close = ranking("abx", [1.0, 1.0 - 1e-9, 0.0])
+    for precision, order in (("float64", "abx"), ("float32", "bax")):
+        rules = Conventions(ties="trec", score_precision=precision)
+        assert "".join(ladder({"one": close}, close, LABELS, "q", 2, rules).doc_ids) == order
 
 
 def test_a_negative_label_can_stand_for_none():
     assert made("ab", "ab", labels={"a": -1.0}).label[0] == -1
-    assert np.isnan(made("ab", "ab", labels={"a": -1.0}, negative="unjudged").label[0])
+    found = made("ab", "ab", labels={"a": -1.0, "b": 0.0}, negative="unjudged").label
+    np.testing.assert_array_equal(found, [np.nan, 0.0])
 
 
 def test_three_ranks_are_far():

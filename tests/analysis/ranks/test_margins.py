@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.analysis.ranks.margins import even, margins, near_ties
+from rankdash.analysis.ranks.margins import by_margin, even, margins, near_ties
 from rankdash.ranking.ranking import Ranking
 
 score = st.integers(-50, 50).map(float)
@@ -58,6 +58,24 @@ def test_near_ties_are_counted_and_exact_ones_apart():
     assert near_ties(just).set_index("margin").loc["first", "near"] == 0.5
     nothing = near_ties(table.iloc[3:])
     assert nothing["near"].isna().all()
+
+
+def test_a_list_without_a_score_has_no_margin():
+    table = margins(listed([5.0, 4.0], [math.nan, math.nan], [3.0, 1.0]), 1)
+    np.testing.assert_array_equal(table["first"], [1.0, np.nan, 1.0])
+    np.testing.assert_array_equal(table["edge"], [1.0, np.nan, 1.0])
+
+
+def test_changes_are_grouped_by_margin_and_equal_margins_stay_together():
+    pairs = pd.DataFrame(
+        {"query_id": list("abcdef"), "delta": [1.0, 8.0, 2.0, 4.0, math.nan, 16.0]}
+    )
+    margin = pd.Series({"a": 0.1, "b": 0.9, "c": 0.2, "d": 0.2, "e": 0.3, "f": math.nan})
+    found = by_margin(pairs, margin, groups=2)
+    assert found["n"].tolist() == [3, 1]
+    assert found["margin"].tolist() == pytest.approx([0.5 / 3, 0.9])
+    assert found["delta"].tolist() == pytest.approx([7 / 3, 8])
+    assert by_margin(pairs.iloc[4:], margin).empty
 
 
 def test_ranks_in_place_of_scores_are_recognised():
