@@ -36,6 +36,15 @@ def test_k_and_weights_of_reciprocal_ranks():
     )
 
 
+def test_sums_are_told_apart_by_what_they_differ_in_relative_to_their_size():
+    fused = fuse([A, A], Fusion(k=1e7))
+    assert (list(of(fused)), fused.tied.tolist()) == (["a", "b", "c"], [False])
+    # 0.1 + 0.2 and 0.3 differ by rounding only.
+    flat = [Ranking.from_lists([("q", list(docs), [1.0, 0.0])]) for docs in ("ax", "ay", "bz")]
+    fused = fuse(flat, Fusion("minmax", (0.1, 0.2, 0.3)))
+    assert (list(of(fused))[:2], fused.tied.tolist()) == (["a", "b"], [True])
+
+
 def test_min_max_by_hand():
     fused = of(fuse([A, B], Fusion("minmax", (2, 1))))
     assert fused == pytest.approx({"a": 2.0, "b": 1.0, "c": 1.0, "d": 0.5})
@@ -79,6 +88,8 @@ def test_only_queries_that_every_ranking_has():
         lambda: Fusion("sum"),
         lambda: Fusion(weights=(1, 0)),
         lambda: Fusion(weights=(1, nan)),
+        lambda: Fusion(weights=(1, math.inf)),
+        lambda: Fusion(k=math.inf),
         lambda: Fusion(k=-1),
         lambda: fuse([A], Fusion()),
         lambda: fuse([A, B], Fusion(weights=(1,))),

@@ -118,6 +118,14 @@ def test_a_folder_is_known_by_what_stands_before_its_token(workspace):
     assert folder.is_dir()
 
 
+def test_a_folder_of_a_job_counts_where_it_holds_results(workspace):
+    job = workspace.root / "jobs" / "0123abcd"
+    job.mkdir(parents=True)
+    assert list(folders.jobs(workspace.root)) == []
+    (job / f"{7:020d}-0123abcd.parquet").touch()
+    assert list(folders.jobs(workspace.root)) == [job]
+
+
 def test_the_trash_is_emptied_by_the_day_that_an_entry_names(workspace):
     then = {days: datetime.now(UTC) - timedelta(days=days) for days in (29, 31)}
     names = {days: f"{moment:%Y%m%dT%H%M%SZ}-0123abcd" for days, moment in then.items()}

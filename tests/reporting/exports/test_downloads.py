@@ -25,6 +25,7 @@ from tests.stored import keep_lists, keep_rows
         ("", "prices", "rankdash_prices.csv"),
         ("../../etc/passwd\0", "query ../x", "rankdash_etc-passwd_query-x.csv"),
         ("C:\\a|b?*<>\u202e\"'", "to label ndcg@10", "rankdash_c-a-b_to-label-ndcg-10.csv"),
+        ("n" * 39 + " end", "-x-", f"rankdash_{'n' * 39}_x.csv"),
         ("n" * 300, "q" * 300, f"rankdash_{'n' * 40}_{'q' * 40}.csv"),
     ],
 )

@@ -16,9 +16,14 @@ from rankdash.reporting.exports.tables import (
     compact_latex,
     compact_markdown,
     head,
+    interval,
     latex,
     made_with,
     markdown,
+    p_value,
+    plain_markdown,
+    signed,
+    significant,
 )
 
 HOSTILE = "a|b & 50% _x_ #1 {\\input} ~^ <b>*!*\n[x](y) `c` $d$"
@@ -40,6 +45,44 @@ def evaluated(place: int, failed: int = 0) -> Evaluation:
 def comparison() -> Comparison:
     made = {"base": evaluated(3), "id-1": evaluated(1, failed=2), "id-2": evaluated(3)}
     return compare(made, "base", StatisticsSettings(resamples=500))
+
+
+def test_numbers_are_rounded_and_what_rounds_to_nothing_has_no_sign():
+    assert [signed(each) for each in (0.000_05, 0.000_049, -0.000_05, -0.000_049)] == [
+        *("+0.0001", "0.0000", "-0.0001", "0.0000")
+    ]
+    assert [p_value(each) for each in (0.000_05, 0.000_049, 0.0)] == [
+        "0.0001",
+        "<0.0001",
+        "<0.0001",
+    ]
+    nan = float("nan")
+    assert (signed(nan), p_value(nan), interval(nan, nan)) == ("–", "–", "–")
+    assert interval(-0.1, 0.00001) == "-0.1000 to 0.0000"
+
+
+@pytest.mark.parametrize(("level", "p"), [(0.95, 0.05), (0.9, 0.1), (0.99, 0.01)])
+def test_a_p_of_exactly_what_the_level_leaves_is_significant(level, p):
+    settings = StatisticsSettings(level=level)
+    assert significant(pd.Series({"p_corrected": p}), settings)
+    assert not significant(pd.Series({"p_corrected": p + 1e-9}), settings)
+
+
+def test_the_compact_table_marks_the_best_and_what_is_proven_better_or_worse():
+    made = {"base": evaluated(2), "up": evaluated(1), "down": evaluated(3), "same": evaluated(2)}
+    found = compare(made, "base", StatisticsSettings(resamples=500))
+    rows = [line for line in compact_markdown(found) if line.startswith("|")]
+    assert rows[2:] == [
+        "| base | 0.5000 | 0.0000 |\n",
+        "| up | **1.0000**† | **1.0000**† |\n",
+        "| down | 0.3333‡ | 0.0000 |\n",
+        "| same | 0.5000 | 0.0000 |\n",
+    ]
+
+
+def test_the_first_columns_of_a_plain_table_start_at_the_left():
+    lines = list(plain_markdown([["a", "b", "c"], ["x|y", "1", "2"]], left=2))
+    assert lines == ["| a | b | c |\n", "| --- | --- | ---: |\n", "| x\\|y | 1 | 2 |\n"]
 
 
 def test_latex_has_a_row_for_each_system_and_metric_in_booktabs_rules(comparison):

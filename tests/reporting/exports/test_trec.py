@@ -3,13 +3,15 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rankdash.errors import DataError
 from rankdash.ranking.ranking import Ranking
-from rankdash.reporting.exports.trec import falling, write_run
+from rankdash.reporting.exports import trec
+from rankdash.reporting.exports.trec import falling, qrels_bytes, run_bytes, write_run
 
 SCORES = st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=40)
 
@@ -62,7 +64,40 @@ def test_a_run_read_back_has_the_same_order(tmp_path: Path):
     assert not again.tied.any()
 
 
-@pytest.mark.parametrize(("query", "doc"), [("q 1", "d"), ("q", "d\t1"), ("q", "d\n")])
+def test_scores_beyond_single_precision_become_places_from_the_end():
+    assert falling(np.array([1e300, 1.0, np.nan])).tolist() == [3.0, 2.0, 1.0]
+
+
+def test_a_tag_is_one_word_and_there_always_is_one():
+    ranking = Ranking.from_lists([("q", ["d"], [0.5])])
+    assert run_bytes(ranking, " my\nmodel ") == b"q Q0 d 1 0.5 my-model\n"
+    assert run_bytes(ranking, " ") == b"q Q0 d 1 0.5 rankdash\n"
+
+
+def test_labels_are_whole_numbers_where_they_are_and_else_written_to_the_last_digit():
+    qrels = pd.DataFrame({"query_id": "q", "doc_id": list("abc"), "label": [1.0, -1.0, 2 / 3]})
+    assert qrels_bytes(qrels) == f"q 0 a 1\nq 0 b -1\nq 0 c {2 / 3:.17g}\n".encode()
+    for name in ("query_id", "doc_id"):
+        with pytest.raises(DataError, match="without blanks"):
+            qrels_bytes(qrels.assign(**{name: "a b"}))
+
+
+def test_what_is_broken_off_leaves_what_was_there(tmp_path: Path, monkeypatch):
+    def broken(ranking, tag):
+        yield "q Q0"
+        raise OSError("no room")
+
+    monkeypatch.setattr(trec, "_lines", broken)
+    path = tmp_path / "x.trec"
+    path.write_text("before")
+    with pytest.raises(OSError, match="no room"):
+        write_run(Ranking.from_lists([("q", ["d"], [1.0])]), path, "x")
+    assert {each.name: each.read_text() for each in tmp_path.iterdir()} == {"x.trec": "before"}
+
+
+@pytest.mark.parametrize(
+    ("query", "doc"), [("q 1", "d"), ("q", "d\t1"), ("q", "d\n"), ("", "d"), ("q", "")]
+)
 def test_an_id_with_a_blank_is_refused_and_nothing_is_written(tmp_path: Path, query: str, doc: str):
     path = tmp_path / "x.trec"
     path.write_text("before")

@@ -1,5 +1,7 @@
 """Two rerankers one after the other: what the second reads, how stages stay apart, what fails."""
 
+import math
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -10,6 +12,8 @@ from hypothesis import strategies as st
 from rankdash.errors import SettingError
 from rankdash.rerankers import Corpus, Request, Scored, create, get
 from rankdash.rerankers.kinds.cascade import Cascade
+from rankdash.rerankers.kinds.cascade import kind as cascade_of
+from rankdash.rerankers.remote.keys import Place
 from tests.rerankers.loopback import running
 
 
@@ -89,7 +93,9 @@ def test_stages_never_mix_whatever_the_scores(first, second, top):
 
 def test_a_query_that_fails_in_a_stage_fails_and_the_others_do_not():
     docs = [request(query=name) for name in ("p", "q", "r")]
-    found = cascade(Fixed(FIRST, fail=["p"]), Fixed(SECOND, fail=["r"])).score(docs)
+    second = Fixed(SECOND, fail=["r"])
+    found = cascade(Fixed(FIRST, fail=["p"]), second).score(docs)
+    assert second.asked == [["b", "c"]] * 2, "nothing is asked of a query that failed before"
     assert [answer.error for answer in found] == [
         "first stage: no luck",
         "",
@@ -110,6 +116,8 @@ def test_tokens_and_index_time_of_both_are_added_up():
     assert found.index_seconds == 0.5
     (found,) = cascade(Fixed(FIRST), Fixed(SECOND, tokens=True)).score([request()])
     assert found.tokens.tolist() == [0, 10, 10, 0]
+    (found,) = cascade(Fixed(FIRST, tokens=True), Fixed(SECOND)).score([request()])
+    assert found.tokens.tolist() == [10, 10, 10, 10]
     assert cascade(Fixed(FIRST), Fixed(SECOND)).score([request()])[0].tokens is None
 
 
@@ -120,6 +128,50 @@ def test_both_are_prepared_and_tell_what_they_did():
     assert first.prepared and second.prepared
     assert both.details() == {"first_runtime": "x"}
     assert both.fingerprint() == ""
+
+
+def test_what_the_stage_knows_that_knows_less_is_told():
+    def knowing(share):
+        made = Fixed(FIRST)
+        if share is not None:
+            made.unknown_share = lambda texts: share
+        return made
+
+    for shares, told in (((0.1, 0.3), 0.3), ((math.nan, 0.2), 0.2), ((None, 0.4), 0.4)):
+        for first, second in (shares, shares[::-1]):
+            assert cascade(knowing(first), knowing(second)).unknown_share(["x"]) == told
+    assert math.isnan(cascade(knowing(None), knowing(math.nan)).unknown_share(["x"]))
+
+
+def test_one_stage_is_enough_to_need_something_and_both_have_to_promise_it():
+    checked = []
+
+    def stage(name, one, **promises):
+        return replace(
+            get("bm25"), name=name, settings=(), varying=None,
+            capabilities=replace(get("bm25").capabilities, **promises),
+            check=lambda settings: checked.append(name), key=lambda settings: one,
+        )  # fmt: skip
+
+    needs = ("needs_text", "needs_network", "across_queries")
+    kind = cascade_of(
+        [
+            stage(
+                "plain", Place("", "http://a"), deterministic=True, **dict.fromkeys(needs, False)
+            ),
+            stage(
+                "other", Place("B", "http://b"), deterministic=False, **dict.fromkeys(needs, True)
+            ),
+        ]
+    )
+    for first, second in (("plain", "other"), ("other", "plain")):
+        given = {"first": first, "second": second, "first_settings": "", "second_settings": ""}
+        able = kind.able(given)
+        assert all(getattr(able, name) for name in needs)
+        assert not able.deterministic
+        assert kind.key(given).variable == "B", "the other one needs no key"
+        kind.check(given)
+    assert checked == ["plain", "other", "other", "plain"]
 
 
 def test_settings_of_the_stages_from_lines_or_json():

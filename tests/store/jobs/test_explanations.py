@@ -73,6 +73,30 @@ def test_a_failure_is_kept_in_words_and_can_be_tried_again(explanations):
     assert (row.state, row.error) == ("queued", None)
 
 
+def test_what_is_asked_again_starts_over_behind_what_waits(workspace, explanations):
+    other, me = replace(QUESTION, level="sentence"), Owner()
+    number = explanations.ask(QUESTION)
+    explanations.ask(other)
+    with workspace.database.writing() as db:
+        db.execute("UPDATE explanations SET queued = '2020-01-01'")
+    explanations.claim(me)
+    explanations.progress(number, me, 3, 10)
+    explanations.finish(number, me, "failed", error=ScoringError("no luck"))
+    explanations.ask(QUESTION)
+    row = explanations.find(QUESTION)
+    assert (row.done, row.total, row.live) == (0, 0, True)
+    assert [explanations.claim(Owner()).asked for _ in range(2)] == [other, QUESTION]
+
+
+def test_what_was_cancelled_and_then_written_off_is_no_longer_cancelling(workspace, explanations):
+    number, me = explanations.ask(QUESTION), Owner()
+    explanations.claim(me)
+    explanations.cancel(number)
+    Queue(workspace).interrupt(me.token)
+    row = explanations.find(QUESTION)
+    assert (row.state, row.cancelling, row.live) == ("cancelled", False, False)
+
+
 def test_a_worker_that_was_written_off_changes_nothing_any_more(workspace, explanations):
     number, slept, awake = explanations.ask(QUESTION), Owner(), Owner()
     explanations.claim(slept)
@@ -80,6 +104,8 @@ def test_a_worker_that_was_written_off_changes_nothing_any_more(workspace, expla
     assert explanations.find(QUESTION).state == "interrupted"
     explanations.ask(QUESTION)
     explanations.claim(awake)
+    explanations.progress(number, slept, 3, 10)
+    assert explanations.find(QUESTION).total == 0
     explanations.finish(number, slept, "done", result="{}")
     assert not explanations.beat(number, slept)
     assert (explanations.find(QUESTION).state, explanations.find(QUESTION).result) == (
