@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.words.verdict_chips import change_facts, p_value
+from rankdash.words.verdict_chips import change_facts, interval, p_value
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,14 @@ def test_where_a_p_is_corrected_both_are_said(planned_level, column, p, said):
 )
 def test_a_p_reads_as_less_only_where_its_four_decimals_are_zeros(p, said):
     assert p_value(p) == said
+
+
+def test_of_a_change_without_an_interval_and_a_p_only_the_counts_are_said():
+    nan = float("nan")
+    row = pd.Series(
+        {"delta": 0.1, "delta_low": nan, "delta_high": nan, "p": nan, "p_corrected": nan}
+        | {"helped": 3, "same": 1, "hurt": 2, "planned_level": 0.95}
+    )
+    assert change_facts(row, StatisticsSettings(), "p") == ["3 helped, 1 same, 2 hurt"]
+    assert interval(-0.5, 0.25) == "-0.500 … 0.250"
+    assert [interval(*ends) for ends in ((nan, 0.1), (0.1, nan), (0.1, float("inf")))] == ["–"] * 3
