@@ -178,9 +178,7 @@ def _below_cutoff(study: Study, found: Split, fit: Callable[[str], str]) -> str:
         nearest=found.documents[["rank_before", "rank_after"]].min(axis=1)
     )
     outside = (rows["rank_before"] > k) | (rows["rank_after"] > k)
-    best = rows[outside & (rows["label"] > 0)].sort_values(
-        ["label", "nearest"], ascending=[False, True]
-    )
+    best = rows[outside].sort_values(["label", "nearest"], ascending=[False, True])
     doc = best.iloc[0]
     return _(
         "The nearest is “{document}”, label {label}: rank {before} → {after}.",

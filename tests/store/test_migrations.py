@@ -5,7 +5,7 @@ from contextlib import closing
 import pytest
 
 from rankdash.errors import StoreError
-from rankdash.store import Workspace, migrations
+from rankdash.store import Workspace, backups, migrations
 from rankdash.store.jobs.queue import Queue
 from rankdash.store.notes.notes import Note, Notes
 from rankdash.store.notes.run_notes import RunNote, RunNotes
@@ -35,8 +35,12 @@ def test_a_workspace_of_an_older_version_keeps_its_content(
         workspace.save_dataset(dataset)
         workspace.save_run(make_run(dataset))
     assert version(tmp_path) == 1
+    before = backups.listed(tmp_path)
     workspace = Workspace.open(tmp_path)
     assert version(tmp_path) == len(migrations.MIGRATIONS)
+    (copy,) = set(backups.listed(tmp_path)) - set(before)
+    with closing(sqlite3.connect(copy)) as db:
+        assert db.execute("PRAGMA user_version").fetchone()[0] == 1
     assert workspace.dataset(dataset.id) == dataset
     assert [row.id for row in workspace.runs()] == ["run-1"]
     assert Queue(workspace).rows() == []

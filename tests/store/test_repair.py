@@ -178,6 +178,9 @@ def test_copies_without_anything_else_are_a_workspace_that_lost_its_database(kep
     assert "is missing" in Workspace.open(root).trouble.message
     (root / DATABASE).touch()
     assert "is empty" in Workspace.open(root).trouble.message
+    with closing(sqlite3.connect(root / DATABASE)) as db:
+        db.execute("CREATE TABLE another (id TEXT)")
+    assert "is empty" in Workspace.open(root).trouble.message
 
 
 def test_an_empty_file_of_a_database_is_a_new_workspace(tmp_path):

@@ -127,6 +127,8 @@ def of_study(reason, documents=(), spec="ndcg@2", ranked=("a", "b"), labels=(), 
     columns = ["doc_id", "label", "rank_before", "rank_after"]
     study = SimpleNamespace(
         baseline="a",
+        dataset_id="d",
+        once=lambda _name, make: make(),
         conventions=SimpleNamespace(threshold=1.0),
         dataset=SimpleNamespace(
             qrels=pd.DataFrame(labels, columns=["query_id", "doc_id", "label"]),
@@ -141,6 +143,19 @@ def of_study(reason, documents=(), spec="ndcg@2", ranked=("a", "b"), labels=(), 
     meaning, *rest = reasoning(study, "b", row, found, str.upper)
     assert meaning == reason_meanings()[reason]
     return rest
+
+
+@pytest.mark.parametrize(
+    ("grades", "said"),
+    [
+        ((1.0, 0.5, 2.0), "2 relevant documents, but the first stage did not retrieve them."),
+        ((1.0, 0.5, 0.0), "1 relevant document, but the first stage did not retrieve it."),
+    ],
+)
+def test_what_was_not_retrieved_is_counted_from_the_threshold_on(grades, said):
+    labels = [("q", doc, grade) for doc, grade in zip("xyz", grades, strict=True)]
+    labels.append(("other", "x", 3.0))
+    assert of_study("no_relevant_candidate", labels=labels) == [f"Its labels name {said}"]
 
 
 def test_each_side_without_a_result_is_named():

@@ -47,6 +47,16 @@ def test_less_than_everything_never_reads_as_everything(monkeypatch, recall, sai
     )
 
 
+def test_nothing_is_said_where_no_query_tells_anything(monkeypatch):
+    study = study_of("dense")
+    split = study.headroom("dense")
+    monkeypatch.setattr(Study, "headroom", lambda *_: replace(split, n=0))
+    assert headroom.notes(study) == []
+    lacking = replace(split, recall_ceiling=None, pool=False)
+    monkeypatch.setattr(Study, "headroom", lambda *_: lacking)
+    assert headroom.notes(study) == []
+
+
 def test_candidates_below_the_depth_are_not_called_lost():
     study = study_of("reranked", reranked=5)
     assert headroom.notes(labelled(study, "d5", "d4")) == [

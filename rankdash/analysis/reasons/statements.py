@@ -58,9 +58,8 @@ def statements(
 
     qrels: as for `contributions.split`.
     """
-    moved = found.documents[found.documents["delta"].abs() > _ZERO]
     carried = found.measure.metric.name in CARRIED
-    if moved.empty or (carried and abs(found.delta) <= _ZERO):
+    if found.documents.empty or (carried and abs(found.delta) <= _ZERO):
         return ()
     groups = _first(found, conventions) if carried else _groups(found)
     cause = _cause(found, qrels, conventions) if found.delta < -_ZERO else None
@@ -118,7 +117,7 @@ def _first(found: Split, conventions: Conventions) -> tuple[Statement, ...]:
 def _cause(found: Split, qrels: pd.DataFrame, conventions: Conventions) -> Statement | None:
     """The kind of lifted documents that cost more; None where neither cost anything."""
     rows = found.documents
-    hurt = rows[(rows["delta"] < -_ZERO) & rows["rank_before"].notna()]
+    hurt = rows[rows["delta"] < -_ZERO]
     binary = found.measure.metric.binary
     worse = rows["label"] < conventions.threshold if binary else rows["label"] <= 0
     now, was = rows["rank_after"].to_numpy()[:, None], rows["rank_before"].to_numpy()[:, None]

@@ -179,6 +179,8 @@ def _enough(parts: tuple[Cuts, Ranking, pd.DataFrame], full: bool, **rules: obje
         (6, {}, 0),
         (7, {}, 5),
         (7, {"level": 0.99}, 0),
+        # A p of exactly what the level leaves is significant.
+        (5, {"correction": "none", "level": 0.9375}, 5),
     ],
 )
 def test_a_depth_is_recommended_where_its_gain_is_proven_after_correction(count, rules, enough):
@@ -198,6 +200,23 @@ def test_the_full_depth_has_the_proof_of_its_verdict():
             cuts, first, qrels, "hit@1", Conventions(), (20,), full_gain_proven=proven
         )
         assert curve.enough == (20 if proven else 0)
+
+
+def test_the_last_digits_of_a_sum_are_no_gain():
+    """The same gain in another order: 0.7 + 0.4 / 2 + 1.6 / 3, and 0.4 + 1.6 / 2 + 0.7 / 3."""
+    docs = [f"d{place}" for place in range(7)]
+    found = {f"q{place}": docs for place in range(40)}
+    moved = ["d2", "d1", "d6", "d3", "d4", "d5", "d0"]
+    deep = Ranking.from_lists([(query, moved, list(range(7, 0, -1))) for query in found])
+    grades = {"d0": 0.7, "d2": 0.4, "d6": 1.6}
+    qrels = pd.DataFrame([(query, *each) for query in found for each in grades.items()])
+    qrels.columns = ["query_id", "doc_id", "label"]
+    curve = depth_curve(
+        Cuts(deep, in_order(found)), in_order(found), qrels, "dcg@10", Conventions(), (7,),
+        settings=StatisticsSettings(correction="none"), full_gain_proven=False,
+    )  # fmt: skip
+    assert curve.table["gain"].tolist() == pytest.approx([0, 0], abs=1e-12)
+    assert curve.table[["gain_low", "gain_high"]].to_numpy().tolist() == [[0, 0], [0, 0]]
 
 
 def test_a_loss_as_sure_as_the_gain_of_the_full_depth_is_no_gain():

@@ -235,6 +235,16 @@ def test_what_stood_above_already_was_not_lifted():
         assert said[-1].amount == pytest.approx(found.after - 1 / np.log2(rank_without + 1))
 
 
+def test_what_was_lifted_over_a_document_that_lost_nothing_is_no_cause():
+    """ "c" passed "a", and "u" passed "b", which rose all the same."""
+    found, said = told("acdebu", "caubde", {"a": 3, "c": 1, "b": 1}, "ndcg@6")
+    assert found.delta < 0
+    assert [each.kind for each in said] == ["fell", "rose"]
+    assert said[1].doc_ids == ("c", "b"), "as they stood before"
+    _, said = told("xyab", "baxy", {"a": 1, "b": 1}, "ndcg@4")
+    assert (said[0].doc_ids, said[0].moves) == (("a", "b"), ((3, 2), (4, 1)))
+
+
 def test_of_two_causes_the_dearer_is_named():
     _, said = told("abcde", "dcbea", {"a": 2, "b": 0, "c": 0, "e": 0}, "ndcg@5")
     assert said[-1].kind == "worse_above"
@@ -263,6 +273,10 @@ def test_a_cause_is_named_only_where_the_query_lost():
         found, said = told("auvd", "duva", {"a": 2, "d": grade}, "ndcg@4")
         assert (found.delta < 0) == lost
         assert [each.kind for each in said if each.kind in CAUSES] == ["unjudged_above"] * lost
+    # What entered makes good for what left, which "x" now stands above.
+    found, said = told("axbcde", "cxbade", {"a": 1, "b": 1, "c": 1}, "recall@2")
+    assert found.delta == 0
+    assert sorted(each.kind for each in said) == ["entered", "left"]
 
 
 def test_as_many_groups_as_there_is_room_for_are_told_each():
