@@ -97,7 +97,7 @@ def even(values: pd.Series[float]) -> bool:
 def _at(ranking: Ranking, starts: Integers, place: int | Integers, lengths: Integers) -> Floats:
     """(Q,) the score at a rank; NaN where the list does not reach it."""
     rows = starts + place - 1
-    inside = (np.asarray(place) >= 1) & (place <= lengths)
+    inside = place <= lengths
     return np.where(inside, np.append(ranking.scores, np.nan)[np.where(inside, rows, -1)], np.nan)
 
 

@@ -123,6 +123,8 @@ def test_a_known_change_is_counted_where_it_belongs():
     assert sizes.loc["11…20", "relevant"] == 1
     assert sizes.loc["1…2", "relevant_share"] == 0
     assert sizes["relevant_share"].sum() == pytest.approx(1)
+    # What came and what went moved no number of ranks.
+    assert found.up[~found.in_both].tolist() == [0, 0]
 
 
 def test_bins_of_ranks_and_of_steps_start_and_end_where_their_names_say():

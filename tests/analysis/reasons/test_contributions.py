@@ -245,6 +245,17 @@ def test_what_was_lifted_over_a_document_that_lost_nothing_is_no_cause():
     assert (said[0].doc_ids, said[0].moves) == (("a", "b"), ((3, 2), (4, 1)))
 
 
+def test_what_took_the_place_of_a_document_that_is_gone_was_lifted_over_it():
+    _, said = told("abcd", "bcd", {"a": 1, "d": 1}, "ndcg@4")
+    assert (said[-1].kind, said[-1].doc_ids) == ("unjudged_above", ("b", "c"))
+
+
+def test_what_was_lifted_over_one_of_those_that_lost_is_a_cause():
+    """ "c" passed both, "u" only "b"."""
+    _, said = told("abcu", "caub", {"a": 2, "b": 1}, "ndcg@4")
+    assert (said[-1].kind, said[-1].doc_ids) == ("unjudged_above", ("c", "u"))
+
+
 def test_of_two_causes_the_dearer_is_named():
     _, said = told("abcde", "dcbea", {"a": 2, "b": 0, "c": 0, "e": 0}, "ndcg@5")
     assert said[-1].kind == "worse_above"

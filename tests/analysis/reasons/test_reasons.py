@@ -93,7 +93,7 @@ def test_what_the_metric_does_not_count_is_not_there():
     assert reason("ab", "ba", {"x": 2, "a": 1}, "mrr", threshold=2)["reason"] == (
         "no_relevant_candidate"
     )
-    assert reason("ab", "ba", labels, "ndcg", threshold=2)["reason"] != "no_relevant_candidate"
+    assert reason("ab", "ba", labels, "ndcg", threshold=2)["reason"] == "distractor_lifted"
 
 
 def test_already_ideal_and_kept():
@@ -153,6 +153,11 @@ def test_what_is_below_the_cutoff_would_add_more_than_the_tie_band():
 )
 def test_where_nothing_that_is_shown_is_judged_nothing_is_concluded(labels, spec, rules, expected):
     assert reason("abcd", "bacd", labels, spec, **rules)["reason"] == expected
+
+
+@pytest.mark.parametrize("sides", [("abcd", "cdab"), ("cdab", "abcd")])
+def test_a_judged_document_that_one_side_shows_is_enough_to_conclude(sides):
+    assert reason(*sides, {"x": 1, "a": 0}, "ndcg@2")["reason"] == "no_relevant_candidate"
 
 
 def test_a_value_of_0_is_not_already_ideal():

@@ -7,6 +7,7 @@ import math
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,7 @@ from rankdash.metrics import Conventions
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.readers import Source, read
 from rankdash.reporting.exports import queries_csv, query_file, zip_file
+from rankdash.reporting.exports.hard_negatives import lacks_texts
 from rankdash.reporting.exports.tables import compact_latex, compact_markdown
 from rankdash.reporting.exports.trec import qrels_bytes, run_bytes
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
@@ -187,6 +189,16 @@ def test_every_format_has_the_documented_columns_and_the_same_numbers(study):
                     read_back[column].to_numpy(dtype=float), table[column]
                 )
     assert (parquet["segment.kind"] == table["segment.kind"]).all()
+
+
+@pytest.mark.parametrize(
+    ("document", "query", "lacks"), [("a", "q", False), ("", "q", True), ("a", "", True)]
+)
+def test_texts_of_both_queries_and_documents_are_needed_to_train_with(document, query, lacks):
+    data = SimpleNamespace(
+        document_text=lambda: pd.Series(["", document]), query_text=lambda: pd.Series([query, ""])
+    )
+    assert lacks_texts(SimpleNamespace(dataset=data)) is lacks
 
 
 def cells_of(content: bytes) -> list[str]:

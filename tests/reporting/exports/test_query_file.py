@@ -40,6 +40,25 @@ def test_the_file_has_the_values_the_note_and_the_corrected_labels():
     assert "<script src" not in made
 
 
+def test_each_card_says_where_its_document_stands_in_the_other_list_and_how_it_moved():
+    study = study_of()
+    made = query_file.html(study, study.challengers[0], "q1").decode()
+    card = r'<div class="(card[^"]*)"><b>(\d+)</b> <a[^>]*>(.*?)</a><p class="muted">(.*?)</p>'
+    assert re.findall(card, made) == [
+        ("card", "1", "d0", "0 of 1 · ▼ better: rank 2 · score 4.000"),
+        ("card", "2", "d1", "0 of 1 · ▼ better: rank 3 · score 4.000"),
+        ("card", "3", "d2", "0 of 1 · ▼ better: rank 4 · score 3.000"),
+        ("card relevant", "4", "d3", "1 of 1 · ▲ better: rank 1 · score 3.000"),
+        ("card relevant", "1", "d3", "1 of 1 · ▲ First stage: rank 4 · score 4.000"),
+        ("card", "2", "d0", "0 of 1 · ▼ First stage: rank 1 · score 3.000"),
+        ("card", "3", "d1", "0 of 1 · ▼ First stage: rank 2 · score 2.000"),
+        ("card", "4", "d2", "0 of 1 · ▼ First stage: rank 3 · score 1.000"),
+    ]
+    # Of a list that is longer than the cutoff its first k are shown.
+    short = query_file.html(replace(study, cutoff=3), study.challengers[0], "q1").decode()
+    assert [found[2] for found in re.findall(card, short)] == ["d0", "d1", "d2", "d3", "d0", "d1"]
+
+
 def test_the_file_says_whose_fault_it_is_and_what_was_not_retrieved():
     study = study_of()
     lost = pd.DataFrame([("q1", "far", 1.0)], columns=["query_id", "doc_id", "label"])

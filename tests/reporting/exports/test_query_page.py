@@ -107,6 +107,22 @@ def test_text_from_the_data_makes_no_element_and_no_attribute(hostile):
     assert "onerror=window.hacked=2" in "".join(hostile.texts)
 
 
+@pytest.mark.parametrize(
+    ("length", "shown"), [(180, "x" * 180), (181, "x" * 179 + "…")], ids=["fits", "cut"]
+)
+def test_a_card_shows_the_beginning_of_its_document_and_leads_to_the_rest(length, shown):
+    document = Document("d1", "", "x" * length, "")
+    made = html(
+        replace(page(), documents=[document], lists=[("A", [Card("d1", 2, "", False, "")])])
+    )
+    (card,) = re.findall(r'<div class="card">(.*?)</div>', made)
+    assert re.findall(r">([^<>]+)<", card) == ["2", "d1", " · ", shown]
+    assert 'href="#text-0"' in card
+    nothing = html(replace(page(), lists=[("A", [])]))
+    assert "This system has no document for the query." in nothing
+    assert "This system has no document for the query." not in made
+
+
 def test_only_scripts_named_by_their_hash_may_run_and_nothing_may_be_fetched(hostile):
     [policy] = [
         str(attrs["content"])

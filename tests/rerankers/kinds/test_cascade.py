@@ -202,6 +202,13 @@ def test_what_cannot_be_made_is_refused_at_once(wrong):
         create("cascade", wrong)
 
 
+@pytest.mark.parametrize("text", ["=5", "k1=1.5\nb", '{"k1": [1]}', "{k1"])
+def test_settings_that_cannot_be_read_are_shown(text):
+    with pytest.raises(SettingError, match="'first_settings' cannot be read") as caught:
+        create("cascade", {"first_settings": text})
+    assert caught.value.params["text"] == text
+
+
 def test_what_it_needs_hangs_on_its_stages(monkeypatch):
     kind = get("cascade")
     local = dict(create("cascade").settings)
