@@ -24,9 +24,9 @@ from rankdash.metrics import Conventions
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.readers import Source, read
 from rankdash.reporting.exports import queries_csv, query_file, zip_file
-from rankdash.reporting.exports.hard_negatives import lacks_texts
 from rankdash.reporting.exports.tables import compact_latex, compact_markdown
 from rankdash.reporting.exports.trec import qrels_bytes, run_bytes
+from rankdash.reporting.exports.triplet_lines import lacks_texts
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.spreadsheet import csv_bytes, defused, restored
 from rankdash.study.study import Study
