@@ -215,7 +215,7 @@ class _Case(MainDocuments):
 
     def table(self, reading: Reading | None) -> pd.DataFrame:
         read, full = self.read(reading)
-        hurt = (self.sign < 0) & self.one_sided & (self.main >= 0)
+        hurt = (self.sign < 0) & self.one_sided
         share = self.of_main(self.delta, 0.0)
         page = float(self.measure.k or PAGE)
         was, now = self.main_rank

@@ -129,7 +129,9 @@ def test_a_known_change_is_counted_where_it_belongs():
 
 def test_bins_of_ranks_and_of_steps_start_and_end_where_their_names_say():
     same = made({"a": DOCS[:25]})
-    table = transitions(moved(same, same, labels({})), relevant_only=False)
+    still = moved(same, same, labels({}))
+    assert still.frame(still.in_both)["up"].tolist() == [0] * 25
+    table = transitions(still, relevant_only=False)
     assert table.to_numpy().diagonal().tolist() == [1, 2, 2, 5, 10, 5]
     # The document at rank 23 of 45 rises or falls so far, all others by one at the most.
     docs = [f"d{place}" for place in range(1, 46)]

@@ -156,6 +156,16 @@ def test_a_margin_is_a_guide_where_its_p_is_significant_too(helped, helps):
     assert looser.margin_helps
 
 
+def test_a_margin_that_is_surely_worse_than_chance_is_no_guide():
+    """Those that are helped are the most decided ones."""
+    delta = np.zeros(60)
+    delta[-7:] = 1.0
+    found = skipping(*made(delta, np.arange(60.0)), SETTINGS)
+    assert found.advantage_high < 0
+    assert found.advantage_p <= 0.05
+    assert not found.margin_helps
+
+
 def test_a_query_without_a_margin_is_always_reranked_and_one_without_a_pair_is_not_counted():
     pairs, margin = telling(60)
     margin.iloc[:10] = math.nan

@@ -116,7 +116,7 @@ def test_a_card_shows_the_beginning_of_its_document_and_leads_to_the_rest(length
         replace(page(), documents=[document], lists=[("A", [Card("d1", 2, "", False, "")])])
     )
     (card,) = re.findall(r'<div class="card">(.*?)</div>', made)
-    assert re.findall(r">([^<>]+)<", card) == ["2", "d1", " · ", shown]
+    assert re.findall(r">([^<>]+)<", card) == ["2", " ", "d1", " · ", shown]
     assert 'href="#text-0"' in card
     nothing = html(replace(page(), lists=[("A", [])]))
     assert "This system has no document for the query." in nothing
