@@ -67,7 +67,7 @@ def evidence(row: pd.Series, found: Split, conventions: Conventions) -> list[Ove
 
 def _kinds(label: Floats, main: Floats, measure: Measure, rules: Conventions) -> Integers:
     """Index into `KINDS` for documents with these labels, NaN for none, that passed `main`."""
-    worse = label < rules.threshold if measure.metric.binary else np.maximum(label, 0.0) < main
+    worse = label < rules.threshold if measure.metric.binary else label < main
     return np.where(np.isnan(label), 1, np.where(worse, 0, 2))
 
 

@@ -160,6 +160,21 @@ def test_relevant_documents_come_from_and_go_to_their_bands():
     assert flow(found, 3).bands.set_index("band").loc[UNRANKED, "entered"] == 1
 
 
+def test_bands_below_k_end_at_twice_and_at_five_times_k():
+    before = made({"a": DOCS[:12]})
+    comes = {"d3": "3–4", "d4": "5–10", "d9": "5–10", "d10": "> 10"}
+    for doc, band in comes.items():
+        after = made({"a": [doc, *(each for each in DOCS[:12] if each != doc)]})
+        came, went = (
+            flow(moved(*sides, labels({"a": [doc]})), 2).bands.set_index("band")
+            for sides in ((before, after), (after, before))
+        )
+        assert came["entered"][came["entered"] > 0].to_dict() == {band: 1}
+        assert went["left"][went["left"] > 0].to_dict() == {band: 1}
+    of_one = flow(moved(before, before, labels({})), 1).bands["band"]
+    assert of_one.tolist() == ["2", "3–5", "> 5", UNRANKED]
+
+
 def test_a_failed_query_moves_nothing():
     before, after = made({"a": DOCS[:3], "failed": DOCS[:3]}), made({"a": DOCS[:3]})
     found = moved(before, after, labels({"a": ["d0"], "failed": ["d1"]}))

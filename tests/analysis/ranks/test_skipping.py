@@ -210,6 +210,7 @@ def test_a_rule_saves_the_calls_and_the_time_of_what_it_skips():
     found = saving(run_rows(4), margin, 0.5)
     assert (found.n, found.share, found.pairs, found.timed) == (4, 0.5, 0.5, 4)
     assert (found.mean_before, found.mean_after) == (2.5, 1.5)
+    assert math.isnan(saving(run_rows(4).assign(pairs=0.0), margin, 0.5).pairs)
     assert found.p95_before == pytest.approx(np.quantile([1, 2, 3, 4], 0.95))
     assert found.p95_after == pytest.approx(np.quantile([0, 2, 0, 4], 0.95))
 

@@ -75,6 +75,7 @@ def test_the_longest_wait_comes_first(queue, submit):
     ids = [submit(), submit(), submit()]
     queue.cancel(ids[0])
     queue.resume(ids[0])
+    assert [row.id for row in queue.rows()] == ids, "as they were submitted"
     assert [queue.claim(Owner()).id for _ in ids] == [ids[1], ids[2], ids[0]]
     assert queue.claim(Owner()) is None
 
