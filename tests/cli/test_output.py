@@ -1,4 +1,4 @@
-"""What commands write: in columns, on one line, to the last digit, and never over what they read."""
+"""What commands write: in columns, on one line, to the last digit, never over what they read."""
 
 import math
 

@@ -31,7 +31,7 @@ from rankdash.store.notes.pins import Pins
 from rankdash.store.notes.run_notes import RunNotes
 from rankdash.store.workspace_file.archive import without_paths
 from rankdash.store.workspace_file.import_workspace import Judges, take_in
-from rankdash.store.workspace_file.workspace_zip import MANIFEST, Bounds
+from rankdash.store.workspace_file.workspace_zip import MANIFEST, Bounds, Packer, Unpacker
 from rankdash.value.assumptions import Assumptions
 
 EXPLAINED = Explanation(0.5, (), 5, 7).to_json()
@@ -259,6 +259,18 @@ def test_what_is_here_stays_and_is_reported(full, other, make_dataset, make_run)
                  "label of document 1 for query 007", "scenario careful differs"):  # fmt: skip
         assert word in said
     assert len(found.findings) == 5
+
+
+def test_what_differs_in_one_thing_alone_is_reported(full, other, make_dataset):
+    dataset = make_dataset("Shop")
+    save(other, dataset)
+    Notes(other).keep(dataset.id, "二", ["another"], "看一下")
+    Corrections(other).correct(dataset.id, ("7", "01"), None, "Bob")
+    Corrections(other).withdraw(dataset.id, [("7", "01")])
+    Corrections(other).correct(dataset.id, ("007", "1"), 0.0, "Bob")
+    found = bring(other, exported(full))
+    assert [finding.code for finding in found.findings] == ["archive.note", "archive.correction"]
+    assert found.findings[1].params["document"] == "01"
 
 
 def test_a_run_of_another_data_set_with_the_same_id_is_not_replaced(
@@ -558,6 +570,30 @@ def test_what_is_too_large_is_refused(full, other, bounds):
     with pytest.raises(LimitError, match="Nothing was imported"):
         take_in(other, io.BytesIO(content), "big", judges, bounds=bounds)
     assert other.datasets() == []
+
+
+def test_what_is_just_as_large_as_is_taken_is_taken():
+    table, stream, target = pa.table({"n": list(range(50))}), io.BytesIO(), io.BytesIO()
+    pq.write_table(table, stream)
+    packer = Packer(target)
+    packer.add("a", b"12345")
+    packer.add("t", stream.getvalue())
+    packer.close({"format": "x"})
+    with zipfile.ZipFile(target) as zipped:
+        manifest = zipped.getinfo(MANIFEST).file_size
+    size = len(stream.getvalue())
+    decoded = sum(batch.nbytes for batch in pq.ParquetFile(stream).iter_batches())
+    most = Bounds(3, manifest, size, size + 5, decoded)
+
+    def read(bounds):
+        with Unpacker(target, "file", bounds) as parts:
+            return parts.read("a"), parts.read_table("t")
+
+    content, found = read(most)
+    assert (content, found.equals(table)) == (b"12345", True)
+    for name, limit in vars(most).items():
+        with pytest.raises(LimitError):
+            read(replace(most, **{name: limit - 1}))
 
 
 def test_a_part_larger_than_it_says_is_not_unpacked_whole(full, other):

@@ -99,11 +99,11 @@ class Unpacker:
                 raise self._refused(Phrase("{name} is missing", name=name[:200]))
             if name not in self._parts:
                 raise self._refused(Phrase("{name!r} is not on its list", name=name[:200]))
-        self._left = self._bounds.together
-        if sum(part.bytes for part in self._parts.values()) > self._left:
+        # Of a part no more is unpacked than the list says, and it is asked for once.
+        if sum(part.bytes for part in self._parts.values()) > self._bounds.together:
             raise self._too_large(
                 "Unpacked, it is larger than {limit:,} MB. Nothing was imported.",
-                self._left // _MEGABYTE,
+                self._bounds.together // _MEGABYTE,
             )
 
     def __enter__(self) -> Unpacker:
@@ -120,8 +120,7 @@ class Unpacker:
         if name not in self._parts:
             raise self._refused(Phrase("{name} is missing", name=name))
         listed = self._parts[name]
-        content = self._unpacked(name, min(listed.bytes, self._bounds.part, self._left))
-        self._left -= len(content)
+        content = self._unpacked(name, min(listed.bytes, self._bounds.part))
         if (len(content), hashlib.sha256(content).hexdigest()) != (listed.bytes, listed.sha256):
             raise self._refused(Phrase("{name} differs from what was packed", name=name))
         return content

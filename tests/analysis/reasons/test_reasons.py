@@ -211,6 +211,8 @@ def test_among_judged_documents_nothing_unjudged_can_hurt():
     row = reason("abcde", "cdeba", labels, "ndcg@2", judged_only=True)
     assert row["reason"] == "distractor_lifted"
     assert (row["rank_after"], row["unjudged"]) == (2, 0)
+    labels = {"a": 1, "b": 0, "c": 0, "d": 0}
+    assert reason("abcd", "bcda", labels, "ndcg@2", judged_only=True)["worse"] == 2, "within k"
 
 
 def reading_of(after: Ranking, cut: dict[str, tuple[int, int]]) -> Reading:
@@ -232,7 +234,7 @@ def test_truncated_where_the_model_read_little_of_what_fell():
 
 
 def test_reading_is_found_again_where_ties_are_settled_by_another_rule():
-    after = ranked("bca", [3.0, 1.0, 1.0])
+    after = ranked("bac", [3.0, 1.0, 1.0])
     cut = reading_of(after, {"a": (1, 9), "c": (7, 7)})
     labels = {"a": 1, "c": 1}
     row = reason("acb", after, labels, "ndcg@2", reading=cut, ties="trec")
@@ -293,11 +295,19 @@ def test_documents_below_the_depth_have_no_margin():
     assert row["reason"] == "unjudged_lifted"
 
 
+def test_a_document_from_below_the_end_of_a_shorter_list_has_no_margin():
+    row = reason("bcdea", "abc", {"a": 1})
+    assert (row["reason"], row["rank_before"], row["rank_after"]) == ("rescued", 5, 1)
+    assert np.isnan(row["margin"])
+
+
 def test_mixed_where_gains_and_losses_are_of_one_size():
     labels = {"a": 1, "b": 1, "c": 1}
     row = reason("axbcde", "cxbade", labels, "recall@2")
     assert (row["reason"], row["delta"]) == ("mixed", 0)
     assert row["gained"] == row["lost"] == pytest.approx(1 / 3)
+    # Of those that moved the value as much, the first of the baseline's list.
+    assert (row["doc_id"], row["share"]) == ("a", pytest.approx(-1 / 3))
     more = reason("abcdefg", "dcefgab", {"a": 2, "d": 3}, "ndcg@5")
     assert more["reason"] == "mixed", "hurt, but nearly as much was gained"
     assert more["delta"] < 0

@@ -126,6 +126,10 @@ def test_a_table_has_a_row_for_each_query_and_system_with_the_values_of_the_eval
     assert table["ndcg@10.delta"].mean() == pytest.approx(compared["delta"])
 
 
+def test_a_query_without_a_text_has_an_empty_one():
+    assert set(queries_csv.frame(study_of([None] * len(QUERIES)))["text"]) == {""}
+
+
 def test_a_query_that_a_ranking_lacks_is_a_zero_and_no_failure(study):
     (challenger,) = study.challengers
     run = study.run(challenger)

@@ -13,6 +13,7 @@ from rankdash.analysis.statistics.comparison import Comparison, StatisticsSettin
 from rankdash.metrics import Conventions, Evaluation, evaluate, judge
 from rankdash.ranking.ranking import Ranking
 from rankdash.reporting.exports.tables import (
+    cells,
     compact_latex,
     compact_markdown,
     head,
@@ -59,6 +60,24 @@ def test_numbers_are_rounded_and_what_rounds_to_nothing_has_no_sign():
     nan = float("nan")
     assert (signed(nan), p_value(nan), interval(nan, nan)) == ("–", "–", "–")
     assert interval(-0.1, 0.00001) == "-0.1000 to 0.0000"
+
+
+@pytest.mark.parametrize(
+    ("share", "shown"), [(0.00051, "+0.1%"), (0.00049, "0.0%"), (-0.00051, "-0.1%")]
+)
+def test_a_relative_change_that_rounds_to_nothing_has_no_sign(comparison, share, shown):
+    row = comparison.row("id-1", "mrr@10").copy()
+    row["relative_delta"] = share
+    assert cells(row, comparison)[3] == shown
+
+
+def test_every_row_has_a_cell_for_each_title_and_counts_the_paired_queries(comparison):
+    for each in (comparison, alone(comparison)):
+        for system in (each.baseline, *each.challengers):
+            assert len(cells(each.row(system, "mrr@10"), each)) == len(head(each)) - 1
+    row = comparison.row("id-1", "mrr@10").copy()
+    row["n"], row["paired"] = 40, 38
+    assert dict(zip(head(comparison)[1:], cells(row, comparison), strict=True))["queries"] == "38"
 
 
 @pytest.mark.parametrize(("level", "p"), [(0.95, 0.05), (0.9, 0.1), (0.99, 0.01)])

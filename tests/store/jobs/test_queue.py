@@ -1,12 +1,15 @@
 import time
 from contextlib import contextmanager
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from rankdash.errors import StoreError, UnavailableError
+from rankdash.store.jobs import states
 from rankdash.store.jobs.job_batches import read_parts, write_part
 from rankdash.store.jobs.queue import STALE_SECONDS, Owner, Progress, Queue
+from rankdash.store.jobs.states import lost
 from rankdash.store.tables import read_table, write_table
 
 CLAIM_ALL = """
@@ -153,6 +156,12 @@ def test_a_silent_worker_is_written_off(queue, submit, monkeypatch, host):
     # It was only suspended: it goes on where it was.
     assert queue.beat(job_id, me)
     assert [row.state for row in queue.rows()] == ["running"]
+
+
+def test_a_worker_is_silent_after_ten_seconds(monkeypatch):
+    monkeypatch.setattr(states, "time", SimpleNamespace(time=lambda: 100.0))
+    for heartbeat, silent in ((90.0, False), (89.9, True)):
+        assert lost({"host": "elsewhere", "pid": 1, "heartbeat": heartbeat}) is silent
 
 
 def test_a_worker_that_was_written_off_and_replaced_changes_nothing_any_more(
