@@ -20,7 +20,7 @@ def pooled(rankings: Sequence[Ranking]) -> Ranking:
     documents = pd.Index(pd.unique(np.concatenate([each.doc_ids for each in rankings])))
     every = np.concatenate([_pairs(each, queries, documents) for each in rankings])
     pairs = np.sort(pd.unique(every))
-    query, document = np.divmod(pairs, max(len(documents), 1))
+    query, document = np.divmod(pairs, len(documents))
     offsets = offsets_from(np.bincount(query, minlength=len(queries)))
     return Ranking(
         query_ids=queries.to_numpy(dtype=object),

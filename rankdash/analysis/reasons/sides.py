@@ -61,7 +61,7 @@ class Side:
         if not len(scores):
             # Every query failed: there is not even a first score to start from.
             return lengths, np.zeros(len(lengths)), np.zeros(len(lengths), dtype=bool)
-        if bool(np.isnan(scores[-1:]).any()) or bool(np.isnan(scores).any()):
+        if bool(np.isnan(scores).any()):
             known = offsets_from(~np.isnan(scores))
             lengths = known[starts + lengths] - known[starts]
         some = lengths > 0
@@ -85,7 +85,8 @@ class Side:
         rows = np.arange(len(of)) - offsets[of] + starts[lists][of]
         uneven = np.abs(scores[rows] - scores[rows + 1] - step[lists][of]) > allowed[lists][of]
         even[lists] = np.bincount(of, uneven, minlength=len(lists)) == 0
-        return lengths, span, some & (lengths > 2) & (span > 0) & ~even
+        # Two scores, and equal ones, are even.
+        return lengths, span, ~even
 
 
 def joined(before: Side, after: Side) -> tuple[Integers, Integers]:

@@ -181,7 +181,7 @@ def test_buried_without_a_cutoff_leaves_the_first_page():
 
 def test_a_relevant_document_that_the_list_no_longer_holds_is_buried():
     row = reason("abc", "bc", {"a": 1, "b": 0})
-    assert row["reason"] == "buried"
+    assert (row["reason"], row["doc_id"]) == ("buried", "a")
     assert np.isnan(row["rank_after"])
 
 
@@ -293,6 +293,20 @@ def test_documents_below_the_depth_have_no_margin():
     row = reason("abcde", after, {"a": 1})
     assert np.isnan(row["margin"])
     assert row["reason"] == "unjudged_lifted"
+
+
+def test_the_range_of_scores_ends_at_the_depth_whatever_other_queries_have():
+    nan = float("nan")
+    lists = [("q", list("bacde"), [9.0, 8.9, 3.0, nan, nan]), ("r", ["a"], [1.0])]
+    for order in (lists, lists[::-1]):
+        row = reason("abcde", Ranking.from_lists(order), {"a": 1})
+        assert row["margin"] == pytest.approx(0.1 / 6)
+
+
+@pytest.mark.parametrize("scores", [[5.0, 1.0], [5.0, 5.0, 5.0], [5.0]])
+def test_two_scores_and_equal_ones_have_no_margin(scores):
+    row = reason("bac"[: len(scores)], ranked("abc"[: len(scores)], scores), {"a": 1, "b": 0})
+    assert np.isnan(row["margin"])
 
 
 def test_a_document_from_below_the_end_of_a_shorter_list_has_no_margin():

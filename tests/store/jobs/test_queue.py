@@ -295,8 +295,11 @@ def test_deleting_a_run_forgets_the_job_that_made_it(
     queue.claim(me)
     workspace.save_run(make_run(make_dataset(), run_id=job_id))
     queue.finish(job_id, me, "done")
+    waiting = submit()
+    workspace.save_run(make_run(make_dataset(), run_id=waiting))
     workspace.delete_run(job_id)
-    assert queue.rows() == []
+    workspace.delete_run(waiting)
+    assert [row.id for row in queue.rows()] == [waiting], "it is not done"
 
 
 def test_batches_of_an_older_version_are_read_with_what_they_have(queue, submit, workspace):
