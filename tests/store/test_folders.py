@@ -3,12 +3,13 @@
 import os
 import time
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from rankdash.errors import StoreError
-from rankdash.store import Workspace, folders
+from rankdash.store import Workspace, folders, records
 from rankdash.store.folders import RECORD, SWEEP_AFTER_SECONDS, UNFINISHED
 from rankdash.store.score_cache import ScoreCache
 
@@ -116,6 +117,18 @@ def test_a_folder_is_known_by_what_stands_before_its_token(workspace):
     assert list(folders.stored(workspace.root, "runs")) == [folder]
     folders.remove(workspace.root, [workspace.named(link)])
     assert folder.is_dir()
+
+
+def test_a_folder_is_marked_before_its_row_goes_with_a_record_or_without(tmp_path):
+    for name in ("recorded", "older"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "recorded" / RECORD).write_text("row")
+    for name in ("recorded", "older", "gone"):
+        records.withdraw(tmp_path / name)
+    assert content_of(tmp_path) == {
+        Path("recorded", UNFINISHED): b"row", Path("older", UNFINISHED): b""
+    }  # fmt: skip
+    assert not (tmp_path / "gone").exists()
 
 
 def test_a_folder_of_a_job_counts_where_it_holds_results(workspace):

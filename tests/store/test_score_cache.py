@@ -1,7 +1,10 @@
 """Scores that outlive their run: exact, bounded, and never in the way."""
 
 import math
+import sqlite3
 import threading
+from contextlib import closing
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rankdash.errors import StoreError
+from rankdash.store import database, score_cache
 from rankdash.store.score_cache import KeptScores, ScoreCache
 
 
@@ -149,3 +153,23 @@ def test_a_score_without_end_is_not_kept_and_a_limit_that_is_just_reached_takes_
     assert cache.pairs == 1
     cache.limit = cache.size_bytes - 1
     assert cache.pairs == 0
+
+
+def test_writing_is_use(cache, tmp_path, monkeypatch):
+    clock = iter([1.0, 2.0, 3.0])
+    monkeypatch.setattr(score_cache, "time", SimpleNamespace(time=lambda: next(clock)))
+    for query in ("a", "b", "a"):
+        cache.write("model", [(query, ["text"], found([0.5]))])
+    with closing(sqlite3.connect(tmp_path / "scores.sqlite")) as db:
+        assert db.execute("SELECT used FROM asks ORDER BY id").fetchall() == [(3.0,), (2.0,)]
+
+
+def test_a_file_that_is_in_use_is_no_damaged_one(cache, tmp_path, monkeypatch):
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.05)
+    with closing(sqlite3.connect(tmp_path / "scores.sqlite", isolation_level=None)) as db:
+        db.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(StoreError, match="in use by another program"):
+            ScoreCache(tmp_path / "scores.sqlite")
+        db.execute("ROLLBACK")
+    assert not (tmp_path / "trash").exists()
+    assert ScoreCache(tmp_path / "scores.sqlite").pairs == 0
