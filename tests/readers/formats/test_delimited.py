@@ -7,8 +7,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rankdash.errors import FormatError
-from rankdash.readers import MappingNeeded, Source, read
+from rankdash.errors import FormatError, LimitError
+from rankdash.readers import MappingNeeded, ReadLimits, Source, read
+from rankdash.readers.formats import delimited
+from rankdash.readers.formats.delimited import sniff
 
 
 def texts_of(parsed):
@@ -244,3 +246,50 @@ def test_every_refused_row_of_a_file_that_is_not_trusted_is_accounted_for(parse)
         "the label is empty: 2 (lines 2, 3). For other reasons: 1 (lines 4). Label the row. A row "
         "without a label is kept only where it has a first-stage score or rank."
     )
+
+
+@pytest.mark.parametrize(("even", "found"), [(7, ","), (6, None)])
+def test_without_names_seven_tenths_of_the_rows_have_as_many_fields(even, found):
+    rows = ["one thing,another"] * even + ["nothing"] * (10 - even)
+    assert sniff("\n".join(rows)) == found
+
+
+@pytest.mark.parametrize(("header", "found"), [("query;label", ";"), ("query;words", None)])
+def test_two_names_make_a_separator_whatever_the_rows_hold(header, found):
+    assert sniff("\n".join([header, *["nothing"] * 9])) == found
+
+
+def test_a_sample_that_was_cut_counts_whole_rows_only():
+    assert delimited._sample_rows("a,b\nc,d\ne", ",", cut=True) == [["a", "b"], ["c", "d"]]
+    assert delimited._sample_rows("a,b\nc,d\ne", ",", cut=False)[-1] == ["e"]
+
+
+def test_cells_beyond_the_header_are_cut_only_where_all_are_empty(parse, found):
+    parsed = parse({"x": "query,document,label\na,b,1,,\nc,d,0,,z\ne,f,0\n"})
+
+    assert len(parsed.qrels) == 2
+    assert found(parsed, "field_count").line == 3
+
+
+@pytest.mark.parametrize("most", [3, 2])
+def test_rows_that_are_refused_count_as_rows_of_the_file(parse, most):
+    files = {"x": "query,document,label\na,b,1\nc,d,1\ne,f\n"}
+    if most == 3:
+        assert len(parse(files, limits=ReadLimits(rows=most)).qrels) == 2
+    else:
+        with pytest.raises(LimitError, match="more than 2 rows"):
+            parse(files, limits=ReadLimits(rows=most))
+
+
+@pytest.mark.parametrize(
+    ("first", "rows", "named"),
+    [
+        (["a", "2024"], [["b"], ["2023"]], False),
+        (["a", "2024"], [[], []], True),
+        (["d1", "some text"], [["d2", "d3"], ["x y", "z"]], False),
+        (["d1", "some text"], [["d1", "d3"], ["x y", "z"]], True),
+    ],
+    ids=["numbers below a number", "nothing below it", "an id of its own", "an id that repeats"],
+)
+def test_a_first_row_like_the_others_is_no_header(first, rows, named):
+    assert (delimited._header(first, rows) is not None) == named

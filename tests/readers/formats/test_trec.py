@@ -6,8 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.errors import FormatError
-from rankdash.readers import Source, read
+from rankdash.errors import FormatError, LimitError
+from rankdash.readers import ReadLimits, Source, read
+from rankdash.readers.formats import trec
+from rankdash.readers.formats.trec import shape_of
+from rankdash.readers.parse.skipped_rows import Refusals
 
 RUN = "q1 Q0 d1 1 9.5 bm25\nq1 Q0 d2 2 8 bm25\nq2 Q0 d3 1 1e-3 bm25\n"
 QRELS = "q1 0 d1 2\nq1 0 d2 0\nq2 0 d3 -1\n"
@@ -211,3 +214,67 @@ def test_labels_behind_q0_stay_labels(parse):
     parsed = parse({"qrels": "q1 Q0 d1 1\nq1 Q0 d2 0\nq2 Q0 d1 2\nq2 Q0 d2 1\n"})
 
     assert sorted(parsed.qrels["label"]) == [0, 1, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "counts", "shape"),
+    [
+        ("q1 Q0 d1 1 2.5 x", "of another form", (1, 1), "run"),
+        ("q1 Q0 d1 1 2.5 x", "of another form", (1, 2), None),
+        ("q1 0 d1 1", "of another form", (1, 1), "qrels"),
+        ("q1 0 d1 1", "of another form", (1, 2), None),
+        ("q1 0 d1 superb", "of another form", (1, 1), "qrels"),
+        ("q1 7 d1 superb", "of another form", (1, 1), None),
+        ("q1 d1 1", "of another form", (8, 2), "plain"),
+        ("q1 d1 1", "of another form", (7, 2), None),
+    ],
+)
+def test_so_many_lines_of_a_form_are_enough(good, bad, counts, shape):
+    """Half of the lines of runs and qrels, four fifths of three fields."""
+    lines = [good] * counts[0] + [bad] * counts[1]
+    assert shape_of("\n".join(lines)) == shape
+
+
+@pytest.mark.parametrize(("header", "shape"), [("qid d0 1", "plain"), ("qid docid 1", None)])
+def test_two_names_make_a_header(header, shape):
+    assert shape_of("\n".join([header, *["q1 d1 1"] * 9])) == shape
+
+
+@pytest.mark.parametrize("labels", [[1, 1, 3, 4, 5], [0, 2, 3, 4, 5], [1, 2, 3, 4, 6]])
+def test_labels_that_leave_out_or_repeat_a_place_are_no_ranks(parse, labels):
+    parsed = parse({"x": "".join(f"q1 d{at} {label}\n" for at, label in enumerate(labels))})
+
+    assert parsed.qrels["label"].tolist() == labels
+    assert parsed.candidates is None
+
+
+def test_q0_in_some_lines_makes_no_ranks_of_labels(parse):
+    parsed = parse({"x": "q1 Q0 d1 1\nq1 0 d2 2\n"})
+
+    assert parsed.qrels["label"].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(("tabbed", "whole"), [(8, True), (7, False)])
+def test_ids_hold_blanks_where_four_fifths_of_the_lines_have_tabs(parse, tabbed, whole):
+    lines = [f"q\t0\tdoc {at}\t1" for at in range(tabbed)]
+    lines += [f"q 0 d{at} 1" for at in range(tabbed, 10)]
+    columns, _ = trec._uneven_columns("\n".join(lines), (4,), Refusals("x"))
+
+    assert set(columns[2]) == ({f"doc {at}" for at in range(8)} if whole else {"d7", "d8", "d9"})
+
+
+def test_one_padded_line_makes_blanks_separate():
+    split = trec._splitter("q\t0\td1\t1\nq \t 0 \t d2 \t 1\n")
+
+    assert split("q \t 0 \t d2 \t 1") == ["q", "0", "d2", "1"]
+    assert trec._splitter("q a\t0\td1\t1\n")("q a\t0\td1\t1") == ["q a", "0", "d1", "1"]
+
+
+@pytest.mark.parametrize("most", [3, 2])
+def test_lines_that_are_refused_count_as_rows_of_the_file(parse, most):
+    files = {"x": "q1 0 d1 1\nq1 0 d2 1\nq1 0 d3\n"}
+    if most == 3:
+        assert len(parse(files, limits=ReadLimits(rows=most)).qrels) == 2
+    else:
+        with pytest.raises(LimitError, match="more than 2 rows"):
+            parse(files, limits=ReadLimits(rows=most))
