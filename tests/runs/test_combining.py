@@ -1,6 +1,7 @@
 """A run made of runs: what it names, which queries it has, and that a failure stays one."""
 
 import math
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -134,3 +135,22 @@ def test_it_is_stored_and_read_back(dataset, tmp_path):
     # The same wish again replaces it.
     workspace.save_run(fuse(dataset, parts(dataset), Fusion(), "both"))
     assert len(workspace.runs(dataset.id)) == 1
+
+
+def test_a_query_that_is_not_fused_has_no_time_though_its_parts_have(dataset):
+    """The first stage lacks q5, which both runs answered."""
+    runs = [a_run(dataset, name, dict.fromkeys(QUERIES, "done"), 4.0) for name in ("one", "two")]
+    stage = CombinedRun("First stage", dataset.candidates)
+    fused = fuse(
+        dataset, [stage, *(CombinedRun(run.name, run.ranking, run) for run in runs)], Fusion(), "x"
+    )
+    timed = with_times_of(fused, runs).queries.set_index("query_id")["latency_ms"]
+    assert timed.to_dict() == pytest.approx(
+        dict.fromkeys(QUERIES[:4], 8.0) | {"q5": math.nan}, nan_ok=True
+    )
+
+
+def test_only_a_fused_run_is_made_of_others(dataset):
+    fused = fuse(dataset, parts(dataset), Fusion(), "both")
+    assert part_ids(fused) == ("id-whole", "id-broken")
+    assert part_ids(replace(fused, reranker="bm25")) == ()

@@ -240,3 +240,34 @@ def test_a_run_measures_the_levels_it_is_asked_for_with_nothing_from_a_cache(
     assert [level.in_flight for level in resumed.measured.throughput] == [2]
     with pytest.raises(Cancelled):
         rerank(dataset, again, done=kept, timing=timing, cancelled=lambda: again.most > 0)
+
+
+def test_of_the_levels_that_meet_the_target_the_fastest_and_not_the_widest_is_meant():
+    levels = (level(2, 3.5, 450.0), level(4, 3.0, 500.0))
+    assert within_target(levels, 500.0).in_flight == 2
+    assert within_target(levels[1:], 500.0).in_flight == 4
+    assert within_target(levels[1:], 499.9) is None
+
+
+@pytest.mark.parametrize(("queries", "known"), [(5, True), (4, False)])
+def test_five_answers_are_enough_for_a_95th_percentile(queries, known):
+    """A client sends one every 20 ms, as long as the time is not up."""
+    (found,) = levels(Slots(9), REQUESTS, (1,), 0.02 * queries - 0.01)
+    assert found.queries == queries
+    assert bool(np.isfinite(found.p95_ms)) == known
+    assert found.p50_ms == pytest.approx(20.0)
+
+
+def test_the_time_of_embedding_is_in_no_latency():
+    """Of the first and the last request all is embedded, so that nothing is done beforehand."""
+    clock = Slots.clock
+
+    def answer(request):
+        fresh = request.query_id == "q1"
+        if fresh:
+            clock.wait(clock.now + 0.3)
+        return Scored(np.array([1.0, 2.0]), index_seconds=0.3 if fresh else 0.0)
+
+    (found,) = levels(Slots(9, answer), REQUESTS[:3], (1,), 0.5)
+    assert found.queries >= 3
+    assert found.p95_ms == pytest.approx(20.0)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rankdash.dataset import Dataset
 from rankdash.errors import SettingError
 from rankdash.ranking.ranking import Ranking
-from rankdash.runs.plan import plan, sample_queries
+from rankdash.runs.plan import MOST_CLIENTS, Timing, plan, sample_queries
 
 
 def test_the_first_candidates_are_planned_in_first_stage_order(make_dataset):
@@ -80,3 +80,21 @@ def _lists(queries):
         pd.DataFrame({"query_id": queries, "doc_id": "d", "label": 1.0}),
         Ranking.from_columns(queries, ["d"] * len(queries), np.ones(len(queries))),
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "most"), [("repeats", 100), ("sample", 100_000), ("seconds", 600)]
+)
+def test_a_timing_is_within_its_range_to_both_ends(name, most):
+    assert getattr(Timing(**{name: most}), name) == most
+    assert getattr(Timing(**{name: 1}), name) == 1
+    for beyond in (0, most + 1):
+        with pytest.raises(SettingError, match=f"The {name} must be from 1 to {most}"):
+            Timing(**{name: beyond})
+
+
+def test_as_many_clients_as_allowed_are_measured():
+    assert Timing(concurrency=(1, MOST_CLIENTS)).concurrency == (1, 256)
+    for beyond in (0, MOST_CLIENTS + 1):
+        with pytest.raises(SettingError, match="concurrency must be from 1 to 256"):
+            Timing(concurrency=(1, beyond))

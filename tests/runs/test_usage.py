@@ -46,3 +46,10 @@ def test_calls_units_failures_and_notes_are_summed(make_dataset):
 
 def test_a_run_without_calls_has_no_usage(make_dataset):
     assert usage(rerank(make_dataset(queries=3), Calls(calls=False))) is None
+
+
+def test_what_a_service_bills_as_no_number_is_not_added(make_dataset):
+    run = rerank(make_dataset(queries=2, depth=2), Calls())
+    billed = run.calls["billed"].tolist()
+    run = replace(run, calls=run.calls.assign(billed=['{"tokens": NaN}', *billed[1:]]))
+    assert usage(run).billed == {"tokens": 9.0, "dollars": 1.5}
