@@ -554,3 +554,74 @@ def test_another_first_stage_is_offered_in_words_that_can_be_followed(parse, fou
         "To start from another ranking, load the files again and choose it under First-stage "
         "ranking; on the command line: rerank --first-stage NAME."
     )
+
+
+@pytest.mark.parametrize(
+    ("pairs", "systems"),
+    [
+        ("q2,d1 q3,d1", 1),  # Of four lists two are of q2, and d1 is in both.
+        ("q2,d1 q3,d1 q4,d1", 0),
+        ("q2,d9", 0),  # The rest of a list that was cut.
+    ],
+)
+def test_two_files_of_first_stage_scores_are_two_systems_where_they_rank_the_same(
+    parse, pairs, systems
+):
+    """Half of the lists of the same queries, and a document in both lists of one."""
+
+    def rows(listed):
+        cells = (pair.replace(",", f",text,{at},").split(",") for at, pair in enumerate(listed))
+        lines = (f"{query},{text},{doc},{score},1.5" for query, text, score, doc in cells)
+        return "query_id,query,doc_id,label,first_stage_score\n" + "\n".join(lines)
+
+    parsed = parse({"a.csv": rows(["q1,d1", "q2,d1"]), "b.csv": rows(pairs.split())})
+
+    assert len(parsed.rankings) == systems
+    assert len(parsed.candidates.query_ids) == (2 if systems else 2 + pairs.count("q") - 1)
+
+
+@pytest.mark.parametrize(("run", "told"), [("q1", False), ("q9", True)])
+def test_ids_that_one_of_several_files_speaks_of_are_no_strangers(parse, codes, run, told):
+    files = {
+        "queries.csv": "query_id,query\nq1,return a gift\n",
+        "qrels": "q9 0 d1 1\n",
+        "run": f"{run} Q0 d1 1 2.5 x\n",
+    }
+    assert ("ids_match_nothing" in codes(parse(files))) == told
+
+
+@pytest.mark.parametrize(("name", "labels"), [("qrels/test.tsv", 3), ("qrels/grades.tsv", 1)])
+def test_whole_scores_of_a_split_are_labels_also_beside_labels(parse, name, labels):
+    scored = "query_id\tdoc_id\tscore\nq1\td2\t2\nq1\td3\t1\n"
+
+    assert len(parse({"surely": "q1 0 d1 1\n", name: scored}).qrels) == labels
+
+
+@pytest.mark.parametrize("first", ["how to return", "q1"])
+def test_without_a_header_two_ids_and_a_number_are_labels_and_a_text_is_asked_about(parse, first):
+    rows = {"x": f"{first},d1,1\n{first},d2,0\n"}
+    if first == "q1":
+        assert parse(rows).qrels["label"].tolist() == [1, 0]
+    else:
+        with pytest.raises(MappingNeeded):
+            parse(rows)
+
+
+def test_without_a_header_a_label_that_cannot_be_read_is_refused_by_line(parse, found):
+    parsed = parse({"x": "1,11,1\n1,12,x\n2,13,0\n"})
+
+    assert parsed.qrels["doc_id"].tolist() == ["11", "13"]
+    assert found(parsed, "bad_label").line == 2
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+def test_an_id_is_made_for_a_text_where_labels_give_the_text_too(parse, labelled):
+    """The labels of q1 have no text; whether it is the text that becomes q1 nothing says."""
+    files = {"qrels": "q1 0 d1 1\n", "run.csv": "query,doc_id,score\nreturn a gift,d1,2.5\n"}
+    if labelled:
+        rows = "query,document,label\nreturn a gift,Bring it back,1\n"
+        parsed = parse({"rows.csv": rows, **files})
+        assert parsed.queries["query_id"].tolist() == ["q1"]
+    else:
+        with pytest.raises(DataError, match="such as 'q1'"):
+            parse(files)
