@@ -170,3 +170,21 @@ def test_columns_called_by_people_are_asked_about_with_the_names_that_are_known(
         "label (label_1, label_2 … where several annotators labelled), and score or rank. A file "
         "that holds only one side is loaded together with the others of its data set."
     )
+
+
+def test_one_column_with_a_number_is_no_column_of_annotators(parse):
+    with pytest.raises(MappingNeeded, match="recognised as label"):
+        parse({"x": "query,document,label_1\na,b,1\na,c,0\n"})
+
+
+def test_of_many_words_the_first_twelve_are_told(parse, found):
+    words = [f"grade{letter}" for letter in "abcdefghijklm"]
+    rows = "".join(f"a,text {word},{word}\n" for word in words)
+    told = {"x": {word: float(at) for at, word in enumerate(words)}}
+
+    finding = found(parse({"x": f"query,document,label\n{rows}"}, words=told), "word_labels")
+
+    assert finding.count == 13
+    assert finding.params["table"] == ", ".join(
+        f"{word} = {at}" for at, word in enumerate(words[:12])
+    )

@@ -1,9 +1,11 @@
 """Which column is which: known names, values, a guess, and a person's mapping."""
 
+import pandas as pd
 import pytest
 
 from rankdash.errors import DataError, FormatError
 from rankdash.readers import FIELDS, MappingNeeded
+from rankdash.readers.parse.columns import fields_of, guess
 
 ROW = "some query,some passage,1"
 
@@ -260,3 +262,50 @@ def test_a_doubt_about_a_column_says_how_to_settle_it(parse, found):
         "If it is something else, rename the column, for example to label, first_stage_score, "
         "query or document, and load the file again."
     )
+
+
+@pytest.mark.parametrize(
+    ("cells", "label"),
+    [(["2", "long words"], None), (["2", "0", "long words"], "relevance_note")],
+)
+def test_more_than_half_of_the_cells_of_a_label_can_be_read(cells, label):
+    frame = pd.DataFrame({"query": "gift", "document": "text", "relevance_note": cells})
+    assert guess(frame)["label"] == label
+
+
+@pytest.mark.parametrize(("numbers", "document"), [(18, "a"), (19, None)])
+def test_a_column_of_more_than_nine_tenths_of_numbers_is_no_text(numbers, document):
+    cells = [f"{n}.5" for n in range(numbers)] + ["words"] * (20 - numbers)
+    assert guess(pd.DataFrame({"a": cells}))["document"] == document
+
+
+@pytest.mark.parametrize(
+    ("ids", "queries", "of_the_query"),
+    [
+        (["1", "1", "2"], ["gift", "gift", "parcel"], True),
+        (["1", "2", "3"], ["gift", "gift", "parcel"], False),
+        (["1", "1", "2"], ["gift", "parcel", "parcel"], False),
+        (["1", "1", None], ["gift", "gift", "parcel"], False),
+    ],
+    ids=["shared", "one a row", "beside two queries", "missing"],
+)
+def test_an_id_that_rows_of_one_query_share_is_that_of_the_query(ids, queries, of_the_query):
+    frame = pd.DataFrame({"id": ids, "query": queries, "document": "text", "label": "1"})
+    assert ("query_id" in fields_of(frame)) == of_the_query
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "segment"),
+    [("web", "", ["web", None]), ("web", "mail", ["web", "mail"]), ("", "", [])],
+)
+def test_a_column_that_some_query_fills_in_is_a_segment(parse, first, second, segment):
+    rows = f"query,document,label,channel\na,b,1,{first}\nc,d,0,{second}\n"
+
+    assert list(parse({"x": rows}).queries.get("channel", [])) == segment
+
+
+def test_a_number_of_the_row_is_no_segment_also_where_each_query_has_one_row(parse, found):
+    parsed = parse({"x": "id,query_id,query,document,label\n7,q1,a,b,1\n8,q2,c,d,0\n"})
+
+    assert list(parsed.queries.columns) == ["query_id", "text"]
+    assert found(parsed, "ignored_columns").params["columns"] == "id"

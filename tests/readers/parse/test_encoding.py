@@ -8,6 +8,12 @@ from hypothesis import strategies as st
 
 from rankdash.errors import FormatError
 from rankdash.readers import Source, read
+from rankdash.readers.parse.encoding import (
+    _controls,
+    _like_gb18030,
+    _mostly_utf8,
+    _unmarked_utf16,
+)
 
 TEXT = "query,document,label\n如何退货,把商品寄回来即可，七天之内,1\n营业时间,星期天休息,0\n"
 QUERIES = ["如何退货", "营业时间"]
@@ -90,3 +96,38 @@ def test_common_chinese_in_gb18030_comes_back(text):
     data = f"query,document,label\n{text},{text},1\n".encode("gb18030")
 
     assert read([Source("x", data)]).queries["text"].tolist() == [text]
+
+
+@pytest.mark.parametrize(
+    ("sample", "encoding"),
+    [
+        (b"a\0" * 20, "utf-16-le"),
+        (b"\0a" * 20, "utf-16-be"),
+        (b"a\0" * 19 + b"\0\0", "utf-16-le"),
+        (b"a\0" * 18 + b"\0\0" * 2, None),
+        (b"\0a" * 19 + b"\0\0", "utf-16-be"),
+        (b"\0a" * 18 + b"\0\0" * 2, None),
+        (b"a\0bb", "utf-16-le"),
+        (b"a\0bbb" * 2, None),
+    ],
+)
+def test_zeros_in_every_second_byte_alone_are_utf16(sample, encoding):
+    """More than a fifth of all bytes, and of the bytes between a twentieth of that at most."""
+    assert _unmarked_utf16(sample) == encoding
+
+
+@pytest.mark.parametrize(("good", "mostly"), [(4, True), (3, False)])
+def test_four_good_characters_for_a_bad_byte_make_broken_utf8(good, mostly):
+    assert _mostly_utf8("é".encode() * good + b"\xff abc") == mostly
+
+
+@pytest.mark.parametrize(("low", "chinese"), [(1, True), (2, False)])
+def test_half_of_the_second_bytes_are_high_in_chinese(low, chinese):
+    """The second byte of 丂 is that of @."""
+    data = ("的" + "丂" * low).encode("gb18030")
+    assert (data.count(b"@"), _like_gb18030(data)) == (low, chinese)
+
+
+@pytest.mark.parametrize(("text", "binary"), [("\0ab", False), ("\0a", True), ("\t\n\x1b", False)])
+def test_more_than_a_third_of_controls_are_no_text(text, binary):
+    assert _controls(text) == binary

@@ -10,6 +10,7 @@ import rankdash as rd
 from rankdash.errors import FormatError
 from rankdash.loading import load
 from rankdash.readers import Source
+from rankdash.readers.parse.skipped_rows import Refusals
 
 # Five questions of an FAQ. The search finds the answers of three among its first three, and those
 # of two not at all.
@@ -174,7 +175,7 @@ def test_ranks_order_where_scores_are_missing(parse):
 
 
 @pytest.mark.parametrize(
-    ("ranks", "told"), [((1, 2, 3), 0), ((0, 1, 2), 0), ((2, 3, 4), 1), ((1, 2, 5), 1)]
+    ("ranks", "told"), [((1, 2, 3), 0), ((0, 1, 2), 0), ((2, 3), 1), ((1, 3), 1), ((1, 2, 4), 1)]
 )
 def test_ranks_that_leave_out_places_are_told(parse, ranks, told):
     rows = "".join(f"q1,d{at},1,{rank}\n" for at, rank in enumerate(ranks))
@@ -182,3 +183,54 @@ def test_ranks_that_leave_out_places_are_told(parse, ranks, told):
     parsed = parse({"x": f"query_id,doc_id,label,rank\n{rows}"})
 
     assert sum(found.code == "rank_gaps" for found in parsed.findings) == told
+
+
+@pytest.mark.parametrize(("second", "told"), [(2.0, 0), (2.5, 1)])
+def test_equal_scores_contradict_no_rank(parse, second, told):
+    rows = f"q1,a,1,1,2.0\nq1,b,0,2,{second}\nq2,b,0,1,9\n"
+
+    parsed = parse({"x": f"query_id,doc_id,label,rank,score\n{rows}"})
+
+    assert sum(found.code == "rank_against_score" for found in parsed.findings) == told
+
+
+@pytest.mark.parametrize(("wide", "read"), [(1, True), (2, False)])
+def test_rows_of_another_width_count_among_those_refused(parse, wide, read):
+    """Of 2 rows 1 is refused, or 2 of 3."""
+    text = "query,document,label\na,b,1\n" + "a,b,c,1\n" * wide
+    if read:
+        assert len(parse({"x": text}).qrels) == 1
+    else:
+        with pytest.raises(FormatError, match="Rows that cannot be used: 2 of 3") as refused:
+            parse({"x": text})
+        assert refused.value.line == 3
+
+
+def test_rows_that_are_refused_are_neither_unjudged_candidates_nor_unranked(parse, found):
+    """The last two rows have no document: one has no label, the other no score."""
+    rows = "q1,a,1,3\nq1,b,,2\nq1,c,0,\nq1,,,1\nq1,,1,\n"
+
+    parsed = parse({"x": f"query_id,doc_id,label,score\n{rows}"})
+
+    assert found(parsed, "no_document").params["lines"] == "5, 6"
+    assert found(parsed, "unlabelled_rows").count == 1
+    assert found(parsed, "unranked_rows").count == 1
+
+
+def refused(rows: int) -> Refusals:
+    made = Refusals("x.csv")
+    made.add("bad_label", list(range(rows + 1, 1, -1)))
+    return made
+
+
+@pytest.mark.parametrize(("rows", "ends"), [(20, "21"), (21, "21 …")])
+def test_twenty_lines_are_named_and_dots_say_that_there_are_more(rows, ends):
+    (finding,) = refused(rows).findings()
+    assert finding.params["lines"] == ", ".join(map(str, range(2, 21))) + f", {ends}"
+    assert finding.line == 2
+
+
+def test_the_first_line_is_named_in_whatever_order_rows_were_refused():
+    with pytest.raises(FormatError) as stopped:
+        refused(3).stop_if_most(3)
+    assert stopped.value.line == 2
