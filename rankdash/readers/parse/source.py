@@ -83,7 +83,7 @@ def name_of(path: Path) -> str:
 def stem_of(name: str) -> str:
     """As `Source.stem`, for a name."""
     path = PurePosixPath(name)
-    if path.suffix.lower() in (".gz", ".zip") and PurePosixPath(path.stem).suffix:
+    if path.suffix.lower() in (".gz", ".zip"):
         path = PurePosixPath(path.stem)
     return path.stem
 

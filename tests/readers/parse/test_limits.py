@@ -7,6 +7,11 @@ import pytest
 
 from rankdash.errors import LimitError
 from rankdash.readers import ReadLimits, Source, sources_from_path
+from rankdash.readers.parse.table import (
+    refuse_many_bytes,
+    refuse_many_columns,
+    refuse_many_rows,
+)
 
 CSV = "query,document,label\n" + "".join(f"a,b{i},1\n" for i in range(30))
 JSONL = "\n".join(f'{{"query": "a", "document": "b{i}", "label": 1}}' for i in range(30))
@@ -116,3 +121,26 @@ def test_a_parquet_file_that_unpacks_to_too_much(parse):
 
     with pytest.raises(LimitError, match=r"Unpacked, the table is larger than 1\.0 MB"):
         parse({"x": parquet(frame)}, limits=ReadLimits(unpacked_bytes=1_000_000))
+
+
+@pytest.mark.parametrize(
+    ("refuse", "limit"),
+    [
+        (refuse_many_rows, "rows"),
+        (refuse_many_columns, "columns"),
+        (refuse_many_bytes, "unpacked_bytes"),
+    ],
+)
+def test_as_much_as_allowed_is_accepted_and_one_more_is_not(refuse, limit):
+    limits = ReadLimits(**{limit: 7})
+    refuse(7, "x", limits)
+    with pytest.raises(LimitError) as refused:
+        refuse(8, "x", limits)
+    assert refused.value.file == "x"
+
+
+def test_as_many_files_as_allowed_are_taken_from_a_folder(tmp_path):
+    for i in range(3):
+        (tmp_path / f"{i}.csv").write_text(CSV)
+
+    assert len(sources_from_path(tmp_path, limits=ReadLimits(files=3))) == 3

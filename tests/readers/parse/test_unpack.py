@@ -232,3 +232,22 @@ def test_old_workbooks_are_told_wherever_they_come(parse, zipped):
 def test_another_office_document_is_told(parse, zipped):
     with pytest.raises(FormatError, match="Office document"):
         parse({"a.docx": zipped({"[Content_Types].xml": b"<x/>", "word/document.xml": b"<x/>"})})
+
+
+def test_as_many_files_and_bytes_as_allowed_are_unpacked_and_one_more_is_not(parse, zipped):
+    csv = {"a.csv": b"query,document,label\na,b,1\n", "b.csv": b"query,document,label\na,c,1\n"}
+    size = sum(map(len, csv.values()))
+    files = {"x.zip": zipped(csv), "c.csv": b"query,document,label\na,d,1\n"}
+
+    assert len(parse(files, limits=ReadLimits(files=3, unpacked_bytes=size)).qrels) == 3
+    with pytest.raises(LimitError, match="more than 2 files"):
+        parse(files, limits=ReadLimits(files=2))
+    with pytest.raises(LimitError, match="Unpacked"):
+        parse(files, limits=ReadLimits(unpacked_bytes=size - 1))
+
+
+def test_files_are_counted_before_any_is_unpacked(parse, zipped):
+    packed = zipped({"a.csv": CSV, "b.csv": CSV})
+
+    with pytest.raises(LimitError, match="more than 1 files"):
+        parse({"x.zip": packed}, limits=ReadLimits(files=1, unpacked_bytes=1))

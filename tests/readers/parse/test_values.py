@@ -1,11 +1,13 @@
 """Labels: numbers as they are, words by a stated table, the rest refused by line."""
 
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankdash.errors import FormatError
 from rankdash.readers import Source, WordsNeeded, read
+from rankdash.readers.parse.values import looks_like_ids
 
 
 def rows(labels: list[str]) -> str:
@@ -208,3 +210,8 @@ def test_every_word_is_the_grade_it_was_given(words):
     parsed = read([Source("x", rows(labels).encode())], words={"x": words}, ask=True)
 
     assert parsed.qrels["label"].tolist() == [words[label] for label in labels]
+
+
+@pytest.mark.parametrize(("length", "ids"), [(100, True), (101, False)])
+def test_a_token_of_up_to_a_hundred_characters_is_an_id(length, ids):
+    assert looks_like_ids(pd.Series(["q1", "7" * length, None, " "])) == ids
