@@ -167,7 +167,7 @@ def parse_with_threshold(spec: str) -> tuple[Measure, float | None]:
     bracket = {key: value.strip("'\"") for key, _, value in pairs}
     if definition.dcg and bracket.get("dcg") in _DCG:
         definition = _DCG[bracket.pop("dcg")]
-    if cutoff is None and definition.has_cutoff:
+    if cutoff is None:
         cutoff = bracket.pop("cutoff", None)
     threshold = _threshold(spec, definition, bracket)
     parameter = _parameter(spec, definition, bracket)

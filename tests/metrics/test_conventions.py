@@ -177,3 +177,21 @@ def test_conventions_that_join_otherwise_are_refused(tables):
     with pytest.raises(SpecError, match="joined under other conventions"):
         evaluate(judged, ["ndcg"], Conventions.trec_eval())
     evaluate(judged, ["ndcg"], Conventions(threshold=2, missing="skip", judged_only=True))
+
+
+@pytest.mark.parametrize(
+    "changed", [{"ties": "trec"}, {"score_precision": "float32"}, {"negative": "unjudged"}]
+)
+def test_each_rule_of_the_join_is_one_of_the_join(tables, changed):
+    run, qrels = tables({"q": [1]})
+    judged = judge(Ranking.from_columns(*run.to_numpy().T), qrels)
+    with pytest.raises(SpecError, match="joined under other conventions"):
+        evaluate(judged, ["ndcg"], Conventions(**changed))
+
+
+def test_the_summary_says_the_ties_and_what_is_not_the_default():
+    own = "Ties: by the ranking's own rule (files: document id, descending)"
+    assert Conventions().summary == own
+    assert Conventions(threshold=2.0, judged_only=True).summary == (
+        f"{own}; Relevant from: 2.0; Condensed lists (judged documents only): yes"
+    )

@@ -111,7 +111,9 @@ def test_a_pair_that_is_labelled_twice_is_refused():
         judge(ranking, labels_frame(("q", "x", 1), ("q", "d", 1), ("q", "x", 2)))
 
 
-@pytest.mark.parametrize(("column", "value"), [("score", np.nan), ("label", np.inf)])
+@pytest.mark.parametrize(
+    ("column", "value"), [("score", np.nan), ("label", np.inf), ("label", -np.inf)]
+)
 def test_a_table_with_a_number_that_is_not_finite_is_refused(column, value):
     frame = pd.DataFrame({"query_id": ["q"], "doc_id": ["d"], "score": [1.0], "label": [1.0]})
     with pytest.raises(DataError):
@@ -127,3 +129,45 @@ def test_the_join_is_the_same_for_few_and_for_many_labels(tables):
     few = evaluate(judge(ranking, qrels[qrels["label"] > 0]), ["ndcg", "map"])
     assert len(qrels) > len(run) > (qrels["label"] > 0).sum()
     pd.testing.assert_frame_equal(many.wide().sort_index(), few.wide().sort_index())
+
+
+def test_a_failed_query_stays_failed_also_where_it_has_nothing_relevant(evaluation_of):
+    evaluation = evaluation_of(
+        {"a": [0], "b": [0]}, ["mrr"], left_out={"a": "failed"}, no_relevant="count"
+    )
+    assert evaluation.wide().to_numpy(dtype=object).tolist() == [
+        [pytest.approx(np.nan, nan_ok=True), "failed"],
+        [0.0, "no_relevant"],
+    ]
+    assert list(evaluation.frame()["state"]) == ["failed", "no_relevant"]
+
+
+def test_a_spec_may_say_the_threshold_that_is_in_force_and_no_other(evaluation_of):
+    evaluation = evaluation_of({"a": [1, 2]}, ["map"], threshold=2.0)
+    assert evaluation.mean("AP(rel=2)") == 0.5
+    with pytest.raises(SpecError, match="given as 2 and as 1"):
+        evaluation.mean("AP(rel=1)")
+
+
+def test_queries_of_one_table_without_a_label_are_told():
+    frame = pd.DataFrame(
+        {
+            "query_id": list("aabc"),
+            "doc_id": list("xyxx"),
+            "score": 1.0,
+            "label": [np.nan, 0, 1, np.nan],
+        }
+    )
+    judged = judge_frame(frame)
+    assert (list(judged.query_ids), judged.unlabelled) == (["a", "b"], ("c",))
+
+
+def test_the_judged_share_of_a_whole_list_counts_all_of_it(value_of):
+    assert value_of("judged", [*[None] * 1500, *[1] * 500]) == 0.25
+
+
+@pytest.mark.parametrize(("label", "known"), [(1023, True), (1024, False)])
+def test_a_gain_that_is_no_number_has_no_value(value_of, label, known):
+    """2^1024 is beyond a double."""
+    assert np.isfinite(value_of("dcg_exp", [label])) == known
+    assert value_of("ndcg_exp", [label]) == 1.0
