@@ -192,3 +192,21 @@ def test_the_interval_of_extreme_skew_stays_in_order():
     values[0] = 1.0
     low, high = bca_interval(values, bootstrap_means(values), level=0.9999)
     assert 0 <= low[0] <= values.mean() <= high[0] <= 1
+
+
+@pytest.mark.parametrize(("queries", "whole"), [(POISSON_FROM - 1, True), (POISSON_FROM, False)])
+def test_from_a_thousand_queries_on_the_number_in_a_resample_varies(queries, whole):
+    """One query of value 1: a mean is its weight over the number drawn."""
+    assert POISSON_FROM == 1_000
+    values = np.zeros((queries, 1))
+    values[0] = 1.0
+    weights = bootstrap_means(values, resamples=200) * queries
+    assert np.allclose(weights, np.rint(weights)) == whole
+
+
+def test_a_column_without_a_gain_or_a_loss_is_left_as_it_is():
+    """Else the interval of no change would be that of a loss."""
+    columns = np.array([[0.5, -0.5, 0.4], [-0.25, 0.25, -0.3], [-0.25, 0.25, -0.2]])
+    turned, sign = Columns.oriented(columns)
+    assert sign.tolist() == [1.0, 1.0, -1.0]
+    assert turned.values.T.tolist() == [[-0.25, -0.25, 0.5], [-0.5, 0.25, 0.25], [-0.4, 0.2, 0.3]]

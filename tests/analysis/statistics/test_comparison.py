@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from rankdash.analysis.statistics.alignment import align
 from rankdash.analysis.statistics.comparison import (
     STATISTICS_SETTINGS,
     Comparison,
@@ -544,3 +545,24 @@ def test_means_alone_are_over_the_queries_that_every_system_has():
         for place, value in alone[column].items():
             assert value == pytest.approx(whole.loc[place, other])
     assert set(alone["n"]) == {59}
+
+
+def test_the_highest_value_is_that_of_the_best_order_or_what_a_system_has():
+    specs = ("mrr", "judged@5")
+    made = {
+        "a": evaluated(places([4, 4, 4]), *specs),
+        "b": evaluated(places([1, 9, 9]), *specs),
+    }
+    best = evaluated(places([2, 2]), *specs)
+    aligned = align(made, "a")
+    # The best order has no third query, and nothing to say of how many are judged.
+    assert aligned.highest(best).tolist() == [[1.0, 1.0], [0.5, 1.0], [1.0, 1.0]]
+    assert aligned.highest(None).tolist() == [[1.0, 1.0]] * 3
+
+
+def test_queries_that_the_baseline_lacks_follow_in_their_own_order():
+    rules = Conventions()
+    labels = pd.DataFrame({"query_id": ["q9", "q1", "q3"], "doc_id": "good", "label": 1.0})
+    other = evaluate(judge(ranked({"q9": 1, "q3": 1}), labels, rules), ("mrr",), rules)
+    aligned = align({"a": evaluated(places([1, 1])), "b": other}, "a")
+    assert aligned.query_ids.tolist() == ["q0", "q1", "q9", "q3"]

@@ -244,3 +244,64 @@ def test_limits_of_a_quantile_are_order_statistics_that_hold_it_as_often_as_stat
 def test_a_latency_without_timings_is_refused():
     with pytest.raises(SpecError, match="Give the file that `rerank --timings` wrote"):
         outcome("max", 500.0, compared([1] * 9, [1] * 9), None, "p95_ms")
+
+
+@pytest.mark.parametrize(
+    ("hurt", "low", "high"),
+    [
+        (1, 1 - 0.95 ** (1 / 20), None),
+        (19, None, 0.95 ** (1 / 20)),
+        (20, 0.05 ** (1 / 20), 1.0),
+    ],
+)
+def test_the_limits_of_a_share_near_its_ends(hurt, low, high):
+    """Of one query of n the lower limit is 1 - 0.95^(1/n), of all but one the upper mirrors it."""
+    found = outcome("max-hurt", 1.0, compared([1] * 20, [2] * hurt + [1] * (20 - hurt)))
+    for limit, expected in ((found.low, low), (found.high, high)):
+        assert expected is None or limit == pytest.approx(expected)
+
+
+def test_the_limits_of_a_quantile_by_hand():
+    """Of 20 tosses 6 to 14 heads are the middle 90 %: the 6th and the 15th latency."""
+    comparison = compared([1] * 10, [1] * 10)
+    found = outcome("max", 11.0, comparison, timed([float(n) for n in range(1, 21)]), "p50_ms")
+    assert (found.value, found.low, found.high) == (10.5, 6.0, 15.0)
+
+
+def test_the_time_of_a_failed_query_is_no_latency():
+    timings = timed([10.0] * 9 + [900.0])
+    timings.loc[9, "state"] = "failed"
+    found = outcome("max", 50.0, compared([1] * 10, [1] * 10), timings, "p95_ms")
+    assert (found.value, found.n) == (10.0, 9)
+
+
+def test_a_bare_share_holds_for_the_metrics_of_means_and_gains_alone():
+    found = parse_conditions(["ndcg@5=0.5"], hurt=["mrr=0.1", "0.2"])
+    assert found == (
+        Condition("min", "ndcg@5", 0.5),
+        Condition("max-hurt", "mrr", 0.1),
+        Condition("max-hurt", "ndcg@5", 0.2),
+    )
+
+
+def test_a_target_of_a_profile_gives_way_to_what_was_typed_of_its_kind_only():
+    target = Condition("min", "ndcg@10", 0.5, of_profile=True)
+    assert parse_conditions(gains=["ndcg@10=0"], profile=[target])[1:] == (target,)
+    assert parse_conditions(["ndcg@10=0.4"], profile=[target]) == (
+        Condition("min", "ndcg@10", 0.4),
+    )
+
+
+@pytest.mark.parametrize(
+    ("of_profile", "most", "reason"),
+    [
+        (True, 0.5, "met"),
+        (True, 0.5 - 1e-13, "met"),
+        (True, 0.499, "unreachable"),
+        (False, 0.499, "met"),
+    ],
+)
+def test_a_target_of_a_profile_that_no_order_reaches_does_not_count(of_profile, most, reason):
+    condition = Condition("min", "mrr@10", 0.5, of_profile=of_profile)
+    (found,) = decide([condition], compared([2] * 9, [2] * 9), "up", most={"mrr@10": most})
+    assert (found.passed, found.reason) == (True, reason)

@@ -173,3 +173,17 @@ def test_only_what_differs_is_told_and_what_one_side_lacks():
         ("b", 2, 3),
         ("d", None, "x"),
     ]
+
+
+def test_two_runs_made_alike_are_a_series():
+    runs = [Made(name, "bm25", {"k1": k1}, None) for name, k1 in zip("abc", (1, 2, 1), strict=True)]
+    assert repeated(runs) == [("a", "c")]
+    assert repeated(runs[:2]) == []
+
+
+def test_where_no_run_has_a_value_the_baseline_stands_alone():
+    dead = {name: even(0.0, tuple(QUERIES)) for name in ("a", "b")}
+    for every in (False, True):
+        found = trend(dead, "a", "ndcg@10", FAST, every=every)
+        assert (found.queries, found.apart, found.comparisons) == (0, 1, 0)
+        assert rows(found)["b"]["verdict"] == "apart"

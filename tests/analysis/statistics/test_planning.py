@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rankdash.analysis.statistics.inference import intervals, p_values
-from rankdash.analysis.statistics.planning import FEWEST_PLANNED, POWER, plan, smallest_detectable
+from rankdash.analysis.statistics.planning import (
+    FEWEST_PLANNED,
+    POWER,
+    _kinds,
+    _ranks,
+    plan,
+    smallest_detectable,
+)
 from rankdash.analysis.statistics.settings import StatisticsSettings
 
 SETTINGS = StatisticsSettings(resamples=1_000)
@@ -137,3 +144,18 @@ def test_the_smallest_detectable_difference_is_found_at_the_stated_power():
 def test_without_spread_no_change_is_said_to_be_detectable():
     assert math.isnan(smallest_detectable(np.full(30, 0.1)))
     assert math.isnan(smallest_detectable(np.array([0.1])))
+
+
+def test_equal_sizes_share_their_mean_rank():
+    """One change of 0.2; two of -0.5 and three of 0.5 are the second to the sixth."""
+    values = np.array([-0.5, 0.2, 0.5, 0.0])
+    assert _ranks(np.array([[2.0, 1.0, 3.0, 4.0]]), values).tolist() == [[4.0, 1.0, 4.0, 0.0]]
+
+
+@pytest.mark.parametrize(("values", "kept"), [(48, True), (49, False)])
+def test_up_to_48_different_changes_are_planned_with_as_they_are(values, kept):
+    differences = np.append(np.arange(1, values + 1) / 100, [0.01, 0.0])
+    kinds, counts = _kinds(differences)
+    assert (len(kinds) == values) == kept
+    assert counts.sum() == values + 1
+    assert kinds @ counts == pytest.approx(differences.sum())

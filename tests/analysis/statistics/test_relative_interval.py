@@ -70,3 +70,12 @@ def test_it_covers_the_true_relative_change_of_a_rare_hit():
         made += 1
         inside += low <= 1.0 <= high
     assert inside / made > 0.88
+
+
+def test_where_a_draw_finds_nothing_before_the_end_is_that_of_the_change():
+    """One query of 20 was found before: in a third of the draws none is."""
+    before, change = np.repeat([1.0, 0.0], [1, 19]), np.repeat([0.0, 1.0], [10, 10])
+    low, high = (end[0] for end in intervals(change[:, None], QUICK))
+    found = relative_interval(before, change, QUICK)
+    assert found[1] == pytest.approx(high / 0.05)
+    assert low > 0 and 0 < found[0] < found[1]
