@@ -93,9 +93,9 @@ def _case(table: Table, names: dict[str, str]) -> Table:
         )
     frame, lines, findings = table.frame, table.lines, list(table.findings)
     if "snapshotname" in names:
-        snapshots = frame[names["snapshotname"]]
-        first = snapshots.iloc[0] if len(frame) else None
-        kept = (snapshots == first).to_numpy() | np.array([first is None] * len(frame), dtype=bool)
+        snapshots = frame[names["snapshotname"]].fillna("")
+        first = snapshots.iloc[0] if len(frame) else ""
+        kept = (snapshots == first).to_numpy()
         if not kept.all():
             findings.append(_several_snapshots(table, first, int(snapshots.nunique())))
             frame, lines = frame[kept].reset_index(drop=True), lines[kept]
@@ -116,7 +116,7 @@ def _case(table: Table, names: dict[str, str]) -> Table:
     )
 
 
-def _several_snapshots(table: Table, first: str | None, count: int) -> Finding:
+def _several_snapshots(table: Table, first: str, count: int) -> Finding:
     return Finding(
         "warning",
         "one_snapshot",

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rankdash.errors import FormatError
+from rankdash.readers.formats import parquet
 
 
 def written(frame: pd.DataFrame, **options: object) -> bytes:
@@ -98,3 +99,15 @@ def test_two_columns_of_one_name_are_refused(parse):
 
     with pytest.raises(FormatError, match="Two columns have the same name"):
         parse({"x": data.getvalue()})
+
+
+@pytest.mark.parametrize(
+    ("largest", "texts"),
+    [
+        (2.0**53 - 1, ["9007199254740991", "1"]),
+        (2.0**53, ["9007199254740992.0", "1.0"]),
+        (1.5, ["1.5", "1.0"]),
+    ],
+)
+def test_whole_numbers_that_a_float_holds_exactly_are_written_whole(largest, texts):
+    assert parquet._texts(pa.chunked_array([[largest, 1.0]])) == texts

@@ -4,6 +4,7 @@ import io
 import json
 import zipfile
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from rankdash.errors import DataError, FormatError
 from rankdash.loading import load
 from rankdash.readers import MappingNeeded, Source, read
+from rankdash.readers.formats import huggingface, quepid
 from rankdash.readers.parse.limits import ReadLimits
 
 
@@ -609,3 +611,78 @@ def test_arrow_beyond_the_limits_is_refused(parse):
     rows = [{"query": "a", "document": str(n), "label": 1} for n in range(9)]
     with pytest.raises(DataError, match="more than 5 rows"):
         parse({"x": arrow(rows)}, limits=ReadLimits(rows=5))
+
+
+@pytest.mark.parametrize(
+    ("cells", "ratings"),
+    [
+        (["1", "x"], True),
+        (["1", "x", "y"], False),
+        (["0", "100", None], True),
+        (["0", "101"], False),
+        (["0.5"], False),
+        ([str(n) for n in range(12)], True),
+        ([str(n) for n in range(13)], False),
+        ([None, ""], True),
+    ],
+)
+def test_a_column_of_few_whole_numbers_is_one_of_ratings(cells, ratings):
+    assert quepid._grades(np.array(cells, dtype=object)) == ratings
+
+
+def test_rows_of_a_snapshot_without_a_name_are_one_snapshot(parse, codes):
+    rows = pd.read_csv(io.StringIO(SNAPSHOT))[:2].assign(**{"Snapshot Name": None})
+    files = {"ratings.csv": "query,docid,rating\ndog,doc-1,1\n"}
+    parsed = parse({"snapshot": parquet(rows.to_dict("records")), **files})
+    assert parsed.candidates.documents_of("q1")[0] == ["doc-1", "doc-2"]
+    assert "one_snapshot" not in codes(parsed)
+
+
+def test_a_file_of_esci_that_has_titles_beside_its_queries_keeps_the_locale(parse):
+    rows = [{**row, "product_title": f"title {at}"} for at, row in enumerate(EXAMPLES)]
+    parsed = parse({"e": parquet(rows)})
+    assert list(parsed.queries["product_locale"]) == ["us", "es"]
+    assert list(parsed.documents["title"]) == ["title 0", "title 1", "title 2", "title 3"]
+
+
+def test_a_product_without_a_locale_keeps_its_id(parse):
+    rows = [*EXAMPLES[:3], {**EXAMPLES[3], "product_locale": None}]
+    parsed = parse({"e": parquet(rows)})
+    assert set(parsed.qrels["doc_id"]) == {
+        "B000MOO21W_us", "B07X3Y6B1V_us", "B07X3Y6B1V_es", "B000MOO21W"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("there", "missing"), [(2, 1), (3, 0)])
+def test_files_of_a_table_that_are_not_there_are_counted(there, missing):
+    names = [f"corpus/corpus-0000{at}-of-00003.parquet" for at in range(there)]
+    found = huggingface._missing_shards(names)
+    assert [finding.count for finding in found.values()] == ([missing] if missing else [])
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        ["qrels/train-00000-of-00001.parquet", "qrels/test-00000-of-00001.parquet"],
+        ["default/Train/0000.parquet", "default/Test/0000.parquet"],
+        ["train/data-00000-of-00001.arrow", "test/data-00000-of-00001.arrow"],
+    ],
+)
+def test_of_several_splits_in_a_folder_test_is_taken_wherever_it_stands(files):
+    for listed in (files, files[::-1]):
+        aside, notes = huggingface.other_splits(listed)
+        assert (aside, list(notes)) == ({files[0]}, [files[1]])
+
+
+def test_an_entry_of_opensearch_without_ratings_is_refused_by_line(parse, found):
+    entries = [*JUDGED, {"query": "sofa", "ratings": []}]
+    parsed = parse({"x": json.dumps({**JUDGMENT, "judgmentRatings": entries})})
+    assert qrels(parsed) == JUDGED_PAIRS
+    assert found(parsed, "no_documents").examples == ("sofa",)
+
+
+def test_a_document_of_rre_may_have_a_rating_in_place_of_a_gain(parse):
+    documents = {"1": {"rating": 2}, "2": {"gain": 3, "rating": 1}}
+    entry = {"placeholders": {"$query": "fender"}, "relevant_documents": documents}
+    parsed = parse({"x": json.dumps({"queries": [entry]})})
+    assert qrels(parsed) == {("fender", "1", 2), ("fender", "2", 3)}

@@ -120,3 +120,14 @@ def test_a_cell_far_outside_costs_no_memory_and_is_refused(parse):
 
     with pytest.raises(LimitError, match="columns"):
         parse({"x.xlsx": written.getvalue()})
+
+
+@pytest.mark.parametrize(("rows", "name"), [(1, "x.xlsx"), (2, "x.xlsx/labels")])
+def test_a_sheet_with_a_header_alone_is_no_table(parse, rows, name):
+    labels = [("query", "document", "label"), ("a", "b", 1)]
+    more = [("query", "document", "label"), ("c", "d", 0)][:rows]
+
+    parsed = parse({"x.xlsx": workbook(labels=labels, more=more)})
+
+    assert next(iter(parsed.formats)) == name
+    assert len(parsed.qrels) == rows

@@ -1,0 +1,34 @@
+"""LETOR: how many lines make such a file, and the features of each."""
+
+import pytest
+
+from rankdash.readers import ReadLimits
+from rankdash.readers.formats import letor
+
+
+@pytest.mark.parametrize("good", ["2 qid:1 1:0.5 2:3 # d1", "1 1:0.5 2:3"])
+@pytest.mark.parametrize(("bad", "enough"), [(1, True), (2, False)])
+def test_half_of_the_lines_make_a_file_of_features(good, bad, enough):
+    """With a query or, as SVMlight has it, without."""
+    assert letor.matches("\n".join(["# a comment", good, *["of another form"] * bad])) == enough
+
+
+def features(text: str) -> dict[str, list[str]]:
+    frame = letor.read(text, "x", ReadLimits()).frame
+    return {name: list(frame[name]) for name in frame.columns if name.startswith("feature")}
+
+
+def test_a_feature_that_a_line_leaves_out_is_0_and_the_first_of_two_counts():
+    text = "2 qid:1 3:0.5 3:0.9 # a\n1 qid:1 10:7 # b\n0 qid:1 2:4 3:0.1 # c\n"
+    found = features(text)
+    assert found == {
+        "feature 2": ["0", "0", "4"],
+        "feature 3": ["0.5", "0", "0.1"],
+        "feature 10": ["0", "7", "0"],
+    }
+    assert list(found) == ["feature 2", "feature 3", "feature 10"]
+
+
+def test_a_query_has_the_first_title_that_a_comment_gives_it():
+    text = "# qid:1: rambo\n# qid:1: rocky\n1 qid:1 1:2 # d\n0 qid:2 1:2 # d\n"
+    assert list(letor.read(text, "x", ReadLimits()).frame["query"]) == ["rambo", None]
