@@ -3,6 +3,7 @@
 import functools
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -566,3 +567,40 @@ def test_queries_that_the_baseline_lacks_follow_in_their_own_order():
     other = evaluate(judge(ranked({"q9": 1, "q3": 1}), labels, rules), ("mrr",), rules)
     aligned = align({"a": evaluated(places([1, 1])), "b": other}, "a")
     assert aligned.query_ids.tolist() == ["q0", "q1", "q9", "q3"]
+
+
+@pytest.mark.parametrize(("change", "exact"), [(1e-13, True), (1e-11, False)])
+def test_the_last_digits_of_a_value_are_no_change(change, exact):
+    before = evaluated(places([2] * 10))
+    found = compare({"a": before, "b": replace(before, values=before.values + change)}, "a", QUICK)
+    assert (found.row("b", "mrr")["delta"] == 0) == exact
+    assert ("score the same on every one" in found.verdict("b", "mrr").sentence) == exact
+
+
+@pytest.mark.parametrize(("queries", "known"), [(4, False), (5, True)])
+def test_five_pairs_are_enough_for_a_minimum_detectable_change(queries, known):
+    made = {
+        "a": evaluated(places([4] * queries)),
+        "b": evaluated(places([3, 5, 3, 5, 3][:queries])),
+    }
+    assert np.isfinite(compare(made, "a", QUICK).row("b", "mrr")["smallest_detectable"]) == known
+
+
+def test_a_comparison_is_corrected_where_it_is_one_of_several():
+    systems = many()
+    assert compare(systems, "a", QUICK).corrected
+    assert not compare({name: systems[name] for name in "ab"}, "a", QUICK).corrected
+    assert not compare(systems, "a", replace(QUICK, correction="none")).corrected
+
+
+def test_where_no_number_of_queries_would_do_there_is_none_and_no_gap():
+    """As many up as down, and one query from the 100th place to the 101st."""
+    made = {
+        "a": evaluated(places([4] * 40 + [100])),
+        "b": evaluated(places([3, 6] * 20 + [101])),
+    }
+    found = compare(made, "a", QUICK)
+    assert found.verdict("b", "mrr").kind == "unproven"
+    for name in ("more_queries", "more_least", "more_most"):
+        assert found.frame[name].dtype == float
+        assert np.isnan(found.row("b", "mrr")[name])

@@ -159,3 +159,19 @@ def test_up_to_48_different_changes_are_planned_with_as_they_are(values, kept):
     assert (len(kinds) == values) == kept
     assert counts.sum() == values + 1
     assert kinds @ counts == pytest.approx(differences.sum())
+
+
+@pytest.mark.parametrize(
+    ("queries", "gained", "more"),
+    [
+        (20_000, 10_064, 180_000),
+        (20_000, 10_062, 190_000),
+        (20_000, 10_060, None),
+        (10_000, 5_044, 95_000),
+        (10_000, 5_042, None),
+    ],
+)
+def test_a_hundred_thousand_more_or_ten_times_as_many_are_a_plan(queries, gained, more):
+    differences = np.repeat([1.0, -1.0], [gained, queries - gained])
+    mean = float(differences.mean())
+    assert plan(differences, (mean - 0.01, mean + 0.01), test="t").likely == more

@@ -79,3 +79,14 @@ def test_where_a_draw_finds_nothing_before_the_end_is_that_of_the_change():
     found = relative_interval(before, change, QUICK)
     assert found[1] == pytest.approx(high / 0.05)
     assert low > 0 and 0 < found[0] < found[1]
+
+
+def test_between_draws_on_either_side_of_zero_the_end_is_that_of_the_change():
+    """The end of the change, -0.0024, lies between two draws; those of the quotient end above 0."""
+    before = np.array([0, 1, 2, 2, 1, 1, 0, 1, 1, 0, 0, 2, 1]) / 2
+    after = np.array([2, 1, 1, 2, 1, 2, 1, 2, 1, 2, 2, 1, 1]) / 2
+    few = StatisticsSettings(resamples=100)
+    low = intervals((after - before)[:, None], few)[0][0]
+    found = relative_interval(before, after - before, few)
+    assert low < 0
+    assert found[0] == pytest.approx(low / before.mean())

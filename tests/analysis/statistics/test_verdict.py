@@ -6,7 +6,13 @@ from dataclasses import replace
 import pytest
 
 from rankdash.analysis.statistics.planning import QueryPlan
-from rankdash.analysis.statistics.verdict import Facts, Verdict, decide, verdict_on
+from rankdash.analysis.statistics.verdict import (
+    Facts,
+    Verdict,
+    decide,
+    relative_change,
+    verdict_on,
+)
 
 
 def facts(**changes: object) -> Facts:
@@ -213,3 +219,15 @@ def test_names_for_display_take_the_place_of_ids():
 @pytest.mark.parametrize("end", [0.0, -0.0])
 def test_an_end_of_the_interval_at_zero_has_no_sign(end):
     assert verdict(low=end, high=0.2, delta=0.1).sentence.endswith(" between 0.000 and +0.200.")
+
+
+@pytest.mark.parametrize(
+    ("low", "shown"), [(0.0007, "+0.001"), (0.0004, "+0.0004"), (-0.0004, "-0.0004")]
+)
+def test_so_many_digits_are_shown_that_no_end_rounds_to_zero(low, shown):
+    assert f"between {shown} and" in verdict(low=low).sentence
+
+
+@pytest.mark.parametrize(("delta", "known"), [(0.999, True), (1.0, False), (-1.0, False)])
+def test_a_million_times_the_baseline_is_no_percentage(delta, known):
+    assert math.isnan(relative_change(delta, 1e-6)) != known
