@@ -157,3 +157,19 @@ def test_equals_a_plain_implementation(made, method, k, data):
         assert list(of(fused, query)) == order
     settled = fused.settled("trec").settled("stable")
     np.testing.assert_array_equal(settled.docs, fused.docs)
+
+
+def test_sums_that_differ_by_their_last_digit_are_ties():
+    """0.1 + 0.2 is more than 0.3 in doubles."""
+    one, other = (Ranking.from_lists([("q", [doc], [1.0])]) for doc in "ab")
+    fused = fuse([other, one, one], Fusion(k=0, weights=(0.3, 0.1, 0.2)))
+    assert list(of(fused)) == ["b", "a"]
+    assert fused.tied.tolist() == [True]
+
+
+def test_the_ends_of_what_is_allowed():
+    assert Fusion(k=0).k == 0
+    assert Fusion(weights=(1e-9,)).weights == (1e-9,)
+    for wrong in (-1e-9, math.inf):
+        with pytest.raises(SettingError):
+            Fusion(k=wrong)

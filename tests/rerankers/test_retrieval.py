@@ -111,3 +111,10 @@ def test_whole_sets_reach_the_quality_of_the_given_first_stage(name):
     values = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut.10"}).evaluate(run)
     mean = np.mean([values[query]["ndcg_cut_10"] for query in qrels])
     assert mean == pytest.approx(REACHED[name], abs=0.005)
+
+
+def test_of_equal_sums_the_order_by_meaning_stands(found, monkeypatch):
+    """c is first by meaning, b by words."""
+    by_meaning = Ranking.from_lists([("q", ["c", "d"], [0.9, 0.8])])
+    monkeypatch.setattr(retrieval, "_apart", lambda queries, documents, depth: by_meaning)
+    assert found("fused").documents_of("q")[0] == ["c", "b"]

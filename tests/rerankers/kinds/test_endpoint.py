@@ -18,6 +18,7 @@ from rankdash.rerankers.remote import keys
 from rankdash.rerankers.remote.apis import DIALECTS
 from rankdash.rerankers.remote.call_settings import Clock
 from rankdash.rerankers.remote.client import LONGEST_PAUSE_SECONDS, Gate
+from rankdash.rerankers.remote.estimates import Estimate
 from rankdash.rerankers.settings import parse_settings
 from tests.rerankers.loopback import score
 
@@ -511,3 +512,96 @@ def test_what_changes_scores_changes_the_fingerprint_and_nothing_else():
 
     assert of() == of(concurrency=9, per_minute=3, key_variable="X_API_KEY", price_tokens=1)
     assert len({of(), of(model="m"), of(dialect="tei"), of(base_url="http://x")}) == 4
+
+
+def results(*pairs):
+    return {"results": [{"index": index, "relevance_score": value} for index, value in pairs]}
+
+
+@pytest.mark.parametrize(
+    ("answer", "scores", "fault"),
+    [
+        (results((1, 0.5), (0, 2)), [2, 0.5], ""),
+        (results((0, 0.5), (2, 1)), [0.5, np.nan], "index 2 is out of range"),
+        (results((0, 0.5), (-1, 1)), [0.5, np.nan], "index -1 is out of range"),
+        (results((0, 0.5)), [0.5, np.nan], "the answer is too short"),
+        (results((0, True), (1, 1)), [np.nan, 1], "the score of index 0 is not a number"),
+        (results((0, 1), (1, 2), (1, 3)), [1, np.nan], "index 1 comes twice"),
+    ],
+)
+def test_each_score_goes_to_its_document_or_to_none(answer, scores, fault):
+    found, said = DIALECTS["cohere"].read_scores(answer, 2)
+    np.testing.assert_array_equal(found, scores)
+    known = 2 - int(np.isnan(found).sum())
+    assert said == (fault and f"documents with a score: {known} of 2: {fault}.")
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "too_large"),
+    [
+        (413, "", True),
+        (400, "too many documents", True),
+        (422, "batch size 64 > 32", True),
+        (400, "query must not be empty", False),
+        (500, "too many documents", False),
+    ],
+)
+def test_fewer_documents_are_tried_where_there_were_too_many(make, status, said, too_large):
+    client = make()._client
+    client._answered = True
+    assert client._judge(status, {}, json.dumps({"message": said}).encode()).too_large == too_large
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "shared"),
+    [(429, {}, True), (503, {}, False), (503, {"Retry-After": "3"}, True)],
+)
+def test_all_wait_where_there_is_no_quota_or_the_service_asks_for_it(make, status, headers, shared):
+    assert make()._client._judge(status, headers, b"").shared == shared
+
+
+@pytest.mark.parametrize(("asked", "begun"), [(29, True), (30, False)])
+def test_a_pause_as_long_as_what_is_left_is_not_begun(make, server, hands, asked, begun):
+    server.fail({"status": 429, "headers": {"Retry-After": str(asked)}})
+    (scored,) = make(total_s=30).score([ask()])
+    assert (scored.error == "") == begun
+    assert hands.slept == ([29] if begun else [])
+
+
+def test_failures_count_as_a_service_that_has_gone_only_in_a_row(make, server):
+    """Four times nobody, once an answer that is no JSON, four times nobody, and then once more."""
+    reranker = make(retries=0, concurrency=1)
+    reranker.score([ask()])
+    server.fail(*[{"status": 502}] * 4, {"html": 1}, *[{"status": 502}] * 5)
+    answers = reranker.score([ask(name=str(number)) for number in range(9)])
+    assert all(answer.error for answer in answers)
+    with pytest.raises(UnavailableError, match="keeps failing"):
+        reranker.score([ask()])
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+def test_a_key_that_is_refused_later_ends_the_run(make, server, status):
+    reranker = make()
+    reranker.score([ask()])
+    server.fail({"status": status})
+    with pytest.raises(UnavailableError, match=rf"refused the request \({status}\)"):
+        reranker.score([ask()])
+
+
+def test_the_turn_that_a_query_waits_for_is_not_in_its_time(make, hands):
+    answers = make(per_minute=2, total_s=10, concurrency=1).score([ask(name="a"), ask(name="b")])
+    assert [answer.error for answer in answers] == ["", ""]
+    assert hands.slept == [30]
+
+
+@pytest.mark.parametrize(
+    ("length", "hidden"), [(keys._SHORTEST, True), (keys._SHORTEST - 1, False)]
+)
+def test_a_key_that_could_be_a_word_is_not_looked_for(length, hidden):
+    key = "k" * length
+    assert ("k" in keys.Key(key).redact_whole(f"no such key: <{key}>").split("<")[1]) != hidden
+
+
+def test_a_share_of_the_work_has_whole_calls():
+    found = Estimate(5, 100.0, 8.0, 2.0).scaled(0.25)
+    assert found == Estimate(2, 25.0, 2.0, 0.5)
