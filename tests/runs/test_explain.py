@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rankdash.analysis.reasons.occlusion import Explanation
+from rankdash.analysis.reasons.occlusion import Explanation, TextVariant
 from rankdash.errors import UnavailableError
 from rankdash.rerankers import Scored, create, get
 from rankdash.runs import claimed, explain, jobs
@@ -245,3 +245,32 @@ def test_a_service_is_asked_in_calls_of_many_with_the_key_that_was_typed(
         handover.feed(line(about().id, {"RACK_API_KEY": "sk-typed-by-hand"}))
         explainer.serve()
         assert len(server.seen) == 1 + 3
+
+
+@pytest.mark.parametrize(("remote", "sizes"), [(True, [25, 5]), (False, [16, 14])])
+def test_so_many_variants_are_put_to_a_reranker_between_two_looks(remote, sizes):
+    """Those of one query are one request."""
+    variants = [TextVariant("one" if at < 20 else "other", f"text {at}") for at in range(30)]
+    calls = list(explain.in_calls("q", "d", variants, remote))
+    texts = [[text for request in call for text in request.documents] for call in calls]
+    assert [len(each) for each in texts] == sizes
+    assert [text for each in texts for text in each] == [one.document for one in variants]
+    asked = [request.query for call in calls for request in call]
+    assert asked == (["one", "other", "other"] if remote else ["one", "one", "other"])
+
+
+@pytest.mark.parametrize(("waited", "kept"), [(0, True), (1, False)])
+def test_a_model_is_kept_for_so_long_after_it_was_last_asked(
+    explainer, add_run, ask, monkeypatch, waited, kept
+):
+    now = 1000.0
+    monkeypatch.setattr(explain.time, "monotonic", lambda: now)
+    add_run("one")
+    for level in ("term", "query"):
+        ask("one", level=level)
+        explainer.serve()
+        now += explain.KEEP_SECONDS
+    now += waited
+    explainer.serve()
+    assert (explainer._held is not None) == kept
+    assert Made.prepared == 1

@@ -4,11 +4,14 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from rankdash.runs import jobs, process
+from rankdash.errors import SettingError
+from rankdash.runs import jobs, key_pipe, process
 from rankdash.runs.jobs import JobRequest
 
 ROOT = Path(__file__).parents[2]
@@ -138,3 +141,33 @@ def test_the_log_does_not_grow_for_ever(workspace, worker):
     worker.ensure()
     assert log.stat().st_size < process.LOG_LIMIT_BYTES
     assert (workspace.root / "worker.log.1").stat().st_size > process.LOG_LIMIT_BYTES
+
+
+@pytest.mark.parametrize(("more", "moved"), [(0, False), (1, True)])
+def test_a_log_is_moved_aside_once_it_is_longer_than_its_limit(workspace, monkeypatch, more, moved):
+    monkeypatch.setattr(process, "LOG_LIMIT_BYTES", 10)
+    log = workspace.root / process.LOG_NAME
+    log.write_bytes(b"x" * (10 + more))
+    jobs.WorkerProcess(workspace)._limit_log()
+    assert log.with_suffix(".log.1").exists() == moved
+    assert log.stat().st_size == (0 if moved else 10)
+
+
+def test_deaths_count_while_they_come_quickly_one_after_the_other(workspace):
+    worker = jobs.WorkerProcess(workspace)
+    dead = SimpleNamespace(stdin=None)
+    counted = []
+    for lived in (0.0, 0.0, process.QUICK_DEATH_SECONDS + 1, 0.0):
+        worker._started = time.monotonic() - lived
+        worker._bury(dead, 1)
+        counted.append(worker._quick_deaths)
+    assert counted == [1, 2, 0, 1]
+
+
+def test_a_key_as_long_as_a_pipe_takes_at_once_is_handed_over(workspace, monkeypatch):
+    worker = jobs.WorkerProcess(workspace)
+    monkeypatch.setattr(worker, "ensure", lambda: None)
+    longest = key_pipe.LONGEST_LINE_BYTES - len(key_pipe.line("job", {"X_API_KEY": ""}))
+    worker.hand_over("job", {"X_API_KEY": "k" * longest})
+    with pytest.raises(SettingError, match="too long to be a key"):
+        worker.hand_over("job", {"X_API_KEY": "k" * (longest + 1)})

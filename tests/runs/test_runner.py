@@ -397,3 +397,11 @@ def test_the_share_of_tokens_that_the_model_does_not_know_is_kept_with_the_run(m
     assert set(reranker.asked) == {*queries[ranked], *read}
     assert math.isnan(rerank(dataset, Scripted()).measured.unknown_tokens)
     assert not rerank(dataset, Scripted()).measured.illiterate
+
+
+def test_many_equal_scores_keep_first_stage_order(make_dataset):
+    """So many that a sort which is not stable would change it."""
+    dataset = make_dataset(queries=1, documents=60, depth=60)
+    run = rerank(dataset, Scripted(lambda request: Scored(np.arange(60) % 2 * 1.0)))
+    given = dataset.candidates.documents_of("q0")[0]
+    assert run.ranking.documents_of("q0")[0] == [*given[1::2], *given[::2]]

@@ -604,3 +604,20 @@ def test_where_no_number_of_queries_would_do_there_is_none_and_no_gap():
     for name in ("more_queries", "more_least", "more_most"):
         assert found.frame[name].dtype == float
         assert np.isnan(found.row("b", "mrr")[name])
+
+
+@pytest.mark.parametrize(("rule", "missing"), [("zero", 5), ("skip", 0)])
+def test_only_queries_that_count_0_are_missing(rule, missing):
+    made = {
+        name: evaluated(places([1] * answered), labelled=20, missing=rule)
+        for name, answered in (("a", 20), ("b", 15))
+    }
+    assert compare(made, "a", QUICK).row("b", "mrr")["missing"] == missing
+
+
+def test_a_baseline_without_values_has_no_change():
+    everything = tuple(f"q{n}" for n in range(9))
+    found = compare({"a": evaluated(places([1] * 9), failed=everything)}, "a", QUICK)
+    row = found.row("a", "mrr")
+    assert row[["delta", "delta_low", "relative_delta"]].isna().all()
+    assert (row["paired"], row["verdict"]) == (0, "baseline")

@@ -305,3 +305,9 @@ def test_a_target_of_a_profile_that_no_order_reaches_does_not_count(of_profile, 
     condition = Condition("min", "mrr@10", 0.5, of_profile=of_profile)
     (found,) = decide([condition], compared([2] * 9, [2] * 9), "up", most={"mrr@10": most})
     assert (found.passed, found.reason) == (True, reason)
+
+
+@pytest.mark.parametrize(("kind", "limit"), [("min", 0.9), ("min-gain", 0.4), ("max-hurt", 0.0)])
+def test_five_queries_are_enough(kind, limit):
+    assert outcome(kind, limit, compared([2] * 5, [1] * 5)).reason == "met"
+    assert outcome(kind, limit, compared([2] * 4, [1] * 4)).reason == "too_few"

@@ -7,9 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankdash.analysis.unjudged.system_bounds import RankedLabels, UnjudgedComparison, bounds_table
+from rankdash.analysis.unjudged.system_bounds import (
+    RankedLabels,
+    UnjudgedComparison,
+    bounds_table,
+    top_label,
+)
 from rankdash.errors import SpecError
-from rankdash.metrics import Conventions, evaluate, judge
+from rankdash.metrics import Conventions, evaluate, judge, parse_measure
 from rankdash.ranking.ranking import Ranking
 
 DOCS = "abcde"
@@ -340,3 +345,23 @@ def test_without_labels_there_is_nothing_to_bound():
     bounds = UnjudgedComparison(one, one, "ndcg@10", rules).bounds()
     assert (bounds.n, bounds.unjudged, bounds.sign) == (0, 0, "open")
     assert bounds_table({"s": one}, ["map"], rules)["n"].tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("labels", "spec", "threshold", "top"),
+    [
+        ([0.0], "ndcg", 1.0, 1.0),
+        ([0.0], "mrr", 2.0, 2.0),
+        ([0.0], "ndcg", 2.0, 1.0),
+        ([3.0, 1.0], "mrr", 2.0, 3.0),
+        ([0.5], "ndcg", 1.0, 0.5),
+        ([0.5], "mrr", 1.0, 1.0),
+    ],
+)
+def test_a_fully_relevant_document_has_the_top_grade_and_reaches_the_threshold(
+    labels, spec, threshold, top
+):
+    rules = Conventions(threshold=threshold)
+    frame = pd.DataFrame({"query_id": "q", "doc_id": list("ab")[: len(labels)], "label": labels})
+    judged = judge(Ranking.from_columns(["q"], ["a"], [1.0]), frame, rules)
+    assert top_label(judged, parse_measure(spec), rules) == top

@@ -193,3 +193,12 @@ def test_a_break_on_another_line_is_told_by_that_line(parse, text, said):
         parse({"x.json": text})
     assert f"breaks in the entry that begins here {said} Nothing was read" in str(refused.value)
     assert refused.value.line == 1
+
+
+def test_where_one_document_is_more_than_a_token_all_are_texts(parse):
+    entry = {"query": "a gift", "retrieved": ["two words", "word"], "relevant": ["word"]}
+    parsed = parse(entries(entry))
+    assert parsed.documents["text"].tolist() == ["two words", "word"]
+    tokens = parse(entries({**entry, "retrieved": ["words", "word"]}))
+    assert set(tokens.documents["doc_id"]) == {"words", "word"}
+    assert tokens.documents["text"].isna().all()
