@@ -5,7 +5,7 @@ import json
 import pytest
 
 from rankdash.errors import FormatError
-from rankdash.readers.formats import collection, layouts, nested, ranx
+from rankdash.readers.formats import collection, json_layouts, nested, ranx
 
 
 def entries(*records: dict) -> dict[str, str]:
@@ -31,19 +31,19 @@ def labels(parsed) -> dict[str, float]:
     ],
 )
 def test_up_to_twelve_numbers_of_at_most_a_hundred_are_grades(grades, are):
-    assert layouts.matches([[0, 1], grades]) == are
+    assert json_layouts.matches([[0, 1], grades]) == are
 
 
 @pytest.mark.parametrize(
     ("key", "field"), [("a7", "query_id"), ("two words", "query"), ("怎么退货", "query")]
 )
 def test_a_key_with_blanks_or_other_letters_is_the_text_of_its_query(key, field):
-    assert layouts._records_of({key: [0, 1]})[0][field] == key
+    assert json_layouts._records_of({key: [0, 1]})[0][field] == key
 
 
 @pytest.mark.parametrize("beside", [{}, {"queries": ["a b", "c d"]}])
 def test_one_list_alone_is_no_table_of_lists(beside):
-    found = layouts._parallel({"retrieved": [["d1"], ["d2"]], **beside})
+    found = json_layouts._parallel({"retrieved": [["d1"], ["d2"]], **beside})
     assert (found is not None) == bool(beside)
 
 
