@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rankdash.ranking.ranking import Ranking
-from rankdash.rerankers import Corpus, Request, create, kinds
+from rankdash.rerankers import Capabilities, Corpus, Request, create, kinds
 from rankdash.rerankers.kinds.precomputed import Precomputed
 from tests.rerankers.loopback import running
 
@@ -172,3 +172,17 @@ def test_the_registry_loads_no_heavy_library():
         cwd=ROOT,
     )
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("changed", "cacheable"),
+    [
+        ({}, True),
+        ({"needs_network": True, "across_queries": True}, True),
+        ({"scope": "listwise"}, False),
+        ({"deterministic": False}, False),
+        ({"order_sensitive": True}, False),
+    ],
+)
+def test_a_score_is_kept_that_hangs_on_nothing_but_the_pair(changed, cacheable):
+    assert Capabilities(**changed).cacheable == cacheable

@@ -45,8 +45,8 @@ class LlmPairwise(ChatReranker):
             texts = request.documents[: self.settings["top"]]
             pairs = list(itertools.combinations(range(len(texts)), 2))
             if self.settings["sort"] == "sliding":
-                passes = min(self.settings["passes"], max(len(texts) - 1, 0))
-                pairs = [(n, n + 1) for done in range(passes) for n in range(done, len(texts) - 1)]
+                passes = range(self.settings["passes"])
+                pairs = [(n, n + 1) for done in passes for n in range(done, len(texts) - 1)]
             asked += [
                 (self._prompt(request.query, texts[one], texts[other]), 1)
                 for pair in pairs

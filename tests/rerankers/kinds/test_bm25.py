@@ -134,3 +134,11 @@ def test_candidates_whose_text_is_unknown_come_last():
 def test_no_candidates_make_an_empty_ranking():
     empty = pd.DataFrame({"query_id": [], "doc_id": []}, dtype="str")
     assert len(order_candidates(pd.Series({"q1": "x"}), pd.Series(DOCUMENTS), empty)) == 0
+
+
+def test_a_candidate_that_no_text_is_known_of_scores_nothing():
+    candidates = pd.DataFrame({"query_id": "q", "doc_id": ["z", "b", "a"]})
+    documents = pd.Series({"a": "refund", "b": "refund refund"})
+    ranking = order_candidates(pd.Series({"q": "refund"}), documents, candidates)
+    docs, scores = ranking.documents_of("q")
+    assert (docs[2], scores[2]) == ("z", 0.0)

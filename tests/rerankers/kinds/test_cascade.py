@@ -14,6 +14,10 @@ from rankdash.rerankers import Corpus, Request, Scored, create, get
 from rankdash.rerankers.kinds.cascade import Cascade
 from rankdash.rerankers.kinds.cascade import kind as cascade_of
 from rankdash.rerankers.remote.keys import Place
+
+
+from rankdash.rerankers import Capabilities, Corpus, Request, RerankerKind, Scored, create, get
+from rankdash.rerankers.kinds.cascade import Cascade, kind
 from tests.rerankers.loopback import running
 
 
@@ -244,3 +248,28 @@ def test_a_service_gets_only_the_best_of_the_first():
     assert found.error == ""
     assert len(found.calls) == 1
     assert set(np.argsort(-found.scores)[:2].tolist()) == {0, 2}
+
+
+def a_kind(name, **capabilities):
+    return RerankerKind(name, name, name, (), Capabilities(**capabilities), lambda given: Fixed({}))
+
+
+@pytest.mark.parametrize(
+    ("name", "usual", "of_both"),
+    [
+        ("needs_network", False, True),
+        ("across_queries", False, True),
+        ("needs_text", False, True),
+        ("deterministic", True, False),
+    ],
+)
+def test_what_one_stage_needs_both_need_and_what_it_lacks_both_lack(name, usual, of_both):
+    members = [a_kind("one", **{name: usual}), a_kind("other", **{name: not usual})]
+    made = kind(members)
+    for first, second, value in (
+        ("one", "one", usual),
+        ("one", "other", of_both),
+        ("other", "one", of_both),
+    ):
+        settings = {"first": first, "second": second, "first_settings": "", "second_settings": ""}
+        assert getattr(made.able(settings), name) == value

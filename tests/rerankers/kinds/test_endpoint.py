@@ -605,3 +605,52 @@ def test_a_key_that_could_be_a_word_is_not_looked_for(length, hidden):
 def test_a_share_of_the_work_has_whole_calls():
     found = Estimate(5, 100.0, 8.0, 2.0).scaled(0.25)
     assert found == Estimate(2, 25.0, 2.0, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("url", "allowed"),
+    [
+        ("https://api.cohere.com/v2", True),
+        ("http://api.cohere.com", False),
+        ("https://api.cohere.com:8443", False),
+    ],
+)
+def test_a_key_is_sent_to_the_scheme_host_and_port_of_its_service(url, allowed):
+    assert endpoint.key_place(create("endpoint", {"base_url": url}).settings).allowed == allowed
+
+
+@pytest.mark.parametrize("key", ["schlüssel-1", "abc\u2028def", "abc\x00"])
+def test_a_key_with_a_character_that_no_header_holds_is_refused(make, key):
+    with keys.given({"COHERE_API_KEY": key}), pytest.raises(SettingError, match="cannot be sent"):
+        make(key_variable="")
+
+
+def test_a_request_has_as_many_documents_as_are_asked_for(make, server):
+    (scored,) = make(documents_per_request=2).score([ask()])
+    np.testing.assert_allclose(scored.scores, expected())
+    assert sorted(len(body["documents"]) for _, _, body in server.seen) == [1, 2, 2]
+
+
+def test_two_documents_that_are_too_many_are_asked_one_by_one(make, server):
+    server.fail({"status": 413})
+    (scored,) = make(concurrency=1).score([ask(DOCUMENTS[:2])])
+    np.testing.assert_allclose(scored.scores, expected(DOCUMENTS[:2]))
+    assert [len(body["documents"]) for _, _, body in server.seen] == [2, 1, 1]
+
+
+def test_where_one_half_fails_the_other_is_not_asked(make, server):
+    reranker = make(concurrency=1)
+    reranker.score([ask()])
+    server.seen.clear()
+    server.fail({"status": 413}, {"status": 400, "text": {"message": "no"}})
+    (scored,) = reranker.score([ask(DOCUMENTS[:4])])
+    assert scored.error == "The service answered 400: no."
+    assert np.isnan(scored.scores).all()
+    assert len(server.seen) == len(scored.calls) == 2
+
+
+@pytest.mark.parametrize(("documents", "units"), [(1, 1), (100, 1), (101, 2)])
+def test_a_hundred_documents_are_one_search_unit(documents, units):
+    settings = parse_settings(endpoint.KIND.settings, {"price_searches": 1000.0})
+    found = endpoint.KIND.estimate(settings, [ask(["word"] * documents)])
+    assert found.dollars == units

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankdash.errors import SettingError, UnavailableError
-from rankdash.rerankers import Corpus, Request, create, get
+from rankdash.rerankers import Call, Corpus, Request, create, get
 from rankdash.rerankers.kinds.llm_listwise import kendall, read_order, windows
-from rankdash.rerankers.kinds.llm_pointwise import expected_grade, log_odds
+from rankdash.rerankers.kinds.llm_pointwise import _together, expected_grade, log_odds
 from rankdash.rerankers.remote import chat, keys, prompts
 from rankdash.rerankers.settings import parse_settings
 from tests.rerankers.loopback import score
@@ -413,3 +413,71 @@ def test_letters_are_read_with_their_trimmings(make, server, said):
     (scored,) = make("llm-pairwise").score([ask(DOCUMENTS[:2])])
     assert scored.error == ""
     assert not any(call.note for call in scored.calls)
+
+
+def test_a_stride_is_as_long_as_the_window_at_the_most():
+    assert create("llm-listwise", {"window": 5, "stride": 5}).settings["stride"] == 5
+    with pytest.raises(SettingError, match=r"longer than the window \(5\)"):
+        create("llm-listwise", {"window": 5, "stride": 6})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_has_no_price_costs_nothing_that_is_known(kind):
+    free = get(kind).estimate(create(kind, {}).settings, [ask(DOCUMENTS[:3])])
+    assert math.isnan(free.dollars)
+    dear = create(kind, {"price_out": 1.0, "answer_tokens": 7}).settings
+    found = get(kind).estimate(dear, [ask(DOCUMENTS[:3])])
+    assert found.tokens_out == 7 * found.calls
+    assert found.dollars == pytest.approx(7e-6 * found.calls)
+
+
+@pytest.mark.parametrize(("passes", "calls"), [(1, 4), (2, 6), (9, 6)])
+def test_passes_beyond_the_documents_cost_nothing(passes, calls):
+    """Three documents: two comparisons, then one, each asked in both orders."""
+    settings = create("llm-pairwise", {"sort": "sliding", "passes": passes}).settings
+    assert get("llm-pairwise").estimate(settings, [ask(DOCUMENTS[:3])]).calls == calls
+
+
+@pytest.mark.parametrize("field", ["messages", "stream", "n"])
+def test_a_field_that_would_change_the_answer_itself_is_refused(field):
+    with pytest.raises(SettingError, match="without messages, stream and n"):
+        create("llm-pointwise", {"extra": f'{{"{field}": 1}}'})
+
+
+def test_of_a_token_that_comes_twice_the_likelier_counts():
+    listed = [{"token": "yes", "logprob": value} for value in (-0.5, -2.0)]
+    choice = {"logprobs": {"content": [{"top_logprobs": listed}]}}
+    assert chat._top(choice) == {"yes": -0.5}
+
+
+@pytest.mark.parametrize(
+    "changed", [{"system": "x"}, {"document_characters": 9}, {"model": "m"}, {"answer_tokens": 9}]
+)
+def test_whatever_a_model_is_told_is_in_the_fingerprint(changed):
+    usual = create("llm-pointwise", {}).fingerprint()
+    assert usual == create("llm-pointwise", {"concurrency": 9}).fingerprint()
+    assert create("llm-pointwise", changed).fingerprint() != usual
+
+
+def test_a_text_is_cut_to_its_beginning_and_0_is_all_of_it():
+    assert [prompts.cut("abc", size) for size in (0, 1, 3, 4)] == ["abc", "a", "abc", "abc"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("<think>a</think> yes", "yes"),
+        ("a</think> yes", "yes"),
+        ("yes <think>and so on", "yes"),
+        ("<thinking>without end", ""),
+    ],
+)
+def test_a_thought_that_never_ends_is_no_answer(text, said):
+    assert prompts.without_thoughts(text) == said
+
+
+@pytest.mark.parametrize(("billed", "tokens"), [((3.0, 4.0), [3, 4]), ((3.0, None), None)])
+def test_tokens_are_known_where_each_call_tells_them(billed, tokens):
+    calls = [Call(0.0, 1.0, billed={} if n is None else {"prompt_tokens": n}) for n in billed]
+    found = _together([(1.0, chat.Said("yes", {}, call)) for call in calls])
+    assert (None if found.tokens is None else found.tokens.tolist()) == tokens

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -60,3 +61,11 @@ def test_a_frame_puts_special_tokens_and_types_around_texts():
     assert ids.tolist() == [1, 7, 8, 2, 2, 9, 3]
     assert types.tolist() == [0, 0, 0, 0, 0, 1, 1]
     assert frame.size == 4
+
+
+@pytest.mark.parametrize(("shorter", "batches"), [(97, 1), (96, 2)])
+def test_a_batch_ends_before_it_wastes_a_fiftieth_on_padding(shorter, batches):
+    """Two rows of 100 and two shorter ones, in a budget for all of them."""
+    lengths = np.array([100, 100, shorter, shorter])
+    found = plan(lengths, 400)
+    assert len(found.batches) == batches
