@@ -10,14 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankdash.errors import SettingError
-from rankdash.rerankers import Corpus, Request, Scored, create, get
-from rankdash.rerankers.kinds.cascade import Cascade
-from rankdash.rerankers.kinds.cascade import kind as cascade_of
-from rankdash.rerankers.remote.keys import Place
-
-
 from rankdash.rerankers import Capabilities, Corpus, Request, RerankerKind, Scored, create, get
 from rankdash.rerankers.kinds.cascade import Cascade, kind
+from rankdash.rerankers.kinds.cascade import kind as cascade_of
+from rankdash.rerankers.remote.keys import Place
 from tests.rerankers.loopback import running
 
 
