@@ -48,7 +48,11 @@ def load(
     Raises what `readers.read` raises, and DataError with the first error of the check report;
     then nothing is kept.
     """
-    loaded = examine(sources, name=name, retrieval=retrieval, retrieved=retrieved, **choices)
+    return usable(examine(sources, name=name, retrieval=retrieval, retrieved=retrieved, **choices))
+
+
+def usable(loaded: Loaded) -> Loaded:
+    """The same. Raises DataError with the first error of its check report."""
     for error in loaded.report.errors:
         raise error.as_error()
     return loaded

@@ -76,6 +76,9 @@ def _json(name: str, report: CheckReport) -> Iterator[str]:
 
 def _report(name: str, report: CheckReport) -> Iterator[str]:
     yield f"{printable(name)}\n"
+    blocking = report.blocks_reranking
+    if blocking is not None:
+        yield f"{finding_line(blocking)}\n"
     yield aligned(
         [
             ["queries", f"{report.queries:,}"],
@@ -108,7 +111,7 @@ def _report(name: str, report: CheckReport) -> Iterator[str]:
     )
     yield from _section("error", report.errors)
     yield from _section("warning", report.warnings)
-    yield from _section("note", report.notes)
+    yield from _section("note", [each for each in report.notes if each != blocking])
 
 
 def _histogram(report: CheckReport) -> str:

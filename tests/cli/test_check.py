@@ -63,3 +63,15 @@ def test_hostile_text_in_the_data_stays_text(run: Callable, tmp_path: Path):
     hostile.write_text("query_id,doc_id,label\n\x1b[31mred,d1,0\nq2,d1,1\nq2,d2,much\n")
     outcome = run("check", hostile)
     assert "\x1b" not in outcome.out + outcome.err
+
+
+def test_what_blocks_reranking_is_the_first_line(run: Callable, tmp_path: Path):
+    file = tmp_path / "ranked.csv"
+    file.write_text("query_id,query,doc_id,label,score\nq1,a gift,d1,1,2\nq1,a gift,d2,0,1\n")
+    lines = run("check", file).out.splitlines()
+    assert lines[:2] == [
+        "ranked",
+        "No document has a text. The rankings can be compared; nothing can be reranked. Add the "
+        "file with the texts, such as corpus.jsonl.",
+    ]
+    assert not [line for line in lines[2:] if "reranked" in line]

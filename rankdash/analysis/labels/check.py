@@ -32,6 +32,18 @@ _EXAMPLES = 5
 _MADE_IDS = ("made_query_id", "made_doc_id")
 # From this share of rows in ties, an order says more about the tie rule than about the system.
 _MANY_TIES = 0.5
+_NO_DOCUMENT_TEXT = Finding(
+    "note",
+    "no_texts",
+    "No document has a text. The rankings can be compared; nothing can be reranked.",
+    remedy="Add the file with the texts, such as corpus.jsonl.",
+)
+_NO_QUERY_TEXT = Finding(
+    "note",
+    "no_query_texts",
+    "No query has a text. The rankings can be compared; nothing can be reranked.",
+    remedy="Add the file with the texts, such as queries.jsonl.",
+)
 
 
 @dataclass(frozen=True)
@@ -103,6 +115,13 @@ class CheckReport:
     @property
     def notes(self) -> tuple[Finding, ...]:
         return self._of("note")
+
+    @property
+    def blocks_reranking(self) -> Finding | None:
+        """Why nothing of the data set can be reranked; None where something can."""
+        if self.document_chars is None:
+            return _NO_DOCUMENT_TEXT
+        return _NO_QUERY_TEXT if self.query_chars is None else None
 
     def _of(self, severity: Severity) -> tuple[Finding, ...]:
         return tuple(finding for finding in self.findings if finding.severity == severity)
@@ -194,14 +213,7 @@ def _labels(dataset: Dataset, systems: Mapping[str, Ranking], *, made_ids: bool)
 def _texts(dataset: Dataset) -> list[Finding]:
     documents, queries = dataset.document_text(), dataset.query_text()
     if not (documents != "").any():
-        return [
-            Finding(
-                "note",
-                "no_texts",
-                "No document has a text. The rankings can be compared; nothing can be reranked.",
-                remedy="Add the file with the texts, such as corpus.jsonl.",
-            )
-        ]
+        return [_NO_DOCUMENT_TEXT]
     found = []
     ranked = documents.reindex(dataset.candidates.doc_ids)
     silent = list(ranked.index[(ranked == "").to_numpy()])
@@ -212,13 +224,16 @@ def _texts(dataset: Dataset) -> list[Finding]:
                 "candidates_without_text",
                 "Candidates without a text: {count} of {all}.",
                 {"count": len(silent), "all": len(ranked)},
-                "A reranker reads them as empty. Add the texts, or check that the ids match.",
+                "Reranking excludes them, or scores them as empty texts: a setting of the run. Add "
+                "the texts, or check that the ids match.",
                 count=len(silent),
                 examples=tuple(silent[:_EXAMPLES]),
             )
         )
     mute = list(queries.index[(queries == "").to_numpy()])
-    if mute:
+    if len(mute) == len(queries):
+        found.append(_NO_QUERY_TEXT)
+    elif mute:
         found.append(
             Finding(
                 "warning",

@@ -30,6 +30,10 @@ _REWORDED = (
         "Add a ranking, or the texts of queries and documents.",
         "Add a ranking, or a column of scores or ranks, to start from your own search.",
     ),
+    (
+        "A reranker reads them as empty.",
+        "Reranking excludes them, or scores them as empty texts: a setting of the run.",
+    ),
     (" left out because ", " excluded because "),
     ("labels nor candidates, left aside:", "labels nor candidates, excluded:"),
     ("the others are left aside.", "the others are not."),

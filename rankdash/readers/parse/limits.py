@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 MEGABYTE = 1_000_000
@@ -18,6 +19,7 @@ class ReadLimits:
     rows:           rows of one file.
     columns:        columns of one file.
     field_chars:    characters of one field (one text, one id).
+    watch:          called with a file's name and how many of its rows are read, now and then.
     """
 
     file_bytes: int = 500 * MEGABYTE
@@ -26,3 +28,4 @@ class ReadLimits:
     rows: int = 5_000_000
     columns: int = 1_000
     field_chars: int = 1_000_000
+    watch: Callable[[str, int], object] = lambda _file, _rows: None

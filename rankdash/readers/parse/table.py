@@ -90,6 +90,8 @@ def _storable(cell: str | None) -> str | None:
 
 
 def refuse_many_rows(rows: int, file: str, limits: ReadLimits) -> None:
+    """Say how many rows of the file are read so far. Raises LimitError for too many."""
+    limits.watch(file, rows)
     if rows > limits.rows:
         raise LimitError(
             "The file has more than {limit:,} rows.",

@@ -26,6 +26,9 @@ def draw(dataset_id: str) -> None:
     report = CheckReport.from_json(stored)
     name = next(row.name for row in workspace().datasets() if row.id == dataset_id)
     st.subheader(_("Check report: {name}", name=markdown_safe(name, 60)), anchor=False)
+    if report.blocks_reranking is not None:
+        text = f"{finding_text(report.blocks_reranking)} {_remedy(report.blocks_reranking)}"
+        st.warning(text, icon=":material/block:")
     st.caption(_summary(report))
     _counts(report)
     _findings(report)
@@ -95,6 +98,8 @@ def _labels(report: CheckReport) -> None:
 def _findings(report: CheckReport) -> None:
     st.markdown(f"**{_('Warnings and notes')}**")
     signs = {"error": _("⛔ error"), "warning": _("⚠ warning"), "note": _("ℹ note")}
+    # What blocks reranking is said above, before anything else.
+    findings = [each for each in report.findings if each != report.blocks_reranking]
     rows = [
         (
             signs[found.severity],
@@ -103,9 +108,9 @@ def _findings(report: CheckReport) -> None:
             _remedy(found),
             shortened(", ".join(found.examples), _EXAMPLE_CHARS),
         )
-        for found in report.findings
+        for found in findings
     ]
-    pairs = list(zip(rows, report.findings, strict=True))
+    pairs = list(zip(rows, findings, strict=True))
     actionable = [row for row, found in pairs if _actionable(found)]
     rest = [row for row, found in pairs if not _actionable(found)]
     headings = (_("kind"), _("where"), _("what"), _("remedy"), _("examples"))

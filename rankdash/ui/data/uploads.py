@@ -12,25 +12,29 @@ from rankdash import sharing
 from rankdash.errors import RankdashError, RefusedFilesError
 from rankdash.i18n import LANGUAGES, enumerated, error_text, ngettext
 from rankdash.i18n import gettext as _
+from rankdash.intake.keeping import Kept, keep
+from rankdash.intake.reading import Reading, is_large
 from rankdash.loading import RETRIEVED, Retrieval, load
 from rankdash.readers import (
     FORMATS,
     SHAPES,
+    Choices,
     Conflict,
     MappingNeeded,
     Source,
     Together,
     WordsNeeded,
 )
-from rankdash.ui.state import address, language, pickers, samples
+from rankdash.ui.data import kept_view, reading_panel
+from rankdash.ui.state import language, pickers, samples
 from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets.text import markdown_safe
-from rankdash.words import names
 
 _GRADES, _GAINS = "grades", "gains"
 _GENERATION = "upload.generation"
 _PENDING = "upload.pending"
 _SAID = "upload.said"
+_READING = "upload.reading"
 _NO_COLUMN = ""
 
 
@@ -50,15 +54,17 @@ def sample_buttons(stored_ids: Collection[str], *, primary: bool) -> None:
             ),
             key=f"data.sample.{each}",
         ):
-            _stored(samples.open_sample(workspace(), each))
+            _open(Kept(samples.open_sample(workspace(), each)))
 
 
 def upload_panel() -> None:
     """Drop files, say how to read them, read them; or finish the mapping of the last ones."""
     if _SAID in st.session_state:
-        st.success(st.session_state.pop(_SAID), icon=":material/check_circle:")
+        kept_view.say(st.session_state.pop(_SAID))
+    busy = _still_reading()
     if asking():
-        _question()
+        if not busy:
+            _question()
         return
     files = st.file_uploader(
         _("Labelled queries and documents, rankings, or a zip of them"),
@@ -121,7 +127,7 @@ def upload_panel() -> None:
         ),
     )
     label = ngettext("Read {n} file", "Read {n} files", len(files))
-    if st.button(label, type="primary", icon=":material/upload_file:"):
+    if st.button(label, type="primary", icon=":material/upload_file:", disabled=busy):
         read = tuple(Source(file.name, file.getvalue()) for file in files)
         _read(_Upload(read, name, first, made, conflict, annotators))
 
@@ -165,27 +171,50 @@ class _Upload:
 
 
 def _read(upload: _Upload) -> None:
-    try:
+    name = upload.name.strip() or None
+    choices: Choices = {
+        "mapping": upload.mapping,
+        "conflict": upload.conflict,
+        "first_stage": upload.first_stage or None,
+        "words": upload.words,
+        "annotators": upload.annotators,
+        "ask": True,
+    }
+    if is_large(upload.files):
+        reading = Reading(
+            workspace(), upload.files, name=name, retrieval=upload.retrieval, **choices
+        )
+        st.session_state[_READING] = (upload, reading)
+        st.rerun()
+
+    def stored_at_once() -> Kept:
         with st.spinner(_("Reading and checking"), show_time=True):
-            loaded = load(
-                upload.files,
-                name=upload.name.strip() or None,
-                mapping=upload.mapping,
-                conflict=upload.conflict,
-                first_stage=upload.first_stage or None,
-                retrieval=upload.retrieval,
-                words=upload.words,
-                annotators=upload.annotators,
-                ask=True,
-            )
-            stored = workspace().save_dataset(
-                loaded.dataset, source="upload", report_json=loaded.report.to_json()
-            )
-            others = {row.name for row in workspace().datasets() if row.id != stored}
-            if loaded.dataset.name in others:
-                workspace().rename_dataset(stored, names.free(loaded.dataset.name, others))
-            for run in loaded.runs:
-                workspace().save_run(run)
+            loaded = load(upload.files, name=name, retrieval=upload.retrieval, **choices)
+            return keep(workspace(), loaded)
+
+    _settle(upload, stored_at_once)
+
+
+def _still_reading() -> bool:
+    """Whether a process reads files of this session: how far it is, or what became of them."""
+    if _READING not in st.session_state:
+        return False
+    upload, reading = st.session_state[_READING]
+    if reading.running:
+        reading_panel.draw(reading, [file.name for file in upload.files])
+        return True
+    del st.session_state[_READING]
+    if reading.cancelled:
+        st.info(_("Cancelled. Nothing was stored."), icon=":material/cancel:")
+    else:
+        _settle(upload, reading.result)
+    return False
+
+
+def _settle(upload: _Upload, outcome: Callable[[], Kept]) -> None:
+    """Take what became of files: a data set, a question about them, or an error."""
+    try:
+        kept = outcome()
     except (MappingNeeded, WordsNeeded) as question:
         asked = st.session_state.get(_PENDING)
         mapped = asked and isinstance(asked[1], MappingNeeded) and asked[1].file == question.file
@@ -197,7 +226,7 @@ def _read(upload: _Upload) -> None:
         st.error(markdown_safe(error_text(error), 600 * files), icon=":material/error:")
     else:
         st.session_state.pop(_PENDING, None)
-        _stored(stored)
+        _open(kept)
 
 
 def _question() -> None:
@@ -265,17 +294,11 @@ def field_title(name: str) -> str:
     return titles[name]
 
 
-def _stored(dataset_id: str) -> None:
-    row = next(row for row in workspace().datasets() if row.id == dataset_id)
-    address.choose("data", dataset_id)
-    for choice in ("base", "system", "q"):
-        address.choose(choice, None)
-    st.session_state[_SAID] = _(
-        "{name} is ready: {queries} and {documents}.",
-        name=markdown_safe(row.name, 80),
-        queries=ngettext("{n} query", "{n} queries", row.queries),
-        documents=ngettext("{n} document", "{n} documents", row.documents),
-    )
+def _open(kept: Kept) -> None:
+    """Choose what was stored; what was here before is only offered."""
+    if not kept.was_here:
+        kept_view.choose(kept.dataset_id)
+    st.session_state[_SAID] = kept
     _next_uploader()
 
 

@@ -2,7 +2,12 @@
 
 import pytest
 
+from rankdash.errors import LimitError
+from rankdash.intake.keeping import keep
+from rankdash.intake.reading import Progress
+from rankdash.loading import load
 from rankdash.readers import FORMATS, SHAPES
+from rankdash.ui.data import uploads
 from tests.sets import ROOT
 
 ROWS = "query,document,{names}\n" + "".join(
@@ -163,3 +168,148 @@ def test_the_order_of_the_rows_is_the_first_stage_once_a_person_says_so(data, wo
     [row] = workspace.datasets()
     assert row.first_stage == "rows"
     assert workspace.dataset(row.id).candidates.documents_of("q1")[0] == ["d0", "d1", "d2"]
+
+
+RANKED = "query_id,doc_id,label,score\n" + "".join(
+    f"q{q},d{d},{int(d == q)},{3 - d}\n" for q in range(3) for d in range(3)
+)
+
+
+def test_what_blocks_reranking_is_said_first(data, workspace):
+    drop(data, "ranked.csv", RANKED.encode())
+    read(data)
+
+    why = "No document has a text. The rankings can be compared; nothing can be reranked."
+    assert not data.success
+    assert data.warning[0].value == f"{why} ranked is stored: 3 queries and 3 documents."
+    places = list(data.main.children.values())
+    heading = next(at for at, each in enumerate(places) if each.type == "subheader")
+    assert places[heading].value == "Check report: ranked"
+    assert places[heading + 1].type == "warning"
+    assert places[heading + 1].value == f"{why} Add the file with the texts, such as corpus.jsonl."
+
+
+def test_a_set_with_texts_is_ready(data):
+    drop(data, "shop.csv", rows(("2", "1", "0")))
+    read(data)
+
+    assert data.success[0].value == "shop is ready: 3 queries and 9 documents."
+    assert not [each for each in data.warning if "reranked" in each.value]
+
+
+def test_files_that_equal_a_stored_set_are_said_by_name_and_stored_once(data, workspace):
+    for name, labels in (("shop.csv", ("2", "1", "0")), ("other.csv", ("1", "1", "0"))):
+        drop(data, name, rows(labels))
+        read(data)
+    before = [(row.id, row.name) for row in workspace.datasets()]
+    drop(data, "other.csv", rows(("2", "1", "0")))
+    read(data)
+
+    text = "These files equal shop, which is in this workspace. Nothing was stored."
+    assert [each.value for each in data.info] == [text]
+    assert [(row.id, row.name) for row in workspace.datasets()] == before
+    assert data.selectbox(key="address.data").value == before[1][0]
+    data.button(key="data.open_equal").click().run()
+    assert data.selectbox(key="address.data").value == before[0][0]
+    assert not data.exception
+
+
+def test_a_new_system_of_a_stored_set_is_added_to_it(data, workspace):
+    entry = '[{"id": 7, "query": "a gift", "docs": ["one", "two"], "true_scores": [1, 0], %s}]'
+    scores = {"bge": [1, 2], "minilm": [2, 1]}
+    files = [
+        (f"{name}.json", (entry % f'"pred_scores": {each}').encode(), "application/json")
+        for name, each in scores.items()
+    ]
+    data.file_uploader[0].set_value(files[:1]).run()
+    read(data)
+    data.file_uploader[0].set_value(files).run()
+    read(data)
+
+    [row] = workspace.datasets()
+    assert sorted(run.name for run in workspace.runs(row.id)) == ["bge", "minilm"]
+    said = f"These files equal {row.name}, which is in this workspace. New in it: minilm."
+    assert [each.value for each in data.info] == [said]
+
+
+class Held:
+    """In place of a process that reads: it goes on until it is told to end."""
+
+    def __init__(self, workspace, sources, **options):
+        self.running, self.cancelled, self.seconds = True, False, 42.0
+        self.progress = Progress("reading", 1_250_000, 30.0)
+        self.ended = lambda: keep(workspace, load(sources, **options))
+
+    def cancel(self):
+        self.running, self.cancelled = False, True
+
+    def result(self):
+        return self.ended()
+
+
+@pytest.fixture
+def large(data, monkeypatch):
+    """The page while a large file is being read."""
+    monkeypatch.setattr(uploads, "is_large", lambda sources: True)
+    monkeypatch.setattr(uploads, "Reading", Held)
+    drop(data, "shop.csv", rows(("2", "1", "0")))
+    data.text_input[0].set_value("Autumn")
+    read(data)
+    return data
+
+
+def under_way(page) -> Held:
+    return page.session_state["upload.reading"][1]
+
+
+def test_a_large_file_shows_how_far_it_is_and_is_stored_at_its_end(large, workspace):
+    assert r"**Reading shop\.csv**" in [each.value for each in large.markdown]
+    assert large.caption[0].value == (
+        "Step 1 of 3: reading rows · 1,250,000 rows read · 42 s so far · at most 30 s left for "
+        "this step"
+    )
+    assert next(each for each in large.button if each.label == "Read 1 file").disabled
+    under_way(large).progress = Progress("storing", 2_000_000)
+    large.run()
+    said = "Step 3 of 3: storing · 2,000,000 rows read · 42 s so far"
+    assert large.caption[0].value == said
+    assert large.button(key="upload.cancel").disabled
+    assert workspace.datasets() == []
+
+    under_way(large).running = False
+    large.run()
+    assert [each.value for each in large.success] == ["Autumn is ready: 3 queries and 9 documents."]
+    assert [row.name for row in workspace.datasets()] == ["Autumn"]
+    assert "upload.reading" not in large.session_state
+
+
+def test_cancelling_a_large_file_stores_nothing_and_keeps_it_to_read_again(large, workspace):
+    large.button(key="upload.cancel").click().run()
+
+    assert [each.value for each in large.info] == ["Cancelled. Nothing was stored."]
+    assert workspace.datasets() == []
+    assert not next(each for each in large.button if each.label == "Read 1 file").disabled
+
+
+def test_an_error_and_a_question_of_a_large_file_are_those_of_a_small_one(large, workspace):
+    def fail():
+        raise LimitError("The file has {n} rows.", remedy="Load fewer.", file="shop.csv", n=9)
+
+    held = under_way(large)
+    held.ended, held.running = fail, False
+    large.run()
+    [said] = [each.value.replace("\\", "") for each in large.error]
+    assert said == "shop.csv: The file has 9 rows. Load fewer."
+    assert workspace.datasets() == []
+
+    drop(large, "words.csv", rows(("Exact", "Partial", "Meh")))
+    read(large)
+    under_way(large).running = False
+    large.run()
+    assert "are words. Which grade is each?" in large.warning[0].value
+    next(field for field in large.number_input if field.label.startswith("Meh")).set_value(0.25)
+    read(large)
+    assert not large.number_input
+    under_way(large).running = False
+    large.run()
+    assert labels(workspace) == [0.25, 1, 2]

@@ -1,0 +1,84 @@
+"""What the reading process answers, as JSON and back: a question or an error stays what it was.
+
+Not pickled: what a file made of the process must not run in the server.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rankdash import errors
+from rankdash.errors import Phrase, RankdashError
+from rankdash.intake.keeping import Kept
+from rankdash.readers import MappingNeeded, WordsNeeded
+from rankdash.readers.parse.values import Word
+
+_ERRORS: dict[str, type[RankdashError]] = {
+    kind.__name__: kind
+    for kind in (*vars(errors).values(), MappingNeeded, WordsNeeded)
+    if isinstance(kind, type) and issubclass(kind, RankdashError)
+}
+
+
+def answer_of(outcome: Kept | RankdashError) -> str:
+    """What became of the files, as JSON."""
+    return json.dumps(asdict(outcome) if isinstance(outcome, Kept) else _plain(outcome))
+
+
+def outcome_of(answer: str) -> Kept | RankdashError:
+    """What `answer_of` wrote."""
+    content = json.loads(answer)
+    if "error" in content:
+        error: RankdashError = _made(content)
+        return error
+    return Kept(content["dataset_id"], content["was_here"], tuple(content["added"]))
+
+
+def _plain(value: object) -> Any:
+    """What JSON can say, each kind of value under its name."""
+    match value:
+        case Phrase():
+            return {"phrase": value.template, "params": _plain(value.params)}
+        case RankdashError():
+            # One of a class that only a reader knows is the nearest that all know.
+            kind = next(each.__name__ for each in type(value).__mro__ if each.__name__ in _ERRORS)
+            return {"error": kind, "fields": _plain(vars(value))}
+        case Word():
+            return {"word": asdict(value)}
+        case pd.DataFrame():
+            return {"table": value.to_dict("split", index=False)}
+        case Mapping():
+            return {"fields": {str(name): _plain(each) for name, each in value.items()}}
+        case list() | tuple():
+            return [_plain(each) for each in value]
+        case np.generic():
+            return value.item()
+        case str() | int() | float() | None:
+            return value
+    return str(value)
+
+
+def _made(value: Any) -> Any:
+    """What `_plain` was given; a tuple comes back as a list."""
+    match value:
+        case {"phrase": template, "params": params}:
+            return Phrase(template, **_made(params))
+        case {"error": kind, "fields": fields}:
+            error = _ERRORS[kind].__new__(_ERRORS[kind])
+            vars(error).update(_made(fields))
+            return error
+        case {"word": fields}:
+            return Word(**fields)
+        case {"table": table}:
+            return pd.DataFrame(table["data"], columns=table["columns"], dtype="str")
+        case {"fields": fields}:
+            return {name: _made(each) for name, each in fields.items()}
+        case list():
+            return [_made(each) for each in value]
+    return value

@@ -1,0 +1,56 @@
+"""What became of uploaded files: a data set that is ready, that cannot be reranked, or was here."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from rankdash.i18n import enumerated, finding_text, ngettext
+from rankdash.i18n import gettext as _
+from rankdash.intake.keeping import Kept
+from rankdash.ui.state import address, stored
+from rankdash.ui.state.server import workspace
+from rankdash.ui.widgets.text import markdown_safe
+
+
+def choose(dataset_id: str) -> None:
+    """Open it; what was chosen within another one says nothing of it."""
+    address.choose("data", dataset_id)
+    for choice in ("base", "system", "q"):
+        address.choose(choice, None)
+
+
+def say(kept: Kept) -> None:
+    """What became of the files, and first what blocks reranking."""
+    row = next((row for row in workspace().datasets() if row.id == kept.dataset_id), None)
+    if row is None:
+        return
+    name = markdown_safe(row.name, 80)
+    if kept.was_here:
+        text = _("These files equal {name}, which is in this workspace.", name=name)
+        if kept.added:
+            systems = enumerated(markdown_safe(each, 60) for each in kept.added)
+            text += " " + _("New in it: {systems}.", systems=systems)
+        else:
+            text += " " + _("Nothing was stored.")
+        st.info(text, icon=":material/content_copy:")
+        if address.one("data") != kept.dataset_id:
+            st.button(
+                _("Open {name}", name=name),
+                icon=":material/database:",
+                key="data.open_equal",
+                on_click=choose,
+                args=(kept.dataset_id,),
+            )
+        return
+    size = {
+        "queries": ngettext("{n} query", "{n} queries", row.queries),
+        "documents": ngettext("{n} document", "{n} documents", row.documents),
+    }
+    report = stored.check_report(row.id)
+    blocking = report and report.blocks_reranking
+    if blocking is None:
+        text = _("{name} is ready: {queries} and {documents}.", name=name, **size)
+        st.success(text, icon=":material/check_circle:")
+    else:
+        text = _("{name} is stored: {queries} and {documents}.", name=name, **size)
+        st.warning(f"{finding_text(blocking)} {text}", icon=":material/block:")

@@ -1,0 +1,171 @@
+"""Large files: a process reads and stores them, says how far it is, and leaves nothing behind."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rankdash.errors import DataError, FormatError, Phrase, RankdashError, RefusedFilesError
+from rankdash.intake import __main__ as process
+from rankdash.intake.keeping import Kept
+from rankdash.intake.messages import answer_of, outcome_of
+from rankdash.intake.reading import (
+    ANSWER,
+    LARGE_BYTES,
+    PROGRESS,
+    REQUEST,
+    Reading,
+    claim,
+    is_large,
+)
+from rankdash.loading import load
+from rankdash.readers import MappingNeeded, Source, WordsNeeded
+from rankdash.store import Workspace
+
+ROWS = "query,document,label\n" + "".join(
+    f"query {q},text {q} {d},{(q + d) % 3}\n" for q in range(3) for d in range(3)
+)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace.open(tmp_path / "home")
+
+
+@pytest.fixture
+def ask(tmp_path: Path, workspace: Workspace) -> Callable[..., Path]:
+    """The folder of a request, as `Reading` writes it, for a call in place of a process."""
+
+    def write(name: str, content: str, **choices: object) -> Path:
+        folder = tmp_path / "asked"
+        folder.mkdir()
+        (folder / "0").write_text(content)
+        request = {
+            "workspace": str(workspace.root),
+            "files": [{"name": name, "origin": "", "notes": []}],
+            "name": None,
+            "retrieval": None,
+            "choices": choices,
+        }
+        (folder / REQUEST).write_text(json.dumps(request))
+        return folder
+
+    return write
+
+
+def test_from_twenty_megabytes_on_files_are_large_and_packed_ones_ten_times_sooner():
+    half = b"x" * (LARGE_BYTES // 2)
+    assert not is_large([Source("a.csv", half)])
+    assert is_large([Source("a.csv", half), Source("b.csv", half)])
+    assert is_large([Source("a.csv.gz", b"\x1f\x8b" + bytes(LARGE_BYTES // 10))])
+
+
+def test_what_is_stored_equals_what_is_read_here(workspace, ask):
+    folder = ask("shop.csv", ROWS)
+    process.main(folder)
+
+    expected = load([Source("shop.csv", ROWS.encode())])
+    assert outcome_of((folder / ANSWER).read_text()) == Kept(expected.dataset.id)
+    [row] = workspace.datasets()
+    assert (row.name, workspace.dataset(row.id)) == ("shop", expected.dataset)
+    assert workspace.check_report(row.id) == expected.report.to_json()
+    assert json.loads((folder / PROGRESS).read_text()) == {
+        "step": "storing",
+        "rows": 9,
+        "seconds_left": None,
+    }
+
+
+def test_a_set_that_is_here_is_not_stored_again(workspace, ask):
+    stored = workspace.save_dataset(load([Source("mine.csv", ROWS.encode())]).dataset)
+    folder = ask("shop.csv", ROWS)
+    process.main(folder)
+
+    assert outcome_of((folder / ANSWER).read_text()) == Kept(stored, was_here=True)
+    assert [row.name for row in workspace.datasets()] == ["mine"]
+
+
+def test_what_was_cancelled_before_it_stores_stores_nothing(workspace, ask):
+    folder = ask("shop.csv", ROWS)
+    assert claim(folder)
+    process.main(folder)
+
+    assert not (folder / ANSWER).exists()
+    assert workspace.datasets() == []
+
+
+def errors(name: str, content: str) -> tuple[RankdashError, RankdashError]:
+    """What reading raises, and the same after it went through the answer."""
+    with pytest.raises(RankdashError) as raised:
+        load([Source(name, content.encode())], ask=True)
+    return raised.value, outcome_of(answer_of(raised.value))
+
+
+def test_questions_come_back_as_they_were_asked():
+    asked, back = errors("daten.csv", ROWS.replace("query,document,label", "wer,was,gut", 1))
+    assert isinstance(asked, MappingNeeded) and isinstance(back, MappingNeeded)
+    assert (back.columns, back.guess, back.missing) == (asked.columns, asked.guess, asked.missing)
+    assert back.preview.equals(asked.preview)
+    assert (str(back), back.file) == (str(asked), "daten.csv")
+
+    words = ROWS.replace(",0\n", ",Exact\n").replace(",1\n", ",Meh\n").replace(",2\n", ",Partial\n")
+    asked, back = errors("shop.csv", words)
+    assert isinstance(asked, WordsNeeded) and isinstance(back, WordsNeeded)
+    assert tuple(back.words) == asked.words and len(asked.words) == 3
+
+
+def test_errors_come_back_with_file_line_and_remedy():
+    raised, back = errors("broken.csv", 'query,document,label\n"a gift,one,1\n')
+    assert isinstance(back, FormatError) and isinstance(raised, FormatError)
+    assert (str(back), back.file, back.line, back.remedy) == (
+        str(raised),
+        "broken.csv",
+        raised.line,
+        raised.remedy,
+    )
+    several = RefusedFilesError(
+        [raised, DataError("No {what}.", file="b.csv", what=Phrase("rows of {n}", n=2))]
+    )
+    again = outcome_of(answer_of(several))
+    assert isinstance(again, RefusedFilesError)
+    assert str(again) == str(several)
+    assert [type(each) for each in again.errors] == [FormatError, DataError]
+    phrase = again.errors[1].params["what"]
+    assert isinstance(phrase, Phrase) and (phrase.template, phrase.params) == (
+        "rows of {n}",
+        {"n": 2},
+    )
+
+
+def test_the_process_reads_stores_and_leaves_no_folder(workspace):
+    reading = Reading(workspace, [Source("shop.csv", ROWS.encode())], name="Shop")
+    folder = reading._folder
+    assert reading.result() == Kept(workspace.datasets()[0].id)
+    assert workspace.datasets()[0].name == "Shop"
+    assert not reading.running and not folder.exists()
+
+
+def test_cancelling_ends_the_process_and_leaves_nothing(workspace):
+    reading = Reading(workspace, [Source("shop.csv", ROWS.encode())])
+    folder = reading._folder
+    reading.cancel()
+    assert reading.cancelled and not reading.running
+    assert not folder.exists()
+    assert workspace.datasets() == []
+    assert list((workspace.root / "datasets").glob("*")) == []
+
+
+def test_who_no_longer_waits_ends_the_process(workspace):
+    reading = Reading(workspace, [Source("shop.csv", ROWS.encode())])
+    folder, started = reading._folder, reading._process
+    del reading
+    assert started.poll() is not None and not folder.exists()
+
+
+def test_a_process_that_dies_is_an_error_in_words(workspace):
+    reading = Reading(workspace, [Source("shop.csv", ROWS.encode())])
+    reading._process.kill()
+    with pytest.raises(DataError, match="maybe for lack of memory"):
+        reading.result()
+    assert workspace.datasets() == []
