@@ -22,6 +22,7 @@ from rankdash.findings import Finding
 from rankdash.i18n import speaking
 from rankdash.loading import RETRIEVED, Retrieval, load
 from rankdash.metrics import Conventions, Evaluation, one_threshold, parse_metrics
+from rankdash.ranking.measured import WithoutText
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.readers import Conflict, read_beside, sources_at, stem_of
 from rankdash.rerankers import SettingValue, create, get
@@ -102,12 +103,18 @@ def read_run(path: _Path, data: Dataset, *, name: str | None = None) -> Run:
 
 
 def rerank(
-    data: Dataset, reranker: str, *, depth: int | None = None, **settings: SettingValue
+    data: Dataset,
+    reranker: str,
+    *,
+    depth: int | None = None,
+    without_text: WithoutText = "exclude",
+    **settings: SettingValue,
 ) -> Run:
     """Rerank the first `depth` candidates (None: all) of every query.
 
     reranker and settings: as `rankdash rerankers` lists them, such as "cross-encoder" and
-    model="cross-encoder/ms-marco-MiniLM-L6-v2".
+    model="cross-encoder/ms-marco-MiniLM-L6-v2". without_text: whether candidates without a text
+    are excluded, which leaves them in first-stage order below the others, or scored as "empty".
 
     A query that fails stays in `Run.queries` with its reason and is no zero later. Raises
     SettingError for an unknown reranker or setting, UnavailableError where its model or package
@@ -116,7 +123,13 @@ def rerank(
     made = create(reranker, settings)
     kind = get(reranker)
     _warn([*misfit(made.settings, data.language)])
-    run = runner.rerank(data, made, depth=depth, capabilities=kind.able(made.settings))
+    run = runner.rerank(
+        data,
+        made,
+        depth=depth,
+        without_text=without_text,
+        capabilities=kind.able(made.settings),
+    )
     if run.measured is not None and run.measured.illiterate:
         warnings.warn(unknown_tokens(run.name, run.measured.unknown_tokens), stacklevel=2)
     return run

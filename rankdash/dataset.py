@@ -109,6 +109,12 @@ class Dataset:
         return bool((self.query_text() != "").any() and (self.document_text() != "").any())
 
     @cached_property
+    def textless(self) -> frozenset[str]:
+        """The documents without a text."""
+        texts = self.document_text()
+        return frozenset(texts.index[texts.str.strip() == ""])
+
+    @cached_property
     def language(self) -> str:
         """The language of the queries, as `language_of` tells it."""
         return language_of(self.query_text())

@@ -9,6 +9,7 @@ import textwrap
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import get_args
 
 from rankdash.analysis.latency import summarize
 from rankdash.cli.arguments import (
@@ -33,6 +34,7 @@ from rankdash.cli.timings import write_timings
 from rankdash.errors import DataError, ScoringError, SettingError
 from rankdash.i18n import plain, quantity
 from rankdash.loading import load
+from rankdash.ranking.measured import WithoutText
 from rankdash.ranking.ranking import Run
 from rankdash.readers import sources_at
 from rankdash.rerankers import RerankerKind, add_plugins, create, get, kinds, problems
@@ -43,7 +45,7 @@ from rankdash.runs.plan import Timing, plan
 from rankdash.runs.results import QueryResult
 from rankdash.runs.runner import rerank
 from rankdash.runs.usage import usage
-from rankdash.words.caveats import unknown_tokens
+from rankdash.words.caveats import unknown_tokens, without_text
 from rankdash.words.counts import query_count
 
 _REPORT_SECONDS = 5.0
@@ -79,6 +81,13 @@ def add(parser: Parser) -> None:
         also=("--top-k",),
     )
     add_first_stage(parser)
+    parser.choice(
+        "--without-text",
+        get_args(WithoutText),
+        "candidates without a text: exclude (they stay below the reranked ones, in first-stage "
+        "order) or empty (scored as empty texts; some services refuse them) (default: %(default)s)",
+        default="exclude",
+    )
     parser.option(
         "--out",
         "FILE",
@@ -149,6 +158,7 @@ def _rerank(arguments: argparse.Namespace) -> int:
         loaded.dataset,
         made,
         depth=arguments.depth,
+        without_text=arguments.without_text,
         capabilities=kind.able(made.settings),
         timing=timing,
         on_loaded=progress.loaded,
@@ -307,6 +317,8 @@ def _measured(run: Run) -> Iterator[str]:
         )
     if measured is None:
         return
+    if textless := without_text(measured):
+        yield textless
     if measured.pairs:
         tokens = measured.tokens_per_second
         read = "" if math.isnan(tokens) else f", {tokens:,.0f} tokens a second"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Literal
 
 # From this share of unknown tokens on, what a model says of texts is not about them.
 TOO_MANY_UNKNOWN = 0.1
@@ -12,6 +13,9 @@ TOO_MANY_UNKNOWN = 0.1
 CONTENDED_SHARE = 0.7
 # In less time than this, starting threads and the clock's own steps weigh as much.
 CONTENDED_SECONDS = 1.0
+
+WithoutText = Literal["exclude", "empty"]
+"""Candidates without a text: not scored, below those that are, or scored as empty texts."""
 
 FEWEST_TIMED = 5
 """Of fewer latencies p90 and p95 would be the slowest one."""
@@ -68,6 +72,7 @@ class Measured:
     throughput: measured at chosen concurrencies; empty where not asked for.
     unknown_tokens: of the tokens of queries and documents, the share in [0, 1] that the model does
         not know; NaN where it reads no tokens, and for runs of an older version.
+    textless_pairs: pairs whose document has no text. without_text: what was done with them.
     """
 
     pairs: int = 0
@@ -89,6 +94,8 @@ class Measured:
     load_end: float = math.nan
     throughput: tuple[Level, ...] = ()
     unknown_tokens: float = math.nan
+    textless_pairs: int = 0
+    without_text: WithoutText = "exclude"
 
     @property
     def pairs_per_second(self) -> float:

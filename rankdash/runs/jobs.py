@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from rankdash.errors import SettingError
+from rankdash.ranking.measured import WithoutText
 from rankdash.rerankers import Reranker, create, get
 from rankdash.runs.plan import Timing
 from rankdash.runs.process import WorkerProcess
@@ -38,6 +39,7 @@ class JobRequest:
     depth: how many candidates of a query are reranked; None for all.
     sample: how many queries, drawn with `seed`; None for all.
     timing: what is measured beside the scores.
+    without_text: what becomes of candidates without a text, as `rankdash.runs.plan.plan` says.
     grid: an id from `new_id` that the variants of one wish share; None for a run of its own.
     """
 
@@ -49,6 +51,7 @@ class JobRequest:
     sample: int | None = None
     seed: int = 0
     timing: Timing = field(default_factory=Timing)
+    without_text: WithoutText = "exclude"
     grid: str | None = None
 
 
@@ -91,6 +94,7 @@ def submit(workspace: Workspace, request: JobRequest, job_id: str | None = None)
         sample=request.sample,
         seed=request.seed,
         timing=asdict(request.timing),
+        without_text=request.without_text,
         grid=request.grid,
         job_id=job_id,
     )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from rankdash.dataset import Dataset
 from rankdash.errors import SettingError
+from rankdash.ranking.measured import WithoutText
 
 NO_CANDIDATES = "no candidates"
 NOT_SAMPLED = "not in the sample"
@@ -21,10 +22,14 @@ class Plan:
     """documents: query id → its candidates to rerank, best first, in the order of the data set.
 
     skipped: query id → why it is not scored.
+    textless: how many of the pairs asked for have a document without a text. without_text: what is
+        done with them.
     """
 
     documents: dict[str, list[str]]
     skipped: dict[str, str]
+    textless: int = 0
+    without_text: WithoutText = "exclude"
 
     @property
     def pairs(self) -> int:
@@ -114,13 +119,17 @@ def plan(
     query_ids: Collection[str] | None = None,
     *,
     needs_text: bool = False,
+    without_text: WithoutText = "exclude",
 ) -> Plan:
     """Plan to rerank the first `depth` candidates (None: all) of `query_ids` (None: all queries).
 
-    needs_text: candidates without a text are not asked for, and keep their order below those that
-    are; where all of a query's are without, the query fails, and so they stay in the plan.
+    needs_text: whether the reranker reads texts.
+    without_text: what becomes of candidates without one then. "exclude": they are not asked for,
+        and keep their first-stage order below those that are; where all of a query's are without,
+        the query fails, and so they stay in the plan. "empty": they are scored as empty texts.
 
-    Raises SettingError where the depth is under 1 or a query is not in the data set.
+    Raises SettingError where the depth is under 1, a query is not in the data set, or there is no
+    such rule for candidates without a text.
     """
     if depth is not None and depth < 1:
         raise SettingError(
@@ -128,13 +137,19 @@ def plan(
             remedy="Leave it empty to rerank all candidates.",
             depth=depth,
         )
+    if without_text not in get_args(WithoutText):
+        raise SettingError(
+            "There is no rule {rule!r} for candidates without a text.",
+            remedy="The rules are: exclude, empty.",
+            rule=without_text,
+        )
     known = list(dataset.queries["query_id"])
     wanted = set(known if query_ids is None else query_ids)
     unknown = sorted(wanted.difference(known))
     if unknown:
         raise SettingError("The data set has no query {query!r}.", query=unknown[0])
-    texts = dataset.document_text() if needs_text else None
-    silent = set() if texts is None else set(texts.index[texts.str.strip() == ""])
+    silent = dataset.textless if needs_text else frozenset()
+    textless = 0
     documents: dict[str, list[str]] = {}
     skipped: dict[str, str] = {}
     for query in known:
@@ -144,5 +159,7 @@ def plan(
         elif query not in wanted:
             skipped[query] = NOT_SAMPLED
         else:
-            documents[query] = [doc for doc in docs if doc not in silent] or docs
-    return Plan(documents, skipped)
+            readable = [doc for doc in docs if doc not in silent]
+            textless += len(docs) - len(readable)
+            documents[query] = docs if without_text == "empty" else readable or docs
+    return Plan(documents, skipped, textless, without_text)

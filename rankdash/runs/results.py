@@ -123,7 +123,10 @@ def assemble(
 
     skipped = {query: QueryResult(query, "skipped", why) for query, why in asked.skipped.items()}
     every = {**skipped, **results}
-    wish = (dataset.id, reranker.name, repr(sorted(reranker.settings.items())), str(depth))
+    wish = [dataset.id, reranker.name, repr(sorted(reranker.settings.items())), str(depth)]
+    if asked.without_text != "exclude":
+        # Not with the usual rule: ids are what they were before there was another.
+        wish.append(asked.without_text)
     ranking = Ranking.from_lists(lists())
     return Run(
         id=digest(part.encode("utf-8", "surrogatepass") for part in (*wish, *asked.documents)),
@@ -141,7 +144,11 @@ def assemble(
         load_ms=load_ms,
         created=datetime.now(UTC).isoformat(timespec="milliseconds"),
         reading=_reading(read, full),
-        measured=_counted(measured, list(every.values())),
+        measured=replace(
+            _counted(measured, list(every.values())),
+            textless_pairs=asked.textless,
+            without_text=asked.without_text,
+        ),
         calls=_call_table(every.values()),
     )
 

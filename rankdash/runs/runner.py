@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rankdash.dataset import Dataset
-from rankdash.ranking.measured import Level, Measured
+from rankdash.ranking.measured import Level, Measured, WithoutText
 from rankdash.ranking.ranking import Run
 from rankdash.rerankers import Capabilities, Reranker
 from rankdash.rerankers.base import Literate
@@ -48,6 +48,7 @@ def rerank(
     *,
     depth: int | None = None,
     query_ids: Collection[str] | None = None,
+    without_text: WithoutText = "exclude",
     done: Iterable[QueryResult] = (),
     capabilities: Capabilities = Capabilities(),  # noqa: B008 - it is frozen
     timing: Timing = Timing(),  # noqa: B008 - it is frozen
@@ -61,6 +62,7 @@ def rerank(
 ) -> Run:
     """Rerank the first `depth` candidates (None: all) of `query_ids` (None: all queries).
 
+    without_text: what becomes of candidates without a text, as `plan` says.
     done: results of an earlier attempt with the same arguments; queries that failed then are
         tried again, and nothing is loaded when none is left.
     capabilities: those of the reranker's kind.
@@ -77,10 +79,16 @@ def rerank(
     Every query of the data set has a row in the result: done, failed with its reason, or skipped
     because it has no candidates or was not asked for.
 
-    Raises UnavailableError where the reranker cannot be had, SettingError for a wrong depth or
-    query, and Cancelled.
+    Raises UnavailableError where the reranker cannot be had, SettingError for what `plan` refuses,
+    and Cancelled.
     """
-    asked = plan(dataset, depth, query_ids, needs_text=capabilities.needs_text)
+    asked = plan(
+        dataset,
+        depth,
+        query_ids,
+        needs_text=capabilities.needs_text,
+        without_text=without_text,
+    )
     results = still_good(done, asked)
     left = [query for query in asked.documents if query not in results]
     load_ms, measured = math.nan, Measured()

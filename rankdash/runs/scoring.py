@@ -48,6 +48,7 @@ class Requests:
         self._documents = dict(zip(self.corpus.doc_ids, self.corpus.texts, strict=True))
         self._queries = {str(query): str(text) for query, text in queries.items()}
         self._asked = asked.documents
+        self._empty = asked.without_text == "empty"
         self._needs_text = needs_text
 
     def of(self, query: str) -> Request:
@@ -71,6 +72,8 @@ class Requests:
             return ""
         if not self._queries[query].strip():
             return "the query has no text"
+        if self._empty:
+            return ""
         # The plan asks for documents without a text only where the query has no others.
         empty = [doc for doc in self._asked[query] if not self._documents[doc].strip()]
         if not empty:

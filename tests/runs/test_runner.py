@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankdash.dataset import Dataset
-from rankdash.errors import ScoringError, UnavailableError
+from rankdash.errors import ScoringError, SettingError, UnavailableError
 from rankdash.ranking.ranking import Ranking
 from rankdash.rerankers import Capabilities, Scored
 from rankdash.runs.results import QueryResult
@@ -173,6 +173,36 @@ def test_a_candidate_without_a_text_stays_below_and_ends_no_query(make_dataset):
         assert ranked[3:] == given
         assert np.isnan(scores).tolist() == [False] * 3 + [True] * 2
     assert run.queries["pairs"].tolist() == [3, 3]
+    assert (run.measured.textless_pairs, run.measured.without_text) == (4, "exclude")
+
+
+def test_a_candidate_without_a_text_is_scored_as_empty_where_that_is_chosen(make_dataset):
+    dataset = make_dataset(queries=2, documents=5, depth=5, doc_text={"d1": None, "d3": " "})
+    seen = {}
+
+    def answer(request):
+        seen.update(zip(request.doc_ids, request.documents, strict=True))
+        return Scored(np.array([float(len(text.strip())) for text in request.documents]))
+
+    run = rerank(dataset, Scripted(answer), without_text="empty")
+
+    assert states(run) == {"q0": "done", "q1": "done"}
+    assert {doc: text.strip() for doc, text in seen.items() if doc in ("d1", "d3")} == {
+        "d1": "",
+        "d3": "",
+    }
+    for query in ("q0", "q1"):
+        ranked, scores = run.ranking.documents_of(query)
+        given = [doc for doc in dataset.candidates.documents_of(query)[0] if doc in ("d1", "d3")]
+        assert ranked[3:] == given
+        assert scores.tolist() == [10.0, 10.0, 10.0, 0.0, 0.0]
+    assert run.queries["pairs"].tolist() == [5, 5]
+    assert (run.measured.textless_pairs, run.measured.without_text) == (4, "empty")
+    assert run.id != rerank(dataset, Scripted(answer)).id
+    alone = make_dataset(queries=1, documents=1, depth=1, doc_text={"d0": None})
+    assert states(rerank(alone, Scripted(answer), without_text="empty")) == {"q0": "done"}
+    with pytest.raises(SettingError, match="no rule 'drop'"):
+        rerank(dataset, Scripted(answer), without_text="drop")
 
 
 def test_what_has_no_text_fails_by_name_where_text_is_needed(make_dataset):

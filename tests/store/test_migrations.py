@@ -48,7 +48,8 @@ def test_a_workspace_of_an_older_version_keeps_its_content(
 
 def test_a_note_of_an_older_version_has_no_author(tmp_path, monkeypatch, make_dataset, make_run):
     with monkeypatch.context() as older:
-        older.setattr(migrations, "MIGRATIONS", migrations.MIGRATIONS[:-1])
+        step = migrations.MIGRATIONS.index(migrations.who_wrote_a_note)
+        older.setattr(migrations, "MIGRATIONS", migrations.MIGRATIONS[:step])
         workspace = Workspace.open(tmp_path)
         dataset_id = workspace.save_dataset(dataset := make_dataset())
         run_id = workspace.save_run(make_run(dataset))

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rankdash.errors import RankdashError, StoreError
+from rankdash.ranking.measured import WithoutText
 from rankdash.store import folders
 from rankdash.store.failures import refuse_unknown
 from rankdash.store.jobs.explanations import Explanations
@@ -37,6 +38,7 @@ class JobRow:
 
     sample: how many queries are drawn with `seed`; None for all.
     timing: what is measured beside the scores, as its submitter wrote it; empty where by default.
+    without_text: what becomes of candidates without a text.
     grid: what the variants of one wish have in common; None for a job of its own.
     cancelling: whether it was asked to stop and has not yet.
     done, failed, total: queries. pairs_done, pairs_total: (query, document) pairs.
@@ -54,6 +56,7 @@ class JobRow:
     sample: int | None
     seed: int
     timing: Mapping[str, object]
+    without_text: WithoutText
     grid: str | None
     state: State
     stage: Stage
@@ -119,6 +122,7 @@ class Queue(Leases["JobRow"]):
         sample: int | None,
         seed: int,
         timing: Mapping[str, object] | None = None,
+        without_text: WithoutText = "exclude",
         grid: str | None = None,
         job_id: str | None = None,
     ) -> str:
@@ -137,6 +141,7 @@ class Queue(Leases["JobRow"]):
                 "sample": sample,
                 "seed": seed,
                 "timing": json.dumps(dict(timing or {})),
+                "without_text": without_text,
                 "grid": grid,
                 "created": created,
                 "queued": created,

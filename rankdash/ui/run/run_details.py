@@ -17,7 +17,7 @@ from rankdash.ui.runs.run_records import Record, record
 from rankdash.ui.state import stored
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words import failures
-from rankdash.words.caveats import unknown_tokens
+from rankdash.words.caveats import unknown_tokens, without_text
 from rankdash.words.latency import where_measured
 
 _LONGEST = 300
@@ -104,6 +104,8 @@ def _times(run: Run) -> Iterator[str]:
             "Tokens of queries and documents that the model does not know: {share}.",
             share=percent(measured.unknown_tokens),
         )
+    if excluded := without_text(measured):
+        yield excluded
     total = measured.scored_pairs + measured.cached_pairs
     if measured.cached_pairs:
         yield ngettext(

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ import streamlit as st
 from rankdash.errors import RankdashError
 from rankdash.i18n import duration, error_text, ngettext
 from rankdash.i18n import gettext as _
+from rankdash.ranking.measured import WithoutText
 from rankdash.ranking.ranking import SHIPPED_WITH
 from rankdash.rerankers import RerankerKind, kinds, problems
 from rankdash.rerankers.kinds.late_interaction import LateInteraction
@@ -95,6 +97,7 @@ def draw(dataset_id: str) -> None:
         ),
         _latency_seconds(chosen, settings),
     )
+    without_text = _without_text(dataset_id)
     wishes = [
         _Wish(offered[name], variant, found[name].keys, _plan_of(dataset_id, plan, variant))
         for name in chosen
@@ -117,7 +120,7 @@ def draw(dataset_id: str) -> None:
             text = _("{where}: {what}", where=_(offered[name].title), what=missing)
             st.error(text, icon=":material/key_off:")
         if not no_key:
-            _start(dataset_id, wishes, timing)
+            _start(dataset_id, wishes, timing, without_text)
 
 
 @dataclass(frozen=True)
@@ -269,7 +272,31 @@ def _measured_seconds(kind: str, settings: Settings, plan: FormPlan) -> float | 
     return start + plan.pairs / float(longest.pairs_per_second or 1.0)
 
 
-def _start(dataset_id: str, wishes: Sequence[_Wish], timing: Timing) -> None:
+def _without_text(dataset_id: str) -> WithoutText:
+    """What becomes of candidates without a text; asked for only where there are any."""
+    data = stored.dataset(dataset_id)
+    if data.textless.isdisjoint(data.candidates.doc_ids):
+        return "exclude"
+    rule: WithoutText = st.selectbox(
+        _("Candidates without a text"),
+        get_args(WithoutText),
+        format_func={
+            "exclude": _("excluded: below the reranked ones"),
+            "empty": _("scored as empty texts"),
+        }.__getitem__,
+        help=_(
+            "Excluded candidates keep their first-stage order below the reranked ones. Some "
+            "services refuse empty texts."
+        ),
+        key=pickers.in_words("run.without_text"),
+        persist_state="session",
+    )
+    return rule
+
+
+def _start(
+    dataset_id: str, wishes: Sequence[_Wish], timing: Timing, without_text: WithoutText
+) -> None:
     kinds_of = Counter(wish.kind.name for wish in wishes)
     grids = {name: jobs.new_id() for name, count in kinds_of.items() if count > 1}
     try:
@@ -292,6 +319,7 @@ def _start(dataset_id: str, wishes: Sequence[_Wish], timing: Timing) -> None:
                     sample=wish.plan.sample,
                     seed=_SEED,
                     timing=_timing_of(wish, timing) if wish.kind.name in grids else timing,
+                    without_text=without_text,
                     grid=grids.get(wish.kind.name),
                 ),
                 job_id,

@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from rankdash.runs import jobs
 from rankdash.ui.state import server
 from tests.sets import ROOT
+from tests.stored import keep_rows
 
 KEY = "sk-typed-4711"
 RUN = str(ROOT / "pages" / "run.py")
@@ -291,3 +293,25 @@ def test_without_the_packages_of_models_bm25_is_offered_and_a_model_says_what_it
     start(app).click().run()
     assert "Models need packages that are not installed" in said(app)
     assert jobs_of(server.workspace()) == ()
+
+
+def test_what_becomes_of_candidates_without_a_text_is_asked_where_there_are_any(
+    run_form, workspace
+):
+    assert not [box for box in run_form.selectbox if box.label == "Candidates without a text"]
+    rows = "query_id,query,doc_id,document,label,rank\n" + "".join(
+        f"q{q},ask {q},d{d},{'' if d == 1 else f'text {d}'},{int(d == 2)},{d}\n"
+        for q in range(3)
+        for d in range(1, 5)
+    )
+    chosen = keep_rows(workspace, rows, "Gaps")
+    run_form.run()
+    run_form.selectbox(key="address.data").set_value(chosen).run()
+    run_form.multiselect(key="run.rerankers").set_value(["bm25"]).run()
+    box = run_form.selectbox(key="run.without_text")
+    assert box.label == "Candidates without a text" and box.value == "exclude"
+    box.set_value("empty").run()
+    next(each for each in run_form.button if each.label == "Start 1 run").click().run()
+
+    assert not run_form.exception
+    assert [job.without_text for job in jobs.list(workspace, chosen)] == ["empty"]
