@@ -5,7 +5,7 @@ from streamlit.runtime.scriptrunner import StopException
 
 from rankdash.i18n import gettext as _
 from rankdash.shipped import ASSETS
-from rankdash.ui.sidebar import repair_view, sharing_link, sidebar, view
+from rankdash.ui.sidebar import deleted_view, repair_view, sharing_link, sidebar, view
 from rankdash.ui.state import pickers
 from rankdash.ui.widgets import narrow
 
@@ -57,12 +57,17 @@ st.logo(ASSETS / "logo_wide.svg", icon_image=ASSETS / "logo.svg")
 narrow.style()
 place = st.sidebar.container(gap="xxsmall")
 without_numbers = ("run", "data")
-sidebar.draw_sidebar(analysis=page.url_path not in without_numbers)
+analysis = page.url_path not in without_numbers
+gone = sidebar.draw_sidebar(analysis=analysis)
 links = sidebar.draw_menu(place, menu)
 repair_view.draw()
 link = sharing_link.begin()
 try:
-    page.run()
+    # A click that came with a page of what is gone must not act on another data set.
+    if gone is None or not deleted_view.dataset(gone):
+        if analysis:
+            deleted_view.runs()
+        page.run()
 except StopException:
     # An empty state: nothing more is to come, and what was drawn is all there is.
     pickers.shown()

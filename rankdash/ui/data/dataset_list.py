@@ -14,7 +14,7 @@ from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.notes import Notes
 from rankdash.store.notes.run_notes import RunNotes
 from rankdash.ui.labels import corrections_list
-from rankdash.ui.state import address
+from rankdash.ui.state import address, deleted
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets import dialogs
 from rankdash.ui.widgets.text import markdown_safe
@@ -86,5 +86,6 @@ def _what_goes(row: DatasetRow) -> list[str]:
 
 
 def _delete(dataset_id: str) -> None:
+    deleted.by_this_session([dataset_id])
     workspace().delete_dataset(dataset_id)
     address.choose("data", None)

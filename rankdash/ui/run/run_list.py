@@ -17,7 +17,7 @@ from rankdash.ui.run import run_details
 from rankdash.ui.runs import run_records
 from rankdash.ui.runs.run_records import reranker_title, settings_in_words
 from rankdash.ui.sidebar import view
-from rankdash.ui.state import address
+from rankdash.ui.state import address, deleted
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets import dialogs
 from rankdash.ui.widgets.text import markdown_safe
@@ -136,5 +136,6 @@ def _table(dataset_id: str, rows: Sequence[RunRow]) -> pd.DataFrame:
 
 
 def _delete(rows: Sequence[RunRow]) -> None:
+    deleted.by_this_session(row.id for row in rows)
     for row in rows:
         workspace().delete_run(row.id)

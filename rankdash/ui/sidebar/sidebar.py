@@ -10,10 +10,11 @@ from streamlit.delta_generator import DeltaGenerator
 from rankdash.i18n import LANGUAGES
 from rankdash.i18n import gettext as _
 from rankdash.metrics import registry
+from rankdash.store import DatasetRow
 from rankdash.store.notes.pins import Pins
 from rankdash.ui.sidebar import comparison_settings, login
 from rankdash.ui.sidebar.view import WHOLE_LIST, cutoff_of
-from rankdash.ui.state import address, language, pickers, samples, stored
+from rankdash.ui.state import address, deleted, language, pickers, samples, stored
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets.text import names_help
 from rankdash.words.names import middle
@@ -37,8 +38,12 @@ def choose_language() -> None:
         samples.follow(workspace(), before, chosen)
 
 
-def draw_sidebar(*, analysis: bool) -> None:
-    """Data set and language everywhere; systems, metric and rules where numbers are shown."""
+def draw_sidebar(*, analysis: bool) -> str | None:
+    """Data set and language everywhere; systems, metric and rules where numbers are shown.
+
+    Returns the name of the chosen data set where another window deleted it: then nothing is chosen
+    in its place.
+    """
     with st.sidebar:
         if read_only():
             st.caption(
@@ -48,22 +53,9 @@ def draw_sidebar(*, analysis: bool) -> None:
                 )
             )
         rows = {row.id: row for row in workspace().datasets()}
-        dataset_id = pickers.pick_one(
-            "data",
-            list(rows),
-            st.selectbox,
-            label=_("Data set"),
-            default=samples.offered(rows, st.session_state[language.STATE]),
-            format_func=lambda value: samples.called(rows[value]),
-            # What was chosen within one data set is no choice in the next, even where an id is in
-            # both: the first stage is in every one, and the next may have a pinned baseline.
-            clears=address.OF_A_DATA_SET,
-        )
-        if dataset_id and analysis:
-            _draw_comparison(dataset_id)
-            comparison_settings.draw(stored.dataset(dataset_id).label_values)
-        if dataset_id is None:
-            address.settle("data", None)
+        gone = deleted.dataset({each: row.name for each, row in rows.items()})
+        if gone is None:
+            _draw_choices(rows, analysis=analysis)
         pickers.pick_one(
             "lang",
             list(LANGUAGES),
@@ -76,10 +68,31 @@ def draw_sidebar(*, analysis: bool) -> None:
         if not read_only():
             login.draw()
     address.publish()
+    return gone
+
+
+def _draw_choices(rows: Mapping[str, DatasetRow], *, analysis: bool) -> None:
+    dataset_id = pickers.pick_one(
+        "data",
+        list(rows),
+        st.selectbox,
+        label=_("Data set"),
+        default=samples.offered(rows, st.session_state[language.STATE]),
+        format_func=lambda value: samples.called(rows[value]),
+        # What was chosen within one data set is no choice in the next, even where an id is in
+        # both: the first stage is in every one, and the next may have a pinned baseline.
+        clears=address.OF_A_DATA_SET,
+    )
+    if dataset_id and analysis:
+        _draw_comparison(dataset_id)
+        comparison_settings.draw(stored.dataset(dataset_id).label_values)
+    if dataset_id is None:
+        address.settle("data", None)
 
 
 def _draw_comparison(dataset_id: str) -> None:
     systems, rows = stored.systems(dataset_id), stored.rows(dataset_id)
+    deleted.note_runs(dataset_id, {each: system.name for each, system in systems.items()})
     pinned = Pins(workspace()).of(dataset_id)
     baseline = pickers.pick_one(
         "base",
