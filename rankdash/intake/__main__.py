@@ -11,13 +11,14 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from rankdash.errors import RankdashError
 from rankdash.findings import Finding
 from rankdash.intake.keeping import Kept, keep
 from rankdash.intake.messages import answer_of
 from rankdash.intake.reading import ANSWER, PROGRESS, REQUEST, Progress, Step, claim
-from rankdash.loading import checked, usable
+from rankdash.loading import Retrieval, checked, usable
 from rankdash.readers import ReadLimits, Source, read
 from rankdash.store import Workspace
 
@@ -43,16 +44,14 @@ def main(folder: Path) -> None:
 def _read(
     folder: Path,
     workspace: str,
-    files: Sequence[dict[str, object]],
+    files: Sequence[dict[str, Any]],
     name: str | None,
-    retrieval: str | None,
-    choices: dict[str, object],
+    retrieval: Retrieval | None,
+    choices: dict[str, Any],
 ) -> Kept | None:
     """None where the reading was cancelled."""
     sources = [
-        Source(
-            str(file["name"]), (folder / str(place)).read_bytes(), str(file["origin"]), _notes(file)
-        )
+        Source(file["name"], (folder / str(place)).read_bytes(), file["origin"], _notes(file))
         for place, file in enumerate(files)
     ]
     said = _Said(folder, sources)
@@ -67,7 +66,7 @@ def _read(
     return keep(opened, loaded)
 
 
-def _notes(file: dict[str, object]) -> tuple[Finding, ...]:
+def _notes(file: dict[str, Any]) -> tuple[Finding, ...]:
     return tuple(Finding(**{**note, "examples": tuple(note["examples"])}) for note in file["notes"])
 
 

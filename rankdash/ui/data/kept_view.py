@@ -47,7 +47,7 @@ def say(kept: Kept) -> None:
         "documents": ngettext("{n} document", "{n} documents", row.documents),
     }
     report = stored.check_report(row.id)
-    blocking = report and report.blocks_reranking
+    blocking = report.blocks_reranking if report else None
     if blocking is None:
         text = _("{name} is ready: {queries} and {documents}.", name=name, **size)
         st.success(text, icon=":material/check_circle:")

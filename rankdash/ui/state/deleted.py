@@ -27,7 +27,7 @@ def note_runs(dataset_id: str, names: Mapping[str, str]) -> None:
     before, gone = st.session_state.get(_RUNS, (dataset_id, []))
     if before != dataset_id:
         gone = []
-    chosen = (address.one("base"), *address.several("system"))
+    chosen = (address.one("base") or "", *address.several("system"))
     found = [_seen()[each] for each in chosen if each in _seen() and each not in names]
     st.session_state[_RUNS] = (dataset_id, list(dict.fromkeys([*gone, *found])))
     _seen().update(names)
