@@ -31,7 +31,7 @@ from rankdash.rerankers.neural.known_models import misfit
 from rankdash.runs import runner
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money, systems_of
-from rankdash.value.targets import Goals, shipped
+from rankdash.value.targets import Goals
 from rankdash.words.caveats import unknown_tokens
 
 __all__ = [
@@ -193,7 +193,7 @@ def study_of(
     conventions: Conventions | None = None,
     settings: StatisticsSettings | None = None,
     assumptions: Mapping[str, float] | None = None,
-    profile: str | None = None,
+    profile: _Path | None = None,
 ) -> Study:
     """One comparison with all that the pages and the report show of it, each part computed when it
     is asked for: `evaluations`, `comparison`, `reasons(...)`, `headroom(...)` and so on.
@@ -201,7 +201,7 @@ def study_of(
     runs: what is compared with the baseline (None: the first stage). metric: what the verdict is
     on; others: what is evaluated beside it (None: as in the dashboard). assumptions: what a search
     is worth, by the names of the Cost page, such as {"searches_per_day": 5000}. profile: targets to
-    be judged by, such as "faq".
+    be judged by, such as "faq", or the file of one's own.
 
     Raises SpecError for a metric that does not exist or a run that is compared with itself,
     DataError for a run of another data set, or an assumption or profile that cannot be.
@@ -236,7 +236,7 @@ def study_of(
         conventions=rules,
         statistics=settings or StatisticsSettings.for_queries(data.labelled_queries),
         money=money,
-        goals=None if profile is None else Goals(shipped(), profile),
+        goals=None if profile is None else Goals.of(os.fspath(profile)),
     )
 
 
@@ -250,7 +250,7 @@ def report(
     conventions: Conventions | None = None,
     settings: StatisticsSettings | None = None,
     assumptions: Mapping[str, float] | None = None,
-    profile: str | None = None,
+    profile: _Path | None = None,
     title: str = "",
     note: str = "",
     logo: _Path | None = None,
@@ -262,10 +262,10 @@ def report(
     runs: what is compared with the baseline (None: the first stage). metric: what the verdict is
     on. assumptions: what a search is worth, by the names of the Cost page, such as
     {"searches_per_day": 5000, "value_per_search": 0.02}; None: the report gives the break-even
-    alone. profile: targets that are shown beside the metrics, such as "faq". logo: a PNG, JPEG,
-    GIF or WebP file. sections: None for all of "decision", "verdict", "systems", "cutoffs",
-    "queries", "segments", "reasons", "latency", "cost", "data", "rules", "origin"; ["decision"] for
-    one page to decide by. language: "en" or "zh".
+    alone. profile: targets that are shown beside the metrics, such as "faq", or the file of one's
+    own. logo: a PNG, JPEG, GIF or WebP file. sections: None for all of "decision", "verdict",
+    "systems", "cutoffs", "queries", "segments", "reasons", "latency", "cost", "data", "rules",
+    "origin"; ["decision"] for one page to decide by. language: "en" or "zh".
 
     Returns where the file is. Raises SpecError for a metric, section or language that does not
     exist, DataError for a run of another data set, an assumption that cannot be, a logo that cannot

@@ -119,6 +119,18 @@ def add_labels(parser: Parser) -> None:
     parser.option("--qrels", "FILE", "the labels, in any form that is read", required=True)
 
 
+def add_profile(parser: Parser, help_text: str) -> None:
+    """`--profile`, as `Goals.of` reads it."""
+    from rankdash.value.targets import shipped
+
+    parser.option(
+        "--profile",
+        "NAME",
+        f"{help_text}: {', '.join(shipped().profiles)}, or one's own in a file that ends in .json "
+        "(as Overview exports it) or .toml",
+    )
+
+
 def add_first_stage(parser: Parser) -> None:
     """`--first-stage`, and how one is made where there is none."""
     parser.option(

@@ -24,6 +24,7 @@ from rankdash.cli.arguments import (
     add_conflict,
     add_conventions,
     add_labels,
+    add_profile,
     rules,
 )
 from rankdash.cli.output import STANDARD, spare_the_input, target_of
@@ -33,7 +34,7 @@ from rankdash.errors import RankdashError
 from rankdash.metrics import one_threshold
 from rankdash.study.study import Study
 from rankdash.study.targets import figures
-from rankdash.value.targets import Goals, shipped
+from rankdash.value.targets import Goals, is_file
 
 
 def add(parser: Parser) -> None:
@@ -47,12 +48,10 @@ def add(parser: Parser) -> None:
     parser.option("--baseline", "FILE", "the ranking to compare with", required=True)
     parser.option("--challenger", "FILE", "the ranking to let through", required=True)
     _add_conditions(parser)
-    parser.option(
-        "--profile",
-        "NAME",
+    add_profile(
+        parser,
         "also the targets of a profile, as --min of each of its metrics, and with --timings its "
-        "p95; one that these labels and candidates do not allow is skipped: "
-        + ", ".join(shipped().profiles),
+        "p95; one that these labels and candidates do not allow is skipped",
     )
     parser.option(
         "--timings",
@@ -119,7 +118,11 @@ def _gate(arguments: argparse.Namespace) -> int:
     given = [arguments.qrels, arguments.baseline, arguments.challenger]
     if arguments.timings is not None:
         given.append(arguments.timings)
+    if arguments.profile is not None and is_file(arguments.profile):
+        given.append(arguments.profile)
     try:
+        for file in arguments.out:
+            spare_the_input(target_of(file), given)
         conditions = parse_conditions(
             arguments.min,
             arguments.min_gain,
@@ -137,7 +140,6 @@ def _gate(arguments: argparse.Namespace) -> int:
             rules(arguments, threshold, partial(settings_at, arguments.confidence, **changes)),
             timings=arguments.timings,
             column=arguments.latency_column,
-            out=arguments.out,
         )
     except RankdashError as error:
         write_refusal(error, arguments.out, arguments.format, given)
@@ -152,7 +154,7 @@ def _of_profile(name: str | None, *, timed: bool) -> list[Condition]:
     """The targets of a profile as conditions. Raises DataError for one that does not exist."""
     if name is None:
         return []
-    profile = Goals(shipped(), name).profile
+    profile = Goals.of(name).profile
     found = [
         Condition("min", each.metric, each.required, of_profile=True) for each in profile.targets
     ]
@@ -201,18 +203,12 @@ def check_files(
     *,
     timings: str | None,
     column: str,
-    out: Sequence[str] = (),
 ) -> Checked:
     """Read, score, compare and decide. What the readers find odd goes to standard error.
 
-    out: the files that will be written.
-
-    Raises DataError where a file cannot be used, or one to write is among those to read, and
-    SpecError where a condition needs timings and there are none.
+    Raises DataError where a file cannot be used, and SpecError where a condition needs timings and
+    there are none.
     """
-    read = [qrels, baseline, challenger, *([] if timings is None else [timings])]
-    for file in out:
-        spare_the_input(target_of(file), read)
     timed = None if timings is None else Timings.read(timings, column)
     first, *others = measures_of(conditions)
     files = Files(

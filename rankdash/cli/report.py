@@ -14,6 +14,7 @@ from rankdash.cli.arguments import (
     add_conflict,
     add_conventions,
     add_first_stage,
+    add_profile,
     add_statistics,
     metrics_of,
     rules,
@@ -28,7 +29,7 @@ from rankdash.metrics import MetricList
 from rankdash.readers import Source
 from rankdash.study.study import Study
 from rankdash.value.assumptions import ASSUMPTIONS
-from rankdash.value.targets import Goals, shipped
+from rankdash.value.targets import Goals, is_file
 
 _MB = 1_000_000
 
@@ -81,9 +82,7 @@ def add(parser: Parser) -> None:
         also=("-o",),
         required=True,
     )
-    parser.option(
-        "--profile", "NAME", "also show the targets of a profile: " + ", ".join(shipped().profiles)
-    )
+    add_profile(parser, "also show the targets of a profile")
     parser.option(
         "--hard-negatives",
         "FILE",
@@ -128,6 +127,8 @@ def _report(arguments: argparse.Namespace) -> int:
     target = target_of(arguments.out)
     given = (arguments.qrels, arguments.baseline, arguments.logo, arguments.assumptions)
     named = [file for file in given if file is not None]
+    if arguments.profile is not None and is_file(arguments.profile):
+        named.append(arguments.profile)
     several = (*(arguments.data or ()), *arguments.challenger, *arguments.timings)
     spare_the_input(target, [*several, *named])
     if arguments.hard_negatives is not None:
@@ -148,7 +149,7 @@ def _report(arguments: argparse.Namespace) -> int:
         names = {system: study.name(system) for system in study.challengers}
         study = replace(study, money=read_money(Path(arguments.assumptions), names))
     if arguments.profile is not None:
-        study = replace(study, goals=Goals(shipped(), arguments.profile))
+        study = replace(study, goals=Goals.of(arguments.profile))
     content = html(study, front)
     write(content, target)
     if arguments.hard_negatives is not None:

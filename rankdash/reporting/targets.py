@@ -45,7 +45,9 @@ def note(goals: Goals) -> str:
                 "Reachable: the mean of the best order of the documents that the systems rank, "
                 "with these labels. A target above it is no failure."
             ),
-            _(
+            _("These targets are not the built-in ones: somebody set them.")
+            if goals.own
+            else _(
                 "{source}: no source justifies a number for your own labels.",
                 source=_(goals.targets.source),
             ),

@@ -1,7 +1,7 @@
 """Targets for quality: which value counts as enough, for which use, and what to do below it.
 
 The shipped profiles and bands are rules of thumb from tutorials and are shown as such. A person
-edits them; the edited set travels as JSON text.
+edits them; the edited set travels as JSON text, and one profile as a file in JSON or TOML.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
 from rankdash.errors import DataError
@@ -25,6 +26,8 @@ Status = Literal["met", "missed", "undecided", "unreachable"]
 unreachable: no order of the documents reaches the target with these labels, which is no failure."""
 
 LIMITS = ("p95_ms", "per_million_tokens")
+
+_FILES = (".json", ".toml")
 
 # A mean that prints as the target must not fail it by the last digit of a sum.
 _ROUNDING = 1e-9
@@ -143,6 +146,10 @@ class Profile:
         """The limit of latency or cost; None where the profile has none."""
         return next((limit for limit in self.limits if limit.what == what), None)
 
+    def to_json(self) -> str:
+        """The profile as the text of a file that `Goals.of` reads."""
+        return json.dumps(asdict(self), ensure_ascii=False, indent=2)
+
 
 @dataclass(frozen=True)
 class Grade:
@@ -223,15 +230,7 @@ def _targets(fields: Mapping[str, Any], start: str) -> Targets:
     try:
         return Targets(
             source=str(fields["source"]),
-            profiles={
-                str(key): Profile(
-                    str(profile["title"]),
-                    tuple(Target(**target) for target in profile["targets"]),
-                    tuple(Limit(**limit) for limit in profile.get("limits", ())),
-                    str(profile.get("measure", "")),
-                )
-                for key, profile in fields["profiles"].items()
-            },
+            profiles={str(key): _profile(each) for key, each in fields["profiles"].items()},
             bands=tuple(
                 Band(
                     tuple(band["metrics"]),
@@ -247,10 +246,43 @@ def _targets(fields: Mapping[str, Any], start: str) -> Targets:
         raise _broken() from problem
 
 
+def _profile(fields: Mapping[str, Any]) -> Profile:
+    return Profile(
+        str(fields["title"]),
+        tuple(Target(**target) for target in fields["targets"]),
+        tuple(Limit(**limit) for limit in fields.get("limits", ())),
+        str(fields.get("measure", "")),
+    )
+
+
+def _read_profile(file: str) -> Profile:
+    try:
+        text = Path(file).read_text(encoding="utf-8-sig")
+        # The page writes JSON; TOML is what one types.
+        return _profile(json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text))
+    except DataError as problem:
+        problem.file = file
+        raise
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as problem:
+        missing = isinstance(problem, KeyError)
+        raise DataError(
+            "The profile cannot be read: {reason}.",
+            remedy="Give a file that Overview exported, or TOML with a title and a list of targets "
+            'such as {{ metric = "ndcg@10", target = 0.8 }}.',
+            file=file,
+            reason=f"it has no {problem.args[0]}" if missing else str(problem).rstrip("."),
+        ) from problem
+
+
 @cache
 def shipped() -> Targets:
     """The targets that come with rankdash."""
     return Targets.from_toml(SHIPPED.read_text(encoding="utf-8"))
+
+
+def is_file(name: str) -> bool:
+    """Whether a profile is named by its file."""
+    return name.casefold().endswith(_FILES)
 
 
 @dataclass(frozen=True)
@@ -259,6 +291,16 @@ class Goals:
 
     targets: Targets
     key: str
+
+    @classmethod
+    def of(cls, name: str) -> Goals:
+        """A shipped profile by its key, or one's own from a file that ends in .json or .toml.
+
+        Raises DataError, which names the file, for what is neither.
+        """
+        if not is_file(name):
+            return cls(shipped(), name)
+        return cls(shipped().with_profile(name, _read_profile(name)), name)
 
     def __post_init__(self) -> None:
         if self.key not in self.targets.profiles:
@@ -272,6 +314,11 @@ class Goals:
     @property
     def profile(self) -> Profile:
         return self.targets.profiles[self.key]
+
+    @property
+    def own(self) -> bool:
+        """Whether somebody set these targets, so that the shipped source says nothing of them."""
+        return self.profile != shipped().profiles.get(self.key)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import pytest
 from rankdash.cli import main
 from rankdash.reporting.report import SECTIONS
 from rankdash.value.assumptions import ASSUMPTIONS
+from rankdash.value.targets import Profile, Target
 from tests.documented import DOCS, README, assumptions, commands
 
 QUERIES = 24
@@ -80,6 +81,17 @@ def test_a_profile_and_a_file_to_train_with_can_be_asked_for(report, files):
     assert rows[3] == {"query": "question 3", "positive": "text 31", "negative": "text 30"}
     assert len(rows) == QUERIES
     assert report("--challenger", files / "base.trec", "--profile", "shop")[0] == 2
+
+
+def test_targets_of_ones_own_are_said_to_be(report, files):
+    own = files / "own.json"
+    own.write_text(Profile("Our <b>shop</b>", (Target("mrr", target=0.4),)).to_json())
+    options = ("--challenger", files / "up.trec", "--sections", "systems", "--profile")
+    text = report(*options, own)[2]
+    assert "Targets: Our &lt;b&gt;shop&lt;/b&gt;" in text
+    assert "These targets are not the built-in ones" in text
+    assert "Rules of thumb" not in text
+    assert "Rules of thumb" in report(*options, "faq")[2]
 
 
 def test_a_data_set_and_a_run_make_a_report(report, files):

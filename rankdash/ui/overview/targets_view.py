@@ -13,6 +13,7 @@ from rankdash.i18n import error_text, number, paragraph
 from rankdash.i18n import gettext as _
 from rankdash.metrics import parse_measure
 from rankdash.reporting import targets
+from rankdash.reporting.exports.downloads import file_name
 from rankdash.study.study import Study
 from rankdash.ui.state import address, goals, pickers
 from rankdash.ui.state.server import read_only
@@ -39,10 +40,19 @@ def draw(study: Study) -> None:
     _offer(study, chosen.profile, offer)
     st.html(table_html(targets.head(), targets.rows(study, chosen)))
     st.caption(paragraph([targets.note(chosen), _("Edit them.")]))
-    if read_only():
-        return
-    with st.popover(_("Edit this profile"), icon=":material/edit:"):
-        _edit(saved, key, chosen.profile)
+    with st.container(horizontal=True):
+        st.download_button(
+            _("Export this profile"),
+            chosen.profile.to_json(),
+            file_name("", f"targets {key}", "json"),
+            "application/json",
+            icon=":material/download:",
+            help=_("For rankdash gate --profile FILE and rankdash report --profile FILE."),
+            key="targets.export",
+        )
+        if not read_only():
+            with st.popover(_("Edit this profile"), icon=":material/edit:"):
+                _edit(saved, key, chosen.profile)
 
 
 def _offer(study: Study, profile: Profile, place: DeltaGenerator) -> None:

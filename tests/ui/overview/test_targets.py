@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+import streamlit
 from streamlit.testing.v1 import AppTest
 
+from rankdash.value.targets import Goals, shipped
 from tests.ui.test_pages import in_address
 
 OVERVIEW = Path(__file__).parents[3] / "pages" / "overview.py"
@@ -45,3 +47,22 @@ def test_a_scenario_sets_metric_cutoff_and_latency_targets_together(app, stored)
     for name, value in (("metric", "mrr"), ("k", "3"), ("profile", "faq")):
         assert in_address(app, name) == [value]
     assert app.button(key="targets.use").disabled
+
+
+def test_a_profile_is_exported_as_the_file_that_commands_read(app, stored, tmp_path, monkeypatch):
+    files: dict[str, str] = {}
+
+    def offered(_label: str, data: object, *_rest: object, key: str = "", **_more: object) -> None:
+        files[key] = str(data)
+
+    app.query_params["data"] = stored
+    app.query_params["profile"] = "production"
+    app.run()
+    monkeypatch.setattr(streamlit, "download_button", offered)
+    app.switch_page(str(OVERVIEW))
+    app.session_state["overview.targets"] = True
+    app.run()
+    file = tmp_path / "own.json"
+    file.write_text(files["targets.export"])
+    assert Goals.of(str(file)).profile == shipped().profiles["production"]
+    assert not Goals.of("production").own
