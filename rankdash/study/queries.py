@@ -50,8 +50,9 @@ class Listed:
 
 def table(study: Study, challenger: str) -> pd.DataFrame:
     """One row per query, as from `query_table`, with judged_before and judged_after, latency_ms of
-    the challenger, spread (highest less lowest value among several challengers; NaN with one), and,
-    where they exist, reason, ceiling, perfect and to_win."""
+    the challenger, spread (highest less lowest value among several challengers; NaN with one), the
+    `value_column` of each of `others`, and, where they exist, reason, ceiling, perfect and
+    to_win."""
 
     def make() -> pd.DataFrame:
         judged = study.spec_of("judged")
@@ -60,6 +61,10 @@ def table(study: Study, challenger: str) -> pd.DataFrame:
             "judged_after": by_query(study, challenger, judged),
             "spread": _spread(study),
             "latency_ms": _latencies(study, challenger),
+            **{
+                value_column(system): by_query(study, system, study.spec)
+                for system in others(study, challenger)
+            },
         }
         why = study.reasons(challenger)
         if why is not None:
@@ -73,6 +78,16 @@ def table(study: Study, challenger: str) -> pd.DataFrame:
         )
 
     return study.once(_table_key("query table", study, challenger), make)
+
+
+def others(study: Study, challenger: str) -> tuple[str, ...]:
+    """The challengers beside the one that is shown."""
+    return tuple(system for system in study.challengers if system != challenger)
+
+
+def value_column(system: str) -> str:
+    """What the value of one of `others` is called in `table`."""
+    return f"value {system}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +119,8 @@ def listing(study: Study, challenger: str) -> Listing:
             for column in study.dataset.segments
         }
         room = rows["ceiling"] - rows["before"] if "ceiling" in rows else rows["size"]
-        top, seen = study.measure.metric.range[1], [*rows["before"], *rows["after"]]
+        valued = ["before", "after", *map(value_column, others(study, challenger))]
+        top, seen = study.measure.metric.range[1], rows[valued].to_numpy().ravel()
         return Listing(
             table=rows,
             segments={name: each for name, each in values.items() if 1 < len(each) <= _MOST_VALUES},

@@ -128,6 +128,7 @@ class Filters:
     outcomes, states, reasons: values of these columns. segments: column → values.
     before, after, delta: the lowest and highest value of either side, and change; queries without
         one are left out.
+    values: the same of other columns, such as those of other systems.
     judged: the least share of judged documents that both sides show.
     text: in query or id (case ignored). tags: any of these tags.
     """
@@ -140,6 +141,7 @@ class Filters:
     before: tuple[float, float] | None = None
     after: tuple[float, float] | None = None
     delta: tuple[float, float] | None = None
+    values: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     judged: float = 0.0
     text: str = ""
 
@@ -153,15 +155,15 @@ def filtered(
     for column, values in {**chosen, **wanted.segments}.items():
         if values:
             keep &= table[column].isin(values).to_numpy()
-    for column in ("before", "after", "delta"):
-        ends = getattr(wanted, column)
+    own = {column: getattr(wanted, column) for column in ("before", "after", "delta")}
+    for column, ends in {**own, **wanted.values}.items():
         if ends is not None:
             keep &= table[column].between(*ends).to_numpy()
     if wanted.judged > 0:
         keep &= (table[["judged_before", "judged_after"]].min(axis=1) >= wanted.judged).to_numpy()
     if wanted.tags:
         asked = set(wanted.tags)
-        tagged = {query for query, own in (tags or {}).items() if asked & set(own)}
+        tagged = {query for query, theirs in (tags or {}).items() if asked & set(theirs)}
         keep &= table["query_id"].isin(tagged).to_numpy()
     text = wanted.text.strip().casefold()
     if text:

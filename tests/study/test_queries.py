@@ -16,6 +16,7 @@ from rankdash.ranking.ranking import Ranking, Reading
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.study import queries
 from rankdash.study.cache import Cache, Key
+from rankdash.study.query_table import Filters, filtered
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, systems_of
 
@@ -156,6 +157,21 @@ def test_what_challengers_disagree_by_is_that_of_those_chosen_also_where_parts_a
         for count in (2, 3)
     ]
     assert [float(each.iloc[0]) for each in found] == pytest.approx([0.5, 2 / 3])
+
+
+def test_the_value_of_each_other_challenger_stands_beside_that_of_the_one_shown():
+    labels = {"q": {"a": 1.0}, "r": {"a": 1.0}}
+    of = small(
+        dict.fromkeys("qr", "abcd"), {"q": "bacd", "r": "abcd"}, {"q": "bcad", "r": "bacd"},
+        {"q": "bcda", "r": "abcd"}, labels=labels, metric="mrr",
+    )  # fmt: skip
+    first, shown, last = of.challengers
+    assert queries.others(of, shown) == (first, last)
+    found = queries.listing(of, shown).table.set_index("query_id")
+    assert found[queries.value_column(first)].to_dict() == {"q": 0.5, "r": 1.0}
+    assert found[queries.value_column(last)].to_dict() == {"q": 0.25, "r": 1.0}
+    wanted = Filters(values={queries.value_column(last): (0.2, 0.5)})
+    assert filtered(queries.table(of, shown), wanted)["query_id"].tolist() == ["q"]
 
 
 @pytest.mark.parametrize(("band", "outcome"), [(0.51, "same"), (0.49, "hurt")])

@@ -154,6 +154,8 @@ def test_filters_by_reason_state_change_judged_share_and_tag(table):
         ({"before": (0.4, 0.5)}, ["q1", "q4"]),
         ({"before": (0.4, 1.0), "after": (0.0, 0.4)}, ["q2", "q4"]),
         ({"before": (0.0, 1.0)}, ["q1", "q2", "q3", "q4"]),
+        ({"values": {"after": (0.0, 0.3)}}, ["q2", "q3"]),
+        ({"before": (0.4, 0.5), "values": {"after": (0.0, 0.4)}}, ["q4"]),
     ],
 )
 def test_the_value_of_either_system_filters_by_its_ends_included(table, wanted, ids):

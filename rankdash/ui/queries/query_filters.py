@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -11,7 +13,7 @@ import streamlit as st
 
 from rankdash.i18n import enumerated, ngettext, number, percent
 from rankdash.i18n import gettext as _
-from rankdash.study.queries import Listing
+from rankdash.study.queries import Listing, value_column
 from rankdash.study.query_table import (
     OK,
     OUTCOMES,
@@ -41,10 +43,12 @@ def draw(
     tags: Mapping[str, tuple[str, ...]],
     depth: str,
     titles: Mapping[str, str],
+    others: Mapping[str, str],
 ) -> pd.DataFrame:
     """Draw the filters and return the queries they leave, in the chosen order.
 
     tags: query id → its tags. depth: what judged@k is called. titles: column → what it is called.
+    others: the challengers beside the one that is shown → their names.
     """
     table = listing.table
     row = st.grid(6, min_column_width=_NARROWEST, vertical_alignment="bottom")
@@ -82,15 +86,13 @@ def draw(
             if every
             else _none("tag")
         )
-        values = {
-            side: _range(
-                side,
-                _("Value of {system}", system=markdown_safe(titles[side], 80)),
-                listing.highest,
-            )
+        axis = _Axis.to(listing.highest)
+        sides = {
+            side: _range(side, _("Value of {system}", system=markdown_safe(titles[side], 80)), axis)
             for side in ("before", "after")
         }
-        delta = _range("delta", _("Change"), listing.reach, both_ways=True)
+        values = _values(others, axis)
+        delta = _range("delta", _("Change"), _Axis.to(listing.reach, both_ways=True))
         share = _share(depth)
     return ordered(
         filtered(
@@ -101,7 +103,8 @@ def draw(
                 reasons=tuple(reasons),
                 tags=tuple(chosen_tags),
                 segments=_chosen_segments(segments, options),
-                **values,
+                **sides,
+                values=values,
                 delta=delta,
                 judged=share,
                 text=text,
@@ -220,43 +223,76 @@ def _chosen_segments(
     return wanted
 
 
-def _range(
-    field: str, label: str, reach: float, *, both_ways: bool = False
-) -> tuple[float, float] | None:
-    """The range of values that is wanted; None for all of them. reach: the end of the axis, which
-    begins at 0, or at -reach."""
-    parts = 5 if both_ways else 50
-    step = 10 ** math.floor(math.log10(reach / parts)) if reach > 0 else 0.1
-    end = max(math.ceil(round(reach / step, 6)) * step, step)
-    digits = max(0, -math.floor(math.log10(step)))
-    whole = (-round(end, digits) if both_ways else 0.0, round(end, digits))
+@dataclass(frozen=True)
+class _Axis:
+    """Where a range can be put, and how the address says it."""
 
-    def read(given: str | None) -> tuple[float, float]:
+    whole: tuple[float, float]
+    step: float
+    digits: int
+
+    @classmethod
+    def to(cls, reach: float, *, both_ways: bool = False) -> _Axis:
+        """From 0, or from -reach, to reach."""
+        parts = 5 if both_ways else 50
+        step = 10 ** math.floor(math.log10(reach / parts)) if reach > 0 else 0.1
+        end = max(math.ceil(round(reach / step, 6)) * step, step)
+        digits = max(0, -math.floor(math.log10(step)))
+        return cls((-round(end, digits) if both_ways else 0.0, round(end, digits)), step, digits)
+
+    def read(self, given: str | None) -> tuple[float, float]:
         try:
             low, high = (float(part) for part in (given or "").split(".."))
         except ValueError:
-            return whole
+            return self.whole
         if not low <= high:
-            return whole
-        return max(low, whole[0]), min(high, whole[1])
+            return self.whole
+        return max(low, self.whole[0]), min(high, self.whole[1])
 
-    def write(value: tuple[float, float]) -> str | None:
+    def write(self, value: tuple[float, float]) -> str | None:
         low, high = value
-        return None if (low, high) == whole else f"{low:g}..{high:g}"
+        return None if value == self.whole else f"{low:g}..{high:g}"
 
-    chosen = pickers.pick_free(
-        field,
-        st.slider,
-        read,
-        write,
-        label=label,
-        min_value=whole[0],
-        max_value=whole[1],
-        step=step,
-        format=f"%.{digits}f",
-        help=_("Queries without a comparison are hidden as soon as a filter is set."),
-    )
-    return None if chosen == whole else chosen
+    @property
+    def slider(self) -> dict[str, Any]:
+        return {
+            "min_value": self.whole[0],
+            "max_value": self.whole[1],
+            "step": self.step,
+            "format": f"%.{self.digits}f",
+            "help": _("Queries without a comparison are hidden as soon as a filter is set."),
+        }
+
+
+def _range(field: str, label: str, axis: _Axis) -> tuple[float, float] | None:
+    """The range of values that is wanted; None for all of them."""
+    chosen = pickers.pick_free(field, st.slider, axis.read, axis.write, label=label, **axis.slider)
+    return None if chosen == axis.whole else chosen
+
+
+def _values(others: Mapping[str, str], axis: _Axis) -> dict[str, tuple[float, float]]:
+    """Column → the range that is wanted of it, of the systems beside those that are shown. The
+    address holds "system=low..high" for each."""
+    given = dict(each.rpartition("=")[::2] for each in address.several("values"))
+    wanted = {
+        system: value for system in others if (value := axis.read(given.get(system))) != axis.whole
+    }
+    lost = [each for each in address.several("values") if each.rpartition("=")[0] not in wanted]
+    address.lose("values", enumerated(lost) if lost else None)
+
+    def changed(system: str, key: str) -> None:
+        chosen = {**wanted, system: st.session_state[key]}
+        written = {each: axis.write(value) for each, value in chosen.items()}
+        said = [f"{each}={text}" for each, text in written.items() if text]
+        address.choose("values", said or None)
+
+    for system, name in others.items():
+        key = f"address.values.{system}"
+        pickers.show(st.slider, key, wanted.get(system, axis.whole), partial(changed, system, key))(
+            label=_("Value of {system}", system=markdown_safe(name, 80)), **axis.slider
+        )
+    address.settle("values", [f"{each}={axis.write(wanted[each])}" for each in wanted] or None)
+    return {value_column(system): value for system, value in wanted.items()}
 
 
 def _share(depth: str) -> float:

@@ -148,6 +148,7 @@ def _title(name: str) -> str:
         "text": _("Text or id"),
         "before": _("Value of the baseline"),
         "after": _("Value of the challenger"),
+        "values": _("Value of the challenger"),
         "delta": _("Change"),
         "share": _("{metric} on both sides at least", metric=_("Judged")),
         "docs": _("Documents"),

@@ -37,6 +37,7 @@ FIELDS: Mapping[str, str | None] = {
     "delta": None,
     "before": None,
     "after": None,
+    "values": None,
     "share": None,
     "docs": "telling",
     "follow": None,
@@ -76,7 +77,7 @@ FIELDS: Mapping[str, str | None] = {
 # Without the data set these say nothing: they are ids and names within it.
 OF_A_DATA_SET = (
     *("base", "system", "vs", "runs", "q", "doc", "follow", "reader"),
-    *("segment", "tag", "against", "price", "thousand"),
+    *("segment", "tag", "values", "against", "price", "thousand"),
 )
 # What every page settles, and its address says though nobody chose it.
 _OF_EVERY_PAGE = ("data", "base", "system", "metric", "k", "lang")
@@ -91,6 +92,7 @@ QUERY_FILTERS = (
     "delta",
     "before",
     "after",
+    "values",
     "share",
 )
 _CHOICES = "address.choices"
