@@ -1,16 +1,20 @@
 """What a search of each system costs: at the price that somebody gave it, else at what its run
-recorded of the machine that it ran on and of how much that machine served."""
+recorded: the dollars that its tokens came to, or the machine that it ran on and how much that
+served."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 
+from rankdash.i18n import gettext as _
 from rankdash.ranking.measured import Level
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.rerankers import kinds
@@ -26,6 +30,7 @@ from rankdash.value.price_list import ListedPrice, Place, usual
 # Enough texts for a mean within a few percent, and few enough to count while a page opens.
 _COUNTED = 400
 _CASCADE = "cascade"
+_CHARGED = "charged"
 
 Way = Literal["concurrent", "listed", "batches", "alone"]
 """How the searches per second of a price by the hour are known.
@@ -130,8 +135,9 @@ class Bill:
         if price is None:
             return 0.0
         if documents is not None:
-            # A machine serves the more searches the fewer documents each of them has.
-            if price.unit == "hour":
+            # A machine serves the more searches the fewer documents each of them has, and fewer
+            # documents have fewer tokens.
+            if price.unit == "hour" or (self.listed is not None and self.listed.key == _CHARGED):
                 share = documents / float(load.documents) if load.documents else 1.0
             load = replace(load, documents=documents)
         return float(cost_per_thousand(price, load)) * share * (self.rate or 0.0)
@@ -145,7 +151,11 @@ def bill(study: Study, system: str) -> Bill | None:
     money, sent = study.money or Money(), load(study, system)
     if system not in money.prices and combining.part_ids(run):
         return _of_parts(study, run, sent, money)
-    listed = money.prices.get(system) or _recorded(run, money.listed)
+    listed = (
+        money.prices.get(system)
+        or _charged(run, float(sent.load.documents))
+        or _recorded(run, money.listed)
+    )
     return priced(listed, sent, waiting(study, system), money, run)
 
 
@@ -179,6 +189,34 @@ def _of_parts(study: Study, run: Run, sent: MeasuredLoad, money: Money) -> Bill:
     return Bill(None, sent, money.currency, parts=tuple(parts))
 
 
+def _charged(run: Run, documents: float) -> ListedPrice | None:
+    """The dollars that the tokens of a run came to, for 1,000 searches of so many documents, at the
+    prices in its settings; None where it recorded none.
+
+    Scores from the cache were paid for by an earlier run: what the others cost stands for them.
+    """
+    if run.calls is None or run.reranker == _CASCADE:
+        # The dollars of one stage of a cascade are not what a search costs.
+        return None
+    done = run.queries[run.queries["state"] == "done"]
+    paid = run.calls.loc[run.calls["query_id"].isin(done["query_id"]), "billed"]
+    dollars = math.fsum(json.loads(each).get("dollars", 0.0) for each in paid)
+    pairs = float(done["pairs"].sum())
+    if run.measured is not None and run.measured.cached_pairs:
+        pairs = float(run.measured.scored_pairs)
+    if not (0 < dollars < math.inf and pairs > 0):
+        return None
+    today = datetime.now(UTC).date().isoformat()
+    return ListedPrice(
+        _CHARGED,
+        _("Charged in this run"),
+        "",
+        Price(dollars / pairs * documents * 1000, "flat"),
+        _("tokens as the service counted them, at the prices in the settings of the run"),
+        date.fromisoformat(run.created[:10] or today),
+    )
+
+
 def _recorded(run: Run, prices: Sequence[ListedPrice]) -> ListedPrice | None:
     """The price of what a run recorded that it ran on."""
     place = _place(run)
@@ -189,11 +227,11 @@ def _place(run: Run) -> Place | None:
     """None where nothing is recorded, as of a ranking from a file, and where a cascade asks a
     service for one of its stages."""
     asked = {each.name for each in kinds() if each.capabilities.needs_network}
+    if run.reranker == _CASCADE and asked & {str(run.settings[s]) for s in ("first", "second")}:
+        return None
     if run.reranker in asked or run.calls is not None:
         return "llm" if run.reranker.startswith("llm-") else "service"
     if "cpu" not in run.machine:
-        return None
-    if run.reranker == _CASCADE and asked & {str(run.settings[s]) for s in ("first", "second")}:
         return None
     devices = [str(value) for name, value in run.machine.items() if name.endswith("device")]
     return "gpu" if any(not each.startswith("cpu") for each in devices) else "cpu"

@@ -1,5 +1,6 @@
 """What a search of a system sends and costs, by its run and its price."""
 
+import json
 import math
 from dataclasses import replace
 from datetime import date
@@ -25,6 +26,7 @@ from rankdash.study.systems import FIRST_STAGE, Money, systems_of
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.billing import Load, Price
 from rankdash.value.price_list import ListedPrice
+from rankdash.words import prices
 
 
 def bill(price: Price | None, *, levels: tuple[Level, ...] = (), documents: int = 40) -> Bill:
@@ -351,6 +353,83 @@ def test_a_run_costs_what_its_machine_served_and_a_slower_one_as_much_more():
     assert [board[run.id] for run in (fast, slow, card)] == [each.per_thousand for each in bills]
 
 
+def charged(name: str, kind: str, dollars: list[float], pairs: float = 4.0, **more: object) -> Run:
+    """An LLM that told what each call came to, a call a query."""
+    calls = pd.DataFrame(
+        {
+            "query_id": QUERIES[: len(dollars)],
+            "start_s": 0.0,
+            "ms": 5.0,
+            "attempts": 1,
+            "retry_wait_ms": 0.0,
+            "status": 200,
+            "server_ms": math.nan,
+            "queue_ms": math.nan,
+            "error": "",
+            "note": "",
+            "billed": [json.dumps({"prompt_tokens": 900.0, "dollars": each}) for each in dollars],
+        }
+    )
+    run = made(name, kind, calls=calls, **more)
+    return replace(run, queries=run.queries.assign(pairs=pairs), created="2026-11-20T10:00:00.000")
+
+
+def test_an_llm_costs_the_dollars_that_its_run_recorded():
+    """8 queries of 4 documents for $0.04: $5 for 1,000 searches, not the price of a list."""
+    run = charged("llm", "llm-pointwise", [0.005] * 8)
+    # Half of the scores came from the cache, which was paid for before.
+    cached = Measured(scored_pairs=16, cached_pairs=16)
+    half = charged("half", "llm-listwise", [0.005] * 4, measured=cached)
+    untold = charged("untold", "llm-pointwise", [0.0] * 8)
+    typed = ListedPrice("own", "Us", "", Price(0.7, "flat"), "our invoice", date(2026, 11, 1))
+    study = study_of(run, half, untold)
+    found = [bill_of(study, each.id) for each in (run, half)]
+    assert [each.per_thousand for each in found] == pytest.approx([5.0, 5.0], rel=1e-12)
+    assert found[0].at(2) == pytest.approx(2.5, rel=1e-12)
+    assert [(each.example, each.listed.as_of) for each in found] == [
+        (False, date(2026, 11, 20))
+    ] * 2
+    assert prices.of(found[0]) == "Charged in this run: $5.00/1,000 searches"
+    assert bill_of(study, untold.id).example
+    board = {row.system: row.per_thousand for row in standings(study)}
+    assert board[run.id] == found[0].per_thousand
+    own = study_of(run, prices={run.id: typed})
+    assert bill_of(own, run.id).per_thousand == 0.7
+
+
+def test_a_query_that_failed_is_in_no_price():
+    run = charged("llm", "llm-pointwise", [0.005] * 7 + [1.0])
+    lost = run.queries["query_id"] == QUERIES[-1]
+    queries = run.queries.assign(
+        state=np.where(lost, "failed", "done"), pairs=run.queries["pairs"].mask(lost)
+    )
+    run = replace(run, queries=queries)
+    assert bill_of(study_of(run), run.id).per_thousand == pytest.approx(5.0, rel=1e-12)
+
+
+def test_every_way_of_pricing_says_one_amount_on_every_surface():
+    """A machine, an LLM's dollars, a typed price, their fusion, and a file without a price."""
+    machine = made("machine", "bi-encoder", ms=5.0, measured=batches(400.0))
+    llm = charged("llm", "llm-pointwise", [0.005] * 8)
+    given = made("given", "precomputed", machine={})
+    file = made("file", "precomputed", machine={})
+    parts = [CombinedRun(run.name, run.ranking, run) for run in (machine, llm, given)]
+    fused = fuse(DATA, parts, Fusion(), "fused")
+    flat = ListedPrice("own", "Us", "", Price(0.7, "flat"), "our invoice", date(2026, 11, 1))
+    study = study_of(machine, llm, given, file, fused, prices={given.id: flat})
+    hour = 0.2 / (100 * 3600 * 0.3) * 1000
+    expected = {"machine": hour, "llm": 5.0, "given": 0.7, "fused": hour + 5.7}
+    names = study.names
+    board = {names[row.system]: row.per_thousand for row in standings(study)}
+    cards = {each.name: each for each in choices(study)[1:]}
+    billed = {name: each.bill.per_thousand for name, each in cards.items()}
+    written = {name: each.came.cost_per_thousand.value for name, each in cards.items()}
+    for found in (board, billed, written):
+        assert found.pop("file") is None
+        assert {name: found[name] for name in expected} == pytest.approx(expected, rel=1e-12)
+    assert [cards[name].unset for name in (*expected, "file")] == [True, False, False, True, True]
+
+
 def test_a_cascade_is_priced_by_the_machine_unless_a_stage_asks_a_service():
     stages = {"first": "bm25", "second": "cross-encoder", "top": 20}
     machine = {**CPU, "second_device": "cuda"}
@@ -360,6 +439,9 @@ def test_a_cascade_is_priced_by_the_machine_unless_a_stage_asks_a_service():
     assert bill_of(study, local.id).listed.key == "own-gpu"
     assert bill_of(study, local.id).per_thousand == pytest.approx(2.95 / (10 * 3600 * 0.3) * 1000)
     assert bill_of(study, asking.id).lack == "price"
+    # What the service charged for one stage is not the price of both.
+    part = charged("part", "cascade", [0.005] * 8, settings=asking.settings)
+    assert bill_of(study_of(part), part.id).lack == "price"
 
 
 @pytest.mark.parametrize("with_first_stage", [True, False])
