@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -87,6 +87,18 @@ def with_times_of(run: Run, parts: Sequence[Run]) -> Run:
     done = (run.queries["state"] == "done").to_numpy()
     known = {name: np.where(done, total, np.nan) for name, total in taken.items()}
     return replace(run, queries=run.queries.assign(**known))
+
+
+def unknown_tokens(run: Run, part: Callable[[str], Run | None]) -> float:
+    """The share of tokens in [0, 1] that the model of a run does not know; of a run that was made
+    of others, that of the part that knows least. NaN where no tokens were read.
+
+    part: id → the run, None where it is not here.
+    """
+    parts = [found for each in part_ids(run) if (found := part(each)) is not None]
+    own = math.nan if run.measured is None else run.measured.unknown_tokens
+    shares = [own, *(unknown_tokens(each, part) for each in parts)]
+    return max((each for each in shares if not math.isnan(each)), default=math.nan)
 
 
 def _queries(dataset: Dataset, parts: Sequence[CombinedRun], done: set[str]) -> pd.DataFrame:

@@ -15,6 +15,8 @@ from rankdash.analysis.labels.query_groups import SMALL
 from rankdash.analysis.statistics.verdict import WORTHWHILE
 from rankdash.dataset import FirstStage
 from rankdash.metrics import parse_measure
+from rankdash.ranking.measured import TOO_MANY_UNKNOWN
+from rankdash.runs import combining
 from rankdash.study import latency
 from rankdash.study.leaderboard import standings
 from rankdash.study.pricing import Bill, bill
@@ -195,10 +197,19 @@ def _made_baseline(study: Study) -> MadeBaseline | None:
 
 
 def _unknown_tokens(study: Study, system: str) -> UnknownTokens | None:
+    share = unknown_tokens(study, system)
+    return UnknownTokens(system, share) if share > TOO_MANY_UNKNOWN else None
+
+
+def unknown_tokens(study: Study, system: str) -> float:
+    """The share of tokens that the model of a system, or of a part of it, does not know; NaN where
+    it is not known."""
     run = study.run(system)
-    if run is None or run.measured is None or not run.measured.illiterate:
-        return None
-    return UnknownTokens(system, run.measured.unknown_tokens)
+    if run is None:
+        return math.nan
+    return combining.unknown_tokens(
+        run, lambda part: study.run(part) if part in study.systems else None
+    )
 
 
 def _near_ceiling(study: Study, challenger: str) -> NearCeiling | None:

@@ -13,7 +13,9 @@ from rankdash.metrics import Conventions
 from rankdash.ranking.measured import Measured
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.readers import Source
+from rankdash.rerankers.fusion import Fusion
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.runs.combining import CombinedRun, fuse
 from rankdash.study.caveats import (
     Caveat,
     DefaultThreshold,
@@ -27,6 +29,7 @@ from rankdash.study.caveats import (
     Unlabelled,
     UnprovenLead,
     caveats,
+    unknown_tokens,
 )
 from rankdash.study.query_groups import Group
 from rankdash.study.study import Study
@@ -95,6 +98,11 @@ def study(loaded: Loaded, *runs: Run, **changes: object) -> Study:
         "check": loaded.report,
     }
     return Study(loaded.dataset, systems_of(loaded.dataset, runs), **(given | changes))
+
+
+def together(loaded: Loaded, *parts: Run) -> Run:
+    combined = [CombinedRun(each.name, each.ranking, each) for each in parts]
+    return fuse(loaded.dataset, combined, Fusion(), " + ".join(each.name for each in parts))
 
 
 def one(of: Study, kind: type[Caveat]) -> Caveat | None:
@@ -223,6 +231,29 @@ def test_a_model_that_does_not_know_the_tokens(share, holds, of_baseline):
             "blind: the model does not know 11% of the tokens, so this says nothing about "
             "reranking. Use a model that reads the language of the texts."
         )
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_a_fused_run_does_not_know_what_one_of_its_parts_does_not_know(deep):
+    loaded = rows(FLAT)
+    blind = run(loaded, TOP, "blind", measured=Measured(unknown_tokens=0.6))
+    reads = run(loaded, [2] * 10, "reads", measured=Measured(unknown_tokens=0.02))
+    other = run(loaded, [3] * 10, "other")
+    fused = together(loaded, blind, reads)
+    parts = [blind, reads, other, fused]
+    if deep:
+        parts.append(together(loaded, fused, other))
+    shown = parts[-1]
+    of = study(loaded, *parts, challengers=(shown.id,))
+    assert one(of, UnknownTokens) == UnknownTokens(shown.id, 0.6)
+    sound = together(loaded, reads, other)
+    of = study(loaded, reads, other, sound, challengers=(sound.id,))
+    assert one(of, UnknownTokens) is None
+    assert unknown_tokens(of, sound.id) == 0.02
+    assert math.isnan(unknown_tokens(of, other.id))
+    # What became of a part that was deleted is not known.
+    of = study(loaded, fused)
+    assert math.isnan(unknown_tokens(of, fused.id))
 
 
 @pytest.mark.parametrize(("ranks", "holds"), [([1] * 9 + [2], True), ([1] * 8 + [2] * 2, False)])

@@ -39,6 +39,7 @@ from rankdash.reporting.exports.triplet_lines import as_json_lines
 from rankdash.reporting.figures import drawings
 from rankdash.spreadsheet import csv_bytes
 from rankdash.study import costs
+from rankdash.study.caveats import unknown_tokens
 from rankdash.study.gains import hit_title
 from rankdash.study.study import Study
 
@@ -297,7 +298,7 @@ def _system(study: Study, system: str) -> dict[str, object]:
         "machine": _plain(run.machine),
         "depth": run.depth,
         "created": run.created,
-        "unknown_tokens": None if run.measured is None else _plain(run.measured.unknown_tokens),
+        "unknown_tokens": _plain(unknown_tokens(study, system)),
         "queries": {str(state): int(n) for state, n in states.items()},
     }
 

@@ -8,10 +8,12 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 import streamlit as st
 
+from rankdash.errors import StoreError
 from rankdash.i18n import duration, ngettext, number, percent
 from rankdash.i18n import gettext as _
-from rankdash.ranking.measured import Level, Measured
+from rankdash.ranking.measured import TOO_MANY_UNKNOWN, Level, Measured
 from rankdash.ranking.ranking import SHIPPED_WITH, Run
+from rankdash.runs import combining
 from rankdash.ui.runs import run_note, run_records
 from rankdash.ui.runs.run_records import Record, record
 from rankdash.ui.state import stored
@@ -34,18 +36,34 @@ def draw(run_id: str) -> None:
         st.markdown(f"**{markdown_safe(run.name, 80)}**")
         if run.measured is not None and run.measured.contended:
             st.warning(_contended(run.measured), icon=":material/speed:")
-        if run.measured is not None and run.measured.illiterate:
-            said = unknown_tokens(markdown_safe(run.name, 80), run.measured.unknown_tokens)
+        share = combining.unknown_tokens(run, _part)
+        if share > TOO_MANY_UNKNOWN:
+            said = unknown_tokens(markdown_safe(run.name, 80), share)
             st.warning(said, icon=":material/translate:")
-        st.markdown(
-            "\n".join(f"- {sentence}" for sentence in (*_computed(kept, run), *_times(run)))
-        )
+        sentences = (*_computed(kept, run), *_read(share), *_times(run))
+        st.markdown("\n".join(f"- {sentence}" for sentence in sentences))
         run_records.usage_line(run_id)
         if run.measured is not None and run.measured.throughput:
             _levels(run.measured.throughput)
         _failures(run)
         run_note.draw(run_id)
         _facts(run)
+
+
+def _part(run_id: str) -> Run | None:
+    """One of the runs that a run was made of; None where it was deleted."""
+    try:
+        return stored.run(run_id)
+    except StoreError:
+        return None
+
+
+def _read(share: float) -> Iterator[str]:
+    if math.isfinite(share):
+        yield _(
+            "Tokens of queries and documents that the model does not know: {share}.",
+            share=percent(share),
+        )
 
 
 def _contended(measured: Measured) -> str:
@@ -99,11 +117,6 @@ def _times(run: Run) -> Iterator[str]:
     measured = run.measured
     if measured is None:
         return
-    if math.isfinite(measured.unknown_tokens):
-        yield _(
-            "Tokens of queries and documents that the model does not know: {share}.",
-            share=percent(measured.unknown_tokens),
-        )
     if excluded := without_text(measured):
         yield excluded
     total = measured.scored_pairs + measured.cached_pairs
