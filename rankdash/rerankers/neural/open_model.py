@@ -320,7 +320,7 @@ def _card(model: Any) -> ModelCard:
 def _module(purpose: Purpose, model: Any, inputs: Sequence[str]) -> Any:
     import torch
 
-    class Inner(torch.nn.Module):
+    class Inner(torch.nn.Module):  # type: ignore[misc]
         """A model whose inputs are positional, with its one output in 32 bits."""
 
         def __init__(self) -> None:
