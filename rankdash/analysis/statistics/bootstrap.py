@@ -40,7 +40,7 @@ last digits of 1/3 + 1/6 and of 1/2 are not."""
 _CHUNK_CELLS = 1_000_000
 # A tile of so many draws by so many queries stays within a processor's cache.
 _TILE = 500
-# A byte each: six kept sets of weights take 144 MB at the most.
+# A byte each: six kept sets of weights take 144 MB at the most, and six of fewer queries 60 MB.
 _KEPT_CELLS = 24_000_000
 _ALONE = threading.Lock()
 
@@ -183,17 +183,31 @@ def _slices(count: int, step: int) -> Iterator[slice]:
         yield slice(start, min(start + step, count))
 
 
-def _multinomial_counts(
-    n: int, resamples: int, seed: int
-) -> Iterator[tuple[slice, npt.NDArray[np.intp]]]:
-    """How often each of n queries is drawn in n draws, a row for each resample."""
+Resamples = tuple[slice, npt.NDArray[np.unsignedinteger]]
+"""Resamples, and how often each query is in them: a row for each resample."""
+
+
+def _multinomial_counts(n: int, resamples: int, seed: int) -> Iterable[Resamples]:
+    """How often each of n queries is drawn in n draws."""
+    few_enough = n * resamples <= _KEPT_CELLS
+    return (_kept_counts if few_enough else _drawn_counts)(n, resamples, seed)
+
+
+@lru_cache(maxsize=6)
+def _kept_counts(n: int, resamples: int, seed: int) -> tuple[Resamples, ...]:
+    """All that is said of one set of queries asks for the same, as a change in percent does, and
+    drawing costs more than the product that uses it."""
+    return tuple(_drawn_counts(n, resamples, seed))
+
+
+def _drawn_counts(n: int, resamples: int, seed: int) -> Iterator[Resamples]:
     rng = np.random.default_rng(seed)
     for chunk in _slices(resamples, max(1, _CHUNK_CELLS // n)):
         rows = chunk.stop - chunk.start
         draws = rng.integers(0, n, size=(rows, n))
         draws += np.arange(rows)[:, None] * n
         counts = np.bincount(draws.reshape(-1), minlength=rows * n)
-        yield chunk, counts.reshape(rows, n)
+        yield chunk, counts.astype(np.min_scalar_type(counts.max())).reshape(rows, n)
 
 
 Tile = tuple[slice, slice, npt.NDArray[np.uint8]]
