@@ -5,6 +5,7 @@ for it are marked here, others mark themselves, and one that does neither fails.
 """
 
 import functools
+import gc
 import os
 import shutil
 import sys
@@ -89,6 +90,11 @@ MODELS = (
 FIXTURES = {"browser": {"browser"}, "model": {"bi_folder", "classifier_folder", "cross_folder"}}
 # Fixtures that run nothing themselves may be made for a test that is not marked.
 _running: dict[str, pytest.Item | None] = {"test": None}
+
+
+def pytest_collection_finish() -> None:
+    # Streamlit collects garbage after each run of a page: what stays anyway is looked through then.
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)
