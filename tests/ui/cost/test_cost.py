@@ -44,7 +44,6 @@ def opened(workspace: Workspace, app: AppTest):
         chosen = {"data": dataset_id, "metric": "hit", "k": "1", "price": f"{run_id}=flat"}
         for name, value in (chosen | params).items():
             app.query_params[name] = value
-        app.run()
         return app.switch_page(str(PAGES / "cost.py")).run()
 
     return on

@@ -69,7 +69,6 @@ def shop(workspace: Workspace) -> str:
 def shown(app: AppTest, query: str, **params: str) -> str:
     for key, value in {"q": query, **params}.items():
         app.query_params[key] = value
-    app.run()
     app.switch_page(str(ROOT / "pages" / "queries.py")).run()
     assert not app.exception
     return "\n".join(str(each.value) for kind in (app.markdown, app.caption) for each in kind)
