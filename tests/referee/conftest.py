@@ -15,7 +15,6 @@ import pytest
 
 from rankdash.reporting.exports.zip_file import bundle
 from rankdash.reporting.report import html
-from rankdash.reporting.sections.draft import Draft
 from rankdash.study.study import Study
 from rankdash.study.systems import Money
 from rankdash.value.price_list import shipped
@@ -117,9 +116,7 @@ def said(case: Case, own: Own) -> Said:
         statistics=rules.statistics,
         money=Money(prices=prices),
     )
-    with pytest.MonkeyPatch.context() as patched:
-        # The charts show the same numbers, and drawing them takes most of a report's time.
-        patched.setattr(Draft, "chart", lambda _draft, _drawing: "")
+    with surfaces.without_charts():
         page = Page(html(study).decode())
     packed = bundle(study, datetime(2026, 1, 2, tzinfo=UTC), pictures=False)
     with zipfile.ZipFile(io.BytesIO(packed)) as archive:

@@ -7,6 +7,7 @@ the first stage and in all that is made from it.
 
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +23,7 @@ from rankdash.ranking.ranking import Ranking, Run
 from rankdash.readers import Source, sources_at
 from rankdash.reporting.exports.trec import write_run
 from rankdash.reporting.report import html
+from rankdash.reporting.sections.draft import Draft
 from rankdash.rerankers.fusion import Fusion, fuse
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.study.study import Study
@@ -103,9 +105,18 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return Case(folder, loaded, tuple(runs), {run.id: files[run.name] for run in runs}, timings)
 
 
+@contextmanager
+def without_charts() -> Iterator[None]:
+    """The charts show the same numbers, and drawing them takes most of a report's time."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Draft, "chart", lambda _draft, _drawing: "")
+        yield
+
+
 @pytest.fixture(scope="session")
 def report(case: Case) -> Page:
-    return Page(html(case.study).decode())
+    with without_charts():
+        return Page(html(case.study).decode())
 
 
 def _tied(file: Path) -> Iterator[str]:

@@ -12,7 +12,7 @@ from rankdash.analysis.statistics.gate import settings_at
 from rankdash.cli import main
 from rankdash.ranking.ranking import Run
 from rankdash.study import latency
-from tests.surfaces.conftest import SPEC, Case
+from tests.surfaces.conftest import SPEC, Case, without_charts
 from tests.surfaces.reading import Page, assert_same, assert_says
 
 
@@ -122,11 +122,12 @@ def test_gate_sees_the_same_of_a_run_with_failures(case):
 def written(case: Case, tmp_path_factory: pytest.TempPathFactory) -> Page:
     """The report that the command writes."""
     folder = tmp_path_factory.mktemp("report")
-    command(
-        *("report", "--data", case.folder, "--out", folder / "report.html"),
-        *("--challenger", *case.files.values(), "--timings"),
-        *(*(untimed(run, folder) for run in answered(case)), case.timings),
-    )
+    with without_charts():
+        command(
+            *("report", "--data", case.folder, "--out", folder / "report.html"),
+            *("--challenger", *case.files.values(), "--timings"),
+            *(*(untimed(run, folder) for run in answered(case)), case.timings),
+        )
     return Page((folder / "report.html").read_text(encoding="utf-8"))
 
 

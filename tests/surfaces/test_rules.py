@@ -7,7 +7,7 @@ import pytest
 
 from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.metrics import Conventions
-from rankdash.reporting.sections.draft import Draft
+from tests.surfaces.conftest import without_charts
 from tests.surfaces.ruled import SPECS, Ruled
 
 MEANS = {
@@ -110,9 +110,7 @@ FEW = StatisticsSettings(resamples=1000)
 
 @pytest.fixture(scope="module")
 def ruled():
-    """The charts show the same numbers, and drawing them takes most of a report's time."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Draft, "chart", lambda _draft, _drawing: "")
+    with without_charts():
         yield Ruled()
 
 
