@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         read_run,
         report,
         rerank,
+        standings,
         study_of,
     )
 
@@ -56,6 +57,7 @@ __all__ = [
     "read_run",
     "report",
     "rerank",
+    "standings",
     "study_of",
 ]
 

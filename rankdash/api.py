@@ -29,6 +29,7 @@ from rankdash.rerankers import SettingValue, create, get
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.rerankers.neural.known_models import misfit
 from rankdash.runs import runner
+from rankdash.study.leaderboard import standings
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money, systems_of
 from rankdash.value.targets import Goals
@@ -49,6 +50,7 @@ __all__ = [
     "read_run",
     "report",
     "rerank",
+    "standings",
     "study_of",
 ]
 

@@ -246,6 +246,35 @@ def _zero_unsigned(text: str) -> str:
     return text if any(character in _TELLING for character in text) else text.lstrip("-")
 
 
+def _decimals(value: float) -> int:
+    """Of a latency or a rate; what is quick takes some time all the same: never 0."""
+    if 0 < value < 0.1:
+        return 1 - math.floor(math.log10(value))
+    return 0 if value >= 99.5 else 1 if value >= 9.95 else 2
+
+
+def three_digits(value: float | None) -> float:
+    """The number that `brief` writes, for a grid that sorts it; NaN where there is none."""
+    known = value is not None and math.isfinite(value)
+    return round(value, _decimals(value)) if known else math.nan
+
+
+def brief(value: float, beside: float = math.nan) -> str:
+    """A latency or a rate to three digits, two below 0.1: 0.0078, 0.84, 8.4, 84, 1,240.
+
+    beside: what it is compared with, such as its limit; digits are added until both differ, so that
+    what is over a limit is never written like the limit.
+    """
+    if not math.isfinite(value):
+        return _DASH
+    digits = _decimals(value)
+    if not math.isclose(value, beside):
+        while digits < _MOST_DECIMALS and round(value, digits) == round(beside, digits):
+            digits += 1
+    written = f"{value:,.{digits}f}"
+    return written.rstrip("0").rstrip(".") if digits else written
+
+
 def percent(value: float | None, digits: int = 0) -> str:
     """A share (0.41 → 41%)."""
     if value is None or not math.isfinite(value):

@@ -7,6 +7,8 @@ many queries a second a machine serves: one over a latency is not that (`measure
 from __future__ import annotations
 
 import math
+import sys
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Literal
 
@@ -23,7 +25,7 @@ from rankdash.analysis.statistics.bootstrap import (
     percentile_interval,
 )
 from rankdash.analysis.statistics.significance import LEVEL
-from rankdash.ranking.measured import FEWEST_TIMED
+from rankdash.ranking.measured import FEWEST_TIMED, meets
 from rankdash.ranking.ranking import Reading, Run
 
 MOST_POINTS = 400
@@ -222,7 +224,7 @@ class OnTarget:
 
     within: of n queries, those in time; a query that timed out is not. kind: "meets" and "misses"
     where the n queries prove it with the confidence asked for, else "likely" and "unlikely", by
-    what was seen.
+    the quantile that was seen.
     """
 
     within: int
@@ -245,12 +247,14 @@ def on_target(
     n = len(ordered) + timed_out
     if not n:
         return None
-    within = int(np.searchsorted(ordered, target_ms, side="right"))
+    within = bisect_left(ordered, True, key=lambda ms: not meets(ms, target_ms))
     if binom.sf(within - 1, n, share) <= 1 - level:
         return OnTarget(within, n, "meets")
     if binom.cdf(within, n, share) <= 1 - level:
         return OnTarget(within, n, "misses")
-    return OnTarget(within, n, "likely" if within >= share * n else "unlikely")
+    # One that timed out took longer than any target.
+    seen = np.quantile(np.append(ordered, [sys.float_info.max] * timed_out), share)
+    return OnTarget(within, n, "likely" if meets(float(seen), target_ms) else "unlikely")
 
 
 @dataclass(frozen=True)

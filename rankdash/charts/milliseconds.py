@@ -1,4 +1,4 @@
-"""Times on a log axis: how they are written, where the ticks stand, the line of a target."""
+"""Times on a log axis: where the ticks stand, and the line of a target."""
 
 from __future__ import annotations
 
@@ -7,21 +7,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from rankdash.charts import style
+from rankdash.i18n import brief
 
 _FASTEST = 1e-3
 _DECADES_WITH_STEPS = 2.6
-
-
-def text(value: float) -> str:
-    """Three digits are enough, two below 0.1: 0.0078, 0.84, 8.4, 84, 1,240."""
-    if not math.isfinite(value):
-        return "–"
-    digits = 0 if value >= 99.5 else 1 if value >= 9.95 else 2
-    if 0 < value < 0.1:
-        # What is quick takes some time all the same: never 0.
-        digits = 1 - math.floor(math.log10(value))
-    written = f"{value:,.{digits}f}"
-    return written.rstrip("0").rstrip(".") if digits else written
 
 
 def reach(values: Iterable[float], room: float) -> tuple[float, float]:
@@ -49,7 +38,7 @@ def log_axis(ends: tuple[float, float], *, short: bool = False) -> dict[str, Any
         "type": "log",
         "range": [low, high],
         "tickvals": ticks,
-        "ticktext": [text(tick) for tick in ticks],
+        "ticktext": [brief(tick) for tick in ticks],
         "showgrid": True,
         "zeroline": False,
     }

@@ -27,7 +27,7 @@ from rankdash.metrics import Measure
 from rankdash.readers import Conflict
 from rankdash.reporting.exports.tables import cells, head, latex, made_with, markdown
 from rankdash.study.caveats import caveats
-from rankdash.study.leaderboard import standings
+from rankdash.study.leaderboard import ranked_names, standings
 from rankdash.study.study import Study
 from rankdash.words.caveats import line
 from rankdash.words.counts import query_count
@@ -97,15 +97,14 @@ class Compared:
 def text(compared: Compared) -> Iterator[str]:
     """A table for each metric, the verdicts and caveats below, the excluded queries, and how it was
     made. Several challengers stand with the baseline in the order of the leaderboard."""
-    study, comparison, names = compared.study, compared.comparison, compared.study.names
-    systems = study.chosen
+    study, comparison = compared.study, compared.comparison
+    names = ranked_names(study)
     if len(study.challengers) > 1:
-        systems = tuple(each.system for each in standings(study))
         yield f"Leaderboard by {study.measure.title}, best first\n\n"
     for measure in comparison.measures:
         rows = [[measure.title, *head(comparison)[1:]]]
-        for system in systems:
-            rows.append([names[system], *cells(comparison.row(system, measure), comparison)])
+        for system, name in names.items():
+            rows.append([name, *cells(comparison.row(system, measure), comparison)])
         yield aligned(rows)
         yield "\n"
         for system in comparison.challengers:
@@ -192,6 +191,6 @@ FORMATS: Mapping[str, Callable[[Compared], Iterator[str]]] = {
     "text": text,
     "json": as_json,
     "csv": as_csv,
-    "markdown": lambda compared: markdown(compared.comparison, compared.study.names),
-    "latex": lambda compared: latex(compared.comparison, compared.study.names),
+    "markdown": lambda compared: markdown(compared.comparison, ranked_names(compared.study)),
+    "latex": lambda compared: latex(compared.comparison, ranked_names(compared.study)),
 }

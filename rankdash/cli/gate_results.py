@@ -17,7 +17,7 @@ from rankdash.cli.compare import LEFT_OUT
 from rankdash.cli.gate import Checked
 from rankdash.cli.output import aligned, one_line, or_null, spare_the_input, write
 from rankdash.errors import DataError, RankdashError
-from rankdash.i18n import plain
+from rankdash.i18n import brief, plain
 from rankdash.metrics import parse_measure
 from rankdash.reporting.exports.tables import markdown_safe, piped
 from rankdash.words.counts import query_count
@@ -224,7 +224,11 @@ def _number(condition: Condition, value: float) -> str:
     if condition.kind == "max-hurt":
         return f"{value:.1%}"
     if condition.kind == "max":
-        return f"{value:,.0f}" if condition.subject == FAILED else f"{value:,.1f} ms"
+        return (
+            f"{value:,.0f}"
+            if condition.subject == FAILED
+            else f"{brief(value, condition.limit)} ms"
+        )
     return f"{value:+.4f}" if condition.kind == "min-gain" else f"{value:.4f}"
 
 

@@ -32,7 +32,7 @@ from rankdash.cli.output import (
 )
 from rankdash.cli.timings import write_timings
 from rankdash.errors import DataError, ScoringError, SettingError
-from rankdash.i18n import plain, quantity
+from rankdash.i18n import brief, quantity
 from rankdash.loading import load
 from rankdash.ranking.measured import WithoutText
 from rankdash.ranking.ranking import Run
@@ -309,11 +309,11 @@ def _measured(run: Run) -> Iterator[str]:
     latency, measured = summarize(run.queries), run.measured
     if latency.n:
         shares = ("p90", latency.p90), ("p95", latency.p95), ("p99", latency.p99)
-        tail = "".join(f", {name} {_ms(value)} ms" for name, value in shares if value is not None)
-        spread = f" ± {_ms(latency.deviation)}" if math.isfinite(latency.deviation) else ""
+        tail = "".join(f", {name} {brief(value)} ms" for name, value in shares if value is not None)
+        spread = f" ± {brief(latency.deviation)}" if math.isfinite(latency.deviation) else ""
         yield (
-            f"Latency of a query alone, warm: p50 {_ms(latency.p50)} ms{tail}, "
-            f"mean {_ms(latency.mean)}{spread} ms ({query_count(latency.n)})"
+            f"Latency of a query alone, warm: p50 {brief(latency.p50)} ms{tail}, "
+            f"mean {brief(latency.mean)}{spread} ms ({query_count(latency.n)})"
         )
     if measured is None:
         return
@@ -327,10 +327,10 @@ def _measured(run: Run) -> Iterator[str]:
     for level in measured.throughput:
         clients = "1 client" if level.in_flight == 1 else f"{level.in_flight} clients"
         failed = f", {level.failed:,} failed" if level.failed else ""
-        tail = f", p95 {_ms(level.p95_ms)} ms" if math.isfinite(level.p95_ms) else ""
+        tail = f", p95 {brief(level.p95_ms)} ms" if math.isfinite(level.p95_ms) else ""
         yield (
             f"With {clients}: {level.queries_per_second:,.2f} queries a second, "
-            f"p50 {_ms(level.p50_ms)} ms{tail}{failed}"
+            f"p50 {brief(level.p50_ms)} ms{tail}{failed}"
         )
     if measured.contended:
         threads = "1 thread" if measured.threads == 1 else f"{measured.threads} threads"
@@ -338,8 +338,3 @@ def _measured(run: Run) -> Iterator[str]:
             f"The machine was busy: {measured.cpu_per_wall:.1f} of "
             f"{threads} had work, so these times are too long."
         )
-
-
-def _ms(value: float) -> str:
-    """Tenths; two digits of what is quicker than one."""
-    return f"{value:,.1f}" if value >= 1 else plain(value, 2)

@@ -20,6 +20,14 @@ WithoutText = Literal["exclude", "empty"]
 FEWEST_TIMED = 5
 """Of fewer latencies p90 and p95 would be the slowest one."""
 
+# Sums of times differ from what they should be by less than this share.
+_ROUNDING = 1e-9
+
+
+def meets(taken: float, limit: float) -> bool:
+    """Whether a latency or a cost is within its limit; one of exactly the limit is."""
+    return taken <= limit * (1 + _ROUNDING)
+
 
 @dataclass(frozen=True)
 class Level:

@@ -2,25 +2,55 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 from rankdash.charts import style
 from rankdash.charts.cost import frontier
-from rankdash.charts.milliseconds import text as ms
-from rankdash.i18n import all_of, ngettext, number, percent, signed
+from rankdash.charts.mark_image import mark_image
+from rankdash.i18n import all_of, brief, ngettext, number, percent, signed
 from rankdash.i18n import gettext as _
 from rankdash.reporting.figures import Drawing
 from rankdash.study.leaderboard import Axis, Standing, standings
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money
 from rankdash.words import prices
+from rankdash.words.html import html_safe
+from rankdash.words.latency import added
 from rankdash.words.money import money
-from rankdash.words.verdict_chips import chip, interval
+from rankdash.words.names import middle
+from rankdash.words.verdict_chips import change_interval, chip, interval
 
 _NONE = "–"
+# On a narrow page each system is a block: its name, then its cells with their headings.
+_STYLE = """<style>
+.rd-board { container-type: inline-size; overflow-x: auto; }
+.rd-board table { border-collapse: collapse; font-size: 0.875rem; width: 100%; }
+.rd-board th, .rd-board td { text-align: right; vertical-align: top; white-space: nowrap;
+  padding: 0.3rem 0.3rem; line-height: 1.25;
+  border-bottom: 1px solid color-mix(in srgb, currentColor 15%, transparent); }
+.rd-board th { font-weight: 600; white-space: normal; }
+.rd-board thead th { word-break: keep-all; }
+.rd-board thead small { white-space: nowrap; }
+.rd-board tr > :first-child { text-align: left; white-space: normal; overflow-wrap: anywhere;
+  min-width: 7rem; font-weight: 400; padding-left: 1.6rem; position: relative; }
+.rd-board tbody tr:first-child { font-weight: 600; }
+.rd-board tbody tr:first-child > :first-child { font-weight: 600; }
+.rd-board .rd-focus { background: color-mix(in srgb, #0072B2 12%, transparent); }
+.rd-board img { position: absolute; left: 0.3rem; top: 0.4rem; }
+.rd-board small { display: block; font-weight: 400; opacity: 0.75; font-size: 0.72rem; }
+@container (max-width: 35rem) {
+  .rd-board thead { display: none; }
+  .rd-board tr { display: grid; grid-template-columns: repeat(3, 1fr); }
+  .rd-board tr > * { text-align: left; border-bottom: none; }
+  .rd-board tr > :first-child { grid-column: 1 / -1; }
+  .rd-board tbody tr {
+    border-bottom: 1px solid color-mix(in srgb, currentColor 15%, transparent); }
+  .rd-board td::before { content: attr(data-title); display: block; font-weight: 400;
+    font-size: 0.72rem; opacity: 0.75; }
+}
+</style>"""
 
 
 @dataclass(frozen=True)
@@ -31,6 +61,11 @@ class Cell:
     value: str
     below: str = ""
     more: str = ""
+
+    @property
+    def line(self) -> str:
+        """Both in one line."""
+        return f"{self.value} · {self.below}" if self.below else self.value
 
 
 def headings(study: Study, axis: Axis) -> tuple[Cell, ...]:
@@ -66,11 +101,11 @@ def cells(study: Study, row: Standing, axis: Axis) -> tuple[Cell, ...]:
     price, and whether it is Pareto-optimal. What does not exist is a dash with its reason."""
     change = helped = Cell(_NONE)
     if row.system != study.baseline:
-        change = Cell(signed(row.delta), _changes(row.delta_low, row.delta_high))
+        change = Cell(signed(row.delta), change_interval(row.delta_low, row.delta_high))
         helped = Cell(f"{number(row.helped, 0)} / {number(row.hurt, 0)}")
     latency = Cell(_NONE, _("not measured"))
     if row.p95 is not None:
-        latency = Cell(_milliseconds(row.p95))
+        latency = Cell(_milliseconds(row.p95), added(study.run(row.system)))
     optimal = {True: _("✓ optimal"), False: _("dominated"), None: _NONE}[row.pareto[axis]]
     return (
         Cell(study.name(row.system), _state(row)),
@@ -83,9 +118,53 @@ def cells(study: Study, row: Standing, axis: Axis) -> tuple[Cell, ...]:
     )
 
 
-def notes(study: Study, rows: Sequence[Standing], axis: Axis) -> list[str]:
+def html(study: Study, axis: Axis, *, in_focus: str = "", width: int | None = None) -> str:
+    """The table; everything in it is escaped here.
+
+    in_focus: the challenger whose row is set off. width: columns of text that a name may take
+    before it is cut in its middle and whole under the pointer; None: every name is whole.
+    """
+    marks, titles = style.marks(study.places, study.baseline), headings(study, axis)
+    head = "".join(
+        f"<th scope=col title='{html_safe(cell.more)}'>{html_safe(cell.value)}{_small(cell)}</th>"
+        for cell in titles
+    )
+    body = ""
+    for row in standings(study):
+        name, *others = cells(study, row, axis)
+        focus = " class='rd-focus'" if row.system == in_focus else ""
+        shown = name.value if width is None else middle(name.value, width)
+        body += (
+            f"<tr{focus}><th scope=row title='{html_safe(name.value)}'>"
+            f"<img src=\"{mark_image(marks[row.system])}\" alt=''>"
+            f"<span>{html_safe(shown)}</span>{_small(name)}</th>"
+            + "".join(
+                f"<td title='{html_safe(cell.more)}' data-title='{html_safe(title.line)}'>"
+                f"{html_safe(cell.value)}{_small(cell)}</td>"
+                for title, cell in zip(titles[1:], others, strict=True)
+            )
+            + "</tr>"
+        )
+    label = html_safe(_("Leaderboard"))
+    return (
+        f"{_STYLE}<div class='rd-board'><table aria-label='{label}'>"
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def lines(study: Study, axis: Axis) -> list[list[str]]:
+    """The table as plain text, its headings first."""
+    rows = (cells(study, row, axis) for row in standings(study))
+    return [[cell.line for cell in row] for row in (headings(study, axis), *rows)]
+
+
+def _small(cell: Cell) -> str:
+    return f"<small>{html_safe(cell.below)}</small>" if cell.below else ""
+
+
+def notes(study: Study, axis: Axis) -> list[str]:
     """What to know to read table and chart; names are as they were typed."""
-    sentences = [optimal_meaning(axis)]
+    sentences, rows = [optimal_meaning(axis)], standings(study)
     absent = [
         _("{system} ({reason})", system=study.name(row.system), reason=_absence(row, axis))
         for row in rows
@@ -134,7 +213,7 @@ def trade_off(study: Study, axis: Axis) -> Drawing | None:
 
 
 def _milliseconds(value: float) -> str:
-    return _("{ms} ms", ms=ms(value))
+    return _("{ms} ms", ms=brief(value))
 
 
 def _absence(row: Standing, axis: Axis) -> str:
@@ -153,12 +232,6 @@ def _state(row: Standing) -> str:
     if row.failed:
         said.append(ngettext("{n} query failed", "{n} queries failed", row.failed))
     return " · ".join(said)
-
-
-def _changes(low: float, high: float) -> str:
-    """An interval of changes; a dash where there is none."""
-    known = math.isfinite(low) and math.isfinite(high)
-    return f"{signed(low)} … {signed(high)}" if known else _NONE
 
 
 def _price(study: Study, row: Standing) -> Cell:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from rankdash.charts.milliseconds import text as ms
+from rankdash.i18n import brief, number, paragraph
 from rankdash.i18n import gettext as _
-from rankdash.i18n import number, paragraph
 from rankdash.study import targets
 from rankdash.study.study import Study
 from rankdash.value.assumptions import DOLLARS
@@ -108,7 +107,7 @@ def _figure(row: TargetRow, value: float) -> str:
     if math.isnan(value):
         return _DASH
     if isinstance(row.asked, Limit):
-        return ms(value) if row.subject == "p95_ms" else money(value, DOLLARS)
+        return brief(value, row.asked.target) if row.subject == "p95_ms" else money(value, DOLLARS)
     return number(value)
 
 
@@ -116,4 +115,6 @@ def _asked(row: TargetRow, level: float | None) -> str:
     """A level as it was typed: without the digits of a mean."""
     if level is None:
         return _DASH
+    if row.subject == "p95_ms":
+        return brief(level, row.reached.value)
     return _figure(row, level) if isinstance(row.asked, Limit) else number(level, 2)

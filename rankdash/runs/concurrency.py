@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rankdash.errors import UnavailableError
-from rankdash.ranking.measured import FEWEST_TIMED, Level
+from rankdash.ranking.measured import FEWEST_TIMED, Level, meets
 from rankdash.rerankers import Request, Reranker
 
 # Enough different queries that no client meets the same one twice in a row.
@@ -137,5 +137,5 @@ def _level(
 def within_target(levels: Iterable[Level], target_ms: float) -> Level | None:
     """The level with the most queries a second of those without a failure whose 95th percentile
     meets the target; None where none does."""
-    fit = [level for level in levels if not level.failed and level.p95_ms <= target_ms]
+    fit = [level for level in levels if not level.failed and meets(level.p95_ms, target_ms)]
     return max(fit, key=lambda level: level.queries_per_second, default=None)

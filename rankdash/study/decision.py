@@ -9,6 +9,7 @@ import pandas as pd
 
 from rankdash.analysis.statistics.pairs import direction
 from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
+from rankdash.ranking.measured import meets
 from rankdash.study import costs
 from rankdash.study.caveats import Caveat, Unlabelled, caveats
 from rankdash.study.gains import hits
@@ -180,7 +181,7 @@ def _of_a_gain(found: Decision) -> Step:
         return "baseline"
     if p95 is None:
         return "latency"
-    if p95 > found.target_ms:
+    if not meets(p95, found.target_ms):
         return "faster"
     return "trial" if found.priced else "price"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from rankdash.study import latency
@@ -64,19 +64,19 @@ class Standing:
 def standings(study: Study) -> tuple[Standing, ...]:
     """Every chosen system, the highest mean first; those last that answered too few queries to be
     compared."""
-    taken = {system: _taken(study, system) for system in study.chosen}
-    means = [_comparable_mean(study, system) for system in study.chosen]
-    fronts = {
-        axis: dict(
-            zip(study.chosen, _front([each[axis] for each in taken.values()], means), strict=True)
-        )
-        for axis in AXES
-    }
-    rows = [
-        _standing(study, system, taken[system], {axis: fronts[axis][system] for axis in AXES})
-        for system in study.chosen
-    ]
-    return tuple(sorted(rows, key=lambda row: _place(row.kind, row.mean)))
+    return study.once(("standings",), lambda: _standings(study), alone=True)
+
+
+def usual_axis(rows: Sequence[Standing]) -> Axis:
+    """Latency where it is known of every system: it is measured, while a price may be assumed."""
+    return "p95" if all(row.p95 is not None for row in rows) else "cost"
+
+
+def ranked_names(study: Study) -> dict[str, str]:
+    """id → name, as `standings` has them; the baseline first where it is compared with one."""
+    if len(study.challengers) < 2:
+        return study.names
+    return {row.system: study.name(row.system) for row in standings(study)}
 
 
 def best_challenger(study: Study) -> str | None:
@@ -94,21 +94,15 @@ def _place(kind: str, mean: float) -> tuple[bool, float]:
     return kind in _INCOMPARABLE, math.inf if math.isnan(mean) else -mean
 
 
-def _taken(study: Study, system: str) -> Mapping[Axis, float | None]:
-    """What a system takes on each axis; None where that is not known."""
-    if system == FIRST_STAGE:
-        return {"p95": 0.0, "cost": 0.0}
-    measured, cost = latency.summary(study, system), bill(study, system)
-    return {
-        "p95": None if measured is None else measured.p95,
-        "cost": None if cost is None else cost.per_thousand,
-    }
-
-
-def _comparable_mean(study: Study, system: str) -> float:
-    """NaN where too few queries were answered."""
-    kind = study.comparison.row(system, study.spec)["verdict"]
-    return math.nan if kind in _INCOMPARABLE else study.mean(system)[0]
+def _standings(study: Study) -> tuple[Standing, ...]:
+    rows = [_standing(study, system) for system in study.chosen]
+    means = [math.nan if row.kind in _INCOMPARABLE else row.mean for row in rows]
+    fronts = {axis: _front([row.takes(axis) for row in rows], means) for axis in AXES}
+    rows = [
+        replace(row, pareto={axis: front[at] for axis, front in fronts.items()})
+        for at, row in enumerate(rows)
+    ]
+    return tuple(sorted(rows, key=lambda row: _place(row.kind, row.mean)))
 
 
 def _front(taken: Sequence[float | None], means: Sequence[float]) -> list[bool | None]:
@@ -119,17 +113,13 @@ def _front(taken: Sequence[float | None], means: Sequence[float]) -> list[bool |
     ]
 
 
-def _standing(
-    study: Study,
-    system: str,
-    taken: Mapping[Axis, float | None],
-    fronts: Mapping[Axis, bool | None],
-) -> Standing:
+def _standing(study: Study, system: str) -> Standing:
+    """Without its place among the others."""
     row = study.comparison.row(system, study.spec)
     mean, low, high = study.mean(system)
-    change = [math.nan] * 3
-    if system != study.baseline:
-        change = [float(row[name]) for name in ("delta", "delta_low", "delta_high")]
+    own, first = system == study.baseline, system == FIRST_STAGE
+    change = [math.nan if own else float(row[f"delta{end}"]) for end in ("", "_low", "_high")]
+    measured, cost = latency.summary(study, system), bill(study, system)
     return Standing(
         system=system,
         kind=str(row["verdict"]),
@@ -143,8 +133,8 @@ def _standing(
         delta_high=change[2],
         helped=int(row["helped"]),
         hurt=int(row["hurt"]),
-        p95=taken["p95"],
-        cost=bill(study, system),
-        per_thousand=taken["cost"],
-        pareto=fronts,
+        p95=0.0 if first else None if measured is None else measured.p95,
+        cost=cost,
+        per_thousand=0.0 if first else None if cost is None else cost.per_thousand,
+        pareto={},
     )

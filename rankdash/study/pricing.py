@@ -29,7 +29,7 @@ from rankdash.value.price_list import ListedPrice, Place, usual
 
 # Enough texts for a mean within a few percent, and few enough to count while a page opens.
 _COUNTED = 400
-_CASCADE = "cascade"
+CASCADE = "cascade"
 _CHARGED = "charged"
 
 Way = Literal["concurrent", "listed", "batches", "alone"]
@@ -195,7 +195,7 @@ def _charged(run: Run, documents: float) -> ListedPrice | None:
 
     Scores from the cache were paid for by an earlier run: what the others cost stands for them.
     """
-    if run.calls is None or run.reranker == _CASCADE:
+    if run.calls is None or run.reranker == CASCADE:
         # The dollars of one stage of a cascade are not what a search costs.
         return None
     done = run.queries[run.queries["state"] == "done"]
@@ -227,7 +227,7 @@ def _place(run: Run) -> Place | None:
     """None where nothing is recorded, as of a ranking from a file, and where a cascade asks a
     service for one of its stages."""
     asked = {each.name for each in kinds() if each.capabilities.needs_network}
-    if run.reranker == _CASCADE and asked & {str(run.settings[s]) for s in ("first", "second")}:
+    if run.reranker == CASCADE and asked & {str(run.settings[s]) for s in ("first", "second")}:
         return None
     if run.reranker in asked or run.calls is not None:
         return "llm" if run.reranker.startswith("llm-") else "service"

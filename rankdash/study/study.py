@@ -387,10 +387,11 @@ class Study:
         """A part with what it depends on; labels and conventions are always among it."""
         return (part, self.dataset_id, *on, self.conventions)
 
-    def once(self, key: Key, make: Callable[[], Made]) -> Made:
-        """What `make` makes, kept under the key by this study, and by the cache."""
+    def once(self, key: Key, make: Callable[[], Made], *, alone: bool = False) -> Made:
+        """What `make` makes, kept by this study, and by the cache unless `alone`: for what depends
+        on more than a key holds, such as prices."""
         if key not in self._parts:
-            self._parts[key] = self.shared(key, make)
+            self._parts[key] = make() if alone else self.shared(key, make)
         made: Made = self._parts[key]
         return made
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from rankdash.analysis.latency import OnTarget, on_target
 from rankdash.analysis.statistics.inference import intervals
+from rankdash.ranking.measured import meets
 from rankdash.study import headroom, latency
 from rankdash.study.pricing import bill
 from rankdash.study.study import Study
@@ -95,12 +96,12 @@ def _billed(study: Study, system: str, limit: Limit) -> TargetRow:
     if cost is None or cost.currency != DOLLARS or value is None:
         return TargetRow(limit.what, Reached(math.nan), limit, None)
     example = cost.example
-    status: Status = "met" if value < limit.target else "missed"
+    status: Status = "met" if meets(value, limit.target) else "missed"
     return TargetRow(
         limit.what,
         Reached(value),
         limit,
         "undecided" if example else status,
-        excellent=not example and limit.excellent is not None and value < limit.excellent,
+        excellent=not example and limit.excellent is not None and meets(value, limit.excellent),
         example=example,
     )

@@ -8,8 +8,18 @@ from functools import partial
 from typing import Literal, TypeVar
 
 from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
+from rankdash.i18n import (
+    brief,
+    ngettext,
+    number,
+    paragraph,
+    percent,
+    quantity,
+    signed,
+    signed_percent,
+)
 from rankdash.i18n import gettext as _
-from rankdash.i18n import ngettext, number, paragraph, percent, quantity, signed, signed_percent
+from rankdash.ranking.measured import meets
 from rankdash.study.costs import Choice
 from rankdash.value.assumptions import MONTHS_PER_YEAR, Assumptions
 from rankdash.value.payoff import Amount, End, Gain, MeasuredChange
@@ -381,12 +391,12 @@ def cautions(choice: Choice, target_ms: float) -> list[str]:
     p95 = choice.waiting.p95
     if choice.system and p95 is None:
         sentences.append(_("latency not measured"))
-    elif p95 is not None and p95 > target_ms:
+    elif p95 is not None and not meets(p95, target_ms):
         sentences.append(
             _(
                 "▼ p95 of {ms} ms misses the target of {target} ms",
-                ms=number(p95, 0),
-                target=number(target_ms, 0),
+                ms=brief(p95, target_ms),
+                target=brief(target_ms, p95),
             )
         )
     return sentences

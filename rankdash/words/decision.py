@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from rankdash.i18n import brief, ngettext, number, paragraph, percent, plain
 from rankdash.i18n import gettext as _
-from rankdash.i18n import ngettext, number, paragraph, percent, plain
+from rankdash.ranking.measured import meets
 from rankdash.study.caveats import GAINS
 from rankdash.study.decision import Decision, HitCounts
 from rankdash.study.study import Study
@@ -49,22 +50,22 @@ def risks(study: Study, found: Decision, fit: Callable[[str], str] = str) -> lis
         said.append(
             _("No gain is proven in: {groups}.", groups=caveats.kinds(study, unproven, fit))
         )
-    p95, target = found.choice.waiting.p95, number(found.target_ms, 0)
+    p95, target = found.choice.waiting.p95, found.target_ms
     if p95 is None:
         said.append(
             _(
                 "Latency is not measured: it is open whether {name} meets the target of {target} "
                 "ms (p95).",
                 name=name,
-                target=target,
+                target=brief(target),
             )
         )
-    elif p95 > found.target_ms:
+    elif not meets(p95, target):
         said.append(
             _(
                 "p95 latency is {ms} ms: over the target of {target} ms.",
-                ms=number(p95, 0),
-                target=target,
+                ms=brief(p95, target),
+                target=brief(target, p95),
             )
         )
     said += _caveats(study, found, _RISKS, fit)

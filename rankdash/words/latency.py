@@ -9,20 +9,29 @@ from rankdash.i18n import duration, moment, ngettext
 from rankdash.i18n import gettext as _
 from rankdash.ranking.measured import Measured
 from rankdash.ranking.ranking import Run
+from rankdash.runs.combining import part_ids
+from rankdash.study.pricing import CASCADE
 
 
 def where_measured(run: Run) -> str:
-    """Where and when the times of a run that came with a sample were measured; "" for others."""
-    if not run.shipped:
-        return ""
-    cpu = run.machine.get("cpu")
-    if not cpu:
-        return _("shipped with the sample: from the times of its parts, not of this machine")
-    return _(
-        "shipped with the sample: measured on {cpu}, {moment}, not on this machine",
-        cpu=str(cpu),
-        moment=moment(run.created),
-    )
+    """What the times of a run are that are not its own or not of this machine: sums over its parts,
+    of two stages, or shipped with a sample; "" for others."""
+    if part_ids(run):
+        if run.shipped:
+            return _("shipped with the sample: the sums of the times of its parts")
+        return _("the sums of the times of its parts, one asked after the other")
+    if run.shipped:
+        return _(
+            "shipped with the sample: measured on {cpu}, {moment}, not on this machine",
+            cpu=str(run.machine.get("cpu", "–")),
+            moment=moment(run.created),
+        )
+    return _("those of both stages together") if run.reranker == CASCADE else ""
+
+
+def added(run: Run | None) -> str:
+    """The same in short, for the cell of a table."""
+    return _("sum of its parts") if run is not None and part_ids(run) else ""
 
 
 def left_out_of_times(lost: Apart, measured: Measured | None) -> str:

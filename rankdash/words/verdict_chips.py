@@ -83,6 +83,12 @@ def interval(low: float, high: float) -> str:
     return f"{number(low)} … {number(high)}" if known else "–"
 
 
+def change_interval(low: float, high: float) -> str:
+    """An interval of a change for a cell: signed, and a dash where there is none."""
+    known = math.isfinite(low) and math.isfinite(high)
+    return f"{signed(low)} … {signed(high)}" if known else "–"
+
+
 def is_corrected(row: pd.Series, settings: StatisticsSettings) -> bool:
     """Whether the p of a row of a `Comparison` allows for other comparisons."""
     return bool(row["planned_level"] > settings.level)

@@ -65,6 +65,15 @@ def test_the_target_is_met_only_where_the_queries_prove_it():
     assert on_target(np.zeros(0), 10.0) is None
 
 
+@pytest.mark.parametrize(("slowest", "kind"), [(9_000.0, "likely"), (11_000.0, "unlikely")])
+def test_too_few_queries_to_be_sure_go_by_the_quantile_that_is_shown(slowest, kind):
+    """19 of 20 are in time both times; p95 lies a twentieth of the way to the slowest."""
+    ordered = np.array([*[9.0] * 19, slowest])
+    found = on_target(ordered, 500.0)
+    assert (found.within, found.kind) == (19, kind)
+    assert (np.quantile(ordered, 0.95) <= 500.0) is np.bool_(kind == "likely")
+
+
 def test_a_query_that_timed_out_is_not_in_time():
     ordered = np.full(59, 9.0)
     found = on_target(ordered, 10.0, timed_out=9)

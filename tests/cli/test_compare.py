@@ -1,5 +1,6 @@
 """`compare`: challengers against a baseline, from files to a verdict."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -198,6 +199,9 @@ def test_several_challengers_are_a_leaderboard_with_the_caveats_of_each(sides, c
         "nearly": ["unlabelled", "default_threshold"],
         "up": ["unlabelled", "lead", "default_threshold"],
     }
+    for form, pattern in (("markdown", r"\| (\w+) \| \d"), ("latex", r"(\w+) & \d")):
+        written = compared(folder, "down", "nearly", "up", options=(*metrics, "--format", form)).out
+        assert re.findall(f"(?m)^{pattern}", written) == best_first * 2
     sentences = [
         f"  Caveat: {each['sentence']}" for own in found["caveats"].values() for each in own
     ]

@@ -171,7 +171,7 @@ def test_means_and_changes_are_those_of_the_comparison(study, report):
         assert cells[2] == f"{row['mean']:.3f}"
         if row["system"] == "run":
             assert cells[4].lstrip("+") == f"{row['delta']:.3f}"
-            assert cells[5] == f"{row['delta_low']:.3f} … {row['delta_high']:.3f}"
+            assert cells[5] == f"{row['delta_low']:+.3f} … {row['delta_high']:+.3f}"
             assert cells[7] == f"{row['paired']}"
             assert cells[8] == f"{row['left_out']}"
     assert frame.set_index(["metric", "system"]).loc[("ndcg@10", "run"), "verdict"] == "better"

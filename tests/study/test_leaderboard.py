@@ -13,6 +13,7 @@ from rankdash.loading import load
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.readers import Source
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.study import leaderboard as board_of
 from rankdash.study.leaderboard import best_challenger, standings
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money, systems_of
@@ -134,6 +135,16 @@ def test_what_is_not_known_of_a_system_decides_nothing(data):
         # As good as the first stage, which takes nothing.
         "slow": (False, False),
     }
+
+
+def test_the_table_is_made_once_and_each_system_billed_once(data, monkeypatch):
+    billed = []
+    monkeypatch.setattr(board_of, "bill", lambda of, system: billed.append(system))
+    of = study(data, [run(data, "fast", 2), run(data, "slow", 3)])
+    assert standings(of) is standings(of)
+    assert sorted(billed) == sorted(of.chosen)
+    # Other prices make another study.
+    assert standings(replace(of, money=Money())) is not standings(of)
 
 
 def test_a_query_that_was_not_asked_for_has_not_failed(data):

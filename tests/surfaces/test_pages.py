@@ -9,10 +9,12 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from rankdash.charts.milliseconds import text as ms
+import rankdash as rd
 from rankdash.charts.style import INKS
-from rankdash.i18n import number, percent, signed
+from rankdash.i18n import brief, number, percent, signed
 from rankdash.reporting import figures
+from rankdash.reporting.exports.zip_file import tables
+from rankdash.reporting.report import PRESETS, Front, html
 from rankdash.store import Workspace
 from rankdash.study import costs, history, latency, leaderboard, queries
 from rankdash.study.gains import hit_title
@@ -116,7 +118,7 @@ def test_overview_has_every_number_of_the_comparison(case, app):
     for at, row in frame.iterrows():
         assert_says(shown["interval"][at], [number(row["mean_low"]), number(row["mean_high"])])
         if not own[at]:
-            ends = number(row["delta_low"]), number(row["delta_high"])
+            ends = signed(row["delta_low"]), signed(row["delta_high"])
             assert_says(shown["change_interval"][at], ends)
 
 
@@ -165,8 +167,30 @@ def test_overview_has_every_system_in_its_leaderboard(case, app):
             change, [signed(compared[each]) for each in ("delta", "delta_low", "delta_high")]
         )
         assert_says(helped, [number(compared[each], 0) for each in ("helped", "hurt")])
-        assert p95.startswith("–" if timed is None else ms(timed.p95))
+        assert p95.startswith("–" if timed is None else brief(timed.p95))
         assert price == f"– {prices.lack(cost)}"
+
+
+def test_the_report_and_the_files_have_the_table_of_the_overview(case, app):
+    opened(app, "overview")
+    [body] = [each.proto.body for each in app.get("html") if "rd-board" in each.proto.body]
+    [shown] = Page(body).tables[""]
+    study = case.study_of(case.runs, money=Money())
+    front = Front(sections=PRESETS["decision"])
+    [reported] = Page(html(study, front).decode()).tables["decision"]
+    assert reported == shown
+    [summary] = [part.make().decode() for part in tables(study) if part.name == "summary.md"]
+    lines = [
+        re.split(r" (?<!\\)\| ", line[2:-2]) for line in summary.splitlines()[2 : 3 + len(shown)]
+    ]
+    del lines[1]
+    unmarked = [
+        [re.sub(r"\\(.)", r"\1", cell).replace(" · ", " ", 1) for cell in row] for row in lines
+    ]
+    assert unmarked == shown
+    assert [study.name(row.system) for row in rd.standings(study)] == [
+        study.name(each.system) for each in leaderboard.standings(study)
+    ]
 
 
 def test_overview_looks_closely_at_each_challenger(case, app):
@@ -248,7 +272,7 @@ def test_targets_have_the_latency_and_the_price(case, app):
     rows = [row for row in Page(page).tables[""][0] if row[0] == case.flaky.name]
     cells = [row[2] for row in rows]
     # Of a ranking from a file nobody knows the price.
-    assert ms(latency.summary(study, system).p95) in cells
+    assert brief(latency.summary(study, system).p95) in cells
     [row] = [row for row in rows if row[1] == "cost of a million tokens"]
     assert "not known" in row, row
     for spec in ("ndcg@10", "mrr", "recall@5", "precision@5"):
@@ -339,7 +363,7 @@ def test_latency_has_every_quantile(case, app):
     assert_same([shown["p50, low"], shown["p50, high"]], found.p50_interval)
     assert_same([shown["p95, low"], shown["p95, high"]], found.p95_interval)
     assert_same([shown["failed"], shown["not timed"]], [times.apart.failed, times.apart.untimed])
-    said = [ms(found.p95), number(found.n, 0), ms(found.p95_interval[0]), ms(found.p50)]
+    said = [brief(found.p95), number(found.n, 0), brief(found.p95_interval[0]), brief(found.p50)]
     assert_says(about(app, f"**{case.flaky.name}** "), said)
 
 
@@ -354,7 +378,7 @@ def test_history_has_the_means_of_the_common_queries_and_what_each_run_took(case
         if system == FIRST_STAGE:
             continue
         assert_same([row["change"]], [own["delta"]])
-        assert_says(row["change_interval"], map(number, (own["delta_low"], own["delta_high"])))
+        assert_says(row["change_interval"], map(signed, (own["delta_low"], own["delta_high"])))
         assert row["verdict"] == chip(own["verdict"])
         timed = latency.summary(study, system)
         assert_same([row["p95"]], [float("nan") if timed is None else timed.p95])

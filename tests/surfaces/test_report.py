@@ -1,14 +1,14 @@
 """The report says what the study says, each number rounded as everywhere."""
 
-from rankdash.charts.milliseconds import text as ms
-from rankdash.i18n import number, percent, signed
+from rankdash.i18n import brief, number, percent, signed
 from rankdash.study import costs, latency, leaderboard
 from rankdash.study.pricing import bill
+from rankdash.study.systems import FIRST_STAGE
 from rankdash.words import prices
 from rankdash.words.costs import cell
 from rankdash.words.headroom import documents
 from rankdash.words.reasons import reason_words
-from rankdash.words.verdict_chips import chip, interval, sentence
+from rankdash.words.verdict_chips import change_interval, chip, interval, sentence
 from tests.surfaces.reading import assert_says
 
 
@@ -25,7 +25,7 @@ def test_every_metric_of_every_system(case, report):
             number(row["mean"]),
             interval(row["mean_low"], row["mean_high"]),
             dash if own else signed(row["delta"]),
-            dash if own else interval(row["delta_low"], row["delta_high"]),
+            dash if own else change_interval(row["delta_low"], row["delta_high"]),
             number(row["p_corrected"], 4),
             number(row["n"] if own else row["paired"], 0),
             dash if own else number(row["left_out"], 0),
@@ -48,7 +48,7 @@ def test_the_page_to_decide_by(case, report):
         [
             *(number(hits[side].sum(), 0) for side in ("before", "after")),
             number(len(hits), 0),
-            *(signed(hit["delta"]), number(hit["delta_low"]), number(hit["delta_high"])),
+            *(signed(hit[f"delta{end}"]) for end in ("", "_low", "_high")),
             sentence(study.comparison.verdict(best, study.spec, study.names)),
             *(price, interval),
             *(number(row["hurt"], 0), number(row["paired"], 0)),
@@ -57,14 +57,16 @@ def test_the_page_to_decide_by(case, report):
         ],
     )
     (rows,) = report.tables["decision"]
-    assert [row[0] for row in rows[1:]] == [
-        study.name(each.system) for each in leaderboard.standings(study)
-    ]
     for cells, each in zip(rows[1:], leaderboard.standings(study), strict=True):
+        assert cells[0].startswith(f"{study.name(each.system)} {chip(each.kind)}")
         assert_says(cells[1], map(number, (each.mean, each.low, each.high)))
-        assert cells[3] == chip(each.kind)
-        # Nobody set a price.
-        assert cells[6] in ("not set", "–")
+        assert_says(cells[2], map(signed, (each.delta, each.delta_low, each.delta_high)))
+        # Nobody set a price; the search itself takes nothing.
+        own = each.system == FIRST_STAGE
+        assert cells[5] == ("$0.00" if own else f"– {prices.lack(each.cost)}")
+        assert cells[4] == (
+            "0 ms" if own else "– not measured" if each.p95 is None else f"{brief(each.p95)} ms"
+        )
 
 
 def test_the_verdict_of_each_system(case, report):
@@ -77,11 +79,11 @@ def test_the_verdict_of_each_system(case, report):
         start = said.index(sentence(study.comparison.verdict(system, study.spec, study.names)))
         wanted = [
             signed(row["delta"]),
-            *(percent(0.95), number(row["delta_low"]), number(row["delta_high"])),
+            *(percent(0.95), signed(row["delta_low"]), signed(row["delta_high"])),
             *(number(row[each], 0) for each in ("helped", "same", "hurt", "paired")),
             number(row["p_corrected"], 4),
             *([percent(share)] if share is not None and share >= 0 else []),
-            *([ms(timed.p95), number(timed.n, 0)] if timed is not None else []),
+            *([brief(timed.p95), number(timed.n, 0)] if timed is not None else []),
             # Of a ranking from a file nobody knows the price.
             "not set",
             prices.lack(bill(study, system)),
@@ -133,7 +135,7 @@ def test_kinds_of_queries(case, report):
             number(row["n"], 0),
             f"{number(row['before'])} → {number(row['after'])}",
             signed(row["delta"]),
-            interval(row["low"], row["high"]),
+            change_interval(row["low"], row["high"]),
             number(row["p_corrected"], 4),
             f"{row['helped']} · {row['same']} · {row['hurt']}",
         )
@@ -170,10 +172,10 @@ def test_latency(case, report):
     rows = report.tables["latency"][0]
     assert len(rows) == 2
     name, n, mean, deviation, p50, p90, p95, *_rest = rows[1]
-    assert (name, n, p90) == (case.flaky.name, number(found.n, 0), ms(found.p90))
-    assert (mean, deviation) == (ms(found.mean), ms(found.deviation))
-    assert_says(p50, map(ms, (found.p50, *found.p50_interval)))
-    assert_says(p95, [ms(found.p95), ms(found.p95_interval[0])])
+    assert (name, n, p90) == (case.flaky.name, number(found.n, 0), brief(found.p90))
+    assert (mean, deviation) == (brief(found.mean), brief(found.deviation))
+    assert_says(p50, map(brief, (found.p50, *found.p50_interval)))
+    assert_says(p95, [brief(found.p95), brief(found.p95_interval[0])])
 
 
 def test_cost(case, report):
@@ -188,7 +190,7 @@ def test_cost(case, report):
             assert_cell(value[at], cell(came.value_per_month, "USD"))
             assert_cell(net[at], cell(came.net_per_month, "USD"))
             p95 = choice.waiting.p95
-            assert_says(others[-1][at], [] if p95 is None else [ms(p95)])
+            assert_says(others[-1][at], [] if p95 is None else [brief(p95)])
 
 
 def assert_cell(shown: str, found: tuple[str, str]) -> None:

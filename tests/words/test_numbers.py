@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from rankdash.analysis.latency import Apart
 from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.analysis.statistics.verdict import Facts, verdict_on
-from rankdash.charts import intervals, milliseconds, style
+from rankdash.charts import intervals, style
 from rankdash.i18n import (
+    brief,
     duration,
     number,
     percent,
@@ -22,6 +23,7 @@ from rankdash.i18n import (
     signed,
     signed_percent,
     speaking,
+    three_digits,
 )
 from rankdash.metrics import Conventions
 from rankdash.study.costs import Choice
@@ -37,7 +39,7 @@ from rankdash.words.methods import methods
 from rankdash.words.money import money
 from rankdash.words.queries import grade, label_words, left_out_text
 from rankdash.words.settings import rules_in_words
-from rankdash.words.verdict_chips import change_facts, interval, p_value, sentence
+from rankdash.words.verdict_chips import change_facts, change_interval, interval, p_value, sentence
 
 NONSENSE = re.compile(
     r"\d[eE][+-]?\d|\b(?:nan|inf|infinity)\b|[-−+]\$?0(?:[.,]0*)?(?![\d.,]*[1-9])", re.IGNORECASE
@@ -77,9 +79,19 @@ def test_a_number_is_written_as_one(value, digits, language):
             *(write(value, digits + 1) for write in (quantity, plain)),
             *(money(value, "USD"), money(value, "JPY"), duration(abs(value))),
             *(style.number(value, digits), style.signed(value, digits), intervals.span(value, 1)),
-            *(milliseconds.text(abs(value)), p_value(min(abs(value), 1)), interval(value, value)),
+            *(brief(abs(value), value), p_value(min(abs(value), 1)), interval(value, value)),
+            change_interval(value, value),
             *(intervals.chance(min(abs(value), 1)), grade(value, 3.0), label_words(value)),
         )
+
+
+@given(st.floats(1e-3, 1e6), st.floats(-0.01, 0.01).filter(lambda share: abs(share) > 1e-6))
+def test_a_latency_beside_its_limit_is_written_on_its_side_of_it(limit, share):
+    taken = limit * (1 + share)
+    written = [float(brief(*pair).replace(",", "")) for pair in ((taken, limit), (limit, taken))]
+    assert (written[0] < written[1], written[0] > written[1]) == (taken < limit, taken > limit)
+    assert brief(limit, limit) == brief(limit)
+    assert three_digits(taken) == float(brief(taken).replace(",", ""))
 
 
 @st.composite

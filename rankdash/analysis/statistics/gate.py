@@ -24,6 +24,7 @@ from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
 from rankdash.errors import SpecError
 from rankdash.i18n import plain
 from rankdash.metrics import Measure, parse_measure, parse_metrics
+from rankdash.ranking.measured import meets
 
 Kind = Literal["min", "min-gain", "max-hurt", "max"]
 Reason = Literal["met", "missed", "unproven", "too_few", "no_values", "unreachable"]
@@ -242,7 +243,8 @@ def _quantile(condition: Condition, timings: pd.DataFrame, confidence: float) ->
     below, above = (int(each) for each in binom.ppf([1 - confidence, confidence], n, share))
     low = float(ordered[below - 1]) if below else math.nan
     high = float(ordered[above]) if above < n else math.nan
-    return GateOutcome(condition, value, low, high, n, _seen(value, condition.limit))
+    reason = "met" if meets(value, condition.limit) else "missed"
+    return GateOutcome(condition, value, low, high, n, reason)
 
 
 def _seen(value: float, limit: float) -> Reason:

@@ -9,6 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rankdash.charts import draw, style
+from rankdash.i18n import brief
 from rankdash.i18n import gettext as _
 
 _PANEL = 150
@@ -37,7 +38,7 @@ def figure(
     panels = [
         (title, list(values), written)
         for title, values, written in (
-            (_("p95, ms"), latency, lambda value: f"{value:,.0f} ms"),
+            (_("p95, ms"), latency, lambda value: _("{ms} ms", ms=brief(value))),
             (_("cost of 1,000"), cost, money),
         )
         # Not reranking takes no time and no money, known or not.

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from rankdash.charts import draw, milliseconds, style
 from rankdash.i18n import gettext as _
+from rankdash.ranking.measured import meets
 from rankdash.words import names
 
 _LETTER, _LINE, _OFF = 7.0, 16.0, 10.0
@@ -356,7 +357,7 @@ def _trouble(box: _Box, taken: Sequence[_Box], across: float) -> float:
 
 
 def _state(point: FrontierPoint, target: float | None) -> str:
-    if target is not None and point.x > target:
+    if target is not None and not meets(point.x, target):
         return "outside"
     return "front" if point.front else "beaten"
 

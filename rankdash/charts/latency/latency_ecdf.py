@@ -14,6 +14,7 @@ import plotly.graph_objects as go
 
 from rankdash.analysis.latency import LatencySummary
 from rankdash.charts import draw, milliseconds, style
+from rankdash.i18n import brief
 from rankdash.i18n import gettext as _
 
 _CURVES = 270
@@ -60,7 +61,7 @@ def figure(
         draw.note(
             math.log10(target_ms),
             0.02,
-            _("target {ms} ms", ms=milliseconds.text(target_ms)),
+            _("target {ms} ms", ms=brief(target_ms)),
             ink.muted,
             yref="y domain",
             xanchor="left" if math.log10(target_ms) < sum(ends) / 2 else "right",
@@ -102,8 +103,8 @@ def alt(curves: Sequence[Curve]) -> str:
         _(
             "{name}: p50 {p50} ms, p95 {p95} ms, {queries}.",
             name=curve.name,
-            p50=milliseconds.text(curve.summary.p50),
-            p95=milliseconds.text(math.nan if curve.summary.p95 is None else curve.summary.p95),
+            p50=brief(curve.summary.p50),
+            p95=brief(math.nan if curve.summary.p95 is None else curve.summary.p95),
             queries=style.queries(curve.summary.n),
         )
         for curve in curves
@@ -130,7 +131,7 @@ def _line(curve: Curve, mark: style.Mark) -> style.Trace:
                 "{name}<br>{share:.1%} within {ms} ms",
                 name=name,
                 share=each,
-                ms=milliseconds.text(at),
+                ms=brief(at),
             )
             for at, each in zip([*ms[:1], *ms], [0.0, *share], strict=True)
         ],
@@ -170,9 +171,9 @@ def _interval(curve: Curve, row: float, mark: style.Mark) -> list[style.Trace]:
             "{name}<br>{percentile}: {ms} ms ({low} … {high})",
             name=style.whole(curve.name),
             percentile=name,
-            ms=milliseconds.text(value),
-            low=milliseconds.text(low),
-            high=milliseconds.text(high),
+            ms=brief(value),
+            low=brief(low),
+            high=brief(high),
         )
         found.append(
             draw.scatter(
@@ -197,7 +198,7 @@ def _written(curve: Curve, row: float, ink: style.Ink) -> list[dict[str, object]
         draw.note(
             math.log10(max(ms, 1e-6)),
             row,
-            f"{name} <b>{milliseconds.text(ms)}</b>",
+            f"{name} <b>{brief(ms)}</b>",
             ink.text,
             yref="y2",
             xanchor=sides[name][0],

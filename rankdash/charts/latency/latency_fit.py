@@ -13,6 +13,7 @@ import plotly.graph_objects as go
 from rankdash.analysis.latency import Fit
 from rankdash.analysis.statistics.bootstrap import SEED
 from rankdash.charts import draw, milliseconds, style
+from rankdash.i18n import brief
 from rankdash.i18n import gettext as _
 
 MOST_MARKS = 1000
@@ -103,9 +104,9 @@ def alt(clouds: Sequence[Cloud], against: Literal["documents", "tokens"]) -> str
             _(
                 "{name}: about {first} ms at {low:,} and {last} ms at {high:,}.",
                 name=cloud.name,
-                first=milliseconds.text(found.at(found.first)),
+                first=brief(found.at(found.first)),
                 low=int(found.first),
-                last=milliseconds.text(found.at(found.last)),
+                last=brief(found.at(found.last)),
                 high=int(found.last),
             )
         )
@@ -145,7 +146,7 @@ def _queries(cloud: Cloud, mark: style.Mark, share: float, title: str) -> style.
                 name=name,
                 x=title,
                 value=int(x),
-                ms=milliseconds.text(ms),
+                ms=brief(ms),
             )
             for x, ms in zip(points["x"], points["ms"], strict=True)
         ],
@@ -180,7 +181,7 @@ def _rules(near: pd.DataFrame, ink: style.Ink) -> list[style.Trace]:
                     "rule of thumb from tutorials<br>{n} documents: {percentile} {ms} ms",
                     n=n,
                     percentile=percentile,
-                    ms=milliseconds.text(ms),
+                    ms=brief(ms),
                 )
                 for n, ms in zip(documents, near[percentile], strict=True)
             ],

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from rankdash.analysis.statistics.bootstrap import FloatArray
 from rankdash.charts import draw, milliseconds, style
+from rankdash.i18n import brief
 from rankdash.i18n import gettext as _
 
 _ROW = 64
@@ -106,7 +107,7 @@ def _quantiles(spread: Spread) -> FloatArray:
 
 def _words(spread: Spread) -> dict[str, str]:
     names = [f"p{share * 100:.0f}" for share in _SHARES]
-    return dict(zip(names, map(milliseconds.text, _quantiles(spread)), strict=True))
+    return dict(zip(names, map(brief, _quantiles(spread)), strict=True))
 
 
 def _hover(spread: Spread) -> str:

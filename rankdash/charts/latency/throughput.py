@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from rankdash.charts import draw, milliseconds, style
-from rankdash.i18n import enumerated
+from rankdash.i18n import brief, enumerated
 from rankdash.i18n import gettext as _
 from rankdash.ranking.measured import Level
 from rankdash.runs.concurrency import within_target
@@ -58,7 +58,7 @@ def figure(
             draw.note(
                 0,
                 math.log10(target_ms),
-                _("target {ms} ms", ms=milliseconds.text(target_ms)),
+                _("target {ms} ms", ms=brief(target_ms)),
                 ink.muted,
                 xref="paper",
                 xanchor="left",
@@ -98,8 +98,8 @@ def alt(measured: Sequence[Measurement]) -> str:
             _(
                 "concurrency {n}: {rate}/s, p95 {p95} ms",
                 n=level.in_flight,
-                rate=milliseconds.text(level.queries_per_second),
-                p95=milliseconds.text(level.p95_ms),
+                rate=brief(level.queries_per_second),
+                p95=brief(level.p95_ms),
             )
             for level in each.levels
         ]
@@ -117,10 +117,10 @@ def _curves(each: Measurement, mark: style.Mark) -> list[style.Trace]:
             ),
             name=style.whole(each.name),
             n=level.in_flight,
-            rate=milliseconds.text(level.queries_per_second),
-            pairs=milliseconds.text(level.pairs_per_second),
-            p50=milliseconds.text(level.p50_ms),
-            p95=milliseconds.text(level.p95_ms),
+            rate=brief(level.queries_per_second),
+            pairs=brief(level.pairs_per_second),
+            p50=brief(level.p50_ms),
+            p95=brief(level.p95_ms),
             queries=level.queries,
             failed=level.failed,
         )

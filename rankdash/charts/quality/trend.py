@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from rankdash.analysis.statistics.significance import LEVEL
 from rankdash.charts import draw, intervals, milliseconds, style
-from rankdash.i18n import enumerated, ngettext
+from rankdash.i18n import brief, enumerated, ngettext
 from rankdash.i18n import gettext as _
 
 _MEAN, _MS, _FAILED = 240, 110, 80
@@ -252,8 +252,7 @@ def _times(points: Sequence[TrendPoint], ink: style.Ink) -> style.Trace:
         yaxis="y2",
         marker=draw.marker(ink.text, "line-ew", 12, width=3),
         hover=[
-            f"{_heading(point)}<br>{_('p95 {ms} ms', ms=milliseconds.text(point.p95_ms))}"
-            for point in timed
+            f"{_heading(point)}<br>{_('p95 {ms} ms', ms=brief(point.p95_ms))}" for point in timed
         ],
     )
 

@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import pandas as pd
 
@@ -15,7 +14,6 @@ from rankdash.analysis.statistics.verdict import TITLES
 from rankdash.i18n import plain
 from rankdash.words.counts import query_count
 
-_NO_NAMES: Mapping[str, str] = MappingProxyType({})
 _DASH = "–"
 _TESTS = {
     "sign-flip": "sign-flip randomisation test",
@@ -60,32 +58,36 @@ BETTER, WORSE = "†", "‡"
 """Marks of a mean that is significantly above or below the baseline's."""
 
 
-def compact_markdown(comparison: Comparison, names: Mapping[str, str] = _NO_NAMES) -> Iterator[str]:
+def compact_markdown(
+    comparison: Comparison, names: Mapping[str, str] | None = None
+) -> Iterator[str]:
     """One row for each system and one column for each metric: means, the best in bold, marked where
     the change is significant; below, how to read it. names: as for `markdown`."""
     yield piped(["system", *(markdown_safe(each.title) for each in comparison.measures)])
     yield piped(["---", *["---:"] * len(comparison.measures)])
-    for system, means in _compact(comparison):
+    named = _named(comparison, names)
+    for name, means in _compact(comparison, named):
         shown = [f"**{mean.text}**{mean.mark}" if mean.best else mean.marked for mean in means]
-        yield piped([markdown_safe(names.get(system, system)), *shown])
-    yield f"\n{markdown_safe(_compact_note(comparison, names))}\n"
+        yield piped([markdown_safe(name), *shown])
+    yield f"\n{markdown_safe(_compact_note(comparison, named))}\n"
 
 
-def compact_latex(comparison: Comparison, names: Mapping[str, str] = _NO_NAMES) -> Iterator[str]:
+def compact_latex(comparison: Comparison, names: Mapping[str, str] | None = None) -> Iterator[str]:
     """The same table in booktabs rules, as papers print it. names: as for `latex`."""
     yield "% needs \\usepackage{booktabs}\n"
     yield f"\\begin{{tabular}}{{l{'r' * len(comparison.measures)}}}\n\\toprule\n"
     yield _row(["system", *(_latex_safe(each.title) for each in comparison.measures)])
     yield "\\midrule\n"
     marks = {BETTER: "$^{\\dagger}$", WORSE: "$^{\\ddagger}$", "": ""}
-    for system, means in _compact(comparison):
+    named = _named(comparison, names)
+    for name, means in _compact(comparison, named):
         shown = [
             (f"\\textbf{{{mean.text}}}" if mean.best else _latex_safe(mean.text)) + marks[mean.mark]
             for mean in means
         ]
-        yield _row([_latex_safe(names.get(system, system)), *shown])
+        yield _row([_latex_safe(name), *shown])
     yield "\\bottomrule\n\\end{tabular}\n"
-    yield f"% {_one_line(_compact_note(comparison, names))}\n"
+    yield f"% {_one_line(_compact_note(comparison, named))}\n"
 
 
 @dataclass(frozen=True)
@@ -101,16 +103,16 @@ class _Mean:
         return self.text + self.mark
 
 
-def _compact(comparison: Comparison) -> Iterator[tuple[str, list[_Mean]]]:
+def _compact(comparison: Comparison, names: Mapping[str, str]) -> Iterator[tuple[str, list[_Mean]]]:
     best = {}
     for measure in comparison.measures:
-        texts = [number(row["mean"]) for _system, row in _rows(comparison, measure.spec)]
+        texts = [number(comparison.row(system, measure)["mean"]) for system in names]
         known = [text for text in texts if text != _DASH]
         # Of those that print the same none is better than the other; labels have no best.
         best[measure.spec] = (
             max(known, key=float) if known and measure.metric.measures_quality else None
         )
-    for system in (comparison.baseline, *comparison.challengers):
+    for system, name in names.items():
         means = []
         for measure in comparison.measures:
             row = comparison.row(system, measure)
@@ -119,12 +121,12 @@ def _compact(comparison: Comparison) -> Iterator[tuple[str, list[_Mean]]]:
                 mark = BETTER if row["delta"] > 0 else WORSE
             text = number(row["mean"])
             means.append(_Mean(text, text == best[measure.spec], mark))
-        yield system, means
+        yield name, means
 
 
 def _compact_note(comparison: Comparison, names: Mapping[str, str]) -> str:
     """How to read the compact table, in a line."""
-    baseline = names.get(comparison.baseline, comparison.baseline)
+    baseline = names[comparison.baseline]
     counts, mark = comparison.frame["n"], f"{BETTER} and {WORSE}"
     least, most = int(counts.min()), int(counts.max())
     over = query_count(most) if least == most else f"{least:,} to {query_count(most)}"
@@ -151,30 +153,31 @@ def made_with(comparison: Comparison, mark: str = "*") -> str:
     )
 
 
-def markdown(comparison: Comparison, names: Mapping[str, str] = _NO_NAMES) -> Iterator[str]:
+def markdown(comparison: Comparison, names: Mapping[str, str] | None = None) -> Iterator[str]:
     """A table for each metric with the verdicts below, then how it was made. names: system → the
-    name shown. Nothing in a name is taken for markup."""
-    titles = head(comparison)
+    name shown, in the order of the rows; None: the ids. Nothing in a name is taken for markup."""
+    titles, named = head(comparison), _named(comparison, names)
     for measure in comparison.measures:
         yield f"### {measure.title}\n\n"
         yield piped(titles)
         yield piped(["---", *["---:"] * (len(titles) - 2), "---"])
-        for system, row in _rows(comparison, measure.spec):
-            shown = markdown_safe(names.get(system, system))
-            yield piped([shown, *map(markdown_safe, cells(row, comparison))])
+        for system, name in named.items():
+            row = cells(comparison.row(system, measure), comparison)
+            yield piped(list(map(markdown_safe, (name, *row))))
         yield "\n"
-        for system in comparison.challengers:
-            sentence = comparison.verdict(system, measure, names).sentence
-            yield f"- {markdown_safe(sentence)}\n"
+        for system in named:
+            if system != comparison.baseline:
+                sentence = comparison.verdict(system, measure, named).sentence
+                yield f"- {markdown_safe(sentence)}\n"
         yield "\n"
     yield f"{markdown_safe(made_with(comparison))}\n"
 
 
-def latex(comparison: Comparison, names: Mapping[str, str] = _NO_NAMES) -> Iterator[str]:
-    """One table, metrics in blocks; it needs the package booktabs. names: system → the name shown.
+def latex(comparison: Comparison, names: Mapping[str, str] | None = None) -> Iterator[str]:
+    """One table, metrics in blocks; it needs the package booktabs. names: as for `markdown`.
     Nothing in a name is taken for a command; a table of names in Chinese needs an engine that sets
     Chinese."""
-    titles = head(comparison)
+    titles, named = head(comparison), _named(comparison, names)
     yield "% needs \\usepackage{booktabs}\n"
     yield f"\\begin{{tabular}}{{l{'r' * (len(titles) - 2)}l}}\n\\toprule\n"
     yield _row([_latex_safe(word) for word in titles])
@@ -182,10 +185,9 @@ def latex(comparison: Comparison, names: Mapping[str, str] = _NO_NAMES) -> Itera
         yield "\\midrule\n"
         title = _latex_safe(measure.title)
         yield f"\\multicolumn{{{len(titles)}}}{{l}}{{\\textit{{{title}}}}} \\\\\n"
-        for system, row in _rows(comparison, measure.spec):
-            shown = _latex_safe(names.get(system, system))
-            text = [_latex_safe(cell) for cell in cells(row, comparison)]
-            yield _row([shown, *text])
+        for system, name in named.items():
+            row = cells(comparison.row(system, measure), comparison)
+            yield _row(list(map(_latex_safe, (name, *row))))
     yield "\\bottomrule\n\\end{tabular}\n"
     yield f"% {made_with(comparison)}\n"
 
@@ -244,9 +246,10 @@ def _percent(share: float) -> str:
     return f"{share:+.1%}" if abs(share) >= 0.000_5 else "0.0%"
 
 
-def _rows(comparison: Comparison, spec: str) -> Iterator[tuple[str, pd.Series]]:
-    for system in (comparison.baseline, *comparison.challengers):
-        yield system, comparison.row(system, spec)
+def _named(comparison: Comparison, names: Mapping[str, str] | None) -> Mapping[str, str]:
+    """The names of the rows in their order; without any the ids, the baseline first."""
+    chosen = (comparison.baseline, *comparison.challengers)
+    return dict(zip(chosen, chosen, strict=True)) if names is None else names
 
 
 def _one_line(text: str) -> str:

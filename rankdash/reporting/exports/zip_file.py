@@ -25,6 +25,7 @@ from rankdash.i18n import error_text, speaking
 from rankdash.i18n import gettext as _
 from rankdash.metrics import parse_measure
 from rankdash.ranking.ranking import Ranking
+from rankdash.reporting import leaderboard
 from rankdash.reporting.exports import costs_csv, images, queries_csv
 from rankdash.reporting.exports.downloads import english
 from rankdash.reporting.exports.tables import (
@@ -33,6 +34,7 @@ from rankdash.reporting.exports.tables import (
     latex,
     markdown,
     markdown_safe,
+    plain_markdown,
 )
 from rankdash.reporting.exports.trec import qrels_bytes, run_bytes
 from rankdash.reporting.exports.triplet_lines import as_json_lines
@@ -41,6 +43,7 @@ from rankdash.spreadsheet import csv_bytes
 from rankdash.study import costs
 from rankdash.study.caveats import unknown_tokens
 from rankdash.study.gains import hit_title
+from rankdash.study.leaderboard import ranked_names, standings, usual_axis
 from rankdash.study.study import Study
 
 FORMAT = 1
@@ -105,18 +108,18 @@ def tables(study: Study) -> Iterable[ZipPart]:
     return (
         ZipPart(
             "summary.md",
-            _("Systems × metrics, then each metric with intervals, p and verdict; Markdown."),
+            _("The leaderboard, systems × metrics, then each metric with verdict; Markdown."),
             lambda: _text(_markdown(study)),
         ),
         ZipPart(
             "summary.tex",
             _("Systems × metrics for a paper, best in bold; LaTeX with booktabs."),
-            lambda: _text(compact_latex(study.comparison, study.names)),
+            lambda: _text(compact_latex(study.comparison, ranked_names(study))),
         ),
         ZipPart(
             "comparison.tex",
             _("Each metric with intervals, p, helped and hurt; LaTeX with booktabs."),
-            lambda: _text(latex(study.comparison, study.names)),
+            lambda: _text(latex(study.comparison, ranked_names(study))),
         ),
         ZipPart(
             "comparison.csv",
@@ -225,9 +228,12 @@ def slug(text: str) -> str:
 
 def _markdown(study: Study) -> Iterator[str]:
     yield f"## {markdown_safe(study.dataset.name)}\n\n"
-    yield from compact_markdown(study.comparison, study.names)
+    axis, names = usual_axis(standings(study)), ranked_names(study)
+    yield from plain_markdown(leaderboard.lines(study, axis))
+    yield f"\n{markdown_safe(leaderboard.optimal_meaning(axis))}\n\n"
+    yield from compact_markdown(study.comparison, names)
     yield "\n"
-    yield from markdown(study.comparison, study.names)
+    yield from markdown(study.comparison, names)
 
 
 def _text(pieces: Iterable[str]) -> bytes:

@@ -13,7 +13,7 @@ from rankdash.words.headroom import documents, notes
 from rankdash.words.html import html_safe
 from rankdash.words.queries import left_out_text
 from rankdash.words.reasons import reason_meanings, reason_words
-from rankdash.words.verdict_chips import interval, p_title, p_value
+from rankdash.words.verdict_chips import change_interval, p_title, p_value
 
 
 def segments(draft: Draft) -> str:
@@ -68,7 +68,7 @@ def _segments(draft: Draft, challenger: str) -> str:
             number(row["n"], 0),
             f"{number(row['before'])} → {number(row['after'])}",
             signed(row["delta"]),
-            interval(row["low"], row["high"]),
+            change_interval(row["low"], row["high"]),
             p_value(row["p_corrected"]),
             f"{row['helped']} · {row['same']} · {row['hurt']}",
         )

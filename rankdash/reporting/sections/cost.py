@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from rankdash.charts.milliseconds import text as ms
-from rankdash.i18n import all_of, enumerated, paragraph, percent
+from rankdash.i18n import all_of, brief, enumerated, paragraph, percent
 from rankdash.i18n import gettext as _
 from rankdash.reporting import figures
 from rankdash.reporting.html_page import PageTable, listed, prose, table
@@ -127,7 +126,7 @@ def _column(draft: Draft, choice: Choice) -> list[str]:
         said(costs.cell(span.of(came.value_per_month), money.currency)),
         # Without a gain the value says so, and nothing follows from it.
         *([DASH] * len(follows) if choice.option.gain is None else map(written, follows)),
-        _("not measured") if p95 is None else _("{ms} ms", ms=ms(p95)),
+        _("not measured") if p95 is None else _("{ms} ms", ms=brief(p95)),
     ]
 
 

@@ -6,22 +6,20 @@ import math
 
 import pandas as pd
 
-from rankdash.charts.milliseconds import text as ms
-from rankdash.i18n import all_of, ngettext, number, percent, signed
+from rankdash.i18n import all_of, brief, ngettext, number, percent, signed
 from rankdash.i18n import gettext as _
-from rankdash.reporting.html_page import PageTable, listed, prose, table
-from rankdash.reporting.sections.draft import DASH, Draft, with_interval
+from rankdash.reporting import leaderboard as shown
+from rankdash.reporting.html_page import listed, prose, together
+from rankdash.reporting.sections.draft import Draft
 from rankdash.study import decision, latency, leaderboard
 from rankdash.study.decision import Decision
-from rankdash.study.leaderboard import Standing
 from rankdash.study.systems import FIRST_STAGE
 from rankdash.words import costs, prices
 from rankdash.words import decision as words
 from rankdash.words.caveats import first_stage
 from rankdash.words.html import html_safe
-from rankdash.words.money import money
 from rankdash.words.queries import left_out_text
-from rankdash.words.verdict_chips import chip, interval, sentence
+from rankdash.words.verdict_chips import change_interval, chip, sentence
 
 
 def draw(draft: Draft) -> str:
@@ -89,7 +87,7 @@ def _sureness(draft: Draft, row: pd.Series) -> str:
         metric=title,
         change=signed(row["delta"]),
         level=percent(study.statistics.level),
-        interval=interval(row["delta_low"], row["delta_high"]),
+        interval=change_interval(row["delta_low"], row["delta_high"]),
         verdict=chip(str(row["verdict"])),
     )
 
@@ -109,43 +107,18 @@ def _cost(draft: Draft, found: Decision) -> str:
                 "Latency: p95 {ms} ms ({n} query timed).",
                 "Latency: p95 {ms} ms ({n} queries timed).",
                 summary.n,
-                ms=ms(summary.p95),
+                ms=brief(summary.p95),
             )
         )
     return "".join(map(prose, said))
 
 
 def _standings(draft: Draft) -> str:
-    """Every system in a row, the best first."""
-    study = draft.study
-    rows = [_row(draft, each) for each in leaderboard.standings(study)]
-    head = (
-        *(_("system"), study.measure.title, _("change"), _("verdict"), _("hurt")),
-        *(_("p95 latency"), _("1,000 searches")),
-    )
-    return table(PageTable(head, rows, frozenset((1, 2, 4, 5, 6))), _("All systems, best first"))
-
-
-def _row(draft: Draft, each: Standing) -> list[str]:
-    study, own = draft.study, each.system == draft.study.baseline
-    p95 = _("not measured") if each.p95 is None else _("{ms} ms", ms=ms(each.p95))
-    return [
-        study.name(each.system),
-        with_interval(number(each.mean), each.low, each.high),
-        DASH if own else signed(each.delta),
-        chip(each.kind),
-        DASH if own else number(each.hurt, 0),
-        DASH if each.system == FIRST_STAGE else p95,
-        _price(draft, each),
-    ]
-
-
-def _price(draft: Draft, each: Standing) -> str:
-    if each.cost is None:
-        return DASH
-    if each.cost.unset:
-        return _("not set")
-    return money(each.per_thousand, draft.money.currency)
+    """Every system in a row, the best first, and how the table is read."""
+    study, title = draft.study, html_safe(_("Leaderboard"))
+    axis = leaderboard.usual_axis(leaderboard.standings(study))
+    note = prose(shown.optimal_meaning(axis), "muted")
+    return together(f"<h3>{title}</h3>", shown.html(study, axis), note)
 
 
 def _meanings(draft: Draft) -> list[str]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 from rankdash.analysis.latency import P99_NEEDS, LatencySummary, apart, latencies, on_target
-from rankdash.charts.milliseconds import text as ms
-from rankdash.i18n import duration, ngettext, number, paragraph, percent
+from rankdash.i18n import brief, duration, ngettext, number, paragraph, percent
 from rankdash.i18n import gettext as _
 from rankdash.ranking.measured import FEWEST_TIMED
 from rankdash.ranking.ranking import Run
@@ -53,7 +52,7 @@ def _sentences(draft: Draft, system: str, run: Run, summary: LatencySummary) -> 
     lost = apart(run)
     level = draft.study.statistics.level
     met = on_target(latencies(run.queries), target, timed_out=lost.timed_out, level=level)
-    p50 = ms(summary.p50)
+    p50 = brief(summary.p50)
     if summary.p95 is None:
         answers = _(
             "**{system}** answers half of the queries within {p50} ms.", system=name, p50=p50
@@ -62,7 +61,7 @@ def _sentences(draft: Draft, system: str, run: Run, summary: LatencySummary) -> 
         answers = _(
             "**{system}** answers 95% of queries within **{p95} ms**, half within {p50} ms.",
             system=name,
-            p95=ms(summary.p95),
+            p95=brief(summary.p95, target),
             p50=p50,
         )
     sentences = [answers]
@@ -72,7 +71,7 @@ def _sentences(draft: Draft, system: str, run: Run, summary: LatencySummary) -> 
             "{within} of {queries} took at most {target} ms: {verdict}.",
             within=number(met.within, 0),
             queries=ngettext("{n} query", "{n} queries", met.n),
-            target=ms(target),
+            target=brief(target, math.nan if summary.p95 is None else summary.p95),
             verdict={
                 "meets": _("the target is met"),
                 "likely": _("the target is met, with too few queries to be sure"),
@@ -105,12 +104,12 @@ def _quantiles(draft: Draft, timed: list[tuple[str, Run, LatencySummary]]) -> st
             (
                 draft.study.name(system),
                 number(summary.n, 0),
-                ms(summary.mean),
-                ms(summary.deviation),
+                brief(summary.mean),
+                brief(summary.deviation),
                 _with_ends(summary.p50, summary.p50_interval),
-                DASH if summary.p90 is None else ms(summary.p90),
+                DASH if summary.p90 is None else brief(summary.p90),
                 DASH if summary.p95 is None else _with_ends(summary.p95, summary.p95_interval),
-                DASH if summary.p99 is None else ms(summary.p99),
+                DASH if summary.p99 is None else brief(summary.p99),
                 duration(run.load_ms / 1e3) if math.isfinite(run.load_ms) else DASH,
             )
         )
@@ -125,10 +124,10 @@ def _with_ends(value: float, ends: tuple[float, float]) -> str:
     """A quantile and how surely it is known: few queries tell no upper end of a high one."""
     low, high = ends
     if math.isfinite(low) and math.isfinite(high):
-        return f"{ms(value)} ({ms(low)} … {ms(high)})"
+        return f"{brief(value)} ({brief(low)} … {brief(high)})"
     if math.isfinite(low):
-        return _("{value} (at least {low})", value=ms(value), low=ms(low))
-    return ms(value)
+        return _("{value} (at least {low})", value=brief(value), low=brief(low))
+    return brief(value)
 
 
 def _throughput(draft: Draft, timed: list[tuple[str, Run, LatencySummary]]) -> str:
@@ -137,8 +136,8 @@ def _throughput(draft: Draft, timed: list[tuple[str, Run, LatencySummary]]) -> s
             draft.study.name(system),
             number(level.in_flight, 0),
             number(level.queries_per_second, 1),
-            ms(level.p50_ms),
-            ms(level.p95_ms),
+            brief(level.p50_ms),
+            brief(level.p95_ms),
             number(level.failed, 0),
         )
         for system, run, _summary in timed

@@ -13,7 +13,7 @@ from rankdash.reporting.html_page import PageTable, prose, table, together
 from rankdash.reporting.sections.draft import DASH, Draft, as_table, with_interval
 from rankdash.words.html import html_safe
 from rankdash.words.queries import metric_title
-from rankdash.words.verdict_chips import chip, interval, p_title, p_value
+from rankdash.words.verdict_chips import change_interval, chip, interval, p_title, p_value
 
 
 def means(draft: Draft) -> str:
@@ -77,7 +77,7 @@ def _cells(row: pd.Series, alone: bool) -> list[str]:
         number(row["mean"]),
         interval(row["mean_low"], row["mean_high"]),
         DASH if alone else signed(row["delta"]),
-        DASH if alone else interval(row["delta_low"], row["delta_high"]),
+        DASH if alone else change_interval(row["delta_low"], row["delta_high"]),
         DASH if missing else p_value(row["p_corrected"]),
         number(row["n"] if alone else row["paired"], 0),
         DASH if alone else number(row["left_out"], 0),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from rankdash.charts.milliseconds import text as ms
-from rankdash.i18n import all_of, enumerated, ngettext, number, paragraph, percent, signed
+from rankdash.i18n import all_of, brief, enumerated, ngettext, number, paragraph, percent, signed
 from rankdash.i18n import gettext as _
 from rankdash.reporting.html_page import prose
 from rankdash.reporting.sections.draft import DASH, Draft
@@ -14,7 +13,14 @@ from rankdash.words import assumptions, costs, prices
 from rankdash.words.headroom import whole
 from rankdash.words.html import html_safe
 from rankdash.words.queries import left_out_text
-from rankdash.words.verdict_chips import chip, interval, is_corrected, p_title, p_value, sentence
+from rankdash.words.verdict_chips import (
+    change_interval,
+    chip,
+    is_corrected,
+    p_title,
+    p_value,
+    sentence,
+)
 
 
 def draw(draft: Draft) -> str:
@@ -58,7 +64,7 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
     study = draft.study
     row = study.comparison.row(challenger, study.spec)
     level = percent(study.statistics.level)
-    ends = interval(row["delta_low"], row["delta_high"])
+    ends = change_interval(row["delta_low"], row["delta_high"])
     found = [
         (
             _("change in {metric}", metric=study.measure.title),
@@ -96,7 +102,7 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
     found.append(
         (
             _("p95 latency"),
-            _("not measured") if p95 is None else _("{ms} ms", ms=ms(p95)),
+            _("not measured") if p95 is None else _("{ms} ms", ms=brief(p95)),
             ""
             if summary is None or p95 is None
             else ngettext(

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from rankdash.i18n import all_of, number, paragraph, percent
+from rankdash.i18n import all_of, brief, number, paragraph, percent
 from rankdash.i18n import gettext as _
+from rankdash.ranking.measured import meets
 from rankdash.study.costs import Choice, system_of
 from rankdash.study.pricing import Bill
 from rankdash.study.study import Study
@@ -21,12 +22,16 @@ from rankdash.value.assumptions import Assumptions
 from rankdash.value.price_list import title
 from rankdash.words import assumptions, costs, methods, prices
 from rankdash.words.html import html_safe
-from rankdash.words.names import middle
+from rankdash.words.latency import added
+from rankdash.words.names import columns, middle
 
-# The columns keep their width; where there are too many of them the table scrolls, not the page.
+# The columns keep their width; where there are too many of them the table scrolls, not the page,
+# and a line above it says so.
 _STYLE = """<style>
-.rd-figures { overflow-x: auto; }
-.rd-figures table { border-collapse: collapse; font-size: 0.875rem; min-width: 100%; }
+.rd-figures { overflow-x: auto; container-type: inline-size; }
+.rd-figures table { border-collapse: collapse; font-size: 0.875rem; width: 100%; }
+.rd-figures p { display: none; position: sticky; left: 0; width: max-content; margin: 0;
+  font-size: 0.8rem; opacity: 0.75; }
 .rd-figures th, .rd-figures td { text-align: right; vertical-align: top; min-width: 4.6rem;
   padding: 0.3rem 0.35rem; line-height: 1.3;
   border-bottom: 1px solid color-mix(in srgb, currentColor 15%, transparent); }
@@ -45,6 +50,8 @@ _SENTENCE = 22
 _MANY = 4
 # Columns of text.
 _HEADING_WIDTH = 44
+# In rem: of the first column, of another one at least, of a letter, and beside a text.
+_CORNER, _NARROWEST, _LETTER, _PADDING = 6.85, 4.6, 0.45, 0.7
 
 Cell = tuple[str, str]
 """A value and what stands below it, such as its interval; "" for nothing."""
@@ -96,12 +103,28 @@ def side_by_side(
         + "</tr>"
         for name, cells in rows
     )
-    return f"{_STYLE}<div class='rd-figures'><table><tr>{head}</tr>{body}</table></div>"
+    least = _least_width(
+        [[cells[place] for _name, cells in rows] for place in range(len(headings))]
+    )
+    hint = html_safe(_("Scroll sideways to see all columns →"))
+    return (
+        f"{_STYLE}<style>@container (max-width: {least:.1f}rem)"
+        f" {{ .rd-figures p.rd-{10 * least:.0f} {{ display: block; }} }}</style>"
+        f"<div class='rd-figures'><p class='rd-{10 * least:.0f}'>{hint}</p>"
+        f"<table style='min-width: {least:.1f}rem'><tr>{head}</tr>{body}</table></div>"
+    )
+
+
+def _least_width(columns_of: Sequence[Sequence[Cell]]) -> float:
+    """Of a table with such columns, in rem: below it the table scrolls."""
+    texts = [[each for cell in cells for each in cell if _whole(each)] for cells in columns_of]
+    longest = (max(map(columns, own), default=0) for own in texts)
+    return _CORNER + sum(max(_NARROWEST, _LETTER * width) + _PADDING for width in longest)
 
 
 def _whole(text: str) -> bool:
     """Whether it is a number, or two: misread when broken over two lines."""
-    return len(text) <= _SENTENCE and any(each.isdigit() for each in text)
+    return columns(text) <= _SENTENCE and any(each.isdigit() for each in text)
 
 
 _LONGEST_NAME = 60
@@ -139,15 +162,15 @@ def draw(study: Study, choices: Sequence[Choice], scenario: Assumptions, in_focu
         "p95": (_("p95 added"), ""),
         "care": (_("caveats"), ""),
     }
-    columns = [_cells(study, choice, scenario) for choice in choices]
+    figures = [_cells(study, choice, scenario) for choice in choices]
     st.html(
         side_by_side(
             "",
             [_heading(choice) for choice in choices],
             [
-                (title, [cells.get(key, _NONE) for cells in columns])
+                (title, [cells.get(key, _NONE) for cells in figures])
                 for key, title in titles.items()
-                if any(key in cells for cells in columns)
+                if any(key in cells for cells in figures)
             ],
             in_focus=next(
                 (at for at, choice in enumerate(choices) if choice.system == in_focus), None
@@ -199,9 +222,12 @@ def _cells(study: Study, choice: Choice, scenario: Assumptions) -> dict[str, Cel
             cells["payback"] = cost_terms.cell(came.payback_months, "months")
     p95 = choice.waiting.p95
     if choice.system:
-        over = p95 is not None and p95 > scenario.latency_target_ms
-        target = _("▼ over {ms} ms", ms=number(scenario.latency_target_ms, 0)) if over else ""
-        cells["p95"] = (_("not measured") if p95 is None else _milliseconds(p95), target)
+        cells["p95"] = (_("not measured"), "")
+    if choice.system and p95 is not None:
+        target = scenario.latency_target_ms
+        over = _("▼ over {ms} ms", ms=brief(target, p95))
+        taken = _("{ms} ms", ms=brief(p95, target))
+        cells["p95"] = (taken, added(study.run(choice.system)) if meets(p95, target) else over)
     if choice.bill is not None:
         marks = prices.marks(choice.bill)
         cells["care"] = ("", all_of(marks)) if marks else _NONE
@@ -214,11 +240,6 @@ def _price(choice: Choice, bill: Bill) -> Cell:
         return (prices.of(bill), "")
     below = title(bill.listed) if choice.system else ""
     return (prices.rate(bill.listed.price), shortened(below, _LONGEST_NAME))
-
-
-def _milliseconds(value: float) -> str:
-    """Whole ones, and never 0 for what is only small."""
-    return _("{ms} ms", ms="< 1" if 0 < value < 1 else number(value, 0))
 
 
 def assumptions_table(study: Study, scenario: Assumptions, choices: Sequence[Choice]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from rankdash.errors import RankdashError
-from rankdash.i18n import error_text, number, percent
+from rankdash.i18n import brief, error_text, number, percent
 from rankdash.i18n import gettext as _
 from rankdash.study.costs import Choice
 from rankdash.study.study import Study
@@ -192,7 +192,7 @@ def _side_by_side(before: float, after: float) -> None:
 
 def _way(each: Archetype, before: float, after: float) -> tuple[str, ...]:
     assumed, price = scenario.assumptions(), _in_currency(each.per_thousand)
-    latency = "–" if each.p95_ms is None else _("{ms} ms", ms=number(each.p95_ms, 0))
+    latency = "–" if each.p95_ms is None else _("{ms} ms", ms=brief(each.p95_ms))
     start = (_(each.title), number(after if each.per_thousand else before, 2), latency)
     if price is None or not price:
         return (*start, amount(price), *["–"] * 4, _(each.meaning))

@@ -11,8 +11,9 @@ import streamlit as st
 from rankdash.charts import style
 from rankdash.charts.cost import depth, frontier, tornado
 from rankdash.errors import RankdashError
-from rankdash.i18n import error_text, ngettext, number, percent, quantity
+from rankdash.i18n import brief, error_text, ngettext, number, percent, quantity
 from rankdash.i18n import gettext as _
+from rankdash.ranking.measured import meets
 from rankdash.reporting import figures
 from rankdash.study import costs
 from rankdash.study.costs import BASELINE, Choice
@@ -22,7 +23,7 @@ from rankdash.ui.state import address, pickers
 from rankdash.ui.state.scenario import currency
 from rankdash.ui.widgets import plotly_chart
 from rankdash.ui.widgets.plotly_chart import ink, show
-from rankdash.ui.widgets.text import markdown_safe
+from rankdash.ui.widgets.text import markdown_safe, name_rows
 from rankdash.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
 from rankdash.value.pareto import pareto
 from rankdash.value.sensitivity import (
@@ -158,10 +159,10 @@ def options(study: Study, choices: Sequence[Choice], scenario: Assumptions) -> N
         ("cost", "p95"),
         (cost_title, _("p95 added, ms")),
         (None, scenario.latency_target_ms),
-        (amount, lambda value: _("{ms} ms", ms=number(value, 0))),
+        (amount, lambda value: _("{ms} ms", ms=brief(value))),
         strict=True,
     ):
-        within = frame[x] <= (math.inf if target is None else target)
+        within = [meets(at, math.inf if target is None else target) for at in frame[x]]
         front = pareto(frame[x].where(within).tolist(), frame["quality"].tolist())
         points = [
             frontier.FrontierPoint(
@@ -191,6 +192,7 @@ def options(study: Study, choices: Sequence[Choice], scenario: Assumptions) -> N
             ),
             hide_index=True,
             placeholder="–",
+            row_height=name_rows(study.names.values()),
             alt=_("Quality, cost and latency of each option"),
         )
 

@@ -15,7 +15,7 @@ from rankdash.ui.sidebar import view
 from rankdash.ui.state import address
 from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets import plotly_chart
-from rankdash.ui.widgets.text import markdown_safe, shortened, table_html
+from rankdash.ui.widgets.text import markdown_safe, name_rows, shortened, table_html
 from rankdash.words.queries import judged_title
 
 _EXAMPLE_CHARS = 200
@@ -152,6 +152,7 @@ def _rankings(report: CheckReport) -> None:
         ),
         hide_index=True,
         column_config={judged_title(10): st.column_config.NumberColumn(format="percent")},
+        row_height=name_rows(names),
         alt=_("The rankings that came with the data"),
     )
 

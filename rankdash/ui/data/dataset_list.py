@@ -17,7 +17,7 @@ from rankdash.ui.labels import corrections_list
 from rankdash.ui.state import address, deleted
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets import dialogs
-from rankdash.ui.widgets.text import markdown_safe
+from rankdash.ui.widgets.text import markdown_safe, name_rows
 from rankdash.words import names
 
 
@@ -36,6 +36,7 @@ def draw(rows: Sequence[DatasetRow]) -> None:
             }
         ),
         hide_index=True,
+        row_height=name_rows(row.name for row in rows),
         alt=_("The data sets in this workspace"),
     )
     chosen = next((row for row in rows if row.id == opened), None)

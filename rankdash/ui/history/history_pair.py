@@ -10,9 +10,8 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.analysis.statistics.history import differing, p_of_any_pair
-from rankdash.charts.milliseconds import text as ms
+from rankdash.i18n import brief, moment, number
 from rankdash.i18n import gettext as _
-from rankdash.i18n import moment, number
 from rankdash.store import RunRow
 from rankdash.ui.history.history_table import CHOSEN
 from rankdash.ui.history.history_view import Past
@@ -138,7 +137,7 @@ def _recorded(run: RunRow | None) -> list[tuple[str, Mapping[str, object]]]:
                 _("done"): run.queries_done,
                 _("failed"): run.queries_failed,
                 _("not run"): run.queries_skipped,
-                _("p95 ms"): ms(run.p95_ms),
+                _("p95 ms"): brief(run.p95_ms),
             },
         ),
     ]

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from rankdash.i18n import enumerated, moment, ngettext, percent
+from rankdash.i18n import enumerated, moment, ngettext, percent, three_digits
 from rankdash.i18n import gettext as _
 from rankdash.ranking.ranking import digest
 from rankdash.store import RunRow
@@ -20,7 +20,7 @@ from rankdash.ui.runs.run_records import reranker_title, settings_in_words
 from rankdash.ui.state import address, pickers
 from rankdash.ui.widgets.signed_cells import signed_cells
 from rankdash.words.names import columns as columns_of
-from rankdash.words.verdict_chips import chip, interval, p_title
+from rankdash.words.verdict_chips import change_interval, chip, interval, p_title
 
 # The chosen runs in the address: of two the first is the one that the other is compared with.
 CHOSEN = "runs"
@@ -90,13 +90,13 @@ def _columns(history: Past, listed: Sequence[str]) -> tuple[pd.DataFrame, dict[s
             row["delta"] if known else None for row, known in zip(rows, compared, strict=True)
         ],
         "change_interval": [
-            interval(row["delta_low"], row["delta_high"]) if known else "–"
+            change_interval(row["delta_low"], row["delta_high"]) if known else "–"
             for row, known in zip(rows, compared, strict=True)
         ],
         "p": [row["p_corrected"] for row in rows],
         "verdict": [_verdict(row) for row in rows],
         "note": notes,
-        "p95": [run.p95_ms if run else None for run in runs],
+        "p95": [three_digits(run.p95_ms) if run else None for run in runs],
         "failed": [run.queries_failed if run else None for run in runs],
         "interval": [interval(row["mean_low"], row["mean_high"]) for row in rows],
         "made": [moment(run.created) if run else None for run in runs],
@@ -120,7 +120,7 @@ def _columns(history: Past, listed: Sequence[str]) -> tuple[pd.DataFrame, dict[s
         "p": count(p_title(corrected), format="%.4f", width=80),
         "verdict": text(_("verdict"), width=120),
         "queries": count(_("queries"), format="%.0f", width=62),
-        "p95": count(_("p95 ms"), format="%.3g", width=70),
+        "p95": count(_("p95 ms"), format="plain", width=70),
         "failed": count(_("failed"), format="%.0f", width=60),
         "note": text(_("note"), width="medium"),
         "made": text(_("made (UTC)"), width=170),

@@ -17,7 +17,7 @@ from rankdash.i18n import ngettext, signed
 from rankdash.reporting.exports.downloads import file_name
 from rankdash.spreadsheet import csv_bytes
 from rankdash.study.study import Study
-from rankdash.ui.widgets.text import name_safe
+from rankdash.ui.widgets.text import name_rows, name_safe
 
 
 def draw(study: Study) -> None:
@@ -36,6 +36,7 @@ def draw(study: Study) -> None:
             }
         ),
         hide_index=True,
+        row_height=name_rows(names.values()),
         column_config={
             _("judged"): st.column_config.NumberColumn(format="percent"),
             **{

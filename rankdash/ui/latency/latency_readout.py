@@ -9,8 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.analysis.latency import P99_NEEDS, LatencySummary, OnTarget, call_parts, on_target
-from rankdash.charts.milliseconds import text as ms
-from rankdash.i18n import duration, ngettext, number, percent
+from rankdash.i18n import brief, duration, ngettext, number, percent, three_digits
 from rankdash.i18n import gettext as _
 from rankdash.ranking.measured import FEWEST_TIMED
 from rankdash.runs.combining import KIND as FUSION
@@ -20,7 +19,7 @@ from rankdash.study.study import Study
 from rankdash.ui.sidebar.view import safe_name
 from rankdash.ui.state import address, pickers
 from rankdash.ui.widgets.badges import Colour
-from rankdash.ui.widgets.text import markdown_safe
+from rankdash.ui.widgets.text import markdown_safe, name_rows
 from rankdash.words.latency import left_out_of_times, where_measured
 
 REAL_TIME, BATCH = "500", "2000"
@@ -39,7 +38,7 @@ def target() -> float:
             write=_target,
             label=_("Target: 95% of queries within"),
             options=list(dict.fromkeys([*usual, chosen])),
-            format_func=lambda value: usual.get(value, _("{ms} ms", ms=value)),
+            format_func=lambda value: usual.get(value, _("{ms} ms", ms=brief(float(value)))),
             accept_new_options=True,
             width=280,
             help=_("Choose one, or type milliseconds."),
@@ -49,7 +48,7 @@ def target() -> float:
 
 def _target(value: str | None) -> str:
     """Whole milliseconds from what was typed or stands in the address; else the usual target."""
-    digits = (value or "").removesuffix("ms").strip()
+    digits = (value or "").removesuffix("ms").replace(",", "").strip()
     fits = digits.isascii() and digits.isdigit() and 0 < int(digits[:9]) <= _LONGEST_MS
     return str(int(digits)) if fits else REAL_TIME
 
@@ -75,7 +74,7 @@ def _why_not(study: Study, system: str) -> str:
     if times is None:
         return _("it is the order of the search before reranking.")
     if times.run.reranker == FUSION:
-        return _("it was fused from other systems, and nothing was scored for it.")
+        return _("it was fused from other systems, and not each of them has a latency here.")
     if times.run.measured is None:
         return _("its ranking was read from a file, or is of an older version.")
     if times.apart.cached_pairs:
@@ -92,15 +91,16 @@ def _why_not(study: Study, system: str) -> str:
 
 def _one(name: str, times: Times, target_ms: float, level: float) -> None:
     summary, measured = times.summary, times.run.measured
+    p95 = _or_nan(summary.p95)
     late = times.apart.timed_out
     met = on_target(times.ordered, target_ms, timed_out=late, level=level)
     with st.container(horizontal=True):
         if met is not None:
-            word, icon, colour = _badge(met, ms(target_ms))
+            word, icon, colour = _badge(met, brief(target_ms, p95))
             st.badge(word, icon=icon, color=colour)
         if measured is not None and measured.contended:
             st.badge(_("on a busy machine"), icon=":material/speed:", color="orange")
-    st.markdown(_answers(name, times, level))
+    st.markdown(_answers(name, times, target_ms, level))
     facts = []
     if met is not None:
         facts.append(
@@ -109,20 +109,20 @@ def _one(name: str, times: Times, target_ms: float, level: float) -> None:
     if summary.p99 is None:
         facts.append(_("no p99: needs {n} queries", n=number(P99_NEEDS, 0)))
     else:
-        facts.append(_("p99 {ms} ms", ms=ms(summary.p99)))
+        facts.append(_("p99 {ms} ms", ms=brief(summary.p99)))
     facts.append(
-        _("mean {mean} ms", mean=ms(summary.mean))
+        _("mean {mean} ms", mean=brief(summary.mean))
         if math.isnan(summary.deviation)
         else _(
             "mean {mean} ms, standard deviation {deviation} ms",
-            mean=ms(summary.mean),
-            deviation=ms(summary.deviation),
+            mean=brief(summary.mean),
+            deviation=brief(summary.deviation),
         )
     )
     if math.isfinite(times.run.load_ms):
         facts.append(_("cold start {time}, not included", time=duration(times.run.load_ms / 1e3)))
     if measured is not None and math.isfinite(measured.pairs_per_second):
-        rate = ms(measured.pairs_per_second)
+        rate = brief(measured.pairs_per_second)
         facts.append(
             _("{n} pairs/s over the whole run, preparation included", n=rate)
             if measured.index_seconds > 0
@@ -147,7 +147,7 @@ def _one(name: str, times: Times, target_ms: float, level: float) -> None:
     st.caption("  \n".join(lines))
 
 
-def _answers(name: str, times: Times, level: float) -> str:
+def _answers(name: str, times: Times, target_ms: float, level: float) -> str:
     summary, documents = times.summary, _documents(times.documents)
     if summary.p95 is None:
         return _(
@@ -155,7 +155,7 @@ def _answers(name: str, times: Times, level: float) -> str:
             "least {fewest}.",
             system=name,
             queries=ngettext("{n} query", "{n} queries", summary.n),
-            p50=ms(summary.p50),
+            p50=brief(summary.p50),
             documents=documents,
             fewest=number(FEWEST_TIMED, 0),
         )
@@ -163,10 +163,10 @@ def _answers(name: str, times: Times, level: float) -> str:
         "**{system}** answers 95% of queries within **{p95} ms** ({interval}), {documents}. "
         "Half are answered within {p50} ms.",
         system=name,
-        p95=ms(summary.p95),
+        p95=brief(summary.p95, target_ms),
         interval=_interval(summary, level),
         documents=documents,
-        p50=ms(summary.p50),
+        p50=brief(summary.p50),
     )
 
 
@@ -192,9 +192,9 @@ def _badge(met: OnTarget, target: str) -> tuple[str, str, Colour]:
 def _interval(summary: LatencySummary, level: float) -> str:
     low, high = summary.p95_interval
     queries = ngettext("{n} query", "{n} queries", summary.n)
-    given = {"queries": queries, "level": percent(level), "low": ms(low)}
+    given = {"queries": queries, "level": percent(level), "low": brief(low)}
     if math.isfinite(low) and math.isfinite(high):
-        return _("{queries}, {level} interval {low} … {high}", high=ms(high), **given)
+        return _("{queries}, {level} interval {low} … {high}", high=brief(high), **given)
     if math.isfinite(low):
         return _("{queries}, {level} interval from {low} up", **given)
     return _("{queries}, too few for an interval", queries=queries)
@@ -214,11 +214,11 @@ def _of_calls(times: Times) -> list[str]:
         return []
     text = _(
         "of a call, {server} ms in the model and {rest} ms on the network",
-        server=ms(parts.server),
-        rest=ms(parts.rest),
+        server=brief(parts.server),
+        rest=brief(parts.rest),
     )
     if math.isfinite(parts.queue):
-        return [text, _("{queue} ms in the service's queue", queue=ms(parts.queue))]
+        return [text, _("{queue} ms in the service's queue", queue=brief(parts.queue))]
     return [text]
 
 
@@ -233,7 +233,7 @@ def numbers(study: Study, found: dict[str, Times]) -> None:
                 *(_("p50, low"), _("p50, high"), _("p95, low"), _("p95, high")),
                 *(_("mean"), _("standard deviation"), _("deviation of repeats")),
             ],
-            _format("%.2f"),
+            _format("plain"),
         ),
     }
     st.dataframe(
@@ -241,6 +241,7 @@ def numbers(study: Study, found: dict[str, Times]) -> None:
         hide_index=True,
         placeholder="–",
         column_config=columns,
+        row_height=name_rows(study.names.values()),
         alt=_("Latency and throughput of each system"),
     )
     st.caption(
@@ -261,23 +262,23 @@ def _row(name: str, times: Times) -> dict[str, object]:
     row = {
         _("system"): name,
         _("queries timed"): summary.n,
-        _("mean"): summary.mean,
-        _("standard deviation"): summary.deviation,
-        "p50": summary.p50,
-        _("p50, low"): summary.p50_interval[0],
-        _("p50, high"): summary.p50_interval[1],
-        "p90": _or_nan(summary.p90),
-        "p95": _or_nan(summary.p95),
-        _("p95, low"): summary.p95_interval[0],
-        _("p95, high"): summary.p95_interval[1],
-        "p99": _or_nan(summary.p99),
+        _("mean"): three_digits(summary.mean),
+        _("standard deviation"): three_digits(summary.deviation),
+        "p50": three_digits(summary.p50),
+        _("p50, low"): three_digits(summary.p50_interval[0]),
+        _("p50, high"): three_digits(summary.p50_interval[1]),
+        "p90": three_digits(summary.p90),
+        "p95": three_digits(summary.p95),
+        _("p95, low"): three_digits(summary.p95_interval[0]),
+        _("p95, high"): three_digits(summary.p95_interval[1]),
+        "p99": three_digits(summary.p99),
         _("cold start, s"): times.run.load_ms / 1e3,
     }
     if measured is not None:
         row |= {
-            _("first call"): measured.first_call_ms,
+            _("first call"): three_digits(measured.first_call_ms),
             _("timed how often"): measured.repeats,
-            _("deviation of repeats"): times.repeats_deviation,
+            _("deviation of repeats"): three_digits(times.repeats_deviation),
             _("pairs/s"): measured.pairs_per_second,
             _("tokens/s"): measured.tokens_per_second,
         }

@@ -10,9 +10,8 @@ import streamlit as st
 from rankdash.analysis.latency import FEWEST_FITTED, Ratio
 from rankdash.charts import style
 from rankdash.charts.latency import latency_fit, latency_spread
-from rankdash.charts.milliseconds import text as ms
+from rankdash.i18n import brief, ngettext, number, percent
 from rankdash.i18n import gettext as _
-from rankdash.i18n import ngettext, number, percent
 from rankdash.reporting import figures
 from rankdash.study import latency
 from rankdash.study.latency import Against, Times
@@ -21,6 +20,7 @@ from rankdash.ui.sidebar.view import safe_name
 from rankdash.ui.state import pickers
 from rankdash.ui.widgets.lazy_expander import fold
 from rankdash.ui.widgets.plotly_chart import draw, ink, show
+from rankdash.ui.widgets.text import name_rows
 
 
 def spread(study: Study, found: dict[str, Times], target_ms: float) -> None:
@@ -86,12 +86,12 @@ def _ratio_in_words(study: Study, first: str, system: str, ratio: Ratio) -> str:
             "{queries} ({level}: {low} … {high})",
             queries=queries,
             level=percent(study.statistics.level),
-            low=ms(ratio.low),
-            high=ms(ratio.high),
+            low=brief(ratio.low),
+            high=brief(ratio.high),
         )
     text = _(
         "**{system}** takes **{times} times** as long as {other}, on {queries}.",
-        times=ms(ratio.ratio),
+        times=brief(ratio.ratio),
         queries=queries,
         **names,
     )
@@ -222,7 +222,12 @@ def _growth_tables(clouds: list[latency_fit.Cloud], against: Against) -> None:
         if cloud.fit is not None
     ]
     if lines:
-        st.dataframe(pd.DataFrame(lines), hide_index=True, alt=_("The line of each system"))
+        st.dataframe(
+            pd.DataFrame(lines),
+            hide_index=True,
+            row_height=name_rows(cloud.name for cloud in clouds),
+            alt=_("The line of each system"),
+        )
         st.caption(
             _(
                 "Theil–Sen: the median of the slopes of every two queries (of at most 600), which "

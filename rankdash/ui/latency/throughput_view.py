@@ -7,8 +7,7 @@ import streamlit as st
 
 from rankdash.charts import style
 from rankdash.charts.latency import throughput
-from rankdash.charts.milliseconds import text as ms
-from rankdash.i18n import enumerated, number
+from rankdash.i18n import brief, enumerated, number, three_digits
 from rankdash.i18n import gettext as _
 from rankdash.runs.concurrency import within_target
 from rankdash.study.study import Study
@@ -16,6 +15,7 @@ from rankdash.ui.sidebar import view
 from rankdash.ui.sidebar.view import safe_name
 from rankdash.ui.widgets.lazy_expander import fold
 from rankdash.ui.widgets.plotly_chart import ink, show
+from rankdash.ui.widgets.text import name_rows
 
 
 def draw(study: Study, target_ms: float) -> None:
@@ -66,16 +66,16 @@ def _best_in_words(study: Study, each: throughput.Measurement, target_ms: float)
         return _(
             "**{system}**: at no measured level is p95 within {target} ms.",
             system=name,
-            target=ms(target_ms),
+            target=brief(target_ms),
         )
     return _(
         "**{system}** serves **{rate} queries/s** within {target} ms (concurrency {n}, p95 {p95} "
         "ms).",
         system=name,
-        rate=ms(best.queries_per_second),
-        target=ms(target_ms),
+        rate=brief(best.queries_per_second),
+        target=brief(target_ms),
         n=number(best.in_flight, 0),
-        p95=ms(best.p95_ms),
+        p95=brief(best.p95_ms, target_ms),
     )
 
 
@@ -86,8 +86,8 @@ def _levels_table(measured: list[throughput.Measurement]) -> None:
             _("concurrent"): level.in_flight,
             _("queries/s"): level.queries_per_second,
             _("pairs/s"): level.pairs_per_second,
-            "p50": level.p50_ms,
-            "p95": level.p95_ms,
+            "p50": three_digits(level.p50_ms),
+            "p95": three_digits(level.p95_ms),
             _("answered"): level.queries,
             _("failed"): level.failed,
             _("seconds"): level.seconds,
@@ -96,11 +96,12 @@ def _levels_table(measured: list[throughput.Measurement]) -> None:
         for level in each.levels
     ]
     decimal = st.column_config.NumberColumn(format="%.1f")
-    columns = (_("queries/s"), _("pairs/s"), "p50", "p95", _("seconds"))
+    plain = dict.fromkeys(("p50", "p95"), st.column_config.NumberColumn(format="plain"))
     st.dataframe(
         pd.DataFrame(rows),
         hide_index=True,
         placeholder="–",
-        column_config=dict.fromkeys(columns, decimal),
+        column_config=plain | dict.fromkeys((_("queries/s"), _("pairs/s"), _("seconds")), decimal),
+        row_height=name_rows(each.name for each in measured),
         alt=_("Throughput at each level"),
     )

@@ -16,7 +16,7 @@ from rankdash.study.study import Study
 from rankdash.ui.state import pickers
 from rankdash.ui.widgets import plotly_chart
 from rankdash.ui.widgets.signed_cells import signed_cells
-from rankdash.ui.widgets.text import markdown_safe, name_safe
+from rankdash.ui.widgets.text import markdown_safe, name_rows, name_safe
 from rankdash.words import headroom as headroom_words
 from rankdash.words.queries import left_out_text
 from rankdash.words.reasons import reason_meanings, reason_words
@@ -46,6 +46,7 @@ def _headroom_table(study: Study) -> None:
     st.dataframe(
         pd.DataFrame({_("system"): table["system"].map(study.names), **columns}),
         hide_index=True,
+        row_height=name_rows(study.names.values()),
         alt=_("How the best possible mean splits for each system"),
     )
 

@@ -16,10 +16,11 @@ from rankdash.study.study import Study
 from rankdash.ui.sidebar.view import tally_line
 from rankdash.ui.widgets import plotly_chart
 from rankdash.ui.widgets.signed_cells import signed_cells
+from rankdash.ui.widgets.text import name_rows
 from rankdash.words.methods import methods
 from rankdash.words.queries import count_words, metric_title
 from rankdash.words.settings import rules_in_words
-from rankdash.words.verdict_chips import chip, interval
+from rankdash.words.verdict_chips import change_interval, chip, interval
 
 
 def systems(study: Study) -> None:
@@ -41,7 +42,7 @@ def systems_table(study: Study) -> None:
         ],
         "delta": table["delta"].where(~own),
         "change_interval": [
-            "–" if first else interval(low, high)
+            "–" if first else change_interval(low, high)
             for first, low, high in zip(own, table["delta_low"], table["delta_high"], strict=True)
         ],
         "p": table["p"],
@@ -98,6 +99,7 @@ def systems_table(study: Study) -> None:
         hide_index=True,
         placeholder="–",
         column_config=config,
+        row_height=name_rows(study.names.values()),
         alt=_("Means, intervals, tests and verdicts for each metric and system"),
     )
 

@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from rankdash.errors import RankdashError
-from rankdash.i18n import error_text, number, paragraph
+from rankdash.i18n import brief, error_text, paragraph
 from rankdash.i18n import gettext as _
 from rankdash.metrics import parse_measure
 from rankdash.reporting import targets
@@ -77,7 +77,7 @@ def _offer(study: Study, profile: Profile, place: DeltaGenerator) -> None:
         _(
             "Use it: {metric}, latency target {ms} ms",
             metric=metric_title(profile.measure),
-            ms=number(limit.target, 0),
+            ms=brief(limit.target),
         ),
         icon=":material/tune:",
         help=_("Sets the metric, its cutoff k and the latency targets of Latency and Cost."),

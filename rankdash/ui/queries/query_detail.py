@@ -7,9 +7,8 @@ import math
 import pandas as pd
 import streamlit as st
 
-from rankdash.charts.milliseconds import text as ms
+from rankdash.i18n import brief, number, percent, signed
 from rankdash.i18n import gettext as _
-from rankdash.i18n import number, percent, signed
 from rankdash.study import queries
 from rankdash.study.study import Study
 from rankdash.ui.queries import query_cards, query_ladder, query_notes, query_occlusion, query_why
@@ -107,7 +106,7 @@ def _trust(study: Study, challenger: str, row: pd.Series) -> list[str]:
     if bounds:
         parts.append(bounds)
     if not math.isnan(row["latency_ms"]):
-        parts.append(_("{ms} ms", ms=ms(row["latency_ms"])))
+        parts.append(_("{ms} ms", ms=brief(row["latency_ms"])))
     parts.append(_("query {id}", id=markdown_safe(str(row["query_id"]), 60)))
     return parts
 

@@ -13,7 +13,7 @@ import streamlit as st
 
 from rankdash.charts import style
 from rankdash.i18n import gettext as _
-from rankdash.i18n import ngettext, number
+from rankdash.i18n import ngettext, number, three_digits
 from rankdash.study.query_table import OK, by_column, key_of
 from rankdash.ui.sidebar import view
 from rankdash.ui.state import address
@@ -149,7 +149,8 @@ def _shown(rows: pd.DataFrame, marks: pd.DataFrame, reach: float) -> pd.DataFram
         **{name: rows[name] for name in ("ceiling",) if name in rows},
         "reason": _worded(rows["reason"], reason_words()),
         "state": _worded(rows["state"], state_words()),
-        **{name: rows[name] for name in ("to_win", "spread", "latency_ms") if name in rows},
+        **{name: rows[name] for name in ("to_win", "spread") if name in rows},
+        **{name: rows[name].map(three_digits) for name in ("latency_ms",) if name in rows},
         "judged_before": rows["judged_before"],
         "judged_after": rows["judged_after"],
     }
@@ -243,7 +244,7 @@ def _config(titles: Mapping[str, str]) -> dict[str, Any]:
             width=90,
             help=_("Highest minus lowest value among the systems compared with the baseline."),
         ),
-        "latency_ms": column.NumberColumn(titles["latency_ms"], format="%.0f", width=60),
+        "latency_ms": column.NumberColumn(titles["latency_ms"], format="plain", width=60),
         "judged_before": column.NumberColumn(titles["judged_before"], format="percent", width=80),
         "judged_after": column.NumberColumn(titles["judged_after"], format="percent", width=80),
         "tags": column.TextColumn(titles["tags"], width=120),

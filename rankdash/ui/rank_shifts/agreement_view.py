@@ -13,6 +13,7 @@ from rankdash.study import ranks
 from rankdash.study.study import Study
 from rankdash.ui.sidebar.view import safe_name
 from rankdash.ui.widgets.plotly_chart import ink, show
+from rankdash.ui.widgets.text import name_rows
 
 
 def draw(study: Study) -> None:
@@ -66,6 +67,7 @@ def _table(study: Study, table: pd.DataFrame) -> None:
         pd.DataFrame(columns),
         hide_index=True,
         placeholder="–",
+        row_height=name_rows(study.names.values()),
         column_config=dict.fromkeys(list(columns)[3:], decimal),
         alt=_("Agreement of each two systems"),
     )

@@ -9,8 +9,8 @@ import streamlit as st
 
 from rankdash.analysis.ranks.margins import even
 from rankdash.analysis.ranks.skipping import FEWEST, FOLDS, Skipping, saving
+from rankdash.i18n import brief, ngettext, number, paragraph, percent, signed
 from rankdash.i18n import gettext as _
-from rankdash.i18n import ngettext, number, paragraph, percent, signed
 from rankdash.study import ranks
 from rankdash.study.study import Study
 from rankdash.ui.rank_shifts.shifts_view import share
@@ -141,10 +141,10 @@ def savings(challenger: str, gaps: pd.Series[float], threshold: float, price: fl
                 "Reranking takes {mean} → **{mean_left} ms** on average and {p95} → {p95_left} ms "
                 "at p95, over {n} timed queries.",
                 saved.timed,
-                mean=_ms(saved.mean_before),
-                mean_left=_ms(saved.mean_after),
-                p95=_ms(saved.p95_before),
-                p95_left=_ms(saved.p95_after),
+                mean=brief(saved.mean_before),
+                mean_left=brief(saved.mean_after),
+                p95=brief(saved.p95_before),
+                p95_left=brief(saved.p95_after),
             )
         )
     else:
@@ -158,7 +158,3 @@ def savings(challenger: str, gaps: pd.Series[float], threshold: float, price: fl
             )
         )
     st.markdown(paragraph(sentences))
-
-
-def _ms(value: float) -> str:
-    return number(value, 0 if value >= 10 else 1 if value >= 1 else 3)

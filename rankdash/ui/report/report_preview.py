@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from rankdash.i18n import enumerated, ngettext, number
+from rankdash.i18n import brief, enumerated, ngettext, number
 from rankdash.i18n import gettext as _
 from rankdash.study import latency
 from rankdash.study.study import Study
@@ -14,7 +14,6 @@ from rankdash.words.verdict_chips import chip
 
 _NAME = 40
 # From here on a tenth of a millisecond says nothing.
-_COARSE_MS = 10
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,7 @@ def _latency(study: Study) -> Preview:
             _(
                 "{name}: p95 {ms} ms",
                 name=_name(study, system),
-                ms=number(p95, 0 if p95 >= _COARSE_MS else 1),
+                ms=brief(p95),
             )
             for system, p95 in timed.items()
         )

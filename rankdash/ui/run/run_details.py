@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.errors import StoreError
-from rankdash.i18n import duration, ngettext, number, percent
+from rankdash.i18n import duration, ngettext, number, percent, three_digits
 from rankdash.i18n import gettext as _
 from rankdash.ranking.measured import TOO_MANY_UNKNOWN, Level, Measured
 from rankdash.ranking.ranking import SHIPPED_WITH, Run
@@ -183,8 +183,8 @@ def _levels(levels: Sequence[Level]) -> None:
                 _("concurrent clients"): [level.in_flight for level in levels],
                 _("queries/s"): [level.queries_per_second for level in levels],
                 _("pairs/s"): [level.pairs_per_second for level in levels],
-                _("p50 ms"): [level.p50_ms for level in levels],
-                _("p95 ms"): [level.p95_ms for level in levels],
+                _("p50 ms"): [three_digits(level.p50_ms) for level in levels],
+                _("p95 ms"): [three_digits(level.p95_ms) for level in levels],
                 _("answered"): [level.queries for level in levels],
                 _("failed"): [level.failed for level in levels],
             }
@@ -195,8 +195,8 @@ def _levels(levels: Sequence[Level]) -> None:
             for name, digits in (
                 (_("queries/s"), "%.1f"),
                 (_("pairs/s"), "%.1f"),
-                (_("p50 ms"), "%.3g"),
-                (_("p95 ms"), "%.3g"),
+                (_("p50 ms"), "plain"),
+                (_("p95 ms"), "plain"),
             )
         },
         alt=_("Measured throughput by concurrent clients"),

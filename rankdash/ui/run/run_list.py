@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from rankdash.i18n import enumerated, moment, ngettext
+from rankdash.i18n import enumerated, moment, ngettext, three_digits
 from rankdash.i18n import gettext as _
 from rankdash.ranking.ranking import digest
 from rankdash.store import RunRow
@@ -47,9 +47,8 @@ def draw(dataset_id: str) -> None:
             _("name"): st.column_config.TextColumn(width=_NAME_WIDTH),
             _("remarks"): st.column_config.TextColumn(width="medium"),
             _("note"): st.column_config.TextColumn(width="medium"),
-            # Three digits, wherever they stand: BM25 takes hundredths of one, a service seconds.
-            _("p50 ms"): st.column_config.NumberColumn(format="%.3g"),
-            _("p95 ms"): st.column_config.NumberColumn(format="%.3g"),
+            _("p50 ms"): st.column_config.NumberColumn(format="plain"),
+            _("p95 ms"): st.column_config.NumberColumn(format="plain"),
             _("start s"): st.column_config.NumberColumn(format="%.1f"),
             _("pairs/s"): st.column_config.NumberColumn(format="localized"),
         },
@@ -117,8 +116,8 @@ def _table(dataset_id: str, rows: Sequence[RunRow]) -> pd.DataFrame:
             _("depth"): [_("all") if row.depth is None else str(row.depth) for row in rows],
             _("done"): [row.queries_done for row in rows],
             _("failed"): [row.queries_failed for row in rows],
-            _("p50 ms"): [row.p50_ms for row in rows],
-            _("p95 ms"): [row.p95_ms for row in rows],
+            _("p50 ms"): [three_digits(row.p50_ms) for row in rows],
+            _("p95 ms"): [three_digits(row.p95_ms) for row in rows],
             _("pairs/s"): [round(row.pairs_per_second or 0) or None for row in rows],
             _("note"): [notes[row.id].text if row.id in notes else None for row in rows],
             _("remarks"): ["; ".join(each.remarks()) or None for each in records],

@@ -7,13 +7,14 @@ images. Whatever a user uploaded (ids, names, queries, documents) goes through h
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 
 from rankdash.i18n import gettext as _
 from rankdash.words.html import CONTROL
 from rankdash.words.html import html_safe as html_safe
-from rankdash.words.names import fits, middle
+from rankdash.words.names import columns, fits, middle
 from rankdash.words.names import shortened as shortened
 
 _ASCII_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
@@ -23,6 +24,10 @@ _WHOLE_CHARS = 12
 # Longer than the names that a person gives: those are whole, and wrap.
 _NAME_WIDTH = 160
 
+# Of a column of names in a grid: how many Latin letters a line has. Of its rows, in pixels.
+_NAME_COLUMN = 26
+_LINE, _PADDING, _LOWEST_WRAPPED = 20, 12, 66
+
 # Borders take the colour of the text, so that the table fits light and dark.
 _TABLE_STYLE = """<style>
 .rd-table { width: 100%; border-collapse: collapse; font-size: 0.875rem; }
@@ -30,7 +35,7 @@ _TABLE_STYLE = """<style>
   border-bottom: 1px solid color-mix(in srgb, currentColor 15%, transparent);
   overflow-wrap: anywhere; }
 .rd-table th { font-weight: 600; opacity: 0.7; white-space: nowrap; }
-.rd-table td:first-child, .rd-table td.rd-short { white-space: nowrap; }
+.rd-table td.rd-short { white-space: nowrap; }
 </style>"""
 
 
@@ -58,6 +63,14 @@ def names_help(names: Iterable[str], width: int) -> str | None:
     return "\n".join([_("Names in full:"), "", *cut]) if cut else None
 
 
+def name_rows(names: Iterable[str]) -> int | None:
+    """The height of a grid's rows, in pixels, in which the longest of some names is whole; None for
+    the usual one. A grid wraps text only in rows of more than 4 rem, and shows nothing more of a
+    cell under the pointer."""
+    lines = math.ceil(max(map(columns, names), default=0) / _NAME_COLUMN)
+    return None if lines < 2 else max(_LOWEST_WRAPPED, lines * _LINE + _PADDING)
+
+
 def table_html(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table whose cells wrap, for `st.html`; every cell and heading is escaped here.
 
@@ -65,11 +78,12 @@ def table_html(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """
 
     def row(cells: Sequence[str], tag: str) -> str:
-        return f"<tr>{''.join(cell(text, tag) for text in cells)}</tr>"
+        return f"<tr>{''.join(cell(*each, tag) for each in enumerate(cells))}</tr>"
 
-    def cell(text: str, tag: str) -> str:
-        # A number broken over two lines is misread; only sentences and long ids may wrap.
-        kind = " class='rd-short'" if len(text) <= _WHOLE_CHARS else ""
+    def cell(place: int, text: str, tag: str) -> str:
+        # A number broken over two lines is misread; only sentences and long names may wrap.
+        short = len(text) <= _WHOLE_CHARS if place else fits(text, _NAME_COLUMN)
+        kind = " class='rd-short'" if short else ""
         return f"<{tag}{kind}>{html_safe(text)}</{tag}>"
 
     used = [place for place in range(len(headings)) if any(cells[place] for cells in rows)]

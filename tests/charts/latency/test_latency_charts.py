@@ -8,7 +8,7 @@ import pytest
 
 from rankdash.analysis.latency import ecdf, fit, summarize
 from rankdash.analysis.latency import token_lengths as lengths_of
-from rankdash.charts import milliseconds, style
+from rankdash.charts import style
 from rankdash.charts.latency import (
     latency_ecdf,
     latency_fit,
@@ -16,6 +16,7 @@ from rankdash.charts.latency import (
     throughput,
     token_lengths,
 )
+from rankdash.i18n import brief
 from rankdash.ranking.measured import Level
 from rankdash.ranking.ranking import Reading
 
@@ -47,7 +48,7 @@ def notes(figure) -> dict[str, dict]:
     ],
 )
 def test_times_have_three_digits(value, wanted):
-    assert milliseconds.text(value) == wanted
+    assert brief(value) == wanted
 
 
 def test_a_curve_climbs_from_nothing_to_all_and_its_percentiles_lie_on_it():

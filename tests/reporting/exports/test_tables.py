@@ -28,6 +28,7 @@ from rankdash.reporting.exports.tables import (
 )
 
 HOSTILE = "a|b & 50% _x_ #1 {\\input} ~^ <b>*!*\n[x](y) `c` $d$"
+HOSTILES = {"base": "base", "id-1": HOSTILE, "id-2": "other"}
 QUERIES = [f"q{i}" for i in range(40)]
 QRELS = pd.DataFrame({"query_id": QUERIES, "doc_id": "good", "label": 1.0})
 
@@ -117,9 +118,7 @@ def test_latex_has_a_row_for_each_system_and_metric_in_booktabs_rules(comparison
 
 
 def test_latex_names_hold_no_command(comparison):
-    row = next(
-        line for line in latex(comparison, {"id-1": HOSTILE}) if line.startswith("a\\textbar")
-    )
+    row = next(line for line in latex(comparison, HOSTILES) if line.startswith("a\\textbar"))
     name = row.split(" & 1.0000")[0]
     assert name == (
         "a\\textbar{}b \\& 50\\% \\_x\\_ \\#1 \\{\\textbackslash{}input\\} \\textasciitilde{}"
@@ -132,7 +131,7 @@ def test_latex_compiles(comparison, tmp_path: Path, write):
     engine = shutil.which("pdflatex")
     if engine is None:
         pytest.skip("pdflatex is not installed")
-    body = "".join(write(comparison, {"base": HOSTILE, "id-1": HOSTILE}))
+    body = "".join(write(comparison, HOSTILES))
     (tmp_path / "t.tex").write_text(
         f"\\documentclass{{article}}\\usepackage{{booktabs}}\\begin{{document}}\n{body}"
         "\\end{document}\n"
@@ -155,7 +154,7 @@ def test_markdown_has_a_table_and_the_verdicts_for_each_metric(comparison):
 
 
 def test_markdown_names_stay_in_their_cell_and_are_no_markup(comparison):
-    text = "".join(markdown(comparison, {"id-1": HOSTILE}))
+    text = "".join(markdown(comparison, HOSTILES))
     row = next(line for line in text.splitlines() if line.startswith("| a"))
     cells = re.split(r"(?<!\\)\|", row)
     assert len(cells) == len(head(comparison)) + 2

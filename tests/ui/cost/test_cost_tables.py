@@ -61,13 +61,6 @@ def test_nothing_in_a_table_is_markup():
     assert not set(re.findall(r"<(b|i|u|s|p|q)>", table))
 
 
-@pytest.mark.parametrize(
-    ("value", "said"), [(0.0, "0 ms"), (0.4, "< 1 ms"), (0.999, "< 1 ms"), (1.0, "1 ms")]
-)
-def test_what_is_only_small_is_never_no_time(value, said):
-    assert cost_cards._milliseconds(value) == said
-
-
 # The sliders.
 
 

@@ -23,6 +23,7 @@ STUDY = SimpleNamespace(
     [
         ("1", "1"),
         ("250 ms", "250"),
+        ("1,500 ms", "1500"),
         ("600000", "600000"),
         ("600001", "500"),
         ("0", "500"),
@@ -143,8 +144,8 @@ def test_a_ratio_names_the_slower_system_and_what_was_unlike(low, unlike, said):
     ("run", "apart", "why"),
     [
         (None, None, "it is the order of the search before reranking."),
-        ({"reranker": FUSION}, {}, "it was fused from other systems, and nothing was scored for "
-         "it."),
+        ({"reranker": FUSION}, {}, "it was fused from other systems, and not each of them has "
+         "a latency here."),
         ({"measured": None}, {}, "its ranking was read from a file, or is of an older version."),
         ({}, {"cached_pairs": 1}, "its scores came from the cache, which is not included in "
          "latency. Run it again with the latency measured always."),

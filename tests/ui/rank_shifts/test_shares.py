@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rankdash.ui.rank_shifts import shifts_view, skipping_readout, skipping_view
+from rankdash.ui.rank_shifts import shifts_view, skipping_view
 
 
 @pytest.mark.parametrize(
@@ -24,13 +24,6 @@ def test_a_price_is_from_nothing_to_a_thousand_million(typed, amount):
 def test_a_share_that_is_not_all_or_nothing_is_not_written_as_such(share, said):
     written = shifts_view.share(share)
     assert written == said or (share in (0.095, 0.905) and "." not in written)
-
-
-@pytest.mark.parametrize(
-    ("ms", "said"), [(10.0, "10"), (9.94, "9.9"), (1.0, "1.0"), (0.5, "0.500"), (1234.5, "1,234")]
-)
-def test_milliseconds_have_more_digits_the_fewer_they_are(ms, said):
-    assert skipping_readout._ms(ms) == said
 
 
 @pytest.mark.parametrize(("cutoff", "depth"), [(3, 3), (None, 10)])

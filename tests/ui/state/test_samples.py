@@ -57,7 +57,7 @@ def test_shipped_runs_are_marked_where_their_times_are_shown(app, opened):
     said = texts(app)
     assert said.count("These times are shipped with the sample") == 3
     assert said.count("measured on AMD EPYC") == 2
-    assert said.count("from the times of its parts") == 1
+    assert said.count("the sums of the times of its parts") == 1
     app.switch_page(str(ROOT / "pages" / "run.py")).run()
     listed = next(table.value for table in app.dataframe if "remarks" in table.value)
     assert listed["remarks"].str.contains("shipped with the sample").all()
