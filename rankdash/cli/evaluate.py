@@ -46,7 +46,7 @@ def add(parser: Parser) -> None:
         default=[],
         metavar="QRELS RUN",
         help="the labels, then one or more rankings, in any form that is read; - is standard "
-        "input. With --qrels all of them are rankings",
+        "input. With --qrels all of them are rankings. One file alone holds both",
     )
     parser.option("--qrels", "FILE", "the labels")
     parser.several("--run", "FILE", "a ranking; may be repeated", also=("--runs",), dest="run")
@@ -106,17 +106,18 @@ def _evaluate(arguments: argparse.Namespace) -> int:
 
 
 def _files(arguments: argparse.Namespace) -> tuple[str, list[str]]:
-    """Labels and rankings."""
+    """Labels and rankings; of one file alone, both."""
     files, qrels = arguments.files, arguments.qrels
     if files and qrels is None:
         qrels, *files = files
     runs = [*files, *arguments.run]
-    if qrels is None or not runs:
+    if qrels is None or (qrels == STANDARD and not runs):
         raise SpecError(
             "Labels and at least one ranking are needed.",
-            remedy="For example: evaluate QRELS RUN, or evaluate --qrels QRELS --run RUN.",
+            remedy="For example: evaluate QRELS RUN, evaluate --qrels QRELS --run RUN, or evaluate "
+            "FILE where the file holds both.",
         )
-    return qrels, runs
+    return qrels, runs or [qrels]
 
 
 def _stands_for(typed: argparse.Namespace, in_file: Collection[str]) -> Collection[str]:

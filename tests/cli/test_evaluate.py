@@ -306,6 +306,30 @@ def test_labels_and_ranking_may_be_one_file(run: Callable, tmp_path: Path):
     assert outcome.json["systems"]["rows"]["mean"] == {"mrr": 0.75}
 
 
+@pytest.mark.parametrize(
+    ("held", "said"),
+    [
+        (("label", "score"), ""),
+        (("label",), "The file holds no ranking"),
+        (("score",), "The file holds no labels"),
+    ],
+)
+def test_one_file_with_labels_and_a_ranking_is_enough(run, tmp_path, held, said):
+    """The relevant document is second for one query, first for the other."""
+    rows = [("q1", "a", 3.7, 0), ("q1", "b", 2.2, 1), ("q2", "a", 3.1, 1), ("q2", "c", -1.4, 0)]
+    lines = [("query_id", "doc_id", *held)]
+    lines += [(q, d, *({"score": s, "label": r}[name] for name in held)) for q, d, s, r in rows]
+    file = tmp_path / "both.csv"
+    file.write_text("".join(",".join(map(str, line)) + "\n" for line in lines))
+    done = run("evaluate", file, "-m", "mrr", "--json")
+    if said:
+        assert (done.code, done.err.count("\n")) == (2, 1)
+        assert said in done.err
+    else:
+        assert done.json["systems"]["both"]["mean"] == {"mrr": 0.75}
+        assert run("evaluate", "--qrels", file, "-m", "mrr", "--json").json == done.json
+
+
 def test_labels_that_stand_in_the_ranking_file_change_nothing(
     run: Callable, qrels: Path, tmp_path: Path
 ):
