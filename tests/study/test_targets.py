@@ -3,42 +3,21 @@
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from rankdash.dataset import Dataset
-from rankdash.ranking.ranking import Ranking
 from rankdash.reporting import targets as table
 from rankdash.reporting.report import Front, html
-from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.study import targets
 from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE, Money, systems_of
+from rankdash.study.systems import FIRST_STAGE, Money
 from rankdash.value import price_list
 from rankdash.value.targets import Goals, Limit, Profile, Target, shipped
-
-DOCS = [f"d{place}" for place in range(6)]
+from tests.study.best_or_worst import best_or_worst
 
 
 def study_of(n: int, relevant: int = 1) -> Study:
-    """The relevant documents first in the run, last in the first stage; every tenth query of the
-    run as in the first stage."""
-    ids = [f"q{at}" for at in range(n)]
-    scores = np.arange(len(DOCS), 0, -1.0)
-    labels = [(query, doc, 1.0) for query in ids for doc in DOCS[-relevant:]]
-    data = Dataset(
-        "set",
-        pd.DataFrame({"query_id": ids, "text": ids}),
-        pd.DataFrame({"doc_id": DOCS, "title": DOCS, "text": DOCS}),
-        pd.DataFrame(labels, columns=["query_id", "doc_id", "label"]),
-        Ranking.from_lists((query, DOCS, scores) for query in ids),
-    )
-    lists = [(q, DOCS[::-1] if at % 10 else DOCS, scores) for at, q in enumerate(ids)]
-    run = run_from_ranking("run", data.id, Ranking.from_lists(lists), "run.trec")
-    return Study.on(
-        "mrr@3", dataset=data, systems=systems_of(data, [run]), baseline=FIRST_STAGE,
-        challengers=(run.id,),
-    )  # fmt: skip
+    """The relevant documents last in the first stage, and for every tenth query of the run."""
+    return best_or_worst(n, "mrr@3", lambda _at: False, lambda at: at % 10 != 0, relevant=relevant)
 
 
 def goals(*asked: Target, limits: tuple[Limit, ...] = ()) -> Goals:

@@ -11,48 +11,28 @@ import pytest
 from rankdash.analysis.statistics.gate import Condition, decide
 from rankdash.analysis.statistics.planning import smallest_detectable
 from rankdash.cli import compare as compare_command
-from rankdash.dataset import Dataset
 from rankdash.i18n import speaking
-from rankdash.ranking.ranking import Ranking
 from rankdash.reporting.exports import tables
 from rankdash.reporting.report import Front, html
-from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.study import costs, leaderboard
 from rankdash.study.decision import decision
 from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE, Money, systems_of
+from rankdash.study.systems import Money
 from rankdash.value.payoff import Amount
 from rankdash.words import costs as words
+from tests.study.best_or_worst import best_or_worst
 
-DOCS = [f"d{place}" for place in range(6)]
 SURE = ("mean_low", "mean_high", "delta_low", "delta_high", "p", "p_corrected")
 SECTIONS = ("decision", "verdict", "systems", "cutoffs", "cost")
 
 
-def study_of(n: int, relevant: int = 1) -> Study:
+def study_of(n: int, relevant: int = 1, runs: int = 1) -> Study:
     """The relevant documents first for every other query in the first stage, and for two of three
-    in the run; last for the rest."""
-    ids = [f"q{at}" for at in range(n)]
-    scores = np.arange(len(DOCS), 0, -1.0)
-    labels = [(query, doc, 1.0) for query in ids for doc in DOCS[-relevant:]]
-    data = Dataset(
-        "set",
-        pd.DataFrame({"query_id": ids, "text": ids}),
-        pd.DataFrame({"doc_id": DOCS, "title": DOCS, "text": DOCS}),
-        pd.DataFrame(labels, columns=["query_id", "doc_id", "label"]),
-        Ranking.from_lists(
-            (query, DOCS if at % 2 else DOCS[::-1], scores) for at, query in enumerate(ids)
-        ),
-    )
-    lists = [(q, DOCS[::-1] if at % 3 else DOCS, scores) for at, q in enumerate(ids)]
-    run = run_from_ranking("run", data.id, Ranking.from_lists(lists), "run.trec")
-    return Study.on(
-        "precision@3",
-        dataset=data,
-        systems=systems_of(data, [run]),
-        baseline=FIRST_STAGE,
-        challengers=(run.id,),
-        money=Money(given=frozenset({"value_per_search"})),
+    in the run; last for the rest. More runs have all of them first, then all of them last."""
+    orders = (lambda at: at % 3 != 0, lambda _at: True, lambda _at: False)
+    money = Money(given=frozenset({"value_per_search"}))
+    return best_or_worst(
+        n, "precision@3", lambda at: at % 2 == 0, *orders[:runs], relevant=relevant, money=money
     )
 
 
