@@ -93,7 +93,7 @@ def reason(why: str | None) -> str:
         "never": _("never"),
         "always": _("from the first search"),
         "unknown_cost": _("no price known"),
-        "unknown_gain": _("no gain measured"),
+        "unknown_gain": _("gain not known"),
     }
     return words[why] if why is not None else ""
 

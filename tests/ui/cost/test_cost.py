@@ -192,7 +192,7 @@ def test_an_old_price_and_an_estimate_are_marked(opened):
         "price": "€1.00/1,000 units",
         "1,000 searches": "€1.00",
         "cost a month": "€3,042",
-        "value a month": "no gain measured",
+        "value a month": "gain not known",
         "p95 added": "–",
         "caveats": "old price and tokens estimated",
     }
