@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from rankdash.errors import DataError
+from rankdash.errors import DataError, Phrase
 from rankdash.metrics import parse_measure
 from rankdash.shipped import ASSETS
 
@@ -270,7 +270,9 @@ def _read_profile(file: str) -> Profile:
             remedy="Give a file that Overview exported, or TOML with a title and a list of targets "
             'such as {{ metric = "ndcg@10", target = 0.8 }}.',
             file=file,
-            reason=f"it has no {problem.args[0]}" if missing else str(problem).rstrip("."),
+            reason=Phrase("it has no {name}", name=problem.args[0])
+            if missing
+            else str(problem).rstrip("."),
         ) from problem
 
 
