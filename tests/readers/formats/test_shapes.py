@@ -6,6 +6,7 @@ which is relevant too; for the second it found d2, which is relevant.
 """
 
 import json
+import re
 from dataclasses import dataclass
 
 import pytest
@@ -14,7 +15,9 @@ import rankdash as rd
 from rankdash.cli import main
 from rankdash.errors import FormatError
 from rankdash.loading import load
+from rankdash.metrics import parse_measure
 from rankdash.readers import MappingNeeded, Source
+from rankdash.store import Workspace
 
 Q1, Q2 = "how to return an item", "track my parcel"
 TEXT = {
@@ -330,17 +333,33 @@ def test_a_shape_keeps_its_values_its_ids_and_its_names(shape):
 # Scores of a system without a first stage have only the order of the labels beside them.
 @pytest.mark.filterwarnings("ignore:The files give neither a first-stage order")
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
-def test_a_shape_says_the_same_by_command_and_in_python(shape, tmp_path, capsys):
-    file = tmp_path / "shape.json"
+def test_a_shape_says_the_same_by_command_in_python_on_the_page_and_in_the_report(
+    shape, tmp_path, capsys
+):
+    file, report = tmp_path / "shape.json", tmp_path / "report.html"
     file.write_bytes(shape.content)
     specs = ",".join(shape.values)
 
-    assert main(["evaluate", str(file), str(file), "--metrics", specs, "--format", "json"]) == 0
+    assert main(["evaluate", str(file), "--metrics", specs, "--format", "json"]) == 0
 
     said = json.loads(capsys.readouterr().out)
     assert next(iter(said["systems"].values()))["mean"] == pytest.approx(shape.values)
     found = rd.evaluate(rd.read(file), metrics=specs)
     assert {spec: found.mean(spec) for spec in shape.values} == pytest.approx(shape.values)
+    # A page shows what was stored of an upload.
+    loaded, workspace = (
+        load([Source(file.name, shape.content)], ask=True),
+        Workspace(tmp_path / "home"),
+    )
+    stored = workspace.dataset(workspace.save_dataset(loaded.dataset))
+    found = rd.evaluate(stored, metrics=specs)
+    assert {spec: found.mean(spec) for spec in shape.values} == pytest.approx(shape.values)
+    given = ["report", "--data", str(file), "--metrics", specs, "--out", str(report)]
+    assert main([*given, "--sections", "systems"]) == 0
+    rows = [re.findall(r">([^<]+)<", row) for row in report.read_text().split("<tr>")]
+    means = {row[0]: row[2] for row in rows if row[1:2] == ["First stage"]}
+    titled = {parse_measure(spec).title: f"{mean:.3f}" for spec, mean in shape.values.items()}
+    assert {title: means[title] for title in titled} == titled
 
 
 def test_equal_texts_with_different_ids_stay_two_queries_and_an_id_is_no_group(parse):
