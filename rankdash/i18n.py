@@ -255,8 +255,9 @@ def _decimals(value: float) -> int:
 
 def three_digits(value: float | None) -> float:
     """The number that `brief` writes, for a grid that sorts it; NaN where there is none."""
-    known = value is not None and math.isfinite(value)
-    return round(value, _decimals(value)) if known else math.nan
+    if value is None or not math.isfinite(value):
+        return math.nan
+    return round(value, _decimals(value))
 
 
 def brief(value: float, beside: float = math.nan) -> str:

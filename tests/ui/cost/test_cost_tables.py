@@ -56,6 +56,27 @@ def test_intervals_and_prices_wrap_where_there_are_many_columns(columns, whole):
     assert all(("<small class='rd-whole'>" in cell) is whole for cell in cells)
 
 
+@pytest.mark.parametrize(
+    ("columns", "said", "least"), [(2, "1", 17.4), (6, "1", 38.6), (2, "1" * 20, 26.2)]
+)
+def test_a_table_that_is_wider_than_its_place_says_that_it_scrolls(columns, said, least):
+    heads = [str(place) for place in range(columns)]
+    table = cost_cards.side_by_side("", heads, [(("", ""), [(said, "")] * columns)])
+    [(limit, named)] = re.findall(
+        r"@container \(max-width: ([\d.]+)rem\) \{ \.rd-figures p\.(\S+) ", table
+    )
+    assert float(limit) == pytest.approx(least, abs=0.11)
+    assert f"<p class='{named}'>Scroll sideways to see all columns →</p>" in table
+    assert f"<table style='min-width: {limit}rem'>" in table
+
+
+def test_a_chinese_sentence_with_a_number_in_it_wraps():
+    body = cost_cards.side_by_side(
+        "", ["a"], [(("", ""), [("每提升 1 个百分点的价值还不知道", "")])]
+    )
+    assert "<span class='rd-whole'>" not in body
+
+
 def test_nothing_in_a_table_is_markup():
     table = cost_cards.side_by_side("<b>", ["<i>"], [(("<u>", "<s>"), [("<p>", "<q>")])])
     assert not set(re.findall(r"<(b|i|u|s|p|q)>", table))

@@ -130,8 +130,10 @@ def test_every_surface_has_the_price_that_the_run_recorded(app, runs, study, tmp
         assert rows["1,000 searches"][names.index(name)].strip() == f"${shown}"
         assert figures["cost of 1,000 searches"][at] == f"${shown}"
         assert float(line[2]) == pytest.approx(thousand, rel=1e-9)
-    # The first page of the report takes no example for a price.
-    assert {row[-1] for row in report.tables["decision"][0][1:]} == {"not set", "–"}
+    # The first page of the report has the same table, where an example is called one.
+    reported = {row[0].split()[0]: row for row in report.tables["decision"][0][1:]}
+    assert reported == board
+    assert board["fused"][4] == "80 ms sum of its parts"
     assert "At their defaults: Searches a day (100,000)" in " ".join(
         report.texts["decision"].split()
     )

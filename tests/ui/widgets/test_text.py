@@ -3,10 +3,12 @@
 import html
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from rankdash.ui.widgets import text
 from rankdash.ui.widgets.text import html_safe, markdown_safe, shortened
 
 HOSTILE = (
@@ -52,3 +54,27 @@ def test_html_keeps_no_tag_and_no_quote(text):
 def test_what_is_cut_says_so():
     assert shortened("abcdef", 4) == "abc…"
     assert shortened("abcd", 4) == "abcd"
+
+
+@pytest.mark.parametrize(
+    ("names", "height"),
+    [
+        ([], None),
+        (["short", "x" * 26], None),
+        # Streamlit wraps only above 64 pixels.
+        (["short", "x" * 27], 66),
+        (["x" * 120], 112),
+        (["重" * 40], 92),
+    ],
+)
+def test_rows_of_a_grid_are_as_high_as_the_longest_name_needs(names, height):
+    assert text.name_rows(names) == height
+
+
+def test_a_long_name_wraps_in_a_table_and_a_short_one_stays_on_its_line():
+    long = "<b>" + "n" * 117
+    table = text.table_html(("system", "value"), [(long, "0.5"), ("BM25 without stemming", "1")])
+    first, second = re.findall("<td(.*?)>(.*?)</td><td", table)
+    assert first == ("", "&lt;b&gt;" + "n" * 117)
+    assert second == (" class='rd-short'", "BM25 without stemming")
+    assert "first-child" not in table
