@@ -42,8 +42,9 @@ _STYLE = """<style>
 .rd-board small { display: block; font-weight: 400; opacity: 0.75; font-size: 0.72rem; }
 @container (max-width: 35rem) {
   .rd-board thead { display: none; }
-  .rd-board tr { display: grid; grid-template-columns: repeat(3, 1fr); }
-  .rd-board tr > * { text-align: left; border-bottom: none; }
+  .rd-board table, .rd-board tbody { display: block; }
+  .rd-board tr { display: grid; grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr)); }
+  .rd-board tr > * { text-align: left; border-bottom: none; white-space: normal; }
   .rd-board tr > :first-child { grid-column: 1 / -1; }
   .rd-board tbody tr {
     border-bottom: 1px solid color-mix(in srgb, currentColor 15%, transparent); }

@@ -78,11 +78,8 @@ def side_by_side(
         kinds += ["rd-strong"] if bold else []
         value, below = content
         # Titles wrap; a number broken over two lines is misread.
-        many = len(headings) > _MANY
-        size = (
-            " class='rd-whole'" if _whole(value) and not (title or (many and "/" in value)) else ""
-        )
-        kind = " class='rd-whole'" if _whole(below) and not many else ""
+        whole = [] if title else _unbroken(content, len(headings))
+        size, kind = (" class='rd-whole'" if each in whole else "" for each in content)
         small = f"<small{kind}>{html_safe(below)}</small>" if below else ""
         return (
             f"<{tag} class='{' '.join(kinds)}'><span{size}>{html_safe(value)}</span>{small}</{tag}>"
@@ -103,9 +100,7 @@ def side_by_side(
         + "</tr>"
         for name, cells in rows
     )
-    least = _least_width(
-        [[cells[place] for _name, cells in rows] for place in range(len(headings))]
-    )
+    least = _least_width([cells for _name, cells in rows], len(headings))
     hint = html_safe(_("Scroll sideways to see all columns →"))
     return (
         f"{_STYLE}<style>@container (max-width: {least:.1f}rem)"
@@ -115,11 +110,18 @@ def side_by_side(
     )
 
 
-def _least_width(columns_of: Sequence[Sequence[Cell]]) -> float:
-    """Of a table with such columns, in rem: below it the table scrolls."""
-    texts = [[each for cell in cells for each in cell if _whole(each)] for cells in columns_of]
+def _least_width(rows: Sequence[Sequence[Cell]], n: int) -> float:
+    """Of a table with n such columns, in rem: below it the table scrolls."""
+    texts = [[each for row in rows for each in _unbroken(row[place], n)] for place in range(n)]
     longest = (max(map(columns, own), default=0) for own in texts)
     return _CORNER + sum(max(_NARROWEST, _LETTER * width) + _PADDING for width in longest)
+
+
+def _unbroken(content: Cell, n: int) -> list[str]:
+    """What of a cell stays on its line where there are n columns."""
+    value, below = content
+    wanted = [value if n <= _MANY or "/" not in value else "", below if n <= _MANY else ""]
+    return [each for each in wanted if _whole(each)]
 
 
 def _whole(text: str) -> bool:
