@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 import rankdash as rd
 from rankdash.charts.style import INKS
-from rankdash.i18n import brief, number, percent, signed
+from rankdash.i18n import brief, number, percent, signed, three_digits
 from rankdash.reporting import figures
 from rankdash.reporting.exports.zip_file import tables
 from rankdash.reporting.report import PRESETS, Front, html
@@ -293,6 +293,8 @@ def test_queries_have_every_value(case, app):
         ):
             # A change is shown rounded: Streamlit would write one of -0.0004 as "-0.000".
             values = rows[column].round(3) if column == "delta" else rows[column]
+            if column == "latency_ms":
+                values = rows[column].map(three_digits)
             assert_same(shown[column], values)
         words = reason_words()
         assert list(shown["reason"]) == [words[code] for code in rows["reason"]]
@@ -333,7 +335,7 @@ def test_cost_has_the_figures_of_every_option(case, app):
                 shown = rows[title][at] if title in rows else "–"
                 assert shown.split() == " ".join(found).split()
             p95 = choice.waiting.p95
-            assert_says(rows["p95 added"][at], [] if p95 is None else [number(p95, 0)])
+            assert_says(rows["p95 added"][at], [] if p95 is None else [brief(p95)])
 
 
 def _money_context(study: Study) -> MoneyContext:

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from rankdash.ui.widgets.signed_cells import rounded
+from rankdash.ui.widgets.signed_cells import rounded, signed_cells
 
 VALUES = [0.0, -0.0, 0.0004, -0.0004, 0.0006, -0.0006, 0.12, float("nan")]
 WORDS = ["0.000"] * 4 + ["+0.001", "-0.001", "+0.120", "–"]
@@ -34,6 +34,16 @@ def test_a_table_shows_signs_and_still_holds_the_numbers():
     pd.testing.assert_series_equal(
         drawn.value["change"], pd.Series(VALUES, name="change"), check_index=False
     )
+
+
+def test_latencies_are_written_with_three_digits_and_stay_numbers():
+    values = [0.00784, 0.841, 84.04, 12345.6, float("nan")]
+    styled = signed_cells(pd.DataFrame({"p95": values}), {}, times=("p95",))
+    written = styled._display_funcs
+    assert [written[row, 0](value) for row, value in enumerate(values)] == [
+        "0.0078", "0.84", "84", "12,346", "–"
+    ]  # fmt: skip
+    assert styled.data["p95"].tolist()[:4] == values[:4]
 
 
 @pytest.mark.parametrize("value", [0.0, -0.0, 0.0004, -0.0004])

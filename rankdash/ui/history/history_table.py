@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from rankdash.i18n import enumerated, moment, ngettext, percent, three_digits
+from rankdash.i18n import enumerated, moment, ngettext, percent
 from rankdash.i18n import gettext as _
 from rankdash.ranking.ranking import digest
 from rankdash.store import RunRow
@@ -48,7 +48,7 @@ def draw(history: Past) -> list[str]:
 
     table, config = _columns(history, listed)
     pickers.show(st.dataframe, key, drawn, changed)(
-        signed_cells(table, {"change": 4}),
+        signed_cells(table, {"change": 4}, times=("p95",)),
         hide_index=True,
         placeholder="–",
         height=_ROW * (min(len(listed), _MOST_SHOWN) + 1) + 3,
@@ -96,7 +96,7 @@ def _columns(history: Past, listed: Sequence[str]) -> tuple[pd.DataFrame, dict[s
         "p": [row["p_corrected"] for row in rows],
         "verdict": [_verdict(row) for row in rows],
         "note": notes,
-        "p95": [three_digits(run.p95_ms) if run else None for run in runs],
+        "p95": [run.p95_ms if run else None for run in runs],
         "failed": [run.queries_failed if run else None for run in runs],
         "interval": [interval(row["mean_low"], row["mean_high"]) for row in rows],
         "made": [moment(run.created) if run else None for run in runs],
@@ -120,7 +120,7 @@ def _columns(history: Past, listed: Sequence[str]) -> tuple[pd.DataFrame, dict[s
         "p": count(p_title(corrected), format="%.4f", width=80),
         "verdict": text(_("verdict"), width=120),
         "queries": count(_("queries"), format="%.0f", width=62),
-        "p95": count(_("p95 ms"), format="plain", width=70),
+        "p95": count(_("p95 ms"), width=70),
         "failed": count(_("failed"), format="%.0f", width=60),
         "note": text(_("note"), width="medium"),
         "made": text(_("made (UTC)"), width=170),

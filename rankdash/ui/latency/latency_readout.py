@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.analysis.latency import P99_NEEDS, LatencySummary, OnTarget, call_parts, on_target
-from rankdash.i18n import brief, duration, ngettext, number, percent, three_digits
+from rankdash.i18n import brief, duration, ngettext, number, percent
 from rankdash.i18n import gettext as _
 from rankdash.ranking.measured import FEWEST_TIMED
 from rankdash.runs.combining import KIND as FUSION
@@ -19,6 +19,7 @@ from rankdash.study.study import Study
 from rankdash.ui.sidebar.view import safe_name
 from rankdash.ui.state import address, pickers
 from rankdash.ui.widgets.badges import Colour
+from rankdash.ui.widgets.signed_cells import signed_cells
 from rankdash.ui.widgets.text import markdown_safe, name_rows
 from rankdash.words.latency import left_out_of_times, where_measured
 
@@ -227,17 +228,16 @@ def numbers(study: Study, found: dict[str, Times]) -> None:
     columns: dict[str, Any] = {
         _("system"): st.column_config.TextColumn(width="medium"),
         **dict.fromkeys([_("cold start, s"), _("pairs/s"), _("tokens/s")], _format("%.1f")),
-        **dict.fromkeys(
-            [
-                *("p50", "p90", "p95", "p99", _("first call")),
-                *(_("p50, low"), _("p50, high"), _("p95, low"), _("p95, high")),
-                *(_("mean"), _("standard deviation"), _("deviation of repeats")),
-            ],
-            _format("plain"),
-        ),
+        _("timed how often"): _format("%.0f"),
     }
+    rows = pd.DataFrame([_row(study.name(system), times) for system, times in found.items()])
+    timed = (
+        *("p50", "p90", "p95", "p99", _("first call")),
+        *(_("p50, low"), _("p50, high"), _("p95, low"), _("p95, high")),
+        *(_("mean"), _("standard deviation"), _("deviation of repeats")),
+    )
     st.dataframe(
-        pd.DataFrame([_row(study.name(system), times) for system, times in found.items()]),
+        signed_cells(rows, {}, times=[each for each in timed if each in rows]),
         hide_index=True,
         placeholder="–",
         column_config=columns,
@@ -262,23 +262,23 @@ def _row(name: str, times: Times) -> dict[str, object]:
     row = {
         _("system"): name,
         _("queries timed"): summary.n,
-        _("mean"): three_digits(summary.mean),
-        _("standard deviation"): three_digits(summary.deviation),
-        "p50": three_digits(summary.p50),
-        _("p50, low"): three_digits(summary.p50_interval[0]),
-        _("p50, high"): three_digits(summary.p50_interval[1]),
-        "p90": three_digits(summary.p90),
-        "p95": three_digits(summary.p95),
-        _("p95, low"): three_digits(summary.p95_interval[0]),
-        _("p95, high"): three_digits(summary.p95_interval[1]),
-        "p99": three_digits(summary.p99),
+        _("mean"): summary.mean,
+        _("standard deviation"): summary.deviation,
+        "p50": summary.p50,
+        _("p50, low"): summary.p50_interval[0],
+        _("p50, high"): summary.p50_interval[1],
+        "p90": _or_nan(summary.p90),
+        "p95": _or_nan(summary.p95),
+        _("p95, low"): summary.p95_interval[0],
+        _("p95, high"): summary.p95_interval[1],
+        "p99": _or_nan(summary.p99),
         _("cold start, s"): times.run.load_ms / 1e3,
     }
     if measured is not None:
         row |= {
-            _("first call"): three_digits(measured.first_call_ms),
+            _("first call"): measured.first_call_ms,
             _("timed how often"): measured.repeats,
-            _("deviation of repeats"): three_digits(times.repeats_deviation),
+            _("deviation of repeats"): times.repeats_deviation,
             _("pairs/s"): measured.pairs_per_second,
             _("tokens/s"): measured.tokens_per_second,
         }

@@ -7,7 +7,7 @@ import streamlit as st
 
 from rankdash.charts import style
 from rankdash.charts.latency import throughput
-from rankdash.i18n import brief, enumerated, number, three_digits
+from rankdash.i18n import brief, enumerated, number
 from rankdash.i18n import gettext as _
 from rankdash.runs.concurrency import within_target
 from rankdash.study.study import Study
@@ -15,6 +15,7 @@ from rankdash.ui.sidebar import view
 from rankdash.ui.sidebar.view import safe_name
 from rankdash.ui.widgets.lazy_expander import fold
 from rankdash.ui.widgets.plotly_chart import ink, show
+from rankdash.ui.widgets.signed_cells import signed_cells
 from rankdash.ui.widgets.text import name_rows
 
 
@@ -86,8 +87,8 @@ def _levels_table(measured: list[throughput.Measurement]) -> None:
             _("concurrent"): level.in_flight,
             _("queries/s"): level.queries_per_second,
             _("pairs/s"): level.pairs_per_second,
-            "p50": three_digits(level.p50_ms),
-            "p95": three_digits(level.p95_ms),
+            "p50": level.p50_ms,
+            "p95": level.p95_ms,
             _("answered"): level.queries,
             _("failed"): level.failed,
             _("seconds"): level.seconds,
@@ -96,12 +97,11 @@ def _levels_table(measured: list[throughput.Measurement]) -> None:
         for level in each.levels
     ]
     decimal = st.column_config.NumberColumn(format="%.1f")
-    plain = dict.fromkeys(("p50", "p95"), st.column_config.NumberColumn(format="plain"))
     st.dataframe(
-        pd.DataFrame(rows),
+        signed_cells(pd.DataFrame(rows), {}, times=("p50", "p95")),
         hide_index=True,
         placeholder="–",
-        column_config=plain | dict.fromkeys((_("queries/s"), _("pairs/s"), _("seconds")), decimal),
+        column_config=dict.fromkeys((_("queries/s"), _("pairs/s"), _("seconds")), decimal),
         row_height=name_rows(each.name for each in measured),
         alt=_("Throughput at each level"),
     )

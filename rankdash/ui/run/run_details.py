@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.errors import StoreError
-from rankdash.i18n import duration, ngettext, number, percent, three_digits
+from rankdash.i18n import duration, ngettext, number, percent
 from rankdash.i18n import gettext as _
 from rankdash.ranking.measured import TOO_MANY_UNKNOWN, Level, Measured
 from rankdash.ranking.ranking import SHIPPED_WITH, Run
@@ -17,6 +17,7 @@ from rankdash.runs import combining
 from rankdash.ui.runs import run_note, run_records
 from rankdash.ui.runs.run_records import Record, record
 from rankdash.ui.state import stored
+from rankdash.ui.widgets.signed_cells import signed_cells
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words import failures
 from rankdash.words.caveats import unknown_tokens, without_text
@@ -178,16 +179,20 @@ def _times(run: Run) -> Iterator[str]:
 
 def _levels(levels: Sequence[Level]) -> None:
     st.dataframe(
-        pd.DataFrame(
-            {
-                _("concurrent clients"): [level.in_flight for level in levels],
-                _("queries/s"): [level.queries_per_second for level in levels],
-                _("pairs/s"): [level.pairs_per_second for level in levels],
-                _("p50 ms"): [three_digits(level.p50_ms) for level in levels],
-                _("p95 ms"): [three_digits(level.p95_ms) for level in levels],
-                _("answered"): [level.queries for level in levels],
-                _("failed"): [level.failed for level in levels],
-            }
+        signed_cells(
+            pd.DataFrame(
+                {
+                    _("concurrent clients"): [level.in_flight for level in levels],
+                    _("queries/s"): [level.queries_per_second for level in levels],
+                    _("pairs/s"): [level.pairs_per_second for level in levels],
+                    _("p50 ms"): [level.p50_ms for level in levels],
+                    _("p95 ms"): [level.p95_ms for level in levels],
+                    _("answered"): [level.queries for level in levels],
+                    _("failed"): [level.failed for level in levels],
+                }
+            ),
+            {},
+            times=(_("p50 ms"), _("p95 ms")),
         ),
         hide_index=True,
         column_config={
@@ -195,8 +200,6 @@ def _levels(levels: Sequence[Level]) -> None:
             for name, digits in (
                 (_("queries/s"), "%.1f"),
                 (_("pairs/s"), "%.1f"),
-                (_("p50 ms"), "plain"),
-                (_("p95 ms"), "plain"),
             )
         },
         alt=_("Measured throughput by concurrent clients"),

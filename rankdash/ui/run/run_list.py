@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from rankdash.i18n import enumerated, moment, ngettext, three_digits
+from rankdash.i18n import enumerated, moment, ngettext
 from rankdash.i18n import gettext as _
 from rankdash.ranking.ranking import digest
 from rankdash.store import RunRow
@@ -20,6 +20,7 @@ from rankdash.ui.sidebar import view
 from rankdash.ui.state import address, deleted
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets import dialogs
+from rankdash.ui.widgets.signed_cells import signed_cells
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words import names
 
@@ -36,7 +37,7 @@ def draw(dataset_id: str) -> None:
         )
         return
     event = st.dataframe(
-        _table(dataset_id, rows),
+        signed_cells(_table(dataset_id, rows), {}, times=(_("p50 ms"), _("p95 ms"))),
         hide_index=True,
         placeholder="–",
         # A selection is a row number, so the rows are part of the key.
@@ -47,8 +48,6 @@ def draw(dataset_id: str) -> None:
             _("name"): st.column_config.TextColumn(width=_NAME_WIDTH),
             _("remarks"): st.column_config.TextColumn(width="medium"),
             _("note"): st.column_config.TextColumn(width="medium"),
-            _("p50 ms"): st.column_config.NumberColumn(format="plain"),
-            _("p95 ms"): st.column_config.NumberColumn(format="plain"),
             _("start s"): st.column_config.NumberColumn(format="%.1f"),
             _("pairs/s"): st.column_config.NumberColumn(format="localized"),
         },
@@ -116,8 +115,8 @@ def _table(dataset_id: str, rows: Sequence[RunRow]) -> pd.DataFrame:
             _("depth"): [_("all") if row.depth is None else str(row.depth) for row in rows],
             _("done"): [row.queries_done for row in rows],
             _("failed"): [row.queries_failed for row in rows],
-            _("p50 ms"): [three_digits(row.p50_ms) for row in rows],
-            _("p95 ms"): [three_digits(row.p95_ms) for row in rows],
+            _("p50 ms"): [row.p50_ms for row in rows],
+            _("p95 ms"): [row.p95_ms for row in rows],
             _("pairs/s"): [round(row.pairs_per_second or 0) or None for row in rows],
             _("note"): [notes[row.id].text if row.id in notes else None for row in rows],
             _("remarks"): ["; ".join(each.remarks()) or None for each in records],
