@@ -223,13 +223,15 @@ def _cells(study: Study, choice: Choice, scenario: Assumptions) -> dict[str, Cel
         if scenario.setup_cost:
             cells["payback"] = cost_terms.cell(came.payback_months, "months")
     p95 = choice.waiting.p95
-    if choice.system:
+    if system is not None:
         cells["p95"] = (_("not measured"), "")
-    if choice.system and p95 is not None:
+    if system is not None and p95 is not None:
         target = scenario.latency_target_ms
-        over = _("▼ over {ms} ms", ms=brief(target, p95))
-        taken = _("{ms} ms", ms=brief(p95, target))
-        cells["p95"] = (taken, added(study.run(choice.system)) if meets(p95, target) else over)
+        # The baseline adds nothing, whatever it is made of.
+        beside = added(study.run(system)) if p95 else ""
+        if not meets(p95, target):
+            beside = _("▼ over {ms} ms", ms=brief(target, p95))
+        cells["p95"] = (_("{ms} ms", ms=brief(p95, target)), beside)
     if choice.bill is not None:
         marks = prices.marks(choice.bill)
         cells["care"] = ("", all_of(marks)) if marks else _NONE
