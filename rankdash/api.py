@@ -64,6 +64,7 @@ def read(
     name: str | None = None,
     first_stage: str | None = None,
     conflict: Conflict = "highest",
+    worst_label: float | None = None,
     retrieval: Retrieval | None = None,
     retrieved: int = RETRIEVED,
 ) -> Dataset:
@@ -71,10 +72,11 @@ def read(
     its name, as "ir_datasets:beir/scifact/test" or "hf:organization/name".
 
     first_stage: the ranking to start from, where the files hold several. conflict: which label is
-    kept where a pair has several: "highest", "lowest", "mean", or "refuse". retrieval: how a first
-    stage is made where the files give none: the `retrieved` best of all documents by "bm25",
-    "bi-encoder" or "fused"; by BM25 from those that the files list for a query ("listed"); or the
-    order of the rows ("rows").
+    kept where a pair has several: "highest", "lowest", "mean", or "refuse". worst_label: the
+    grade that means not relevant, where the lowest grade is the best: each label becomes
+    `worst_label` minus itself. retrieval: how a first stage is made where the files give none: the
+    `retrieved` best of all documents by "bm25", "bi-encoder" or "fused"; by BM25 from those that
+    the files list for a query ("listed"); or the order of the rows ("rows").
 
     Raises DataError, which names file and line, where it cannot be used.
     """
@@ -83,6 +85,7 @@ def read(
         name=name,
         first_stage=first_stage,
         conflict=conflict,
+        worst_label=worst_label,
         retrieval=retrieval,
         retrieved=retrieved,
     )

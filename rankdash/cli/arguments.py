@@ -153,12 +153,19 @@ def add_first_stage(parser: Parser) -> None:
     )
 
 
-def add_conflict(parser: Parser) -> None:
+def add_label_rules(parser: Parser) -> None:
+    """Which of several labels of a pair counts, and where the lowest grade is the best."""
     parser.choice(
         "--conflict",
         ("highest", "lowest", "mean", "refuse"),
         "which label is kept where a pair has several (default: %(default)s)",
         default="highest",
+    )
+    parser.number(
+        "--reverse-labels",
+        "for labels whose lowest grade is the best, as in Cranfield: each becomes N minus itself, "
+        "so N is the grade that means not relevant; labels below 0 stay",
+        dest="worst_label",
     )
 
 
@@ -248,6 +255,7 @@ def rules(
         replace(Conventions.trec_eval() if preset else Conventions.rankdash(), **changes),
         statistics or partial(StatisticsSettings.for_queries, **_given(arguments, _STATISTICS)),
         arguments.conflict,
+        arguments.worst_label,
     )
 
 

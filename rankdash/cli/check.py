@@ -13,8 +13,8 @@ from rankdash.cli.arguments import (
     INCOMPLETE,
     NAMES,
     Parser,
-    add_conflict,
     add_first_stage,
+    add_label_rules,
 )
 from rankdash.cli.output import aligned, finding_line, one_line, printable
 from rankdash.errors import DataError
@@ -39,7 +39,7 @@ def add(parser: Parser) -> None:
         help=f"a file, folder or archive{NAMES}; - is standard input",
     )
     add_first_stage(parser)
-    add_conflict(parser)
+    add_label_rules(parser)
     parser.formats(("text", "json"))
     parser.set_defaults(command=_check)
 
@@ -55,6 +55,7 @@ def _check(arguments: argparse.Namespace) -> int:
             retrieval=arguments.retrieval,
             retrieved=arguments.retrieved,
             conflict=arguments.conflict,
+            worst_label=arguments.worst_label,
         )
     except DataError as problem:
         sys.stderr.write(f"error: {one_line(str(problem))}\n")

@@ -14,8 +14,8 @@ from rankdash.analysis.statistics.planning import POWER
 from rankdash.cli.arguments import (
     DONE,
     Parser,
-    add_conflict,
     add_conventions,
+    add_label_rules,
     add_labels,
     add_statistics,
     metrics_of,
@@ -24,7 +24,7 @@ from rankdash.cli.arguments import (
 from rankdash.cli.output import aligned, csv_line, exact, one_line, or_null
 from rankdash.cli.rankings import Files, study_of
 from rankdash.metrics import Measure
-from rankdash.readers import Conflict
+from rankdash.readers import Conflict, reversed_note
 from rankdash.reporting.exports.tables import cells, head, latex, made_with, markdown
 from rankdash.study.caveats import caveats
 from rankdash.study.leaderboard import ranked_names, standings
@@ -65,7 +65,7 @@ def add(parser: Parser) -> None:
         "json and csv hold unrounded numbers; in csv a text that a spreadsheet would run as "
         "a formula starts with an apostrophe; latex needs booktabs",
     )
-    add_conflict(parser)
+    add_label_rules(parser)
     parser.set_defaults(command=_compare)
 
 
@@ -76,7 +76,7 @@ def _compare(arguments: argparse.Namespace) -> int:
         qrels=arguments.qrels, baseline=arguments.baseline, challengers=arguments.challenger
     )
     study = study_of(files, rules(arguments, metrics.threshold), first, others)
-    compared = Compared(arguments.qrels, arguments.conflict, study)
+    compared = Compared(arguments.qrels, arguments.conflict, arguments.worst_label, study)
     sys.stdout.writelines(FORMATS[arguments.format](compared))
     return DONE
 
@@ -87,6 +87,7 @@ class Compared:
 
     qrels: str
     conflict: Conflict
+    worst_label: float | None
     study: Study
 
     @property
@@ -114,6 +115,8 @@ def text(compared: Compared) -> Iterator[str]:
                     yield f"  Caveat: {line(study, each, one_line)}\n"
         yield from _notes(study, measure)
         yield "\n"
+    if compared.worst_label is not None:
+        yield f"{reversed_note(compared.worst_label).text}\n"
     yield f"{made_with(comparison)}\n"
 
 
@@ -158,6 +161,7 @@ def as_json(compared: Compared) -> Iterator[str]:
             **comparison.conventions.as_dict(),
             **comparison.settings.as_dict(),
             "conflict": compared.conflict,
+            "worst_label": compared.worst_label,
             "qrels": compared.qrels,
         },
         "baseline": names[comparison.baseline],

@@ -16,8 +16,8 @@ from typing import Any
 from rankdash.cli.arguments import (
     DONE,
     Parser,
-    add_conflict,
     add_conventions,
+    add_label_rules,
     metrics_of,
     rules,
 )
@@ -25,7 +25,7 @@ from rankdash.cli.output import STANDARD, aligned, csv_line, exact, or_null, pri
 from rankdash.cli.rankings import Files, Rules, study_of
 from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, Evaluation, Measure, parse_metrics
-from rankdash.readers import Conflict
+from rankdash.readers import Conflict, reversed_note
 from rankdash.reporting.exports.tables import markdown_safe, plain_latex, plain_markdown
 from rankdash.study.study import Study
 from rankdash.words.counts import query_count
@@ -66,7 +66,7 @@ def add(parser: Parser) -> None:
         "json and csv hold unrounded numbers; in csv a text that a spreadsheet would run as "
         "a formula starts with an apostrophe; latex needs booktabs",
     )
-    add_conflict(parser)
+    add_label_rules(parser)
     parser.stands_for = _stands_for
     parser.set_defaults(command=_evaluate)
 
@@ -131,12 +131,14 @@ def _stands_for(typed: argparse.Namespace, in_file: Collection[str]) -> Collecti
 class Results:
     """What was found, and what of the arguments is written with it.
 
-    measures: as typed → measure. conflict: which of several labels of a pair was kept.
+    measures: as typed → measure. conflict: which of several labels of a pair was kept. worst_label:
+    the grade that the labels were reversed at.
     """
 
     qrels: str
     measures: Mapping[str, Measure]
     conflict: Conflict
+    worst_label: float | None
     study: Study
 
     @property
@@ -159,7 +161,8 @@ def evaluate_files(
     """
     first, *others = (measure.spec for measure in measures.values())
     files = Files(qrels=qrels, baseline=runs[0], challengers=runs[1:])
-    return Results(qrels, measures, rules.conflict, study_of(files, rules, first, others))
+    study = study_of(files, rules, first, others)
+    return Results(qrels, measures, rules.conflict, rules.worst_label, study)
 
 
 def text(results: Results, per_query: bool) -> Iterator[str]:
@@ -214,6 +217,8 @@ def _notes(results: Results) -> Iterator[str]:
         counts = [f"{found.counts[key]:,} {words[key]}" for key in words if found.counts[key]]
         of_all = f"{used:,} of {query_count(found.counts['queries'])} counted"
         yield f"{printable(name)}: {'; '.join([of_all, *counts])}"
+    if results.worst_label is not None:
+        yield reversed_note(results.worst_label).text
     yield f"{results.conventions.summary}."
 
 
@@ -233,6 +238,7 @@ def as_json(results: Results, per_query: bool) -> Iterator[str]:
     settings = {
         **results.conventions.as_dict(),
         "conflict": results.conflict,
+        "worst_label": results.worst_label,
         "qrels": results.qrels,
         "metrics": {typed: measure.spec for typed, measure in results.measures.items()},
     }

@@ -21,8 +21,8 @@ from rankdash.cli.arguments import (
     DONE,
     INCOMPLETE,
     Parser,
-    add_conflict,
     add_conventions,
+    add_label_rules,
     add_labels,
     add_profile,
     rules,
@@ -85,7 +85,7 @@ def add(parser: Parser) -> None:
         action="append",
         default=[],
     )
-    add_conflict(parser)
+    add_label_rules(parser)
     parser.set_defaults(command=_gate)
 
 

@@ -46,11 +46,12 @@ class Files:
 @dataclass(frozen=True)
 class Rules:
     """statistics: the settings for a number of labelled queries. conflict: which of several labels
-    of a pair counts."""
+    of a pair counts. worst_label: as for `readers.read`."""
 
     conventions: Conventions
     statistics: Callable[[int], StatisticsSettings] = StatisticsSettings.for_queries
     conflict: Conflict = "highest"
+    worst_label: float | None = None
 
 
 def study_of(
@@ -69,7 +70,9 @@ def study_of(
     alone = files.qrels is not None
     paths = names_of([*([files.baseline] if files.baseline else []), *files.challengers])
     joined = read_beside(sources_at(files.data or [files.qrels or ""]), paths, start=alone)
-    parsed = joined.parsed(conflict=rules.conflict, first_stage=files.first_stage)
+    parsed = joined.parsed(
+        conflict=rules.conflict, worst_label=rules.worst_label, first_stage=files.first_stage
+    )
     if files.qrels is not None and not len(parsed.qrels):
         raise DataError(
             "The file holds no labels.",

@@ -11,9 +11,9 @@ from rankdash.cli.arguments import (
     DONE,
     NAMES,
     Parser,
-    add_conflict,
     add_conventions,
     add_first_stage,
+    add_label_rules,
     add_profile,
     add_statistics,
     metrics_of,
@@ -116,7 +116,7 @@ def add(parser: Parser) -> None:
     )
     add_statistics(parser)
     add_conventions(parser)
-    add_conflict(parser)
+    add_label_rules(parser)
     parser.set_defaults(command=_report)
 
 

@@ -17,8 +17,8 @@ from rankdash.cli.arguments import (
     INCOMPLETE,
     NAMES,
     Parser,
-    add_conflict,
     add_first_stage,
+    add_label_rules,
     add_plugin,
 )
 from rankdash.cli.output import (
@@ -118,7 +118,7 @@ def add(parser: Parser) -> None:
         "where the name ends in .csv and as JSON else; `gate` reads it",
     )
     add_plugin(parser)
-    add_conflict(parser)
+    add_label_rules(parser)
     parser.set_defaults(command=_rerank)
 
 
@@ -150,6 +150,7 @@ def _rerank(arguments: argparse.Namespace) -> int:
         retrieval=arguments.retrieval,
         retrieved=arguments.retrieved,
         conflict=arguments.conflict,
+        worst_label=arguments.worst_label,
     )
     warn(loaded.report.warnings)
     warn(misfit(made.settings, loaded.dataset.language))

@@ -34,6 +34,7 @@ from rankdash.readers.by_name.start import sources_at, sources_by_name
 from rankdash.readers.files import Choices, read
 from rankdash.readers.join.conflicts import Conflict
 from rankdash.readers.join.parsed_file import Parsed
+from rankdash.readers.join.reversed_labels import put_right, reversed_note
 from rankdash.readers.parse.annotators import Together, WordsNeeded
 from rankdash.readers.parse.columns import FIELDS, MappingNeeded
 from rankdash.readers.parse.limits import ReadLimits
@@ -59,8 +60,10 @@ __all__ = [
     "Together",
     "WordsNeeded",
     "name_of",
+    "put_right",
     "read",
     "read_beside",
+    "reversed_note",
     "sources_at",
     "sources_by_name",
     "sources_from_path",

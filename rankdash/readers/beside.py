@@ -45,12 +45,19 @@ class Joined:
     _others: Sequence[ParsedFile]
     _start: Ranking | None
 
-    def parsed(self, *, conflict: Conflict, first_stage: str | None = None) -> Parsed:
+    def parsed(
+        self,
+        *,
+        conflict: Conflict,
+        worst_label: float | None = None,
+        first_stage: str | None = None,
+    ) -> Parsed:
         """The data set that the rankings were read beside. Settings and errors as for `read`."""
         parsed = combine(
             self._kept,
             read=self._read,
             conflict=conflict,
+            worst_label=worst_label,
             first_stage=first_stage,
             start=self._start,
             beside=self._others,

@@ -26,6 +26,7 @@ class Choices(TypedDict, total=False):
 
     mapping: Mapping[str, Mapping[str, str]]
     conflict: Conflict
+    worst_label: float | None
     first_stage: str | None
     limits: ReadLimits | None
     words: Mapping[str, Mapping[str, float | None]]
@@ -38,6 +39,7 @@ def read(
     *,
     mapping: Mapping[str, Mapping[str, str]] | None = None,
     conflict: Conflict = "highest",
+    worst_label: float | None = None,
     first_stage: str | None = None,
     limits: ReadLimits | None = None,
     words: Mapping[str, Mapping[str, float | None]] | None = None,
@@ -49,6 +51,8 @@ def read(
     mapping:     file → field (of `FIELDS`) → column, for files whose columns are not recognised.
     conflict:    which label is kept where a pair has several that differ: "highest", "lowest",
                  "mean"; "refuse" raises.
+    worst_label: the grade that means not relevant, where the lowest grade of the files is the best:
+                 the labels are reversed, each to `worst_label` minus itself. Those below 0 stay.
     first_stage: the ranking (its file's name or stem) that rerankers start from.
     words:       file → word → label, for labels written as words; None where a word is no label.
                  Without it known words are read by the scales of `values.WORD_SCALES`.
@@ -70,7 +74,9 @@ def read(
         sources, mapping=mapping, limits=limits, words=words, annotators=annotators, ask=ask
     )
     kept, _, notes = identified(parts)
-    parsed = combine(kept, read=parts, conflict=conflict, first_stage=first_stage)
+    parsed = combine(
+        kept, read=parts, conflict=conflict, worst_label=worst_label, first_stage=first_stage
+    )
     return told(parsed, [*findings, *notes])
 
 

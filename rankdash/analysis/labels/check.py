@@ -30,6 +30,8 @@ _JUDGED = "judged@10"
 _EXAMPLES = 5
 # What the readers call ids that they made from texts.
 _MADE_IDS = ("made_query_id", "made_doc_id")
+# What the check calls labels in doubt, and the readers labels that were reversed.
+_DIRECTION, _REVERSED = "label_direction", "labels_reversed"
 # From this share of rows in ties, an order says more about the tie rule than about the system.
 _MANY_TIES = 0.5
 _NO_DOCUMENT_TEXT = Finding(
@@ -103,6 +105,19 @@ class CheckReport:
     def judged_at_10(self) -> float | None:
         """judged@10 of the first stage."""
         return self.rankings[0].judged_at_10
+
+    @property
+    def suspected_best(self) -> str:
+        """The lowest grade, as it is written, where it seems to be the best one; else ""."""
+        return next((str(each.params["best"]) for each in self._called(_DIRECTION)), "")
+
+    @property
+    def reversed_at(self) -> float | None:
+        """Where the labels were reversed: the grade of the files that means not relevant."""
+        return next((float(str(each.params["worst"])) for each in self._called(_REVERSED)), None)
+
+    def _called(self, code: str) -> list[Finding]:
+        return [finding for finding in self.findings if finding.code == code]
 
     @property
     def errors(self) -> tuple[Finding, ...]:

@@ -78,6 +78,11 @@ _REWORDED = (
         "A higher label must be better. If the lowest label is the best in your data, invert the "
         "labels,",
     ),
+    (
+        "in your data, invert the labels, for example highest + lowest - label.",
+        "in your data, reverse the labels: on the page Data, or with --reverse-labels N, where N "
+        "is the grade that means not relevant.",
+    ),
     ("To have others among the candidates,", "To have other candidates,"),
     (", or leave the row out.", ", or remove the row."),
     (", or leave the entry out.", ", or remove the entry."),

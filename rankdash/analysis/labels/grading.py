@@ -179,9 +179,10 @@ def direction(ranking: Ranking, qrels: pd.DataFrame) -> list[Finding]:
     """A warning where low labels sit at the top of the ranking, as when 1 means best.
 
     For each query Spearman's correlation of rank and label over its labelled documents in the
-    ranking; above 0 means that higher labels sit deeper.
+    ranking; above 0 means that higher labels sit deeper. Labels below 0 mean not relevant in either
+    direction and say nothing of it.
     """
-    rows = ranking.frame().merge(qrels, on=["query_id", "doc_id"])
+    rows = ranking.frame().merge(qrels[qrels["label"] >= 0], on=["query_id", "doc_id"])
     if rows.empty:
         return []
     by_query = rows.groupby("query_id", sort=False)
@@ -212,8 +213,9 @@ def direction(ranking: Ranking, qrels: pd.DataFrame) -> list[Finding]:
             "Low labels sit at the top of the first stage in {count} of {queries} queries: "
             "{best} seems to be the best grade.",
             {"count": deeper, "queries": len(correlation), "best": plain(best)},
-            "A higher label must be better. If the lowest label is the best in your data, invert "
-            "the labels, for example highest + lowest - label.",
+            "A higher label must be better. If the lowest label is the best in your data, reverse "
+            "the labels: on the page Data, or with --reverse-labels N, where N is the grade that "
+            "means not relevant.",
             count=deeper,
         )
     ]

@@ -65,21 +65,23 @@ def combine(
     *,
     read: Sequence[ParsedFile],
     conflict: Conflict,
+    worst_label: float | None = None,
     first_stage: str | None = None,
     start: Ranking | None = None,
     beside: Sequence[ParsedFile] = (),
 ) -> Parsed:
     """Join the parts of one call, as from `identified`.
 
-    read: all that was read, whether or not it is among the parts. first_stage: the ranking that
-    rerankers start from. start: that ranking itself; then those of the parts are none of the data
-    set's. beside: of rankings that were read with them; an id that has another text there is said.
+    read: all that was read, whether or not it is among the parts. worst_label: as `worst` for
+    `join_labels`. first_stage: the ranking that rerankers start from. start: that ranking itself;
+    then those of the parts are none of the data set's. beside: of rankings that were read with
+    them; an id that has another text there is said.
 
     Raises DataError where `first_stage` names none of the rankings, or labels disagree and
     `conflict` is "refuse".
     """
     kept = list(parts)
-    qrels, findings = join_labels(kept, conflict)
+    qrels, findings = join_labels(kept, conflict, worst_label)
     candidates, systems = start, dict[str, Ranking]()
     if start is None:
         candidates, systems, notes = _choose_first_stage(_rankings(kept), first_stage, kept)

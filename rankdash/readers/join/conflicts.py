@@ -13,6 +13,7 @@ from rankdash.findings import Finding
 from rankdash.i18n import plain
 from rankdash.ranking.ranking import Ranking
 from rankdash.readers.join.parsed_file import ParsedFile, Scores, empty
+from rankdash.readers.join.reversed_labels import put_right, reversed_note
 from rankdash.readers.parse.source import stem_of
 
 Conflict = Literal["highest", "lowest", "mean", "refuse"]
@@ -50,12 +51,13 @@ def choose_split(parts: Sequence[ParsedFile]) -> tuple[list[ParsedFile], list[Fi
 
 
 def join_labels(
-    parts: Sequence[ParsedFile], conflict: Conflict
+    parts: Sequence[ParsedFile], conflict: Conflict, worst: float | None = None
 ) -> tuple[pd.DataFrame, list[Finding]]:
     """One label a pair: query_id, doc_id, label.
 
     conflict: which of several labels that disagree is kept; "refuse" raises DataError with the
-    first such pair and its lines.
+    first such pair and its lines. worst: the grade that means not relevant, where the lowest is the
+    best; the labels are reversed first, so that the highest of several is the best.
     """
     frames = [part.labels.assign(file=index) for index, part in enumerate(parts)]
     frames = [frame for frame in frames if len(frame)]
@@ -63,14 +65,18 @@ def join_labels(
         return empty("query_id", "doc_id", "label").astype({"label": np.float64}), []
     rows = pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
     rows["label"] = rows["label"].astype(np.float64)
+    findings: list[Finding] = []
+    if worst is not None:
+        rows["label"] = put_right(rows["label"].to_numpy(), worst)
+        findings.append(reversed_note(worst))
     repeated = _pair_codes(rows).duplicated(keep=False).to_numpy()
     if not repeated.any():
-        return rows[["query_id", "doc_id", "label"]], []
+        return rows[["query_id", "doc_id", "label"]], findings
     again = rows[repeated]
     by_pair = again.groupby(["query_id", "doc_id"], sort=False)["label"]
     disagree = (by_pair.transform("min") != by_pair.transform("max")).to_numpy()
     files = [part.file for part in parts]
-    findings = _duplicates(again[~disagree], files)
+    findings += _duplicates(again[~disagree], files)
     if disagree.any():
         findings.append(_conflict(again[disagree], files, conflict))
     settled = (

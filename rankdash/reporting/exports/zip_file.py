@@ -272,6 +272,7 @@ def _manifest(study: Study, made: datetime, packed: _Packed) -> dict[str, object
             "labels": len(data.qrels),
             "first_stage": data.first_stage,
             "corrected_labels": study.corrections,
+            "labels_reversed_at": None if study.check is None else study.check.reversed_at,
         },
         "baseline": study.baseline,
         "systems": [_system(study, system) for system in study.chosen],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rankdash.analysis.labels.check import FIRST_STAGE, CheckReport, LabelSpread
 from rankdash.findings import Finding
-from rankdash.i18n import enumerated, finding_text, ngettext, number, percent, where_text
+from rankdash.i18n import enumerated, finding_text, ngettext, number, percent, plain, where_text
 from rankdash.i18n import gettext as _
 from rankdash.reporting import figures
 from rankdash.reporting.html_page import PageTable, folded, prose, table, together
@@ -48,6 +48,9 @@ def _counts(draft: Draft) -> list[tuple[str, str]]:
             caveats.first_stage(data.first_stage),
         ),
     ]
+    if report is not None and report.reversed_at is not None:
+        how = _("{worst} minus the label in the files", worst=plain(report.reversed_at))
+        rows.append((_("Labels reversed"), how))
     if study.corrections:
         rows.append((_("Labels corrected by hand"), number(study.corrections, 0)))
     if data.segments:

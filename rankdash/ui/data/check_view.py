@@ -11,6 +11,7 @@ from rankdash.i18n import enumerated, finding_text, ngettext, number, percent, w
 from rankdash.i18n import gettext as _
 from rankdash.reporting import figures
 from rankdash.rerankers.kinds.precomputed import Precomputed
+from rankdash.ui.labels import label_direction
 from rankdash.ui.sidebar import view
 from rankdash.ui.state import address
 from rankdash.ui.state.server import workspace
@@ -35,6 +36,7 @@ def draw(dataset_id: str) -> None:
     labels, rankings = st.columns([2, 3])
     with labels:
         _labels(report)
+        label_direction.draw(dataset_id, report)
     with rankings:
         _rankings(report)
         _systems(dataset_id)

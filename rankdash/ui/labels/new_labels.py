@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import get_args
 
 import streamlit as st
 
-from rankdash.analysis.labels.check import check
 from rankdash.analysis.labels.labelling import CONFLICTS, Conflict, Merged, merge_labels
 from rankdash.errors import RankdashError
 from rankdash.i18n import enumerated, error_text, ngettext
 from rankdash.i18n import gettext as _
-from rankdash.ranking.ranking import digest
-from rankdash.readers import Source, read
-from rankdash.store.notes.corrections import Corrections
-from rankdash.store.notes.notes import Notes
-from rankdash.ui.state import address, pickers, stored
-from rankdash.ui.state.server import workspace
+from rankdash.readers import Source, read, reversed_note
+from rankdash.ui.labels.successor import keep_beside
+from rankdash.ui.state import pickers, stored
 from rankdash.ui.widgets.text import markdown_safe
 
 _SAID = "labels.said"
@@ -47,45 +42,14 @@ def draw(dataset_id: str) -> None:
     except RankdashError as error:
         st.error(markdown_safe(error_text(error), 600), icon=":material/error:")
         return
-    new_id = _store(dataset_id, merged)
+    report = stored.check_report(dataset_id)
+    worst = None if report is None else report.reversed_at
+    # That labels were reversed stays with the data set.
+    noticed = [] if worst is None else [reversed_note(worst)]
     st.session_state[_SAID] = _summary(merged)
     st.session_state[_GENERATION] = st.session_state.get(_GENERATION, 0) + 1
-    address.choose("data", new_id)
-    for field in ("base", "system", "vs"):
-        address.choose(field, None)
+    keep_beside(dataset_id, merged.dataset, noticed, name=_named(merged))
     st.rerun()
-
-
-def _store(old: str, merged: Merged) -> str:
-    """Save the merged data set beside the old one, and its runs with it."""
-    runs = [workspace().run(row.id) for row in workspace().runs(old)]
-    report = check(merged.dataset, (), {run.name: run.ranking for run in runs})
-    new_id = workspace().save_dataset(merged.dataset, source="upload", report_json=report.to_json())
-    if new_id != old:
-        workspace().rename_dataset(new_id, _named(merged))
-        for run in runs:
-            own = digest([new_id.encode(), run.id.encode()])
-            workspace().save_run(replace(run, id=own, dataset_id=new_id))
-        _carry_remarks(old, new_id)
-    return new_id
-
-
-def _carry_remarks(old: str, new: str) -> None:
-    """Notes and corrections go along, but for corrections that the new labels agree with."""
-    notes, corrections = Notes(workspace()), Corrections(workspace())
-    known = {note.query_id for note in notes.all(new)}
-    for note in notes.all(old):
-        if note.query_id not in known:
-            notes.keep(new, note.query_id, note.tags, note.text)
-    if not corrections.layer(new).count:
-        corrections.restore(
-            new,
-            [
-                each
-                for each in corrections.all(old)
-                if stored.uploaded_labels(new, each.query_id).get(each.doc_id) != each.label
-            ],
-        )
 
 
 def _named(merged: Merged) -> str:

@@ -1,0 +1,96 @@
+"""Labels whose lowest grade is the best: reverse them, and undo it."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from rankdash.analysis.labels.check import CheckReport, check
+from rankdash.dataset import Dataset
+from rankdash.errors import RankdashError
+from rankdash.i18n import error_text, finding_text, number, plain
+from rankdash.i18n import gettext as _
+from rankdash.readers import put_right, reversed_note
+from rankdash.store.notes.corrections import Corrections
+from rankdash.ui.labels.successor import keep_beside
+from rankdash.ui.state import stored
+from rankdash.ui.state.server import read_only, workspace
+from rankdash.ui.widgets.text import markdown_safe, table_html
+
+
+def draw(dataset_id: str, report: CheckReport) -> None:
+    """Offer to reverse labels that seem to be reversed, or to undo it; nothing for others."""
+    if report.reversed_at is not None:
+        st.caption(finding_text(reversed_note(report.reversed_at)))
+        if not read_only() and st.button(_("Undo the reversal"), icon=":material/undo:"):
+            _reverse(dataset_id, report, report.reversed_at)
+    elif report.suspected_best and not read_only():
+        with st.container(border=True):
+            _offer(dataset_id, report)
+
+
+def _offer(dataset_id: str, report: CheckReport) -> None:
+    labels = stored.dataset(dataset_id).label_values
+    corrected = [each.label or 0.0 for each in Corrections(workspace()).all(dataset_id)]
+    highest = max(0.0, *labels, *corrected)
+    st.markdown(f"**{_('Reverse the labels')}**")
+    worst = st.selectbox(
+        _("Grade that means not relevant"),
+        (highest, highest + 1),
+        # Where labels below 0 mean not relevant, those above are all relevant.
+        index=int(labels[0] < 0),
+        format_func=lambda grade: (
+            plain(grade)
+            if grade == highest
+            else _("{grade} (no document has it)", grade=plain(grade))
+        ),
+        help=_("It becomes 0, and the lowest grade the highest. Labels below 0 are unchanged."),
+    )
+    before = np.array([bar.low for bar in report.label_histogram])
+    st.html(
+        table_html(
+            (_("label"), _("becomes"), _("pairs")),
+            [
+                (plain(bar.low), plain(after), number(bar.count, 0))
+                for bar, after in zip(report.label_histogram, put_right(before, worst), strict=True)
+                if bar.low == bar.high
+            ],
+        )
+    )
+    if st.button(_("Reverse the labels"), type="primary", icon=":material/swap_vert:"):
+        _reverse(dataset_id, report, worst)
+
+
+def _reverse(dataset_id: str, report: CheckReport, worst: float) -> None:
+    """Keep the data set with its labels reversed beside this one; of reversed ones, that is the
+    data set as it came."""
+    old = stored.dataset(dataset_id)
+    own = {each.code for each in check(old, (), {}).findings}
+    noticed = [each for each in report.findings if each.code not in own]
+    suffix = _(", labels reversed")
+    if report.reversed_at is None:
+        noticed.append(reversed_note(worst))
+        name = f"{old.name}{suffix}"
+    else:
+        noticed = [each for each in noticed if each.code != reversed_note(worst).code]
+        name = old.name.removesuffix(suffix)
+    try:
+        made = Dataset(
+            old.name,
+            old.queries,
+            old.documents,
+            old.qrels.assign(label=put_right(old.qrels["label"].to_numpy(), worst)),
+            old.candidates,
+            first_stage=old.first_stage,
+        )
+        keep_beside(
+            dataset_id,
+            made,
+            noticed,
+            name=name,
+            corrected=lambda label: float(put_right(np.array([label]), worst)[0]),
+        )
+    except RankdashError as error:
+        st.error(markdown_safe(error_text(error), 600), icon=":material/error:")
+    else:
+        st.rerun()

@@ -1,0 +1,120 @@
+"""Labels whose lowest grade is the best, as in Cranfield: found, put right by command, and said."""
+
+import json
+import math
+
+import pytest
+
+import rankdash as rd
+from rankdash.cli import main
+from rankdash.errors import DataError
+from rankdash.loading import load
+from rankdash.readers import Source
+
+# query, document, grade: 1 is the best, 4 of minimum interest, -1 (or 5) not relevant. Each query's
+# documents stand in the order in which the search found them.
+GRADES = {"184": 1, "29": 1, "31": 2, "12": 3, "486": -1, "51": 4}
+CRANQREL = "".join(f"{q} {doc} {grade}\n" for q in range(1, 7) for doc, grade in GRADES.items())
+FOUND = "".join(
+    f"{q} Q0 {doc} {rank} {9 - rank} bm25\n"
+    for q in range(1, 7)
+    for rank, doc in enumerate(GRADES, 1)
+)
+RIGHT = {"184": 4, "29": 4, "31": 3, "12": 2, "486": -1, "51": 1}
+NDCG = sum(gain / math.log2(rank + 1) for rank, gain in enumerate((4, 4, 3, 2, 0, 1), 1)) / sum(
+    gain / math.log2(rank + 1) for rank, gain in enumerate((4, 4, 3, 2, 1), 1)
+)
+NOTE = (
+    "The labels are reversed: each is 5 minus the label in the files, where the lowest grade is "
+    "the best. Labels below 0 are unchanged."
+)
+
+
+def sources(labels: str = CRANQREL) -> list[Source]:
+    return [Source("cranqrel", labels.encode()), Source("bm25.run", FOUND.encode())]
+
+
+def codes(report) -> dict[str, str]:
+    return {finding.code: finding.text for finding in report.findings}
+
+
+@pytest.fixture
+def files(tmp_path):
+    for source in sources():
+        (tmp_path / source.name).write_bytes(source.data)
+    return str(tmp_path / "cranqrel"), str(tmp_path / "bm25.run")
+
+
+def test_the_best_grade_is_found_beside_labels_below_0_and_reversed_labels_are_right():
+    found = load(sources())
+    assert codes(found.report)["label_direction"].endswith("1 seems to be the best grade.")
+    assert (found.report.suspected_best, found.report.reversed_at) == ("1", None)
+
+    put_right = load(sources(), worst_label=5)
+    assert codes(put_right.report)["labels_reversed"] == NOTE
+    assert (put_right.report.suspected_best, put_right.report.reversed_at) == ("", 5)
+    own = put_right.dataset.qrels.query("query_id == '1'").set_index("doc_id")["label"]
+    assert own.to_dict() == RIGHT
+    assert rd.evaluate(put_right.dataset, None, "ndcg@10").mean("ndcg@10") == pytest.approx(NDCG)
+
+
+def test_the_report_that_is_stored_still_says_where_the_labels_were_reversed():
+    report = load(sources(), worst_label=5).report
+    assert type(report).from_json(report.to_json()).reversed_at == 5
+
+
+def test_a_5_for_not_relevant_becomes_0():
+    labels = CRANQREL.replace(" -1\n", " 5\n")
+    own = load(sources(labels), worst_label=5).dataset.qrels.query("query_id == '3'")
+    assert dict(zip(own["doc_id"], own["label"], strict=True)) == {**RIGHT, "486": 0}
+
+
+def test_the_highest_of_several_labels_is_the_best_one():
+    twice = load(sources(CRANQREL + "1 184 3\n"), worst_label=5)
+    own = twice.dataset.qrels.query("query_id == '1' and doc_id == '184'")
+    assert list(own["label"]) == [4]
+
+
+@pytest.mark.parametrize("worst", [3, math.nan])
+def test_a_label_above_the_grade_that_means_not_relevant_is_refused(worst):
+    with pytest.raises(DataError, match=r"cannot be reversed at .*: the highest is 4"):
+        load(sources(), worst_label=worst)
+
+
+def test_python_reads_them_the_same(files):
+    with pytest.warns(UserWarning, match="1 seems to be the best grade"):
+        rd.read(*files)
+    assert rd.read(*files, worst_label=5).id == load(sources(), worst_label=5).dataset.id
+
+
+def test_each_command_that_reads_labels_reverses_them(files, capsys, tmp_path):
+    qrels, run = files
+
+    def said(*arguments: str) -> str:
+        assert main(list(arguments)) == 0
+        return capsys.readouterr().out
+
+    assert "reverse-labels" not in said("check", qrels, run, "--reverse-labels", "5")
+    assert NOTE in said("check", qrels, run, "--reverse-labels", "5")
+    assert "--reverse-labels N" in said("check", qrels, run)
+    asked = ("--reverse-labels", "5", "--metric", "ndcg@10")
+    assert NOTE in said("evaluate", qrels, run, *asked)
+    found = json.loads(said("evaluate", qrels, run, *asked, "--json"))
+    assert found["settings"]["worst_label"] == 5
+    assert found["systems"]["bm25"]["mean"]["ndcg@10"] == pytest.approx(NDCG)
+    other = tmp_path / "other.run"
+    other.write_text(FOUND.replace("bm25", "other"))
+    pair = ("--qrels", qrels, "--baseline", run, "--challenger", str(other))
+    compared = json.loads(said("compare", *pair, *asked, "--json"))
+    assert compared["settings"]["worst_label"] == 5
+    assert NOTE in said("compare", *pair, *asked)
+    floor = f"ndcg@10={NDCG - 0.001}"
+    assert "Passed" in said("gate", *pair, "--reverse-labels", "5", "--min", floor)
+    page = tmp_path / "report.html"
+    said("report", "--data", qrels, run, str(other), "--out", str(page), "--reverse-labels", "5")
+    assert "5 minus the label in the files" in page.read_text()
+
+
+def test_a_grade_below_a_label_ends_a_command_in_one_line(files, capsys):
+    assert main(["evaluate", *files, "--reverse-labels", "3"]) == 2
+    assert "the highest is 4" in capsys.readouterr().err
