@@ -18,6 +18,7 @@ from rankdash.readers.parse.table import Table
 _KNOWN_FORMS = "Known are: {formats}. A CSV file needs a first line with column names."
 
 _SAMPLE_CHARS = 1 << 16
+_START_CHARS = 60
 _FOREIGN = re.compile(r"[^\n]*[^\x00-\x7f][^\n]*")
 
 
@@ -60,7 +61,17 @@ def _read_text(text: str, file: str, limits: ReadLimits) -> Table:
     shape = trec.shape_of(text)
     if shape:
         return trec.read(text, shape, file, limits)
-    delimiter = None if text.lstrip().startswith("<") else delimited.sniff(text)
+    if text.lstrip().startswith("<"):
+        begins = len(text) - len(text.lstrip())
+        raise UnknownFormError(
+            "The file is markup, but of no known form: it begins with {start}.",
+            remedy="Known markup is that of TREC: <DOC> with <DOCNO> and <TEXT>, <top> with <num> "
+            'and <title>, or <topic number="1"> with <query>.',
+            file=file,
+            line=text.count("\n", 0, begins) + 1,
+            start=" ".join(text[begins : begins + _START_CHARS].split()),
+        )
+    delimiter = delimited.sniff(text)
     if delimiter is None:
         raise UnknownFormError(
             "The form of the file is not known.",

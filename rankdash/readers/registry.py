@@ -19,9 +19,10 @@ from rankdash.readers.formats import (
     quepid,
     ranx,
     rre,
+    trec_markup,
 )
 
-TEXT: tuple[ModuleType, ...] = (letor,)
+TEXT: tuple[ModuleType, ...] = (letor, trec_markup)
 JSON: tuple[ModuleType, ...] = (opensearch, rre, collection, json_layouts, ranx)
 PREPARERS: tuple[ModuleType, ...] = (huggingface, quepid, esci)
 
@@ -34,6 +35,7 @@ NAMES = (
     "Parquet",
     "Arrow",
     "TREC runs and qrels",
+    "TREC documents and topics",
     "BEIR",
     "MTEB reranking",
     "Hugging Face folders",

@@ -73,6 +73,11 @@ ROWS = [
 ELSEWHERE = b"x1 Q0 d1 1 3.0 other\nx2 Q0 d2 1 2.0 other\n"
 QRELS = b"q1 0 d1 1\nq1 0 d2 0\nq2 0 d2 1\nq2 0 d1 0\n"
 RUN = b"q1 Q0 d1 1 2.0 a\nq1 Q0 d2 2 1.0 a\nq2 Q0 d1 1 2.0 a\nq2 Q0 d2 2 1.0 a\n"
+DOCS = (
+    b"<DOC>\n<DOCNO> d1 </DOCNO>\n<TEXT>press F2</TEXT>\n</DOC>\n"
+    b"<DOC>\n<DOCNO> d2 </DOCNO>\n<TEXT>cook rice</TEXT>\n</DOC>\n"
+)
+TOPICS = b"<top>\n<num> q1\n<title> how to boot\n</top>\n<top>\n<num> q2\n<title> cook\n</top>\n"
 BEIR = {
     "set/corpus.jsonl": lines([{"_id": f"d{n}", "title": "T", "text": f"t {n}"} for n in (1, 2)]),
     "set/queries.jsonl": lines([{"_id": f"q{n}", "text": f"query {n}"} for n in (1, 2)]),
@@ -160,6 +165,7 @@ GOOD: dict[str, Files] = {
     "Parquet": {"a": parquet(ROWS)},
     "Arrow": {"a": arrow(ROWS)},
     "TREC runs and qrels": {"qrels": QRELS, "run": RUN},
+    "TREC documents and topics": {"docs": DOCS, "topics": TOPICS, "qrels": QRELS},
     "BEIR": BEIR,
     "MTEB reranking": {"a": text(MTEB)},
     "Hugging Face folders": HUB,
@@ -316,6 +322,29 @@ EXAMPLES = [
         "run, line 4",
         "another number of fields than the rest: 1",
         "Look for a missing separator",
+        kept=True,
+    ),
+    Broken(
+        "TREC documents and topics",
+        COLUMN,
+        {"docs": DOCS.replace(b"DOCNO", b"NO"), "topics": TOPICS, "qrels": QRELS},
+        "docs, line 1",
+        "Documents or topics excluded because they have no number: 2 (lines 1, 5)",
+        "Write the number as <DOCNO>",
+    ),
+    unknown_word(
+        "TREC documents and topics",
+        "qrels, line 2",
+        {"docs": DOCS, "topics": TOPICS, "qrels": QRELS.replace(b"d2 0", b"d2 Wow")},
+    ),
+    foreign_run("TREC documents and topics", GOOD["TREC documents and topics"], ALIKE),
+    Broken(
+        "TREC documents and topics",
+        CUT,
+        {"docs": DOCS[:-9], "topics": TOPICS, "qrels": QRELS},
+        "docs, line 5",
+        "The last entry is not closed, though others are",
+        AGAIN,
         kept=True,
     ),
     Broken(

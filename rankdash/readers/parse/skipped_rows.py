@@ -39,6 +39,10 @@ REASONS = {
         "Rows excluded because the document is empty: {count} (lines {lines}).",
         "Fill in the document, or remove the row.",
     ),
+    "no_number": Reason(
+        "Documents or topics excluded because they have no number: {count} (lines {lines}).",
+        'Write the number as <DOCNO>…</DOCNO>, <num>… or number="…".',
+    ),
     "no_documents": Reason(
         "Entries excluded because they list no documents: {count} (lines {lines}).",
         "List the documents that were judged for the query, or remove the entry.",

@@ -102,7 +102,7 @@ def test_cut_in_the_middle_is_refused_as_a_whole_or_loses_no_row_in_silence(
         (b"\x89PNG\r\n\x1a\n", "picture"),
         (b"\x80\x04\x95\x10", "pickle"),
         (b"SQLite format 3\x00", "SQLite"),
-        (b"<html><body>a, b</body></html>", "form of the file"),
+        (b"\n<html><body>a, b</body></html>", "line 2: The file is markup, but of no known form"),
         (b"Dear all,\nplease find attached the labels.\nYours\n", "form of the file"),
         (b'{"a":' * 100_000, "too deep"),
         (b"[" * 100_000, "too deep"),
