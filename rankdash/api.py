@@ -65,6 +65,7 @@ def read(
     first_stage: str | None = None,
     conflict: Conflict = "highest",
     worst_label: float | None = None,
+    columns: Mapping[str, str] | None = None,
     retrieval: Retrieval | None = None,
     retrieved: int = RETRIEVED,
 ) -> Dataset:
@@ -74,9 +75,10 @@ def read(
     first_stage: the ranking to start from, where the files hold several. conflict: which label is
     kept where a pair has several: "highest", "lowest", "mean", or "refuse". worst_label: the
     grade that means not relevant, where the lowest grade is the best: each label becomes
-    `worst_label` minus itself. retrieval: how a first stage is made where the files give none: the
-    `retrieved` best of all documents by "bm25", "bi-encoder" or "fused"; by BM25 from those that
-    the files list for a query ("listed"); or the order of the rows ("rows").
+    `worst_label` minus itself. columns: such as {"query": "Frage", "label": "Note"} where they are
+    guessed wrongly; "" is no column. retrieval: how a first stage is made where the files give
+    none: the `retrieved` best of all documents by "bm25", "bi-encoder" or "fused"; by BM25 from
+    those that the files list for a query ("listed"); or the order of the rows ("rows").
 
     Raises DataError, which names file and line, where it cannot be used.
     """
@@ -86,6 +88,7 @@ def read(
         first_stage=first_stage,
         conflict=conflict,
         worst_label=worst_label,
+        columns=columns,
         retrieval=retrieval,
         retrieved=retrieved,
     )

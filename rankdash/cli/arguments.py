@@ -9,6 +9,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from rankdash.errors import SpecError
+
 if TYPE_CHECKING:
     from rankdash.analysis.statistics.settings import StatisticsSettings
     from rankdash.cli.rankings import Rules
@@ -154,7 +156,7 @@ def add_first_stage(parser: Parser) -> None:
 
 
 def add_label_rules(parser: Parser) -> None:
-    """Which of several labels of a pair counts, and where the lowest grade is the best."""
+    """How labels are read: several of a pair, the lowest grade as the best, and their column."""
     parser.choice(
         "--conflict",
         ("highest", "lowest", "mean", "refuse"),
@@ -167,6 +169,28 @@ def add_label_rules(parser: Parser) -> None:
         "so N is the grade that means not relevant; labels below 0 stay",
         dest="worst_label",
     )
+    parser.several(
+        "--columns",
+        "FIELD=COLUMN",
+        "which column of the data (of the labels, where there is no --data) is which, where the "
+        "guess is wrong; `check` writes the guess. FIELD is query_id, query, doc_id, document, "
+        "title, label, score, rank or reranked; an empty COLUMN is none",
+    )
+
+
+def columns_of(pairs: Sequence[str]) -> dict[str, str]:
+    """Field → column, as --columns gives them. Raises SpecError for anything else."""
+    found: dict[str, str] = {}
+    for pair in pairs:
+        field, equals, column = pair.partition("=")
+        if not equals:
+            raise SpecError(
+                "--columns takes FIELD=COLUMN, not {pair!r}.",
+                remedy="For example: --columns query=Question label=Grade.",
+                pair=pair,
+            )
+        found[field.strip()] = column.strip()
+    return found
 
 
 def add_plugin(parser: Parser) -> None:
@@ -256,6 +280,7 @@ def rules(
         statistics or partial(StatisticsSettings.for_queries, **_given(arguments, _STATISTICS)),
         arguments.conflict,
         arguments.worst_label,
+        columns_of(arguments.columns),
     )
 
 

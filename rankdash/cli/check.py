@@ -15,6 +15,7 @@ from rankdash.cli.arguments import (
     Parser,
     add_first_stage,
     add_label_rules,
+    columns_of,
 )
 from rankdash.cli.output import aligned, finding_line, one_line, printable
 from rankdash.errors import DataError
@@ -56,6 +57,7 @@ def _check(arguments: argparse.Namespace) -> int:
             retrieved=arguments.retrieved,
             conflict=arguments.conflict,
             worst_label=arguments.worst_label,
+            columns=columns_of(arguments.columns),
         )
     except DataError as problem:
         sys.stderr.write(f"error: {one_line(str(problem))}\n")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,12 +46,13 @@ class Files:
 @dataclass(frozen=True)
 class Rules:
     """statistics: the settings for a number of labelled queries. conflict: which of several labels
-    of a pair counts. worst_label: as for `readers.read`."""
+    of a pair counts. worst_label, columns: as for `readers.read`."""
 
     conventions: Conventions
     statistics: Callable[[int], StatisticsSettings] = StatisticsSettings.for_queries
     conflict: Conflict = "highest"
     worst_label: float | None = None
+    columns: Mapping[str, str] | None = None
 
 
 def study_of(
@@ -69,7 +70,8 @@ def study_of(
     rules.statistics(0)
     alone = files.qrels is not None
     paths = names_of([*([files.baseline] if files.baseline else []), *files.challengers])
-    joined = read_beside(sources_at(files.data or [files.qrels or ""]), paths, start=alone)
+    known = sources_at(files.data or [files.qrels or ""])
+    joined = read_beside(known, paths, start=alone, columns=rules.columns)
     parsed = joined.parsed(
         conflict=rules.conflict, worst_label=rules.worst_label, first_stage=files.first_stage
     )

@@ -20,6 +20,7 @@ from rankdash.cli.arguments import (
     add_first_stage,
     add_label_rules,
     add_plugin,
+    columns_of,
 )
 from rankdash.cli.output import (
     one_line,
@@ -151,6 +152,7 @@ def _rerank(arguments: argparse.Namespace) -> int:
         retrieved=arguments.retrieved,
         conflict=arguments.conflict,
         worst_label=arguments.worst_label,
+        columns=columns_of(arguments.columns),
     )
     warn(loaded.report.warnings)
     warn(misfit(made.settings, loaded.dataset.language))

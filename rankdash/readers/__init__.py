@@ -32,6 +32,7 @@ from __future__ import annotations
 from rankdash.readers.beside import read_beside
 from rankdash.readers.by_name.start import sources_at, sources_by_name
 from rankdash.readers.files import Choices, read
+from rankdash.readers.guesses import Guess, guesses
 from rankdash.readers.join.conflicts import Conflict
 from rankdash.readers.join.parsed_file import Parsed
 from rankdash.readers.join.reversed_labels import put_right, reversed_note
@@ -53,12 +54,14 @@ __all__ = [
     "SHAPES",
     "Choices",
     "Conflict",
+    "Guess",
     "MappingNeeded",
     "Parsed",
     "ReadLimits",
     "Source",
     "Together",
     "WordsNeeded",
+    "guesses",
     "name_of",
     "put_right",
     "read",

@@ -66,14 +66,19 @@ class Joined:
 
 
 def read_beside(
-    known: Sequence[Source] | Dataset, files: Mapping[str, Path], *, start: bool = False
+    known: Sequence[Source] | Dataset,
+    files: Mapping[str, Path],
+    *,
+    start: bool = False,
+    columns: Mapping[str, str] | None = None,
 ) -> Joined:
     """Read rankings. Queries and documents that a file gives by their text only are the ones that
     have this text in the other files; labels that stand in the file of a ranking do not count.
 
     known: the files of labels, or of a data set, of which a ranking may be one; or a data set; or
     nothing, where rankings are held against each other. files: name → file. start: the data set
-    starts from the first ranking, whose documents and texts are its own.
+    starts from the first ranking, whose documents and texts are its own. columns: as for
+    `read`, of the files that are known.
 
     Raises DataError where a file holds no ranking, or an id that would be made for a text is that
     of something else; and what `read` raises.
@@ -84,7 +89,7 @@ def read_beside(
     if isinstance(known, Dataset):
         parts = [_part(known)]
     elif sources:
-        parts, noticed = parts_of(sources)
+        parts, noticed = parts_of(sources, columns=columns)
     keyed = any(part.keyed_by_text for part in parts)
     called: dict[str, str] = {}
     by_text: dict[str, bool] = {}

@@ -25,6 +25,7 @@ class Choices(TypedDict, total=False):
     """What may be settled of how files are read, as `read` says."""
 
     mapping: Mapping[str, Mapping[str, str]]
+    columns: Mapping[str, str] | None
     conflict: Conflict
     worst_label: float | None
     first_stage: str | None
@@ -38,6 +39,7 @@ def read(
     sources: Sequence[Source],
     *,
     mapping: Mapping[str, Mapping[str, str]] | None = None,
+    columns: Mapping[str, str] | None = None,
     conflict: Conflict = "highest",
     worst_label: float | None = None,
     first_stage: str | None = None,
@@ -49,6 +51,8 @@ def read(
     """Read and join the files of one data set.
 
     mapping:     file → field (of `FIELDS`) → column, for files whose columns are not recognised.
+    columns:     field → column, "" for none: said of every file that has these columns, where the
+                 others of it are as guessed.
     conflict:    which label is kept where a pair has several that differ: "highest", "lowest",
                  "mean"; "refuse" raises.
     worst_label: the grade that means not relevant, where the lowest grade of the files is the best:
@@ -71,7 +75,13 @@ def read(
             conflict=conflict,
         )
     parts, findings = parts_of(
-        sources, mapping=mapping, limits=limits, words=words, annotators=annotators, ask=ask
+        sources,
+        mapping=mapping,
+        columns=columns,
+        limits=limits,
+        words=words,
+        annotators=annotators,
+        ask=ask,
     )
     kept, _, notes = identified(parts)
     parsed = combine(
@@ -90,6 +100,7 @@ def parts_of(
     sources: Sequence[Source],
     *,
     mapping: Mapping[str, Mapping[str, str]] | None = None,
+    columns: Mapping[str, str] | None = None,
     limits: ReadLimits | None = None,
     words: Mapping[str, Mapping[str, float | None]] | None = None,
     annotators: Together = "majority",
@@ -154,6 +165,7 @@ def parts_of(
         words=words or {},
         annotators=annotators,
         ask=ask,
+        columns=columns,
         beside=beside,
         errors=errors,
     )

@@ -14,8 +14,10 @@ from rankdash.readers.parse.columns import (
     MappingNeeded,
     doubts,
     fields_of,
+    guess,
     id_and_text,
     mapped,
+    named_columns,
     recognise,
     unknown_shape,
 )
@@ -38,6 +40,7 @@ def interpret(
     words: Mapping[str, Words],
     annotators: Together,
     ask: bool,
+    columns: Mapping[str, str] | None = None,
     beside: Sequence[ParsedFile] = (),
     errors: Sequence[DataError] = (),
 ) -> list[ParsedFile]:
@@ -47,6 +50,7 @@ def interpret(
 
     mapping: file → field → column, from a person; a file in it is read by it alone.
     words:   file → word → label, from a person.
+    columns: as for `readers.read`.
     ask:     whether a person is there to answer what the files leave open but need not be asked.
     errors:  of files that are refused already; they are raised with those of the tables.
     Raises MappingNeeded where the columns of a table say too little, WordsNeeded where labels are
@@ -60,6 +64,7 @@ def interpret(
             file_name=unknown[0],
             files=", ".join(table.file for table, _ in tables),
         )
+    mapping = {**_changed(tables, columns), **mapping} if columns else mapping
     labelled = {table.file for table, _ in tables if _surely_labels(table, mapping.get(table.file))}
     known = any(len(part.labels) for part in beside)
     parts: list[ParsedFile] = []
@@ -99,6 +104,34 @@ def interpret(
         _ask_for_labels(tables, parts, mapping)
     position = {table.file: index for index, (table, _) in enumerate(tables)}
     return sorted(parts, key=lambda part: position[part.file])
+
+
+def _changed(
+    tables: Sequence[tuple[Table, Source]], columns: Mapping[str, str]
+) -> dict[str, dict[str, str]]:
+    """file → field → column, for the files that have these columns: what is guessed, but for what a
+    person says. Raises DataError where no file has them."""
+    wanted = {column for column in columns.values() if column}
+    found = [table for table, _ in tables if wanted <= set(table.frame.columns)]
+    if not found:
+        every = dict.fromkeys(name for table, _ in tables for name in table.frame.columns)
+        raise DataError(
+            "No file has all of the columns: {wanted}.",
+            remedy="The columns are: {columns}.",
+            wanted=", ".join(sorted(wanted)),
+            columns=", ".join(map(str, every)),
+        )
+    return {table.file: _over_guess(table, columns) for table in found}
+
+
+def _over_guess(table: Table, columns: Mapping[str, str]) -> dict[str, str]:
+    guessed = guess(table.frame) if table.fields is None else table.fields
+    kept = {
+        field: column
+        for field, column in guessed.items()
+        if column and column not in columns.values()
+    }
+    return {field: column for field, column in {**kept, **columns}.items() if column}
 
 
 def _ask(table: Table, mapping: Mapping[str, str] | None) -> None:
@@ -189,6 +222,9 @@ def _part(
         table = replace(table, findings=(*table.findings, *_doubts(table, fields)))
     else:
         fields = _fields_without_names(table)
+    if mapping is not None or (table.names and table.fields is None):
+        note = _columns_note(table, fields, chosen=mapping is not None)
+        table = replace(table, findings=(*table.findings, note))
     queries = bool({"query", "query_id"} & fields.keys())
     documents = bool({"document", "doc_id"} & fields.keys())
     values = bool(_VALUES & fields.keys())
@@ -212,6 +248,17 @@ def _asked(table: Table, missing: str) -> FormatError:
     if table.keys and not all(needed.guess.get(field) for field in missing.split(" or ")):
         return unknown_shape(table.file, ", ".join(table.keys[:20]))
     return needed
+
+
+def _columns_note(table: Table, fields: Mapping[str, str], *, chosen: bool) -> Finding:
+    """Which column was read as which."""
+    return Finding(
+        "note",
+        "columns_chosen" if chosen else "columns",
+        "Columns, as chosen: {columns}." if chosen else "Columns: {columns}.",
+        {"columns": named_columns(fields)},
+        file=table.file,
+    )
 
 
 def _doubts(table: Table, fields: Mapping[str, str]) -> list[Finding]:

@@ -96,16 +96,18 @@ class MappingNeeded(FormatError):  # noqa: N818 - it asks, and is mended by an a
         super().__init__(
             "One of the columns may be the {missing} that rerankers start from: {columns}."
             if optional
-            else "No column is recognised as {missing}. The columns are: {columns}.",
+            else "No column is recognised as {missing}. The columns are: {columns}. Guessed: "
+            "{guessed}.",
             remedy="Choose it, or leave it empty to use the order of the rows."
             if optional
-            else "Say which column is which, or rename them: query (or query_id), document (or "
-            "doc_id), label (label_1, label_2 … where several annotators labelled), and score or "
-            "rank. A file that holds only one side is loaded together with the others of its data "
-            "set.",
+            else "Say which column is which (--columns query=… on the command line), or rename "
+            "them: query (or query_id), document (or doc_id), label (label_1, label_2 … where "
+            "several annotators labelled), and score or rank. A file that holds only one side is "
+            "loaded together with the others of its data set.",
             file=file,
             missing=missing,
             columns=", ".join(self.columns[:20]),
+            guessed=named_columns(self.guess) or "–",
         )
 
 
@@ -287,12 +289,12 @@ def guess(frame: pd.DataFrame) -> dict[str, str | None]:
     free = [column for column in frame.columns if column not in found.values()]
     for field, hint in _HINTS:
         column = next((name for name in free if hint.search(plain(name))), None)
-        if column and field == "label" and not _can_be_labels(frame[column]):
+        if column and field == "label" and not can_be_labels(frame[column]):
             continue
         if column and field not in found:
             found[field] = column
             free.remove(column)
-    if "label" in found and not _can_be_labels(frame[found["label"]]):
+    if "label" in found and not can_be_labels(frame[found["label"]]):
         free.append(found.pop("label"))
     numeric = [name for name in free if _numeric(frame[name])]
     if "label" not in found:
@@ -307,7 +309,7 @@ def guess(frame: pd.DataFrame) -> dict[str, str | None]:
     return {field: found.get(field) for field in FIELDS}
 
 
-def _can_be_labels(cells: pd.Series[str]) -> bool:
+def can_be_labels(cells: pd.Series[str]) -> bool:
     """Whether most cells that say anything are numbers or words of a scale, or few words come
     again and again."""
     texts = cells.to_numpy(dtype=object)
@@ -319,6 +321,11 @@ def _can_be_labels(cells: pd.Series[str]) -> bool:
 def _numeric(values: pd.Series[str]) -> bool:
     parsed = numbers(values.head(200).to_numpy(dtype=object))
     return len(parsed) > 0 and bool((parsed == parsed).mean() > 0.9)
+
+
+def named_columns(fields: Mapping[str, str | None]) -> str:
+    """Which column is which, in one line."""
+    return ", ".join(f"{field} = {fields[field]}" for field in FIELDS if fields.get(field))
 
 
 def mapped(mapping: Mapping[str, str], frame: pd.DataFrame, file: str) -> dict[str, str]:

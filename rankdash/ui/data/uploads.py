@@ -25,7 +25,7 @@ from rankdash.readers import (
     Together,
     WordsNeeded,
 )
-from rankdash.ui.data import kept_view, reading_panel
+from rankdash.ui.data import column_choices, kept_view, reading_panel
 from rankdash.ui.state import language, pickers, samples
 from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets.text import markdown_safe
@@ -126,10 +126,11 @@ def upload_panel() -> None:
             "tie, the lower grade is used; the check report shows their agreement."
         ),
     )
+    mapping = column_choices.draw(files, field_title)
     label = ngettext("Read {n} file", "Read {n} files", len(files))
     if st.button(label, type="primary", icon=":material/upload_file:", disabled=busy):
         read = tuple(Source(file.name, file.getvalue()) for file in files)
-        _read(_Upload(read, name, first, made, conflict, annotators))
+        _read(_Upload(read, name, first, made, conflict, annotators, mapping))
 
 
 def asking() -> bool:

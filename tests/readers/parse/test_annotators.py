@@ -166,9 +166,10 @@ def test_columns_called_by_people_are_asked_about_with_the_names_that_are_known(
     with pytest.raises(MappingNeeded) as told:
         read([Source("two.csv", text.encode())])
     assert told.value.remedy == (
-        "Say which column is which, or rename them: query (or query_id), document (or doc_id), "
-        "label (label_1, label_2 … where several annotators labelled), and score or rank. A file "
-        "that holds only one side is loaded together with the others of its data set."
+        "Say which column is which (--columns query=… on the command line), or rename them: query "
+        "(or query_id), document (or doc_id), label (label_1, label_2 … where several annotators "
+        "labelled), and score or rank. A file that holds only one side is loaded together with the "
+        "others of its data set."
     )
 
 

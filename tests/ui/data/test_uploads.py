@@ -313,3 +313,27 @@ def test_an_error_and_a_question_of_a_large_file_are_those_of_a_small_one(large,
     under_way(large).running = False
     large.run()
     assert labels(workspace) == [0.25, 1, 2]
+
+
+def test_the_guessed_columns_are_shown_and_the_preview_and_the_set_follow_a_change(data, workspace):
+    drop(data, "faq.csv", rows(("2,0,a", "1,1,b", "0,2,c"), names="relevance,second,why"))
+
+    def box(label):
+        return next(box for box in data.selectbox if box.label == label)
+
+    def preview():
+        return next(
+            list(frame.value.columns) for frame in data.dataframe if "←" in frame.value.columns[0]
+        )
+
+    assert (box("Query text").value, box("Label").value) == ("query", "relevance")
+    assert box("Label").options == ["not in this file", "relevance", "second", "why"]
+    assert preview()[-1] == "Label ← relevance"
+    box("Label").set_value("second").run()
+    assert preview()[-1] == "Label ← second"
+    read(data)
+
+    [row] = workspace.datasets()
+    own = workspace.dataset(row.id).qrels.groupby("label").size()
+    assert dict(own) == {0.0: 3, 1.0: 3, 2.0: 3}
+    assert "label = second" in workspace.check_report(row.id)

@@ -1,0 +1,65 @@
+"""Which column of a table is guessed to be what, before its file is read as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from rankdash.errors import RankdashError
+from rankdash.readers import registry
+from rankdash.readers.detect import tables_of
+from rankdash.readers.parse.annotators import raters_of
+from rankdash.readers.parse.columns import can_be_labels, fields_of
+from rankdash.readers.parse.limits import ReadLimits
+from rankdash.readers.parse.source import Source
+from rankdash.readers.parse.table import Table
+from rankdash.readers.parse.unpack import unpack
+
+_ROWS = 5
+_NO_LABELS = ("query_id", "query", "doc_id", "document", "title")
+
+
+@dataclass(frozen=True, eq=False)
+class Guess:
+    """The columns of a file, and what they are guessed to be.
+
+    fields: field → column. labels: the columns whose cells can be labels. rows: the first ones, all
+    text.
+    """
+
+    file: str
+    columns: tuple[str, ...]
+    fields: dict[str, str]
+    labels: tuple[str, ...]
+    rows: pd.DataFrame
+
+
+def guesses(sources: Sequence[Source]) -> list[Guess]:
+    """A guess for each table of rows with queries and documents whose columns only their names and
+    cells tell. Nothing for files that cannot be read: reading them says why."""
+    limits = ReadLimits()
+    try:
+        files, _broken = unpack(sources, limits)
+        tables = [(table, source) for source in files for table in tables_of(source, limits)]
+        for preparer in registry.PREPARERS:
+            tables = preparer.prepare(tables)
+    except RankdashError:
+        return []
+    return [found for table, _ in tables if (found := _guess(table)) is not None]
+
+
+def _guess(table: Table) -> Guess | None:
+    if not table.names or table.fields is not None or not len(table.frame) or raters_of(table):
+        return None
+    fields = fields_of(table.frame)
+    if not {"query", "query_id"} & fields.keys() or not {"document", "doc_id"} & fields.keys():
+        return None
+    columns = tuple(map(str, table.frame.columns))
+    texts = {column for field, column in fields.items() if field in _NO_LABELS}
+    labels = tuple(
+        name for name in columns if name not in texts and can_be_labels(table.frame[name])
+    )
+    rows = table.frame.head(_ROWS).fillna("").astype("str")
+    return Guess(table.file, columns, fields, labels, rows)

@@ -1,0 +1,62 @@
+"""Which column is which, before files are read: the guess in one row of choices, and a preview."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from rankdash.i18n import gettext as _
+from rankdash.readers import FIELDS, Guess, Source, guesses
+from rankdash.ui.state import pickers
+from rankdash.ui.widgets.text import markdown_safe
+
+_GUESSED = "upload.guessed"
+_NO_COLUMN = ""
+# Larger files are read once only; what their columns were read as stands in the check report.
+_MOST_BYTES = 5_000_000
+_WIDTH = 170
+
+
+def draw(files: Sequence[Any], title: Callable[[str], str]) -> dict[str, Mapping[str, str]]:
+    """The choices for the uploaded files; file → field → column where one differs from the guess.
+
+    title: the name of a field on the page.
+    """
+    if sum(file.size for file in files) > _MOST_BYTES:
+        return {}
+    dropped = tuple(file.file_id for file in files)
+    if st.session_state.get(_GUESSED, ((), ()))[0] != dropped:
+        found = guesses([Source(file.name, file.getvalue()) for file in files])
+        st.session_state[_GUESSED] = (dropped, found)
+    chosen = {each.file: _row(each, title) for each in st.session_state[_GUESSED][1]}
+    return {
+        each.file: chosen[each.file]
+        for each in st.session_state[_GUESSED][1]
+        if chosen[each.file] != each.fields
+    }
+
+
+def _row(guess: Guess, title: Callable[[str], str]) -> dict[str, str]:
+    """One row of choices and the first rows as they will be read; field → column."""
+    st.markdown(f"**{_('Columns of {file}', file=markdown_safe(guess.file, 80))}**")
+    chosen: dict[str, str] = {}
+    with st.container(horizontal=True):
+        for field in FIELDS:
+            # What cannot be a label is never offered as one.
+            fitting = guess.labels if field == "label" else guess.columns
+            guessed = guess.fields.get(field, _NO_COLUMN)
+            options = [_NO_COLUMN, *fitting]
+            chosen[field] = st.selectbox(
+                title(field),
+                options,
+                index=options.index(guessed) if guessed in options else 0,
+                format_func=lambda value: value or _("not in this file"),
+                key=pickers.in_words(f"columns.{guess.file}.{field}"),
+                width=_WIDTH,
+            )
+    found = {field: column for field, column in chosen.items() if column}
+    preview = {f"{title(field)} ← {column}": guess.rows[column] for field, column in found.items()}
+    st.dataframe(preview, hide_index=True, alt=_("The first rows of the file"))
+    return found
