@@ -162,7 +162,7 @@ def options(study: Study, choices: Sequence[Choice], scenario: Assumptions) -> N
         (amount, lambda value: _("{ms} ms", ms=brief(value))),
         strict=True,
     ):
-        within = [meets(at, math.inf if target is None else target) for at in frame[x]]
+        within = frame[x].map(lambda at, most=target: most is None or meets(at, most))
         front = pareto(frame[x].where(within).tolist(), frame["quality"].tolist())
         points = [
             frontier.FrontierPoint(
