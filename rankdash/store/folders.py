@@ -77,8 +77,7 @@ def remove(root: Path, named: Iterable[str]) -> None:
     for each in named:
         folder = root / each
         kind = folder.parent.name
-        # Of a link nothing is deleted: `rmtree` refuses it.
-        if not folder.is_dir():
+        if folder.is_symlink() or not folder.is_dir():
             continue
         if _is_job(folder) if kind == "jobs" else _is_stored(folder, kind):
             shutil.rmtree(folder, ignore_errors=True)

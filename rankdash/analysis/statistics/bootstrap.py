@@ -300,9 +300,8 @@ def bca_shares(columns: Columns, means: FloatArray, level: float = 0.95) -> Floa
     with np.errstate(invalid="ignore", divide="ignore"):
         acceleration = np.where(spread > 0, skew / (6 * spread**1.5), 0.0)
     edges = ndtri(np.array([(1 - level) / 2, (1 + level) / 2]))[:, None] + bias
-    # A sum of cubes is never above that of squares to the power of 1.5: an acceleration is at most
-    # 1/6, and the pole of the formula, at an edge of 6, is out of reach.
-    return np.asarray(ndtr(bias + edges / (1 - acceleration * edges)))
+    # Past the pole of the formula, which only extreme skew reaches, the interval is one-sided.
+    return np.asarray(ndtr(bias + edges / np.maximum(1 - acceleration * edges, 1e-9)))
 
 
 def ends(draws: FloatArray, shares: FloatArray) -> FloatArray:
