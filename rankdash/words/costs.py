@@ -66,10 +66,10 @@ def year() -> Period:
 
 @dataclass(frozen=True)
 class MoneyContext:
-    """What sentences about money have to know. metric, hit: titles of the metric and of
-    the hit rate that tickets and working time hang on. level: of the intervals.
-    baseline: its name. period: that amounts are for. safe: makes a name fit for where it stands.
-    assumed: whether nobody set what a search is worth and the reader does not see that beside it.
+    """What sentences about money have to know. metric, hit: titles of the metric and of the hit
+    rate that tickets and working time hang on. level: of the intervals. baseline: its name. period:
+    that amounts are for. safe: makes a name fit for where it stands. assumed: whether nobody
+    set what a search is worth and the reader does not see that beside it.
     """
 
     currency: str
@@ -383,11 +383,9 @@ def sureness(context: MoneyContext, choice: Choice) -> str:
 
 def cautions(choice: Choice, target_ms: float) -> list[str]:
     """In a word or two each, what makes the figures of an option less than sure."""
-    sentences = []
-    if choice.bill is not None:
-        sentences = [
-            each for each in (prices.lack(choice.bill), *prices.marks(choice.bill)) if each
-        ]
+    bill = choice.bill
+    told = () if bill is None else (prices.lack(bill), *prices.marks(bill))
+    sentences = [each for each in told if each]
     p95 = choice.waiting.p95
     if choice.system and p95 is None:
         sentences.append(_("latency not measured"))

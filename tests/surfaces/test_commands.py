@@ -10,6 +10,7 @@ import pytest
 
 from rankdash.analysis.statistics.gate import settings_at
 from rankdash.cli import main
+from rankdash.i18n import brief
 from rankdash.ranking.ranking import Run
 from rankdash.study import latency
 from tests.surfaces.conftest import SPEC, Case, without_charts
@@ -111,7 +112,7 @@ def test_gate_sees_the_same_of_a_run_with_failures(case):
     assert_says(gain, [f"{row['delta']:+.4f}", *ends, f"{row['paired']}"])
     assert_says(hurt, [f"{row['hurt'] / row['paired']:.1%}", f"{row['paired']}"])
     for shown, value in ((p50, taken.p50), (p90, taken.p90), (p95, taken.p95)):
-        assert_says(shown, [f"{value:,.1f}", f"{taken.n}"])
+        assert_says(shown, [brief(value), f"{taken.n}"])
     assert_says(failed, [str(len(study.failures(case.flaky.id)))])
     out = study.comparison.left_out(case.flaky.id, SPEC)
     note = next(line for line in said.splitlines() if "Excluded" in line)
