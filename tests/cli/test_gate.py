@@ -169,7 +169,7 @@ def test_it_fails_with_exit_code_1_and_the_reasons(gate, tmp_path):
     )
     assert "- Hit@1, at least 0.9: it was 0.7000." in failed.out
     assert "- MRR@10, queries hurt, at most 20%: it was 30.0%." in failed.out
-    assert "- p95 latency, at most 100 ms: it was 120.0 ms." in failed.out
+    assert "- p95 latency, at most 100 ms: it was 120 ms." in failed.out
     assert "gain, at least 0:" not in failed.out
 
 

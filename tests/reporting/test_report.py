@@ -113,7 +113,7 @@ class Read(HTMLParser):
         self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.sections: dict[str, list[str]] = {"": []}
         self.rows: list[list[str]] = []
-        self.inside, self.section = "", ""
+        self.inside, self.section, self.in_cell = "", "", False
         self.feed(page.decode("utf-8"))
 
     def handle_starttag(self, tag, attrs):
@@ -126,9 +126,11 @@ class Read(HTMLParser):
             self.rows.append([])
         if tag in ("td", "th"):
             self.rows[-1].append("")
+            self.in_cell = True
 
     def handle_endtag(self, tag):
         self.inside = ""
+        self.in_cell = self.in_cell and tag not in ("td", "th")
         if tag == "section":
             self.section = ""
 
@@ -136,7 +138,7 @@ class Read(HTMLParser):
         if self.inside in ("script", "style"):
             return
         self.sections[self.section].append(data)
-        if self.inside in ("td", "th"):
+        if self.in_cell:
             self.rows[-1][-1] += data
 
     def text(self, section: str) -> str:
@@ -171,7 +173,10 @@ def test_means_and_changes_are_those_of_the_comparison(study, report):
         assert cells[2] == f"{row['mean']:.3f}"
         if row["system"] == "run":
             assert cells[4].lstrip("+") == f"{row['delta']:.3f}"
-            assert cells[5] == f"{row['delta_low']:+.3f} … {row['delta_high']:+.3f}"
+            ends = (
+                f"{row[end]:+.3f}".replace("+0.000", "0.000") for end in ("delta_low", "delta_high")
+            )
+            assert cells[5] == " … ".join(ends)
             assert cells[7] == f"{row['paired']}"
             assert cells[8] == f"{row['left_out']}"
     assert frame.set_index(["metric", "system"]).loc[("ndcg@10", "run"), "verdict"] == "better"

@@ -80,9 +80,7 @@ def finish(places: Places) -> None:
 def link() -> str:
     """The whole address of what is chosen now."""
     here = urlsplit(st.context.url or "")
-    query = urlencode(
-        {name: list(values) for name, values in address.written().items()}, doseq=True
-    )
+    query = urlencode(address.whole(), doseq=True)
     # A bare host with a question mark is no link to most programs that find links in a text.
     return here._replace(path=here.path or "/", query=query, fragment="").geturl()
 

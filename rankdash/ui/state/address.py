@@ -190,13 +190,19 @@ def offered() -> dict[str, list[str]]:
     which the browser counts as a step of its own, and going back would lead to the page again.
     """
     wanted = {
-        name: values
-        for name, values in _choices().items()
-        if name in FIELDS and values and values != [FIELDS[name]]
-        if name in _OF_EVERY_PAGE or by_hand(name)
+        name: values for name, values in whole().items() if name in _OF_EVERY_PAGE or by_hand(name)
     }
     _known().add(_key(wanted))
     return wanted
+
+
+def whole() -> dict[str, list[str]]:
+    """What a link to this view says: the choices, and what the page settled."""
+    return {
+        name: values
+        for name, values in _choices().items()
+        if name in FIELDS and values and values != [FIELDS[name]]
+    }
 
 
 def written() -> Mapping[str, Sequence[str]]:

@@ -66,7 +66,7 @@ def test_too_few_queries_choose_no_rule(app, stored):
 def test_a_sure_first_stage_can_skip_the_reranker(app, decided):
     saves = (
         "Saves **50%** of the calls and 50% of the query–document pairs. Reranking takes 10 → "
-        "**5.0 ms** on average and 10 → 10 ms at p95, over 60 timed queries."
+        "**5 ms** on average and 10 → 10 ms at p95, over 60 timed queries."
     )
     assert {*said(open_page(app, "rank_shifts", k="3")).splitlines()} >= {
         "**50% of the queries can skip reranking**: those with a margin of at least 0.556. On "
