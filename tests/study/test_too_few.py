@@ -72,7 +72,7 @@ def test_no_surface_writes_an_interval_or_a_break_even_of_two_queries(n, few, la
     assert (page.count("95%") == 1) == few
     assert ("break-even: value" in page or "盈亏平衡：" in page) != few
 
-    compared = compare_command.Compared("qrels", "highest", study)
+    compared = compare_command.Compared("qrels", "highest", None, study)
     written = "".join(compare_command.text(compared))
     assert ("confidence the true" in written) != few
     rows = pd.read_csv(StringIO("".join(compare_command.as_csv(compared))))
