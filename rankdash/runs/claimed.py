@@ -10,8 +10,8 @@ from rankdash.errors import RankdashError, RerankerError, StoreError
 from rankdash.redaction import redact
 from rankdash.runs.runner import Cancelled
 from rankdash.store.jobs.explanations import Explanations
+from rankdash.store.jobs.leases import Ending, Owner
 from rankdash.store.jobs.queue import Queue
-from rankdash.store.jobs.states import Ending, Owner
 
 BEAT_SECONDS = 1.0
 _log = logging.getLogger(__name__)

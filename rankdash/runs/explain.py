@@ -28,7 +28,7 @@ from rankdash.runs.key_pipe import Handover
 from rankdash.runs.runner import Cancelled
 from rankdash.store import RunRow, Workspace
 from rankdash.store.jobs.explanations import ExplanationRow, Explanations
-from rankdash.store.jobs.states import Owner
+from rankdash.store.jobs.leases import Owner
 
 # How long a model waits for the next question.
 KEEP_SECONDS = 300.0

@@ -11,8 +11,8 @@ from rankdash.rerankers import Reranker, create, get
 from rankdash.runs.plan import Timing
 from rankdash.runs.process import WorkerProcess
 from rankdash.store import Workspace
+from rankdash.store.jobs.leases import State as JobState
 from rankdash.store.jobs.queue import LIVE, JobRow, Queue, Stage, new_id
-from rankdash.store.jobs.states import State as JobState
 
 __all__ = [
     "LIVE",

@@ -3,7 +3,7 @@ are ever moved or deleted: by the form of the name, and by a file that nothing e
 
     datasets/<id>-<token>/, runs/<id>-<token>/   tables, with a record or a mark beside them
     jobs/<id>/                                   tables of batches
-    trash/<time>-<token>/                        what was swept or replaced, deleted after 30 days
+    trash/                                       what was swept or replaced: see `trash`
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import time
 import uuid
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from rankdash.errors import StoreError
+from rankdash.store import trash
 from rankdash.store.failures import HOME_REMEDY, in_words
 
 DATABASE = "rankdash.sqlite"
-TRASH, BACKUPS = "trash", "backups"
+BACKUPS = "backups"
 
 # Beside the tables: the first once a row names the folder, the second before that, and after.
 RECORD, UNFINISHED = "rankdash-record.json", "rankdash-unfinished"
@@ -30,8 +30,6 @@ STORED = tuple(_TABLES)
 
 _NAME = re.compile(r"(?P<id>.+)-[0-9a-f]{8}")
 _PART = re.compile(r"(\d{20}-[0-9a-f]{8}\.parquet|\.\d{20}-[0-9a-f]{8}\.parquet\.[0-9a-f]{8})")
-_IN_TRASH = re.compile(r"(?P<time>\d{8}T\d{6}Z)-[0-9a-f]{8}")
-_TIME = "%Y%m%dT%H%M%SZ"
 
 # What the systems leave everywhere, and what rankdash keeps here before there is a workspace.
 _NO_CONTENT = {".ds_store", "desktop.ini", "thumbs.db", "lost+found", ".directory"}
@@ -41,7 +39,6 @@ _MOST_NAMED = 3
 # A folder without a row is either left over from a crash or being filled right now by another
 # process, which writes its row last. Nothing takes this long to write.
 SWEEP_AFTER_SECONDS = 15 * 60
-EMPTY_AFTER = timedelta(days=30)
 
 
 def new_folder(root: Path, kind: str, name: str) -> Path:
@@ -105,31 +102,7 @@ def sweep(root: Path, candidates: Iterable[str], named: Collection[str]) -> None
     found = [root / folder for folder in candidates if folder not in named]
     if found:
         with suppress(OSError):
-            to_trash(root, found)
-
-
-def to_trash(root: Path, paths: Iterable[Path]) -> Path:
-    """Move files and folders of the workspace to the trash; returns where they lie there.
-
-    Raises OSError where one cannot be moved: those before it were.
-    """
-    place = root / TRASH / f"{datetime.now(UTC).strftime(_TIME)}-{uuid.uuid4().hex[:8]}"
-    for path in paths:
-        target = place / path.relative_to(root)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        # Another process may have moved it.
-        with suppress(FileNotFoundError):
-            path.rename(target)
-    return place
-
-
-def empty_trash(root: Path) -> None:
-    """Delete what was moved to the trash longer than 30 days ago."""
-    for place in _below(root / TRASH):
-        match = _IN_TRASH.fullmatch(place.name)
-        # By the name: the times of files are changed by copying them.
-        if match and _moved(match["time"]) < datetime.now(UTC) - EMPTY_AFTER:
-            shutil.rmtree(place, ignore_errors=True)
+            trash.to_trash(root, found)
 
 
 def refuse_foreign(root: Path) -> None:
@@ -184,14 +157,6 @@ def _is_own(entry: Path) -> bool:
         return False
     if entry.name == "jobs":
         return all(_is_job(each) for each in entry.iterdir())
-    if entry.name == TRASH:
-        return all(_IN_TRASH.fullmatch(each.name) for each in entry.iterdir())
+    if entry.name == trash.FOLDER:
+        return all(trash.is_own(each.name) for each in entry.iterdir())
     return entry.name in (*STORED, BACKUPS) and not any(entry.iterdir())
-
-
-def _moved(told: str) -> datetime:
-    try:
-        return datetime.strptime(told, _TIME).replace(tzinfo=UTC)
-    except ValueError:
-        # No date of ours: it stays.
-        return datetime.now(UTC)

@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rankdash.store import backups, folders, records
+from rankdash.store import backups, folders, records, trash
 from rankdash.store.database import Database, files_of
 from rankdash.store.failures import in_words
 from rankdash.store.health import examine
@@ -57,7 +57,7 @@ def repair(root: Path) -> Repaired | None:
             repaired = rebuild(root, made)
             with in_words(file):
                 old = [each for each in files_of(file) if each.exists()]
-                repaired.trash = folders.to_trash(root, old) if old else None
+                repaired.trash = trash.to_trash(root, old) if old else None
                 made.replace(file)
         finally:
             for each in files_of(made):

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankdash.errors import StoreError
-from rankdash.store import folders
+from rankdash.store import trash
 from rankdash.store.database import Database, files_of
 from rankdash.store.failures import in_words, is_damage
 
@@ -63,7 +63,7 @@ class ScoreCache:
             if not isinstance(error.__cause__, sqlite3.Error) or not is_damage(error.__cause__):
                 raise
             with in_words(file):
-                folders.to_trash(file.parent, files_of(file))
+                trash.to_trash(file.parent, files_of(file))
             self._database = Database(file, _prepare)
 
     def read(

@@ -33,7 +33,7 @@ from rankdash.dataset import Dataset
 from rankdash.errors import DataError, StoreError
 from rankdash.ranking.measured import Measured
 from rankdash.ranking.ranking import Run
-from rankdash.store import backups, folders, records
+from rankdash.store import backups, folders, records, trash
 from rankdash.store.database import Database
 from rankdash.store.failures import damaged, in_words, no_dataset, no_run
 from rankdash.store.health import examine
@@ -100,7 +100,7 @@ class Workspace:
             self.database.begin_day()
             self.keep_records()
             self._sweep()
-            folders.empty_trash(root)
+            trash.empty_trash(root)
 
     @classmethod
     def open(cls, path: Path | None = None) -> Workspace:

@@ -17,7 +17,7 @@ from rankdash.runs.jobs import JobRequest
 from rankdash.runs.key_pipe import Handover, line
 from rankdash.runs.runner import rerank
 from rankdash.store.jobs.explanations import Asked, Explanations
-from rankdash.store.jobs.states import Owner
+from rankdash.store.jobs.leases import Owner
 from tests.rerankers.loopback import running
 
 TEXT = "A gift has a refund. Never a refund, never."

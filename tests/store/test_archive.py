@@ -23,8 +23,8 @@ from rankdash.i18n import error_text, speaking
 from rankdash.ranking.ranking import Ranking
 from rankdash.store import Workspace
 from rankdash.store.jobs.explanations import Asked, Explanations
+from rankdash.store.jobs.leases import Owner
 from rankdash.store.jobs.queue import Queue
-from rankdash.store.jobs.states import Owner
 from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.notes import Notes
 from rankdash.store.notes.pins import Pins

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from rankdash.errors import StoreError
-from rankdash.store import Workspace, folders, records
+from rankdash.store import Workspace, folders, records, trash
 from rankdash.store.folders import RECORD, SWEEP_AFTER_SECONDS, UNFINISHED
 from rankdash.store.score_cache import ScoreCache
 
@@ -144,7 +144,7 @@ def test_the_trash_is_emptied_by_the_day_that_an_entry_names(workspace):
     names = {days: f"{moment:%Y%m%dT%H%M%SZ}-0123abcd" for days, moment in then.items()}
     for name in (*names.values(), "20269999T999999Z-0123abcd"):
         (workspace.root / "trash" / name).mkdir(parents=True)
-    folders.empty_trash(workspace.root)
+    trash.empty_trash(workspace.root)
     left = {place.name for place in (workspace.root / "trash").iterdir()}
     assert left == {names[29], "20269999T999999Z-0123abcd"}
 

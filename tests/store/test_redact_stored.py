@@ -11,7 +11,7 @@ import pytest
 from rankdash.errors import StoreError, UnavailableError
 from rankdash.store import Workspace, migrations, redact_stored
 from rankdash.store.jobs.job_batches import read_parts, write_part
-from rankdash.store.jobs.states import problem_to_json
+from rankdash.store.jobs.leases import problem_to_json
 from rankdash.store.redact_stored import clean
 from rankdash.store.tables import read_frame, write_frame
 

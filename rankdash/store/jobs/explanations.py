@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from rankdash.errors import RankdashError
 from rankdash.store.failures import dataset_of_run
-from rankdash.store.jobs.states import (
+from rankdash.store.jobs.leases import (
     Leases,
     Owner,
     State,

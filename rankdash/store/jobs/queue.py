@@ -4,7 +4,7 @@
        ▲                 │
        └──resume── interrupted   the worker died or fell silent; also from failed and cancelled
 
-How a worker owns what it claimed is told in `rankdash.store.jobs.states`.
+How a worker owns what it claimed is told in `rankdash.store.jobs.leases`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from rankdash.ranking.measured import WithoutText
 from rankdash.store import folders
 from rankdash.store.failures import refuse_unknown
 from rankdash.store.jobs.explanations import Explanations
-from rankdash.store.jobs.states import STALE_SECONDS as STALE_SECONDS
-from rankdash.store.jobs.states import Ending, Leases, State, lost, problem_from_json
-from rankdash.store.jobs.states import Owner as Owner
+from rankdash.store.jobs.leases import STALE_SECONDS as STALE_SECONDS
+from rankdash.store.jobs.leases import Ending, Leases, State, lost, problem_from_json
+from rankdash.store.jobs.leases import Owner as Owner
 from rankdash.store.rows import insert, now
 from rankdash.store.workspace import Workspace
 

@@ -6,10 +6,9 @@ from types import SimpleNamespace
 import pytest
 
 from rankdash.errors import StoreError, UnavailableError
-from rankdash.store.jobs import states
 from rankdash.store.jobs.job_batches import read_parts, write_part
+from rankdash.store.jobs.leases import lost
 from rankdash.store.jobs.queue import STALE_SECONDS, Owner, Progress, Queue
-from rankdash.store.jobs.states import lost
 from rankdash.store.tables import read_table, write_table
 
 CLAIM_ALL = """
@@ -159,7 +158,7 @@ def test_a_silent_worker_is_written_off(queue, submit, monkeypatch, host):
 
 
 def test_a_worker_is_silent_after_ten_seconds(monkeypatch):
-    monkeypatch.setattr(states, "time", SimpleNamespace(time=lambda: 100.0))
+    monkeypatch.setattr(leases, "time", SimpleNamespace(time=lambda: 100.0))
     for heartbeat, silent in ((90.0, False), (89.9, True)):
         assert lost({"host": "elsewhere", "pid": 1, "heartbeat": heartbeat}) is silent
 

@@ -17,8 +17,8 @@ from rankdash.ranking.ranking import Run
 from rankdash.store import Workspace
 from rankdash.store.jobs.explanations import Asked, Explanations
 from rankdash.store.jobs.job_batches import write_part
+from rankdash.store.jobs.leases import Owner
 from rankdash.store.jobs.queue import Queue
-from rankdash.store.jobs.states import Owner
 from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.notes import Notes
 from rankdash.store.notes.pins import Pins

@@ -10,7 +10,7 @@ from rankdash.analysis.reasons.occlusion import Explanation, Stage, TextPart, ex
 from rankdash.rerankers import create
 from rankdash.runs.runner import rerank
 from rankdash.store.jobs.explanations import Asked, Explanations
-from rankdash.store.jobs.states import Owner
+from rankdash.store.jobs.leases import Owner
 from rankdash.ui.queries import occlusion_view
 from tests.stored import keep_rows
 from tests.ui.test_pages import open_page, texts
