@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from rankdash.errors import StoreError, UnavailableError
+from rankdash.store.jobs import leases
 from rankdash.store.jobs.job_batches import read_parts, write_part
 from rankdash.store.jobs.leases import lost
 from rankdash.store.jobs.queue import STALE_SECONDS, Owner, Progress, Queue
