@@ -62,18 +62,17 @@ def test_the_sample_is_open_and_a_model_run_changes_overview_and_queries(visit):
     visit.go("Queries")
     visit.sees(re.compile(r"^1 of 168$"))
     visit.sees(re.compile(r"NDCG@10 \d\.\d{3} → \d\.\d{3}"))
-    opened = re.search(r"[?&]q=([^&]+)", visit.page.url)
-    assert opened is not None
+    assert not re.search(r"[?&]q=", visit.page.url), "nobody chose it: going back leaves the page"
     visit.page.get_by_role("button", name="Next").click()
     visit.sees(re.compile(r"^2 of 168$"))
-    expect(visit.page).not_to_have_url(re.compile(rf"[?&]q={re.escape(opened[1])}(&|$)"))
+    expect(visit.page).to_have_url(re.compile(r"[?&]q=q\d+(&|$)"))
 
 
-# Set → its size, its labels, how much of its first stage is labelled, and what is said of BM25, the
-# NDCG@10 of the first stage being that of trec_eval over the queries with a relevant document.
+# Set → its size (of the sample, that it is there), its labels, how much of its first stage is
+# labelled, and what is said of BM25, the NDCG@10 of the first stage being that of trec_eval over the queries with a relevant document.
 UPLOADED = {
     "helpcentre": (
-        *("168 queries and 435 documents", "3,881 labels", "100%"),
+        *("These files equal Help centre, which is in this workspace", "3,881 labels", "100%"),
         *(r"score the same on every one of the 164 queries", r"^0\.667$"),
     ),
     "medquad": (
