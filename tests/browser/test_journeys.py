@@ -69,7 +69,8 @@ def test_the_sample_is_open_and_a_model_run_changes_overview_and_queries(visit):
 
 
 # Set → its size (of the sample, that it is there), its labels, how much of its first stage is
-# labelled, and what is said of BM25, the NDCG@10 of the first stage being that of trec_eval over the queries with a relevant document.
+# labelled, and what is said of BM25, the NDCG@10 of the first stage being that of trec_eval over
+# the queries with a relevant document.
 UPLOADED = {
     "helpcentre": (
         *("These files equal Help centre, which is in this workspace", "3,881 labels", "100%"),
