@@ -29,6 +29,7 @@ from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.notes import Notes
 from rankdash.store.notes.pins import Pins
 from rankdash.store.notes.run_notes import RunNotes
+from rankdash.store.workspace_file import import_checks
 from rankdash.store.workspace_file.archive import without_paths
 from rankdash.store.workspace_file.import_workspace import Judges, take_in
 from rankdash.store.workspace_file.workspace_zip import MANIFEST, Bounds, Packer, Unpacker
@@ -282,6 +283,14 @@ def test_a_run_of_another_data_set_with_the_same_id_is_not_replaced(
     found = bring(other, exported(full))
     assert other.run("run-1").dataset_id == dataset.id
     assert [finding.code for finding in found.findings] == ["archive.run"]
+
+
+def test_runs_that_differ_in_their_latencies_alone_are_not_the_same(make_dataset, make_run):
+    run = make_run(make_dataset("Shop"))
+    assert import_checks.same(run, replace(run, name="another"))
+    assert not import_checks.same(
+        run, replace(run, queries=run.queries.assign(latency_ms=run.queries["latency_ms"] + 5.0))
+    )
 
 
 def test_a_scenario_of_an_older_version_is_read():

@@ -199,3 +199,10 @@ def test_a_profile_that_was_changed_takes_the_place_of_the_old_one():
     found = shipped().with_profile(key, changed)
     assert found.profiles[key] == changed and shipped().profiles[key] == old
     assert list(found.profiles) == list(shipped().profiles)
+
+
+@pytest.mark.parametrize(("value", "advised"), [(0.599, True), (0.6, False), (0.65, False)])
+def test_an_undecided_mean_at_its_target_needs_no_advice(value, advised):
+    row = judge(Target("ndcg@10", target=0.6), Reached(value, 0.5, 0.75, 1.0), shipped())
+    assert row.status == "undecided"
+    assert bool(row.advice) == advised

@@ -227,3 +227,10 @@ def test_a_failed_query_is_no_call_and_an_unmeasured_one_no_zero():
     unmeasured = saving(rows.assign(latency_ms=math.nan), margin, 0.5)
     assert math.isnan(unmeasured.mean_before)
     assert math.isnan(unmeasured.p95_after)
+
+
+def test_a_query_that_was_not_asked_for_is_no_call():
+    rows = run_rows(3)
+    rows.loc[2, ["state", "latency_ms", "pairs"]] = ["skipped", math.nan, math.nan]
+    found = saving(rows, pd.Series([0.9, 0.1, 0.9], index=["q0", "q1", "q2"]), 0.5)
+    assert (found.n, found.share, found.pairs) == (2, 0.5, 0.5)

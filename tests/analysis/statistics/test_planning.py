@@ -11,6 +11,7 @@ from scipy import stats
 
 from rankdash.analysis.statistics.inference import intervals, p_values
 from rankdash.analysis.statistics.planning import (
+    _KINDS,
     FEWEST_PLANNED,
     POWER,
     _kinds,
@@ -175,3 +176,13 @@ def test_a_hundred_thousand_more_or_ten_times_as_many_are_a_plan(queries, gained
     differences = np.repeat([1.0, -1.0], [gained, queries - gained])
     mean = float(differences.mean())
     assert plan(differences, (mean - 0.01, mean + 0.01), test="t").likely == more
+
+
+def test_groups_of_neighbouring_changes_never_hold_gains_and_losses():
+    """As many changes as four for each group, and an odd number of them losses."""
+    losses = 2 * _KINDS + 1
+    changes = np.arange(-losses, 4 * _KINDS - losses + 1) / (8 * _KINDS)
+    means, sizes = _kinds(changes)
+    assert sizes[means < 0].sum() == losses
+    assert sizes[means > 0].sum() == 4 * _KINDS - losses
+    assert sizes @ means == pytest.approx(changes.sum())

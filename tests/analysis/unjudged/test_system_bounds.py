@@ -2,6 +2,7 @@
 
 import itertools
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -365,3 +366,19 @@ def test_a_fully_relevant_document_has_the_top_grade_and_reaches_the_threshold(
     frame = pd.DataFrame({"query_id": "q", "doc_id": list("ab")[: len(labels)], "label": labels})
     judged = judge(Ranking.from_columns(["q"], ["a"], [1.0]), frame, rules)
     assert top_label(judged, parse_measure(spec), rules) == top
+
+
+def test_a_list_that_finds_nothing_without_the_label_has_an_effect_where_it_is_skipped_too():
+    found = {
+        rule: UnjudgedComparison(
+            *(
+                system(docs, {}, Conventions(mrr_none=rule, no_relevant="count"))
+                for docs in (["a", "b"], ["b", "a"])
+            ),
+            "mrr@2",
+            Conventions(mrr_none=rule, no_relevant="count"),
+        ).effects
+        for rule in ("zero", "skip")
+    }
+    assert np.isfinite(found["skip"]).all() and found["skip"].any()
+    assert found["skip"] == pytest.approx(found["zero"])

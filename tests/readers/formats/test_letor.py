@@ -32,3 +32,16 @@ def test_a_feature_that_a_line_leaves_out_is_0_and_the_first_of_two_counts():
 def test_a_query_has_the_first_title_that_a_comment_gives_it():
     text = "# qid:1: rambo\n# qid:1: rocky\n1 qid:1 1:2 # d\n0 qid:2 1:2 # d\n"
     assert list(letor.read(text, "x", ReadLimits()).frame["query"]) == ["rambo", None]
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("2 qid:1 # a\n0 qid:1 # b", ["2", "0"]),
+        ("2 qid:1 1:3 # a\n0 qid:1 1:5 # b", ["2", "0"]),
+        ("2 qid:1 1:3 # a\n0 qid:1", ["2"]),
+        ("2 qid:1 1:3 # a\n0 qid:1\n", ["2", "0"]),
+    ],
+)
+def test_the_last_line_of_a_cut_file_is_refused_where_the_others_have_features(text, labels):
+    assert list(letor.read(text, "x", ReadLimits()).frame["label"]) == labels

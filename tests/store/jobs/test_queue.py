@@ -114,10 +114,11 @@ def test_what_waits_is_cancelled_at_once_and_what_runs_is_asked_to_stop(queue, s
 def test_what_stopped_can_be_queued_again(queue, submit, state):
     job_id, me = submit(), Owner()
     queue.claim(me)
+    queue.cancel(job_id)
     queue.finish(job_id, me, state, UnavailableError("No model."))
     queue.resume(job_id)
     assert (queue.row(job_id).state, queue.row(job_id).message) == ("queued", "")
-    assert queue.beat(queue.claim(me).id, me)
+    assert queue.beat(queue.claim(me).id, me), "nobody asked it to stop since"
 
 
 def test_what_is_done_is_not_run_again(queue, submit):
@@ -187,6 +188,9 @@ def test_a_cancel_that_the_worker_did_not_live_to_see_still_counts(queue, submit
     queue.cancel(job_id)
     queue.interrupt(me.token)
     assert queue.row(job_id).state == "cancelled"
+    # It was for the run that ended: what is resumed goes on.
+    queue.resume(job_id)
+    assert queue.beat(queue.claim(me).id, me)
 
 
 def test_an_error_keeps_its_template_for_translation(queue, submit):
