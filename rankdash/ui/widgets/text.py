@@ -34,8 +34,10 @@ _TABLE_STYLE = """<style>
 .rd-table th, .rd-table td { text-align: left; vertical-align: top; padding: 0.35rem 0.6rem;
   border-bottom: 1px solid color-mix(in srgb, currentColor 15%, transparent);
   overflow-wrap: anywhere; }
-.rd-table th { font-weight: 600; opacity: 0.7; white-space: nowrap; }
-.rd-table td.rd-short { white-space: nowrap; }
+.rd-table th { font-weight: 600; opacity: 0.7; overflow-wrap: normal; word-break: keep-all; }
+.rd-scroll { overflow-x: auto; }
+.rd-table td { min-width: 9rem; }
+.rd-table td.rd-short { white-space: nowrap; min-width: 0; }
 </style>"""
 
 
@@ -89,7 +91,8 @@ def table_html(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     used = [place for place in range(len(headings)) if any(cells[place] for cells in rows)]
     headings, rows = _columns([headings], used)[0], _columns(rows, used)
     body = "".join(row(cells, "td") for cells in rows)
-    return f"{_TABLE_STYLE}<table class='rd-table'>{row(headings, 'th')}{body}</table>"
+    table = f"<table class='rd-table'>{row(headings, 'th')}{body}</table>"
+    return f"{_TABLE_STYLE}<div class='rd-scroll'>{table}</div>"
 
 
 def _columns(rows: Sequence[Sequence[str]], used: Sequence[int]) -> list[list[str]]:
