@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from rankdash.ranking.measured import Measured
+from rankdash.ranking.measured import Measured, meets
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,16 @@ def test_what_was_not_measured_has_no_throughput():
     assert math.isnan(Measured(pairs=4, tokens=20.0).pairs_per_second)
     assert math.isnan(Measured(pairs=4, tokens=20.0).tokens_per_second)
     assert math.isnan(Measured().cpu_per_wall)
+
+
+@pytest.mark.parametrize(
+    ("taken", "within"),
+    [(499.9, True), (500.0, True), (500.0 + 1e-10, True), (500.001, False), (math.inf, False)],
+)
+def test_exactly_the_limit_is_within_it_and_the_last_digit_of_a_sum_decides_nothing(taken, within):
+    assert meets(taken, 500.0) is within
+
+
+def test_nothing_is_beyond_a_limit_that_nobody_set_and_what_was_not_measured_meets_none():
+    assert meets(1e9, math.inf)
+    assert not meets(math.nan, 500.0)
