@@ -6,12 +6,14 @@ join with the labels, a small part of it, and never the run itself.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rankdash.analysis.statistics.history import Trend
 from rankdash.analysis.statistics.history import trend as trend_of
 from rankdash.metrics import Evaluation, Judged, evaluate, judge
+from rankdash.study import latency
 from rankdash.study.study import Study
 
 
@@ -40,6 +42,17 @@ def evaluation(study: Study, system: str) -> Evaluation:
         return evaluate(joined.judged, [study.spec], study.conventions, joined.excluded)
 
     return study.shared(("history", study.dataset_id, system, study.spec, study.conventions), make)
+
+
+def p95_ms(study: Study, system: str) -> float:
+    """The 95th percentile of a system's latencies in milliseconds, of a fused run that of the sums
+    over its parts; NaN where it was not measured."""
+
+    def make() -> float:
+        found = latency.summary(study, system)
+        return math.nan if found is None or found.p95 is None else found.p95
+
+    return study.shared(("history p95", study.dataset_id, system), make)
 
 
 def trend(study: Study, systems: tuple[str, ...], *, every: bool) -> Trend:

@@ -88,7 +88,7 @@ def _facts(history: Past, row: pd.Series, left_out: Mapping[str, int]) -> list[s
 
 def _differences(history: Past, before: str, after: str) -> None:
     runs = {run.id: run for run in history.runs}
-    sentences = [_recorded(runs.get(system)) for system in (before, after)]
+    sentences = [_recorded(history, runs.get(system)) for system in (before, after)]
     rows = [
         (part, name, _shown(one), _shown(other))
         for (part, own), (_same, others) in zip(sentences[0], sentences[1], strict=True)
@@ -115,7 +115,7 @@ def _differences(history: Past, before: str, after: str) -> None:
     )
 
 
-def _recorded(run: RunRow | None) -> list[tuple[str, Mapping[str, object]]]:
+def _recorded(history: Past, run: RunRow | None) -> list[tuple[str, Mapping[str, object]]]:
     """(part, name → value) of all that is known of how a system came about."""
     if run is None:
         return [(_("settings"), {}), (_("machine"), {}), (_("run"), {})]
@@ -137,7 +137,7 @@ def _recorded(run: RunRow | None) -> list[tuple[str, Mapping[str, object]]]:
                 _("done"): run.queries_done,
                 _("failed"): run.queries_failed,
                 _("not run"): run.queries_skipped,
-                _("p95 ms"): brief(run.p95_ms),
+                _("p95 ms"): brief(history.p95_ms(run)),
             },
         ),
     ]

@@ -19,15 +19,15 @@ from rankdash.ui.runs import run_records
 from rankdash.ui.runs.run_records import reranker_title, settings_in_words
 from rankdash.ui.state import address, pickers
 from rankdash.ui.widgets.signed_cells import signed_cells
-from rankdash.words.names import columns as columns_of
+from rankdash.words import names
 from rankdash.words.verdict_chips import change_interval, chip, interval, p_title
 
 # The chosen runs in the address: of two the first is the one that the other is compared with.
 CHOSEN = "runs"
 _ROW, _MOST_SHOWN = 35, 14
-# Of the names, in pixels: of the widest column, and of a column of text. A longer name is whole in
-# the opened cell, and below once it is chosen.
-_NAME_WIDTH, _LETTER = 260, 7
+# Of the names, in pixels a letter and in letters: a longer one is cut in its middle, and is whole
+# in the chart and below once it is chosen.
+_LETTER, _NAME_COLUMNS = 7, 35
 
 
 def draw(history: Past) -> list[str]:
@@ -82,7 +82,7 @@ def _columns(history: Past, listed: Sequence[str]) -> tuple[pd.DataFrame, dict[s
     notes = [history.notes[system].text if system in history.notes else None for system in listed]
     columns = {
         "number": [history.number(system) or None for system in listed],
-        "name": [system.name for system in systems],
+        "name": [names.middle(system.name, _NAME_COLUMNS) for system in systems],
         "role": [_role(history, system) for system in listed],
         "mean": [row["mean"] for row in rows],
         "queries": queries,
@@ -96,7 +96,7 @@ def _columns(history: Past, listed: Sequence[str]) -> tuple[pd.DataFrame, dict[s
         "p": [row["p_corrected"] for row in rows],
         "verdict": [_verdict(row) for row in rows],
         "note": notes,
-        "p95": [run.p95_ms if run else None for run in runs],
+        "p95": [history.p95_ms(run) if run else None for run in runs],
         "failed": [run.queries_failed if run else None for run in runs],
         "interval": [interval(row["mean_low"], row["mean_high"]) for row in rows],
         "made": [moment(run.created) if run else None for run in runs],
@@ -107,11 +107,11 @@ def _columns(history: Past, listed: Sequence[str]) -> tuple[pd.DataFrame, dict[s
         "settings": [settings_in_words(run.settings) or None if run else None for run in runs],
     }
     text, count = st.column_config.TextColumn, st.column_config.NumberColumn
-    longest = max(columns_of(system.name) for system in systems)
+    longest = max(names.columns(name) for name in columns["name"])
     corrected = study.statistics.corrects(history.trend.comparisons)
     config: dict[str, Any] = {
         "number": count(_("run"), format="%.0f", width=42, pinned=True),
-        "name": text(_("name"), width=min(_LETTER * longest + 20, _NAME_WIDTH), pinned=True),
+        "name": text(_("name"), width=_LETTER * longest + 20, pinned=True),
         "role": text(_("baseline"), width=62),
         "mean": count(study.measure.title, format="%.4f", width=70),
         "interval": text(_("{level} interval of the mean", level=level), width=180),

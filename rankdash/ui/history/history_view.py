@@ -17,6 +17,7 @@ from rankdash.charts.quality import trend as trend_chart
 from rankdash.i18n import gettext as _
 from rankdash.i18n import language, ngettext, number, paragraph
 from rankdash.i18n import moment as moment_words
+from rankdash.runs.combining import KIND as FUSION
 from rankdash.store import RunRow
 from rankdash.store.notes.pins import Pins
 from rankdash.store.notes.run_notes import RunNote, RunNotes
@@ -55,6 +56,12 @@ class Past:
         """The number of a run in the chart and in the table, from 1; 0 for the first stage."""
         places = (place for place, run in enumerate(self.runs, 1) if run.id == system_id)
         return next(places, 0)
+
+    def p95_ms(self, run: RunRow) -> float:
+        """As on the page Latency: what was recorded, of a fused run the sum of its parts."""
+        if run.reranker != FUSION:
+            return run.p95_ms
+        return study_history.p95_ms(self.study, run.id)
 
     def row(self, system_id: str) -> pd.Series:
         """What the trend says of a system."""
@@ -152,7 +159,7 @@ def _point(history: Past, run: RunRow, series: int | None) -> trend_chart.TrendP
         high=float(row["mean_high"]),
         n=history.trend.queries if compared else int(row["answered"]),
         compared=compared,
-        p95_ms=run.p95_ms,
+        p95_ms=history.p95_ms(run),
         failed=run.queries_failed,
         note=history.notes[run.id].text if run.id in history.notes else "",
     )
@@ -182,7 +189,8 @@ def rests_on(history: Past) -> None:
     machines = {
         run_records.record(run.id).machine.get("cpu")
         for run in history.runs
-        if math.isfinite(run.p95_ms)
+        # The times of a fused run are those of its parts.
+        if run.reranker != FUSION and math.isfinite(run.p95_ms)
     }
     if len(machines) > 1:
         sentences.append(

@@ -10,7 +10,9 @@ from streamlit.testing.v1 import AppTest
 
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.rerankers import kinds
+from rankdash.rerankers.fusion import Fusion
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.runs.combining import CombinedRun, fuse
 from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.pins import Pins
 from rankdash.store.notes.run_notes import RunNotes
@@ -235,6 +237,29 @@ def test_the_run_list_shows_note_pin_and_the_title_of_the_reranker(
     shown = shown.set_index("name")
     assert shown.loc["old", ["note", "baseline"]].tolist() == ["a new tokenizer", "pinned"]
     assert shown["reranker"].unique().tolist() == ["Ranking from a file"]
+
+
+def test_a_fused_run_takes_as_long_as_its_parts_together_and_a_long_name_is_cut_in_its_middle(
+    app, several, workspace, stored
+):
+    """On Latency its times are the sums of its parts', so they are here too."""
+    dataset = workspace.dataset(stored)
+    names = ["cross-encoder/" + "very-" * 30 + "long, half precision", "b"]
+    runs = [made(stored, name, 1, id=f"part {n}") for n, name in enumerate(names)]
+    for factor, run in enumerate(runs, 1):
+        times = factor * np.arange(1.0, 17)
+        workspace.save_run(replace(run, queries=run.queries.assign(latency_ms=times)))
+    parts = [CombinedRun(run.name, run.ranking, run) for run in runs]
+    fused = fuse(dataset, parts, Fusion(), "fused")
+    workspace.save_run(fused)
+    shown = by_name(opened(app, runs=["part 1", fused.id]))
+    assert shown.loc["fused", "p95"] == pytest.approx(np.quantile(3 * np.arange(1.0, 17), 0.95))
+    assert shown.loc["b", "p95"] == pytest.approx(np.quantile(2 * np.arange(1.0, 17), 0.95))
+    (cut,) = (name for name in shown.index if "…" in name)
+    assert cut.startswith("cross-encoder/ver")
+    assert cut.endswith("half precision")
+    differs = next(frame.value for frame in app.dataframe if "before" in frame.value.columns)
+    assert differs.set_index("name").loc["p95 ms", ["before", "after"]].tolist() == ["30.5", "45.8"]
 
 
 def test_two_runs_are_judged_and_what_differs_is_told(app, several):
