@@ -360,7 +360,7 @@ def _words_form(needed: WordsNeeded, forget: Callable[[], None]) -> dict[str, fl
 
 
 def _read_or_forget(forget: Callable[[], None]) -> bool:
-    """The buttons of a _words_form that asks about files; whether its answer was sent."""
+    """The buttons of a form that asks about files; whether its answer was sent."""
     with st.container(horizontal=True):
         sent = st.form_submit_button(_("Read"), type="primary")
         st.form_submit_button(_("Cancel"), on_click=forget)
