@@ -165,7 +165,7 @@ def machines_needed(searches_per_day: float, price: Price, peak: float = 1.0) ->
     """
     busiest = searches_per_day * peak / (24 * _SECONDS_PER_HOUR)
     rate = price.searches_per_second
-    return math.ceil(busiest / rate) if busiest > 0 and rate else 0
+    return math.ceil(busiest / rate) if rate else 0
 
 
 def _plain(value: npt.NDArray[np.float64] | np.floating) -> Number:

@@ -73,8 +73,9 @@ def highest_price(brought: float, searches: float, upkeep: float) -> Figure:
 
 
 def quotient(needed: float, each: float, most: float) -> Figure:
-    """How often `each` makes up for what is needed; "never" where more often than `most`."""
-    return needed / each if each > 0 and needed <= most * each else "never"
+    """How often `each` makes up for what is needed, which is above 0; "never" where more often than
+    `most`."""
+    return needed / each if needed <= most * each else "never"
 
 
 def least_quality(

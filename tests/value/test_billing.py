@@ -213,3 +213,13 @@ def test_units_are_the_cheaper_ones_up_to_a_full_chunk_or_without_an_end(chunk, 
     assert crossover_tokens(searches, Price(1.0, "tokens"), Load(10, 1, 90)) == flip
     assert crossover_tokens(searches, Price(1.0, "tokens"), Load(10, 0, 90)) is None
     assert crossover_tokens(searches, Price(0.0, "tokens"), Load(10, 1, 90)) is None
+
+
+def test_a_template_is_paid_where_one_is_told_and_a_flat_price_by_the_search_alone():
+    load = Load(10, 1, 90)
+    assert cost_per_search(Price(1.0, "template"), load) == pytest.approx(100e-6)
+    assert billed_tokens(load) == 100
+    for documents in (1, 1000):
+        assert cost_per_search(Price(2.0, "flat"), Load(10, documents, 90)) == pytest.approx(2e-3)
+    assert np.isnan(cost_per_search(Price(2.0, "hour"), load))
+    assert machines_needed(1e6, Price(2.0, "hour")) == 0

@@ -3,7 +3,7 @@
 import pytest
 
 from rankdash.value.billing import Price
-from rankdash.value.break_even import equal_rate, least_quality
+from rankdash.value.break_even import equal_rate, highest_price, least_quality
 
 
 def test_a_machine_that_is_used_half_of_the_time_pays_at_twice_the_rate():
@@ -28,3 +28,13 @@ def test_the_least_quality_pays_for_the_search_exactly():
     assert least_quality(0.0, **given) is None
     assert least_quality(0.72, **given, elasticity=0.0) is None
     assert least_quality(0.72, value_per_search=0.0, cost_per_search=0.001) is None
+
+
+@pytest.mark.parametrize(
+    ("searches", "upkeep", "price"),
+    [(0.0, 0.0, "no_traffic"), (1.0, 0.0, 2.0), (1.0, 0.001, 1.0), (1.0, 0.002, "never")],
+)
+def test_the_highest_price_leaves_what_upkeep_takes_of_each_search(searches, upkeep, price):
+    assert highest_price(0.002, searches, upkeep) == (
+        price if isinstance(price, str) else pytest.approx(price)
+    )

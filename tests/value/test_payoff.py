@@ -17,7 +17,16 @@ from rankdash.value.benefit import (
     simple_roi,
     staff_time,
 )
-from rankdash.value.payoff import NO_CHANGE, Amount, Gain, MeasuredChange, Option, Outcome, outcome
+from rankdash.value.payoff import (
+    NO_CHANGE,
+    Amount,
+    Gain,
+    MeasuredChange,
+    Option,
+    Outcome,
+    outcome,
+    value_per_search,
+)
 
 PUBLISHED = Assumptions(searches_per_day=100_000, value_per_search=0.01, elasticity=1.0)
 RISE = (0.87 - 0.72) / 0.72
@@ -436,3 +445,96 @@ def test_without_a_baseline_or_a_cost_the_published_formula_has_no_answer():
         simple_roi(0.5, 0.6, cost_per_search=0.0, **given)
     # As much at a depth as before, to rounding.
     assert equal_recall_depth({1: 0.3, 2: 0.6 - 5e-13, 3: 0.7}, 0.6) == 2
+
+
+def test_a_search_that_shows_something_saves_a_share_of_a_ticket_and_the_time_of_a_person():
+    scenario = replace(
+        PUBLISHED, ticket_share=0.1, ticket_cost=10.0, seconds_saved=90.0, hourly_wage=40.0
+    )
+    measured = Gain(NO_CHANGE, MeasuredChange(0.5, 0.4, 0.6, "proven"))
+    # A tenth of a ticket of 10, and a fortieth of an hour of 40.
+    assert value_per_search(Option("x", 0.0, measured), scenario) == pytest.approx(0.5 * 2.0)
+    assert value_per_search(Option("x", 0.0, None), scenario) is None
+
+
+def test_quality_that_brings_nothing_needs_no_proof():
+    unsure = Option("x", 0.001, Gain(MeasuredChange(0.1, -0.1, 0.3, "unproven")))
+    assert outcome(unsure, replace(PUBLISHED, elasticity=0.0)).proven is True
+    assert outcome(unsure, PUBLISHED).proven is False
+
+
+@pytest.mark.parametrize(("net", "pays"), [(0.5, True), (0.0, False), (-0.5, False)])
+def test_the_least_that_is_left_of_a_month_pays(net, pays):
+    # Searches are free and bring 1,000 a month.
+    scenario = replace(PUBLISHED, searches_per_day=1000 / DAYS_PER_MONTH, value_per_search=1.0)
+    sure = Option("x", 0.0, Gain(MeasuredChange(1.0, 1.0, 1.0, "proven")))
+    assert outcome(sure, replace(scenario, monthly_cost=1000 - net)).pays is pays
+
+
+def test_an_end_at_which_it_pays_whatever_the_quality_brings_says_so():
+    # Each search that now shows something saves 1, a search costs 0.1: at the higher end of the
+    # hits that is paid already.
+    measured = Gain(
+        MeasuredChange(0.5, 0.4, 0.6, "proven"), MeasuredChange(0.05, 0.0, 0.2, "proven")
+    )
+    even = outcome(
+        Option("x", 0.1, measured), replace(TICKETS, value_per_search=1.0)
+    ).break_even_elasticity
+    assert even == Amount(pytest.approx(0.05 / 0.5), "always", pytest.approx(0.1 / 0.4))
+
+
+def test_prices_alone_have_no_net_and_a_value_needs_no_price():
+    came = outcome(Option("x", None, EVEN), replace(PUBLISHED, setup_cost=1.0))
+    searches = 100_000 * DAYS_PER_MONTH
+    assert came.value_per_month.value == pytest.approx(0.001 * searches)
+    assert came.break_even_price.value == pytest.approx(1.0)
+    for name in ("cost_per_thousand", "cost_per_month", "net_per_month", "payback_months"):
+        assert getattr(came, name) == Amount(reason="unknown_cost")
+
+
+def test_of_two_gains_the_proven_one_counts_from_its_lower_end():
+    for proof, value, low, sure in (
+        ("proven", 0.2, 0.1, 0.1), ("proven", -0.2, -0.3, -0.3), ("unproven", 0.2, 0.1, 0.0),
+        ("unproven", 0.2, -0.1, -0.1), ("same", 0.0, 0.0, 0.0), ("too_few", 0.2, None, None),
+    ):  # fmt: skip
+        change = MeasuredChange(value, low, None if low is None else value + 0.1, proof)
+        assert change.sure == sure
+        assert change.settled is (proof in ("proven", "same"))
+
+
+def test_what_an_amount_of_money_is_elsewhere_is_told_by_the_rate():
+    by_name = {each.name: each for each in ASSUMPTIONS}
+    value, tokens = by_name["value_per_search"], by_name["passage_tokens"]
+    assert (value.money, by_name["llm_price"].money, tokens.money) == (True, True, False)
+    assert [value.default_at(rate) for rate in (1.0, 7.0, None)] == pytest.approx([0.01, 0.07, 0.0])
+    assert [tokens.default_at(rate) for rate in (7.0, None)] == [400.0, 400.0]
+
+
+def test_what_nobody_set_is_named_where_it_counts():
+    def untouched(given=(), **changes):
+        return {each.name for each in replace(Assumptions(), **changes).untouched(given)}
+
+    always = untouched()
+    assert {"searches_per_day", "value_per_search", "elasticity", "latency_target_ms"} <= always
+    assert untouched(["elasticity"]) == always - {"elasticity"}
+    for switch, of in (
+        ("passages", {"passages", "passage_tokens", "llm_price"}),
+        ("ticket_share", {"ticket_share", "ticket_cost"}),
+        ("seconds_saved", {"seconds_saved", "hourly_wage"}),
+        ("loss_per_100_ms", {"loss_per_100_ms"}),
+    ):
+        assert not always & of
+        assert untouched(**{switch: 1.0}) == always | of
+
+
+def test_what_is_assumed_where_nobody_said_is_what_the_page_shows():
+    found = {each.name: each.default for each in ASSUMPTIONS}
+    assert found == {
+        "searches_per_day": 100_000, "traffic_share": 1, "value_per_search": 0.01, "elasticity": 1,
+        "setup_cost": 0, "monthly_cost": 0, "passages": 0, "passage_tokens": 400,
+        "llm_price": 0.15, "ticket_share": 0, "ticket_cost": 15, "seconds_saved": 0,
+        "hourly_wage": 40, "loss_per_100_ms": 0, "latency_target_ms": 500,
+    }  # fmt: skip
+    assert {each.name for each in ASSUMPTIONS if each.most == 1.0} == {
+        "traffic_share", "ticket_share", "loss_per_100_ms"
+    }  # fmt: skip

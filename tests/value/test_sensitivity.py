@@ -9,7 +9,9 @@ from rankdash.value.assumptions import Assumptions
 from rankdash.value.payoff import NO_CHANGE, Gain, MeasuredChange, Option, outcome
 from rankdash.value.sensitivity import (
     GAIN,
+    INPUTS,
     PRICE,
+    input_value,
     net_grid,
     net_per_month,
     tornado,
@@ -68,3 +70,24 @@ def test_a_swing_is_as_wide_whichever_end_is_higher():
     assert found[PRICE].width == pytest.approx(found[PRICE].net_low - found[PRICE].net_high)
     both = {PRICE: (0.5, 1.5), "searches_per_day": (99_999.0, 100_000.0)}
     assert [each.name for each in tornado(OPTION, SCENARIO, both)] == [PRICE, "searches_per_day"]
+
+
+def test_what_is_not_known_has_no_net_and_is_no_input():
+    bare = Option("x", None, None)
+    assert (input_value(bare, SCENARIO, PRICE), input_value(bare, SCENARIO, GAIN)) == (None, None)
+    assert input_value(OPTION, SCENARIO, PRICE) == 1.0
+    assert input_value(OPTION, SCENARIO, "traffic_share") == 0.8
+    for option in (bare, replace(OPTION, gain=None), replace(OPTION, cost_per_search=None)):
+        assert net_per_month(option, SCENARIO) is None
+        assert tornado(option, SCENARIO, {"elasticity": (0.5, 2.0), PRICE: (1.0, 2.0)}) == []
+        assert np.isnan(net_grid(option, SCENARIO, (PRICE, [1.0]), (GAIN, [0.1]))).all()
+    # What changes no amount is none of the inputs.
+    assert "latency_target_ms" not in INPUTS and INPUTS[:2] == (GAIN, PRICE)
+
+
+def test_a_range_stays_within_what_an_input_may_be():
+    full = replace(SCENARIO, traffic_share=1.0, elasticity=8.0)
+    ranges = usual_ranges(OPTION, full, None)
+    assert ranges["traffic_share"] == (0.5, 1.0)
+    assert ranges["elasticity"] == (4.0, 10.0)
+    assert usual_ranges(OPTION, full, None, share=0.1)["elasticity"] == pytest.approx((7.2, 8.8))

@@ -5,12 +5,14 @@ import pytest
 from rankdash.errors import DataError, SpecError
 from rankdash.value.targets import (
     Band,
+    Goals,
     Grade,
     Limit,
     Profile,
     Reached,
     Target,
     Targets,
+    is_file,
     judge,
     shipped,
 )
@@ -206,3 +208,101 @@ def test_an_undecided_mean_at_its_target_needs_no_advice(value, advised):
     row = judge(Target("ndcg@10", target=0.6), Reached(value, 0.5, 0.75, 1.0), shipped())
     assert row.status == "undecided"
     assert bool(row.advice) == advised
+
+
+@pytest.mark.parametrize(
+    ("reached", "status"),
+    [
+        (Reached(0.75, 0.7 - 5e-10, 0.8), "met"),
+        (Reached(0.75, 0.7 - 5e-9, 0.8), "undecided"),
+        (Reached(0.6, 0.5, 0.7 - 5e-10), "undecided"),
+        (Reached(0.6, 0.5, 0.7 - 5e-9), "missed"),
+        (Reached(0.6, 0.5, 0.65, most=0.7 - 5e-10), "missed"),
+        (Reached(0.6, 0.5, 0.65, most=0.7 - 5e-9), "unreachable"),
+    ],
+)
+def test_what_prints_as_the_target_is_at_it(reached, status):
+    assert judge(TIERS, reached, shipped()).status == status
+
+
+@pytest.mark.parametrize(
+    ("value", "band", "advised"),
+    [(0.45, "poor", True), (0.6, "fair", True), (0.75, "good", True), (0.86, "excellent", False)],
+)
+def test_below_its_target_every_band_but_the_highest_has_advice(value, band, advised):
+    row = judge(Target("ndcg@10", target=0.9), Reached(value, 0.1, 0.95, 1.0), shipped())
+    assert (row.status, row.band, bool(row.advice)) == ("undecided", band, advised)
+
+
+MINE = Profile(
+    "Größe",
+    (Target("ndcg@10", minimum=0.2), Target("mrr", target=0.5)),
+    (Limit("p95_ms", 300.0), Limit("per_million_tokens", 2.0, 1.0)),
+    "ndcg@10",
+)
+AS_TOML = """
+title = "Größe"
+measure = "ndcg@10"
+targets = [{ metric = "ndcg@10", minimum = 0.2 }, { metric = "mrr", target = 0.5 }]
+limits = [{ what = "p95_ms", target = 300.0 },
+          { what = "per_million_tokens", target = 2.0, excellent = 1.0 }]
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("mine.json", MINE.to_json()),
+        ("MINE.JSON", "\ufeff\n  " + MINE.to_json()),
+        ("mine.toml", AS_TOML),
+        ("mine.toml", "\ufeff" + AS_TOML),
+        # What it is is told by its content.
+        ("mine.toml", MINE.to_json()),
+    ],
+)
+def test_a_profile_of_ones_own_is_read_from_its_file(tmp_path, name, text):
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    goals = Goals.of(str(tmp_path / name))
+    assert (goals.profile, goals.own) == (MINE, True)
+    assert goals.targets.bands == shipped().bands
+    assert "Größe" in MINE.to_json()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("targets = []", "it has no title"),
+        ('title = "x"', "it has no targets"),
+        ("title = ", "cannot be read"),
+        ("[]", "cannot be read"),
+        ('{"title": "x", "targets": [{"colour": "red"}]}', "cannot be read: .*colour"),
+        ('{"title": "x", "targets": [{"metric": "mrr", "target": 1.5}]}', "outside 0 to 1"),
+        (None, "cannot be read: .*No such file"),
+    ],
+)
+def test_a_profile_that_cannot_be_used_is_named_by_its_file(tmp_path, text, said):
+    file = tmp_path / "mine.toml"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(DataError, match=said) as caught:
+        Goals.of(str(file))
+    assert caught.value.file == str(file)
+
+
+def test_a_shipped_profile_goes_by_its_key_until_somebody_changes_it():
+    goals = Goals.of("faq")
+    assert (goals.profile, goals.own) == (shipped().profiles["faq"], False)
+    assert Goals(shipped().with_profile("faq", MINE), "faq").own
+    with pytest.raises(DataError, match=r"no profile 'fax'.*production, faq"):
+        Goals.of("fax")
+    assert {name: is_file(name) for name in ("a.TOML", "a.json", "json", "a.json.txt")} == {
+        "a.TOML": True, "a.json": True, "json": False, "a.json.txt": False,
+    }  # fmt: skip
+
+
+def test_the_limit_of_a_profile_is_that_of_what_is_asked_for():
+    assert MINE.limit("per_million_tokens") == Limit("per_million_tokens", 2.0, 1.0)
+    assert MINE.limit("p95_ms") == Limit("p95_ms", 300.0)
+    assert Profile("x", MINE.targets).limit("p95_ms") is None
+    # Equal levels do not rise.
+    assert Limit("p95_ms", 300.0, 300.0).excellent == 300.0
