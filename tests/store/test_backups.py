@@ -86,8 +86,11 @@ def test_a_workspace_that_stays_open_is_copied_on_each_day_and_seven_are_kept(fi
         filled.set_setting("n", str(number))
     kept = backups.listed(filled.root)
     assert len(kept) == backups.KEPT == 7
-    # A copy holds what was there when its day began.
+    # A copy holds what was there when its day began, and how many there had been.
     assert ask(kept[-1], "SELECT value FROM settings WHERE key = 'n'") == [("8",)]
+    made = [ask(copy, f"SELECT value FROM settings WHERE key = '{backups.MADE}'") for copy in kept]
+    counts = [int(value) for [(value,)] in made]
+    assert counts == list(range(counts[0], counts[0] + 7))
 
 
 def test_what_a_person_put_among_the_copies_stays(filled, on):

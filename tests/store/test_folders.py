@@ -1,15 +1,19 @@
 """Only what rankdash made is ever moved or deleted."""
 
+import json
+import math
 import os
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
 
 from rankdash.errors import StoreError
-from rankdash.store import Workspace, folders, records, trash
+from rankdash.store import Workspace, folders, records, tables, trash
 from rankdash.store.folders import RECORD, SWEEP_AFTER_SECONDS, UNFINISHED
 from rankdash.store.score_cache import ScoreCache
 
@@ -34,7 +38,7 @@ def content_of(root):
     "name",
     [
         *("datasets/msmarco/a.tsv", "runs/bert-20240101/model.bin", "jobs/nightly/log"),
-        *("train.py", "trash/holiday/a.jpg", "backups/mine.sqlite"),
+        *("train.py", "trash/holiday/a.jpg", "backups/mine.sqlite", "jobs/notes.txt", "datasets"),
     ],
 )
 def test_a_folder_of_something_else_is_refused_and_stays_as_it_is(tmp_path, name):
@@ -190,3 +194,99 @@ def test_two_that_sweep_at_once_lose_nothing(workspace, make_dataset):
     for _ in range(2):
         folders.sweep(workspace.root, [name], set())
     assert len(list(workspace.root.glob(f"trash/*/{name}"))) == 1
+
+
+def test_all_that_systems_leave_and_what_rankdash_kept_before_is_a_new_workspace(tmp_path):
+    for name in (
+        *("Thumbs.db", ".directory", ".gitkeep", ".gitignore"),
+        *("scores.sqlite-wal", "rankdash.sqlite-repair"),
+    ):
+        put(tmp_path / name)
+    assert Workspace.open(tmp_path).datasets() == []
+
+
+def test_a_folder_of_a_job_with_something_else_in_it_is_not_deleted(workspace):
+    theirs = put(workspace.root / "jobs" / "nightly" / "log.txt")
+    results = put(workspace.root / "jobs" / "done" / f"{7:020d}-0123abcd.parquet")
+    folders.remove(workspace.root, ["jobs/nightly", "jobs/done", "jobs/gone"])
+    assert theirs.exists() and not results.parent.exists()
+
+
+def test_what_has_a_row_is_not_swept(workspace):
+    kept, left = (workspace.new_folder("runs", name) for name in ("kept", "left"))
+    names = [workspace.named(folder) for folder in (kept, left)]
+    folders.sweep(workspace.root, names, {names[0]})
+    assert kept.is_dir() and not left.exists()
+
+
+def recorded(workspace, make_dataset, make_run):
+    """The folder of a stored run, and its data set."""
+    dataset = make_dataset()
+    workspace.save_dataset(dataset)
+    run = make_run(dataset)
+    workspace.save_run(replace(run, depth=None, load_ms=math.nan, measured=None))
+    (folder,) = (workspace.root / "runs").iterdir()
+    return folder, dataset.id
+
+
+def test_a_stored_folder_has_a_record_and_no_mark(workspace, make_dataset, make_run):
+    folder, _ = recorded(workspace, make_dataset, make_run)
+    assert (folder / RECORD).is_file() and not (folder / UNFINISHED).exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "row", "read"),
+    [
+        # A run that measured nothing has numbers that are missing.
+        ({}, {}, True),
+        ({"format": "something else"}, {}, False),
+        ({"kind": "datasets"}, {}, False),
+        ({}, {"id": "run-2"}, False),
+        ({}, {"queries_done": "2"}, False),
+        ({}, {"queries_done": None}, False),
+        ({}, {"settings": "{"}, False),
+        ({}, {"machine": "{"}, False),
+        ({}, {"dataset_id": "another"}, False),
+    ],
+)
+def test_a_record_counts_where_it_is_whole_and_of_its_folder(
+    workspace, make_dataset, make_run, changes, row, read
+):
+    folder, dataset_id = recorded(workspace, make_dataset, make_run)
+    told = json.loads((folder / RECORD).read_text())
+    (folder / RECORD).write_text(json.dumps(told | changes | {"row": told["row"] | row}))
+    found = records.rows_of(workspace.root, {"datasets": [], "runs": [folder]}, [dataset_id])
+    assert [(kind, each["id"], each["folder"]) for kind, each in found] == (
+        [("runs", "run-1", workspace.named(folder))] if read else []
+    )
+
+
+@pytest.mark.parametrize("what", ["record", "table"])
+def test_what_is_written_is_on_the_disk_before_it_has_its_name_and_leaves_nothing_where_it_fails(
+    workspace, make_dataset, make_run, monkeypatch, what
+):
+    folder, _ = recorded(workspace, make_dataset, make_run)
+    with workspace.database.reading() as db:
+        row = db.execute("SELECT * FROM runs").fetchone()
+    target = folder / (RECORD if what == "record" else "reading.parquet")
+    target.unlink()
+    before, seen = set(folder.iterdir()), []
+
+    def write():
+        if what == "record":
+            records.keep(folder, "runs", row)
+        else:
+            tables.write_table(target, pa.table({"read": [1]}))
+
+    def full(number):
+        seen.append((target.exists(), os.fstat(number).st_size > 0))
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "fsync", full)
+        with pytest.raises((OSError, StoreError)):
+            write()
+    assert seen == [(False, True)]
+    assert set(folder.iterdir()) == before
+    write()
+    assert set(folder.iterdir()) == {*before, target}

@@ -116,7 +116,11 @@ def test_a_folder_without_a_workspace_and_an_older_one_are_refused(
 
 
 @pytest.mark.parametrize(
-    ("value", "read_only"), [("1", True), ("yes", True), ("0", False), ("", False)]
+    ("value", "read_only"),
+    [
+        *((each, True) for each in ("1", "yes", " True ")),
+        *((each, False) for each in ("0", "", "no", "false", " OFF ")),
+    ],
 )
 def test_the_environment_says_so(workspace, monkeypatch, value, read_only):
     monkeypatch.setenv("RANKDASH_READ_ONLY", value)

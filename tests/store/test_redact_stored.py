@@ -204,3 +204,30 @@ def test_servers_of_ones_own_that_were_asked_without_a_key_still_are(old):
         {"dialect": "vllm", "key_variable": "RACK_API_KEY"},
     ]
     assert workspace.run("one").settings == {"dialect": "cohere", "key_variable": ""}
+
+
+@pytest.mark.parametrize(("length", "hidden"), [(299, False), (300, True), (301, False)])
+def test_a_head_is_hidden_where_a_text_was_cut_and_nowhere_else(length, hidden):
+    said = "v" * (length - 8) + " " + HEAD
+    kept = json.loads(redact_stored._in_json(refusal(said)))["params"]["said"]
+    assert kept == (said.removesuffix(HEAD) + "•••" if hidden else said)
+
+
+@pytest.mark.parametrize("end", [".", " (after 5 attempts).", ""])
+def test_what_follows_a_cut_tells_where_it_was(end):
+    said = "v" * 292 + " " + HEAD
+    assert clean(f"The service answered 500: {said}{end}") == (
+        f"The service answered 500: {said.removesuffix(HEAD)}•••{end}"
+    )
+
+
+def test_every_log_of_the_worker_is_cleaned_and_keeps_its_bytes(old):
+    said = cut("w" * 289 + " " + KEY).encode()
+    for name in ("worker.log", "worker.log.1"):
+        (old / name).write_bytes(b"\xff refused the request (401): " + said + b". And so on.\n")
+    Workspace.open(old)
+    for name in ("worker.log", "worker.log.1"):
+        shown = (old / name).read_bytes()
+        assert shown == b"\xff refused the request (401): " + said[:290] + "•••".encode() + (
+            b". And so on.\n"
+        )

@@ -12,10 +12,11 @@ import pytest
 
 from rankdash.errors import StoreError
 from rankdash.sharing import read_scenarios
-from rankdash.store import Workspace, backups, database
+from rankdash.store import Workspace, backups, database, repair
 from rankdash.store.folders import DATABASE, RECORD
 from rankdash.store.jobs.explanations import Asked, Explanations
 from rankdash.store.jobs.job_batches import read_parts
+from rankdash.store.jobs.leases import Owner
 from rankdash.store.jobs.queue import Queue
 from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.notes import Notes
@@ -162,7 +163,9 @@ def test_a_repair_brings_everything_back_and_keeps_the_old_file(kept, harm):
     assert [(job.name, job.state) for job in Queue(workspace).rows()] == [
         ("half done", "interrupted")
     ]
-    if harmed is not None:
+    if harmed is None:
+        assert done.trash is None
+    else:
         assert (done.trash / DATABASE).read_bytes() == harmed
     assert workspace.repair() is None
     # Only the empty file of the lock, for which another process may be waiting.
@@ -356,3 +359,139 @@ def test_no_file_is_left_of_the_stand_in(kept):
     assert place.is_dir() and root not in place.parents
     del workspace
     assert not place.exists()
+
+
+@pytest.mark.parametrize(
+    ("made", "newer"),
+    [
+        # Of two that count the same, the database itself: it went on after the copy.
+        ("2", "database"),
+        ("1", "copy"),
+        ("3", "database"),
+        # A count that cannot be read is damage; one that is not there is of the first days.
+        ("many", "database"),
+        (None, "copy"),
+    ],
+)
+def test_the_rows_of_what_was_copied_more_often_come_first(kept, tmp_path, made, newer):
+    root, _ = kept
+    workspace = Workspace.open(root)
+    shop = next(row.id for row in workspace.datasets() if row.name == "Shop")
+    notes = Notes(workspace)
+    workspace.set_setting(backups.MADE, "2")
+    notes.keep(shop, "q1", [], "copy")
+    backups.make(root / DATABASE)
+    notes.keep(shop, "q1", [], "database")
+    with workspace.database.writing() as db:
+        db.execute("DELETE FROM settings WHERE key = ?", (backups.MADE,))
+    if made is not None:
+        workspace.set_setting(backups.MADE, made)
+    repair.rebuild(root, tmp_path / "anew.sqlite")
+    assert ask(tmp_path / "anew.sqlite", "SELECT note FROM notes WHERE query_id = 'q1'") == [newer]
+
+
+def ask(file, question):
+    with closing(sqlite3.connect(file)) as db:
+        return [row[0] for row in db.execute(question)]
+
+
+def test_the_newest_sound_copy_is_used_and_its_day_is_told(kept, tmp_path):
+    root, _ = kept
+    for day in ("20300101", "20300102", "20300103"):
+        before = set(backups.listed(root))
+        backups.make(root / DATABASE)
+        (made,) = set(backups.listed(root)) - before
+        copy = made.rename(made.with_name(f"rankdash-{day}{made.name[17:]}"))
+        with closing(sqlite3.connect(copy)) as db, db:
+            db.execute("INSERT INTO settings (key, value) VALUES ('day', ?)", (day,))
+    copy.write_bytes(b"no database")
+    lose(root)
+    repaired = repair.rebuild(root, tmp_path / "anew.sqlite")
+    assert repaired.copy_of == "2030-01-02"
+    asked = "SELECT value FROM settings WHERE key = 'day'"
+    assert ask(tmp_path / "anew.sqlite", asked) == ["20300102"]
+
+
+def test_what_is_not_yet_in_the_file_of_the_database_is_read_from_its_log(kept, tmp_path):
+    root, _ = kept
+    workspace = Workspace.open(root)
+    with workspace.database.reading() as held:
+        held.execute("SELECT 1 FROM settings").fetchall()
+        workspace.set_setting("late", "kept")
+        assert (root / f"{DATABASE}-wal").stat().st_size > 0
+        repair.rebuild(root, tmp_path / "anew.sqlite")
+    assert ask(tmp_path / "anew.sqlite", "SELECT value FROM settings WHERE key = 'late'") == [
+        "kept"
+    ]
+
+
+def test_a_column_that_this_version_does_not_know_loses_no_row(kept, tmp_path):
+    root, _ = kept
+    with closing(sqlite3.connect(root / DATABASE)) as db, db:
+        db.execute("ALTER TABLE notes ADD COLUMN colour TEXT DEFAULT 'red'")
+        before = db.execute("SELECT count(*) FROM notes").fetchone()[0]
+    shutil.rmtree(root / "backups")
+    made = repair.rebuild(root, tmp_path / "anew.sqlite")
+    assert made.rows["notes"] == before > 0
+
+
+BELONGS = {
+    "datasets": ("runs", "jobs", "notes", "corrections", "run_notes", "pins", "explanations"),
+    "runs": ("explanations", "run_notes", "pins"),
+}
+
+
+@pytest.mark.parametrize("kind", BELONGS)
+def test_what_belongs_to_a_folder_that_is_gone_goes_too(kept, tmp_path, kind):
+    root, _ = kept
+    workspace = Workspace.open(root)
+    shop = next(row.id for row in workspace.datasets() if row.name == "Shop")
+    for folder in (root / kind).iterdir():
+        if kind == "runs" or folder.name.startswith(shop):
+            shutil.rmtree(folder)
+    held = {each: ask(root / DATABASE, f"SELECT rowid FROM {each}") for each in BELONGS[kind]}
+    assert all(held.values()), "there was something of each"
+    repair.rebuild(root, tmp_path / "anew.sqlite")
+    for each in BELONGS[kind]:
+        of = f"dataset_id = '{shop}'" if each in BELONGS["runs"][1:] or kind == "datasets" else "1"
+        of = "1" if each == "explanations" or kind == "runs" else of
+        assert ask(tmp_path / "anew.sqlite", f"SELECT rowid FROM {each} WHERE {of}") == []
+
+
+def test_work_of_a_copy_is_settled_and_what_it_said_of_keys_is_hidden(kept, tmp_path):
+    root, _ = kept
+    workspace = Workspace.open(root)
+    shop, run = workspace.datasets()[0].id, workspace.runs()[0]
+    said = json.dumps({"template": "{said}", "remedy": "", "params": {"said": "Bearer abc123def"}})
+    for job_id, state in ((run.id, "running"), ("aaaa", "queued"), ("bbbb", "failed")):
+        Queue(workspace).submit(
+            dataset_id=shop, name=state, reranker="bm25", settings={}, depth=None, sample=None,
+            seed=0, job_id=job_id,
+        )  # fmt: skip
+        with workspace.database.writing() as db:
+            db.execute(
+                "UPDATE jobs SET state = ?, problem = ?, cancel = 1, worker = 'w', "
+                "stage = 'scoring' WHERE id = ?",
+                (state, said, job_id),
+            )
+    asked = [Asked(run.id, "q1", doc, "term") for doc in ("d8", "d9")]
+    for each in asked:
+        Explanations(workspace).ask(each)
+    Explanations(workspace).claim(Owner())
+    repair.rebuild(root, tmp_path / "anew.sqlite")
+    with closing(sqlite3.connect(tmp_path / "anew.sqlite")) as db:
+        jobs = {
+            name: rest
+            for name, *rest in db.execute(
+                "SELECT name, state, stage, cancel, worker, problem, finished NOTNULL FROM jobs"
+            )
+        }
+        states = db.execute(
+            "SELECT state, worker, finished NOTNULL FROM explanations WHERE id IN (?, ?)",
+            [each.id for each in asked],
+        ).fetchall()
+    assert jobs["running"] == ["done", "waiting", 0, None, None, 1]
+    assert (jobs["queued"][0], jobs["queued"][3]) == ("interrupted", None)
+    assert jobs["failed"][0] == "failed"
+    assert json.loads(jobs["failed"][4])["params"] == {"said": "Bearer •••"}
+    assert states == [("interrupted", None, 1)] * 2

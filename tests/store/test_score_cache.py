@@ -75,6 +75,12 @@ def fill(cache, queries, documents=50):
     return names
 
 
+def asks(folder):
+    """How many queries the file knows."""
+    with closing(sqlite3.connect(folder / "scores.sqlite")) as db:
+        return db.execute("SELECT count(*) FROM asks").fetchone()[0]
+
+
 def test_over_the_limit_what_was_used_longest_ago_goes(cache, tmp_path):
     names = fill(cache, [f"q{n}" for n in range(40)])
     full = cache.size_bytes
@@ -106,7 +112,7 @@ def test_clearing_gives_the_disk_back_and_keeps_the_limit(cache, tmp_path):
     fill(cache, [f"q{n}" for n in range(40)])
     before = (tmp_path / "scores.sqlite").stat().st_size
     cache.clear()
-    assert cache.pairs == 0
+    assert cache.pairs == asks(tmp_path) == 0
     assert (tmp_path / "scores.sqlite").stat().st_size < before / 2
     assert cache.limit == 10_000_000
 
@@ -173,3 +179,29 @@ def test_a_file_that_is_in_use_is_no_damaged_one(cache, tmp_path, monkeypatch):
         db.execute("ROLLBACK")
     assert not (tmp_path / "trash").exists()
     assert ScoreCache(tmp_path / "scores.sqlite").pairs == 0
+
+
+def test_after_shrinking_a_tenth_of_the_limit_is_free_and_no_query_is_left_without_scores(
+    cache, tmp_path
+):
+    fill(cache, [f"q{n}" for n in range(60)])
+    limit = cache.size_bytes - 1
+    cache.limit = limit
+    assert 0.8 * limit < cache.size_bytes <= 0.9 * limit
+    assert asks(tmp_path) * 50 == cache.pairs < 3000
+
+
+def test_the_limit_set_last_counts_and_is_half_a_gigabyte_before(cache):
+    assert cache.limit == 512 * 1024 * 1024
+    for size in (10_000_000, 20_000_000):
+        cache.limit = size
+        assert cache.limit == size
+
+
+def test_of_queries_used_at_the_same_moment_the_first_goes_first(cache, tmp_path):
+    names = fill(cache, [f"q{n}" for n in range(40)])
+    with closing(sqlite3.connect(tmp_path / "scores.sqlite")) as db, db:
+        db.execute("UPDATE asks SET used = 1.0")
+    cache.limit = cache.size_bytes - 1
+    assert np.isnan(scores(cache, "m", "q0", names)).all()
+    assert not np.isnan(scores(cache, "m", "q39", names)).any()

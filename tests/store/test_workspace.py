@@ -1,17 +1,28 @@
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rankdash.dataset import Dataset
 from rankdash.errors import StoreError
+from rankdash.ranking.measured import FEWEST_TIMED
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.store import Workspace
-from rankdash.store.tables import read_ranking, read_table, write_ranking, write_table
+from rankdash.store import workspace as store
+from rankdash.store.rows import run_values
+from rankdash.store.tables import (
+    measured_of,
+    read_ranking,
+    read_table,
+    write_ranking,
+    write_table,
+)
 
 ARRAYS = ("query_ids", "doc_ids", "offsets", "docs", "scores", "tied", "given")
 
@@ -156,6 +167,9 @@ def test_what_a_precomputed_run_does_not_know_stays_unknown(workspace, make_data
     workspace.save_run(
         Run("p", "file", dataset.id, run.ranking, "precomputed", queries, created="")
     )
+    loaded = workspace.run("p")
+    assert math.isnan(loaded.load_ms)
+    assert (loaded.depth, loaded.measured, loaded.calls, loaded.reading) == (None,) * 4
     row = workspace.runs()[0]
     assert np.isnan([row.load_ms, row.p50_ms, row.p95_ms]).all()
     assert row.pairs_per_second is None
@@ -244,3 +258,90 @@ def test_the_home_is_taken_from_the_environment(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("HOME", str(tmp_path))
     assert tmp_path in Workspace.open().root.parents
+
+
+def test_lists_are_the_oldest_first_whatever_was_stored_first(workspace, make_dataset, make_run):
+    for salt in ("later", "first"):
+        workspace.save_dataset(make_dataset(salt, salt=salt))
+    dataset = make_dataset("first", salt="first")
+    for run_id, day in (("b", 3), ("c", 3), ("a", 2)):
+        workspace.save_run(replace(make_run(dataset, run_id), created=f"2026-01-0{day}"))
+    with workspace.database.writing() as db:
+        db.execute("UPDATE datasets SET created = '2026-01-01' WHERE name = 'first'")
+    assert [row.name for row in workspace.datasets()] == ["first", "later"]
+    assert [row.id for row in workspace.runs()] == ["a", "b", "c"]
+    assert [row.id for row in workspace.runs(dataset.id)] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(("timed", "p95"), [(FEWEST_TIMED, 46.0), (FEWEST_TIMED - 1, None)])
+def test_the_latencies_of_a_row_are_those_of_what_is_done(make_dataset, make_run, timed, p95):
+    latencies = [10.0, 20.0, 30.0, 40.0, 50.0][-timed:]
+    states = ["done"] * timed + ["failed", "skipped", "skipped"]
+    queries = pd.DataFrame(
+        {"state": states, "latency_ms": [*latencies, 9000.0, np.nan, 9000.0]},
+    )
+    row = run_values(replace(make_run(make_dataset()), queries=queries))
+    assert row["p50_ms"] == np.median(latencies)
+    assert row["p95_ms"] == (p95 and pytest.approx(np.quantile(latencies, 0.95)))
+    assert (row["queries_done"], row["queries_failed"], row["queries_skipped"]) == (timed, 1, 2)
+    # Of one that is not known nothing is said.
+    unknown = run_values(
+        replace(make_run(make_dataset()), queries=queries.assign(latency_ms=np.inf))
+    )
+    assert (unknown["p50_ms"], unknown["p95_ms"]) == (None, None)
+
+
+def test_what_a_list_says_of_a_run_comes_without_its_tables(workspace, make_dataset, make_run):
+    dataset = make_dataset()
+    workspace.save_dataset(dataset)
+    workspace.save_run(make_run(dataset))
+    workspace.save_run(replace(make_run(dataset, "bare"), machine={}, measured=None))
+    (ranking,) = workspace.root.glob("runs/run-1-*/ranking.parquet")
+    ranking.unlink()
+    machine, measured = workspace.recorded("run-1")
+    assert (machine, measured.pairs, measured.throughput[0].in_flight) == (
+        {"cpu": "any", "logical_cpus": 2}, 4, 2,
+    )  # fmt: skip
+    assert workspace.recorded("bare") == ({}, None)
+
+
+def test_counts_that_were_written_as_broken_numbers_are_read():
+    found = measured_of({"measured": pa.array(['{"pairs": 3.0, "tokens": 4}'])})
+    assert (found.pairs, found.tokens) == (3, 4.0)
+
+
+@pytest.mark.parametrize(
+    ("part", "cut"), [("candidates", 1), ("candidates-queries", 1), ("candidates-documents", 1)]
+)
+def test_a_ranking_whose_tables_do_not_fit_is_damaged(workspace, make_dataset, part, cut):
+    dataset = make_dataset()
+    workspace.save_dataset(dataset)
+    (file,) = workspace.root.glob(f"datasets/*/{part}.parquet")
+    table = read_table(file)
+    write_table(file, table.slice(0, len(table) - cut))
+    with pytest.raises(StoreError, match=r"damaged: its rows do not fit"):
+        workspace.dataset(dataset.id)
+
+
+def test_of_two_that_store_the_same_at_once_one_folder_stays(workspace, make_dataset, monkeypatch):
+    writing = store.write_dataset
+
+    def and_another(folder, dataset):
+        monkeypatch.setattr(store, "write_dataset", writing)
+        Workspace.open(workspace.root).save_dataset(dataset, source="the other")
+        writing(folder, dataset)
+
+    monkeypatch.setattr(store, "write_dataset", and_another)
+    dataset = make_dataset()
+    assert workspace.save_dataset(dataset) == dataset.id
+    assert [row.source for row in workspace.datasets()] == ["the other"]
+    assert len(list((workspace.root / "datasets").iterdir())) == 1
+    assert workspace.dataset(dataset.id) == dataset
+
+
+def test_a_home_may_be_told_from_that_of_the_user_or_from_here(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("RANKDASH_HOME", "~/of mine")
+    assert Workspace.open().root == tmp_path / "of mine"
+    monkeypatch.chdir(tmp_path)
+    assert Workspace.open(Path("here")).root == tmp_path / "here"

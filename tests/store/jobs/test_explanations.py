@@ -136,3 +136,23 @@ def test_it_goes_with_its_run(workspace, explanations):
     assert explanations.find(QUESTION) is None
     with pytest.raises(StoreError, match="no run 'run-1'"):
         explanations.ask(QUESTION)
+
+
+def test_what_was_cancelled_while_it_ran_can_be_asked_again(workspace, explanations):
+    number, me, other = explanations.ask(QUESTION), Owner(), Owner()
+    explanations.claim(me)
+    explanations.cancel(number)
+    Queue(workspace).interrupt(me.token)
+    explanations.ask(QUESTION)
+    explanations.claim(other)
+    assert explanations.beat(number, other), "the wish to stop was for the first time"
+    assert explanations.find(QUESTION).cancelling is False
+
+
+def test_asking_for_what_is_under_way_changes_nothing(explanations):
+    number, me = explanations.ask(QUESTION), Owner()
+    explanations.claim(me)
+    explanations.progress(number, me, 3, 10)
+    explanations.ask(QUESTION)
+    row = explanations.find(QUESTION)
+    assert (row.state, row.done, row.total) == ("running", 3, 10)

@@ -1,6 +1,7 @@
 import time
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -369,3 +370,76 @@ def test_a_cancel_ends_what_waits_and_not_yet_what_runs(queue, submit):
     queue.resume(waits)
     assert not queue.row(waits).cancelling
     assert [row.id for row in queue.rows()] == [runs, waits]
+
+
+@pytest.mark.parametrize(
+    ("host", "said", "silent"),
+    [
+        (None, None, False),
+        (None, ProcessLookupError, True),
+        (None, PermissionError, False),  # It is alive, and another user's.
+        ("elsewhere", ProcessLookupError, False),
+    ],
+)
+def test_a_process_of_this_machine_is_asked_whether_it_lives(monkeypatch, host, said, silent):
+    asked = []
+
+    def kill(pid, signal):
+        asked.append((pid, signal))
+        if said is not None:
+            raise said
+
+    monkeypatch.setattr(leases.os, "kill", kill)
+    row = {"host": host or Owner().host, "pid": 77, "heartbeat": time.time()}
+    assert lost(row) is silent
+    # Signal 0 asks and does nothing.
+    assert asked == ([(77, 0)] if host is None else [])
+
+
+def test_a_job_keeps_all_that_it_was_asked_with(queue, make_dataset):
+    asked = {
+        "dataset_id": make_dataset().id, "name": "n", "reranker": "bm25", "settings": {"k1": 1.2},
+        "depth": 5, "sample": 9, "seed": 7, "timing": {"repeats": 3}, "without_text": "empty",
+        "grid": "g",
+    }  # fmt: skip
+    row = queue.row(queue.submit(**asked, job_id="own"))
+    assert {name: getattr(row, name) for name in asked} == asked
+    assert row.id == "own"
+    bare = queue.row(queue.submit(**{**asked, "sample": None} | {"timing": None, "grid": None}))
+    assert (bare.sample, bare.timing, bare.grid) == (None, {}, None)
+
+
+def test_the_jobs_of_a_data_set_are_listed_by_when_they_were_added(
+    queue, submit, workspace, make_dataset
+):
+    other = make_dataset(salt="other")
+    workspace.save_dataset(other)
+    ids = [submit() for _ in range(3)]
+    with workspace.database.writing() as db:
+        db.execute("UPDATE jobs SET created = '2020-01-01' WHERE id = ?", (ids[2],))
+        db.execute("UPDATE jobs SET dataset_id = ? WHERE id = ?", (other.id, ids[1]))
+    assert [row.id for row in queue.rows()] == [ids[2], ids[0], ids[1]]
+    assert [row.id for row in queue.rows(make_dataset().id)] == [ids[2], ids[0]]
+
+
+def test_work_that_was_written_off_keeps_its_reason_and_a_cancelled_one_is_not_revived(
+    queue, submit
+):
+    stopped, cancelled, me = submit(), submit(), Owner()
+    queue.claim(me)
+    queue.claim(me)
+    queue.cancel(cancelled)
+    queue.interrupt(me.token, UnavailableError("The disk is gone."))
+    queue.interrupt(me.token)
+    assert queue.row(stopped).message == "The disk is gone."
+    assert not queue.beat(cancelled, me)
+    assert queue.row(cancelled).state == "cancelled"
+    assert queue.beat(stopped, me)
+    assert (queue.row(stopped).message, queue.row(stopped).finished) == ("", None)
+
+
+def test_an_error_about_a_file_can_be_kept():
+    error = UnavailableError("No {file}.", remedy="Make it.", file=Path("a") / "b")
+    kept = leases.problem_from_json(leases.problem_to_json(error))
+    assert (str(kept), kept.params) == (f"No {Path('a') / 'b'}. Make it.", {"file": "a/b"})
+    assert leases.problem_from_json(leases.problem_to_json(None)) is None

@@ -150,3 +150,27 @@ def test_corrections_come_the_latest_first_and_a_revision_holds_its_own_entry(wo
     corrections.withdraw(stored, [("7", "02")])
     assert [each.doc_id for each in corrections.all(stored)] == ["03", "01"]
     assert corrections.layer(stored) == Layer(2, last + 1)
+
+
+def test_corrections_of_another_data_set_are_none_of_this_one(workspace, stored, make_dataset):
+    other = workspace.save_dataset(make_dataset(salt="other"))
+    corrections = Corrections(workspace)
+    corrections.correct(stored, ("7", "01"), 2.0, "")
+    mine = corrections.layer(stored)
+    for doc in ("01", "1"):
+        corrections.correct(other, ("7", doc), 1.0, "")
+    assert corrections.layer(stored) == mine
+    assert in_force(corrections, stored) == {("7", "01"): 2.0}
+
+
+def test_notes_are_listed_by_query_and_each_is_of_its_data_set(workspace, stored, make_dataset):
+    other = workspace.save_dataset(make_dataset(salt="other"))
+    notes = Notes(workspace)
+    for query in ("二", "7", "007"):
+        notes.keep(stored, query, [], f"on {query}")
+    notes.keep(other, "7", [], "elsewhere")
+    assert [note.query_id for note in notes.all(stored)] == ["007", "7", "二"]
+    assert (notes.of(stored, "7").text, notes.of(other, "7").text) == ("on 7", "elsewhere")
+    notes.keep(stored, "7", [], "")
+    assert [note.query_id for note in notes.all(stored)] == ["007", "二"]
+    assert notes.of(other, "7").text == "elsewhere"

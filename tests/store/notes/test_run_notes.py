@@ -102,3 +102,16 @@ def test_a_run_that_is_gone_is_said_in_words(workspace, stored):
         with pytest.raises(StoreError, match=r"no run 'one'.*another window"):
             act("one")
     assert Pins(workspace).of(stored.id) is None
+
+
+def test_notes_are_of_the_runs_of_one_data_set_and_signed(
+    workspace, stored, make_dataset, make_run
+):
+    other = make_dataset(salt="other")
+    workspace.save_dataset(other)
+    workspace.save_run(make_run(other, "three"))
+    notes = RunNotes(workspace)
+    kept = {run: notes.keep(run, "x" * LONGEST_NOTE, " Ann\n L. ") for run in ("one", "three")}
+    assert notes.all(stored.id) == {"one": kept["one"]}
+    assert notes.all(other.id) == {"three": kept["three"]}
+    assert (kept["one"].who, notes.of("one").who) == ("Ann L.", "Ann L.")

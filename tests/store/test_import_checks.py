@@ -1,0 +1,195 @@
+"""What comes from elsewhere is taken where it is what the store itself would have written."""
+
+import math
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from rankdash.ranking.ranking import Ranking
+from rankdash.store.tables import TIES
+from rankdash.store.workspace_file import import_checks
+from rankdash.store.workspace_file.json_parts import (
+    CorrectionRow,
+    NoteRow,
+    RunNoteRow,
+    RunPart,
+    fitted,
+)
+
+
+def ranking_tables(**changes):
+    """The three tables of a ranking of two queries, with columns changed."""
+    ranking = Ranking.from_lists([("a", ["x", "y"], [2.0, 1.0]), ("b", ["y", "x"], [3.0, 0.5])])
+    columns = {
+        "rows": {"document": ranking.docs, "score": ranking.scores, "given": ranking.given},
+        "queries": {"query_id": ["a", "b"], "documents": [2, 2], "tied": [False, False]},
+        "documents": {"doc_id": ["x", "y"]},
+    }
+    for name, values in changes.items():
+        table = next(table for table in columns.values() if name in table)
+        table[name] = values
+    made = [
+        pa.table({name: pa.array(each) for name, each in one.items()}) for one in columns.values()
+    ]
+    made[0] = made[0].replace_schema_metadata({TIES: b"stable"})
+    return made
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, None),
+        # Each query begins anew; what has no score stands last.
+        ({"score": [1.0, 0.5, 9.0, math.nan]}, None),
+        ({"score": [1.0, 1.5, 9.0, 8.0]}, "not in order"),
+        ({"score": [math.nan, 1.0, 9.0, 8.0]}, "not in order"),
+        ({"score": [math.inf, 1.0, 9.0, 8.0]}, "not in order"),
+        ({"score": [1.0, 1.0, 9.0, 8.0]}, "ties are not where"),
+        ({"score": [1.0, 1.0, 9.0, 8.0], "tied": [True, False]}, None),
+        ({"score": [1.0, 1.0, 9.0, 8.0], "tied": [True, True]}, "ties are not where"),
+        ({"document": [0, 0, 1, 0]}, "ranks a document twice"),
+        ({"document": [0, 2, 1, 0]}, "do not fit"),
+        ({"document": [0, -1, 1, 0]}, "do not fit"),
+        ({"documents": [2, 1]}, "do not fit"),
+        ({"documents": [5, -1]}, "do not fit"),
+        ({"given": [0, 1, 2, 4]}, "what it was made from"),
+        ({"given": [0, 1, 2, -1]}, "what it was made from"),
+        ({"given": [3, 2, 1, 0]}, None),
+        ({"query_id": ["a", "a"]}, "empty or listed twice"),
+        ({"query_id": ["a", ""]}, "empty or listed twice"),
+        ({"query_id": ["a", None]}, "missing in a row"),
+        ({"query_id": [1, 2]}, "is not text"),
+        ({"doc_id": ["x", "x"]}, "empty or listed twice"),
+        ({"tied": [False, None]}, "missing in a row"),
+    ],
+)
+def test_a_ranking_is_taken_where_it_is_one_that_the_store_writes(changes, said):
+    tables = ranking_tables(**changes)
+    if said is None:
+        assert import_checks.ranking(*tables).offsets.tolist() == [0, 2, 4]
+    else:
+        with pytest.raises(ValueError, match=said):
+            import_checks.ranking(*tables)
+
+
+@pytest.mark.parametrize("ties", [None, b"", b"any"])
+def test_a_ranking_says_how_its_ties_are_ordered(ties):
+    rows, *others = ranking_tables()
+    rows = rows.replace_schema_metadata(None if ties is None else {TIES: ties})
+    with pytest.raises(ValueError, match="how ties are ordered"):
+        import_checks.ranking(rows, *others)
+
+
+def test_what_a_data_set_does_not_have_is_refused_in_each_table(make_dataset, make_run):
+    data = make_dataset()
+    ranked = make_run(data).ranking
+    for changes in ({"query_id": ["007", "b"]}, {"doc_id": ["1", "y"]}):
+        tables = ranking_tables(**({"query_id": ["007", "7"], "doc_id": ["1", "01"]} | changes))
+        with pytest.raises(ValueError, match="its data set does not have"):
+            import_checks.ranking(*tables, data=data)
+    queries = make_run(data).queries
+
+    def taken(**changes):
+        return import_checks.run_queries(pa.table(queries.assign(**changes)), data, ranked)
+
+    pd.testing.assert_frame_equal(taken(), queries)
+    for changes, said in (
+        ({"query_id": ["007", "7", "x"]}, "does not have"),
+        ({"query_id": ["007", "7", "7"]}, "listed twice"),
+        ({"state": ["done", "failed", "failed"]}, "not done"),
+        ({"state": ["done", "done", "?"]}, "no state"),
+        ({"reason": ["", "", None]}, "no state"),
+        ({"more": 1.0}, "its columns are not"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            taken(**changes)
+    row = SimpleNamespace
+    import_checks.refuse_unknown(data, [row(query_id="7")], [row(doc_id="NA")])
+    for asked in ([row(query_id="x")], []), ([], [row(doc_id="x")]):
+        with pytest.raises(ValueError, match="does not have"):
+            import_checks.refuse_unknown(data, *asked)
+
+
+def test_tables_of_a_run_have_their_columns_and_rows():
+    counts = pa.table({"read": pa.array([1, 2], pa.int32()), "full": pa.array([3, 4], pa.int32())})
+    found = import_checks.reading(counts, 2)
+    assert (found.read.tolist(), found.full.tolist()) == ([1, 2], [3, 4])
+    with pytest.raises(ValueError, match="do not fit the ranking"):
+        import_checks.reading(counts, 3)
+    asked = pa.table({"query_id": ["a"], "status": [200], "ms": [1.5], "error": ["x"]})
+    taken = import_checks.calls(asked)
+    assert taken.to_dict("records") == [{"query_id": "a", "status": 200, "ms": 1.5, "error": "x"}]
+    assert taken["status"].dtype == "int64"
+    with pytest.raises(ValueError, match="no column query_id"):
+        import_checks.calls(asked.drop_columns(["query_id"]))
+    texts = pa.table({"query_id": ["a"], "text": pa.nulls(1), "type": ["t"]})
+    assert list(import_checks.texts(texts, ("query_id", "text")).columns) == texts.column_names
+    with pytest.raises(ValueError, match="its columns are not text, query_id"):
+        import_checks.texts(texts, ("text", "query_id"))
+
+
+def test_the_same_run_has_the_same_documents_in_the_same_order(make_dataset, make_run):
+    run = make_run(make_dataset())
+    lists = [("007", ["01", "1", "1.0"], [3.0, 3.0, math.nan]), ("7", ["1"], [0.1])]
+    assert import_checks.same(run, replace(run, ranking=Ranking.from_lists(lists)))
+    for changed in (
+        [("007", ["1", "01", "1.0"], [3.0, 3.0, math.nan]), lists[1]],
+        [("007", ["01", "1", "1.0"], [3.0, 3.0, 2.0]), lists[1]],
+        [lists[0], ("二", ["1"], [0.1])],
+        [("007", ["01", "1"], [3.0, 3.0]), lists[1]],
+    ):
+        other = replace(run, ranking=Ranking.from_lists(changed), reading=None)
+        assert not import_checks.same(run, other)
+
+
+MOMENT = "2026-01-02T03:04:05+00:00"
+NOTE = {"query_id": "7", "tags": ["a"], "note": "", "changed": MOMENT}
+CORRECTED = {
+    "query_id": "7", "doc_id": "1", "withdrawn": 0, "label": None, "who": "", "made": MOMENT
+}  # fmt: skip
+RUN_PART = {
+    "name": "n", "reranker": "r", "settings": {}, "machine": {}, "depth": 0, "load_ms": None,
+    "created": MOMENT, "note": None, "pinned": None, "explanations": [],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "at_most", "too_much"),
+    [
+        (NoteRow, NOTE, {"tags": ["x" * 40] * 20}, {"tags": ["x"] * 21}),
+        (NoteRow, NOTE, {"note": "x" * 4000}, {"note": "x" * 4001}),
+        (NoteRow, NOTE, {"tags": [], "note": "x"}, {"tags": [], "note": ""}),
+        (NoteRow, NOTE, {"tags": ["x"]}, {"tags": [""]}),
+        (NoteRow, NOTE, {"tags": ["x" * 40]}, {"tags": ["x" * 41]}),
+        (NoteRow, NOTE, {"who": "x" * 80}, {"who": "x" * 81}),
+        (NoteRow, NOTE, {"query_id": "x" * 1000}, {"query_id": "x" * 1001}),
+        (NoteRow, NOTE, {"query_id": "a b"}, {"query_id": "a\0b"}),
+        (NoteRow, NOTE, {"changed": "2026-01-02"}, {"changed": "2026-13-02"}),
+        (CorrectionRow, CORRECTED, {"withdrawn": 1}, {"withdrawn": 2}),
+        (CorrectionRow, CORRECTED, {"label": -2.5}, {"label": math.inf}),
+        (RunNoteRow, {"note": "x", "changed": MOMENT}, {"note": "x" * 4000}, {"note": "x" * 4001}),
+        (RunNoteRow, {"note": "x", "changed": MOMENT}, {"note": "x"}, {"note": ""}),
+        (RunPart, RUN_PART, {"name": "x"}, {"name": ""}),
+        (RunPart, RUN_PART, {"reranker": "x" * 200}, {"reranker": "x" * 201}),
+        (RunPart, RUN_PART, {"depth": None}, {"depth": -1}),
+        (RunPart, RUN_PART, {"load_ms": 1.5}, {"load_ms": math.inf}),
+        (RunPart, RUN_PART, {"settings": {"a": "x" * 999_991}}, {"settings": {"a": "x" * 999_993}}),
+        (RunPart, RUN_PART, {"machine": {"a": "x" * 999_991}}, {"machine": {"a": "x" * 999_993}}),
+    ],
+)
+def test_a_row_of_a_file_may_be_as_long_as_one_of_the_store(kind, given, at_most, too_much):
+    found = fitted(given | at_most, kind)
+    assert all(getattr(found, name) == value for name, value in at_most.items())
+    with pytest.raises(ValueError, match=r"."):
+        fitted(given | too_much, kind)
+
+
+def test_runs_that_differ_in_their_latencies_alone_are_not_the_same(make_dataset, make_run):
+    run = make_run(make_dataset("Shop"))
+    assert import_checks.same(run, replace(run, name="another"))
+    assert not import_checks.same(
+        run, replace(run, queries=run.queries.assign(latency_ms=run.queries["latency_ms"] + 5.0))
+    )
