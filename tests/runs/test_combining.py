@@ -8,9 +8,10 @@ import pytest
 
 from rankdash.dataset import Dataset
 from rankdash.errors import DataError
+from rankdash.ranking.measured import Measured
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.rerankers.fusion import Fusion
-from rankdash.runs.combining import CombinedRun, fuse, part_ids, with_times_of
+from rankdash.runs.combining import CombinedRun, fuse, part_ids, unknown_tokens, with_times_of
 from rankdash.store import Workspace
 
 QUERIES = ["q1", "q2", "q3", "q4", "q5"]
@@ -154,3 +155,34 @@ def test_only_a_fused_run_is_made_of_others(dataset):
     fused = fuse(dataset, parts(dataset), Fusion(), "both")
     assert part_ids(fused) == ("id-whole", "id-broken")
     assert part_ids(replace(fused, reranker="bm25")) == ()
+
+
+def test_a_fused_run_knows_as_few_tokens_as_the_part_that_knows_least(dataset):
+    made = [part.run for part in parts(dataset)[1:]]
+    fused = fuse(dataset, parts(dataset), Fusion(), "both")
+
+    def share(*told):
+        by_id = {
+            run.id: replace(run, measured=None if each is None else Measured(unknown_tokens=each))
+            for run, each in zip(made, told, strict=False)
+        }
+        return unknown_tokens(fused, by_id.get)
+
+    assert share(0.1, 0.3) == share(0.3, 0.1) == share(math.nan, 0.3) == 0.3
+    assert share(0.2, None) == share(0.2) == 0.2, "a part may be gone"
+    assert math.isnan(share(None, math.nan))
+    alone = replace(made[0], measured=Measured(unknown_tokens=0.4))
+    assert unknown_tokens(alone, {}.get) == 0.4
+    nested = {"id-whole": replace(fused, id="id-whole", settings={"part_ids": "id-broken"}),
+              "id-broken": replace(made[1], measured=Measured(unknown_tokens=0.7))}  # fmt: skip
+    assert unknown_tokens(fused, nested.get) == 0.7
+
+
+def test_the_constant_of_reciprocal_ranks_is_told_where_it_counts_and_tells_wishes_apart(dataset):
+    made = parts(dataset)
+    runs = [fuse(dataset, made, Fusion("rrf", k=k), "both") for k in (60, 10, 60)]
+    assert [run.settings["k"] for run in runs] == [60, 10, 60]
+    assert [run.settings["weights"] for run in runs] == ["1, 1, 1"] * 3
+    assert runs[0].id == runs[2].id != runs[1].id
+    assert fuse(dataset, made, Fusion("rrf", k=60), "other").id != runs[0].id
+    assert "k" not in fuse(dataset, made, Fusion("minmax"), "both").settings

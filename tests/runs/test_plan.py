@@ -1,3 +1,6 @@
+import json
+from dataclasses import asdict
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -98,3 +101,52 @@ def test_as_many_clients_as_allowed_are_measured():
     for beyond in (0, MOST_CLIENTS + 1):
         with pytest.raises(SettingError, match="concurrency must be from 1 to 256"):
             Timing(concurrency=(1, beyond))
+
+
+@pytest.mark.parametrize(
+    ("needs_text", "without_text", "planned", "textless"),
+    [
+        (False, "exclude", ["d0", "d1", "d2"], 0),
+        (True, "exclude", ["d0", "d2"], 1),
+        (True, "empty", ["d0", "d1", "d2"], 1),
+    ],
+)
+def test_candidates_without_a_text_are_left_out_where_texts_are_read(
+    needs_text, without_text, planned, textless
+):
+    dataset = _texts({"d0": "a", "d1": " ", "d2": "b"})
+    asked = plan(dataset, needs_text=needs_text, without_text=without_text)
+    assert (asked.documents, asked.textless) == ({"q": planned}, textless)
+    assert asked.without_text == without_text
+    assert asked.pairs == len(planned)
+
+
+def test_a_query_of_which_no_candidate_has_a_text_stays_and_the_depth_comes_first():
+    silent = plan(_texts({"d0": "", "d1": ""}), needs_text=True)
+    assert (silent.documents, silent.textless) == ({"q": ["d0", "d1"]}, 2)
+    # What is below the depth takes no place of what has no text.
+    deep = plan(_texts({"d0": "a", "d1": "", "d2": "b"}), 2, needs_text=True)
+    assert (deep.documents, deep.textless) == ({"q": ["d0"]}, 1)
+    with pytest.raises(SettingError, match="no rule 'drop'"):
+        plan(_texts({"d0": "a"}), without_text="drop")
+    assert plan(_texts({"d0": "a", "d1": "b"}), depth=1).pairs == 1
+
+
+def _texts(documents):
+    ids = list(documents)
+    return Dataset(
+        "texts",
+        pd.DataFrame({"query_id": ["q"], "text": "x"}),
+        pd.DataFrame({"doc_id": ids, "title": "", "text": list(documents.values())}),
+        pd.DataFrame({"query_id": ["q"], "doc_id": ids[:1], "label": 1.0}),
+        Ranking.from_lists([("q", ids, np.arange(len(ids), 0.0, -1.0))]),
+    )
+
+
+def test_a_timing_comes_back_from_what_was_kept_of_it_and_is_measured_in_one_of_four_ways():
+    made = Timing("every", 3, 50, 7, (1, 4), 2.0)
+    kept = json.loads(json.dumps(asdict(made)))
+    assert Timing.from_mapping(kept) == made
+    assert Timing.from_mapping({}) == Timing() == Timing("auto", 1, 200, 0, (), 5.0)
+    with pytest.raises(SettingError, match="not 'sometimes'"):
+        Timing("sometimes")
