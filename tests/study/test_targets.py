@@ -9,8 +9,9 @@ from rankdash.reporting import targets as table
 from rankdash.reporting.report import Front, html
 from rankdash.study import targets
 from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE, Money
+from rankdash.study.systems import FIRST_STAGE, Money, systems_of
 from rankdash.value import price_list
+from rankdash.value.billing import Price
 from rankdash.value.targets import Goals, Limit, Profile, Target, shipped
 from tests.study.best_or_worst import best_or_worst
 
@@ -99,3 +100,66 @@ def test_every_scenario_sets_metric_cutoff_and_latency_together():
     for each in scenarios:
         assert each.measure.partition("@")[2].isdigit()
         assert each.limit("p95_ms").target in (500, 2000)
+
+
+def timed(ms: list[float], reasons: list[str] | None = None) -> Study:
+    """The run of a study with these latencies, failed where there is a reason."""
+    study = study_of(len(ms))
+    (run,) = study.challengers
+    given = reasons or [""] * len(ms)
+    queries = study.run(run).queries.assign(
+        latency_ms=ms, state=["failed" if each else "done" for each in given], reason=given
+    )
+    made = replace(study.run(run), queries=queries)
+    return replace(study, systems=systems_of(study.dataset, [made]), challengers=(made.id,))
+
+
+@pytest.mark.parametrize(
+    ("limit", "excellent", "status", "is_excellent"),
+    [
+        (500.0, 300.0, "met", True),
+        (500.0, 150.0, "met", False),
+        (500.0, None, "met", False),
+        (50.0, 20.0, "missed", False),
+        (198.0, 20.0, "undecided", False),
+    ],
+)
+def test_a_latency_meets_a_limit_where_its_interval_does(limit, excellent, status, is_excellent):
+    study = timed([100.0 + n / 4 for n in range(400)])
+    (run,) = study.challengers
+    (row,) = targets.rows(study, run, goals(limits=(Limit("p95_ms", limit, excellent),)))
+    assert (row.status, row.excellent, row.subject) == (status, is_excellent, "p95_ms")
+    assert row.reached.low < row.reached.value < row.reached.high
+    assert row.reached.value == pytest.approx(np.quantile(100 + np.arange(400) / 4, 0.95))
+
+
+def test_the_first_stage_and_what_was_not_timed_have_no_latency_to_judge():
+    study = timed([float("nan")] * 40)
+    for system in study.chosen:
+        (row,) = targets.rows(study, system, goals(limits=(Limit("p95_ms", 500.0, 300.0),)))
+        assert (row.status, row.excellent) == (None, False)
+        assert np.isnan(row.reached.value)
+
+
+@pytest.mark.parametrize(
+    ("most", "excellent", "status", "is_excellent"),
+    [(0.05, 0.05, "met", True), (0.05, 0.04, "met", False), (0.05, None, "met", False),
+     (0.049, 0.04, "missed", False)],
+)  # fmt: skip
+def test_a_price_of_ones_own_meets_a_limit_up_to_the_limit(most, excellent, status, is_excellent):
+    study = study_of(40)
+    (run,) = study.challengers
+    own = replace(price_list.shipped()[0], source="our contract", key="mine",
+                  price=Price(0.05, "tokens"))  # fmt: skip
+    limit = goals(limits=(Limit("per_million_tokens", most, excellent),))
+    (row,) = targets.rows(replace(study, money=Money(prices={run: own})), run, limit)
+    assert (row.status, row.excellent, row.example) == (status, is_excellent, False)
+    assert row.reached.value == pytest.approx(0.05)
+    euros = replace(own, price=Price(0.05, "tokens", "EUR"))
+    for money in (
+        Money(prices={run: euros}, currency="EUR"),
+        Money(prices={run: euros}),
+        Money(),
+    ):
+        (row,) = targets.rows(replace(study, money=money), run, limit)
+        assert (row.status, row.excellent) == (None, False)

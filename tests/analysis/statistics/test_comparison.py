@@ -621,3 +621,26 @@ def test_a_baseline_without_values_has_no_change():
     row = found.row("a", "mrr")
     assert row[["delta", "delta_low", "relative_delta"]].isna().all()
     assert (row["paired"], row["verdict"]) == (0, "baseline")
+
+
+@pytest.mark.parametrize(("systems", "shown"), [(2, "p"), (3, "p_corrected")])
+def test_a_comparison_is_shown_with_its_verdicts_and_the_p_that_counts(systems, shown):
+    names = ("first", "<b>bold</b>", "other")[:systems]
+    found = compare(
+        {
+            name: evaluated({f"q{n}": 1 + (n + place) % 3 for n in range(8)}, "mrr")
+            for place, name in enumerate(names)
+        },
+        "first",
+        QUICK,
+    )
+    text, page = str(found), found._repr_html_()
+    assert text.split("\n")[0].split() == [
+        "metric", "system", "mean", "delta", "delta_low", "delta_high", shown, "helped", "same",
+        "hurt", "verdict",
+    ]  # fmt: skip
+    # The baseline and each challenger, and a sentence for each of these.
+    assert len(text.split("\n")) == 1 + systems + systems - 1
+    assert "<b>bold" not in page and page.count("<p>") == systems - 1
+    assert "&lt;b&gt;bold&lt;/b&gt; " in page.partition("<p>")[2]
+    assert f"<th>{shown}</th>" in page

@@ -15,11 +15,14 @@ from rankdash.analysis.statistics.planning import (
     FEWEST_PLANNED,
     POWER,
     _kinds,
+    _Queries,
     _ranks,
+    _two_digits,
     plan,
     smallest_detectable,
 )
 from rankdash.analysis.statistics.settings import StatisticsSettings
+from rankdash.analysis.statistics.significance import paired_t_p, wilcoxon_p
 
 SETTINGS = StatisticsSettings(resamples=1_000)
 
@@ -186,3 +189,34 @@ def test_groups_of_neighbouring_changes_never_hold_gains_and_losses():
     assert sizes[means < 0].sum() == losses
     assert sizes[means > 0].sum() == 4 * _KINDS - losses
     assert sizes @ means == pytest.approx(changes.sum())
+
+
+@pytest.mark.parametrize(("level", "power"), [(0.95, 0.8), (0.9, 0.5)])
+@pytest.mark.parametrize("n", [2, 3, 8])
+def test_the_smallest_detectable_difference_of_few_queries_is_that_of_the_t_distribution(
+    n, level, power
+):
+    differences = np.arange(n) / 10
+    reach = stats.t.ppf((1 + level) / 2, n - 1) + stats.t.ppf(power, n - 1)
+    expected = reach * np.std(differences, ddof=1) / math.sqrt(n)
+    found = smallest_detectable(differences, level=level, power=power)
+    assert found == pytest.approx(expected)
+    assert math.isnan(smallest_detectable(differences[:1], level=level, power=power))
+
+
+@pytest.mark.parametrize(("test", "p_of"), [("t", paired_t_p), ("wilcoxon", wilcoxon_p)])
+def test_what_is_planned_for_has_the_p_of_the_verdict(test, p_of):
+    differences = np.array([-0.5, -0.2, -0.2, 0.1, 0.3, 0.3, 0.3, 0.7, 0.0, 0.0])
+    queries = _Queries(differences, test, 0.95, 1)
+    more = np.array([[0, 1, 2, 0, 1, 3], [0, 0, 0, 0, 0, 0]])
+    for row, p in zip(more, queries._p((queries._present + more).astype(float)), strict=True):
+        joined = np.append(differences, np.repeat(queries._values, row))
+        # SciPy takes the exact distribution of few ranks without ties and zeros.
+        assert p == pytest.approx(p_of(joined), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("queries", "told"), [(1, 1), (99, 99), (100, 100), (101, 110), (991, 1000), (1001, 1100)]
+)
+def test_a_plan_is_rounded_up_to_two_digits(queries, told):
+    assert _two_digits(queries) == told

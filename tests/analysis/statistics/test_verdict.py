@@ -231,3 +231,50 @@ def test_so_many_digits_are_shown_that_no_end_rounds_to_zero(low, shown):
 @pytest.mark.parametrize(("delta", "known"), [(0.999, True), (1.0, False), (-1.0, False)])
 def test_a_million_times_the_baseline_is_no_percentage(delta, known):
     assert math.isnan(relative_change(delta, 1e-6)) != known
+
+
+UNSURE = {"low": -0.01, "high": 0.21, "p": 0.08}
+
+
+@pytest.mark.parametrize(
+    ("changes", "more"),
+    [
+        (UNSURE | {"plan": PLAN}, 710),
+        (UNSURE | {"plan": replace(PLAN, most=None)}, 710),
+        (UNSURE | {"plan": replace(PLAN, none_within=True)}, None),
+        (UNSURE | {"plan": replace(PLAN, likely=None)}, None),
+        (UNSURE | {"plan": None}, None),
+        # The whole interval is below the gain that is worth having.
+        (UNSURE | {"plan": PLAN, "high": 0.07}, None),
+        # What is proven needs no more.
+        ({"plan": PLAN}, None),
+    ],
+)
+def test_so_many_more_queries_as_it_advises_and_none_where_it_advises_none(changes, more):
+    assert verdict(**changes).more == more
+
+
+def test_systems_may_be_called_by_other_names_and_keep_theirs_without_one():
+    found = verdict(**UNSURE).named({"BM25": "First stage", "another": "x"})
+    assert (found.params["baseline"], found.params["challenger"]) == ("First stage", "MiniLM")
+    assert found.sentence.startswith("Not proven that MiniLM differs from First stage")
+    assert (found.kind, found.advice) == ("unproven", verdict(**UNSURE).advice)
+
+
+@pytest.mark.parametrize(
+    ("delta", "low", "high", "shown"),
+    [
+        (0.1, 0.05, 0.15, ("+0.050", "+0.150")),
+        (0.1, 0.0, 0.15, ("0.000", "+0.150")),
+        (0.1, -0.0006, 0.15, ("-0.001", "+0.150")),
+        (0.1, -0.0004, 0.15, ("-0.0004", "+0.1500")),
+        (0.1, -0.00004, 0.15, ("-0.00004", "+0.15000")),
+        # Beyond the sixth digit nothing is told apart from none.
+        (0.1, -0.0000001, 0.15, ("0.000000", "+0.150000")),
+        (0.0004, -0.1, 0.1, ("-0.1000", "+0.1000")),
+        (0.0, -0.1, 0.1, ("-0.100", "+0.100")),
+    ],
+)
+def test_numbers_have_the_digits_that_tell_them_from_none(delta, low, high, shown):
+    params = verdict(delta=delta, low=low, high=high).params
+    assert (params["low"], params["high"]) == shown
