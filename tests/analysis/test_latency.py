@@ -1,6 +1,7 @@
 """Latency: every number by hand, what must hold for any, and the traps of other tools."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from rankdash.analysis.latency import (
     latencies,
     on_target,
     paired_ratio,
+    repeats_deviation,
     summarize,
     token_lengths,
 )
@@ -272,3 +274,60 @@ def test_an_interval_holds_the_true_quantile_19_times_in_20():
     low, high = summarize(table([1.0, 2.0, 3.0, 4.0, 5.0])).p95_interval
     assert low == 4.0
     assert math.isnan(high)
+
+
+def test_how_much_repeats_differ_is_within_a_query_and_of_those_timed_several_times():
+    repeated = {"a": (1.0, 3.0), "b": (500.0,), "c": (2.0, 6.0)}
+    assert repeats_deviation(run_of(table([1.0]), repeated_ms=repeated)) == pytest.approx(5**0.5)
+    for none in ({}, {"b": (500.0,)}):
+        assert math.isnan(repeats_deviation(run_of(table([1.0]), repeated_ms=none)))
+    assert math.isnan(repeats_deviation(replace(run_of(table([1.0])), measured=None)))
+
+
+def test_a_query_that_was_answered_after_a_time_out_was_not_late():
+    queries = table([10.0, math.nan])
+    queries["state"] = ["done", "failed"]
+    calls = pd.DataFrame(
+        [
+            ("q0", 1, 0.0, 900.0, "time-out: no answer"),
+            ("q0", 1, 0.0, 10.0, ""),
+            ("q1", 2, 5.0, 20.0, "refused after a time-out"),
+        ],
+        columns=["query_id", "attempts", "retry_wait_ms", "ms", "error"],
+    )
+    found = apart(run_of(queries, calls))
+    assert (found.timed, found.failed, found.timed_out, found.retried) == (1, 1, 0, 1)
+    assert math.isnan(found.limit_ms)
+    bare = apart(replace(run_of(queries), measured=None))
+    assert (bare.cached_pairs, bare.failed) == (0, 1)
+
+
+@pytest.mark.parametrize(("values", "fits"), [(2, False), (3, True)])
+def test_a_line_needs_three_different_numbers_of_documents(values, fits):
+    x = np.arange(12.0) % values
+    assert (fit(x, 2 * x) is not None) == fits
+
+
+def test_a_line_goes_through_as_many_points_as_may_be_without_a_draw():
+    x = np.arange(600.0)
+    assert fit(x, x, seed=1) == fit(x, x, seed=2)
+    assert (fit(x, x).n, fit(x, x).first, fit(x, x).last) == (600, 0, 599)
+
+
+def test_a_query_that_took_no_time_has_no_ratio():
+    before, after = table([0.0, 10.0, 10.0, 20.0]), table([5.0, 0.0, 40.0, 20.0])
+    found = paired_ratio(before, after.assign(pairs=[1, 1, before["pairs"][2], 99]))
+    assert (found.n, found.ratio, found.unlike) == (2, pytest.approx(2.0), 1)
+
+
+@pytest.mark.parametrize(("longest", "beyond"), [(299, 0), (300, 1)])
+def test_the_longest_texts_are_gathered_in_a_last_bin_without_an_end(longest, beyond):
+    """Bins of 10 tokens end at 300, where 99 % of the lengths do."""
+    full = np.arange(1, longest + 1, dtype=np.int32)
+    found = token_lengths(Reading(full, full)).table
+    assert np.isinf(found["stop"]).sum() == beyond
+    assert (found["start"].iloc[-1], found["whole"].iloc[-1]) == (
+        300 if beyond else 290,
+        (10, 1)[beyond],
+    )
+    assert found["whole"].sum() == longest

@@ -232,7 +232,7 @@ def test_a_second_run_of_the_same_pairs_costs_no_model_time(make_dataset, worksp
     # Nothing was measured, and nothing is not zero.
     assert second.queries["latency_ms"].isna().all()
     assert math.isnan(second.measured.pairs_per_second)
-    assert math.isnan(second.measured.first_call_ms)
+    assert math.isnan(second.measured.first_call_ms) and math.isnan(second.measured.tokens)
     assert second.load_ms == pytest.approx(500)
 
 

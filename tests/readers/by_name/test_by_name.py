@@ -393,3 +393,37 @@ def test_a_small_corpus_is_read_whole(tmp_path):
     (tmp_path / "qrels.tsv").write_bytes(LABELS["test.tsv"])
     files = [Fetched(tmp_path / name, name, "set") for name in ("corpus.parquet", "qrels.tsv")]
     assert thinning.thinned(files, tmp_path) == files
+
+
+@pytest.mark.parametrize(
+    ("most", "shards", "labels", "read"),
+    [
+        (6, [6], True, [6]),
+        (5, [6], True, [3]),
+        # The shards of one table count together.
+        (5, [3, 3], True, [2, 1]),
+        (6, [3, 3], True, [3, 3]),
+        # A shard of which nothing is wanted is left out.
+        (5, [5, 1], True, [3]),
+        # Nothing says what is wanted.
+        (5, [6], False, [6]),
+    ],
+)
+def test_a_corpus_is_thinned_above_a_number_of_texts_and_by_what_mentions_them(
+    tmp_path, monkeypatch, most, shards, labels, read
+):
+    monkeypatch.setattr(thinning, "MOST_DOCUMENTS", most)
+    start = 0
+    names = []
+    for place, size in enumerate(shards):
+        names.append(f"corpus-{place:05}-of-{len(shards):05}.parquet")
+        (tmp_path / names[-1]).write_bytes(parquet(CORPUS[start : start + size]))
+        start += size
+    if labels:
+        names.append("bm25.trec")
+        (tmp_path / "bm25.trec").write_bytes(b"q1 Q0 d1 1 9 x\nq1 Q0 d2 2 8 x\nq1 Q0 d4 3 7 x\n")
+    (tmp_path / "made").mkdir()
+    found = thinning.thinned([Fetched(tmp_path / n, n, "set") for n in names], tmp_path / "made")
+    tables = [each for each in found if each.path.suffix == ".parquet"]
+    assert [len(pd.read_parquet(each.path)) for each in tables] == read
+    assert len([note for each in tables for note in each.notes]) == (sum(read) < 6)
