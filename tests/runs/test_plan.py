@@ -32,6 +32,9 @@ def test_why_queries_are_left_out(make_dataset):
         "q1": "no candidates",
         "q3": "not in the sample",
     }
+    # What could not be scored anyway was not left out by the sample.
+    unasked = plan(make_dataset(queries=4, without_candidates=["q1"]), query_ids=["q2"])
+    assert unasked.skipped["q1"] == "no candidates"
 
 
 def test_wrong_wishes_are_refused(make_dataset):

@@ -32,7 +32,7 @@ def test_the_least_quality_pays_for_the_search_exactly():
 
 @pytest.mark.parametrize(
     ("searches", "upkeep", "price"),
-    [(0.0, 0.0, "no_traffic"), (1.0, 0.0, 2.0), (1.0, 0.001, 1.0), (1.0, 0.002, "never")],
+    [(0.0, 0.0, "no_traffic"), (1.0, 0.0, 2.0), (2.0, 0.002, 1.0), (1.0, 0.002, "never")],
 )
 def test_the_highest_price_leaves_what_upkeep_takes_of_each_search(searches, upkeep, price):
     assert highest_price(0.002, searches, upkeep) == (

@@ -465,10 +465,10 @@ def test_quality_that_brings_nothing_needs_no_proof():
 
 @pytest.mark.parametrize(("net", "pays"), [(0.5, True), (0.0, False), (-0.5, False)])
 def test_the_least_that_is_left_of_a_month_pays(net, pays):
-    # Searches are free and bring 1,000 a month.
-    scenario = replace(PUBLISHED, searches_per_day=1000 / DAYS_PER_MONTH, value_per_search=1.0)
-    sure = Option("x", 0.0, Gain(MeasuredChange(1.0, 1.0, 1.0, "proven")))
-    assert outcome(sure, replace(scenario, monthly_cost=1000 - net)).pays is pays
+    scenario = replace(PUBLISHED, searches_per_day=10.0, value_per_search=1.0)
+    free = Option("x", 0.0, Gain(MeasuredChange(1.0, 1.0, 1.0, "proven")))
+    brought = outcome(free, scenario).value_per_month.value
+    assert outcome(free, replace(scenario, monthly_cost=brought - net)).pays is pays
 
 
 def test_an_end_at_which_it_pays_whatever_the_quality_brings_says_so():
