@@ -10,6 +10,7 @@ from rankdash.analysis.statistics.verdict import (
     Facts,
     Verdict,
     decide,
+    is_proven,
     relative_change,
     verdict_on,
 )
@@ -278,3 +279,22 @@ def test_systems_may_be_called_by_other_names_and_keep_theirs_without_one():
 def test_numbers_have_the_digits_that_tell_them_from_none(delta, low, high, shown):
     params = verdict(delta=delta, low=low, high=high).params
     assert (params["low"], params["high"]) == shown
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "p", "proven"),
+    [
+        (0.01, 0.2, 0.05, True),
+        (0.01, 0.2, 0.05 + 1e-13, True),
+        (0.01, 0.2, 0.0501, False),
+        (-0.2, -0.01, 0.05, True),
+        # An end at none is no proof.
+        (0.0, 0.2, 0.01, False),
+        (-0.2, 0.0, 0.01, False),
+        (-0.1, 0.2, 0.01, False),
+        (NAN, NAN, 0.01, False),
+        (0.01, 0.2, NAN, False),
+    ],
+)
+def test_a_change_is_proven_by_both_its_interval_and_its_p_up_to_the_level(low, high, p, proven):
+    assert is_proven(low, high, p, 0.95) is proven
