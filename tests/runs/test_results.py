@@ -11,6 +11,7 @@ from rankdash.ranking.measured import Measured
 from rankdash.rerankers import Call, create
 from rankdash.runs.plan import plan
 from rankdash.runs.results import QueryResult, _reading, assemble, results_from, to_row
+from rankdash.runs.resume import still_good
 
 
 def counts(*values: int) -> np.ndarray:
@@ -114,3 +115,15 @@ def test_runs_that_asked_for_something_else_have_other_ids(make_dataset):
     ]
     assert len({first.id, *(run.id for run in others)}) == 5
     assert others[2].measured.without_text == "empty"
+
+
+def test_of_an_earlier_attempt_counts_what_was_done_for_as_many_documents(make_dataset):
+    asked = plan(make_dataset(queries=5, depth=3), 2)
+    results = [
+        QueryResult("q0", "done", scores=np.zeros(2)),
+        QueryResult("q1", "done", scores=np.zeros(3)),
+        QueryResult("q2", "failed", "no answer", scores=np.zeros(2)),
+        QueryResult("q3", "done", scores=np.zeros(1)),
+        QueryResult("elsewhere", "done", scores=np.zeros(2)),
+    ]
+    assert list(still_good(results, asked)) == ["q0"]

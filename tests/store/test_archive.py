@@ -528,6 +528,12 @@ ABOUT = {
     "depth": ("runs", {"depth": "deep"}),
     "explanation": ("runs", {"explanations": [{"query_id": "7", "doc_id": "1", "level": "term",
                                                "result": "{}", "finished": "2026-01-01"}]}),
+    "foreign explanation": ("runs", {"explanations": [{
+        "query_id": "7", "doc_id": "x", "level": "term", "finished": "2026-01-01",
+        "result": EXPLAINED}]}),
+    "foreign correction": ("datasets", {"corrections": [{
+        "query_id": "7", "doc_id": "x", "label": 1.0, "withdrawn": 0, "who": "",
+        "made": "2026-01-01"}]}),
     "explanation of texts": ("runs", {"explanations": [{
         "query_id": "7", "doc_id": "1", "level": "term", "finished": "2026-01-01",
         "result": '{"score": "high", "stages": [], "read": 1, "full": 1}'}]}),
@@ -744,3 +750,35 @@ def test_tables_are_packed_as_they_are_and_words_are_compressed(full):
         kinds = {member.filename.endswith(".parquet"): member for member in read.infolist()}
     assert kinds[True].compress_type == zipfile.ZIP_STORED
     assert kinds[False].compress_type == zipfile.ZIP_DEFLATED
+
+
+def test_names_and_tags_of_the_file_give_way_to_those_here_and_are_told(full, other):
+    def twice(parts, _head):
+        name, told = about(parts)
+        told["notes"][0]["tags"] = ["Odd", "odd ", "退货"]
+        parts[name] = json.dumps(told).encode()
+
+    content = exported(full)
+    bring(other, repacked(content, twice))
+    (row,) = other.datasets()
+    assert Notes(other).of(row.id, "二").tags == ("Odd", "退货")
+    other.rename_run("run-1", "my run")
+    other.rename_dataset(row.id, "my set")
+    found = bring(other, repacked(content, twice))
+    assert [(each.code, dict(each.params)) for each in found.findings] == [
+        ("archive.name", {"theirs": "Shop", "ours": "my set"}),
+        ("archive.name", {"theirs": "a run", "ours": "my run"}),
+    ]
+    assert (other.run("run-1").name, other.dataset(row.id).name) == ("my run", "my set")
+    assert [each.pair for each in Corrections(other).all(row.id)] == [("7", "01"), ("007", "1")]
+
+
+def test_what_was_corrected_last_is_in_force_where_a_log_is_taken_over(full, other):
+    (row,) = full.datasets()
+    for label in (2.0, 0.5):
+        Corrections(full).correct(row.id, ("007", "1"), label, "Ann")
+    bring(other, exported(full))
+    assert Corrections(other).all(row.id)[0].label == 0.5
+    # The pair that was withdrawn here stays so, and is no other than the one in the file.
+    found = bring(other, exported(full))
+    assert found.findings == [] and not found.added["corrections"]

@@ -102,9 +102,11 @@ def test_token_counts_that_do_not_fit_the_ranking_are_damage(workspace, make_dat
     run = make_run(dataset)
     workspace.save_run(run)
     (file,) = workspace.root.glob("runs/*/reading.parquet")
-    write_table(file, read_table(file).slice(1))
-    with pytest.raises(StoreError, match="damaged"):
-        workspace.run(run.id)
+    counts = read_table(file)
+    for wrong in (counts.slice(1), pa.concat_tables([counts, counts.slice(1)])):
+        write_table(file, wrong)
+        with pytest.raises(StoreError, match="damaged"):
+            workspace.run(run.id)
     # A run of an older version has none.
     file.unlink()
     assert workspace.run(run.id).reading is None

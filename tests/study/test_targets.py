@@ -77,6 +77,9 @@ def test_an_example_price_decides_nothing_and_is_called_so():
     limit = Limit("per_million_tokens", 1e-6)
     (row,) = targets.rows(study, study.challengers[0], goals(limits=(limit,)))
     assert (row.status, row.example) == ("undecided", True)
+    far = goals(limits=(Limit("per_million_tokens", 1e6, 1e5),))
+    (within,) = targets.rows(study, study.challengers[0], far)
+    assert (within.status, within.excellent) == ("undecided", False)
     (_first, ours) = table.rows(study, goals(limits=(limit,)))
     assert ours[2].endswith("(example price)")
     assert "example price" in ours[8]
