@@ -1,6 +1,6 @@
 """A workspace of its own for every test, holding a small data set and one finished run."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +90,51 @@ def run_form(app: AppTest, stored: str, monkeypatch: pytest.MonkeyPatch) -> AppT
     app.switch_page(str(ROOT / "pages" / "run.py")).run()
     app.multiselect(key="run.rerankers").set_value(["bm25"]).run()
     return app
+
+
+class Paper:
+    """In place of Streamlit in a module: what it would draw, in order, and no session."""
+
+    column_config = st.column_config
+
+    def __init__(self) -> None:
+        self.drawn: list[tuple[str, Any, dict[str, Any]]] = []
+
+    def __getattr__(self, kind: str) -> Callable[..., Any]:
+        def draw(first: Any = None, *_more: Any, **settings: Any) -> Any:
+            self.drawn.append((kind, first, settings))
+            return kind != "button" and not kind.endswith("uploader") and self
+
+        return draw
+
+    def columns(self, spec: int | list[int], **_settings: Any) -> list["Paper"]:
+        return [self] * (spec if isinstance(spec, int) else len(spec))
+
+    def __enter__(self) -> "Paper":
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        pass
+
+    def __getitem__(self, _selected: str) -> Any:
+        return {"rows": []}
+
+    def of(self, *kinds: str) -> list[Any]:
+        """What was drawn of some kinds, such as "caption"."""
+        return [first for kind, first, _settings in self.drawn if kind in kinds]
+
+
+@pytest.fixture
+def paper(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Paper]:
+    """Modules that draw on paper from here on."""
+
+    def on(*modules: Any) -> Paper:
+        made = Paper()
+        for module in modules:
+            monkeypatch.setattr(module, "st", made)
+        return made
+
+    return on
 
 
 @pytest.fixture

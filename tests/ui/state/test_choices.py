@@ -1,5 +1,6 @@
 """What counts as chosen, what a link asked for in vain, and what the address leaves out."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -8,8 +9,9 @@ import pytest
 from rankdash.analysis.statistics.verdict import WORTHWHILE
 from rankdash.metrics import Conventions
 from rankdash.ui.sidebar import comparison_settings
-from rankdash.ui.state import address, pickers, samples, scenario
+from rankdash.ui.state import address, deleted, goals, pickers, samples, scenario
 from rankdash.value.assumptions import ASSUMPTIONS, Assumptions
+from rankdash.value.targets import shipped as shipped_targets
 
 DRAWN: list[dict[str, Any]] = []
 
@@ -124,6 +126,61 @@ def test_several_keep_what_is_there_and_the_default_stands_in_for_no_choice(give
     assert pickers.pick_several("tag", ["a", "b", "c"], box, default=default) == chosen
 
 
+@pytest.mark.parametrize(
+    ("given", "read", "kept", "lost"),
+    [
+        ("7", "7", ["7"], {}),
+        # What a person would not have been shown either: the usual value, however it is given.
+        ("500", "500", ["500"], {}),
+        (None, "500", ["500"], {}),
+        ("words", "500", ["500"], {"target": "words"}),
+    ],
+)
+def test_a_free_value_that_cannot_be_read_is_the_usual_one_and_is_said(given, read, kept, lost):
+    address.take_over({"target": [given]} if given else {})
+    found = pickers.pick_free(
+        "target", box, lambda text: text if text and text.isdigit() else "500", str
+    )
+    assert (found, address.several("target"), address.lost()) == (read, kept, lost)
+
+
+@pytest.mark.parametrize(
+    ("page", "given", "lost"),
+    [
+        ("/latency", {"metric": ["map"]}, {"k": "-1"}),
+        ("/cost", {"metric": ["map"]}, {}),
+        ("/latency", {}, {}),
+    ],
+)
+def test_what_a_link_asked_for_in_vain_is_said_until_another_page_or_the_bare_one(
+    session, monkeypatch, page, given, lost
+):
+    context = SimpleNamespace(url="http://localhost/latency")
+    monkeypatch.setattr("streamlit.context", context)
+    monkeypatch.setattr(address, "given", lambda: {"k": ["-1"], "metric": ["map"]})
+    pickers.restore()
+    address.lose("k", "-1")
+    context.url = f"http://localhost{page}"
+    session["address.written"] = given
+    monkeypatch.setattr(address, "given", lambda: given)
+    pickers.restore()
+    assert address.lost() == lost
+
+
+def test_what_clears_another_choice_clears_it_and_is_chosen(session):
+    heard = {}
+
+    def select(options=(), key="", on_change=None, index=0, format_func=str) -> None:
+        heard[key] = on_change
+
+    address.choose("q", "q7")
+    pickers.pick_one("sort", ["hurt", "helped"], select, clears=["q", "tag"])
+    session["address.sort"] = "helped"
+    heard["address.sort"]()
+    assert (address.one("sort"), address.one("q")) == ("helped", None)
+    assert address.by_hand("sort")
+
+
 def test_options_of_one_name_are_told_apart():
     pickers.pick_one("metric", ["a", "b", "c"], box, format_func={"a": "x", "b": "x", "c": "z"}.get)
     assert len(set(DRAWN[0]["words"])) == 3
@@ -172,7 +229,157 @@ def test_a_sample_is_called_one_and_an_old_one_an_old_one(shipped):
     assert samples.called(row("sample")) == "Help centre (sample of an earlier version)"
 
 
+def test_the_sample_follows_the_language_where_nobody_chose_a_data_set(shipped):
+    there = SimpleNamespace(datasets=lambda: [row("sample", key="sample-zh")])
+    address.settle("data", "sample-en")
+    address.choose("base", "run of the English sample")
+    samples.follow(there, "en", "zh")
+    assert (address.one("data"), address.one("base")) == ("sample-zh", None)
+    for chosen, store in (("own", there), ("sample-en", SimpleNamespace(datasets=list))):
+        address.settle("data", chosen)
+        samples.follow(store, "en", "zh")
+        assert address.one("data") == chosen
+    address.choose("data", "sample-en")
+    samples.follow(there, "en", "zh")
+    assert address.one("data") == "sample-en"
+
+
+# What another window deleted.
+
+
+def test_a_data_set_that_was_seen_and_is_gone_is_named_unless_this_session_deleted_it():
+    address.settle("data", "a")
+    assert deleted.dataset({"a": "Shop", "b": "Autumn"}) is None
+    assert deleted.dataset({"b": "Autumn"}) == "Shop"
+    address.settle("data", "never seen")
+    assert deleted.dataset({"b": "Autumn"}) is None
+    address.settle("data", "b")
+    deleted.by_this_session(["b"])
+    assert deleted.dataset({}) is None
+
+
+def test_runs_that_were_compared_and_are_gone_are_named_once_and_for_their_data_set():
+    every = {"base": "First", "one": "One", "two": "Two"}
+    address.settle("base", "base")
+    address.settle("system", ["one", "two"])
+    deleted.note_runs("shop", every)
+    assert deleted.runs() == []
+    deleted.note_runs("shop", {"two": "Two"})
+    deleted.note_runs("shop", {"two": "Two"})
+    assert deleted.runs() == ["First", "One"]
+    deleted.note_runs("autumn", every)
+    assert deleted.runs() == []
+    deleted.note_runs("autumn", {"base": "First", "one": "One"})
+    assert deleted.runs() == ["Two"]
+    deleted.dismiss()
+    assert deleted.runs() == []
+
+
 # The scenario and the rules.
+
+
+@pytest.mark.parametrize(
+    ("given", "found", "lost"),
+    [
+        (["a=0", "b=1.5"], {"a": 0.0, "b": 1.5}, {}),
+        (["a=1e10"], {"a": 1e10}, {}),
+        (["a=10000000001"], {}, {"thousand": "a=10000000001"}),
+        (["a=-0.01"], {}, {"thousand": "a=-0.01"}),
+        (["a=nan"], {}, {"thousand": "a=nan"}),
+        (["a=words"], {}, {"thousand": "a=words"}),
+        (["a"], {}, {"thousand": "a"}),
+    ],
+)
+def test_an_amount_is_from_nothing_to_the_most_and_another_is_said(given, found, lost):
+    address.take_over({"thousand": given})
+    assert scenario.amounts("thousand") == found
+    assert address.lost() == lost
+
+
+def test_a_typed_amount_of_nothing_stays_and_an_emptied_one_goes():
+    address.choose("thousand", ["a=2", "b=3"])
+    scenario.choose_amount("thousand", "a", 0.0)
+    assert scenario.amounts("thousand") == {"a": 0.0, "b": 3.0}
+    scenario.choose_amount("thousand", "a", None)
+    assert scenario.amounts("thousand") == {"b": 3.0}
+    scenario.choose_amount("thousand", "b", None)
+    assert not address.is_set("thousand")
+
+
+def test_a_rate_of_nothing_is_none():
+    address.choose("rate", ["USD=0", "EUR=1.1"])
+    assert scenario.rates() == {"EUR": 1.1}
+
+
+@pytest.mark.parametrize(
+    ("given", "currency", "lost"),
+    [
+        ({"currency": ["EUR"]}, "USD", {}),
+        ({"currency": ["EUR"], "rate": ["GBP=1.2"]}, "USD", {}),
+        ({"currency": ["EUR"], "rate": ["USD=0.9"]}, "EUR", {}),
+        ({"currency": ["EUR"], "value_per_search": ["2"]}, "EUR", {}),
+        ({"currency": ["XYZ"], "rate": ["USD=0.9"]}, "USD", {"currency": "XYZ"}),
+        ({}, "USD", {}),
+    ],
+)
+def test_amounts_are_in_a_currency_once_something_can_be_in_it(given, currency, lost):
+    address.take_over(given)
+    assert scenario.currency() == currency
+    assert address.lost() == lost
+
+
+def test_a_default_of_money_is_in_the_currency_and_another_as_it_is():
+    by_name = {each.name: each for each in ASSUMPTIONS}
+    value, passages = by_name["value_per_search"], by_name["passages"]
+    assert scenario.default_of(value) == value.default
+    address.choose("currency", "EUR")
+    address.choose("rate", ["USD=0.5"])
+    assert scenario.default_of(value) == value.default / 2
+    assert scenario.default_of(passages) == passages.default
+
+
+def test_a_default_that_a_person_typed_is_told_from_one_that_nobody_set():
+    for name, usual in (("searches_per_day", "100000"), ("value_per_search", "0.01")):
+        each = next(each for each in ASSUMPTIONS if each.name == name)
+        assert address.FIELDS[name] == usual
+        scenario.choose(each, float(usual))
+        assert scenario.changed(each)
+        assert scenario.number_of(each, address.one(name)) == float(usual)
+
+
+def test_prices_are_those_of_the_systems_compared(monkeypatch):
+    listed = {"flat": object(), "hour": object()}
+    study = SimpleNamespace(challengers=("a", "b=c"))
+    address.choose("price", ["a=flat", "b=c=hour", "gone=flat", "nothing"])
+    # The id of a run holds no sign of equality, so that the first one ends it.
+    assert scenario.price_keys() == {"a": "flat", "b": "c=hour", "gone": "flat"}
+    assert scenario.chosen_prices(study, listed) == {"a": listed["flat"]}
+    address.choose("thousand", ["a=0", "gone=2"])
+    typed = scenario.typed_prices(study)
+    assert list(typed) == ["a"]
+    assert (typed["a"].price.amount, typed["a"].price.unit) == (0.0, "flat")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "by_hand", "found"),
+    [("faq", True, "faq"), ("faq", False, None), ("gone", True, None), (None, True, None)],
+)
+def test_a_profile_counts_once_a_person_chose_it(monkeypatch, chosen, by_hand, found):
+    monkeypatch.setattr(goals, "saved", shipped_targets)
+    (address.choose if by_hand else address.settle)("profile", chosen)
+    goal = goals.chosen()
+    assert (goal and goal.key) == found
+
+
+def test_own_targets_stand_before_the_shipped_ones_and_the_rest_beside_them(monkeypatch):
+    shipped = shipped_targets()
+    own = replace(shipped.profiles["faq"], title="Ours")
+    saved = replace(shipped, profiles={"faq": own, "ours": own}).to_json()
+    monkeypatch.setattr(goals, "workspace", lambda: SimpleNamespace(setting=lambda _name: saved))
+    found = goals.saved().profiles
+    assert set(found) == {*shipped.profiles, "ours"}
+    assert found["faq"].title == "Ours"
+    assert found["production"] == shipped.profiles["production"]
 
 
 def test_a_number_out_of_range_is_left_at_its_default_and_said():

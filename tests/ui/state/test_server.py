@@ -51,11 +51,18 @@ def test_the_address_is_printed_and_opened(announced):
     assert out == "rankdash is at http://127.0.0.1:8501/tools (Ctrl+C ends it)\n"
     assert (err, opened) == ("", ["http://127.0.0.1:8501/tools"])
     assert announced("localhost", headless=True)[1:] == ("", [])
+    assert announced("::1", headless=True)[1] == ""
 
 
 @pytest.mark.parametrize(
     ("address", "shown"),
-    [("0.0.0.0", "localhost"), ("192.168.1.4", "192.168.1.4"), ("2001:db8::1", "[2001:db8::1]")],
+    [
+        ("0.0.0.0", "localhost"),
+        ("::", "localhost"),
+        ("192.168.1.4", "192.168.1.4"),
+        ("2001:db8::1", "[2001:db8::1]"),
+        ("search.example", "search.example"),
+    ],
 )
 def test_who_lets_others_in_is_warned_in_one_line(announced, address, shown):
     out, err, _ = announced(address)
