@@ -1,13 +1,17 @@
 """Whether it pays, in a word: each answer at its boundary from both sides."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import pytest
 
 from rankdash.study.costs import Choice
-from rankdash.study.pricing import MeasuredLoad, Waiting
+from rankdash.study.pricing import Bill, MeasuredLoad, Waiting
 from rankdash.value.assumptions import DAYS_PER_MONTH, Assumptions
 from rankdash.value.billing import Load
 from rankdash.value.payoff import NO_CHANGE, Amount, Gain, MeasuredChange, Option, outcome
-from rankdash.words.costs import MoneyContext, answer, cell, headline, month, sureness
+from rankdash.words import costs
+from rankdash.words.costs import MoneyContext, answer, cell, headline, month, sureness, year
 
 # A relative gain of 0.1 brings what a search costs.
 SCENARIO = Assumptions(searches_per_day=1000, value_per_search=0.01)
@@ -115,3 +119,239 @@ def test_how_sure_it_is_has_the_interval_of_the_gain_and_nothing_without_one():
         "Certainty: NDCG@10 changes by 0.0% (95%: -5.0% … +5.0%), measured on 40"
     )
     assert sureness(CONTEXT, choice(Gain(MeasuredChange(0.9), queries=4))) == ""
+
+
+# Prices that nobody set, amounts of a year, and the sentences that turn with them.
+
+
+def billed(gain: Gain | None, lack: str = "price", **more: object) -> Choice:
+    """A system whose price nobody set."""
+    return replace(choice(gain, **more), bill=Bill(None, LOAD, "USD", lack=lack))
+
+
+LOAD = MeasuredLoad(Load(4, 10, 50), estimated=False)
+SURE = changed(0.2, 0.101, 0.3)
+
+
+@pytest.mark.parametrize(
+    ("gain", "assumed", "unset", "said"),
+    [
+        (SURE, False, False, "yes"),
+        (SURE, True, False, "open"),
+        (SURE, False, True, "open"),
+        (changed(0.2, 0.101, 0.3, "unproven"), True, False, "unproven"),
+        (changed(-0.1, -0.2, 0.01, "unproven"), False, True, "unproven"),
+        (changed(-0.1, -0.2, 0.0, "unproven"), False, True, "no"),
+        (changed(-0.1, -0.2, -0.01), True, False, "no"),
+        (Gain(NO_CHANGE), False, True, "no"),
+        (Gain(MeasuredChange(0.9), queries=4), False, True, "unproven"),
+    ],
+)
+def test_without_a_price_of_ones_own_there_is_a_break_even_at_most(gain, assumed, unset, said):
+    made = billed(gain) if unset else choice(gain)
+    assert made.unset is unset
+    assert answer(made, assumed=assumed) == said
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [(None, None, "no"), (-1.0, 0.0, "no"), (-1.0, 0.01, "doubtful"), ("never", "always",
+                                                                       "doubtful")],
+)  # fmt: skip
+def test_a_net_of_nothing_is_doubtful_as_long_as_its_upper_end_is_above(low, high, said):
+    made = choice(SURE)
+    came = replace(made.came, pays=False, proven=True, net_per_month=Amount(0.0, low, high))
+    assert answer(replace(made, came=came)) == said
+
+
+def test_an_amount_of_a_year_is_that_of_twelve_months_at_every_end():
+    assert year().of(Amount(1.0, -2.0, "never")) == Amount(12.0, -24.0, "never")
+    assert year().of(Amount(None, None, 3.0, "no_gain")) == Amount(None, None, 36.0, "no_gain")
+    assert month().of(Amount(1.0, 2.0, 3.0)) == Amount(1.0, 2.0, 3.0)
+
+
+@pytest.mark.parametrize(
+    ("found", "written", "said"),
+    [
+        (Amount(2.0, 2.0, 2.0), "money", ("$2.00", "")),
+        (Amount(2.0, 2.0, 3.0), "money", ("$2.00", "$2.00 … $3.00")),
+        (Amount(2.0, None, 3.0), "money", ("$2.00", "– … $3.00")),
+        (Amount(2.0, 1.0, None), "money", ("$2.00", "$1.00 … –")),
+        (Amount(2.0, "always", 3.0), "money", ("$2.00", "from the first search … $3.00")),
+        (Amount(2.0, "always", 3.0), "elasticity", ("2.00%", "from 0% … 3.00%")),
+        (Amount(0.0), "elasticity", ("0.00%", "")),
+        (Amount(0.004), "elasticity", ("< 0.01%", "")),
+        (Amount(0.006), "elasticity", ("0.01%", "")),
+        (Amount(1.25), "months", ("1.2", "")),
+        (Amount(0.125), "percent", ("12%", "")),
+    ],
+)
+def test_a_figure_has_its_interval_where_that_says_more(found, written, said):
+    assert cell(found, "USD", written) == said
+
+
+@pytest.mark.parametrize(
+    ("lack", "example", "said"),
+    [
+        ("price", False, "**Break-even only: mini has no price (no price given).**"),
+        ("throughput", True, "**Break-even only: mini has no price (throughput not measured).**"),
+        (None, True, "**Break-even only: the price of mini is an example.**"),
+        (None, False, "**Break-even only: nobody set what a search is worth.**"),
+    ],
+)
+def test_why_there_is_only_a_break_even(lack, example, said):
+    bill = None if lack is None else SimpleNamespace(lack=lack)
+    found = SimpleNamespace(bill=bill, example=example)
+    assert costs._break_even_only(found, "mini") == said
+
+
+@pytest.mark.parametrize(
+    ("gain", "cost", "said"),
+    [
+        (Gain(NO_CHANGE), None, "It leaves NDCG@10 as it is."),
+        (changed(-0.1, -0.2, -0.01), None, "It changes NDCG@10 by -10.0%."),
+        (changed(-0.1, -0.2, -0.01), "$5", "It changes NDCG@10 by -10.0%. It costs $5 a month."),
+    ],
+)
+def test_what_pays_at_no_price_changes_nothing_or_for_the_worse(gain, cost, said):
+    text = costs._never(CONTEXT, choice(gain), cost)
+    assert text == f"**No: mini does not pay at any price.** {said}"
+
+
+@pytest.mark.parametrize(
+    ("gain", "priced", "start", "cost"),
+    [
+        (Gain(NO_CHANGE), True, "**No: mini does not pay at any price.**", True),
+        (Gain(NO_CHANGE), False, "**No: mini does not pay at any price.**", False),
+        (changed(0.05, 0.01, 0.1), True, "**mini does not pay under these assumptions.**", True),
+    ],
+)
+def test_at_no_price_is_said_where_nothing_is_gained(gain, priced, start, cost):
+    made = choice(gain) if priced else billed(gain)
+    said = headline(CONTEXT, made, SCENARIO)
+    assert said.startswith(start)
+    assert ("$30.4" in said) is cost
+
+
+def test_tickets_that_are_saved_are_no_reason_to_say_never():
+    hit = MeasuredChange(0.1, 0.05, 0.2, "proven")
+    gain = Gain(MeasuredChange(0.0, -0.01, 0.01, "unproven"), hit, queries=40)
+    scenario = replace(SCENARIO, ticket_share=0.01, ticket_cost=0.1)
+    assert "at any price" not in headline(CONTEXT, choice(gain, scenario), scenario)
+
+
+@pytest.mark.parametrize(("setup", "monthly", "said"), [(0, 0, True), (1, 0, False), (0, 1, False)])
+def test_building_that_counts_nothing_is_said_of_what_nets_something(setup, monthly, said):
+    scenario = replace(SCENARIO, setup_cost=setup, monthly_cost=monthly)
+    text = headline(CONTEXT, choice(SURE, scenario), scenario)
+    assert ("Building and upkeep count as $0.00." in text) is said
+    loss = changed(0.05, 0.01, 0.1)
+    assert "Building" not in headline(CONTEXT, choice(loss), SCENARIO)
+    even = choice(changed(0.1, 0.01, 0.2))
+    assert even.came.net_per_month.value == pytest.approx(0.0)
+
+
+def test_a_price_that_nobody_set_costs_nothing_in_the_headline():
+    said = headline(CONTEXT, billed(changed(0.2, 0.101, 0.3, "unproven")), SCENARIO)
+    assert said.startswith("**Not proven that mini pays.**")
+    assert "The value is" not in said and "It pays while 1,000 searches cost at most" in said
+    typed = headline(CONTEXT, choice(changed(0.2, 0.101, 0.3, "unproven")), SCENARIO)
+    assert "The value is $60.83" in typed and "for $30.42" in typed
+    assert "It pays if 1% more NDCG@10 brings at least" in typed
+    assumed = replace(CONTEXT, assumed=True)
+    example = headline(assumed, choice(SURE), SCENARIO)
+    assert example.startswith("**Break-even only: nobody set")
+    assert "It pays if 1% more" in example and "net" not in example
+
+
+@pytest.mark.parametrize(("assumed", "said"), [(True, True), (False, False)])
+def test_the_price_that_is_low_enough_rests_on_what_was_set_or_on_defaults(assumed, said):
+    context = replace(CONTEXT, assumed=assumed)
+    text = costs._break_even_price(context, billed(SURE), SCENARIO)
+    assert text.startswith("It pays while 1,000 searches cost at most **$2.00** (95%: $1.01 … ")
+    assert "if a search is worth $0.01 and 1% more NDCG@10 brings 1% more value." in text
+    assert text.endswith("Both are defaults.") is said
+
+
+@pytest.mark.parametrize(
+    ("price", "said"),
+    [
+        (Amount(reason="no_traffic"), "There are no searches, so there is nothing to gain."),
+        (Amount(reason="never"), "No price is low enough: it brings less than its upkeep."),
+    ],
+)
+def test_why_no_price_is_low_enough(price, said):
+    made = choice(SURE)
+    made = replace(made, came=replace(made.came, break_even_price=price))
+    assert costs._break_even_price(CONTEXT, made, SCENARIO) == said
+
+
+@pytest.mark.parametrize(
+    ("even", "searches", "without_gain", "said"),
+    [
+        (Amount(0.5), Amount(), False, "It pays if 1% more NDCG@10 brings at least **0.50%** more "
+         "value."),
+        (Amount(0.5, 0.4, 0.6), Amount(), False, "It pays if 1% more NDCG@10 brings at least "
+         "**0.50%** more value (95%: 0.40% … 0.60%)."),
+        (Amount(0.5), Amount(0.0), False, "It pays if 1% more NDCG@10 brings at least **0.50%** "
+         "more value. From 0 searches a day on."),
+        (Amount(0.5), Amount(), True, "It pays even if better ranking has no value."),
+        (Amount(reason="no_traffic"), Amount(), False,
+         "There are no searches, so there is nothing to gain."),
+        (Amount(reason="no_gain"), Amount(), False, ""),
+    ],
+)  # fmt: skip
+def test_from_which_value_on_it_pays(even, searches, without_gain, said):
+    made = choice(SURE)
+    came = replace(made.came, break_even_elasticity=even, break_even_searches=searches,
+                   pays_without_gain=without_gain)  # fmt: skip
+    assert costs._break_even(replace(made, came=came), "NDCG@10", "95%") == said
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (MeasuredChange(0.1, -0.1, 0.2, "unproven"), "no gain in NDCG@10 is proven."),
+        (MeasuredChange(-0.1, -0.2, -0.05, "proven"), "NDCG@10 falls by 10.0%, which is proven."),
+        (MeasuredChange(0.1, 0.05, 0.2, "proven"), None),
+        (NO_CHANGE, None),
+    ],
+)
+def test_what_pays_without_a_gain_says_so(change, said):
+    text = costs._without_gain(change, "NDCG@10")
+    assert text == (f"This holds although {said}" if said else "")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "more", "said"),
+    [
+        (0, None, {}, ""),
+        (1, None, {}, "No saving on the LLM is claimed"),
+        (10, 4, {}, "4 reranked passages reliably keep the recall of the first 10: the LLM reads "
+         "1,200 fewer tokens a search."),
+        (10, 4, {"free": True}, ""),
+        (10, 4, {"system": ""}, ""),
+    ],
+)  # fmt: skip
+def test_passages_that_an_llm_no_longer_reads_are_counted_for_a_reranker(before, after, more, said):
+    scenario = replace(SCENARIO, passages=before, passage_tokens=200)
+    made = choice(SURE, free=more.get("free", False))
+    made = replace(made, passages=after, system=more.get("system", "run"))
+    assert costs.passages(made, scenario).startswith(said)
+    assert said or costs.passages(made, scenario) == ""
+
+
+@pytest.mark.parametrize(
+    ("system", "p95", "said"),
+    [
+        ("run", None, ["latency not measured"]),
+        ("", None, []),
+        ("run", 500.0, []),
+        ("run", 501.0, ["▼ p95 of 501 ms misses the target of 500 ms"]),
+    ],
+)
+def test_a_latency_is_a_caution_where_it_misses_the_target_or_is_not_known(system, p95, said):
+    made = replace(choice(SURE), system=system, waiting=Waiting(None, p95))
+    assert costs.cautions(made, 500.0) == said
+    lacking = replace(made, bill=Bill(None, LOAD, "USD", lack="rate"))
+    assert costs.cautions(lacking, 500.0) == ["no exchange rate", *said]
