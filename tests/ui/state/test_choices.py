@@ -349,7 +349,7 @@ def test_a_default_that_a_person_typed_is_told_from_one_that_nobody_set():
 
 def test_prices_are_those_of_the_systems_compared(monkeypatch):
     listed = {"flat": object(), "hour": object()}
-    study = SimpleNamespace(challengers=("a", "b=c"))
+    study = SimpleNamespace(challengers=("a", "b", "b=c"))
     address.choose("price", ["a=flat", "b=c=hour", "gone=flat", "nothing"])
     # The id of a run holds no sign of equality, so that the first one ends it.
     assert scenario.price_keys() == {"a": "flat", "b": "c=hour", "gone": "flat"}
@@ -358,6 +358,15 @@ def test_prices_are_those_of_the_systems_compared(monkeypatch):
     typed = scenario.typed_prices(study)
     assert list(typed) == ["a"]
     assert (typed["a"].price.amount, typed["a"].price.unit) == (0.0, "flat")
+    # What is shown beside them is what was asked for, and given is what is no default.
+    monkeypatch.setattr(scenario, "listed_prices", lambda: listed)
+    monkeypatch.setattr(scenario, "replace", lambda _study, money: money)
+    address.choose("also", ["hour", "gone"])
+    address.choose("passages", "5")
+    money = scenario.with_money(study)
+    assert money.prices == {"a": typed["a"]}
+    assert (money.also, money.listed) == ((listed["hour"],), tuple(listed.values()))
+    assert money.given == {"passages"} and money.assumptions.passages == 5.0
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,14 @@ def test_what_was_deleted_does_not_come_back(workspace):
     assert workspace.datasets() == []
 
 
+def test_beside_data_of_ones_own_no_sample_is_opened_by_itself(workspace, stored):
+    samples.open_once(workspace)
+    assert [row.id for row in workspace.datasets()] == [stored]
+    workspace.delete_dataset(stored)
+    samples.open_once(workspace)
+    assert workspace.datasets() == []
+
+
 def test_the_sample_of_an_earlier_version_keeps_its_runs_and_is_called_so(app, workspace, stored):
     workspace.rename_dataset(stored, "Help centre")
     workspace.set_setting("sample opened", "yes")

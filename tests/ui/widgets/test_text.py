@@ -78,3 +78,22 @@ def test_a_long_name_wraps_in_a_table_and_a_short_one_stays_on_its_line():
     assert first == ("", "&lt;b&gt;" + "n" * 117)
     assert second == (" class='rd-short'", "BM25 without stemming")
     assert "first-child" not in table
+
+
+def test_a_cell_of_twelve_signs_stays_on_its_line_and_an_empty_column_is_left_out():
+    table = text.table_html(
+        ("system", "value", "none", "some"),
+        [("a", "x" * 12, "", ""), ("b", "x" * 13, "", "y")],
+    )
+    cells = re.findall("<td(.*?)>(.*?)</td>", table)
+    assert [bool(kind) for kind, said in cells if said.startswith("x")] == [True, False]
+    heads = [said for _kind, said in re.findall("<th(.*?)>(.*?)</th>", table)]
+    assert heads == ["system", "value", "some"]
+
+
+def test_names_that_were_cut_are_listed_in_full_and_escaped():
+    assert text.names_help(["x" * 26], 26) is None
+    assert text.names_help(["a", "*" * 27], 26) == "Names in full:\n\n- " + "\\*" * 27
+    long = "*" * 159 + "a"
+    assert text.name_safe(long) == "\\*" * 159 + "a"
+    assert text.name_safe("*" * 161).count("*") == 160 - 1

@@ -1,0 +1,80 @@
+"""What pages read of the workspace: a revision of the labels, runs in their order, reports."""
+
+import math
+from types import SimpleNamespace
+
+import pytest
+
+from rankdash.dataset import Dataset
+from rankdash.store.notes.corrections import Corrections
+from rankdash.study.systems import FIRST_STAGE
+from rankdash.ui.state import language, server, stored
+
+
+@pytest.mark.parametrize(("given", "base"), [("shop", "shop"), ("shop+3", "shop")])
+def test_a_revision_of_the_labels_is_of_its_data_set(given, base):
+    assert stored.stored(given) == base
+    assert stored.with_corrections(given, 4) == "shop+4"
+
+
+def test_corrected_labels_are_in_a_revision_and_the_uploaded_ones_beside_it(workspace, request):
+    dataset_id = request.getfixturevalue("stored")
+    layer = Corrections(workspace)
+    layer.correct(dataset_id, ("q1", "d1"), 0.0, "")
+    layer.correct(dataset_id, ("q2", "d2"), None, "")
+    revision = layer.layer(dataset_id).revision
+    corrected = stored.with_corrections(dataset_id, revision)
+
+    def labels(found: Dataset, query_id: str) -> dict[str, float]:
+        own = found.qrels[found.qrels["query_id"] == query_id]
+        return dict(zip(own["doc_id"], own["label"], strict=True))
+
+    found = stored.dataset(corrected)
+    assert labels(found, "q1")["d1"] == 0.0
+    # A label that was taken back is none, and no 0.
+    assert math.isnan(labels(found, "q2").get("d2", math.nan))
+    assert labels(found, "q3")["d3"] == 1.0
+    assert stored.uploaded_labels(corrected, "q1")["d1"] == 1.0
+    assert stored.uploaded_labels(corrected, "gone") == {}
+    assert labels(stored.dataset(dataset_id), "q1")["d1"] == 1.0
+    assert next(iter(stored.systems(dataset_id))) == FIRST_STAGE
+
+
+def test_runs_are_in_the_order_in_which_they_were_made(monkeypatch):
+    rows = [SimpleNamespace(id=each, name=each, created=day) for each, day in
+            (("a", "2026-11-03"), ("b", "2026-11-01"), ("c", "2026-11-02"))]  # fmt: skip
+    asked = []
+    store = SimpleNamespace(runs=lambda dataset_id: asked.append(dataset_id) or rows)
+    monkeypatch.setattr(stored, "workspace", lambda: store)
+    assert list(stored.rows("shop+3")) == ["b", "c", "a"]
+    assert asked == ["shop"]
+
+
+@pytest.mark.parametrize("text", ["", "{}"])
+def test_a_data_set_of_an_earlier_version_has_no_report(monkeypatch, text):
+    store = SimpleNamespace(check_report=lambda _id: text)
+    monkeypatch.setattr(stored, "workspace", lambda: store)
+    assert stored._check_report("shop") is None
+
+
+@pytest.mark.parametrize(("shown_only", "started"), [(True, []), (False, [1])])
+def test_a_workspace_that_is_only_shown_gets_no_worker_after_a_repair(
+    monkeypatch, shown_only, started
+):
+    ensured = []
+    monkeypatch.setattr(server, "forget_all", lambda: None)
+    monkeypatch.setattr(server, "read_only", lambda: shown_only)
+    monkeypatch.setattr(server, "worker", lambda: SimpleNamespace(ensure=lambda: ensured.append(1)))
+    server.reopen()
+    assert ensured == started
+
+
+def test_the_language_changed_once_another_was_chosen(session):
+    language.choose("en")
+    assert not language.changed()
+    language.choose("en")
+    assert not language.changed()
+    language.choose("zh")
+    assert language.changed()
+    language.shown()
+    assert not language.changed()

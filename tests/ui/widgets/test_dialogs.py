@@ -1,0 +1,87 @@
+"""What a person is asked, what was refused, and what is drawn once it is opened."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from rankdash.charts.style import INKS
+from rankdash.errors import DataError
+from rankdash.ui.widgets import action_errors, badges, dialogs, lazy_expander, plotly_chart
+
+
+def test_what_was_refused_is_said_once_and_in_its_place(session, paper):
+    def refuse():
+        raise DataError("The note is *too* long.")
+
+    drawn = paper(action_errors)
+    drawn.session_state = session
+    assert action_errors.attempt("notes", lambda: None)
+    assert not action_errors.attempt("notes", refuse)
+    action_errors.refused("runs")
+    assert drawn.drawn == []
+    action_errors.refused("notes")
+    action_errors.refused("notes")
+    assert drawn.of("error") == [r"The note is \*too\* long\."]
+
+
+@pytest.mark.parametrize(("typed", "empty"), [("  ", True), ("", True), (" a ", False)])
+def test_a_name_is_stripped_and_never_empty(paper, typed, empty):
+    drawn, applied = paper(dialogs), []
+    drawn.answers |= {"text_input": typed, "button": False}
+    dialogs.rename("Rename", "old", applied.append)
+    [confirm] = [each for kind, label, each in drawn.drawn if label == "Rename" and "type" in each]
+    assert confirm["disabled"] is empty
+    assert applied == []
+    drawn.answers["button"] = True
+    dialogs.rename("Rename", "old", applied.append)
+    assert applied == [typed.strip()]
+
+
+def test_nothing_is_deleted_before_it_is_confirmed(paper):
+    drawn, done = paper(dialogs), []
+    dialogs.delete("Delete?", ["It goes."], lambda: done.append(1))
+    assert drawn.of("write") == ["It goes."] and done == []
+    drawn.answers["button"] = True
+    dialogs.delete("Delete?", [], lambda: done.append(1))
+    assert done == [1] and drawn.of("rerun")
+
+
+@pytest.mark.parametrize("opened", [True, False])
+def test_a_folded_part_is_made_once_it_is_opened(paper, opened):
+    drawn, made = paper(lazy_expander), []
+    drawn.open = opened
+    lazy_expander.fold("Title", "key", "icon", lambda: made.append(1))
+    assert bool(made) is opened
+
+
+@pytest.mark.parametrize(("theme", "ink"), [("dark", "dark"), ("light", "light"), (None, "light")])
+def test_the_ink_of_charts_is_that_of_the_theme(monkeypatch, theme, ink):
+    context = SimpleNamespace(theme=SimpleNamespace(type=theme))
+    monkeypatch.setattr(plotly_chart, "st", SimpleNamespace(context=context))
+    assert plotly_chart.ink() is INKS[ink]
+
+
+@pytest.mark.parametrize(
+    ("kind", "colour"),
+    [("better", "blue"), ("small", "blue"), ("unproven", "gray"), ("worse", "orange"),
+     ("identical", "gray"), ("too_few", "gray")],
+)  # fmt: skip
+def test_a_verdict_has_a_colour_where_it_is_proven(paper, kind, colour):
+    drawn = paper(badges)
+    badges.verdict(kind)
+    [(_kind, _word, settings)] = drawn.drawn
+    assert settings["color"] == colour
+
+
+@pytest.mark.parametrize(
+    ("kind", "word", "colour"),
+    [("yes", "pays", "blue"), ("maybe", "probably pays", "blue"),
+     ("open", "break-even only", "gray"), ("unproven", "not proven", "gray"),
+     ("doubtful", "probably does not pay", "orange"), ("no", "does not pay", "orange"),
+     ("unknown", "no answer", "gray")],
+)  # fmt: skip
+def test_whether_it_pays_is_a_word_and_a_colour(paper, kind, word, colour):
+    drawn = paper(badges)
+    badges.answer(kind)
+    [(_kind, said, settings)] = drawn.drawn
+    assert (said, settings["color"]) == (word, colour)
