@@ -28,6 +28,10 @@ def marked(query: str, text: str) -> list[str]:
          ["treatment", "stopped", "pulling"]),
         ("vitamin B12", "B12, b12 and B1", ["B12", "b12"]),
         ("copies", "he copped it", []),
+        # Four letters are the shortest stem, and of four the last is not dropped.
+        ("barred", "bars barring bar", ["barring"]),
+        ("less", "lessen lesson", []),
+        ("tree", "trees tre treed", ["trees"]),
         ("naïve café", "CAFÉ Naïve cafe", ["CAFÉ", "Naïve"]),
     ],
 )  # fmt: skip
@@ -43,6 +47,9 @@ def test_english_words_are_found_whatever_their_ending(query, text, expected):
         ("如何退货", "退货的方法：退回货物", ["退货"]),
         ("谁是唐太宗?", "唐太宗李世民是谁", ["唐太宗"]),
         ("茶", "喝茶", ["茶"]),
+        # One sign is looked for where it is all that was asked for; of two, both or none.
+        ("退货", "退了货", []),
+        ("退货", "退货退货", ["退货", "退货"]),
         ("iPhone 手机保修", "ＩＰＨＯＮＥ手机的保修期", ["ＩＰＨＯＮＥ", "手机", "保修"]),
     ],
 )  # fmt: skip
@@ -57,6 +64,32 @@ def test_the_snippet_is_where_most_of_the_words_stand():
     assert "return of every gift" in text[start:end]
     assert end - start <= 80
     assert snippet("short", [], 80) == (0, 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "length", "part"),
+    [
+        ("gift", 4, "gift"),
+        ("gifts", 4, "gift"),
+        # Where two places hold as much, the first is shown.
+        ("gift " + "x " * 30 + "gift", 8, "gift x x"),
+        # The end of the text fills the snippet too.
+        ("x " * 30 + "gift", 12, "x x x gift"),
+        # From the next word on, not from within one.
+        ("abcdefgh gift" + " y" * 30, 8, "gift y y"),
+    ],
+)
+def test_a_snippet_begins_before_its_first_place_and_is_as_long_as_it_may(text, length, part):
+    start, end = snippet(text, spans(text, terms("gift one")), length)
+    assert text[start:end] == part
+
+
+def test_a_place_counts_up_to_three_quarters_of_the_snippet_after_another():
+    for gap, there in ((5, True), (6, False)):
+        text = "one" + " " * 17 + "gift" + " " * gap + "two" + " " * 40
+        start, end = snippet(text, spans(text, terms("gift one two")), 16)
+        # Two words within 12 signs, or the first of all.
+        assert ("gift" in text[start:end]) is there
 
 
 HOSTILE = st.text(alphabet="<>&\"'`ab退货 \u202e\x00İßﬁ/=", max_size=60)

@@ -1,0 +1,109 @@
+"""What became of files, and what goes with a data set."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from rankdash.ui.data import dataset_list, kept_view, sharing_files, uploads
+from rankdash.ui.state import address
+
+
+def kept(**changes: object) -> SimpleNamespace:
+    return SimpleNamespace(**({"dataset_id": "shop", "was_here": False, "added": ()} | changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "opened", "blocked", "kind", "said", "button"),
+    [
+        ({}, "shop", False, "success", "Shop is ready: 2 queries and 1 document.", False),
+        ({}, "shop", True, "warning", "Blocked. Shop is stored: 2 queries and 1 document.", False),
+        (
+            {"was_here": True},
+            "shop",
+            False,
+            "info",
+            "These files equal Shop, which is in this workspace. Nothing was stored.",
+            False,
+        ),
+        (
+            {"was_here": True, "added": ("a", "b")},
+            "other",
+            False,
+            "info",
+            "These files equal Shop, which is in this workspace. New in it: a, b.",
+            True,
+        ),
+    ],
+)
+def test_what_became_of_files_is_said(
+    paper, session, monkeypatch, changes, opened, blocked, kind, said, button
+):
+    rows = [SimpleNamespace(id="x", name="X"),
+            SimpleNamespace(id="shop", name="Shop", queries=2, documents=1)]  # fmt: skip
+    monkeypatch.setattr(kept_view, "workspace", lambda: SimpleNamespace(datasets=lambda: rows))
+    report = SimpleNamespace(blocks_reranking=object() if blocked else None)
+    monkeypatch.setattr(kept_view.stored, "check_report", lambda _id: report)
+    monkeypatch.setattr(kept_view, "finding_text", lambda _finding: "Blocked.")
+    address.settle("data", opened)
+    drawn = paper(kept_view)
+    kept_view.say(kept(**changes))
+    assert drawn.of(kind) == [said]
+    assert bool(drawn.of("button")) is button
+    kept_view.say(kept(dataset_id="gone"))
+    assert len(drawn.of(kind)) == 1
+
+
+def test_another_data_set_is_opened_without_the_choices_of_the_last(session):
+    for field in ("base", "system", "q", "metric"):
+        address.choose(field, "x")
+    kept_view.choose("shop")
+    assert address.one("data") == "shop"
+    assert [address.one(field) for field in ("base", "system", "q", "metric")] == [
+        None, None, None, "x"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("runs", "notes", "said"),
+    [(0, 0, []), (1, 0, ["1 run goes with it."]), (0, 1, ["3 notes and corrected labels go with "
+     "it."]), (2, 1, ["2 runs go with it.", "3 notes and corrected labels go with it."])],
+)  # fmt: skip
+def test_what_goes_with_a_data_set(monkeypatch, runs, notes, said):
+    store = SimpleNamespace(runs=lambda _id: [None] * runs)
+    monkeypatch.setattr(dataset_list, "workspace", lambda: store)
+    for name in ("Notes", "RunNotes"):
+        found = SimpleNamespace(all=lambda _id: [None] * notes)
+        monkeypatch.setattr(dataset_list, name, lambda _store, found=found: found)
+    layer = SimpleNamespace(layer=lambda _id: SimpleNamespace(count=notes))
+    monkeypatch.setattr(dataset_list, "Corrections", lambda _store: layer)
+    found = dataset_list._what_goes(SimpleNamespace(id="shop", name="Shop"))
+    assert found[0].startswith("Shop will be deleted permanently.") and found[1:] == said
+
+
+def test_an_import_says_what_was_new():
+    nothing = dict.fromkeys(
+        ("datasets", "runs", "notes", "corrections", "explanations", "settings"), 0
+    )
+    assert sharing_files._added(SimpleNamespace(added=nothing)) == (
+        "All of it is in this workspace already."
+    )
+    some = nothing | {"runs": 2, "settings": 1}
+    assert sharing_files._added(SimpleNamespace(added=some)) == (
+        "Imported: 2 runs, scenarios, prices or targets."
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "given"),
+    [(" Shop ", "b.trec", ("Shop", "b.trec")), ("  ", "", (None, None))],
+)
+def test_what_is_left_empty_is_found_out_from_the_files(monkeypatch, name, first, given):
+    read = {}
+    monkeypatch.setattr(uploads, "is_large", lambda _files: False)
+    monkeypatch.setattr(uploads, "_settle", lambda _upload, outcome: outcome())
+    monkeypatch.setattr(uploads, "load", lambda _files, **choices: read.update(choices))
+    monkeypatch.setattr(uploads, "keep", lambda *_a: None)
+    monkeypatch.setattr(uploads, "workspace", lambda: None)
+    uploads._read(uploads._Upload((), name, first, None, "mean", "majority"))
+    assert (read["name"], read["first_stage"]) == given
+    assert (read["conflict"], read["annotators"], read["ask"]) == ("mean", "majority", True)
