@@ -58,13 +58,12 @@ if study.challengers:
         ":material/category:",
         lambda: overview_causes.segments(study, in_focus),
     )
-    if study.measures_quality:
-        fold(
-            _("Documents without a label"),
-            "overview.unjudged",
-            ":material/label_off:",
-            lambda: unjudged_view.draw(study),
-        )
+    fold(
+        _("Documents without a label"),
+        "overview.unjudged",
+        ":material/label_off:",
+        lambda: unjudged_view.draw(study),
+    )
 fold(_("Targets"), "overview.targets", ":material/flag:", lambda: targets_view.draw(study))
 fold(
     _("How these numbers are computed"),

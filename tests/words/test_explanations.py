@@ -173,6 +173,8 @@ def test_each_side_without_a_result_is_named():
          ("Z", 2, "not ranked", 7)),
         # Below the cutoff on one side is enough; within it on both, or of no worth, is not below.
         ([("x", 3.0, 1.0, 2.0), ("y", 1.0, 2.0, 3.0), ("z", 0.0, 3.0, 3.0)], ("Y", 1, 2, 3)),
+        ([("x", 3.0, 2.0, 1.0), ("y", 1.0, 3.0, 2.0)], ("Y", 1, 3, 2)),
+        ([("x", 2.0, 9.0, 3.0), ("y", 2.0, 4.0, 5.0)], ("X", 2, 9, 3)),
     ],
 )  # fmt: skip
 def test_the_best_document_below_the_cutoff_is_named_the_nearest_of_equals(documents, told):

@@ -45,7 +45,14 @@ def test_a_known_reason_is_said_in_chinese_with_its_details(reason, details):
     assert not re.search("[A-Za-z]", told)
 
 
-@pytest.mark.parametrize("reason", ["KeyError: 'x'", "It is broken.", "", "{n}", "the service is"])
+@pytest.mark.parametrize(
+    "reason",
+    [
+        *("KeyError: 'x'", "It is broken.", "", "{n}", "the service is"),
+        # What a service or a model says is no count.
+        *("index one comes twice", "the service answered badly: no", "the service said nothing"),
+    ],
+)
 def test_what_nobody_knows_stays_as_it_is(reason):
     assert chinese(reason) == reason
 

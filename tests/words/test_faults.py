@@ -19,6 +19,10 @@ from rankdash.words.faults import fault_words, ground
          "gain it."),
         ((0.2, 0.9, 1.0, 1.0), 0, 1, ": labels 0.700, reranker 0.100. 1 document without a label "
          "stands above relevant ones."),
+        # A part that would be written as nothing is none.
+        ((0.2, 0.2, 0.9996, 1.0), 1, 0, ". A better order of the same documents would gain it."),
+        ((0.2, 0.2, 0.9994, 1.0), 1, 0, ": reranker 0.799, retriever 0.001. A better order of the "
+         "same documents would gain it."),
         ((0.2, 0.5, 0.7, 1.0), 1, 3, ": retriever 0.300, labels 0.300, reranker 0.200."),
     ],
 )  # fmt: skip

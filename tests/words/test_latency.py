@@ -5,10 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from rankdash.analysis.latency import Apart
+from rankdash.ranking.measured import Measured
 from rankdash.ranking.ranking import SHIPPED_WITH, Ranking, Run
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.runs.combining import KIND as FUSION
-from rankdash.words.latency import added, where_measured
+from rankdash.words.latency import added, left_out_of_times, where_measured
 
 
 def run(reranker: str, **changes: object) -> Run:
@@ -45,3 +47,27 @@ def test_shipped_times_are_of_another_machine():
     shipped = run("bi-encoder", machine=SHIPPED, created="2026-11-21T06:14:49+00:00")
     assert where_measured(shipped).startswith("shipped with the sample: measured on AMD EPYC, ")
     assert added(None) == ""
+
+
+@pytest.mark.parametrize(
+    ("lost", "index", "said"),
+    [
+        ({}, 0.0, ""),
+        ({}, 5.0, "5.0 s of preparation, such as embedding documents"),
+        ({"failed": 1, "untimed": 2}, 0.0, "1 failed query; 2 queries scored in batches or from "
+         "the cache"),
+        ({"timed_out": 2, "limit_ms": 2000.0}, 0.0, "2 queries given up after 2.0 s, which count "
+         "as over the target"),
+        ({"retried": 1, "retry_wait_ms": 3000.0}, 0.0, "3.0 s of waiting before retries, for 1 "
+         "query"),
+        ({"skipped": 1}, 0.0, "1 query that was not requested"),
+    ],
+)  # fmt: skip
+def test_what_is_in_no_latency_is_named_and_counted(lost, index, said):
+    usual = dict.fromkeys(
+        ("timed", "untimed", "failed", "timed_out", "skipped", "retried", "retry_wait_ms",
+         "cached_pairs"), 0,
+    )  # fmt: skip
+    apart = Apart(**{**usual, **lost})
+    assert left_out_of_times(apart, Measured(index_seconds=index)) == said
+    assert (left_out_of_times(apart, None) == said) is not bool(index)

@@ -12,6 +12,7 @@ from rankdash.value.assumptions import ASSUMPTIONS, Assumptions
 from rankdash.value.billing import Load, Price
 from rankdash.value.price_list import STALE_DAYS, ListedPrice
 from rankdash.words import assumptions, prices, queries, settings
+from rankdash.words.html import html_safe
 from rankdash.words.money import money
 
 TODAY = datetime.now(UTC).date()
@@ -203,3 +204,8 @@ def test_the_options_of_a_setting_begin_with_what_goes_without_saying(default, n
 def test_a_setting_in_force_is_said_though_it_is_not_offered():
     rules = SimpleNamespace(x=0.25)
     assert settings.in_words([setting(1.0)], rules) == [("X", "0.25")]
+
+
+def test_a_quote_in_a_name_ends_no_attribute_and_what_cannot_be_seen_is_dropped():
+    safe = html_safe("<a title='x' class=\"y\">&\x00\u202e\t")
+    assert safe == "&lt;a title=&#x27;x&#x27; class=&quot;y&quot;&gt;&amp;\t"

@@ -63,6 +63,31 @@ def test_a_name_is_whole_on_lines_that_fit(text, width, expected):
     assert names.lines(text, width) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "limit", "found"),
+    [("abcd", 4, "abcd"), ("abcde", 4, "abc…"), ("ab de", 4, "ab…"), ("", 4, "")],
+)
+def test_what_is_longer_than_its_limit_ends_in_a_sign_within_it(text, limit, found):
+    assert names.shortened(text, limit) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "found"),
+    [
+        ("abcdef", 6, "abcdef"),
+        ("abcdefg", 6, "abc…fg"),
+        # A full-width sign takes two columns.
+        ("ａｂｃ", 6, "ａｂｃ"),
+        ("ａｂｃｄ", 6, "ａ…ｄ"),
+        # What was cut at its end is cut there again.
+        ("abcdefg…", 6, "abcde…"),
+        ("a  b", 3, "a b"),
+    ],
+)
+def test_of_a_wide_name_the_middle_is_left_out(text, width, found):
+    assert names.middle(text, width) == found
+
+
 def test_of_a_name_without_end_the_middle_is_left_out():
     found = names.lines("x" * 10_000 + "end", 10)
     assert len(found) <= 6

@@ -114,7 +114,7 @@ def _trust(study: Study, challenger: str, row: pd.Series) -> list[str]:
 def _bounds(study: Study, challenger: str, row: pd.Series) -> str:
     """What the documents without a label leave open."""
     whole = row["judged_before"] == 1 and row["judged_after"] == 1
-    if whole or math.isnan(row["delta"]) or not study.measures_quality:
+    if whole or math.isnan(row["delta"]):
         return ""
     found = queries.bounds(study, challenger).get(str(row["query_id"]))
     if found is None:

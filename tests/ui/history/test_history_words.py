@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
+from rankdash.runs.combining import KIND as FUSION
 from rankdash.study.systems import FIRST_STAGE
 from rankdash.ui.history import history_pair, history_run, history_table, history_view
 from rankdash.ui.state import address
@@ -16,10 +17,13 @@ def trend(**changes: object) -> SimpleNamespace:
     return SimpleNamespace(**(usual | changes))
 
 
-def run(name: str, p95_ms: float = math.nan, failed: int = 0) -> SimpleNamespace:
+def run(
+    name: str, p95_ms: float = math.nan, failed: int = 0, reranker: str = "bm25"
+) -> SimpleNamespace:
     return SimpleNamespace(
-        id=name, p95_ms=p95_ms, queries_failed=failed, created="2026-11-01T10:00:00+00:00"
-    )
+        id=name, p95_ms=p95_ms, queries_failed=failed, created="2026-11-01T10:00:00+00:00",
+        reranker=reranker,
+    )  # fmt: skip
 
 
 def past(found: SimpleNamespace, **study: object) -> SimpleNamespace:
@@ -63,10 +67,10 @@ CHOICE = "pick_one"
 def test_times_of_other_machines_and_runs_apart_are_said(
     paper, session, monkeypatch, machines, apart, line, said, offered
 ):
-    # The third was not timed, so that its machine says nothing.
+    # The third was not timed, and the fourth is a sum: their machines say nothing.
     made = past(trend(queries=16, apart=apart))
-    made.runs = (run("a", 1.0), run("b", 2.0), run("c"))
-    machines = {**machines, "c": "three"}
+    made.runs = (run("a", 1.0), run("b", 2.0), run("c"), run("d", 3.0, reranker=FUSION))
+    machines = {**machines, "c": "three", "d": "four"}
     monkeypatch.setattr(
         history_view.run_records, "record",
         lambda each: SimpleNamespace(machine={"cpu": machines[each]}),
@@ -137,12 +141,27 @@ def test_a_point_on_the_line_counts_the_queries_of_the_line_and_another_its_own(
     row = {"on_line": on_line, "answered": 4, "mean": 0.5, "mean_low": 0.4, "mean_high": 0.7}
     made = past(trend())
     made.row, made.name, made.number = (lambda _id: row), str.upper, (lambda _id: 3)
-    made.notes = {"b": SimpleNamespace(text="why")}
+    made.notes, made.p95_ms = {"b": SimpleNamespace(text="why")}, (lambda each: each.p95_ms)
     point = history_view._point(made, run("a", 2.0, failed=1), 1)
     assert (point.n, point.compared, point.number, point.series) == (n, on_line, 3, 1)
     assert (point.mean, point.low, point.high) == (0.5, 0.4, 0.7)
     assert (point.p95_ms, point.failed, point.note, point.day) == (2.0, 1, "", "Nov 1")
     assert history_view._point(made, run("b"), None).note == "why"
+
+
+def test_the_p95_of_a_fused_run_is_that_of_its_parts(monkeypatch):
+    monkeypatch.setattr(history_view.study_history, "p95_ms", lambda _study, _run: 7.0)
+    made = history_view.Past(None, (), None, {}, None)
+    assert made.p95_ms(run("a", 3.0)) == 3.0
+    assert made.p95_ms(run("a", 3.0, reranker=FUSION)) == 7.0
+
+
+def test_runs_are_numbered_from_1_and_a_system_has_its_own_row():
+    frame = pd.DataFrame({"system": [FIRST_STAGE, "b", "a"], "mean": [0.1, 0.2, 0.3]})
+    found = SimpleNamespace(frame=frame)
+    made = history_view.Past(past(found).study, (run("a"), run("b")), found, {}, None)
+    assert [made.number(each) for each in ("a", "b", FIRST_STAGE)] == [1, 2, 0]
+    assert [made.row(each)["mean"] for each in ("a", "b", FIRST_STAGE)] == [0.3, 0.2, 0.1]
 
 
 @pytest.mark.parametrize(("missing", "remarks"), [(0, []), (1, ["1 query without documents counts "
@@ -169,7 +188,7 @@ def settings(**values: object) -> list[tuple[str, dict[str, object]]]:
 )
 def test_two_runs_differ_in_what_either_has_set(paper, monkeypatch, before, after, rows, alike):
     told = {"a": settings(**before), "b": settings(**after)}
-    monkeypatch.setattr(history_pair, "_recorded", lambda each: told[each.id])
+    monkeypatch.setattr(history_pair, "_recorded", lambda _past, each: told[each.id])
     drawn = paper(history_pair)
     made = SimpleNamespace(runs=(run("a"), run("b")), name=str.upper)
     history_pair._differences(made, "a", "b")

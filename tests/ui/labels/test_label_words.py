@@ -18,6 +18,8 @@ def correction(query: str = "q1", doc: str = "d1", label: float | None = 1.0) ->
     ("low", "high", "delta", "pool", "said", "files"),
     [
         (0.1, 0.1, 0.1, 3, "**RUN**: no missing label can alter the change of +0.100.", 0),
+        (0.1, 0.3, 0.1, 0, "**RUN**: with all labels complete, the change of +0.100 could be "
+         "anywhere from +0.100 to +0.300. 2 labels may be enough to settle which is ahead.", 0),
         (math.nan, math.nan, math.nan, 3, "**RUN**: no query can be compared.", 0),
         (-0.1, 0.3, 0.1, 3, "**RUN**: with all labels complete, the change of +0.100 could be "
          "anywhere from -0.100 to +0.300. 2 labels may be enough to settle which is ahead.", 2),
@@ -108,6 +110,11 @@ def test_a_label_put_back_to_the_uploaded_one_is_no_correction(
     session[heard["key"]] = chosen
     heard["changed"]()
     assert (took, put) == (withdrawn, corrected)
+    # A label that was corrected is shown as corrected.
+    for label, shown in ((0.0, "0"), (None, "unjudged")):
+        layer.all = lambda _id, label=label: [correction(label=label)]
+        corrections_form.label(SimpleNamespace(stored_id="shop"), "q1", "d1")
+        assert heard["value"] == shown
 
 
 @pytest.mark.parametrize(

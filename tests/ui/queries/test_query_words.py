@@ -25,7 +25,6 @@ def study(**changes: object) -> SimpleNamespace:
     usual = {
         "measure": SimpleNamespace(title="NDCG@10"),
         "cutoff": 10,
-        "measures_quality": True,
         "baseline": "base",
         "headroom": lambda _system: SimpleNamespace(pool=False),
         "name": str.upper,
@@ -55,25 +54,24 @@ def test_how_far_a_query_could_go(ceiling, before, delta, said):
 
 
 @pytest.mark.parametrize(
-    ("judged", "delta", "quality", "bounds", "said"),
+    ("judged", "delta", "bounds", "said"),
     [
-        ((0.5, 1.0), 0.1, True, (-0.2, 0.3), True),
-        ((1.0, 0.5), 0.1, True, (-0.2, 0.3), True),
-        ((1.0, 1.0), 0.1, True, (-0.2, 0.3), False),
-        ((0.5, 1.0), math.nan, True, (-0.2, 0.3), False),
-        ((0.5, 1.0), 0.1, False, (-0.2, 0.3), False),
-        ((0.5, 1.0), 0.1, True, (0.1, 0.1), False),
-        ((0.5, 1.0), 0.1, True, None, False),
+        ((0.5, 1.0), 0.1, (-0.2, 0.3), True),
+        ((1.0, 0.5), 0.1, (-0.2, 0.3), True),
+        ((1.0, 1.0), 0.1, (-0.2, 0.3), False),
+        ((0.5, 1.0), math.nan, (-0.2, 0.3), False),
+        ((0.5, 1.0), 0.1, (0.1, 0.1), False),
+        ((0.5, 1.0), 0.1, None, False),
     ],
 )
 def test_bounds_are_said_where_missing_labels_can_alter_the_change(
-    monkeypatch, judged, delta, quality, bounds, said
+    monkeypatch, judged, delta, bounds, said
 ):
     monkeypatch.setattr(query_detail.queries, "bounds", lambda *_a: {"q": bounds} if bounds else {})
     row = pd.Series(
         {"query_id": "q", "delta": delta, "judged_before": judged[0], "judged_after": judged[1]}
     )
-    assert query_detail._bounds(study(measures_quality=quality), "run", row) == (
+    assert query_detail._bounds(study(), "run", row) == (
         "with all labels complete, the change could be anywhere from -0.200 to +0.300"
         if said else ""
     )  # fmt: skip
