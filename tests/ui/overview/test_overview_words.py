@@ -49,17 +49,18 @@ def test_a_metric_that_no_document_splits_has_no_reasons(paper):
 @pytest.mark.parametrize(
     ("own", "drawn_groups", "corrected", "said"),
     [
-        (False, 3, False, 0),
-        (True, 3, False, 0),
-        (True, 2, True, 1),
+        (None, 3, False, 0),
+        ("topic", 3, False, 0),
+        ("topic", 2, True, 1),
+        # A column of one's own may have the name of a derived one.
+        (next(iter(overview_causes.figures.DERIVED)), 3, False, 0),
     ],
 )
 def test_kinds_of_queries_say_what_they_are_and_how_many_are_tested(
     paper, session, monkeypatch, own, drawn_groups, corrected, said
 ):
     figures = overview_causes.figures
-    derived = next(iter(figures.DERIVED))
-    column = "topic" if own else derived
+    column = own or next(iter(figures.DERIVED))
     table = pd.DataFrame({"value": list("abc"), "n": 5, "delta": 0.1, "low": 0.0, "high": 0.2,
                           "p": [0.1, 0.2, math.nan], "p_corrected": 0.3})  # fmt: skip
     monkeypatch.setattr(overview_causes.pickers, "pick_one", lambda *_a, **_k: column)
@@ -68,22 +69,23 @@ def test_kinds_of_queries_say_what_they_are_and_how_many_are_tested(
     monkeypatch.setattr(figures, "drawn_groups", lambda found: found.head(drawn_groups))
     monkeypatch.setattr(figures, "groups_corrected", lambda *_a: corrected)
     drawn = paper(overview_causes)
-    study = SimpleNamespace(dataset=SimpleNamespace(segments={"topic": ()}), segments=[column],
+    study = SimpleNamespace(dataset=SimpleNamespace(segments={own: ()}), segments=[column],
                             name=str.upper, baseline="base")  # fmt: skip
     overview_causes.segments(study, "run")
     captions = drawn.of("caption")
     assert captions[0] == "RUN against BASE"
     assert captions[1:-1] == (["1 smaller group is in the table only."] if said else [])
     assert ("p is corrected for 2 groups." in captions[-1]) is corrected
-    assert captions[-1].startswith("Chosen after the results") is own
+    assert captions[-1].startswith("Chosen after the results") is bool(own)
     [styled] = drawn.of("dataframe")
     assert ("corrected p" in styled.data) is corrected
 
 
 def test_a_row_without_a_level_is_a_target_without_it():
-    row = {"metric": "ndcg@10", "minimum": 0.5, "target": math.nan, "excellent": None}
-    found = targets_view._target({**row, "target": 0.7})
-    assert (found.minimum, found.target, found.excellent) == (0.5, 0.7, None)
+    for empty in (None, math.nan):
+        row = {"metric": "ndcg@10", "minimum": 0.5, "target": 0.7, "excellent": empty}
+        found = targets_view._target(row)
+        assert (found.minimum, found.target, found.excellent) == (0.5, 0.7, None)
 
 
 @pytest.mark.parametrize(
@@ -97,6 +99,7 @@ def test_a_profile_offers_its_metric_and_its_latency(session, paper, measure, ta
     profile = Profile("FAQ", (Target("mrr@3", target=0.7),), limits, measure)
     drawn = paper(targets_view)
     address.choose("k", "5")
+    address.choose("target", "500")
     targets_view._offer(SimpleNamespace(), profile, drawn)
     if offered is None:
         assert drawn.drawn == []

@@ -114,3 +114,50 @@ def test_the_time_left_is_said_of_a_job_that_runs():
     assert parts[4:] == ["1 query failed"]
     queued = job(**counts, state="queued", rate_pairs_s=2.4, seconds_left=3.0)
     assert not any("left" in part for part in job_list._progress(queued).split(" · "))
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """The runs that are stored, by their ids."""
+
+    def of(ids: str) -> None:
+        rows = [SimpleNamespace(id=each) for each in ids]
+        store = SimpleNamespace(runs=lambda: rows)
+        monkeypatch.setattr(job_list, "workspace", lambda: store)
+
+    return of
+
+
+def rows(grid: str | None = None, **states: str) -> list[SimpleNamespace]:
+    return [job(id=each, name=each, state=state, grid=grid) for each, state in states.items()]
+
+
+def test_single_runs_that_were_watched_are_offered_once_none_is_live(paper, session, runs):
+    runs("abg")
+    drawn = paper(job_list)
+    drawn.session_state = session
+    grid = rows("grid", g="done")
+    job_list._offer_overview([*rows(a="done"), *grid])
+    assert drawn.drawn == [], "it ended before anyone watched"
+    job_list._offer_overview([*rows(a="running", b="queued"), *grid])
+    job_list._offer_overview([*rows(a="done", b="running"), *grid])
+    assert drawn.drawn == []
+    job_list._offer_overview([*rows(a="done", b="done", c="failed"), *grid])
+    assert drawn.of("success") == ["Done: a, b."]
+    # The next ones begin anew.
+    job_list._offer_overview(rows(a="done", b="done", c="running"))
+    job_list._offer_overview(rows(a="done", c="failed"))
+    assert len(drawn.of("success")) == 1
+
+
+@pytest.mark.parametrize(("kept", "said"), [("xy", ["2 variants are done."]), ("x", [])])
+def test_a_grid_that_was_watched_is_compared_from_two_stored_runs_on(
+    paper, session, runs, kept, said
+):
+    runs(kept)
+    drawn = paper(job_list)
+    drawn.session_state = session
+    job_list._offer_comparison(rows("grid", x="running", y="done"))
+    assert drawn.drawn == []
+    job_list._offer_comparison(rows("grid", x="done", y="done"))
+    assert drawn.of("success") == said

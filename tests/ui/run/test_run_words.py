@@ -13,7 +13,6 @@ from rankdash.runs.jobs import Timing
 from rankdash.ui.run import (
     cache_panel,
     combine_form,
-    job_list,
     run_details,
     run_estimate,
     run_form,
@@ -43,7 +42,7 @@ def known(monkeypatch):
 
     def of(*rows: SimpleNamespace, machines: dict[str, dict[str, str]] | None = None) -> None:
         store = SimpleNamespace(runs=lambda *_a: rows)
-        for module in (run_form, cache_panel, run_list, job_list):
+        for module in (run_form, cache_panel, run_list):
             monkeypatch.setattr(module, "workspace", lambda: store)
         monkeypatch.setattr(
             run_form.run_records, "record",
@@ -342,12 +341,12 @@ def test_what_goes_with_runs_that_are_deleted(monkeypatch, notes, pinned, said):
     ("out", "dollars", "said"),
     [
         (0.0, math.nan, ["price not known: type it under More settings"]),
-        (50.0, 0.99994, ["50 written", "about \\$0.9999"]),
-        (0.0, 1.0, ["about \\$1.00"]),
+        (50.0, 0.49997, ["100 written", "about \\$0.9999"]),
+        (0.0, 0.5, ["about \\$1.00"]),
         (0.0, 0.0, ["about \\$0.0000"]),
     ],
 )
-def test_an_estimate_of_a_service_names_its_price(paper, monkeypatch, out, dollars, said):
+def test_an_estimate_of_a_service_is_the_sum_of_its_runs(paper, monkeypatch, out, dollars, said):
     estimate = run_estimate.Estimate(3.0, 120.0, out, dollars)
     monkeypatch.setattr(run_estimate, "cache", lambda _key, _make: estimate)
     place = SimpleNamespace(base_url="https://api.example/v1")
@@ -356,55 +355,12 @@ def test_an_estimate_of_a_service_names_its_price(paper, monkeypatch, out, dolla
     run_estimate.say("shop", kind, [({}, None), ({}, 5)], 10)
     [line] = drawn.of("caption")
     first = ["Far", r"about 6 calls to api\.example", "240 tokens read"]
-    twice = [each.replace("50 written", "100 written") for each in said]
-    assert line.split(" · ")[:3] == first
-    assert line.split(" · ")[3] == twice[0] or math.isfinite(dollars)
+    assert line.split(" · ") == [*first, *said]
     # Without a service, and before a place is typed, nothing is said.
     run_estimate.say("shop", SimpleNamespace(estimate=None, key=None), [({}, None)], 10)
     kind.key = lambda _settings: None
     run_estimate.say("shop", kind, [({}, None)], 10)
     assert len(drawn.drawn) == 1
-
-
-# Jobs.
-
-
-def job(name: str, state: str, grid: str | None = None) -> SimpleNamespace:
-    return SimpleNamespace(id=name, name=name, state=state, grid=grid, dataset_id="shop")
-
-
-def test_single_runs_that_were_watched_are_offered_once_none_is_live(
-    paper, session, known, monkeypatch
-):
-    known(*(SimpleNamespace(id=each) for each in "abg"))
-    drawn = paper(job_list)
-    drawn.session_state = session
-    grid = job("g", "done", "grid")
-    job_list._offer_overview([job("a", "done"), grid])
-    assert drawn.drawn == [], "it ended before anyone watched"
-    job_list._offer_overview([job("a", "running"), job("b", "queued"), grid])
-    job_list._offer_overview([job("a", "done"), job("b", "running"), grid])
-    assert drawn.drawn == []
-    job_list._offer_overview([job("a", "done"), job("b", "done"), job("c", "failed"), grid])
-    assert drawn.of("success") == ["Done: a, b."]
-    # The next ones begin anew.
-    job_list._offer_overview([job("a", "done"), job("b", "done"), job("c", "running")])
-    job_list._offer_overview([job("a", "done"), job("b", "failed")])
-    assert len(drawn.of("success")) == 1
-
-
-@pytest.mark.parametrize(("stored", "said"), [("xy", ["2 variants are done."]), ("x", [])])
-def test_a_grid_that_was_watched_is_compared_from_two_stored_runs_on(
-    paper, session, known, stored, said
-):
-    known(*(SimpleNamespace(id=each) for each in stored))
-    drawn = paper(job_list)
-    drawn.session_state = session
-    rows = [job("x", "running", "grid"), job("y", "done", "grid")]
-    job_list._offer_comparison(rows)
-    assert drawn.drawn == []
-    job_list._offer_comparison([job("x", "done", "grid"), job("y", "done", "grid")])
-    assert drawn.of("success") == said
 
 
 def test_variants_are_named_by_what_differs():
