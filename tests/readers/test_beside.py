@@ -108,11 +108,11 @@ def test_an_archive_has_a_ranking_of_its_name_and_others_below_it(write, tmp_pat
         packed.writestr("dense.run", DENSE)
     joined = read_beside(
         [source("qrels", LABELS)],
-        {"all": tmp_path / "runs.zip", "all/dense": write("other.run", DENSE)},
+        {"all": tmp_path / "runs.zip", "all/dense": write("other.run", BM25)},
     )
     names = {name: lists(each.ranking)["q1"] for name, each in joined.rankings.items()}
     # A name that a file was given stays that file's.
-    assert names == {"all": ["b", "a"], "all/dense (2)": ["a"], "all/dense": ["a"]}
+    assert names == {"all": ["b", "a"], "all/dense (2)": ["a"], "all/dense": ["b", "a"]}
 
 
 def test_files_of_the_same_name_are_told_apart_in_what_is_said_of_them(write):

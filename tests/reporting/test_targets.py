@@ -81,3 +81,6 @@ def test_a_latency_and_a_price_are_written_beside_their_limits(cells):
         "cost of a million tokens", "$0.041 (example price)", "$0.05", "$0.03",
     ]  # fmt: skip
     assert cells(TargetRow("p95_ms", Reached(math.nan), SLOW, None))["value"] == "–"
+    # Digits are added until a limit is not written like the figure beside it.
+    near = TargetRow("p95_ms", Reached(500.0), Limit("p95_ms", 500.04), "met")
+    assert (cells(near)["value"], cells(near)["target"]) == ("500", "500.04")
