@@ -1,13 +1,14 @@
 """What all charts share: contrast, escaping, marks that differ in more than colour."""
 
 import itertools
+import math
 from dataclasses import replace
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
 import pytest
 
-from rankdash.charts import intervals, style
+from rankdash.charts import intervals, milliseconds, style
 from rankdash.charts.mark_image import mark_image
 
 
@@ -126,3 +127,120 @@ def test_a_name_under_the_pointer_is_whole_and_escaped():
     assert "<br>" in style.whole(name)
     assert "<b>" not in style.whole(name)
     assert style.whole(name).replace("<br>", " ") == style.short(name, 500)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(-0.0004, "0.000"), (-0.0, "0.000"), (-0.0006, "−0.001"), (math.nan, "–"), (1.0, "1.000")],
+)
+def test_a_number_that_rounds_to_nothing_has_no_sign(value, said):
+    assert style.number(value) == said
+
+
+@pytest.mark.parametrize(("highest", "form"), [(999.0, ",.3~f"), (1000.0, "~s")])
+def test_ticks_are_shortened_from_a_thousand_on(highest, form):
+    assert style.ticks(highest) == form
+
+
+def test_the_baseline_takes_no_ones_place():
+    marks = style.marks_in_order(["base", "a", "b"], "base")
+    alone = style.marks_in_order(["a", "b"])
+    assert (marks["a"], marks["b"]) == (alone["a"], alone["b"])
+    assert marks["base"].colour == style.FIRST_STAGE
+    assert marks["a"].colour == style.SYSTEMS[0]
+
+
+@pytest.mark.parametrize(
+    ("values", "lowest", "ends"),
+    [
+        ([1.0, 3.0], -math.inf, [0.8, 3.2]),
+        # Values that are alike have room about them all the same.
+        ([1.0, 1.0], -math.inf, [0.95, 1.05]),
+        ([0.1, 2.1], 0.0, [0.0, 2.3]),
+        ([0.1, math.nan, 2.1], -math.inf, [-0.1, 2.3]),
+        ([math.nan], -math.inf, [0.0, 1.0]),
+        ([], 0.0, [0.0, 1.0]),
+    ],
+)
+def test_an_axis_has_room_beyond_its_values_and_ends_at_its_lowest(values, lowest, ends):
+    assert style.reach(values, 0.1, 0.05, lowest) == pytest.approx(ends)
+
+
+def test_a_colour_is_blended_with_as_much_of_it_as_is_asked_for():
+    assert style.blended("#FF0000", "#FFFFFF", 0.0) == "#FFFFFF"
+    assert style.blended("#FF0000", "#FFFFFF", 1.0) == "#FF0000"
+    assert style.blended("#000000", "#FFFFFF", 0.2) == "#CCCCCC"
+    assert style.faded("#FF8000", 0.25) == "rgba(255,128,0,0.25)"
+
+
+def test_a_chart_is_as_high_as_its_legend_needs():
+    ink = style.INKS["light"]
+
+    def high(entries: int) -> int:
+        traces = [
+            {"type": "scatter", "x": [0], "y": [0], "name": f"n{place}"} for place in range(entries)
+        ]
+        return style.finish(traces, ink, 100).layout.height
+
+    assert (high(1), high(2)) == (100, 104)
+    hidden = [{"type": "scatter", "x": [0], "y": [0], "name": "n", "showlegend": False}] * 9
+    assert style.finish(hidden, ink, 100).layout.height == 100
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [(-0.1, 0.2, "−0.100…+0.200"), (math.nan, 0.2, ""), (-0.1, math.nan, "")],
+)
+def test_an_interval_is_written_where_both_its_ends_are_known(low, high, said):
+    assert intervals.span(low, high) == said
+
+
+@pytest.mark.parametrize(
+    ("p", "said"), [(math.nan, ""), (0.04, "0.04"), (0.0001, "0.0001"), (0.00009, "&lt;0.0001")]
+)
+def test_a_chance_below_the_least_is_said_to_be_below(p, said):
+    assert intervals.chance(p) == said
+    assert intervals.p_text(True, "x") == "corrected p x" and intervals.p_text(False, "x") == "p x"
+
+
+def test_whiskers_are_drawn_where_both_ends_are_known():
+    [drawn] = intervals.whiskers([0.1, 0.2, math.nan], [0.3, math.nan, 0.5], [0, 1, 2], "#000000")
+    assert list(drawn["x"])[:2] == [0.1, 0.3] and len(drawn["x"]) == 3
+    assert list(drawn["y"])[:2] == [0, 0]
+    assert intervals.whiskers([math.nan], [1.0], [0], "#000000") == []
+
+
+def test_the_keys_of_a_chart_name_level_and_limit():
+    names = [each["name"] for each in intervals.keys("{level:g}%", "p ≤ {p:g}", 0.95, "#000000")]
+    assert names == ["95%", "p ≤ 0.05"]
+
+
+@pytest.mark.parametrize(
+    ("values", "ends"),
+    [([1.0, 100.0], (-0.2, 2.2)), ([10.0, 10.0], (0.88, 1.12)), ([0.0, 1.0], (-3.3, 0.3)),
+     ([10.0, math.nan], (0.88, 1.12))],
+)  # fmt: skip
+def test_an_axis_of_milliseconds_holds_nothing_and_a_single_value(values, ends):
+    assert milliseconds.reach(values, 0.1) == pytest.approx(ends)
+
+
+@pytest.mark.parametrize(
+    ("ends", "short", "ticks"),
+    [
+        ((0.0, 1.0), False, [1, 2, 5, 10]),
+        ((0.0, 3.0), False, [1, 10, 100, 1000]),
+        ((0.0, 1.5), True, [1, 10]),
+        ((0.1, 1.2), True, [2, 5, 10]),
+    ],
+)
+def test_an_axis_of_milliseconds_has_ticks_within_its_ends(ends, short, ticks):
+    assert milliseconds.log_axis(ends, short=short)["tickvals"] == pytest.approx(ticks)
+
+
+def test_a_target_stands_across_its_axis():
+    line = milliseconds.target_line(500.0, style.INKS["light"])
+    assert (line["xref"], line["x0"], line["x1"], line["yref"], line["y1"]) == (
+        "x", 500.0, 500.0, "paper", 1
+    )  # fmt: skip
+    up = milliseconds.target_line(500.0, style.INKS["light"], "y2")
+    assert (up["yref"], up["y0"], up["xref"], up["x0"]) == ("y2", 500.0, "paper", 0)
