@@ -239,3 +239,56 @@ def test_the_hover_text_gives_every_rank_and_the_label(moves: Ladder):
     texts = {text for t in drawn(moves).data for text in t.hovertext or ()}
     assert "new<br>BM25: –<br>MiniLM: 4<br>Fusion: –<br>ideal: –<br>no label" in texts
     assert "up<br>BM25: 9<br>MiniLM: 1<br>Fusion: 2<br>ideal: 1<br>label 3" in texts
+
+
+def of_two(before: list[float], after: list[float], relevant: list[bool], k: int = 10) -> Ladder:
+    n = len(before)
+    return Ladder(
+        systems=("base", "run"),
+        doc_ids=np.array([f"d{place}" for place in range(n)], dtype=object),
+        ranks=np.column_stack([before, after]).astype(np.float64),
+        label=np.array(relevant, dtype=np.float64),
+        relevant=np.array(relevant),
+        ideal=np.full(n, np.nan),
+        k=k,
+    )
+
+
+def test_of_too_many_documents_the_relevant_then_the_crossing_then_the_farthest_are_shown():
+    most = ladder_places.MOST_NOTABLE
+    # All moved 5 ranks within the first 1,000; the last three are farther, crossing and relevant.
+    before = [float(place) for place in range(1, most + 4)]
+    after = [rank + 5 for rank in before]
+    after[-3], after[-2], after[-1] = before[-3] + 9, 2000.0, before[-1] + 3
+    every = of_two(before, after, [False] * (most + 2) + [True], k=1000)
+    picked = set(ladder_places.shown(every).doc_ids)
+    assert len(picked) == most
+    assert {f"d{most}", f"d{most + 1}", f"d{most + 2}"} <= picked
+    # Of two that neither cross nor count, the one that moved farther.
+    near = of_two(before, [rank + 3 + place for place, rank in enumerate(before)],
+                  [False] * (most + 3), k=1000)  # fmt: skip
+    assert "d0" not in set(ladder_places.shown(near).doc_ids)
+    assert f"d{most + 2}" in set(ladder_places.shown(near).doc_ids)
+
+
+def test_the_cut_stands_only_between_what_is_inside_and_what_is_below():
+    inside = ladder_places.placed(of_two([1, 2], [2, 1], [True, False]))
+    assert np.isnan(inside.cut) and inside.rows == 2
+    below = ladder_places.placed(of_two([11, 12], [12, 11], [True, False]))
+    assert np.isnan(below.cut)
+    both = ladder_places.placed(of_two([1, 12], [12, 1], [True, False]))
+    assert both.cut == 0.5 and both.rows == 2
+
+
+@pytest.mark.parametrize(("rows", "close"), [(24, False), (25, True)])
+def test_many_rows_stand_close(rows, close):
+    ranks = [float(place + 1) for place in range(rows)]
+    assert ladder_places.placed(of_two(ranks, ranks, [True] * rows, k=100)).close is close
+
+
+def test_documents_at_one_rank_stand_at_one_height_as_long_as_the_ranks_are_few():
+    few = ladder_places.placed(of_two([1, 5], [5, 9], [True, True]))
+    assert few.heights.tolist() == [[0.0, 1.0], [1.0, 2.0]]
+    many = [float(place) for place in range(1, 92)]
+    full = ladder_places.placed(of_two(many, many[::-1], [True] * 91, k=100))
+    assert full.heights[0].tolist() == [0.0, 90.0]
