@@ -28,6 +28,7 @@ def marked(query: str, text: str) -> list[str]:
          ["treatment", "stopped", "pulling"]),
         ("vitamin B12", "B12, b12 and B1", ["B12", "b12"]),
         ("copies", "he copped it", []),
+        ("gift", "gifting gifted", ["gifting", "gifted"]),
         # Four letters are the shortest stem, and of four the last is not dropped.
         ("barred", "bars barring bar", ["barring"]),
         ("less", "lessen lesson", []),
@@ -90,6 +91,20 @@ def test_a_place_counts_up_to_three_quarters_of_the_snippet_after_another():
         start, end = snippet(text, spans(text, terms("gift one two")), 16)
         # Two words within 12 signs, or the first of all.
         assert ("gift" in text[start:end]) is there
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "html"),
+    [
+        (0, 6, "<mark>gift</mark> a"),
+        (0, 2, "<mark>gi</mark>"),
+        (2, 11, "<mark>ft</mark> and <mark>gi</mark>"),
+        (4, 9, " and "),
+    ],
+)
+def test_a_mark_ends_where_its_part_does(start, end, html):
+    text = "gift and gift"
+    assert marked_html(text, spans(text, terms("gift")), start, end) == html
 
 
 HOSTILE = st.text(alphabet="<>&\"'`ab退货 \u202e\x00İßﬁ/=", max_size=60)
