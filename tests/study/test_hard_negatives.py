@@ -1,6 +1,7 @@
 """Hard negatives: which documents stand above a relevant one, and the file that trainers read."""
 
 import json
+import logging
 
 import numpy as np
 import pandas as pd
@@ -83,6 +84,53 @@ def test_the_file_has_query_positive_and_negative_in_the_order_that_a_trainer_ta
     assert as_json_lines(study_of({"q": [1, 0]}), FIRST_STAGE) == b""
     with pytest.raises(DataError, match="no texts"):
         as_json_lines(study_of({"q": [0, 1]}, texts=False), FIRST_STAGE)
+
+
+@pytest.mark.model
+def test_a_step_of_training_brings_the_positive_nearer_than_the_negative(caplog):
+    """What the trainer of sentence-transformers does with the lines: its collator makes the inputs,
+    in the order of the columns, and warns of an order that its losses take for another; and each
+    column is an input, also one of ids."""
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.data_collator import (
+        SentenceTransformerDataCollator,
+    )
+    from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    lines = as_json_lines(study_of({"q": [0, 1], "p": [0, 0, 1]}), FIRST_STAGE).decode()
+    rows = [json.loads(line) for line in lines.splitlines()]
+    known = {word for row in rows for text in row.values() for word in text.split()}
+    words = Tokenizer(models.WordLevel({word: at for at, word in enumerate(sorted(known))}, "and"))
+    words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    torch.manual_seed(0)
+    model = SentenceTransformer(modules=[StaticEmbedding(words, embedding_dim=16)], device="cpu")
+
+    def lead() -> float:
+        query, positive, negative = (
+            model.encode([row[name] for row in rows], convert_to_tensor=True)
+            for name in ("query", "positive", "negative")
+        )
+        near = torch.nn.functional.cosine_similarity
+        return float((near(query, positive) - near(query, negative)).mean())
+
+    before = lead()
+    collator = SentenceTransformerDataCollator(preprocess_fn=model.preprocess)
+    with caplog.at_level(logging.WARNING):
+        batch = collator(rows)
+    assert caplog.messages == []
+    inputs = [key.removesuffix("_input_ids") for key in batch if key.endswith("_input_ids")]
+    assert inputs == ["query", "positive", "negative"]
+    features = [
+        {key.removeprefix(f"{name}_"): batch[key] for key in batch if key.startswith(f"{name}_")}
+        for name in inputs
+    ]
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+    MultipleNegativesRankingLoss(model)(features, None).backward()
+    optimizer.step()
+    assert lead() > before + 0.01
 
 
 @pytest.mark.parametrize(
