@@ -172,9 +172,9 @@ def add_label_rules(parser: Parser) -> None:
     parser.several(
         "--columns",
         "FIELD=COLUMN",
-        "which column of the data (of the labels, where there is no --data) is which, where the "
-        "guess is wrong; `check` writes the guess. FIELD is query_id, query, doc_id, document, "
-        "title, label, score, rank or reranked; an empty COLUMN is none",
+        "which column is which, where the guess is wrong; `check` writes the guess. Files of "
+        "labels and of rankings each take the columns that they have. FIELD is query_id, query, "
+        "doc_id, document, title, label, score, rank or reranked; an empty COLUMN is none",
     )
 
 
@@ -189,7 +189,15 @@ def columns_of(pairs: Sequence[str]) -> dict[str, str]:
                 remedy="For example: --columns query=Question label=Grade.",
                 pair=pair,
             )
-        found[field.strip()] = column.strip()
+        field, column = field.strip(), column.strip()
+        if found.setdefault(field, column) != column:
+            raise SpecError(
+                "--columns gives {field} two columns: {first} and {second}.",
+                remedy="Give each field once, and rename the column in one of the files.",
+                field=field,
+                first=found[field],
+                second=column,
+            )
     return found
 
 

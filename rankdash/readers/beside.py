@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count
 from pathlib import Path
@@ -16,6 +16,7 @@ from rankdash.ranking.ranking import Ranking
 from rankdash.readers.files import parts_of, told
 from rankdash.readers.join.combine import combine, identified, rankings_in
 from rankdash.readers.join.conflicts import Conflict
+from rankdash.readers.join.interpret import refuse_lacking
 from rankdash.readers.join.parsed_file import Parsed, ParsedFile
 from rankdash.readers.parse.skipped_rows import Refusals
 from rankdash.readers.parse.source import Source
@@ -77,8 +78,8 @@ def read_beside(
 
     known: the files of labels, or of a data set, of which a ranking may be one; or a data set; or
     nothing, where rankings are held against each other. files: name → file. start: the data set
-    starts from the first ranking, whose documents and texts are its own. columns: as for
-    `read`, of the files that are known.
+    starts from the first ranking, whose documents and texts are its own. columns: as for `read`;
+    of the files of rankings all but the label, and of labels alone not what orders documents.
 
     Raises DataError where a file holds no ranking, or an id that would be made for a text is that
     of something else; and what `read` raises.
@@ -86,26 +87,33 @@ def read_beside(
     sources = [] if isinstance(known, Dataset) else list(known)
     parts: list[ParsedFile] = []
     noticed: list[Finding] = []
+    named: Iterable[tuple[str, Source, bool]] = _named(files, sources)
     if isinstance(known, Dataset):
         parts = [_part(known)]
     elif sources:
-        parts, noticed = parts_of(sources, columns=columns)
+        apart = bool(start and columns)
+        if apart:
+            named = list(named)
+            apart = not any(own for _, _, own in named)
+        parts, noticed = parts_of(sources, columns=_without(columns, _ORDERS if apart else ()))
     keyed = any(part.keyed_by_text for part in parts)
     called: dict[str, str] = {}
     by_text: dict[str, bool] = {}
     found: dict[str, list[ParsedFile]] = {}
     ranked: dict[str, dict[str, Ranking]] = {}
     problems: list[DataError] = []
-    for name, source, own in _named(files, sources):
+    columned: list[ParsedFile] = []
+    for name, source, own in named:
         called[name], by_text[name] = source.name, keyed
         if own:
             continue
         try:
-            read, notes = parts_of([source], beside=parts)
+            read, notes = parts_of([source], beside=parts, columns=_without(columns, ("label",)))
         except DataError as problem:
             problems.append(problem)
             continue
         noticed += notes
+        columned += read
         by_text[name] = keyed or any(part.keyed_by_text for part in read)
         if parts and not by_text[name]:
             # Its ids are what they are, so its rows need not be held until all files are read.
@@ -114,6 +122,7 @@ def read_beside(
         found[name] = [replace(part, labels=part.labels.head(0)) for part in read]
     if problems:
         raise refused(problems)
+    refuse_lacking(columns, [*parts, *columned])
     kept, beside, notes = identified(parts, [part for read in found.values() for part in read])
     noticed += notes
     placed = iter(beside)
@@ -145,6 +154,13 @@ def read_beside(
         _others=beside,
         _start=rankings[first].ranking if start else None,
     )
+
+
+_ORDERS = ("score", "rank", "reranked")
+
+
+def _without(columns: Mapping[str, str] | None, fields: Sequence[str]) -> dict[str, str]:
+    return {field: column for field, column in (columns or {}).items() if field not in fields}
 
 
 def _named(

@@ -12,7 +12,7 @@ from rankdash.readers import registry
 from rankdash.readers.detect import UnknownFormError, tables_of
 from rankdash.readers.join.combine import combine, identified
 from rankdash.readers.join.conflicts import RULES, Conflict
-from rankdash.readers.join.interpret import interpret
+from rankdash.readers.join.interpret import interpret, refuse_lacking
 from rankdash.readers.join.parsed_file import Parsed, ParsedFile
 from rankdash.readers.parse.annotators import Together, refuse_rule
 from rankdash.readers.parse.limits import ReadLimits
@@ -51,8 +51,8 @@ def read(
     """Read and join the files of one data set.
 
     mapping:     file → field (of `FIELDS`) → column, for files whose columns are not recognised.
-    columns:     field → column, "" for none: said of every file that has these columns, where the
-                 others of it are as guessed.
+    columns:     field → column, "" for none: said of every file that has all of these columns, or,
+                 where none has, of each file for those that it has. Its others are as guessed.
     conflict:    which label is kept where a pair has several that differ: "highest", "lowest",
                  "mean"; "refuse" raises.
     worst_label: the grade that means not relevant, where the lowest grade of the files is the best:
@@ -83,6 +83,7 @@ def read(
         annotators=annotators,
         ask=ask,
     )
+    refuse_lacking(columns, parts)
     kept, _, notes = identified(parts)
     parsed = combine(
         kept, read=parts, conflict=conflict, worst_label=worst_label, first_stage=first_stage

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -18,6 +19,7 @@ from rankdash.readers.parse.table import Table
 from rankdash.readers.parse.unpack import unpack
 
 _ROWS = 5
+_TRIES = 100
 _NO_LABELS = ("query_id", "query", "doc_id", "document", "title")
 
 
@@ -36,18 +38,37 @@ class Guess:
     rows: pd.DataFrame
 
 
-def guesses(sources: Sequence[Source]) -> list[Guess]:
+def guesses(sources: Sequence[Source], most_bytes: int) -> list[Guess]:
     """A guess for each table of rows with queries and documents whose columns only their names and
-    cells tell. Nothing for files that cannot be read: reading them says why."""
+    cells tell. Nothing for files that cannot be read: reading them says why.
+
+    most_bytes: of a larger file only so much is looked at, which gives no guess for one whose
+    beginning is no file, such as an archive.
+    """
     limits = ReadLimits()
+    tables: list[tuple[Table, Source]] = []
     try:
-        files, _broken = unpack(sources, limits)
-        tables = [(table, source) for source in files for table in tables_of(source, limits)]
+        files, _broken = unpack([_beginning(source, most_bytes) for source in sources], limits)
+        for source in files:
+            with contextlib.suppress(RankdashError):
+                tables += [(table, source) for table in tables_of(source, limits)]
         for preparer in registry.PREPARERS:
             tables = preparer.prepare(tables)
     except RankdashError:
         return []
     return [found for table, _ in tables if (found := _guess(table)) is not None]
+
+
+def _beginning(source: Source, most_bytes: int) -> Source:
+    """Whole lines, at most so many bytes; a line does not count as whole within quotation marks."""
+    if len(source.data) <= most_bytes:
+        return source
+    ends = most_bytes
+    for _ in range(_TRIES):
+        ends = source.data.rfind(b"\n", 0, ends)
+        if ends < 0 or source.data.count(b'"', 0, ends) % 2 == 0:
+            break
+    return replace(source, data=source.data[: max(ends, 0)])
 
 
 def _guess(table: Table) -> Guess | None:

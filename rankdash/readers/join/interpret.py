@@ -64,7 +64,8 @@ def interpret(
             file_name=unknown[0],
             files=", ".join(table.file for table, _ in tables),
         )
-    mapping = {**_changed(tables, columns), **mapping} if columns else mapping
+    if columns:
+        mapping = {**_changed(tables, columns, ranking=bool(beside)), **mapping}
     labelled = {table.file for table, _ in tables if _surely_labels(table, mapping.get(table.file))}
     known = any(len(part.labels) for part in beside)
     parts: list[ParsedFile] = []
@@ -103,29 +104,46 @@ def interpret(
     if not beside:
         _ask_for_labels(tables, parts, mapping)
     position = {table.file: index for index, (table, _) in enumerate(tables)}
-    return sorted(parts, key=lambda part: position[part.file])
+    return [
+        replace(part, columns=tuple(map(str, tables[position[part.file]][0].frame.columns)))
+        for part in sorted(parts, key=lambda part: position[part.file])
+    ]
+
+
+def refuse_lacking(columns: Mapping[str, str] | None, parts: Sequence[ParsedFile]) -> None:
+    """Raise DataError where no file has a column that a person names."""
+    every = dict.fromkeys(name for part in parts for name in part.columns)
+    lacking = {column for column in (columns or {}).values() if column} - every.keys()
+    if lacking:
+        raise DataError(
+            "No file has these columns: {wanted}.",
+            remedy="The columns are: {columns}.",
+            wanted=", ".join(sorted(lacking)),
+            columns=", ".join(every),
+        )
 
 
 def _changed(
-    tables: Sequence[tuple[Table, Source]], columns: Mapping[str, str]
+    tables: Sequence[tuple[Table, Source]], columns: Mapping[str, str], *, ranking: bool
 ) -> dict[str, dict[str, str]]:
-    """file → field → column, for the files that have these columns: what is guessed, but for what a
-    person says. Raises DataError where no file has them."""
+    """file → field → column, for the files that have all of these columns, or else some: what is
+    guessed, but for what a person says. ranking: they rank what has its
+    labels elsewhere, so that what looks like a label is a score."""
     wanted = {column for column in columns.values() if column}
-    found = [table for table, _ in tables if wanted <= set(table.frame.columns)]
-    if not found:
-        every = dict.fromkeys(name for table, _ in tables for name in table.frame.columns)
-        raise DataError(
-            "No file has all of the columns: {wanted}.",
-            remedy="The columns are: {columns}.",
-            wanted=", ".join(sorted(wanted)),
-            columns=", ".join(map(str, every)),
-        )
-    return {table.file: _over_guess(table, columns) for table in found}
+    having = [table for table, _ in tables if wanted <= set(table.frame.columns)]
+    some = [table for table, _ in tables if wanted & set(table.frame.columns)]
+    return {table.file: _over_guess(table, columns, ranking=ranking) for table in having or some}
 
 
-def _over_guess(table: Table, columns: Mapping[str, str]) -> dict[str, str]:
-    guessed = guess(table.frame) if table.fields is None else table.fields
+def _over_guess(table: Table, chosen: Mapping[str, str], *, ranking: bool) -> dict[str, str]:
+    columns = {
+        field: column for field, column in chosen.items() if column in {"", *table.frame.columns}
+    }
+    guessed = dict(guess(table.frame) if table.fields is None else table.fields)
+    if ranking:
+        label = guessed.pop("label", None)
+        if not any({**guessed, **columns}.get(field) for field in _VALUES):
+            guessed["score"] = label
     kept = {
         field: column
         for field, column in guessed.items()

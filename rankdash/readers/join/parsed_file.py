@@ -53,6 +53,7 @@ class ParsedFile:
     labels:    query_id, doc_id, label (float64), line.
     pairs:     query_id, doc_id: the rows of a file that says what each query's documents are.
     keyed_by_text: which of "query_id" and "doc_id" hold a text, since the file has no ids.
+    columns:   as the file calls them.
     """
 
     file: str
@@ -68,6 +69,7 @@ class ParsedFile:
     scores: tuple[Scores, ...] = ()
     keyed_by_text: frozenset[str] = frozenset()
     findings: tuple[Finding, ...] = ()
+    columns: tuple[str, ...] = ()
 
     @property
     def only_labels(self) -> bool:

@@ -14,7 +14,7 @@ from rankdash.ui.widgets.text import markdown_safe
 
 _GUESSED = "upload.guessed"
 _NO_COLUMN = ""
-# Larger files are read once only; what their columns were read as stands in the check report.
+# Of all files together: of larger ones the beginning is looked at, so that a page stays quick.
 _MOST_BYTES = 5_000_000
 _WIDTH = 170
 
@@ -24,12 +24,21 @@ def draw(files: Sequence[Any], title: Callable[[str], str]) -> dict[str, Mapping
 
     title: the name of a field on the page.
     """
-    if sum(file.size for file in files) > _MOST_BYTES:
-        return {}
     dropped = tuple(file.file_id for file in files)
+    large = sum(file.size for file in files) > _MOST_BYTES
     if st.session_state.get(_GUESSED, ((), ()))[0] != dropped:
-        found = guesses([Source(file.name, file.getvalue()) for file in files])
+        sources = [Source(file.name, file.getvalue()) for file in files]
+        found = guesses(sources, _MOST_BYTES // len(files))
         st.session_state[_GUESSED] = (dropped, found)
+    if large:
+        st.caption(
+            _(
+                "The columns of large files are guessed from their first rows; for archives, "
+                "Parquet, Excel and a single JSON list there is no guess before they are read. The "
+                "check report says which column was read as which; `--columns` of the commands "
+                "changes it."
+            )
+        )
     chosen = {each.file: _row(each, title) for each in st.session_state[_GUESSED][1]}
     return {
         each.file: chosen[each.file]
