@@ -10,6 +10,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from rankdash.readers.formats import (
+    cast,
     collection,
     esci,
     huggingface,
@@ -23,7 +24,7 @@ from rankdash.readers.formats import (
 )
 
 TEXT: tuple[ModuleType, ...] = (letor, trec_markup)
-JSON: tuple[ModuleType, ...] = (opensearch, rre, collection, json_layouts, ranx)
+JSON: tuple[ModuleType, ...] = (opensearch, rre, cast, collection, json_layouts, ranx)
 PREPARERS: tuple[ModuleType, ...] = (huggingface, quepid, esci)
 
 # As people look for them; the pages, the README and messages list these.
