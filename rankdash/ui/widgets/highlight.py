@@ -143,8 +143,13 @@ def _stem(word: str) -> str:
             stem = word[: -len(ending)]
             # "stopped" is "stop", "studying" is "studies".
             doubled = stem[-1] == stem[-2] or stem[-1] in "yie"
-            return stem[:-1] if doubled and len(stem) > _SHORTEST_STEM else stem
-    return word if len(word) >= _SHORTEST_STEM else ""
+            return _without_y(stem[:-1] if doubled and len(stem) > _SHORTEST_STEM else stem)
+    return _without_y(word) if len(word) >= _SHORTEST_STEM else ""
+
+
+def _without_y(stem: str) -> str:
+    """ "copy" as in "copies"."""
+    return f"{stem[:-1]}i" if stem.endswith("y") else stem
 
 
 def _is_wanted(word: str, wanted: QueryTerms) -> bool:

@@ -33,6 +33,8 @@ def marked(query: str, text: str) -> list[str]:
         ("barred", "bars barring bar", ["barring"]),
         ("less", "lessen lesson", []),
         ("tree", "trees tre treed", ["trees"]),
+        ("copies", "copy copying copied cope", ["copy", "copying", "copied"]),
+        ("easy copy", "easier copies, copying", ["easier", "copies", "copying"]),
         ("naïve café", "CAFÉ Naïve cafe", ["CAFÉ", "Naïve"]),
     ],
 )  # fmt: skip
