@@ -115,9 +115,26 @@ def text(compared: Compared) -> Iterator[str]:
                     yield f"  Caveat: {line(study, each, one_line)}\n"
         yield from _notes(study, measure)
         yield "\n"
-    if compared.worst_label is not None:
-        yield f"{reversed_note(compared.worst_label).text}\n"
+    yield from _reversed(compared)
     yield f"{made_with(comparison)}\n"
+
+
+def _reversed(compared: Compared, before: str = "") -> Iterator[str]:
+    """That the labels were reversed, where they were, on a line after `before`."""
+    if compared.worst_label is not None:
+        yield f"{before}{reversed_note(compared.worst_label).text}\n"
+
+
+def as_markdown(compared: Compared) -> Iterator[str]:
+    """The tables with the verdicts below, for a pull request."""
+    yield from markdown(compared.comparison, ranked_names(compared.study))
+    yield from _reversed(compared, "\n")
+
+
+def as_latex(compared: Compared) -> Iterator[str]:
+    """One table, for a paper."""
+    yield from latex(compared.comparison, ranked_names(compared.study))
+    yield from _reversed(compared, "% ")
 
 
 def _notes(study: Study, measure: Measure) -> Iterator[str]:
@@ -195,6 +212,6 @@ FORMATS: Mapping[str, Callable[[Compared], Iterator[str]]] = {
     "text": text,
     "json": as_json,
     "csv": as_csv,
-    "markdown": lambda compared: markdown(compared.comparison, ranked_names(compared.study)),
-    "latex": lambda compared: latex(compared.comparison, ranked_names(compared.study)),
+    "markdown": as_markdown,
+    "latex": as_latex,
 }

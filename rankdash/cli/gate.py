@@ -166,11 +166,13 @@ def _of_profile(name: str | None, *, timed: bool) -> list[Condition]:
 
 @dataclass(frozen=True, eq=False)
 class Checked:
-    """What became of every condition. untimed: queries that are done and have no latency."""
+    """What became of every condition. untimed: queries that are done and have no latency.
+    worst_label: as for `readers.read`."""
 
     outcomes: tuple[GateOutcome, ...]
     study: Study
     untimed: int
+    worst_label: float | None = None
 
     @property
     def passed(self) -> bool:
@@ -231,4 +233,4 @@ def check_files(
     untimed = 0
     if table is not None:
         untimed = int(((table["state"] == "done") & table["latency_ms"].isna()).sum())
-    return Checked(outcomes, study, untimed)
+    return Checked(outcomes, study, untimed, rules.worst_label)

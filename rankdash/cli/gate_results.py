@@ -19,6 +19,7 @@ from rankdash.cli.output import aligned, one_line, or_null, spare_the_input, wri
 from rankdash.errors import DataError, RankdashError
 from rankdash.i18n import brief, plain
 from rankdash.metrics import parse_measure
+from rankdash.readers import reversed_note
 from rankdash.reporting.exports.tables import markdown_safe, piped
 from rankdash.words.counts import query_count
 
@@ -70,6 +71,7 @@ def as_json(checked: Checked) -> str:
             "settings": {
                 **comparison.conventions.as_dict(),
                 **{name: rules[name] for name in used},
+                "worst_label": checked.worst_label,
             },
         }
     )
@@ -273,7 +275,7 @@ def _exactly(condition: Condition, value: float, limit: float) -> str:
 
 
 def _notes(checked: Checked) -> Iterator[str]:
-    """The excluded queries, and how the limits were made."""
+    """The excluded queries, whether labels were reversed, and how the limits were made."""
     comparison, settings = checked.comparison, checked.comparison.settings
     for measure in comparison.measures:
         out = comparison.left_out(checked.challenger, measure)
@@ -288,6 +290,8 @@ def _notes(checked: Checked) -> Iterator[str]:
     if checked.untimed:
         have = "query has" if checked.untimed == 1 else "queries have"
         yield f"{checked.untimed:,} {have} no latency and are in no quantile."
+    if checked.worst_label is not None:
+        yield reversed_note(checked.worst_label).text
     yield (
         f"Each limit is one-sided at {100 * confidence_of(settings):g}% confidence. Of a mean or "
         "a gain the lower one decides (BCa bootstrap over queries, "

@@ -2,6 +2,7 @@
 
 import json
 import math
+from xml.etree import ElementTree
 
 import pytest
 
@@ -108,8 +109,20 @@ def test_each_command_that_reads_labels_reverses_them(files, capsys, tmp_path):
     compared = json.loads(said("compare", *pair, *asked, "--json"))
     assert compared["settings"]["worst_label"] == 5
     assert NOTE in said("compare", *pair, *asked)
-    floor = f"ndcg@10={NDCG - 0.001}"
-    assert "Passed" in said("gate", *pair, "--reverse-labels", "5", "--min", floor)
+    for form, begins in (("markdown", ""), ("latex", "% ")):
+        lines = said("compare", *pair, *asked, "--format", form).splitlines()
+        assert [line for line in lines if NOTE in line] == [f"{begins}{NOTE}"]
+    checked = ("gate", *pair, "--reverse-labels", "5", "--min", f"ndcg@10={NDCG - 0.001}")
+    text = said(*checked)
+    assert text.startswith("Passed") and NOTE in text.splitlines()
+    outcome = json.loads(said(*checked, "--json"))
+    assert (outcome["settings"]["worst_label"], NOTE in outcome["notes"]) == (5, True)
+    assert NOTE in said(*checked, "--format", "markdown").splitlines()
+    notes = ElementTree.fromstring(said(*checked, "--format", "junit")).find("testsuite/system-out")
+    assert NOTE in notes.text.splitlines()
+    unchanged = json.loads(said("gate", *pair, "--min", "0.1", "--json"))
+    assert unchanged["settings"]["worst_label"] is None
+    assert not any("reversed" in note for note in unchanged["notes"])
     page = tmp_path / "report.html"
     said("report", "--data", qrels, run, str(other), "--out", str(page), "--reverse-labels", "5")
     assert "5 minus the label in the files" in page.read_text()
