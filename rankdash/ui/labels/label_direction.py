@@ -17,6 +17,8 @@ from rankdash.ui.state import stored
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets.text import markdown_safe, table_html
 
+_NO_INTEREST = 5
+
 
 def draw(dataset_id: str, report: CheckReport) -> None:
     """Offer to reverse labels that seem to be reversed, or to undo it; nothing for others."""
@@ -37,8 +39,9 @@ def _offer(dataset_id: str, report: CheckReport) -> None:
     worst = st.selectbox(
         _("Grade that means not relevant"),
         (highest, highest + 1),
-        # Where labels below 0 mean not relevant, those above are all relevant.
-        index=int(labels[0] < 0),
+        # Cranfield's 1 to 4 are all relevant: -1 stands for its 5, "of no interest". A scale that
+        # reaches 5 holds its own worst grade, and what is below 0 is unjudged, or spam.
+        index=int(labels[0] < 0 and highest < _NO_INTEREST),
         format_func=lambda grade: (
             plain(grade)
             if grade == highest

@@ -101,6 +101,22 @@ def test_the_highest_grade_may_mean_not_relevant(page, workspace):
     assert labels(workspace, made) == {"184": 3, "29": 3, "31": 2, "12": 1, "486": -1, "51": 0}
 
 
+def test_a_scale_that_reaches_5_holds_its_own_worst_grade(app, workspace):
+    worst = "".join(f"{query} 77 5\n" for query in range(1, 7))
+    last = "".join(f"{query} Q0 77 7 1 bm25\n" for query in range(1, 7))
+    files = {"qrels": CRANQREL + worst, "bm25.run": FOUND + last}
+    found = load([Source(name, text.encode()) for name, text in files.items()])
+    stored = workspace.save_dataset(found.dataset, report_json=found.report.to_json())
+    app.query_params["data"] = stored
+    app.run()
+    page = app.switch_page(str(ROOT / "pages" / "data.py")).run()
+    box = next(box for box in page.selectbox if box.label == "Grade that means not relevant")
+    assert (box.options, box.value) == (["5", "6 (no document has it)"], 5)
+    click(page, "Reverse the labels")
+    made = workspace.datasets()[1].id
+    assert labels(workspace, made) == {**RIGHT, "77": 0}
+
+
 def test_labels_that_are_right_are_not_offered_to_be_reversed(app, stored):
     app.query_params["data"] = stored
     app.run()
