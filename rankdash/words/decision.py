@@ -219,9 +219,10 @@ def _hurt(study: Study, found: Decision, fit: Callable[[str], str]) -> str:
             band=band,
         )
     hurt = int(found.row["hurt"])
-    share = _(
-        "{hurt} of {queries} get worse ({share}).",
-        hurt=number(hurt, 0),
+    share = ngettext(
+        "{n} of {queries} gets worse ({share}).",
+        "{n} of {queries} get worse ({share}).",
+        hurt,
         queries=ngettext("{n} query", "{n} queries", n),
         share=percent(hurt / n),
     )

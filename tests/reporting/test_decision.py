@@ -133,6 +133,8 @@ def test_who_is_hurt_is_counted_and_the_worst_query_named(better):
         f"Worst: “plain question {worst}”, NDCG@10 {row['before']:.3f} → {row['after']:.3f}."
         in said
     )
+    alone = page(moved(better, lambda at: DOCS - 1 if at == 9 else 0))
+    assert "1 of 27 queries gets worse (4%)." in alone
     nobody = page(moved(better, lambda at: 0))
     assert "No query gets worse by more than 0.005 (27 queries compared)." in nobody
     assert "Worst" not in nobody
