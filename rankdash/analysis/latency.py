@@ -241,11 +241,12 @@ def on_target(
     level: float = LEVEL,
 ) -> OnTarget | None:
     """Count, and test the count exactly: of queries that are in time with probability `share`, how
-    many are is binomial (Clopper & Pearson 1934, one-sided). None without a query."""
+    many are is binomial (Clopper & Pearson 1934, one-sided). None under `FEWEST_TIMED` queries,
+    which have no p95 either."""
     from scipy.stats import binom
 
     n = len(ordered) + timed_out
-    if not n:
+    if n < FEWEST_TIMED:
         return None
     within = bisect_left(ordered, True, key=lambda ms: not meets(ms, target_ms))
     if binom.sf(within - 1, n, share) <= 1 - level:

@@ -342,7 +342,8 @@ class TargetRow:
 
     status: None where there is no figure. excellent: whether it surely is that. band: what such a
     mean is usually called, and advice what to look at where it may be below the target; both ""
-    where there is nothing to say. example: whether the figure rests on an example price.
+    where there is nothing to say, as of too few queries for an interval. example: whether the
+    figure rests on an example price.
     """
 
     subject: str
@@ -364,7 +365,7 @@ def judge(target: Target, reached: Reached, targets: Targets) -> TargetRow:
         and _status(target.excellent, reached) == "met"
     )
     band = targets.band(target.metric)
-    if band is None or status is None:
+    if band is None or status is None or math.isnan(reached.low):
         return TargetRow(target.metric, reached, target, status, excellent)
     grade = band.grade(reached.value)
     # What would help a system on its way is no advice for one that is there, or cannot be.
