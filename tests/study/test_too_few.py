@@ -1,8 +1,13 @@
 """Fewer than five queries: no verdict, interval, p, minimum detectable change or break-even, on any
 surface; from five on there are."""
 
+import io
+import json
 import re
+import zipfile
+from datetime import UTC, datetime
 from io import StringIO
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,9 +15,13 @@ import pytest
 
 from rankdash.analysis.statistics.gate import Condition, decide
 from rankdash.analysis.statistics.planning import smallest_detectable
+from rankdash.analysis.statistics.verdict import TITLES
 from rankdash.cli import compare as compare_command
+from rankdash.cli import main
 from rankdash.i18n import speaking
 from rankdash.reporting.exports import tables
+from rankdash.reporting.exports.trec import qrels_bytes, run_bytes
+from rankdash.reporting.exports.zip_file import bundle
 from rankdash.reporting.report import Front, html
 from rankdash.study import costs, leaderboard
 from rankdash.study.decision import decision
@@ -21,6 +30,7 @@ from rankdash.study.systems import Money
 from rankdash.value.payoff import Amount
 from rankdash.words import costs as words
 from tests.study.best_or_worst import best_or_worst
+from tests.surfaces.conftest import without_charts
 
 SURE = ("mean_low", "mean_high", "delta_low", "delta_high", "p", "p_corrected")
 SECTIONS = ("decision", "verdict", "systems", "cutoffs", "cost")
@@ -80,6 +90,96 @@ def test_no_surface_writes_an_interval_or_a_break_even_of_two_queries(n, few, la
     with speaking("en"):
         table = "".join(tables.markdown(study.comparison, study.names))
     assert bool(re.search(r"\d to [+-]?\d", table)) != few
+
+
+# An interval, a quantile that needs five queries, a break-even and a sentence with a level.
+SURE_WORDS = re.compile(
+    r"[-+−]?\d\.\d+ to [-+−]?\d|\d … |within [\d.]+ ms, half|the target is|break-even: value|"
+    r"confidence the true|(?:met|missed|undecided|reached) \| (?:poor|fair|good|excellent)"
+)
+SURE_KEYS = re.compile(r"(^|_)(low|high|p|p_corrected|smallest_detectable|break_even\w*|p95_ms)$")
+VERDICTS = {TITLES[kind] for kind in ("better", "small", "unproven", "worse")}
+
+
+def sure_keys(value: object) -> set[str]:
+    """The keys of a JSON document that hold a number that needs five queries. A baseline's change
+    is 0 without any."""
+    if isinstance(value, list):
+        return set().union(*map(sure_keys, value))
+    if not isinstance(value, dict):
+        return set()
+    own = {key for key in value if SURE_KEYS.search(key) and value[key] not in (None, 0.0)}
+    return own.union(*map(sure_keys, value.values()))
+
+
+def surfaces(study: Study, folder: Path, capsys) -> dict[str, str]:
+    """What every command and export says of the study, with latencies and targets."""
+    (run,) = study.challengers
+    for name, content in (
+        ("qrels.txt", qrels_bytes(study.dataset.qrels)),
+        ("first.trec", run_bytes(study.ranking(study.baseline), "first")),
+        ("run.trec", run_bytes(study.ranking(run), "run")),
+    ):
+        (folder / name).write_bytes(content)
+    lines = [
+        f"{query},done,{at + 10}" for at, query in enumerate(study.dataset.queries["query_id"])
+    ]
+    (folder / "times.csv").write_text("\n".join(["query_id,state,latency_ms", *lines]))
+    files = {name: str(folder / name) for name in ("qrels.txt", "first.trec", "run.trec")}
+    qrels, first, other = files.values()
+    pair = ["--qrels", qrels, "--baseline", first, "--challenger", other]
+    timings = ["--timings", str(folder / "times.csv")]
+    asked = ["--min", "mrr=0.1", "--min-gain", "0.01", "--max", "p95_ms=99", *timings]
+    commands = {
+        "evaluate": ["evaluate", qrels, first, other, "-m", "mrr"],
+        "compare": ["compare", *pair, "-m", study.spec],
+        "gate": ["gate", *pair, *asked, "-m", study.spec],
+    }
+    forms = {
+        "evaluate": ("text", "json", "csv", "markdown", "latex"),
+        "compare": ("text", "json", "markdown", "latex"),
+        "gate": ("text", "json", "markdown", "junit"),
+    }
+    said = {}
+    for name, arguments in commands.items():
+        for form in forms[name]:
+            assert main([*arguments, "--format", form]) in (0, 1)
+            said[f"{name} {form}"] = capsys.readouterr().out
+    for preset in ("full", "decision"):
+        target = folder / f"{preset}.html"
+        report = ["report", *pair, *timings, "--preset", preset, "--profile", "tiers"]
+        with without_charts():
+            assert main([*report, "-m", study.spec, "--out", str(target)]) == 0
+        capsys.readouterr()
+        page = re.sub(r"(?s)<(script|style).*?</\1>", " ", target.read_text())
+        said[f"report {preset}"] = re.sub(r"\s+", " ", re.sub(r"(<[^>]+>\s*)+", " | ", page))
+    packed = bundle(study, datetime(2026, 1, 2, tzinfo=UTC), pictures=False)
+    with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+        names = [name for name in archive.namelist() if name.endswith((".md", ".tex", "cost.csv"))]
+        said |= {f"export {name}": archive.read(name).decode() for name in names}
+    return said
+
+
+@pytest.mark.parametrize(("n", "few"), [(1, True), (2, True), (4, True), (6, False)])
+def test_no_command_report_or_export_is_sure_of_fewer_than_five_queries(n, few, tmp_path, capsys):
+    said = surfaces(study_of(n), tmp_path, capsys)
+    sure = {name for name, text in said.items() if SURE_WORDS.search(text)}
+    verdicts = {
+        name
+        for name, text in said.items()
+        if name.startswith("report") and VERDICTS & {cell.strip() for cell in text.split("|")}
+    }
+    keys = {name for name in said if name.endswith("json") and sure_keys(json.loads(said[name]))}
+    if few:
+        assert (sure, verdicts, keys) == (set(), set(), set())
+        return
+    assert sure >= {
+        *(f"compare {form}" for form in ("text", "markdown", "latex")),
+        *(f"gate {form}" for form in ("text", "markdown", "junit")),
+        *("report full", "export summary.md", "export comparison.tex"),
+    }
+    assert verdicts == {"report full", "report decision"}
+    assert keys == {"compare json", "gate json"}
 
 
 def test_the_minimum_detectable_change_is_within_what_labels_and_candidates_allow():
