@@ -23,8 +23,7 @@ elif not stored:
     )
     empty_page.preview("data")
     uploads.sample_buttons((), primary=True)
-if not read_only():
-    uploads.upload_panel()
+blocked = None if read_only() else uploads.upload_panel()
 if not read_only() and not uploads.asking():
     fold(
         _("Load from Hugging Face or ir_datasets"),
@@ -35,7 +34,7 @@ if not read_only() and not uploads.asking():
 if stored:
     chosen = address.one("data")
     if chosen:
-        check_view.draw(chosen)
+        check_view.draw(chosen, blocking_said=chosen == blocked)
     if chosen and not read_only():
         fold(
             _("Add labels"), "data.labels", ":material/new_label:", lambda: new_labels.draw(chosen)

@@ -22,12 +22,13 @@ from rankdash.words.queries import judged_title
 _EXAMPLE_CHARS = 200
 
 
-def draw(dataset_id: str) -> None:
+def draw(dataset_id: str, *, blocking_said: bool) -> None:
+    """blocking_said: what blocks reranking stands above on the page already."""
     stored = workspace().check_report(dataset_id)
     report = CheckReport.from_json(stored)
     name = next(row.name for row in workspace().datasets() if row.id == dataset_id)
     st.subheader(_("Check report: {name}", name=markdown_safe(name, 60)), anchor=False)
-    if report.blocks_reranking is not None:
+    if report.blocks_reranking is not None and not blocking_said:
         text = f"{finding_text(report.blocks_reranking)} {_remedy(report.blocks_reranking)}"
         st.warning(text, icon=":material/block:")
     st.caption(_summary(report))

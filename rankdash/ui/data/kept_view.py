@@ -19,11 +19,11 @@ def choose(dataset_id: str) -> None:
         address.choose(choice, None)
 
 
-def say(kept: Kept) -> None:
-    """What became of the files, and first what blocks reranking."""
+def say(kept: Kept) -> str | None:
+    """What became of the files, and first what blocks reranking: then the id of their data set."""
     row = next((row for row in workspace().datasets() if row.id == kept.dataset_id), None)
     if row is None:
-        return
+        return None
     name = markdown_safe(row.name, 80)
     if kept.was_here:
         text = _("These files equal {name}, which is in this workspace.", name=name)
@@ -41,7 +41,7 @@ def say(kept: Kept) -> None:
                 on_click=choose,
                 args=(kept.dataset_id,),
             )
-        return
+        return None
     size = {
         "queries": ngettext("{n} query", "{n} queries", row.queries),
         "documents": ngettext("{n} document", "{n} documents", row.documents),
@@ -51,6 +51,8 @@ def say(kept: Kept) -> None:
     if blocking is None:
         text = _("{name} is ready: {queries} and {documents}.", name=name, **size)
         st.success(text, icon=":material/check_circle:")
-    else:
-        text = _("{name} is stored: {queries} and {documents}.", name=name, **size)
-        st.warning(f"{finding_text(blocking)} {text}", icon=":material/block:")
+        return None
+    text = _("{name} is stored: {queries} and {documents}.", name=name, **size)
+    why = f"{finding_text(blocking)} {_(blocking.remedy, **blocking.params)}"
+    st.warning(f"{why} {text}", icon=":material/block:")
+    return row.id

@@ -57,10 +57,15 @@ def sample_buttons(stored_ids: Collection[str], *, primary: bool) -> None:
             _open(Kept(samples.open_sample(workspace(), each)))
 
 
-def upload_panel() -> None:
-    """Drop files, say how to read them, read them; or finish the mapping of the last ones."""
-    if _SAID in st.session_state:
-        kept_view.say(st.session_state.pop(_SAID))
+def upload_panel() -> str | None:
+    """Drop files, say how to read them, read them; or finish the mapping of the last ones. The id
+    of the data set that they became, where it was said here why nothing of it can be reranked."""
+    said = kept_view.say(st.session_state.pop(_SAID)) if _SAID in st.session_state else None
+    _panel()
+    return said
+
+
+def _panel() -> None:
     busy = _still_reading()
     if asking():
         if not busy:

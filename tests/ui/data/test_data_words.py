@@ -16,7 +16,14 @@ def kept(**changes: object) -> SimpleNamespace:
     ("changes", "opened", "blocked", "kind", "said", "button"),
     [
         ({}, "shop", False, "success", "Shop is ready: 2 queries and 1 document.", False),
-        ({}, "shop", True, "warning", "Blocked. Shop is stored: 2 queries and 1 document.", False),
+        (
+            {},
+            "shop",
+            True,
+            "warning",
+            "Blocked. Add it. Shop is stored: 2 queries and 1 document.",
+            False,
+        ),
         (
             {"was_here": True},
             "shop",
@@ -41,12 +48,13 @@ def test_what_became_of_files_is_said(
     rows = [SimpleNamespace(id="x", name="X"),
             SimpleNamespace(id="shop", name="Shop", queries=2, documents=1)]  # fmt: skip
     monkeypatch.setattr(kept_view, "workspace", lambda: SimpleNamespace(datasets=lambda: rows))
-    report = SimpleNamespace(blocks_reranking=object() if blocked else None)
+    finding = SimpleNamespace(remedy="Add {what}.", params={"what": "it"})
+    report = SimpleNamespace(blocks_reranking=finding if blocked else None)
     monkeypatch.setattr(kept_view.stored, "check_report", lambda _id: report)
     monkeypatch.setattr(kept_view, "finding_text", lambda _finding: "Blocked.")
     address.settle("data", opened)
     drawn = paper(kept_view)
-    kept_view.say(kept(**changes))
+    assert kept_view.say(kept(**changes)) == ("shop" if blocked else None)
     assert drawn.of(kind) == [said]
     assert bool(drawn.of("button")) is button
     kept_view.say(kept(dataset_id="gone"))

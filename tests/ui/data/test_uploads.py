@@ -7,7 +7,7 @@ from rankdash.intake.keeping import keep
 from rankdash.intake.reading import Progress
 from rankdash.loading import load
 from rankdash.readers import FORMATS, SHAPES
-from rankdash.ui.data import uploads
+from rankdash.ui.data import column_choices, uploads
 from tests.sets import ROOT
 
 ROWS = "query,document,{names}\n" + "".join(
@@ -175,18 +175,22 @@ RANKED = "query_id,doc_id,label,score\n" + "".join(
 )
 
 
-def test_what_blocks_reranking_is_said_first(data, workspace):
+def test_what_blocks_reranking_is_said_first_and_once(data, workspace):
     drop(data, "ranked.csv", RANKED.encode())
     read(data)
 
     why = "No document has a text. The rankings can be compared; nothing can be reranked."
     assert not data.success
-    assert data.warning[0].value == f"{why} ranked is stored: 3 queries and 3 documents."
+    remedy = "Add the file with the texts, such as corpus.jsonl."
+    stored = "ranked is stored: 3 queries and 3 documents."
+    blocked = [each.value for each in data.warning if why in each.value]
+    assert blocked == [f"{why} {remedy} {stored}"] == [data.warning[0].value]
+    data.run()
     places = list(data.main.children.values())
     heading = next(at for at, each in enumerate(places) if each.type == "subheader")
     assert places[heading].value == "Check report: ranked"
     assert places[heading + 1].type == "warning"
-    assert places[heading + 1].value == f"{why} Add the file with the texts, such as corpus.jsonl."
+    assert places[heading + 1].value == f"{why} {remedy}"
 
 
 def test_a_set_with_texts_is_ready(data):
@@ -315,7 +319,11 @@ def test_an_error_and_a_question_of_a_large_file_are_those_of_a_small_one(large,
     assert labels(workspace) == [0.25, 1, 2]
 
 
-def test_the_guessed_columns_are_shown_and_the_preview_and_the_set_follow_a_change(data, workspace):
+@pytest.mark.parametrize(("most", "large"), [(1_000, False), (150, True)])
+def test_the_guessed_columns_are_shown_and_the_preview_and_the_set_follow_a_change(
+    most, large, data, workspace, monkeypatch
+):
+    monkeypatch.setattr(column_choices, "_MOST_BYTES", most)
     drop(data, "faq.csv", rows(("2,0,a", "1,1,b", "0,2,c"), names="relevance,second,why"))
 
     def box(label):
@@ -326,6 +334,8 @@ def test_the_guessed_columns_are_shown_and_the_preview_and_the_set_follow_a_chan
             list(frame.value.columns) for frame in data.dataframe if "←" in frame.value.columns[0]
         )
 
+    said = [each.value for each in data.caption]
+    assert any("guessed from their first rows" in each for each in said) == large
     assert (box("Query text").value, box("Label").value) == ("query", "relevance")
     assert box("Label").options == ["not in this file", "relevance", "second", "why"]
     assert preview()[-1] == "Label ← relevance"
