@@ -80,9 +80,10 @@ def _columns(history: Past, listed: Sequence[str]) -> tuple[pd.DataFrame, dict[s
     ]
     queries = [history.trend.queries if row["on_line"] else int(row["answered"]) for row in rows]
     notes = [history.notes[system].text if system in history.notes else None for system in listed]
+    shown = [names.middle(system.name, _NAME_COLUMNS) for system in systems]
     columns = {
         "number": [history.number(system) or None for system in listed],
-        "name": [names.middle(system.name, _NAME_COLUMNS) for system in systems],
+        "name": shown,
         "role": [_role(history, system) for system in listed],
         "mean": [row["mean"] for row in rows],
         "queries": queries,
@@ -107,11 +108,10 @@ def _columns(history: Past, listed: Sequence[str]) -> tuple[pd.DataFrame, dict[s
         "settings": [settings_in_words(run.settings) or None if run else None for run in runs],
     }
     text, count = st.column_config.TextColumn, st.column_config.NumberColumn
-    longest = max(names.columns(name) for name in columns["name"])
     corrected = study.statistics.corrects(history.trend.comparisons)
     config: dict[str, Any] = {
         "number": count(_("run"), format="%.0f", width=42, pinned=True),
-        "name": text(_("name"), width=_LETTER * longest + 20, pinned=True),
+        "name": text(_("name"), width=_LETTER * max(map(names.columns, shown)) + 20, pinned=True),
         "role": text(_("baseline"), width=62),
         "mean": count(study.measure.title, format="%.4f", width=70),
         "interval": text(_("{level} interval of the mean", level=level), width=180),
