@@ -86,7 +86,6 @@ def run_form(app: AppTest, stored: str, monkeypatch: pytest.MonkeyPatch) -> AppT
     for module in ("run.run_form", "run.job_list"):
         monkeypatch.setattr(f"rankdash.ui.{module}.worker", Hand)
     app.query_params["data"] = stored
-    app.run()
     app.switch_page(str(ROOT / "pages" / "run.py")).run()
     app.multiselect(key="run.rerankers").set_value(["bm25"]).run()
     return app

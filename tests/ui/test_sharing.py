@@ -49,7 +49,6 @@ def not_here(what: str) -> str:
 def go(app: AppTest, page: str, **params: str) -> AppTest:
     for name, value in params.items():
         app.query_params[name] = value
-    app.run()
     return app.switch_page(str(PAGES / f"{page}.py")).run()
 
 

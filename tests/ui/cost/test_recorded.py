@@ -85,7 +85,6 @@ def tables(app: AppTest, name: str) -> list[list[str]]:
 
 
 def opened(app: AppTest, page: str) -> AppTest:
-    app.run()
     app.switch_page(str(PAGES / f"{page}.py")).run()
     assert not app.exception
     return app

@@ -18,7 +18,6 @@ def opened(workspace: Workspace, app: AppTest):
         app.query_params["data"] = keep_rows(workspace, ROWS, "Shop")
         for name, value in params.items():
             app.query_params[name] = value
-        app.run()
         app.switch_page(str(PAGES / "cost.py")).run()
         assert not app.exception
         return app

@@ -15,7 +15,6 @@ UNMAPPED = b"eins,zwei,drei\na x,b y,1\na x,c z,0\n"
 def data(app):
     app.query_params["lang"] = "en"
     app.session_state["data.by_name"] = True
-    app.run()
     app.switch_page(str(ROOT / "pages" / "data.py")).run()
     return app
 

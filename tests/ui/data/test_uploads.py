@@ -23,7 +23,6 @@ def rows(labels: tuple[str, str, str], names: str = "label") -> bytes:
 @pytest.fixture
 def data(app):
     app.query_params["lang"] = "en"
-    app.run()
     app.switch_page(str(ROOT / "pages" / "data.py")).run()
     return app
 

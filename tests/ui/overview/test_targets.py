@@ -37,7 +37,6 @@ def test_a_scenario_sets_metric_cutoff_and_latency_targets_together(app, stored)
     app.query_params["data"] = stored
     app.query_params["profile"] = "faq"
     app.run()
-    app.switch_page(str(OVERVIEW)).run()
     app.session_state["overview.targets"] = True
     app.run()
     button = app.button(key="targets.use")

@@ -39,7 +39,6 @@ def test_a_proven_change_has_a_colour_and_another_is_grey(
     app.query_params["data"] = stored
     app.query_params["base"], app.query_params["system"] = ids[base], ids[system]
     app.run()
-    app.switch_page(str(OVERVIEW)).run()
     assert not app.exception
     card = next(each for each in app.metric if each.label == "NDCG@10")
     assert (card.proto.color, card.proto.direction) == (colour, points)

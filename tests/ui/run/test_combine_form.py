@@ -10,7 +10,6 @@ RUN = str(ROOT / "pages" / "run.py")
 @pytest.fixture
 def form(app, stored):
     app.query_params["data"] = stored
-    app.run()
     app.switch_page(RUN).run()
     app.session_state["combine"] = True
     app.run()
@@ -81,6 +80,5 @@ def test_other_methods_have_no_k(form, workspace):
 def test_without_a_run_there_is_nothing_to_combine(app, stored, workspace):
     workspace.delete_run(workspace.runs()[0].id)
     app.query_params["data"] = stored
-    app.run()
     app.switch_page(RUN).run()
     assert not any("Fuse" in str(item.label) for item in app.expander)

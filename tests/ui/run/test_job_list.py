@@ -47,7 +47,6 @@ def test_a_run_that_ended_is_said_with_the_way_to_what_it_changed(started, works
 
 def test_a_run_that_ended_before_anyone_watched_is_no_news(app, workspace, stored):
     app.query_params["data"] = stored
-    app.run()
     app.switch_page(RUN).run()
     assert not app.success
 

@@ -40,7 +40,6 @@ def hand(monkeypatch):
 def form(app, stored, hand):
     def opened(kind, **settings):
         app.query_params["data"] = stored
-        app.run()
         app.switch_page(RUN).run()
         app.multiselect(key="run.rerankers").set_value([kind]).run()
         for name, value in settings.items():
@@ -282,7 +281,6 @@ def test_without_the_packages_of_models_bm25_is_offered_and_a_model_says_what_it
     app, stored, hand, no_models
 ):
     app.query_params["data"] = stored
-    app.run()
     app.switch_page(RUN).run()
     chosen = app.multiselect(key="run.rerankers")
     assert chosen.value == ["bm25"] and chosen.options[0] == "BM25"

@@ -32,7 +32,6 @@ def opened(app, stored, monkeypatch):
         app.query_params["data"] = stored
         for name, value in state.items():
             app.session_state[name.replace("__", ".")] = value
-        app.run()
         app.switch_page(RUN).run()
         assert not app.exception
         return app
